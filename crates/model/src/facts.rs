@@ -1,0 +1,125 @@
+//! What was found: the host, the storage under the data, the server.
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::Bytes;
+
+/// The machine that ran the trials.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostFacts {
+    /// Distribution and version, from `/etc/os-release`.
+    pub os: String,
+    /// Kernel name, release and machine, from uname.
+    pub kernel: String,
+    /// CPU model, from `/proc/cpuinfo`.
+    pub cpu_model: String,
+    /// Logical CPUs online (count).
+    pub cpus: u32,
+    /// Main memory.
+    pub memory: Bytes,
+}
+
+/// What lies under a storage's directory.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StorageFacts {
+    /// The name in the experiment file.
+    pub name: String,
+    /// The directory that was named.
+    pub directory: String,
+    /// The mount's filesystem type, from `/proc/self/mountinfo`.
+    pub filesystem: String,
+    /// Where it is mounted.
+    pub mount_point: String,
+    /// Its mount and superblock options.
+    pub mount_options: String,
+    /// The mount's source as the kernel names it.
+    pub source: String,
+    /// The block device's kernel name (`vda1`), where there is one.
+    pub device: Option<String>,
+    /// The whole disk that the device is part of (`vda`), or the device itself.
+    pub disk: Option<String>,
+    /// The disk's model, where sysfs tells.
+    pub model: Option<String>,
+    /// `true` for spinning media, as the kernel believes.
+    pub rotational: Option<bool>,
+    /// The I/O scheduler in use.
+    pub scheduler: Option<String>,
+    /// `write back` or `write through`, as the kernel believes.
+    pub write_cache: Option<String>,
+    /// The filesystem's size.
+    pub size: Bytes,
+    /// Room that an unprivileged user may still fill.
+    pub available: Bytes,
+}
+
+/// Where the server's programs came from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BuildSource {
+    /// Found on this machine.
+    Found {
+        /// The folder of its programs.
+        bindir: String,
+        /// How it was found: `bindir`, `PG_CONFIG`, `PATH`, or the folder's kind.
+        how: String,
+    },
+    /// Fetched by pgdyno: a small build without lz4, zstd and `io_uring`, compiled for size.
+    Fetched {
+        /// The folder of its programs.
+        bindir: String,
+        /// The artefact it was unpacked from.
+        artifact: String,
+        /// The artefact's SHA-256, as verified.
+        sha256: String,
+    },
+    /// A server that pgdyno does not own, reached through a DSN.
+    Given {
+        /// Host and port or socket; never a password.
+        address: String,
+    },
+}
+
+/// One setting as the running server reports it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setting {
+    /// Its name in `pg_settings`.
+    pub name: String,
+    /// Its value, in `unit`s where it has one.
+    pub value: String,
+    /// Its unit in `pg_settings`.
+    pub unit: Option<String>,
+    /// Where the value came from, as `pg_settings.source` says.
+    pub source: String,
+}
+
+/// The server as it said of itself while it ran.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ServerFacts {
+    /// `version()`.
+    pub version: String,
+    /// `server_version_num`.
+    pub version_num: u32,
+    /// Where its programs came from.
+    pub build: BuildSource,
+    /// Every setting whose source is not `default`, and those that every report shows, from `pg_settings`.
+    pub settings: Vec<Setting>,
+}
+
+impl ServerFacts {
+    /// The value of setting `name`, if it was stored.
+    #[must_use]
+    pub fn setting(&self, name: &str) -> Option<&str> {
+        self.settings.iter().find(|s| s.name == name).map(|s| s.value.as_str())
+    }
+}
+
+/// A process that owns what pgdyno made: alive only while pid, start and boot all agree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// Process id.
+    pub pid: i32,
+    /// The process's start in clock ticks since boot (`/proc/PID/stat`, field 22).
+    pub started_ticks: u64,
+    /// `/proc/sys/kernel/random/boot_id`.
+    pub boot_id: String,
+}

@@ -1,0 +1,195 @@
+//! Factors' levels: what is varied, and the labels by which tables and reports name it.
+
+use std::fmt;
+
+use serde::de::{MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A level's value as written in the experiment file; the label that tables and JSON show.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LevelValue {
+    /// A TOML boolean; as a PostgreSQL setting it reads `on` or `off`.
+    Bool(bool),
+    /// A TOML integer.
+    Int(i64),
+    /// A TOML float.
+    Float(f64),
+    /// A TOML string, or the name of a bundle.
+    Text(String),
+}
+
+impl fmt::Display for LevelValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bool(true) => f.write_str("on"),
+            Self::Bool(false) => f.write_str("off"),
+            Self::Int(n) => n.fmt(f),
+            Self::Float(x) => x.fmt(f),
+            Self::Text(s) => f.write_str(s),
+        }
+    }
+}
+
+impl Serialize for LevelValue {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Bool(b) => to.serialize_bool(*b),
+            Self::Int(n) => to.serialize_i64(*n),
+            Self::Float(x) => to.serialize_f64(*x),
+            Self::Text(s) => to.serialize_str(s),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for LevelValue {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct V;
+        impl Visitor<'_> for V {
+            type Value = LevelValue;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string, a number or a boolean")
+            }
+            fn visit_bool<E>(self, v: bool) -> Result<LevelValue, E> {
+                Ok(LevelValue::Bool(v))
+            }
+            fn visit_i64<E>(self, v: i64) -> Result<LevelValue, E> {
+                Ok(LevelValue::Int(v))
+            }
+            fn visit_u64<E: serde::de::Error>(self, v: u64) -> Result<LevelValue, E> {
+                i64::try_from(v).map(LevelValue::Int).map_err(|_| E::custom(format!("{v} is too large")))
+            }
+            fn visit_f64<E>(self, v: f64) -> Result<LevelValue, E> {
+                Ok(LevelValue::Float(v))
+            }
+            fn visit_str<E>(self, v: &str) -> Result<LevelValue, E> {
+                Ok(LevelValue::Text(v.to_owned()))
+            }
+        }
+        from.deserialize_any(V)
+    }
+}
+
+/// One combination of levels, by factor, in the file's order. Serialises as a JSON object.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Levels(pub Vec<(String, LevelValue)>);
+
+impl Levels {
+    /// The level of `factor`, if it is one of the experiment's factors.
+    #[must_use]
+    pub fn get(&self, factor: &str) -> Option<&LevelValue> {
+        self.0.iter().find(|(name, _)| name == factor).map(|(_, level)| level)
+    }
+}
+
+impl fmt::Display for Levels {
+    /// `synchronous_commit=on clients=8`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (factor, level)) in self.0.iter().enumerate() {
+            if i > 0 {
+                f.write_str(" ")?;
+            }
+            write!(f, "{factor}={level}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Serialize for Levels {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(self.0.len()))?;
+        for (factor, level) in &self.0 {
+            map.serialize_entry(factor, level)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Levels {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct V;
+        impl<'de> Visitor<'de> for V {
+            type Value = Levels;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of factors and their levels")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Levels, A::Error> {
+                let mut levels = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    levels.push(entry);
+                }
+                Ok(Levels(levels))
+            }
+        }
+        from.deserialize_map(V)
+    }
+}
+
+/// What a factor can change. Everything else in `[factors]` is the name of a PostgreSQL setting.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Key {
+    /// Connections that offer load.
+    Clients,
+    /// Event loops of the load engine.
+    Threads,
+    /// `simple`, `extended` or `prepared`.
+    Protocol,
+    /// The data set's size in the workload's own unit.
+    Scale,
+    /// A built-in workload or a folder.
+    Workload,
+    /// The server's major version.
+    PostgresVersion,
+    /// The name of a `[storage.<name>]` table.
+    Storage,
+    /// A PostgreSQL setting.
+    Setting(String),
+}
+
+impl Key {
+    /// Names that are not PostgreSQL settings, as a file spells them.
+    pub const NAMES: &[&str] =
+        &["clients", "threads", "protocol", "scale", "workload", "postgres.version", "storage"];
+
+    /// The key that `name` spells; a name that is none of [`Key::NAMES`] is a PostgreSQL setting.
+    #[must_use]
+    pub fn parse(name: &str) -> Self {
+        match name {
+            "clients" => Self::Clients,
+            "threads" => Self::Threads,
+            "protocol" => Self::Protocol,
+            "scale" => Self::Scale,
+            "workload" => Self::Workload,
+            "postgres.version" => Self::PostgresVersion,
+            "storage" => Self::Storage,
+            setting => Self::Setting(setting.to_owned()),
+        }
+    }
+}
+
+/// One level of a factor: its label, and what it sets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Level {
+    /// As tables and JSON show it.
+    pub label: LevelValue,
+    /// One assignment for a plain factor; several for a bundle; none for a bundle that changes nothing.
+    pub sets: Vec<(Key, LevelValue)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_keep_the_files_order_through_json() {
+        let levels = Levels(vec![
+            ("synchronous_commit".into(), LevelValue::Bool(true)),
+            ("clients".into(), LevelValue::Int(8)),
+        ]);
+        let json = serde_json::to_string(&levels).unwrap();
+        assert_eq!(json, r#"{"synchronous_commit":true,"clients":8}"#);
+        assert_eq!(serde_json::from_str::<Levels>(&json).unwrap(), levels);
+        assert_eq!(levels.to_string(), "synchronous_commit=on clients=8");
+    }
+}

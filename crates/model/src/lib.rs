@@ -1,0 +1,23 @@
+//! pgdyno's vocabulary, spoken by every crate. No I/O happens here.
+//!
+//! A *factor* takes *levels*; a *treatment* is one combination of levels; a *trial* is one execution of a
+//! treatment; *repeat* numbers its trials; a *block* is one round over all treatments; a *run* is one execution
+//! of a whole plan. `GLOSSARY.md` holds every term.
+
+pub mod experiment;
+pub mod facts;
+pub mod latency;
+pub mod level;
+pub mod measurement;
+pub mod plan;
+pub mod record;
+pub mod target;
+pub mod telemetry;
+pub mod units;
+
+pub use experiment::Experiment;
+pub use latency::Latencies;
+pub use level::{Level, LevelValue, Levels};
+pub use measurement::Measurement;
+pub use plan::{Plan, PlannedTrial, Treatment};
+pub use record::{RunRecord, TrialRecord};

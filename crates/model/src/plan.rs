@@ -1,0 +1,66 @@
+//! A plan: all names resolved, all trials in order. Plain data; the store keeps it whole.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Levels;
+use crate::experiment::{Length, Protocol};
+use crate::units::Span;
+
+/// Every treatment, and every trial in the order in which they run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The experiment's name.
+    pub name: String,
+    /// Its question.
+    pub question: Option<String>,
+    /// The names of the factors, in the file's order.
+    pub factors: Vec<String>,
+    /// All treatments; trials refer to them by index.
+    pub treatments: Vec<Treatment>,
+    /// All trials in order.
+    pub trials: Vec<PlannedTrial>,
+    /// Load offered before each measured window.
+    pub warm_up: Span,
+    /// The measured window.
+    pub length: Length,
+    /// The seed of the order and the load.
+    pub seed: u64,
+}
+
+/// One combination of levels, and what it comes to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Treatment {
+    /// The combination.
+    pub levels: Levels,
+    /// The name of the storage that holds PGDATA.
+    pub storage: String,
+    /// The workload's name or folder.
+    pub workload: String,
+    /// The data set's size in the workload's unit.
+    pub scale: u32,
+    /// Connections.
+    pub clients: u32,
+    /// Event loops.
+    pub threads: u32,
+    /// How statements are sent.
+    pub protocol: Protocol,
+    /// The major version wanted; none means: what is found.
+    pub postgres_version: Option<u32>,
+    /// Settings asked for, beyond pgdyno's own for a managed server.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// One trial to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedTrial {
+    /// Its place in the run, from 0.
+    pub ordinal: u32,
+    /// The round over all treatments it belongs to, from 1.
+    pub block: u32,
+    /// Its treatment's index.
+    pub treatment: usize,
+    /// Which of its treatment's trials it is, from 1.
+    pub repeat: u32,
+}

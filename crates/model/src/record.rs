@@ -1,0 +1,152 @@
+//! What the store keeps: runs, sessions, trials.
+
+use serde::{Deserialize, Serialize};
+
+use crate::facts::{HostFacts, Owner, ServerFacts, StorageFacts};
+use crate::telemetry::Table;
+use crate::units::Epoch;
+use crate::{Latencies, Measurement, Plan};
+
+/// A run as it was begun.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// Its name in the store: recipe, start and four letters drawn at random.
+    pub id: String,
+    /// The recipe's or the file's name.
+    pub recipe: String,
+    /// When it began.
+    pub started_at: Epoch,
+    /// pgdyno's version.
+    pub pgdyno_version: String,
+    /// The experiment file's text, as read (a DSN's password taken out).
+    pub experiment: String,
+    /// The `--set key=value` that were given, in order (a DSN's password taken out).
+    pub overrides: Vec<String>,
+    /// What was to be done.
+    pub plan: Plan,
+}
+
+/// One stretch of work on a run: the first, or a `--resume`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SessionRecord {
+    /// When it began.
+    pub started_at: Epoch,
+    /// The process that works on it.
+    pub owner: Owner,
+    /// The machine.
+    pub host: HostFacts,
+    /// Every storage that the plan uses.
+    pub storage: Vec<StorageFacts>,
+}
+
+/// How a session ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SessionEnd {
+    /// Every trial it had to do is completed.
+    Completed,
+    /// It ended by itself, and at least one trial failed or could not be run.
+    Failed,
+    /// A signal ended it, or its process was killed.
+    Interrupted,
+}
+
+/// The state of a run, as `show` and `list` name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunState {
+    /// A session works on it.
+    Running,
+    /// Every planned trial is completed.
+    Completed,
+    /// Its last session ended with trials failed or not run.
+    Failed,
+    /// Its last session was ended by a signal or killed: `run --resume` continues.
+    Interrupted,
+}
+
+impl RunState {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// One execution of a treatment: stored whole before the next begins.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrialRecord {
+    /// Its place in the plan.
+    pub ordinal: u32,
+    /// The round it belongs to, from 1.
+    pub block: u32,
+    /// Its treatment's index in the plan.
+    pub treatment: usize,
+    /// Which of its treatment's trials it is, from 1.
+    pub repeat: u32,
+    /// When its provisioning began.
+    pub started_at: Epoch,
+    /// When its window opened; none if it never did.
+    pub measured_at: Option<Epoch>,
+    /// Why it failed; none if it is complete.
+    pub failure: Option<String>,
+    /// What the engine measured; for a failed trial, whatever there is.
+    pub measurement: Option<Measurement>,
+    /// The server's own count beside the engine's.
+    pub server_count: Option<ServerCount>,
+    /// The server as it ran; none if it did not start.
+    pub server: Option<ServerFacts>,
+    /// What was watched.
+    #[serde(skip)]
+    pub telemetry: Vec<Table>,
+    /// What the server logged from the trial's start to its end.
+    #[serde(skip)]
+    pub server_log: String,
+}
+
+/// What PostgreSQL counted from before the load to after it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerCount {
+    /// Growth of `pg_stat_database.xact_commit` of the loaded database: the load's commits, one for each
+    /// connection made, and autovacuum's (count).
+    pub xact_commit: i64,
+    /// Growth of the rows that the workload adds with each transaction (count); none if it names no such rows.
+    pub rows: Option<i64>,
+    /// What `rows` should be: acknowledged transactions times rows added by each (count).
+    pub rows_expected: Option<i64>,
+}
+
+/// The rate at which one writer can make a block durable in a directory: the ceiling for commits that do not share
+/// a flush.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FsyncRate {
+    /// The storage's name.
+    pub storage: String,
+    /// The call, named as `wal_sync_method` names it.
+    pub method: String,
+    /// Bytes written before each flush.
+    pub block_bytes: u32,
+    /// Write-and-flush pairs (count).
+    pub flushes: u64,
+    /// Time they took together (seconds).
+    pub seconds: f64,
+    /// Latency of a write and its flush.
+    #[serde(skip)]
+    pub latency: Latencies,
+    /// When it was measured.
+    pub measured_at: Epoch,
+}
+
+impl FsyncRate {
+    /// Flushes per second; 0 when there were none.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn per_second(&self) -> f64 {
+        if self.seconds > 0.0 { self.flushes as f64 / self.seconds } else { 0.0 }
+    }
+}
