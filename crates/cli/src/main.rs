@@ -1,2 +1,61 @@
-//! pgdyno
-fn main() {}
+//! pgdyno's command line: arguments in, tables and exit codes out.
+
+mod args;
+mod commands;
+mod output;
+mod progress;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use args::{Arguments, Command};
+use output::{Failure, print};
+
+/// How a command ended well, as an exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Done {
+    /// 0: all that was asked is done.
+    Whole,
+    /// 2: a trial failed; the rest is kept.
+    TrialFailed,
+    /// 130: a signal ended it; what was done is kept.
+    Interrupted,
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(e) => {
+            // Help and version go to standard output and are no mistake; clap's own exit code for one would be 2.
+            let _ = e.print();
+            return match e.kind() {
+                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
+                _ => ExitCode::from(1),
+            };
+        }
+    };
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+        if let Err(e) = signal_hook::flag::register(signal, Arc::clone(&stop)) {
+            return output::complain(&Failure::new(format!("cannot handle signal {signal}: {e}")));
+        }
+    }
+    let done = match arguments.command {
+        Command::Run(options) => commands::run(&options, &stop),
+        Command::Recipes(options) => commands::recipes(&options),
+        Command::List(options) => commands::list(&options),
+        Command::Show(options) => commands::show(&options),
+        Command::Report(options) => commands::report(&options),
+        Command::Doctor(options) => commands::doctor(&options),
+    };
+    match done {
+        Ok(Done::Whole) => ExitCode::SUCCESS,
+        Ok(Done::TrialFailed) => ExitCode::from(2),
+        Ok(Done::Interrupted) => ExitCode::from(130),
+        Err(failure) => output::complain(&failure),
+    }
+}

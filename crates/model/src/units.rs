@@ -22,7 +22,7 @@ impl std::str::FromStr for Span {
     fn from_str(text: &str) -> Result<Self, String> {
         humantime::parse_duration(text)
             .map(Self)
-            .map_err(|e| format!("`{text}` is no length of time ({e}); write it like \"5s\", \"250ms\", \"2m 30s\""))
+            .map_err(|_| format!("`{text}` is no length of time; write it like \"5s\", \"250ms\", \"2m 30s\""))
     }
 }
 
@@ -40,8 +40,17 @@ impl Serialize for Span {
 
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(from)?;
-        text.parse().map_err(serde::de::Error::custom)
+        struct V;
+        impl serde::de::Visitor<'_> for V {
+            type Value = Span;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a length of time in quotes, like \"5s\", \"250ms\", \"2m 30s\"")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Span, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+        from.deserialize_str(V)
     }
 }
 

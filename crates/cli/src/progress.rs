@@ -1,0 +1,145 @@
+//! Shows a run's progress: a live line on a terminal, plain lines elsewhere. All of it on standard error.
+
+use std::io::IsTerminal;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use pgdyno_lab::progress::{Event, Progress};
+
+use crate::output::tell;
+
+/// Between two plain lines about the same trial.
+const PLAIN_EVERY: Duration = Duration::from_secs(10);
+
+/// Renders events.
+pub(crate) struct Display {
+    bar: Option<ProgressBar>,
+    state: Mutex<State>,
+}
+
+struct State {
+    trial: String,
+    done: usize,
+    working: String,
+    last_line: Instant,
+}
+
+impl Display {
+    pub(crate) fn new() -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new(1);
+            let style = ProgressStyle::with_template("{spinner} {wide_msg}\n  [{bar:30}] {prefix}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
+            bar.enable_steady_tick(Duration::from_millis(200));
+            bar
+        });
+        let state =
+            State { trial: String::new(), done: 0, working: String::new(), last_line: Instant::now() };
+        Self { bar, state: Mutex::new(state) }
+    }
+
+    /// Takes the live line away.
+    pub(crate) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn line(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| tell(text)),
+            None => tell(text),
+        }
+    }
+
+    fn live(&self, message: String, left: Option<Duration>) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(message);
+            if let Some(left) = left {
+                bar.set_prefix(format!("{} left", clock(left)));
+            }
+        }
+    }
+}
+
+impl Progress for Display {
+    fn event(&self, event: &Event<'_>) {
+        let mut state = match self.state.lock() {
+            Ok(state) => state,
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        match event {
+            Event::Note(note) => self.line(&format!("note: {note}")),
+            Event::Working { what, share } => {
+                let shown = match share {
+                    Some(share) => format!("{what}: {:.0}%", share * 100.0),
+                    None => what.clone(),
+                };
+                self.live(shown, None);
+                if self.bar.is_none() && state.working != *what {
+                    tell(what);
+                }
+                state.working.clone_from(what);
+            }
+            Event::Begun { run, trials, store } => {
+                self.line(&format!("run {run}: {trials} trials, kept in {}", store.display()));
+                if let Some(bar) = &self.bar {
+                    bar.set_length(*trials as u64);
+                }
+            }
+            Event::Trial { number, of, levels, planned, left } => {
+                state.trial = format!("trial {number}/{of} {levels} repeat {}", planned.repeat);
+                state.last_line = Instant::now();
+                self.live(format!("{}: settling", state.trial), Some(*left));
+            }
+            Event::Load { tps, latency_us_p50, latency_us_p99, measuring, left } => {
+                let latency = format!("p50 {}, p99 {}", millis(*latency_us_p50), millis(*latency_us_p99));
+                let phase = if *measuring { "" } else { " (warm-up)" };
+                let text = format!("{}: {tps:.0} tps, {latency}{phase}", state.trial);
+                if self.bar.is_none() && state.last_line.elapsed() >= PLAIN_EVERY {
+                    state.last_line = Instant::now();
+                    tell(&format!("{text}, {} left", clock(*left)));
+                }
+                self.live(text, Some(*left));
+            }
+            Event::TrialDone { tps, latency_us_p99, failure } => {
+                state.done += 1;
+                if let Some(bar) = &self.bar {
+                    bar.set_position(state.done as u64);
+                }
+                let text = match (failure, tps) {
+                    (Some(failure), _) => format!("{}: FAILED: {failure}", state.trial),
+                    (None, Some(tps)) => format!("{}: {tps:.1} tps, p99 {}", state.trial, millis(*latency_us_p99)),
+                    (None, None) => format!("{}: no transaction", state.trial),
+                };
+                self.line(&text);
+            }
+            Event::TakingDown => self.live("taking down what was made".into(), None),
+            _ => {}
+        }
+    }
+}
+
+fn millis(microseconds: Option<f64>) -> String {
+    microseconds.map_or_else(|| "–".into(), |us| format!("{:.2} ms", us / 1000.0))
+}
+
+/// `1:05`, `2:03:04`.
+fn clock(left: Duration) -> String {
+    let seconds = left.as_secs();
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_left_read_like_a_clock() {
+        assert_eq!(clock(Duration::from_secs(65)), "1:05");
+        assert_eq!(clock(Duration::from_secs(7384)), "2:03:04");
+        assert_eq!(millis(Some(1234.0)), "1.23 ms");
+    }
+}

@@ -1,0 +1,5 @@
+//! Recipes and workloads are built in: a changed file must rebuild the crate.
+fn main() {
+    println!("cargo:rerun-if-changed=../../experiments");
+    println!("cargo:rerun-if-changed=../../workloads");
+}

@@ -1,0 +1,167 @@
+//! What can be wrong with an experiment file, with file, line, column, the word and the nearest allowed ones.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use super::Source;
+use crate::nearest::nearest;
+
+/// An experiment file that cannot be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// The file cannot be read.
+    #[error("cannot read the experiment file {}: {found}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        found: String,
+    },
+    /// No recipe and no file of that name.
+    #[error("cannot run `{name}`: there is no file and no recipe of that name")]
+    NoSuchRecipe {
+        /// The name that was given.
+        name: String,
+        /// The recipes there are, nearest first.
+        recipes: Vec<String>,
+    },
+    /// A word or value at a place in the file.
+    #[error("{shown}:{line}:{column}: {what}\n{excerpt}")]
+    InFile {
+        /// The file, as the user named it.
+        shown: String,
+        /// 1-based.
+        line: usize,
+        /// 1-based, in characters.
+        column: usize,
+        /// What is wrong.
+        what: String,
+        /// The line, and a caret under the word.
+        excerpt: String,
+        /// What to do.
+        help: Option<String>,
+    },
+    /// A `--set` that does not fit.
+    #[error("--set {given}: {what}")]
+    InOverride {
+        /// What was given.
+        given: String,
+        /// What is wrong.
+        what: String,
+        /// What to do.
+        help: Option<String>,
+    },
+    /// Values that are right one by one, but not together.
+    #[error("{shown}: {what}")]
+    Meaning {
+        /// The file, as the user named it.
+        shown: String,
+        /// What is wrong.
+        what: String,
+        /// What to do.
+        help: Option<String>,
+    },
+}
+
+/// A complaint that does not know its file yet.
+#[derive(Debug)]
+pub(crate) struct Complaint {
+    pub(crate) what: String,
+    pub(crate) help: Option<String>,
+    /// The bytes of the file that it is about.
+    pub(crate) span: Option<Range<usize>>,
+}
+
+impl Complaint {
+    pub(crate) fn new(what: impl Into<String>) -> Self {
+        Self { what: what.into(), help: None, span: None }
+    }
+
+    pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    pub(crate) fn at(mut self, span: Range<usize>) -> Self {
+        self.span.get_or_insert(span);
+        self
+    }
+}
+
+impl FileError {
+    /// What to do, where there is something.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Unreadable { .. } => None,
+            Self::NoSuchRecipe { recipes, .. } => {
+                Some(format!("the recipes are {}; `pgdyno recipes` tells what each asks", recipes.join(", ")))
+            }
+            Self::InFile { help, .. } | Self::InOverride { help, .. } | Self::Meaning { help, .. } => {
+                help.clone()
+            }
+        }
+    }
+
+    pub(super) fn in_file(source: &Source, error: &toml::de::Error) -> Self {
+        let (what, help) = reworded(error.message());
+        Self::at_place(source, error.span().unwrap_or(0..0), what, help)
+    }
+
+    /// `complaint` about `source`, with its place if it has one.
+    pub(super) fn complaint(source: &Source, complaint: Complaint) -> Self {
+        let Complaint { what, help, span } = complaint;
+        match span {
+            Some(span) => Self::at_place(source, span, what, help),
+            None => Self::Meaning { shown: source.shown.clone(), what, help },
+        }
+    }
+
+    fn at_place(source: &Source, span: Range<usize>, what: String, help: Option<String>) -> Self {
+        let start = span.start.min(source.text.len());
+        let end = span.end.min(source.text.len());
+        let before = source.text.get(..start).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        let line_start = before.rfind('\n').map_or(0, |i| i + 1);
+        let column = before[line_start..].chars().count() + 1;
+        let text = source.text[line_start..].lines().next().unwrap_or_default();
+        let marked = source.text.get(start..end).unwrap_or_default().lines().next().unwrap_or_default();
+        let caret = "^".repeat(marked.chars().count().max(1));
+        let gutter = " ".repeat(line.to_string().len());
+        let excerpt = format!("{line} | {text}\n{gutter} | {}{caret}", " ".repeat(column - 1));
+        Self::InFile { shown: source.shown.clone(), line, column, what, excerpt, help }
+    }
+
+    pub(super) fn in_override(given: &str, message: &str) -> Self {
+        let (what, help) = reworded(message);
+        Self::InOverride { given: given.to_owned(), what, help }
+    }
+}
+
+/// serde's words in ours: the word that was found, and the allowed ones, nearest first.
+fn reworded(message: &str) -> (String, Option<String>) {
+    let message = message.trim();
+    for (theirs, ours) in [("unknown field ", "unknown key "), ("unknown variant ", "unknown value ")] {
+        let Some(rest) = message.strip_prefix(theirs) else { continue };
+        let words: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
+        let Some((found, allowed)) = words.split_first() else { continue };
+        if allowed.is_empty() {
+            return (format!("{ours}`{found}`"), Some("nothing is allowed here".into()));
+        }
+        let ordered = nearest(found, allowed);
+        let help = match ordered.as_slice() {
+            [only] => format!("only `{only}` is allowed here"),
+            all => format!("nearest is `{}`; allowed here: {}", all[0], all.join(", ")),
+        };
+        return (format!("{ours}`{found}`"), Some(help));
+    }
+    (
+        message
+            .replace("a nonzero u32", "a whole number from 1")
+            .replace("a nonzero u64", "a whole number from 1"),
+        None,
+    )
+}

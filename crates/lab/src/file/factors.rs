@@ -1,0 +1,200 @@
+//! `[factors]`: plain levels (`clients = [1, 8]`), bundles (`commit = { sync = { … } }`), names with dots.
+
+use std::fmt;
+
+use pgdyno_model::experiment::Factor;
+use pgdyno_model::level::{Key, Level, LevelValue};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use toml::Spanned;
+
+use super::error::Complaint;
+use super::raw::{check_level, flattened, setting_value};
+
+/// The table as read, in the file's order.
+#[derive(Default)]
+pub(super) struct Factors(Vec<(Spanned<String>, Shape)>);
+
+/// What stands behind a factor's name.
+enum Shape {
+    /// `[1, 8]`, where it is a list.
+    Plain(Vec<Spanned<LevelValue>>),
+    /// A table: of bundles, or of the rest of a name with dots.
+    Table(toml::Table),
+}
+
+impl<'de> Deserialize<'de> for Factors {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct V;
+        impl<'de> Visitor<'de> for V {
+            type Value = Factors;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a table of factors")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Factors, A::Error> {
+                let mut factors = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    factors.push(entry);
+                }
+                Ok(Factors(factors))
+            }
+        }
+        from.deserialize_map(V)
+    }
+}
+
+impl<'de> Deserialize<'de> for Shape {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct V;
+        impl<'de> Visitor<'de> for V {
+            type Value = Shape;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of levels, or a table of named bundles")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Shape, A::Error> {
+                let mut levels: Vec<Spanned<LevelValue>> = Vec::new();
+                while let Some(level) = seq.next_element::<Spanned<LevelValue>>()? {
+                    if levels.iter().any(|l| l.get_ref() == level.get_ref()) {
+                        return Err(A::Error::custom(format!("level `{}` is listed twice", level.get_ref())));
+                    }
+                    levels.push(level);
+                }
+                if levels.is_empty() {
+                    return Err(A::Error::custom("a factor needs at least one level"));
+                }
+                Ok(Shape::Plain(levels))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Shape, A::Error> {
+                let table = Deserialize::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
+                Ok(Shape::Table(table))
+            }
+        }
+        from.deserialize_any(V)
+    }
+}
+
+impl Factors {
+    /// Every factor with its levels; names checked against what a factor can change.
+    pub(super) fn into_factors(self) -> Result<Vec<Factor>, Complaint> {
+        let mut factors = Vec::new();
+        for (name, shape) in self.0 {
+            let span = name.span();
+            match shape {
+                Shape::Plain(levels) => plain(name.get_ref(), levels).map(|f| factors.push(f)),
+                Shape::Table(table) => from_table(name.get_ref(), &table, &mut factors),
+            }
+            .map_err(|complaint| complaint.at(span))?;
+        }
+        let mut seen: Vec<(&Key, &str)> = Vec::new();
+        for factor in &factors {
+            let mut keys: Vec<&Key> =
+                factor.levels.iter().flat_map(|l| l.sets.iter().map(|(k, _)| k)).collect();
+            keys.sort();
+            keys.dedup();
+            for key in keys {
+                if let Some((_, other)) = seen.iter().find(|(k, _)| *k == key) {
+                    return Err(Complaint::new(format!(
+                        "factors `{other}` and `{}` both set `{}`: one would undo the other",
+                        factor.name,
+                        spelled(key)
+                    )));
+                }
+                seen.push((key, &factor.name));
+            }
+        }
+        Ok(factors)
+    }
+}
+
+/// A key as a file spells it.
+pub(crate) fn spelled(key: &Key) -> &str {
+    match key {
+        Key::Clients => "clients",
+        Key::Threads => "threads",
+        Key::Protocol => "protocol",
+        Key::Scale => "scale",
+        Key::Workload => "workload",
+        Key::PostgresVersion => "postgres.version",
+        Key::Storage => "storage",
+        Key::Setting(name) => name,
+    }
+}
+
+/// The key of `name`; a near miss of one of pgdyno's own names is taken for a slip, anything else for a setting.
+fn key(name: &str) -> Result<Key, Complaint> {
+    let key = Key::parse(name);
+    if matches!(key, Key::Setting(_)) {
+        if let Some(meant) = crate::nearest::probable(name, Key::NAMES) {
+            return Err(Complaint::new(format!("unknown factor `{name}`")).with_help(format!(
+                "nearest is `{meant}`; a factor is one of {} or a PostgreSQL setting",
+                Key::NAMES.join(", ")
+            )));
+        }
+        if !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.') {
+            return Err(Complaint::new(format!("`{name}` cannot be the name of a PostgreSQL setting")));
+        }
+    }
+    Ok(key)
+}
+
+fn plain(name: &str, levels: Vec<Spanned<LevelValue>>) -> Result<Factor, Complaint> {
+    let key = key(name)?;
+    let levels = levels
+        .into_iter()
+        .map(|level| {
+            let span = level.span();
+            let value = level.into_inner();
+            check_level(&key, &value).map_err(|c| of_factor(&format!("factor `{name}`"), c).at(span))?;
+            Ok(Level { label: value.clone(), sets: vec![(key.clone(), value)] })
+        })
+        .collect::<Result<_, Complaint>>()?;
+    Ok(Factor { name: name.to_owned(), levels })
+}
+
+fn of_factor(factor: &str, complaint: Complaint) -> Complaint {
+    Complaint { what: format!("{factor}: {}", complaint.what), ..complaint }
+}
+
+/// A table is a set of bundles when all its values are tables; otherwise its lists continue a name with dots.
+fn from_table(name: &str, table: &toml::Table, factors: &mut Vec<Factor>) -> Result<(), Complaint> {
+    if table.is_empty() {
+        return Err(Complaint::new(format!("factor `{name}` has no levels")));
+    }
+    if table.values().all(toml::Value::is_table) {
+        let mut levels = Vec::new();
+        for (label, sets) in table {
+            let Some(sets) = sets.as_table() else { continue };
+            let mut assigned = Vec::new();
+            for (inner, value) in flattened(sets) {
+                let key = key(&inner)?;
+                let value = setting_value(&inner, value)?;
+                check_level(&key, &value)
+                    .map_err(|c| of_factor(&format!("factor `{name}`, level `{label}`"), c))?;
+                assigned.push((key, value));
+            }
+            levels.push(Level { label: LevelValue::Text(label.clone()), sets: assigned });
+        }
+        factors.push(Factor { name: name.to_owned(), levels });
+        return Ok(());
+    }
+    for (rest, value) in flattened(table) {
+        let full = format!("{name}.{rest}");
+        let Some(list) = value.as_array() else {
+            return Err(Complaint::new(format!("factor `{full}` wants a list of levels")).with_help(format!(
+                "write `{full} = [{value}]`, or give bundles: `{name} = {{ first = {{ … }}, second = {{ … }} }}`"
+            )));
+        };
+        if list.is_empty() {
+            return Err(Complaint::new(format!("factor `{full}` needs at least one level")));
+        }
+        let key = key(&full)?;
+        let mut levels = Vec::new();
+        for value in list {
+            let value = setting_value(&full, value)?;
+            check_level(&key, &value).map_err(|c| of_factor(&format!("factor `{full}`"), c))?;
+            levels.push(Level { label: value.clone(), sets: vec![(key.clone(), value)] });
+        }
+        factors.push(Factor { name: full, levels });
+    }
+    Ok(())
+}

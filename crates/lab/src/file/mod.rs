@@ -1,0 +1,53 @@
+//! Experiment files: TOML in, [`Experiment`] out; what is wrong is answered with its place and the nearest words.
+
+mod error;
+mod factors;
+mod overrides;
+mod raw;
+
+use std::path::{Path, PathBuf};
+
+use pgdyno_model::Experiment;
+
+pub use error::FileError;
+pub(crate) use factors::spelled;
+pub use overrides::Override;
+
+/// An experiment's text and where it came from.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The recipe's name, or the file's stem.
+    pub name: String,
+    /// What errors call it: the file's path, or `recipe NAME`.
+    pub shown: String,
+    /// The TOML.
+    pub text: String,
+    /// The folder that relative paths start from.
+    pub base: PathBuf,
+}
+
+impl Source {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// It cannot be read, or is not UTF-8.
+    pub fn read(path: &Path) -> Result<Self, FileError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| FileError::Unreadable { path: path.to_owned(), found: e.to_string() })?;
+        let name = path.file_stem().map_or_else(|| "experiment".into(), |s| s.to_string_lossy().into_owned());
+        let base = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned();
+        Ok(Self { name, shown: path.display().to_string(), text, base })
+    }
+}
+
+/// The experiment that `source` describes, with `overrides` applied in order.
+///
+/// # Errors
+/// Anything that the file or an override says that pgdyno does not understand, with its place.
+pub fn parse(source: &Source, overrides: &[Override]) -> Result<Experiment, FileError> {
+    let raw: raw::File = toml::from_str(&source.text).map_err(|e| FileError::in_file(source, &e))?;
+    overrides::apply(source, raw, overrides)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,330 @@
+//! From an experiment to its plan: every name resolved, every trial in its place.
+
+use std::collections::BTreeMap;
+
+use pgdyno_model::experiment::{Experiment, Order, Protocol};
+use pgdyno_model::level::{Key, Level, LevelValue, Levels};
+use pgdyno_model::{Plan, PlannedTrial, Treatment};
+use thiserror::Error;
+
+use crate::file::spelled;
+use crate::nearest::nearest;
+use crate::workload::{self, Workload, WorkloadError};
+
+/// Settings that pgdyno sets itself on a server of its own: an experiment cannot.
+const RESERVED: &[&str] = &[
+    "config_file",
+    "data_directory",
+    "external_pid_file",
+    "hba_file",
+    "ident_file",
+    "listen_addresses",
+    "log_destination",
+    "logging_collector",
+    "port",
+    "unix_socket_directories",
+];
+
+/// An experiment that does not come to a plan.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ResolveError {
+    /// A storage that no `[storage.<name>]` describes.
+    #[error("cannot put PGDATA on storage `{name}`: there is no `[storage.{name}]`")]
+    NoSuchStorage {
+        /// The name.
+        name: String,
+        /// Those there are, nearest first.
+        known: Vec<String>,
+    },
+    /// Several storages and nothing that chooses.
+    #[error("cannot choose a storage: {} are described, and no factor `storage` names which to use", known.join(", "))]
+    WhichStorage {
+        /// Those there are.
+        known: Vec<String>,
+    },
+    /// A setting that is pgdyno's business.
+    #[error("cannot set `{name}`: pgdyno sets it itself, so that its server stays private")]
+    Reserved {
+        /// The setting.
+        name: String,
+    },
+    /// `[[exclude]]` leaves nothing.
+    #[error("nothing is left to run: `[[exclude]]` leaves out every treatment")]
+    NothingLeft,
+    /// More threads than clients.
+    #[error("{threads} threads for {clients} clients ({levels}): a thread would have no client")]
+    IdleThreads {
+        /// The treatment.
+        levels: String,
+        /// Its threads.
+        threads: u32,
+        /// Its clients.
+        clients: u32,
+    },
+    /// A workload.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    /// What a server given by DSN cannot vary.
+    #[error("cannot vary `{key}` on a server that pgdyno does not own (`postgres.dsn`)")]
+    NotOurs {
+        /// The factor.
+        key: String,
+    },
+}
+
+impl ResolveError {
+    /// What to do, where there is something.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::NoSuchStorage { known, .. } => Some(format!("described are {}", known.join(", "))),
+            Self::WhichStorage { known } => {
+                Some(format!("add `storage = [\"{}\"]` to `[factors]`", known[0]))
+            }
+            Self::Reserved { .. } => Some("take it out of the file".into()),
+            Self::NothingLeft => Some("remove an `[[exclude]]`, or add levels".into()),
+            Self::IdleThreads { .. } => Some("lower `load.threads`, or exclude the combination".into()),
+            Self::Workload(e) => e.help(),
+            Self::NotOurs { .. } => {
+                Some("leave out `postgres.dsn`: pgdyno then makes a server of its own".into())
+            }
+        }
+    }
+}
+
+/// The plan of `experiment`, and every workload that it uses, by name.
+///
+/// # Errors
+/// A name that means nothing, or a combination that cannot be.
+pub fn resolve(experiment: &Experiment) -> Result<(Plan, BTreeMap<String, Workload>), ResolveError> {
+    let mut treatments = Vec::new();
+    let mut workloads = BTreeMap::new();
+    for combination in combinations(experiment) {
+        let treatment = treatment(experiment, &combination)?;
+        if !workloads.contains_key(&treatment.workload) {
+            let workload = workload::load(&treatment.workload, &experiment.workload.scripts)?;
+            workloads.insert(treatment.workload.clone(), workload);
+        }
+        treatments.push(treatment);
+    }
+    if treatments.is_empty() {
+        return Err(ResolveError::NothingLeft);
+    }
+    let trials = order(experiment, treatments.len());
+    let plan = Plan {
+        name: experiment.name.clone(),
+        question: experiment.question.clone(),
+        factors: experiment.factors.iter().map(|f| f.name.clone()).collect(),
+        treatments,
+        trials,
+        warm_up: experiment.load.warm_up,
+        length: experiment.load.length,
+        seed: experiment.seed,
+    };
+    Ok((plan, workloads))
+}
+
+/// Every combination of levels that no exclusion names; the last factor varies fastest.
+fn combinations(experiment: &Experiment) -> Vec<Vec<(&str, &Level)>> {
+    let mut all: Vec<Vec<(&str, &Level)>> = vec![Vec::new()];
+    for factor in &experiment.factors {
+        all = all
+            .iter()
+            .flat_map(|so_far| {
+                factor.levels.iter().map(move |level| {
+                    let mut next = so_far.clone();
+                    next.push((factor.name.as_str(), level));
+                    next
+                })
+            })
+            .collect();
+    }
+    all.retain(|combination| {
+        !experiment.exclude.iter().any(|pairs| {
+            pairs
+                .iter()
+                .all(|(factor, label)| combination.iter().any(|(f, l)| f == factor && l.label == *label))
+        })
+    });
+    all
+}
+
+fn treatment(experiment: &Experiment, combination: &[(&str, &Level)]) -> Result<Treatment, ResolveError> {
+    let levels = Levels(combination.iter().map(|(f, l)| ((*f).to_owned(), l.label.clone())).collect());
+    let given = experiment.postgres.dsn.is_some();
+    let mut settings: BTreeMap<String, String> =
+        experiment.postgres.settings.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
+    let mut storage = None;
+    let mut treatment = Treatment {
+        levels,
+        storage: String::new(),
+        workload: experiment.workload.name.clone(),
+        scale: experiment.workload.scale.get(),
+        clients: experiment.load.clients.get(),
+        threads: experiment.load.threads.get(),
+        protocol: experiment.load.protocol,
+        postgres_version: experiment.postgres.version,
+        settings: BTreeMap::new(),
+    };
+    for (key, value) in combination.iter().flat_map(|(_, level)| &level.sets) {
+        if given && matches!(key, Key::PostgresVersion | Key::Storage) {
+            return Err(ResolveError::NotOurs { key: spelled(key).to_owned() });
+        }
+        let text = value.to_string();
+        match key {
+            Key::Clients => treatment.clients = count(value),
+            Key::Threads => treatment.threads = count(value),
+            Key::Scale => treatment.scale = count(value),
+            Key::Protocol => treatment.protocol = Protocol::parse(&text).unwrap_or_default(),
+            Key::Workload => treatment.workload = text,
+            Key::PostgresVersion => treatment.postgres_version = text.parse().ok(),
+            Key::Storage => storage = Some(text),
+            Key::Setting(name) => drop(settings.insert(name.clone(), text)),
+        }
+    }
+    treatment.storage = choose_storage(experiment, storage)?;
+    if let Some(name) = settings.keys().find(|name| RESERVED.contains(&name.as_str())) {
+        return Err(ResolveError::Reserved { name: name.clone() });
+    }
+    if treatment.threads > treatment.clients {
+        return Err(ResolveError::IdleThreads {
+            levels: treatment.levels.to_string(),
+            threads: treatment.threads,
+            clients: treatment.clients,
+        });
+    }
+    treatment.settings = settings;
+    Ok(treatment)
+}
+
+/// The parser has let only counts of 1 and more through.
+fn count(value: &LevelValue) -> u32 {
+    value.to_string().parse().unwrap_or(1)
+}
+
+fn choose_storage(experiment: &Experiment, named: Option<String>) -> Result<String, ResolveError> {
+    let known: Vec<&str> = experiment.storage.keys().map(String::as_str).collect();
+    match (named, known.as_slice()) {
+        (Some(name), _) if known.contains(&name.as_str()) => Ok(name),
+        (Some(name), _) => {
+            let known = nearest(&name, &known).into_iter().map(str::to_owned).collect();
+            Err(ResolveError::NoSuchStorage { name, known })
+        }
+        (None, [only]) => Ok((*only).to_owned()),
+        (None, _) => {
+            Err(ResolveError::WhichStorage { known: known.into_iter().map(str::to_owned).collect() })
+        }
+    }
+}
+
+fn order(experiment: &Experiment, treatments: usize) -> Vec<PlannedTrial> {
+    let repeats = experiment.repeats.get();
+    let mut random = fastrand::Rng::with_seed(experiment.seed);
+    let mut sequence: Vec<(u32, usize)> = Vec::new();
+    match experiment.order {
+        Order::Sequential => {
+            sequence.extend((0..treatments).flat_map(|t| (1..=repeats).map(move |r| (r, t))))
+        }
+        Order::Interleaved | Order::Randomized => {
+            for block in 1..=repeats {
+                let mut round: Vec<usize> = (0..treatments).collect();
+                if experiment.order == Order::Randomized {
+                    random.shuffle(&mut round);
+                } else if block % 2 == 0 {
+                    round.reverse();
+                }
+                sequence.extend(round.into_iter().map(|t| (block, t)));
+            }
+        }
+    }
+    // In every order a treatment's n-th trial belongs to the n-th block.
+    (0..)
+        .zip(sequence)
+        .map(|(ordinal, (block, treatment))| PlannedTrial { ordinal, block, treatment, repeat: block })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::file::{Source, parse};
+
+    fn plan(text: &str) -> Result<Plan, ResolveError> {
+        let source =
+            Source { name: "try".into(), shown: "try".into(), text: text.into(), base: PathBuf::from("/") };
+        resolve(&parse(&source, &[]).unwrap()).map(|(plan, _)| plan)
+    }
+
+    fn sequence(plan: &Plan) -> Vec<usize> {
+        plan.trials.iter().map(|t| t.treatment).collect()
+    }
+
+    const TWO_BY_TWO: &str = "[factors]\nsynchronous_commit = [\"on\", \"off\"]\nclients = [1, 8]\n";
+
+    #[test]
+    fn blocks_alternate_their_direction() {
+        let plan = plan(TWO_BY_TWO).unwrap();
+        assert_eq!(sequence(&plan), [0, 1, 2, 3, 3, 2, 1, 0, 0, 1, 2, 3]);
+        assert_eq!(plan.treatments[3].levels.to_string(), "synchronous_commit=off clients=8");
+        assert_eq!(plan.treatments[3].settings["synchronous_commit"], "off");
+        assert_eq!((plan.trials[4].block, plan.trials[4].repeat), (2, 2));
+    }
+
+    #[test]
+    fn a_drawn_order_is_the_seeds_and_each_block_is_whole() {
+        let text = format!("[experiment]\norder = \"randomized\"\nseed = 7\n{TWO_BY_TWO}");
+        let (first, second) = (plan(&text).unwrap(), plan(&text).unwrap());
+        assert_eq!(first, second);
+        let mut block: Vec<usize> = sequence(&first)[4..8].to_vec();
+        block.sort_unstable();
+        assert_eq!(block, [0, 1, 2, 3]);
+        assert_ne!(sequence(&first), sequence(&plan(&text.replace("seed = 7", "seed = 8")).unwrap()));
+    }
+
+    #[test]
+    fn exclusions_leave_out_what_they_name() {
+        let plan =
+            plan(&format!("{TWO_BY_TWO}[[exclude]]\nsynchronous_commit = \"off\"\nclients = 1\n")).unwrap();
+        assert_eq!(plan.treatments.len(), 3);
+        assert_eq!(plan.trials.len(), 9);
+    }
+
+    #[test]
+    fn names_that_mean_nothing_are_refused_with_what_there_is() {
+        let help = |text: &str| {
+            let e = plan(text).unwrap_err();
+            format!("{e}\nhelp: {}", e.help().unwrap_or_default())
+        };
+        insta::assert_snapshot!(help("[factors]\nstorage = [\"nvme\"]\n[storage.nvm]\n[storage.hdd]\n"), @"
+        cannot put PGDATA on storage `nvme`: there is no `[storage.nvme]`
+        help: described are nvm, hdd
+        ");
+        insta::assert_snapshot!(help("[storage.nvm]\n[storage.hdd]\n"), @r#"
+        cannot choose a storage: hdd, nvm are described, and no factor `storage` names which to use
+        help: add `storage = ["hdd"]` to `[factors]`
+        "#);
+        insta::assert_snapshot!(help("[factors]\nworkload = [\"tpcb\"]\n"), @"
+        cannot load workload `tpcb`: there is no built-in workload and no folder of that name
+        help: built in are tpcb-like, select-only, simple-update; a folder of your own is named with a slash (`./name`) and holds a workload.toml
+        ");
+        insta::assert_snapshot!(help("[factors]\nport = [1, 2]\n"), @"
+        cannot set `port`: pgdyno sets it itself, so that its server stays private
+        help: take it out of the file
+        ");
+        insta::assert_snapshot!(help("[load]\nthreads = 4\n"), @"
+        4 threads for 1 clients (): a thread would have no client
+        help: lower `load.threads`, or exclude the combination
+        ");
+        insta::assert_snapshot!(help("[factors]\nclients = [1]\n[[exclude]]\nclients = 1\n"), @"
+        nothing is left to run: `[[exclude]]` leaves out every treatment
+        help: remove an `[[exclude]]`, or add levels
+        ");
+        insta::assert_snapshot!(help("[factors]\npostgres.version = [15]\n[postgres]\ndsn = \"host=x\"\n"), @"
+        cannot vary `postgres.version` on a server that pgdyno does not own (`postgres.dsn`)
+        help: leave out `postgres.dsn`: pgdyno then makes a server of its own
+        ");
+    }
+}

@@ -1,0 +1,328 @@
+//! Workloads: a folder with a `workload.toml`, its SQL and its scripts; built in, or the user's own.
+
+use std::path::{Path, PathBuf};
+
+use include_dir::{Dir, include_dir};
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::nearest::nearest;
+
+static WORKLOADS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../workloads");
+
+/// What the load is made of, read whole.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workload {
+    /// The name or folder it was asked for by.
+    pub name: String,
+    /// What it does, in a sentence.
+    pub description: String,
+    /// The tables it works on.
+    pub data: DataSet,
+    /// Its scripts with their weights.
+    pub scripts: Vec<ScriptText>,
+    /// SQL that runs before every trial, one statement each.
+    pub between: Vec<String>,
+    /// How to count in the database what was acknowledged.
+    pub count: Option<Count>,
+}
+
+/// Tables, and the rows that they begin with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DataSet {
+    /// The workload that describes it: workloads may share a data set.
+    pub name: String,
+    /// SQL that makes the tables.
+    pub schema: String,
+    /// SQL that runs after the rows are loaded: keys and indexes.
+    pub keys: String,
+    /// Tables to fill, in order.
+    pub tables: Vec<TableSpec>,
+    /// Room that one unit of scale takes, indexes included (bytes).
+    pub bytes_per_scale: u64,
+}
+
+/// One table to fill.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TableSpec {
+    /// Its name.
+    pub name: String,
+    /// Rows for one unit of scale (count).
+    pub rows_per_scale: u64,
+    /// The columns that are filled.
+    pub columns: Vec<ColumnSpec>,
+}
+
+/// One column, and how its values are made: exactly one of the three.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ColumnSpec {
+    /// Its name.
+    pub name: String,
+    /// The row's number, from 1.
+    #[serde(default)]
+    pub row_number: bool,
+    /// The number of the group of so many rows that the row is in, from 1.
+    pub group_of: Option<std::num::NonZeroU64>,
+    /// The same text in every row.
+    pub constant: Option<String>,
+}
+
+/// A script of a workload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScriptText {
+    /// Its name: the file's stem.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+    /// Its weight among the workload's scripts.
+    pub weight: u32,
+}
+
+/// A query that counts rows, of which every acknowledged transaction adds so many.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Count {
+    /// SQL with one bigint as its result.
+    pub query: String,
+    /// Rows that a transaction adds (count).
+    pub rows_per_transaction: u32,
+}
+
+/// A workload that cannot be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum WorkloadError {
+    /// Neither built in nor a folder.
+    #[error("cannot load workload `{name}`: there is no built-in workload and no folder of that name")]
+    NoSuch {
+        /// The name that was given.
+        name: String,
+        /// The built-in ones, nearest first.
+        known: Vec<String>,
+    },
+    /// One of its files.
+    #[error("cannot load workload `{workload}`: {file}: {found}")]
+    File {
+        /// The workload.
+        workload: String,
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        found: String,
+    },
+}
+
+impl WorkloadError {
+    /// What to do, where there is something.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::NoSuch { known, .. } => Some(format!(
+                "built in are {}; a folder of your own is named with a slash (`./name`) and holds a workload.toml",
+                known.join(", ")
+            )),
+            Self::File { .. } => None,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    description: String,
+    data: Data,
+    script: Vec<ScriptEntry>,
+    #[serde(default)]
+    between: BetweenTable,
+    count: Option<Count>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Data {
+    of: Option<String>,
+    schema: Option<String>,
+    keys: Option<String>,
+    bytes_per_scale: Option<u64>,
+    #[serde(default)]
+    table: Vec<TableSpec>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ScriptEntry {
+    file: String,
+    weight: Option<u32>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BetweenTable {
+    #[serde(default)]
+    sql: Vec<String>,
+}
+
+/// Where a workload's files are.
+enum Folder {
+    BuiltIn(&'static Dir<'static>),
+    Path(PathBuf),
+}
+
+impl Folder {
+    fn of(name: &str) -> Result<Self, WorkloadError> {
+        if name.contains('/') {
+            return Ok(Self::Path(PathBuf::from(name)));
+        }
+        WORKLOADS.get_dir(name).map(Self::BuiltIn).ok_or_else(|| {
+            let known: Vec<&str> = names();
+            WorkloadError::NoSuch {
+                name: name.to_owned(),
+                known: nearest(name, &known).into_iter().map(str::to_owned).collect(),
+            }
+        })
+    }
+
+    fn read(&self, workload: &str, file: &str) -> Result<String, WorkloadError> {
+        let wrong =
+            |found: String| WorkloadError::File { workload: workload.into(), file: file.into(), found };
+        match self {
+            Self::BuiltIn(dir) => dir
+                .get_file(dir.path().join(file))
+                .and_then(|f| f.contents_utf8())
+                .map(str::to_owned)
+                .ok_or_else(|| wrong("it is missing".into())),
+            Self::Path(path) => std::fs::read_to_string(path.join(file)).map_err(|e| wrong(e.to_string())),
+        }
+    }
+}
+
+/// The built-in workloads.
+#[must_use]
+pub fn names() -> Vec<&'static str> {
+    let mut names: Vec<&str> =
+        WORKLOADS.dirs().filter_map(|d| d.path().file_name().and_then(|n| n.to_str())).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Reads workload `name`; `scripts` of the user's take the place of its own.
+///
+/// # Errors
+/// There is no such workload, or a file of it is missing or wrong.
+pub fn load(name: &str, scripts: &[(PathBuf, u32)]) -> Result<Workload, WorkloadError> {
+    let mut workload = load_folder(name, 0)?;
+    if !scripts.is_empty() {
+        workload.scripts = scripts
+            .iter()
+            .map(|(path, weight)| read_script(name, path, *weight))
+            .collect::<Result<_, _>>()?;
+        // What the user's scripts add, only the user knows.
+        workload.count = None;
+    }
+    Ok(workload)
+}
+
+fn read_script(workload: &str, path: &Path, weight: u32) -> Result<ScriptText, WorkloadError> {
+    let text = std::fs::read_to_string(path).map_err(|e| WorkloadError::File {
+        workload: workload.into(),
+        file: path.display().to_string(),
+        found: e.to_string(),
+    })?;
+    Ok(ScriptText { name: path.display().to_string(), text, weight })
+}
+
+fn load_folder(name: &str, depth: u32) -> Result<Workload, WorkloadError> {
+    let folder = Folder::of(name)?;
+    let wrong =
+        |found: String| WorkloadError::File { workload: name.into(), file: "workload.toml".into(), found };
+    let text = folder.read(name, "workload.toml")?;
+    let file: File = toml::from_str(&text).map_err(|e| wrong(e.to_string()))?;
+    let data = match (&file.data.of, &file.data.schema) {
+        (Some(_), Some(_)) => return Err(wrong("`data.of` and `data.schema` exclude each other".into())),
+        (Some(_), None) if depth > 3 => return Err(wrong("`data.of` goes round in a circle".into())),
+        (Some(of), None) => load_folder(of, depth + 1)?.data,
+        (None, schema) => DataSet {
+            name: name.to_owned(),
+            schema: schema.as_deref().map_or(Ok(String::new()), |f| folder.read(name, f))?,
+            keys: file.data.keys.as_deref().map_or(Ok(String::new()), |f| folder.read(name, f))?,
+            tables: file.data.table,
+            bytes_per_scale: file.data.bytes_per_scale.unwrap_or(0),
+        },
+    };
+    for table in &data.tables {
+        if table.columns.is_empty() {
+            return Err(wrong(format!("table `{}` has no columns to fill", table.name)));
+        }
+        for column in &table.columns {
+            let ways = usize::from(column.row_number)
+                + usize::from(column.group_of.is_some())
+                + usize::from(column.constant.is_some());
+            if ways != 1 {
+                return Err(wrong(format!(
+                    "column `{}` of `{}` needs exactly one of row_number, group_of, constant",
+                    column.name, table.name
+                )));
+            }
+        }
+    }
+    let scripts = file
+        .script
+        .iter()
+        .map(|s| {
+            let stem = Path::new(&s.file)
+                .file_stem()
+                .map_or_else(|| s.file.clone(), |n| n.to_string_lossy().into_owned());
+            Ok(ScriptText { name: stem, text: folder.read(name, &s.file)?, weight: s.weight.unwrap_or(1) })
+        })
+        .collect::<Result<Vec<_>, WorkloadError>>()?;
+    if scripts.iter().all(|s| s.weight == 0) {
+        return Err(wrong("it has no script with a weight above 0".into()));
+    }
+    Ok(Workload {
+        name: name.to_owned(),
+        description: file.description,
+        data,
+        scripts,
+        between: file.between.sql,
+        count: file.count,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_workload_is_whole() {
+        assert!(names().contains(&"tpcb-like") && names().len() >= 3);
+        for name in names() {
+            let workload = load(name, &[]).unwrap();
+            assert!(!workload.scripts.is_empty() && !workload.data.tables.is_empty(), "{name}");
+        }
+        assert_eq!(load("select-only", &[]).unwrap().data.name, "tpcb-like");
+    }
+
+    #[test]
+    fn a_slip_is_answered_with_the_nearest() {
+        let error = load("tpcb", &[]).unwrap_err();
+        assert!(error.help().unwrap().contains("built in are tpcb-like, "), "{:?}", error.help());
+    }
+
+    #[test]
+    fn a_folder_of_the_users_can_share_the_data_of_a_built_in_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = folder.path().display().to_string();
+        std::fs::write(folder.path().join("s.sql"), "SELECT 1;\n").unwrap();
+        let toml = "description = \"one\"\n[data]\nof = \"tpcb-like\"\n[[script]]\nfile = \"s.sql\"\n";
+        std::fs::write(folder.path().join("workload.toml"), toml).unwrap();
+        let workload = load(&name, &[]).unwrap();
+        assert_eq!(
+            (workload.data.name.as_str(), workload.scripts[0].text.as_str()),
+            ("tpcb-like", "SELECT 1;\n")
+        );
+        std::fs::write(folder.path().join("workload.toml"), toml.replace("s.sql", "t.sql")).unwrap();
+        assert!(load(&name, &[]).unwrap_err().to_string().contains("t.sql"));
+    }
+}

@@ -1,0 +1,38 @@
+# The daily commands. `just` alone lists them.
+_default:
+    @just --list
+
+# Everything CI checks, short of installing what is missing
+check: fmt lint doc test
+
+# Formatting, as CI wants it
+fmt:
+    cargo fmt --all --check
+
+# Clippy with warnings denied
+lint:
+    cargo clippy --workspace --all-targets --locked -- -D warnings
+
+# The API documentation, with warnings denied
+doc:
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked
+
+# All tests, with real PostgreSQL
+test:
+    cargo test --workspace
+
+# Licences, bans and sources of dependencies (needs cargo-deny; advisories need its database)
+deny:
+    cargo deny check licenses bans sources
+
+# The main job
+quickstart:
+    cargo run --release -- run quickstart
+
+# Who depends on whom
+dependencies:
+    cargo xtask dependencies
+
+# The protocol parser against arbitrary bytes, for a minute (needs cargo-fuzz and a nightly toolchain)
+fuzz seconds="60":
+    cd fuzz && cargo +nightly fuzz run frames -- -max_total_time={{seconds}}
