@@ -116,9 +116,6 @@ pub(crate) struct Doctor {
     /// The directory to look under [default: where pgdyno would put its clusters]
     #[arg(value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
-    /// As JSON
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[cfg(test)]

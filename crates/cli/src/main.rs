@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod doctor;
 mod output;
 mod progress;
 
@@ -13,7 +14,7 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 use args::{Arguments, Command};
-use output::{Failure, print};
+use output::Failure;
 
 /// How a command ended well, as an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

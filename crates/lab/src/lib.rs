@@ -1,9 +1,29 @@
 //! The one place that knows all: parses an experiment, resolves its names into a plan, and runs it.
 
 mod dataset;
+mod dry_run;
+mod error;
+mod estimate;
 pub mod file;
 mod nearest;
+mod prepare;
 pub mod progress;
 pub mod recipes;
+mod redact;
 pub mod resolve;
+pub mod run;
 pub mod workload;
+
+use std::path::PathBuf;
+
+pub use dry_run::dry_run;
+pub use error::LabError;
+pub use pgdyno_host::doctor;
+pub use pgdyno_model::record::SessionEnd;
+pub use prepare::Prepared;
+
+/// The store that is used where none is named.
+#[must_use]
+pub fn default_store() -> PathBuf {
+    pgdyno_host::paths::data_dir().join("store.sqlite3")
+}

@@ -5,25 +5,12 @@ use std::collections::BTreeMap;
 use pgdyno_model::experiment::{Experiment, Order, Protocol};
 use pgdyno_model::level::{Key, Level, LevelValue, Levels};
 use pgdyno_model::{Plan, PlannedTrial, Treatment};
+use pgdyno_host::postgres::settings::RESERVED;
 use thiserror::Error;
 
 use crate::file::spelled;
 use crate::nearest::nearest;
 use crate::workload::{self, Workload, WorkloadError};
-
-/// Settings that pgdyno sets itself on a server of its own: an experiment cannot.
-const RESERVED: &[&str] = &[
-    "config_file",
-    "data_directory",
-    "external_pid_file",
-    "hba_file",
-    "ident_file",
-    "listen_addresses",
-    "log_destination",
-    "logging_collector",
-    "port",
-    "unix_socket_directories",
-];
 
 /// An experiment that does not come to a plan.
 #[derive(Debug, Error)]

@@ -20,6 +20,8 @@ pub struct RunRecord {
     pub pgdyno_version: String,
     /// The experiment file's text, as read (a DSN's password taken out).
     pub experiment: String,
+    /// The folder that its relative paths start from.
+    pub folder: String,
     /// The `--set key=value` that were given, in order (a DSN's password taken out).
     pub overrides: Vec<String>,
     /// What was to be done.

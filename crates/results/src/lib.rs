@@ -1,1 +1,12 @@
-//! Placeholder until its helper lands.
+//! What becomes of results: the store that keeps them, the statistics over them, the reports that show them.
+//!
+//! Opens old runs anywhere: needs neither PostgreSQL nor root nor the machine that measured.
+
+pub mod analysis;
+mod number;
+pub mod report;
+pub mod stats;
+pub mod store;
+
+pub use analysis::{RunView, analyse};
+pub use store::{SessionId, Store, StoreError};

@@ -1,0 +1,101 @@
+//! From an experiment file to a report, with a real PostgreSQL.
+
+mod support;
+
+use serde_json::Value;
+use support::{World, is_filled, quick};
+
+fn sum(series: &Value, of: impl Fn(&Value) -> f64) -> f64 {
+    series.as_array().unwrap().iter().map(of).sum()
+}
+
+#[test]
+fn quickstart_ends_with_numbers_that_agree_with_each_other_and_with_postgresql() {
+    let world = World::new();
+    // Autovacuum's own transactions would count among the loaded database's.
+    let ended = world.run(&quick(&world, "quickstart", &["postgres.settings.autovacuum=off"]));
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    assert!(ended.out.contains("synchronous_commit") && ended.out.contains("tps"), "{}", ended.out);
+    let report = ended.out.lines().find_map(|l| l.strip_prefix("report: ")).unwrap();
+    assert!(is_filled(report.as_ref()));
+    world.assert_nothing_left();
+
+    let shown = world.show("latest");
+    assert_eq!(shown["run"]["recipe"], "quickstart");
+    assert_eq!(shown["run"]["state"], "completed");
+    let treatments = shown["treatments"].as_array().unwrap();
+    assert_eq!(treatments.len(), 4);
+    for treatment in treatments {
+        assert_eq!(treatment["trials"], 3, "{treatment}");
+        assert!(treatment["factors"]["clients"].is_u64() && treatment["factors"]["synchronous_commit"].is_string());
+        let (mean, ci) = (treatment["tps"]["mean"].as_f64().unwrap(), &treatment["tps"]["ci95"]);
+        assert!(ci[0].as_f64().unwrap() <= mean && mean <= ci[1].as_f64().unwrap());
+        let latency = |p: &str| treatment["latency_us"][p].as_f64().unwrap();
+        assert!(latency("p50") <= latency("p95") && latency("p95") <= latency("p99"));
+        assert!(latency("p99") <= latency("max"));
+        assert!(treatment["ratio_to_best"]["value"].as_f64().unwrap() <= 1.0);
+    }
+    let trials = shown["trials"].as_array().unwrap();
+    assert_eq!(trials.len(), 12);
+    for trial in trials {
+        let transactions = trial["transactions"].as_f64().unwrap();
+        assert!(transactions > 0.0 && trial["failed"] == 0);
+        // The series adds up to the count exactly: both are counts of the same transactions.
+        let series = &trial["series"];
+        assert!((sum(series, |s| s["transactions"].as_f64().unwrap()) - transactions).abs() < 0.5, "{trial}");
+        for second in series.as_array().unwrap() {
+            assert!(second["t_s"].is_number() && second["tps"].is_number() && !second["latency_us_p99"].is_null());
+        }
+        let tps = trial["tps"].as_f64().unwrap();
+        assert!((tps * trial["measured_s"].as_f64().unwrap() - transactions).abs() < 1.0);
+        // PostgreSQL's rows are exactly what it acknowledged.
+        let count = &trial["server_count"];
+        assert_eq!(count["rows"], count["rows_expected"], "{trial}");
+        // Its commits are the load's, and a few of the connections' own.
+        let extra = count["xact_commit"].as_i64().unwrap() - count["rows_expected"].as_i64().unwrap();
+        assert!((0..=20).contains(&extra), "{count}");
+    }
+    assert!(shown["fsync"].as_array().unwrap().len() == 1);
+}
+
+#[test]
+fn a_users_own_experiment_with_bundles_scripts_and_counted_transactions_runs() {
+    let world = World::new();
+    world.file("mine/pick.sql", "\\set aid random(1, 100000 * :scale)\nSELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n");
+    let file = world.file(
+        "mine/commit.toml",
+        "[experiment]\nquestion = \"Does it run?\"\nrepeats = 1\norder = \"randomized\"\n\
+         [factors]\nprotocol = [\"simple\", \"extended\", \"prepared\"]\n\
+         commit = { sync = {}, group = { commit_delay = 10, commit_siblings = 2 } }\n\
+         [[exclude]]\nprotocol = \"simple\"\ncommit = \"group\"\n\
+         [workload]\nscripts = [{ file = \"pick.sql\", weight = 2 }]\n\
+         [load]\nclients = 2\nthreads = 2\ntransactions = 50\n[storage.disk]\n",
+    );
+    let disk = format!("storage.disk.directory={}", world.disk().display());
+    let args = ["run", file.to_str().unwrap(), "--set", &disk, "--set", "telemetry.fsync=100ms"];
+    let ended = world.run(&args);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let shown = world.show("latest");
+    assert_eq!(shown["treatments"].as_array().unwrap().len(), 5);
+    for trial in shown["trials"].as_array().unwrap() {
+        assert_eq!(trial["transactions"], 100, "{trial}");
+    }
+    world.assert_nothing_left();
+}
+
+#[test]
+fn a_report_is_written_later_from_the_store_alone() {
+    let world = World::new();
+    let sets = ["factors.clients=[2]", "experiment.repeats=1", "factors.synchronous_commit=[\"off\"]"];
+    let ended = world.run(&quick(&world, "quickstart", &sets));
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let report = world.path("later.html");
+    let ended = world.run(&["report", "latest", "-o", report.to_str().unwrap()]);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let html = std::fs::read_to_string(&report).unwrap();
+    assert!(html.contains("synchronous_commit") && html.contains("</html>"));
+    let listed = world.run(&["list"]);
+    assert!(listed.out.contains("quickstart-") && listed.out.contains("completed"), "{}", listed.out);
+    let shown = world.run(&["show", "latest"]);
+    assert!(shown.out.contains("one"), "a single repeat must be said: {}", shown.out);
+}

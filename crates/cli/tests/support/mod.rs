@@ -1,0 +1,153 @@
+//! Runs the real binary in a world of its own: directories, store, state; and finds what it may have left behind.
+
+#![allow(dead_code)]
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// A directory tree for one test. The PostgreSQL cache is the user's own, so that a build is fetched once.
+pub struct World {
+    root: tempfile::TempDir,
+}
+
+pub struct Ended {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl World {
+    pub fn new() -> Self {
+        let root = tempfile::Builder::new().prefix("pgdyno-test-").tempdir().unwrap();
+        // The server's account has to pass.
+        for directory in [root.path().to_owned(), root.path().join("disk")] {
+            std::fs::create_dir_all(&directory).unwrap();
+            std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        Self { root }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    /// The storage directory of this world's runs.
+    pub fn disk(&self) -> PathBuf {
+        self.path("disk")
+    }
+
+    pub fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    pub fn command<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pgdyno"));
+        command.args(args).current_dir(self.root.path()).stdin(Stdio::null());
+        command.env("XDG_DATA_HOME", self.path("data")).env("XDG_STATE_HOME", self.path("state"));
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("PG") && name != "PGDYNO_MAVEN" {
+                command.env_remove(name);
+            }
+        }
+        command
+    }
+
+    pub fn run<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Ended {
+        ended(self.command(args).output().unwrap())
+    }
+
+    pub fn spawn<S: AsRef<std::ffi::OsStr>>(&self, args: &[S]) -> Child {
+        self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// `show RUN --json`.
+    pub fn show(&self, run: &str) -> serde_json::Value {
+        let shown = self.run(&["show", run, "--json"]);
+        assert_eq!(shown.code, Some(0), "{}", shown.err);
+        serde_json::from_str(&shown.out).unwrap()
+    }
+
+    /// What lies where clusters are made, and what the journal still names.
+    pub fn left_behind(&self) -> Vec<PathBuf> {
+        [self.disk(), self.path("state/pgdyno/made")]
+            .iter()
+            .filter_map(|directory| std::fs::read_dir(directory).ok())
+            .flat_map(|entries| entries.flatten().map(|e| e.path()))
+            .filter(|path| path.extension().is_none_or(|e| e != "lock"))
+            .collect()
+    }
+
+    pub fn assert_nothing_left(&self) {
+        assert_eq!(self.left_behind(), Vec::<PathBuf>::new());
+        assert_eq!(self.servers(), Vec::<i32>::new());
+    }
+
+    /// The postmasters whose data directories lie in this world: by their working directory, so only ours.
+    pub fn servers(&self) -> Vec<i32> {
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+            let Ok(pid) = entry.file_name().to_string_lossy().parse::<i32>() else { continue };
+            let Ok(cwd) = std::fs::read_link(entry.path().join("cwd")) else { continue };
+            if cwd.starts_with(self.disk()) && cwd.join("postmaster.pid").exists() {
+                let first = std::fs::read_to_string(cwd.join("postmaster.pid")).unwrap_or_default();
+                if first.lines().next().and_then(|l| l.trim().parse().ok()) == Some(pid) {
+                    found.push(pid);
+                }
+            }
+        }
+        found
+    }
+
+    /// Waits until `what` happens; fails loudly if it does not within a minute.
+    pub fn until(&self, what: &str, mut happened: impl FnMut() -> bool) {
+        let patience = Instant::now() + Duration::from_secs(60);
+        while !happened() {
+            assert!(Instant::now() < patience, "waited a minute for {what}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// The completed trials of the newest run, read from the store beside a process that may be writing it.
+    pub fn trials_stored(&self) -> i64 {
+        let store = self.path("data/pgdyno/store.sqlite3");
+        let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
+        rusqlite::Connection::open_with_flags(store, flags)
+            .and_then(|db| db.query_row("SELECT count(*) FROM trial", [], |row| row.get(0)))
+            .unwrap_or(0)
+    }
+}
+
+pub fn ended(output: Output) -> Ended {
+    Ended {
+        code: output.status.code(),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// `run FILE-or-recipe` with what makes it short, and its clusters in this world's disk.
+pub fn quick<'a>(world: &World, what: &'a str, sets: &[&'a str]) -> Vec<String> {
+    let mut args = vec!["run".to_owned(), what.to_owned()];
+    let disk = format!("storage.disk.directory={}", world.disk().display());
+    let short = [disk.as_str(), "load.duration=1s", "load.warm_up=200ms", "workload.scale=1", "telemetry.fsync=200ms"];
+    for set in short.iter().chain(sets) {
+        args.extend(["--set".to_owned(), (*set).to_owned()]);
+    }
+    args
+}
+
+/// Whether the path exists and is not empty.
+pub fn is_filled(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|m| m.len() > 0)
+}
+
+/// Sends a signal to a process of this test's.
+pub fn signal(pid: i32, name: &str) {
+    let status = Command::new("/bin/sh").args(["-c", &format!("kill -{name} {pid}")]).status().unwrap();
+    assert!(status.success());
+}

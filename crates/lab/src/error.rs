@@ -1,0 +1,166 @@
+//! Why an experiment could not be run.
+
+use std::error::Error;
+use std::fmt;
+use std::path::PathBuf;
+
+use pgdyno_model::units::Bytes;
+use thiserror::Error;
+
+/// An error of another crate or module, with what to do about it.
+#[derive(Debug)]
+pub struct Explained {
+    error: Box<dyn Error + Send + Sync>,
+    help: Option<String>,
+}
+
+impl fmt::Display for Explained {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl Error for Explained {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.error.source()
+    }
+}
+
+/// Why an experiment could not be run.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LabError {
+    /// Something that was asked of the file, the host, the server or the store.
+    #[error(transparent)]
+    Explained(#[from] Explained),
+    /// Not enough room for the data.
+    #[error("cannot load {what} on storage `{storage}`: it takes about {needed} in {}, where {available} are free", directory.display())]
+    NoRoom {
+        /// The data sets that would lie there.
+        what: String,
+        /// The storage's name.
+        storage: String,
+        /// Its directory.
+        directory: PathBuf,
+        /// What the data, the cluster and its WAL take.
+        needed: Bytes,
+        /// What is free.
+        available: Bytes,
+    },
+    /// A run to go on with came to another plan than it was begun with.
+    #[error("cannot go on with run {run}: its experiment now comes to another plan than when it was begun")]
+    PlanChanged {
+        /// The run.
+        run: String,
+    },
+    /// A run to go on with has nothing left to do.
+    #[error("run {run} is complete: there is nothing to go on with")]
+    NothingToResume {
+        /// The run.
+        run: String,
+    },
+    /// A run to go on with is being worked on.
+    #[error("cannot go on with run {run}: process {pid} is working on it")]
+    StillRunning {
+        /// The run.
+        run: String,
+        /// Whose it is.
+        pid: i32,
+    },
+    /// The page cache cannot be dropped.
+    #[error("cannot drop the kernel's caches (`between.drop_caches`): that needs root")]
+    DropCaches,
+    /// A command of the user's.
+    #[error("the command of `between.command` failed: {command}: {found}")]
+    Command {
+        /// The command.
+        command: String,
+        /// How it ended.
+        found: String,
+    },
+    /// A statement on a control connection.
+    #[error("cannot {doing}: {found}")]
+    Sql {
+        /// What it was for.
+        doing: String,
+        /// What the server said.
+        found: String,
+    },
+    /// A schema on a server that pgdyno does not own.
+    #[error("cannot use schema `{schema}` of the server: {found}")]
+    Schema {
+        /// The schema.
+        schema: String,
+        /// What is there.
+        found: String,
+    },
+    /// A signal said stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl LabError {
+    /// What to do, where there is something.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Explained(explained) => explained.help.clone(),
+            Self::NoRoom { storage, .. } => Some(format!(
+                "lower `workload.scale`, free room, or name a larger place in `storage.{storage}.directory`"
+            )),
+            Self::PlanChanged { .. } => {
+                Some("run it anew; a run goes on only with the files and the pgdyno it was begun with".into())
+            }
+            Self::StillRunning { .. } => Some("wait for it, or stop it first".into()),
+            Self::DropCaches => Some("run as root, or take `drop_caches` out of `[between]`".into()),
+            Self::Schema { .. } => Some("name another one in `postgres.schema`".into()),
+            Self::NothingToResume { .. } | Self::Command { .. } | Self::Sql { .. } | Self::Interrupted => None,
+        }
+    }
+
+    /// All of it in one text, as a failed trial keeps it.
+    pub(crate) fn in_words(&self) -> String {
+        let mut words = self.to_string();
+        let mut cause = self.source();
+        while let Some(inner) = cause {
+            words = format!("{words}: {inner}");
+            cause = inner.source();
+        }
+        match self.help() {
+            Some(help) => format!("{words} (help: {help})"),
+            None => words,
+        }
+    }
+}
+
+/// Errors that know what to do about themselves become [`Explained`].
+macro_rules! explained {
+    ($($error:ty),+ $(,)?) => {
+        $(impl From<$error> for LabError {
+            fn from(error: $error) -> Self {
+                let help = error.help();
+                Self::Explained(Explained { error: Box::new(error), help })
+            }
+        })+
+    };
+}
+
+explained!(
+    crate::dataset::DatasetError,
+    crate::file::FileError,
+    crate::resolve::ResolveError,
+    crate::workload::WorkloadError,
+    pgdyno_engine::LoadError,
+    pgdyno_engine::script::ScriptError,
+    pgdyno_host::AccountError,
+    pgdyno_host::DirectoryError,
+    pgdyno_host::JournalError,
+    pgdyno_host::postgres::ClusterError,
+    pgdyno_host::postgres::ControlError,
+    pgdyno_host::postgres::FetchError,
+    pgdyno_host::postgres::FindError,
+    pgdyno_host::postgres::GivenError,
+    pgdyno_host::postgres::SettingsError,
+    pgdyno_host::probe::ProbeError,
+    pgdyno_results::store::StoreError,
+);

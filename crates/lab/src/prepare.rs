@@ -1,0 +1,135 @@
+//! An experiment made ready: parsed, resolved, its scripts parsed. Nothing on the host is touched.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use pgdyno_engine::WeightedScript;
+use pgdyno_engine::script::Script;
+use pgdyno_model::{Experiment, Plan, Treatment};
+
+use crate::LabError;
+use crate::file::{self, Override, Source};
+use crate::resolve::resolve;
+use crate::workload::{DataSet, Workload};
+
+/// A cluster that a plan needs: treatments that agree in all of these share one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ClusterKey {
+    pub(crate) storage: String,
+    pub(crate) version: Option<u32>,
+    pub(crate) data: String,
+    pub(crate) scale: u32,
+}
+
+/// An experiment ready to be run.
+#[derive(Debug)]
+pub struct Prepared {
+    pub(crate) source: Source,
+    pub(crate) overrides: Vec<Override>,
+    pub(crate) experiment: Experiment,
+    pub(crate) plan: Plan,
+    workloads: BTreeMap<String, Workload>,
+    scripts: BTreeMap<String, Vec<WeightedScript>>,
+}
+
+impl Prepared {
+    /// Makes the experiment of `source`, with `overrides`, ready.
+    ///
+    /// # Errors
+    /// Anything wrong in the file, an override, a workload or a script, with its place.
+    pub fn new(source: Source, overrides: Vec<Override>) -> Result<Self, LabError> {
+        let experiment = file::parse(&source, &overrides)?;
+        let (plan, workloads) = resolve(&experiment)?;
+        let mut scripts = BTreeMap::new();
+        for (name, workload) in &workloads {
+            let parsed = workload
+                .scripts
+                .iter()
+                .map(|s| Ok(WeightedScript { script: Arc::new(Script::parse(&s.name, &s.text)?), weight: s.weight }))
+                .collect::<Result<Vec<_>, LabError>>()?;
+            scripts.insert(name.clone(), parsed);
+        }
+        Ok(Self { source, overrides, experiment, plan, workloads, scripts })
+    }
+
+    /// What is to be done.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    pub(crate) fn workload(&self, treatment: &Treatment) -> &Workload {
+        &self.workloads[&treatment.workload]
+    }
+
+    pub(crate) fn scripts(&self, treatment: &Treatment) -> &[WeightedScript] {
+        &self.scripts[&treatment.workload]
+    }
+
+    pub(crate) fn data(&self, treatment: &Treatment) -> &DataSet {
+        &self.workload(treatment).data
+    }
+
+    pub(crate) fn key(&self, treatment: &Treatment) -> ClusterKey {
+        ClusterKey {
+            storage: treatment.storage.clone(),
+            version: treatment.postgres_version,
+            data: self.data(treatment).name.clone(),
+            scale: treatment.scale,
+        }
+    }
+
+    /// Every cluster the plan needs, in the order in which trials first need them, with one of its treatments.
+    pub(crate) fn clusters(&self) -> Vec<(ClusterKey, &Treatment)> {
+        let mut seen = BTreeSet::new();
+        self.plan
+            .trials
+            .iter()
+            .map(|trial| &self.plan.treatments[trial.treatment])
+            .map(|treatment| (self.key(treatment), treatment))
+            .filter(|(key, _)| seen.insert(key.clone()))
+            .collect()
+    }
+
+    /// Every value that any treatment of cluster `key` gives to any setting.
+    pub(crate) fn settings_of(&self, key: &ClusterKey) -> Vec<(String, String)> {
+        let all: BTreeSet<(String, String)> = self
+            .plan
+            .treatments
+            .iter()
+            .filter(|t| self.key(t) == *key)
+            .flat_map(|t| t.settings.iter().map(|(name, value)| (name.clone(), value.clone())))
+            .collect();
+        all.into_iter().collect()
+    }
+
+    /// The storages that the plan uses.
+    pub(crate) fn storages(&self) -> BTreeSet<&str> {
+        self.plan.treatments.iter().map(|t| t.storage.as_str()).collect()
+    }
+
+    /// The major versions that the plan uses; none stands for whatever is found.
+    pub(crate) fn versions(&self) -> BTreeSet<Option<u32>> {
+        self.plan.treatments.iter().map(|t| t.postgres_version).collect()
+    }
+}
+
+impl Prepared {
+    /// The experiment in two or three lines: what it asks, and what it takes.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let (time, by_count) = crate::estimate::time(self);
+        let minutes = time.as_secs().div_ceil(60);
+        let more = if by_count { " and more" } else { "" };
+        let room: Vec<String> =
+            crate::estimate::room(self).values().map(|(bytes, what)| format!("{bytes} of disk for {what}")).collect();
+        format!(
+            "{}\n    {}\n    {} treatments x {} repeats, about {minutes} min{more}, {}; no root needed",
+            self.plan.name,
+            self.plan.question.as_deref().unwrap_or("(no question)"),
+            self.plan.treatments.len(),
+            self.experiment.repeats,
+            room.join(", "),
+        )
+    }
+}

@@ -1,0 +1,128 @@
+//! What happens before every trial, so that all begin alike; and the counts around it.
+
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use pgdyno_model::experiment::Between;
+use pgdyno_model::record::ServerCount;
+
+use super::server::{Server, execute, number};
+use crate::LabError;
+use crate::workload::Workload;
+
+/// Waits `time`, or until `stop`.
+pub(super) fn rest(time: Duration, stop: &AtomicBool) -> Result<(), LabError> {
+    let until = Instant::now() + time;
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            return Err(LabError::Interrupted);
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        std::thread::sleep(left.min(Duration::from_millis(50)));
+    }
+}
+
+/// Settles the server before a trial: tidying, the user's command, CHECKPOINT, cold caches, a rest; in this order.
+pub(super) fn settle(
+    server: &mut Server,
+    between: &Between,
+    workload: &Workload,
+    stop: &AtomicBool,
+) -> Result<(), LabError> {
+    if between.vacuum && !workload.between.is_empty() {
+        let mut client = server.loaded()?;
+        for sql in &workload.between {
+            execute(&mut client, &format!("tidy up before the trial (`{sql}`)"), sql)?;
+        }
+    }
+    if !between.command.is_empty() {
+        run_command(&between.command, stop)?;
+    }
+    if between.checkpoint {
+        execute(&mut server.aside()?, "checkpoint before the trial", "CHECKPOINT")?;
+    }
+    if between.drop_caches {
+        drop_caches(server, stop)?;
+    }
+    rest(between.pause.0, stop)
+}
+
+/// The user's command; a signal to pgdyno ends it too.
+fn run_command(words: &[String], stop: &AtomicBool) -> Result<(), LabError> {
+    let Some((program, arguments)) = words.split_first() else { return Ok(()) };
+    let wrong = |found: String| LabError::Command { command: words.join(" "), found };
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .map_err(|e| wrong(e.to_string()))?;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => return Ok(()),
+            Ok(Some(status)) => return Err(wrong(format!("it ended with {status}"))),
+            Err(e) => return Err(wrong(e.to_string())),
+            Ok(None) => {}
+        }
+        if let Err(stopped) = rest(Duration::from_millis(20), stop) {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(stopped);
+        }
+    }
+}
+
+/// Stops the server, has the kernel drop its caches, and starts the server again.
+fn drop_caches(server: &mut Server, stop: &AtomicBool) -> Result<(), LabError> {
+    let Server::Managed(cluster) = server else { return Err(LabError::DropCaches) };
+    cluster.stop(pgdyno_host::postgres::StopMode::Fast);
+    pgdyno_host::caches::drop_caches().map_err(|_| LabError::DropCaches)?;
+    Ok(cluster.start(stop)?)
+}
+
+/// Counters of the server, read when no client of ours is connected to the loaded database.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counters {
+    xact_commit: i64,
+    rows: Option<i64>,
+}
+
+/// Reads the counters that a trial is checked against.
+pub(super) fn counters(server: &Server, workload: &Workload, stop: &AtomicBool) -> Result<Counters, LabError> {
+    let rows = match &workload.count {
+        Some(count) => Some(number(&mut server.loaded()?, "count the workload's rows", &count.query)?),
+        None => None,
+    };
+    let mut aside = server.aside()?;
+    let database = server.database().replace('\'', "''");
+    if matches!(server, Server::Managed(_)) {
+        // A backend adds what it did to the statistics as it exits, which is after its client has seen it go.
+        let clients = format!(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = '{database}' AND backend_type = 'client backend'"
+        );
+        let patience = Instant::now() + Duration::from_secs(10);
+        while number(&mut aside, "wait for the clients to leave", &clients)? > 0 && Instant::now() < patience {
+            rest(Duration::from_millis(5), stop)?;
+        }
+    }
+    let commits = format!("SELECT xact_commit FROM pg_stat_database WHERE datname = '{database}'");
+    let xact_commit = number(&mut aside, "read pg_stat_database", &commits)?;
+    Ok(Counters { xact_commit, rows })
+}
+
+impl Counters {
+    /// What came between `self` and `after`, beside what `acknowledged` transactions should have brought.
+    pub(super) fn until(self, after: Self, workload: &Workload, acknowledged: u64) -> ServerCount {
+        let rows_each = workload.count.as_ref().map(|c| i64::from(c.rows_per_transaction));
+        let acknowledged = i64::try_from(acknowledged).unwrap_or(i64::MAX);
+        ServerCount {
+            xact_commit: after.xact_commit - self.xact_commit,
+            rows: self.rows.zip(after.rows).map(|(before, after)| after - before),
+            rows_expected: rows_each.map(|each| each * acknowledged),
+        }
+    }
+}

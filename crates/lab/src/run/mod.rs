@@ -1,0 +1,116 @@
+//! Runs a plan: provisions, then for each trial starts, settles, warms up, measures and stores it, then takes down.
+
+mod between;
+mod given;
+mod provision;
+pub(crate) use provision::{Programs, programs};
+mod server;
+mod session;
+mod trial;
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use pgdyno_host::{Journal, paths};
+use pgdyno_model::record::SessionEnd;
+use pgdyno_results::store::Store;
+
+use crate::file::{Override, Source};
+use crate::prepare::Prepared;
+use crate::progress::{Event, Progress};
+use crate::LabError;
+
+/// How a run, or its continuation, ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The run's id in the store.
+    pub run: String,
+    /// How this session of it ended.
+    pub end: SessionEnd,
+    /// Trials that failed in this session (count).
+    pub failed: u32,
+}
+
+/// Runs `prepared` from the beginning. What is complete is in the store at `store` when this returns, however it ends.
+///
+/// # Errors
+/// What is wrong before the first trial begins: then nothing is in the store, and nothing is left on the host.
+pub fn run(
+    prepared: &Prepared,
+    store: &Path,
+    progress: &dyn Progress,
+    stop: &AtomicBool,
+) -> Result<Outcome, LabError> {
+    let journal = clear_leftovers(progress, stop)?;
+    let mut store = open_store(store)?;
+    session::Session::begin(prepared, None, &mut store, &journal, progress, stop)?.work()
+}
+
+/// Goes on with run `named` of the store at `store`: runs its trials that are not complete. `dsn` is for a server
+/// that pgdyno does not own: its password was not stored.
+///
+/// # Errors
+/// As [`run`]; also if nothing is left to do, or another process works on the run.
+pub fn resume(
+    named: &str,
+    dsn: Option<&Override>,
+    store: &Path,
+    progress: &dyn Progress,
+    stop: &AtomicBool,
+) -> Result<Outcome, LabError> {
+    let journal = clear_leftovers(progress, stop)?;
+    let mut store = open_store_existing(store)?;
+    let id = store.resolve(named)?;
+    if let Some((_, _, owner)) = store.open_sessions()?.into_iter().find(|(_, run, _)| *run == id) {
+        return Err(LabError::StillRunning { run: id, pid: owner.pid });
+    }
+    let record = store.run(&id)?;
+    let source = Source {
+        name: record.recipe.clone(),
+        shown: format!("the experiment of run {id}"),
+        text: record.experiment.clone(),
+        base: record.folder.clone().into(),
+    };
+    let mut overrides = record.overrides.iter().map(|o| Override::parse(o)).collect::<Result<Vec<_>, _>>()?;
+    overrides.extend(dsn.cloned());
+    let prepared = Prepared::new(source, overrides)?;
+    if prepared.plan != record.plan {
+        return Err(LabError::PlanChanged { run: id });
+    }
+    session::Session::begin(&prepared, Some(&id), &mut store, &journal, progress, stop)?.work()
+}
+
+/// Clears what killed processes left behind, telling what it was; opens the journal.
+fn clear_leftovers(progress: &dyn Progress, stop: &AtomicBool) -> Result<Journal, LabError> {
+    let journal = Journal::open(&paths::state_dir())?;
+    for swept in pgdyno_host::sweep(&journal, stop)? {
+        progress.event(&Event::Note(swept.to_string()));
+    }
+    Ok(journal)
+}
+
+/// Opens the store at `path`, made if it is missing; sessions of dead processes are ended.
+///
+/// # Errors
+/// The store cannot be opened or written.
+pub fn open_store(path: &Path) -> Result<Store, LabError> {
+    end_dead_sessions(Store::open(path)?)
+}
+
+/// As [`open_store`], for a store that must be there.
+///
+/// # Errors
+/// There is no store at `path`, or it cannot be opened.
+pub fn open_store_existing(path: &Path) -> Result<Store, LabError> {
+    end_dead_sessions(Store::open_existing(path)?)
+}
+
+/// A session whose process is gone was interrupted: killed, it could not say so itself.
+fn end_dead_sessions(mut store: Store) -> Result<Store, LabError> {
+    for (session, _, owner) in store.open_sessions()? {
+        if !pgdyno_host::is_alive(&owner) {
+            store.end_session(session, SessionEnd::Interrupted)?;
+        }
+    }
+    Ok(store)
+}

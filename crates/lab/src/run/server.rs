@@ -1,0 +1,121 @@
+//! A server with a data set in it: pgdyno's own, or one that was given.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use pgdyno_host::postgres::Cluster;
+use pgdyno_model::facts::ServerFacts;
+use pgdyno_model::target::Target;
+use postgres::Client;
+
+use super::given::GivenServer;
+use crate::LabError;
+use crate::dataset::said;
+
+/// The database that a managed server's data set is loaded into.
+pub(super) const DATABASE: &str = "pgdyno";
+
+/// A server that load can be offered to.
+pub(super) enum Server {
+    Managed(Box<Cluster>),
+    Given(Box<GivenServer>),
+}
+
+impl Server {
+    /// A connection to the loaded database.
+    pub(super) fn loaded(&self) -> Result<Client, LabError> {
+        match self {
+            Self::Managed(cluster) => Ok(cluster.control(DATABASE)?),
+            Self::Given(given) => given.control(),
+        }
+    }
+
+    /// A connection that is not counted among the loaded database's, where there is a choice.
+    pub(super) fn aside(&self) -> Result<Client, LabError> {
+        match self {
+            Self::Managed(cluster) => Ok(cluster.control("postgres")?),
+            Self::Given(given) => given.control(),
+        }
+    }
+
+    /// Where telemetry connects to.
+    pub(super) fn aside_target(&self) -> Target {
+        match self {
+            Self::Managed(cluster) => cluster.control_target("postgres"),
+            Self::Given(given) => given.target(&BTreeMap::new()),
+        }
+    }
+
+    /// PGDATA, where it is on this machine and known.
+    pub(super) fn data_directory(&self) -> Option<PathBuf> {
+        match self {
+            Self::Managed(cluster) => Some(cluster.data()),
+            Self::Given(given) => given.data_directory(),
+        }
+    }
+
+    /// Where load is offered.
+    pub(super) fn load_target(&self, settings: &BTreeMap<String, String>) -> Target {
+        match self {
+            Self::Managed(cluster) => cluster.target(DATABASE),
+            Self::Given(given) => given.target(settings),
+        }
+    }
+
+    /// The name of the loaded database.
+    pub(super) fn database(&self) -> String {
+        self.load_target(&BTreeMap::new()).database
+    }
+
+    /// Makes `settings` hold: by the server's configuration, or session by session on a given server.
+    pub(super) fn apply(&mut self, settings: &BTreeMap<String, String>, stop: &AtomicBool) -> Result<(), LabError> {
+        match self {
+            Self::Managed(cluster) => cluster.apply(settings, stop).map(drop).map_err(LabError::from),
+            Self::Given(given) => given.check(settings),
+        }
+    }
+
+    /// Whether a managed server is still there; a given one answers for itself.
+    pub(super) fn check_running(&mut self) -> Result<(), LabError> {
+        match self {
+            Self::Managed(cluster) => cluster.check_running().map_err(LabError::from),
+            Self::Given(_) => Ok(()),
+        }
+    }
+
+    pub(super) fn facts(&self) -> Result<ServerFacts, LabError> {
+        match self {
+            Self::Managed(cluster) => Ok(cluster.facts()?),
+            Self::Given(given) => given.facts(),
+        }
+    }
+
+    /// The place in the server's log from which [`Server::log_since`] reads.
+    pub(super) fn log_mark(&self) -> u64 {
+        match self {
+            Self::Managed(cluster) => cluster.log_mark(),
+            Self::Given(_) => 0,
+        }
+    }
+
+    /// What a managed server logged since `mark`; a given server's log is out of reach.
+    pub(super) fn log_since(&self, mark: u64) -> String {
+        match self {
+            Self::Managed(cluster) => cluster.log_since(mark),
+            Self::Given(_) => String::new(),
+        }
+    }
+}
+
+/// Runs one statement that is `doing` something.
+pub(super) fn execute(client: &mut Client, doing: &str, sql: &str) -> Result<(), LabError> {
+    client.batch_execute(sql).map_err(|e| LabError::Sql { doing: doing.to_owned(), found: said(&e) })
+}
+
+/// The one bigint that `sql` gives.
+pub(super) fn number(client: &mut Client, doing: &str, sql: &str) -> Result<i64, LabError> {
+    let wrong = |found: String| LabError::Sql { doing: doing.to_owned(), found };
+    let row = client.query_one(sql, &[]).map_err(|e| wrong(said(&e)))?;
+    row.try_get(0).map_err(|e| wrong(format!("`{sql}` did not give one bigint ({e})")))
+}

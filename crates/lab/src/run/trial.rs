@@ -1,0 +1,168 @@
+//! One trial, from settings to record.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use pgdyno_durability::{Agreement, agreement};
+use pgdyno_engine::script::Value;
+use pgdyno_engine::{Live, LoadError, LoadSpec, Phase, Watch, drive};
+use pgdyno_host::telemetry::{Sampler, Watched, probes};
+use pgdyno_model::units::Epoch;
+use pgdyno_model::{Measurement, PlannedTrial, Treatment, TrialRecord};
+
+use super::between::{self, Counters};
+use super::server::Server;
+use crate::LabError;
+use crate::prepare::Prepared;
+use crate::progress::{Event, Progress};
+
+/// What a trial needs besides its server.
+pub(super) struct Trial<'a> {
+    pub(super) prepared: &'a Prepared,
+    pub(super) planned: PlannedTrial,
+    pub(super) treatment: &'a Treatment,
+    pub(super) progress: &'a dyn Progress,
+    pub(super) stop: &'a AtomicBool,
+    /// Time left in the run, given the time spent on this trial.
+    pub(super) left: &'a (dyn Fn(Duration) -> Duration + Sync),
+}
+
+/// Nonzero counts are guaranteed by the plan; the types of the engine want to see them.
+fn nonzero(n: u32) -> std::num::NonZeroU32 {
+    std::num::NonZeroU32::new(n).unwrap_or(std::num::NonZeroU32::MIN)
+}
+
+impl Trial<'_> {
+    /// An empty record of this trial, begun now.
+    pub(super) fn record(&self) -> TrialRecord {
+        TrialRecord {
+            ordinal: self.planned.ordinal,
+            block: self.planned.block,
+            treatment: self.planned.treatment,
+            repeat: self.planned.repeat,
+            started_at: Epoch::of(SystemTime::now()),
+            measured_at: None,
+            failure: None,
+            measurement: None,
+            server_count: None,
+            server: None,
+            telemetry: Vec::new(),
+            server_log: String::new(),
+        }
+    }
+
+    /// Runs the trial on `server`. A failure is in the record; only an interruption is an error.
+    pub(super) fn run(&self, server: &mut Server) -> Result<TrialRecord, LabError> {
+        let mut record = self.record();
+        let mark = server.log_mark();
+        let outcome = self.measure(server, &mut record);
+        record.server_log = server.log_since(mark);
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(LabError::Interrupted);
+        }
+        if let Err(error) = outcome {
+            // A server that died explains more than the statement that noticed it.
+            record.failure = Some(match server.check_running() {
+                Err(died) => died.in_words(),
+                Ok(()) => error.in_words(),
+            });
+        }
+        Ok(record)
+    }
+
+    fn measure(&self, server: &mut Server, record: &mut TrialRecord) -> Result<(), LabError> {
+        let workload = self.prepared.workload(self.treatment);
+        server.apply(&self.treatment.settings, self.stop)?;
+        between::settle(server, &self.prepared.experiment.between, workload, self.stop)?;
+        let before = between::counters(server, workload, self.stop)?;
+        record.server = Some(server.facts()?);
+        let (measurement, opened) = self.offer(server, record)?;
+        record.measured_at = opened.map(|o| Epoch::of(SystemTime::now() - o.elapsed()));
+        let judged = self.judge(server, before, &measurement, record);
+        let aborted = aborted(&measurement, self.treatment.clients);
+        record.measurement = Some(measurement);
+        match aborted {
+            Some(failure) => {
+                record.failure = Some(match server.check_running() {
+                    Err(died) => died.in_words(),
+                    Ok(()) => failure,
+                });
+                Ok(())
+            }
+            None => judged,
+        }
+    }
+
+    /// Offers the load with telemetry beside it; the measurement, and when its window opened.
+    fn offer(&self, server: &Server, record: &mut TrialRecord) -> Result<(Measurement, Option<Instant>), LabError> {
+        let (plan, treatment) = (&self.prepared.plan, self.treatment);
+        let spec = LoadSpec {
+            target: server.load_target(&treatment.settings),
+            scripts: self.prepared.scripts(treatment).to_vec(),
+            clients: nonzero(treatment.clients),
+            threads: nonzero(treatment.threads),
+            protocol: treatment.protocol,
+            warm_up: plan.warm_up.0,
+            length: plan.length,
+            seed: plan.seed.wrapping_mul(1_000_003).wrapping_add(u64::from(self.planned.ordinal)),
+            variables: vec![("scale".into(), Value::Int(i64::from(treatment.scale)))],
+        };
+        let watched = Watched::new(server.data_directory(), &server.aside_target(), &server.database());
+        let sampler = Sampler::start(probes(&watched), self.prepared.experiment.telemetry.interval.0);
+        let began = Instant::now();
+        let opened: Mutex<Option<Instant>> = Mutex::new(None);
+        let on_open = |at: Instant| {
+            if let Ok(mut opened) = opened.lock() {
+                *opened = Some(at);
+            }
+        };
+        let on_second = |live: &Live| {
+            self.progress.event(&Event::Load {
+                tps: live.tps,
+                latency_us_p50: live.latency_us_p50,
+                latency_us_p99: live.latency_us_p99,
+                measuring: live.phase != Phase::WarmUp,
+                left: (self.left)(began.elapsed()),
+            });
+        };
+        let driven = drive(&spec, &Watch { stop: self.stop, on_open: &on_open, on_second: &on_second });
+        let opened = opened.into_inner().ok().flatten();
+        let measured = driven.as_ref().map_or(0.0, |m| m.measured_s);
+        if let Some(opened) = opened {
+            record.telemetry = sampler.finish(opened, opened + Duration::from_secs_f64(measured));
+        }
+        match driven {
+            Ok(measurement) => Ok((measurement, opened)),
+            Err(LoadError::Interrupted) => Err(LabError::Interrupted),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Counts in the server what was acknowledged.
+    fn judge(
+        &self,
+        server: &Server,
+        before: Counters,
+        measurement: &Measurement,
+        record: &mut TrialRecord,
+    ) -> Result<(), LabError> {
+        let workload = self.prepared.workload(self.treatment);
+        let after = between::counters(server, workload, self.stop)?;
+        let count = before.until(after, workload, measurement.acknowledged());
+        let each = workload.count.as_ref().map_or(0, |c| c.rows_per_transaction);
+        let verdict = agreement(&count, each, measurement.aborted_clients);
+        record.server_count = Some(count);
+        if let Agreement::Disagrees(words) = verdict {
+            record.failure = Some(words);
+        }
+        Ok(())
+    }
+}
+
+/// Why a trial in which clients gave up did not measure what it was meant to.
+fn aborted(measurement: &Measurement, clients: u32) -> Option<String> {
+    let first = measurement.abort_reasons.first().map_or("", String::as_str);
+    (measurement.aborted_clients > 0)
+        .then(|| format!("{} of {clients} clients gave up: {first}", measurement.aborted_clients))
+}

@@ -1,0 +1,157 @@
+//! From a run in the store to what can be said about it.
+
+mod notes;
+mod rates;
+mod treatment;
+mod trial;
+mod view;
+mod words;
+
+use std::collections::BTreeSet;
+
+use pgdyno_model::record::SessionRecord;
+use pgdyno_model::units::Epoch;
+use pgdyno_model::{Latencies, TrialRecord};
+use serde::Serializer;
+
+use crate::store::{Store, StoreError};
+use treatment::Sums;
+pub use view::{
+    Comparison, FsyncView, LatencyView, RateLine, RateTable, RatioView, RunHead, RunView, SecondView,
+    ServerView, SessionView, SettingView, StatementView, TpsView, TreatmentView, TrialState, TrialView,
+};
+
+/// Analyses the run whose full name is `run`.
+///
+/// Trials are read one at a time. Of several attempts at a trial the first completed one counts.
+///
+/// # Errors
+/// [`StoreError::UnknownRun`]; [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
+pub fn analyse(store: &Store, run: &str) -> Result<RunView, StoreError> {
+    let record = store.run(run)?;
+    let state = store.state(run)?;
+    let sessions = store.sessions(run)?;
+    let fsync: Vec<FsyncView> = store.fsync_rates(run)?.iter().map(fsync_view).collect();
+    let plan = record.plan;
+
+    let mut completed = BTreeSet::new();
+    let mut sums: Vec<Sums> = plan.treatments.iter().map(|_| Sums::default()).collect();
+    let mut trials = Vec::new();
+    let mut servers = trial::Servers::default();
+    let mut watched = notes::Watched::default();
+    for id in store.trial_ids(run)? {
+        let (session, trial) = store.trial(id)?;
+        let (Some(treatment), Some(sum)) =
+            (plan.treatments.get(trial.treatment), sums.get_mut(trial.treatment))
+        else {
+            let found =
+                format!("trial {} of treatment {}, which the plan has not", trial.ordinal, trial.treatment);
+            return Err(StoreError::Corrupt { path: store.path().into(), what: "a trial".into(), found });
+        };
+        let state = state_of(&trial, &mut completed);
+        let session = sessions.iter().position(|(id, ..)| *id == session);
+        let devices = session.map(|i| devices(&sessions[i].1, &treatment.storage)).unwrap_or_default();
+        sum.add(&trial, state, treatment);
+        watched.add(&trial, treatment);
+        let server = servers.add(&trial);
+        trials.push(trial::view(&trial, treatment, state, session, server, &devices));
+    }
+    let planned = |index| plan.trials.iter().filter(|t| t.treatment == index).count();
+    let treatments: Vec<TreatmentView> = (0..)
+        .zip(plan.treatments.iter().zip(&sums))
+        .map(|(index, (treatment, sum))| sum.view(index, treatment, planned(index), &fsync))
+        .collect();
+    let mut view = RunView {
+        run: RunHead {
+            id: record.id,
+            recipe: record.recipe,
+            state,
+            question: plan.question.clone(),
+            started_at: record.started_at,
+            pgdyno_version: record.pgdyno_version,
+            trials_planned: plan.trials.len(),
+            trials_completed: completed.len(),
+            attempts_failed: trials.iter().filter(|t| t.state == TrialState::Failed).count(),
+        },
+        answer: Vec::new(),
+        treatments,
+        comparisons: Vec::new(),
+        notes: Vec::new(),
+        trials,
+        fsync,
+        sessions: sessions
+            .into_iter()
+            .map(|(_, s, end)| SessionView {
+                started_at: s.started_at,
+                end,
+                host: s.host,
+                storage: s.storage,
+            })
+            .collect(),
+        servers: servers.views(),
+        plan,
+        experiment: record.experiment,
+        overrides: record.overrides,
+    };
+    treatment::rank(&mut view, &sums);
+    view.comparisons = treatment::compare(&view, &sums);
+    view.answer = words::answer(&view);
+    view.notes = notes::notes(&view, &watched);
+    Ok(view)
+}
+
+fn state_of(trial: &TrialRecord, completed: &mut BTreeSet<u32>) -> TrialState {
+    match &trial.failure {
+        Some(_) => TrialState::Failed,
+        None if completed.insert(trial.ordinal) => TrialState::Completed,
+        None => TrialState::Superfluous,
+    }
+}
+
+/// The kernel names under a storage: the whole disk first, since partitions do not count flushes.
+fn devices<'a>(session: &'a SessionRecord, storage: &str) -> Vec<&'a str> {
+    let facts = session.storage.iter().find(|s| s.name == storage);
+    facts.into_iter().flat_map(|s| [s.disk.as_deref(), s.device.as_deref()]).flatten().collect()
+}
+
+fn fsync_view(rate: &pgdyno_model::record::FsyncRate) -> FsyncView {
+    let per_second = rate.per_second();
+    FsyncView {
+        storage: rate.storage.clone(),
+        method: rate.method.clone(),
+        block_bytes: rate.block_bytes,
+        flushes: rate.flushes,
+        seconds: rate.seconds,
+        per_second: (per_second > 0.0).then_some(per_second),
+        latency_us: latency_view(&rate.latency),
+        measured_at: rate.measured_at,
+    }
+}
+
+fn latency_view(latencies: &Latencies) -> Option<LatencyView> {
+    let quantile = |q| latencies.quantile_us(q);
+    Some(LatencyView {
+        count: latencies.count(),
+        mean: latencies.mean_us()?,
+        p50: quantile(0.5)?,
+        p90: quantile(0.9)?,
+        p95: quantile(0.95)?,
+        p99: quantile(0.99)?,
+        p99_9: quantile(0.999)?,
+        p99_99: quantile(0.9999)?,
+        max: latencies.max_us()?,
+    })
+}
+
+/// Serialises a time as RFC 3339 text in UTC.
+pub(crate) fn as_text<S: Serializer>(at: &Epoch, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(at)
+}
+
+#[allow(clippy::ref_option)]
+pub(crate) fn as_optional_text<S: Serializer>(at: &Option<Epoch>, to: S) -> Result<S::Ok, S::Error> {
+    match at {
+        Some(at) => to.collect_str(at),
+        None => to.serialize_none(),
+    }
+}

@@ -1,0 +1,239 @@
+//! What a reader must know to trust or doubt the numbers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pgdyno_model::facts::BuildSource;
+use pgdyno_model::record::RunState;
+use pgdyno_model::{Treatment, TrialRecord};
+
+use super::view::{RunView, TrialState, TrialView};
+use crate::number;
+
+/// What the views do not keep.
+#[derive(Default)]
+pub(super) struct Watched {
+    /// Why a probe saw nothing or less than expected.
+    unavailable: BTreeSet<(String, String)>,
+    /// The largest share of its threads that the load generator used.
+    generator: Option<(f64, u32)>,
+    fsync_off: bool,
+    shorter_than_checkpoints: Option<(f64, f64)>,
+}
+
+impl Watched {
+    pub(super) fn add(&mut self, trial: &TrialRecord, treatment: &Treatment) {
+        for table in &trial.telemetry {
+            if let Some(why) = &table.unavailable {
+                self.unavailable.insert((table.probe.clone(), why.clone()));
+            }
+        }
+        if let Some(server) = &trial.server {
+            self.fsync_off |= server.setting("fsync") == Some("off");
+        }
+        let Some(m) = trial.measurement.as_ref().filter(|m| m.measured_s > 0.0) else { return };
+        let cpus = m.generator_cpu_s / m.measured_s;
+        let share = |(cpus, threads): (f64, u32)| cpus / f64::from(threads.max(1));
+        if self.generator.is_none_or(|known| share(known) < share((cpus, treatment.threads))) {
+            self.generator = Some((cpus, treatment.threads));
+        }
+        let timeout =
+            trial.server.as_ref().and_then(|s| s.setting("checkpoint_timeout")?.parse::<f64>().ok());
+        if let Some(timeout) = timeout.filter(|timeout| *timeout > m.measured_s) {
+            self.shorter_than_checkpoints = Some((m.measured_s, timeout));
+        }
+    }
+}
+
+pub(super) fn notes(view: &RunView, watched: &Watched) -> Vec<String> {
+    let mut out = Vec::new();
+    progress(view, &mut out);
+    failures(view, &mut out);
+    statistics(view, &mut out);
+    ceiling(view, &mut out);
+    server(view, watched, &mut out);
+    environment(view, watched, &mut out);
+    out
+}
+
+fn progress(view: &RunView, out: &mut Vec<String>) {
+    let (done, planned) = (view.run.trials_completed, view.run.trials_planned);
+    let resume = format!("`pgdyno run --resume {}` continues it", view.run.id);
+    match view.run.state {
+        RunState::Completed => {}
+        RunState::Running => {
+            out.push(format!("The run is not over: {done} of {planned} trials are completed."));
+        }
+        RunState::Failed => out
+            .push(format!("Trials failed or could not be run: {done} of {planned} are completed; {resume}.")),
+        RunState::Interrupted => {
+            out.push(format!("The run was interrupted: {done} of {planned} trials are completed; {resume}."));
+        }
+    }
+    let missing: Vec<&str> =
+        view.treatments.iter().filter(|t| t.trials == 0).map(|t| t.label.as_str()).collect();
+    if !missing.is_empty() && missing.len() < view.treatments.len() {
+        out.push(format!("No completed trial, so nothing is known of: {}.", missing.join("; ")));
+    }
+}
+
+fn failures(view: &RunView, out: &mut Vec<String>) {
+    let name = |t: &TrialView| {
+        format!("trial {} ({}, repeat {})", t.ordinal + 1, super::words::label(&t.factors), t.repeat)
+    };
+    for t in &view.trials {
+        if let Some(failure) = &t.failure {
+            let later =
+                view.trials.iter().any(|o| o.ordinal == t.ordinal && o.state == TrialState::Completed);
+            let later = if later { " (another attempt was completed)" } else { "" };
+            out.push(format!("Failed: {}: {failure}{later}.", name(t)));
+        }
+        if t.aborted_clients > 0 {
+            let met = t.abort_reasons.first().map_or_else(String::new, |r| format!(": {r}"));
+            out.push(format!("Clients that gave up in {}: {}{met}.", name(t), t.aborted_clients));
+        }
+        let Some(count) = t.server_count.as_ref().filter(|_| t.state == TrialState::Completed) else {
+            continue;
+        };
+        if let (Some(rows), Some(expected)) = (count.rows, count.rows_expected)
+            && rows != expected
+        {
+            out.push(format!(
+                "In {} the server holds {rows} new rows where the acknowledged transactions make {expected}.",
+                name(t)
+            ));
+        }
+    }
+    let mut states: BTreeMap<&str, u64> = BTreeMap::new();
+    for (state, count) in view.treatments.iter().flat_map(|t| &t.failures) {
+        *states.entry(state).or_default() += count;
+    }
+    if !states.is_empty() {
+        let each: Vec<String> = states.iter().map(|(s, n)| format!("{} × {s}", number::count(*n))).collect();
+        out.push(format!("Transactions that ended in an error, by SQLSTATE: {}.", each.join(", ")));
+    }
+}
+
+fn statistics(view: &RunView, out: &mut Vec<String>) {
+    let measured: Vec<_> = view.treatments.iter().filter(|t| t.trials > 0).collect();
+    if !measured.is_empty() && measured.iter().all(|t| t.trials == 1) {
+        out.push("One repeat only: no interval, so that no difference can be told from chance.".to_owned());
+    } else {
+        for t in measured.iter().filter(|t| t.tps.as_ref().is_some_and(|tps| tps.ci95.is_none())) {
+            out.extend(t.reason.as_ref().map(|reason| format!("{}: {reason}.", t.label)));
+        }
+    }
+    let judged = view.comparisons.iter().filter(|c| c.ratio.ci95.is_some()).count();
+    if judged > 1 {
+        out.push(format!(
+            "Every interval holds for its own pair with 95% confidence; of {judged} comparisons some may be wrong by \
+             chance. Each is also judged by Holm's rule for all together, and it is said where that changes the verdict."
+        ));
+    }
+    if sequential(view) {
+        out.push(
+            "The repeats of a treatment ran one after the other: a drift of the machine would look like a difference. \
+             `order = \"interleaved\"` guards against that."
+                .to_owned(),
+        );
+    }
+    let few: Vec<&str> = measured
+        .iter()
+        .filter(|t| t.latency_us.as_ref().is_some_and(|l| l.count < 1000))
+        .map(|t| t.label.as_str())
+        .collect();
+    if !few.is_empty() {
+        out.push(format!(
+            "Fewer than 1,000 transactions, so that p99 is little more than the maximum: {}.",
+            few.join("; ")
+        ));
+    }
+}
+
+/// Whether the plan's blocks are not rounds in time: with more than one treatment and repeat, some block's trials
+/// are not neighbours.
+fn sequential(view: &RunView) -> bool {
+    let blocks: Vec<u32> = view.plan.trials.iter().map(|t| t.block).collect();
+    let runs = 1 + blocks.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    let distinct: BTreeSet<u32> = blocks.iter().copied().collect();
+    let one_by_one = view.plan.trials.windows(2).all(|pair| pair[0].treatment <= pair[1].treatment);
+    view.plan.treatments.len() > 1 && distinct.len() > 1 && runs > distinct.len() && one_by_one
+}
+
+fn ceiling(view: &RunView, out: &mut Vec<String>) {
+    for (t, plan) in view.treatments.iter().zip(&view.plan.treatments) {
+        if let (Some(tps), Some(rate), 1) = (&t.tps, t.fsync_per_second, plan.clients) {
+            out.push(format!(
+                "{}: one client reached {}% of the {} flushes/s that one writer gets from storage `{}`.",
+                t.label,
+                number::percent(tps.mean / rate),
+                number::rate(rate),
+                plan.storage
+            ));
+        }
+    }
+}
+
+fn server(view: &RunView, watched: &Watched, out: &mut Vec<String>) {
+    if view.servers.iter().any(|s| matches!(s.build, BuildSource::Fetched { .. })) {
+        out.push(
+            "The server is a fetched build: compiled for size, without lz4, zstd and io_uring. Good for a first look; \
+             `pgdyno doctor` says how to get the distribution's."
+                .to_owned(),
+        );
+    }
+    let versions: BTreeSet<&str> = view.servers.iter().map(|s| s.version.as_str()).collect();
+    if versions.len() > 1 && !view.plan.factors.iter().any(|f| f == "postgres.version") {
+        out.push(format!(
+            "Trials ran on {} different builds of PostgreSQL, which is not one of the factors: see the settings.",
+            versions.len()
+        ));
+    }
+    if watched.fsync_off {
+        out.push(
+            "fsync was off: what this server acknowledged would not have survived a power loss.".to_owned(),
+        );
+    }
+    if let Some((measured, timeout)) = watched.shorter_than_checkpoints {
+        out.push(format!(
+            "Trials of {} s are shorter than checkpoint_timeout ({} s): what checkpoints cost is not in these numbers.",
+            number::seconds(measured),
+            number::seconds(timeout)
+        ));
+    }
+}
+
+fn environment(view: &RunView, watched: &Watched, out: &mut Vec<String>) {
+    if let Some((cpus, threads)) = watched.generator {
+        let used = format!(
+            "The load generator used up to {} CPUs for its {threads} {}",
+            number::times(cpus),
+            if threads == 1 { "thread" } else { "threads" }
+        );
+        let given = view.servers.iter().any(|s| matches!(s.build, BuildSource::Given { .. }));
+        if cpus >= 0.9 * f64::from(threads) {
+            out.push(format!("{used}: it may itself have been the limit; give it more with `load.threads`."));
+        } else if !given {
+            let all = view.sessions.first().map_or(0, |s| s.host.cpus);
+            out.push(format!("{used}, on the machine of the server, which has {all}."));
+        }
+    }
+    if view.sessions.windows(2).any(|pair| pair[0].host != pair[1].host) {
+        out.push(
+            "The sessions ran on different hosts or kernels: their trials may not be comparable.".to_owned(),
+        );
+    } else if view.sessions.windows(2).any(|pair| {
+        let of = |i: usize| -> Vec<_> {
+            let s: &super::SessionView = &pair[i];
+            s.storage
+                .iter()
+                .map(|s| (&s.name, &s.directory, &s.device, &s.filesystem, &s.mount_options))
+                .collect()
+        };
+        of(0) != of(1)
+    }) {
+        out.push("The sessions used different storage: their trials may not be comparable.".to_owned());
+    }
+    for (probe, why) in &watched.unavailable {
+        out.push(format!("Telemetry `{probe}` is missing or incomplete: {why}."));
+    }
+}

@@ -1,0 +1,148 @@
+//! One attempt at a trial, and the servers that the attempts ran on.
+
+use pgdyno_model::facts::{ServerFacts, Setting};
+use pgdyno_model::measurement::{Measurement, Second};
+use pgdyno_model::{Treatment, TrialRecord};
+
+use super::view::{SecondView, ServerView, SettingView, StatementView, TrialState, TrialView};
+use super::{latency_view, rates};
+
+pub(super) fn view(
+    trial: &TrialRecord,
+    treatment: &Treatment,
+    state: TrialState,
+    session: Option<usize>,
+    server: Option<usize>,
+    devices: &[&str],
+) -> TrialView {
+    let measured = trial.measurement.as_ref();
+    let completed = measured.filter(|_| state != TrialState::Failed);
+    TrialView {
+        ordinal: trial.ordinal,
+        block: trial.block,
+        treatment: trial.treatment,
+        factors: treatment.levels.clone(),
+        repeat: trial.repeat,
+        state,
+        failure: trial.failure.clone(),
+        session,
+        server,
+        started_at: trial.started_at,
+        measured_at: trial.measured_at,
+        tps: completed.and_then(Measurement::tps),
+        transactions: measured.map(|m| m.transactions),
+        failed: measured.map(|m| m.failed),
+        failures: measured.map(|m| m.failures.clone()).unwrap_or_default(),
+        measured_s: measured.map(|m| m.measured_s),
+        warm_up_s: measured.map(|m| m.warm_up_s),
+        warm_up_transactions: measured.map(|m| m.warm_up_transactions),
+        connect_s: measured.map(|m| m.connect_s),
+        aborted_clients: measured.map_or(0, |m| m.aborted_clients),
+        abort_reasons: measured.map(|m| m.abort_reasons.clone()).unwrap_or_default(),
+        generator_cpus: measured.filter(|m| m.measured_s > 0.0).map(|m| m.generator_cpu_s / m.measured_s),
+        latency_us: measured.and_then(|m| latency_view(&m.latency)),
+        server_count: trial.server_count.clone(),
+        statements: measured.map(statements).unwrap_or_default(),
+        series: measured.map(|m| m.series.iter().map(second).collect()).unwrap_or_default(),
+        telemetry: rates::rates(&trial.telemetry, devices),
+    }
+}
+
+fn statements(measurement: &Measurement) -> Vec<StatementView> {
+    let of_script = |script: &pgdyno_model::measurement::ScriptMeasurement| {
+        let view = |s: &pgdyno_model::measurement::StatementMeasurement| StatementView {
+            script: script.name.clone(),
+            line: s.line,
+            text: s.text.clone(),
+            failed: s.failed,
+            latency_us: latency_view(&s.latency),
+        };
+        script.statements.iter().map(view).collect::<Vec<_>>()
+    };
+    measurement.scripts.iter().flat_map(of_script).collect()
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn second(s: &Second) -> SecondView {
+    SecondView {
+        t_s: s.t_s,
+        length_s: s.length_s,
+        tps: (s.length_s > 0.0).then(|| s.transactions as f64 / s.length_s),
+        transactions: s.transactions,
+        failed: s.failed,
+        latency_us_p50: s.latency_us_p50,
+        latency_us_p95: s.latency_us_p95,
+        latency_us_p99: s.latency_us_p99,
+        latency_us_max: s.latency_us_max,
+    }
+}
+
+/// Every distinct server: version and build. Its settings may differ from trial to trial.
+#[derive(Default)]
+pub(super) struct Servers(Vec<Server>);
+
+/// A server's facts as its first trial had them, and each trial's ordinal and settings.
+struct Server {
+    facts: ServerFacts,
+    trials: Vec<(u32, Vec<Setting>)>,
+}
+
+impl Servers {
+    /// The index of the server that `trial` ran on.
+    pub(super) fn add(&mut self, trial: &TrialRecord) -> Option<usize> {
+        let facts = trial.server.as_ref()?;
+        let same = |Server { facts: known, .. }: &Server| {
+            known.version == facts.version
+                && known.version_num == facts.version_num
+                && known.build == facts.build
+        };
+        let index = self.0.iter().position(same).unwrap_or_else(|| {
+            self.0.push(Server { facts: facts.clone(), trials: Vec::new() });
+            self.0.len() - 1
+        });
+        self.0[index].trials.push((trial.ordinal, facts.settings.clone()));
+        Some(index)
+    }
+
+    pub(super) fn views(self) -> Vec<ServerView> {
+        self.0
+            .into_iter()
+            .map(|Server { facts, trials }| ServerView {
+                version: facts.version,
+                version_num: facts.version_num,
+                build: facts.build,
+                settings: settings(&trials),
+                trials: trials.into_iter().map(|(ordinal, _)| ordinal).collect(),
+            })
+            .collect()
+    }
+}
+
+/// Settings by name, over all trials; one that some trials lack is shown with the values of those that have it.
+fn settings(trials: &[(u32, Vec<Setting>)]) -> Vec<SettingView> {
+    let mut out: Vec<SettingView> = Vec::new();
+    for (ordinal, settings) in trials {
+        for s in settings {
+            let index = out.iter().position(|known| known.name == s.name).unwrap_or_else(|| {
+                let (name, unit, source) = (s.name.clone(), s.unit.clone(), s.source.clone());
+                out.push(SettingView { name, unit, source, value: None, values: Vec::new() });
+                out.len() - 1
+            });
+            let values = &mut out[index].values;
+            match values.iter_mut().find(|(value, _)| *value == s.value) {
+                Some((_, ordinals)) => ordinals.push(*ordinal),
+                None => values.push((s.value.clone(), vec![*ordinal])),
+            }
+        }
+    }
+    for setting in &mut out {
+        if let [(value, ordinals)] = setting.values.as_slice()
+            && ordinals.len() == trials.len()
+        {
+            setting.value = Some(value.clone());
+            setting.values.clear();
+        }
+    }
+    out.sort_by(|a, b| a.name.cmp(&b.name));
+    out
+}

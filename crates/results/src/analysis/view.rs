@@ -1,0 +1,369 @@
+//! What `pgdyno show RUN --json` prints and the reports show. Keys are only ever added.
+
+use std::collections::BTreeMap;
+
+use pgdyno_model::facts::{BuildSource, HostFacts, StorageFacts};
+use pgdyno_model::record::{RunState, ServerCount, SessionEnd};
+use pgdyno_model::units::Epoch;
+use pgdyno_model::{Levels, Plan};
+use serde::Serialize;
+
+use crate::stats::Method;
+
+/// A run, analysed.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunView {
+    /// The run.
+    pub run: RunHead,
+    /// What the run's question is answered with, in one or two sentences.
+    pub answer: Vec<String>,
+    /// Every treatment, in the plan's order.
+    pub treatments: Vec<TreatmentView>,
+    /// Pairs of treatments that differ in one factor.
+    pub comparisons: Vec<Comparison>,
+    /// What a reader must know to trust or doubt the above.
+    pub notes: Vec<String>,
+    /// Every attempt at a trial, in the order of recording.
+    pub trials: Vec<TrialView>,
+    /// What the fsync probe found, in order.
+    pub fsync: Vec<FsyncView>,
+    /// The stretches of work.
+    pub sessions: Vec<SessionView>,
+    /// Every distinct server.
+    pub servers: Vec<ServerView>,
+    /// What was to be done.
+    pub plan: Plan,
+    /// The experiment file's text.
+    pub experiment: String,
+    /// The `--set key=value` that were given.
+    pub overrides: Vec<String>,
+}
+
+/// Which run it is and where it stands.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunHead {
+    /// Its name in the store.
+    pub id: String,
+    /// The recipe's or the file's name.
+    pub recipe: String,
+    /// Where it stands.
+    pub state: RunState,
+    /// The question it answers.
+    pub question: Option<String>,
+    /// When it began.
+    #[serde(serialize_with = "super::as_text")]
+    pub started_at: Epoch,
+    /// The pgdyno that ran it.
+    pub pgdyno_version: String,
+    /// Planned trials (count).
+    pub trials_planned: usize,
+    /// Planned trials that are completed (count).
+    pub trials_completed: usize,
+    /// Attempts that failed (count).
+    pub attempts_failed: usize,
+}
+
+/// A treatment over its completed trials.
+#[derive(Clone, Debug, Serialize)]
+pub struct TreatmentView {
+    /// Its index in the plan.
+    pub index: usize,
+    /// Its factors' levels in one line.
+    pub label: String,
+    /// Its factors' levels.
+    pub factors: Levels,
+    /// Trials completed (count).
+    pub trials: usize,
+    /// Trials planned (count).
+    pub trials_planned: usize,
+    /// Attempts that failed (count).
+    pub attempts_failed: usize,
+    /// Transactions per second; none without a completed trial.
+    pub tps: Option<TpsView>,
+    /// Why `tps` or its interval is missing.
+    pub reason: Option<String>,
+    /// Latency of all its transactions together; none without one.
+    pub latency_us: Option<LatencyView>,
+    /// Its tps over that of the treatment with the highest mean; none without a completed trial.
+    pub ratio_to_best: Option<RatioView>,
+    /// Transactions in its completed trials' windows (count).
+    pub transactions: u64,
+    /// Transactions that ended in an error in its completed trials' windows (count).
+    pub failed: u64,
+    /// The same by SQLSTATE.
+    pub failures: BTreeMap<String, u64>,
+    /// Whether a commit waits for a flush, as the server said; none if that is not known.
+    pub commits_wait: Option<bool>,
+    /// The rate of flushes of one writer on its storage (1/s), where commits wait for one.
+    pub fsync_per_second: Option<f64>,
+    /// Its statements, over all its completed trials.
+    pub statements: Vec<StatementView>,
+    /// Latency by quantile: (share of transactions, microseconds), to where ten transactions are left.
+    pub quantiles: Vec<(f64, f64)>,
+}
+
+/// Transactions per second over repeats.
+#[derive(Clone, Debug, Serialize)]
+pub struct TpsView {
+    /// The mean of the trials' tps.
+    pub mean: f64,
+    /// Student's 95% confidence interval of the mean; none where the treatment's `reason` says why.
+    pub ci95: Option<[f64; 2]>,
+    /// The trials' sample standard deviation; none for one trial.
+    pub sd: Option<f64>,
+    /// The slowest trial's.
+    pub min: f64,
+    /// The fastest trial's.
+    pub max: f64,
+}
+
+/// A latency distribution in microseconds. A quantile beyond the sample's size equals the maximum.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct LatencyView {
+    pub count: u64,
+    pub mean: f64,
+    pub p50: f64,
+    pub p90: f64,
+    pub p95: f64,
+    pub p99: f64,
+    pub p99_9: f64,
+    pub p99_99: f64,
+    pub max: f64,
+}
+
+/// A treatment's tps over another's.
+#[derive(Clone, Debug, Serialize)]
+pub struct RatioView {
+    /// The geometric mean of the ratio; none where none can be formed.
+    pub value: Option<f64>,
+    /// Its 95% confidence interval.
+    pub ci95: Option<[f64; 2]>,
+    /// How the interval was made.
+    pub method: Option<Method>,
+    /// Whether the interval leaves 1 out; none without an interval.
+    pub told_apart: Option<bool>,
+    /// The same in words.
+    pub verdict: String,
+}
+
+/// Two treatments that differ in one factor only.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// The factor in which they differ.
+    pub factor: String,
+    /// What they share, in one line; empty for an experiment of one factor.
+    pub given: String,
+    /// The compared treatment's index.
+    pub treatment: usize,
+    /// The index of the treatment it is compared to.
+    pub to: usize,
+    /// The ratio of their tps.
+    pub ratio: RatioView,
+    /// Whether they are told apart also when all comparisons here are judged together (Holm); none without an interval.
+    pub holm: Option<bool>,
+    /// All of it in a sentence.
+    pub words: String,
+}
+
+/// One attempt at a trial.
+#[derive(Clone, Debug, Serialize)]
+pub struct TrialView {
+    /// Its place in the plan, from 0.
+    pub ordinal: u32,
+    /// The round it belongs to, from 1.
+    pub block: u32,
+    /// Its treatment's index.
+    pub treatment: usize,
+    /// Its treatment's levels.
+    pub factors: Levels,
+    /// Which of its treatment's trials it is, from 1.
+    pub repeat: u32,
+    /// Whether it is completed, failed, or completed though another attempt already was (and left out).
+    pub state: TrialState,
+    /// Why it failed.
+    pub failure: Option<String>,
+    /// Its session's index.
+    pub session: Option<usize>,
+    /// Its server's index.
+    pub server: Option<usize>,
+    /// When its provisioning began.
+    #[serde(serialize_with = "super::as_text")]
+    pub started_at: Epoch,
+    /// When its window opened.
+    #[serde(serialize_with = "super::as_optional_text")]
+    pub measured_at: Option<Epoch>,
+    /// Transactions per second in the window; none unless it is completed.
+    pub tps: Option<f64>,
+    /// Transactions that ended well in the window (count).
+    pub transactions: Option<u64>,
+    /// Transactions that ended in an error in the window (count).
+    pub failed: Option<u64>,
+    /// The same by SQLSTATE.
+    pub failures: BTreeMap<String, u64>,
+    /// The window's length.
+    pub measured_s: Option<f64>,
+    /// Load offered before the window opened.
+    pub warm_up_s: Option<f64>,
+    /// Transactions that ended well before the window (count).
+    pub warm_up_transactions: Option<u64>,
+    /// Until all clients were connected.
+    pub connect_s: Option<f64>,
+    /// Clients that gave up (count).
+    pub aborted_clients: u32,
+    /// What they met.
+    pub abort_reasons: Vec<String>,
+    /// CPU that the load generator used (cores: seconds of CPU a second).
+    pub generator_cpus: Option<f64>,
+    /// Latency of its transactions.
+    pub latency_us: Option<LatencyView>,
+    /// The server's own count.
+    pub server_count: Option<ServerCount>,
+    /// Its scripts and their statements.
+    pub statements: Vec<StatementView>,
+    /// One element a second.
+    pub series: Vec<SecondView>,
+    /// What was watched, as rates.
+    pub telemetry: Vec<RateTable>,
+}
+
+/// What became of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TrialState {
+    /// It counts.
+    Completed,
+    /// It does not: something went wrong.
+    Failed,
+    /// It does not: the same trial was completed by an earlier attempt.
+    Superfluous,
+}
+
+/// One SQL command.
+#[derive(Clone, Debug, Serialize)]
+pub struct StatementView {
+    /// Its script's name.
+    pub script: String,
+    /// The line it begins on.
+    pub line: u32,
+    /// The command.
+    pub text: String,
+    /// Errors within the window (count).
+    pub failed: u64,
+    /// Latency from sent to done; none if it never ended.
+    pub latency_us: Option<LatencyView>,
+}
+
+/// One second of a trial's window.
+#[derive(Clone, Debug, Serialize)]
+pub struct SecondView {
+    /// From the window's opening to the second's beginning (seconds).
+    pub t_s: u32,
+    /// How much of the second lies within the window (seconds).
+    pub length_s: f64,
+    /// Transactions per second in it; none for no length.
+    pub tps: Option<f64>,
+    /// Transactions that ended well in it (count).
+    pub transactions: u64,
+    /// Transactions that ended in an error in it (count).
+    pub failed: u64,
+    /// Median latency.
+    pub latency_us_p50: Option<f64>,
+    /// 95th percentile of latency.
+    pub latency_us_p95: Option<f64>,
+    /// 99th percentile of latency.
+    pub latency_us_p99: Option<f64>,
+    /// Longest latency.
+    pub latency_us_max: Option<f64>,
+}
+
+/// Rates over time that share a unit and an axis.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RateTable {
+    /// What it shows: `cpu`, `device_throughput`, `device_operations`, `device_busy`, `wal`,
+    /// `memory`.
+    pub group: &'static str,
+    /// In words.
+    pub title: String,
+    /// The values' unit.
+    pub unit: &'static str,
+    /// When each interval begins (seconds from the window's opening).
+    pub t_s: Vec<f64>,
+    /// The lines.
+    pub lines: Vec<RateLine>,
+}
+
+/// One line of a [`RateTable`].
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RateLine {
+    /// What it is.
+    pub name: String,
+    /// One value an interval; none where the source had none or its counter went back.
+    pub values: Vec<Option<f64>>,
+}
+
+/// What the fsync probe found on a storage.
+#[derive(Clone, Debug, Serialize)]
+pub struct FsyncView {
+    /// The storage's name.
+    pub storage: String,
+    /// The call, as `wal_sync_method` names it.
+    pub method: String,
+    /// Bytes written before each flush.
+    pub block_bytes: u32,
+    /// Flushes (count).
+    pub flushes: u64,
+    /// Time they took together.
+    pub seconds: f64,
+    /// Flushes of one writer (1/s); none when there were none.
+    pub per_second: Option<f64>,
+    /// Latency of a write and its flush.
+    pub latency_us: Option<LatencyView>,
+    /// When it was measured.
+    #[serde(serialize_with = "super::as_text")]
+    pub measured_at: Epoch,
+}
+
+/// A stretch of work.
+#[derive(Clone, Debug, Serialize)]
+pub struct SessionView {
+    /// When it began.
+    #[serde(serialize_with = "super::as_text")]
+    pub started_at: Epoch,
+    /// How it ended; none while it has not.
+    pub end: Option<SessionEnd>,
+    /// The machine.
+    pub host: HostFacts,
+    /// What lies under each storage.
+    pub storage: Vec<StorageFacts>,
+}
+
+/// A server, and the trials that ran on it.
+#[derive(Clone, Debug, Serialize)]
+pub struct ServerView {
+    /// `version()`.
+    pub version: String,
+    /// `server_version_num`.
+    pub version_num: u32,
+    /// Where its programs came from.
+    pub build: BuildSource,
+    /// The trials' ordinals.
+    pub trials: Vec<u32>,
+    /// Its settings.
+    pub settings: Vec<SettingView>,
+}
+
+/// A setting over all trials of a server.
+#[derive(Clone, Debug, Serialize)]
+pub struct SettingView {
+    /// Its name in `pg_settings`.
+    pub name: String,
+    /// Its unit in `pg_settings`.
+    pub unit: Option<String>,
+    /// Where the value came from.
+    pub source: String,
+    /// Its value, where all trials had the same.
+    pub value: Option<String>,
+    /// Otherwise: each value and the trials (ordinals) that had it.
+    pub values: Vec<(String, Vec<u32>)>,
+}

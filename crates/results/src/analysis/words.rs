@@ -1,0 +1,181 @@
+//! Results in sentences.
+
+use pgdyno_model::Levels;
+
+use super::view::{Comparison, RatioView, RunView, TreatmentView};
+use crate::number;
+use crate::stats::Ratio;
+
+/// A treatment in one line.
+pub(super) fn label(levels: &Levels) -> String {
+    if levels.0.is_empty() { "the only treatment".to_owned() } else { levels.to_string() }
+}
+
+pub(super) fn ratio_to_best(ratio: &Ratio) -> RatioView {
+    let verdict = match (ratio.value, ratio.ci95) {
+        (Some(value), Some(ci95)) if ratio.told_apart() == Some(true) => {
+            let direction = if value < 1.0 { "slower than" } else { "faster than" };
+            format!("{direction} the best: {} times its tps, {}", number::times(value), interval(ci95))
+        }
+        (_, Some(_)) => format!("cannot be told apart from the best; {}", resolution(ratio)),
+        (_, None) => ratio.why.unwrap_or("no interval").to_owned(),
+    };
+    view(ratio, verdict)
+}
+
+pub(super) fn comparison(
+    factor: &str,
+    (treatment, levels): (usize, &Levels),
+    (to, base): (usize, &Levels),
+    ratio: &Ratio,
+    (holm, comparisons): (Option<bool>, usize),
+) -> Comparison {
+    let level =
+        |levels: &Levels| levels.get(factor).map_or_else(String::new, |level| format!("{factor}={level}"));
+    let given = Levels(levels.0.iter().filter(|(name, _)| name != factor).cloned().collect()).to_string();
+    let with = if given.is_empty() { String::new() } else { format!("With {given}: ") };
+    let (this, that) = (level(levels), level(base));
+    let verdict = match (ratio.value, ratio.ci95) {
+        (Some(value), Some(ci95)) if ratio.told_apart() == Some(true) => {
+            let alone = match holm {
+                Some(false) => {
+                    format!("; not told apart when all {comparisons} comparisons are judged together")
+                }
+                _ => String::new(),
+            };
+            format!("{this} has {} times the tps of {that} ({}){alone}", number::times(value), interval(ci95))
+        }
+        (Some(value), Some(ci95)) => format!(
+            "{this} and {that} cannot be told apart (ratio {}, {}); {}",
+            number::times(value),
+            interval(ci95),
+            resolution(ratio)
+        ),
+        (Some(value), None) => format!(
+            "{this} had {} times the tps of {that}, and whether that is a difference cannot be told ({})",
+            number::times(value),
+            ratio.why.unwrap_or("no interval")
+        ),
+        (None, _) => format!("{this} and {that} cannot be compared: {}", ratio.why.unwrap_or("no ratio")),
+    };
+    let words = format!("{with}{verdict}.");
+    let ratio = view(ratio, verdict);
+    Comparison { factor: factor.to_owned(), given, treatment, to, ratio, holm, words }
+}
+
+fn view(ratio: &Ratio, verdict: String) -> RatioView {
+    RatioView {
+        value: ratio.value,
+        ci95: ratio.ci95,
+        method: ratio.method,
+        told_apart: ratio.told_apart(),
+        verdict,
+    }
+}
+
+fn interval([lo, hi]: [f64; 2]) -> String {
+    format!("95% CI {} to {}", number::times(lo), number::times(hi))
+}
+
+fn resolution(ratio: &Ratio) -> String {
+    let from = ratio.resolution().map_or_else(|| "–".to_owned(), number::percent);
+    format!("these repeats resolve differences from about {from}% on")
+}
+
+/// One or two sentences that answer the question as far as the data do.
+pub(super) fn answer(view: &RunView) -> Vec<String> {
+    let mut measured: Vec<(&TreatmentView, f64)> =
+        view.treatments.iter().filter_map(|t| Some((t, t.tps.as_ref()?.mean))).collect();
+    measured.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let Some(((best, mean), (slowest, least))) = measured.first().copied().zip(measured.last().copied())
+    else {
+        return vec!["No trial is completed yet: nothing can be said.".to_owned()];
+    };
+    if mean <= 0.0 {
+        return vec![
+            "No transaction was completed in any trial: nothing can be said about speed.".to_owned(),
+        ];
+    }
+    let found = format!("{} tps{}", number::rate(mean), around(best));
+    if measured.len() == 1 {
+        let latency = best.latency_us.as_ref().map_or_else(String::new, |l| {
+            format!(
+                "; half of the transactions took at most {} ms, 99% at most {} ms",
+                number::milliseconds(l.p50),
+                number::milliseconds(l.p99)
+            )
+        });
+        return vec![format!("{}: {found}{latency}.", capital(&best.label))];
+    }
+    let equals: Vec<&str> = measured[1..]
+        .iter()
+        .filter(|(t, _)| t.ratio_to_best.as_ref().is_some_and(|r| r.told_apart != Some(true)))
+        .map(|(t, _)| t.label.as_str())
+        .collect();
+    let mut first = if equals.is_empty() {
+        format!("{} is fastest with {found}", best.label)
+    } else {
+        format!("{} has the highest mean, {found}", best.label)
+    };
+    if equals.is_empty() && least > 0.0 {
+        let slowest = format!("{} times the slowest, {}", number::times(mean / least), slowest.label);
+        first.push_str(&format!(", {slowest}"));
+    } else if view.treatments.iter().all(|t| t.trials <= 1) {
+        first.push_str(", but with one repeat each no difference can be told from chance");
+    } else {
+        let (some, more) = equals.split_at(equals.len().min(2));
+        first.push_str(&format!(", but cannot be told apart from {}", some.join(" and from ")));
+        if !more.is_empty() {
+            first.push_str(&format!(" and {} more", more.len()));
+        }
+    }
+    first.push('.');
+    let mut out = vec![first];
+    out.extend(view.plan.factors.iter().filter_map(|factor| effect(view, factor)).take(2));
+    out
+}
+
+/// What the factor's strongest change does, under each combination of the others; none if it does nothing that can be
+/// told.
+fn effect(view: &RunView, factor: &str) -> Option<String> {
+    const SHOWN: usize = 4;
+    let size = |c: &Comparison| c.ratio.value.filter(|v| *v > 0.0).map_or(0.0, |v| v.ln().abs());
+    let told = view.comparisons.iter().filter(|c| c.factor == factor && c.ratio.told_apart == Some(true));
+    let strongest = told.max_by(|a, b| size(a).total_cmp(&size(b)))?;
+    let level = |c: &Comparison, index: usize| {
+        Some(view.plan.treatments.get(index)?.levels.get(&c.factor)?.to_string())
+    };
+    let (from, to) = (level(strongest, strongest.to)?, level(strongest, strongest.treatment)?);
+    let same = |c: &&Comparison| {
+        c.factor == strongest.factor
+            && level(c, c.to).as_ref() == Some(&from)
+            && level(c, c.treatment).as_ref() == Some(&to)
+    };
+    let say = |c: &Comparison| {
+        let with = if c.given.is_empty() { String::new() } else { format!(" with {}", c.given) };
+        match (c.ratio.value, c.ratio.told_apart) {
+            (Some(value), Some(true)) => format!("{} times the tps{with}", number::times(value)),
+            (_, Some(false)) => format!("no difference that can be told{with}"),
+            _ => format!("unknown{with}"),
+        }
+    };
+    let all: Vec<&Comparison> = view.comparisons.iter().filter(same).collect();
+    let mut said: Vec<String> = all.iter().take(SHOWN).map(|c| say(c)).collect();
+    if all.len() > SHOWN {
+        said.push(format!("{} more below", all.len() - SHOWN));
+    }
+    Some(format!("{} from {from} to {to}: {}.", strongest.factor, said.join(", ")))
+}
+
+/// The interval in words, or that there is none.
+fn around(t: &TreatmentView) -> String {
+    match t.tps.as_ref().and_then(|tps| tps.ci95) {
+        Some([lo, hi]) => format!(" (95% CI {} to {})", number::rate(lo), number::rate(hi)),
+        None => String::new(),
+    }
+}
+
+fn capital(text: &str) -> String {
+    // Factor names keep their spelling; only the words of our own are put at a sentence's start.
+    if text.starts_with("the ") { format!("T{}", &text[1..]) } else { text.to_owned() }
+}

@@ -1,0 +1,98 @@
+//! Numbers as people read them: three significant digits, thousands apart.
+
+/// A rate such as tps: whole above 100.
+pub(crate) fn rate(value: f64) -> String {
+    significant(value)
+}
+
+/// Microseconds, shown in milliseconds without the unit.
+pub(crate) fn milliseconds(us: f64) -> String {
+    significant(us / 1000.0)
+}
+
+/// A ratio of two rates.
+pub(crate) fn times(value: f64) -> String {
+    significant(value)
+}
+
+/// A share of 1 as a percentage, without the sign.
+pub(crate) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent.abs() < 10.0 && percent != 0.0 { format!("{percent:.1}") } else { significant(percent) }
+}
+
+/// Half the width of an interval around `mean`, as a percentage of it.
+pub(crate) fn plus_minus(mean: f64, [lo, hi]: [f64; 2]) -> Option<String> {
+    (mean > 0.0).then(|| percent((hi - lo) / 2.0 / mean))
+}
+
+/// Seconds, shown without the unit and without needless zeros.
+pub(crate) fn seconds(value: f64) -> String {
+    let text = significant(value);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// A count with its thousands apart.
+pub(crate) fn count(value: u64) -> String {
+    grouped(&value.to_string())
+}
+
+fn significant(value: f64) -> String {
+    if !value.is_finite() {
+        return "–".to_owned();
+    }
+    let decimals = match value.abs() {
+        0.0 => 0,
+        v if v < 0.0005 => return format!("{value:.1e}"),
+        v if v < 0.0995 => 4,
+        v if v < 0.9995 => 3,
+        v if v < 9.995 => 2,
+        v if v < 99.95 => 1,
+        _ => 0,
+    };
+    grouped(&format!("{value:.decimals$}"))
+}
+
+fn grouped(digits: &str) -> String {
+    let (whole, rest) = digits.split_once('.').map_or((digits, None), |(w, r)| (w, Some(r)));
+    let (sign, whole) = whole.strip_prefix('-').map_or(("", whole), |w| ("-", w));
+    let mut out = String::from(sign);
+    for (i, digit) in whole.chars().enumerate() {
+        if i > 0 && (whole.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    if let Some(rest) = rest {
+        out.push('.');
+        out.push_str(rest);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits_are_enough() {
+        for (value, text) in [
+            (0.0, "0"),
+            (0.000_12, "1.2e-4"),
+            (0.0123, "0.0123"),
+            (0.4567, "0.457"),
+            (0.9996, "1.00"),
+            (9.996, "10.0"),
+            (45.67, "45.7"),
+            (99.96, "100"),
+            (1_234_567.8, "1,234,568"),
+            (-1234.0, "-1,234"),
+            (f64::NAN, "–"),
+        ] {
+            assert_eq!(significant(value), text);
+        }
+        assert_eq!(plus_minus(100.0, [97.0, 103.0]).unwrap(), "3.0");
+        assert_eq!((seconds(5.0), seconds(0.25), seconds(300.0)), ("5".into(), "0.25".into(), "300".into()));
+        assert_eq!(plus_minus(0.0, [0.0, 0.0]), None);
+    }
+}

@@ -1,0 +1,204 @@
+//! Where charts' marks go, in percent of the plot: the HTML draws them without a script.
+
+use serde::Serialize;
+
+use crate::analysis::RunView;
+use crate::number;
+
+/// Colours before they repeat; a repetition differs in its dashes.
+const COLOURS: usize = 7;
+
+/// A labelled place on an axis.
+#[derive(Debug, Serialize)]
+pub(super) struct Tick {
+    /// Percent of the axis.
+    at: f64,
+    label: String,
+}
+
+/// Mean, interval and trials of every treatment over one axis from 0.
+#[derive(Debug, Serialize)]
+pub(super) struct Intervals {
+    ticks: Vec<Tick>,
+    rows: Vec<IntervalRow>,
+    /// Whether any row has a ceiling.
+    ceilings: bool,
+    /// Rates of flushes beyond the axis.
+    beyond: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct IntervalRow {
+    label: String,
+    colour: usize,
+    text: String,
+    mean: Option<f64>,
+    interval: Option<[f64; 2]>,
+    dots: Vec<f64>,
+    ceiling: Option<f64>,
+}
+
+pub(super) fn intervals(view: &RunView) -> Option<Intervals> {
+    let highest = view
+        .treatments
+        .iter()
+        .filter_map(|t| t.tps.as_ref())
+        .map(|tps| tps.ci95.map_or(tps.max, |[_, hi]| hi.max(tps.max)).min(tps.max * 2.0))
+        .fold(0.0, f64::max);
+    if highest <= 0.0 {
+        return None;
+    }
+    // A ceiling within reach is shown; a far one would only press the marks together.
+    let near = view.treatments.iter().filter_map(|t| t.fsync_per_second).filter(|f| *f <= 1.5 * highest);
+    let (step, end) = axis(near.fold(highest, f64::max) * 1.02);
+    let place = |value: f64| round((100.0 * value / end).clamp(0.0, 100.0));
+    let mut beyond: Vec<String> = view
+        .treatments
+        .iter()
+        .filter_map(|t| t.fsync_per_second)
+        .filter(|f| *f > end)
+        .map(number::rate)
+        .collect();
+    beyond.dedup();
+    let rows = view
+        .treatments
+        .iter()
+        .map(|t| {
+            let tps = t.tps.as_ref();
+            let dots = view.trials.iter().filter(|trial| {
+                trial.treatment == t.index && trial.state == crate::analysis::TrialState::Completed
+            });
+            let text = match tps {
+                None => t.reason.clone().unwrap_or_default(),
+                Some(tps) => match tps.ci95.and_then(|ci| number::plus_minus(tps.mean, ci)) {
+                    Some(half) => format!("{} ± {half}%", number::rate(tps.mean)),
+                    None => number::rate(tps.mean),
+                },
+            };
+            IntervalRow {
+                label: t.label.clone(),
+                colour: t.index % COLOURS,
+                text,
+                mean: tps.map(|tps| place(tps.mean)),
+                interval: tps.and_then(|tps| tps.ci95).map(|ci| ci.map(place)),
+                dots: dots.filter_map(|trial| trial.tps).map(place).collect(),
+                ceiling: t.fsync_per_second.filter(|f| *f <= end).map(place),
+            }
+        })
+        .collect::<Vec<_>>();
+    let ticks = (0..=10)
+        .map(|i| step * f64::from(i))
+        .take_while(|value| *value <= end * 1.000_001)
+        .map(|value| Tick { at: place(value), label: number::count(whole(value)) })
+        .map(
+            |tick| {
+                if step < 1.0 { Tick { label: number::rate(tick.at * end / 100.0), ..tick } } else { tick }
+            },
+        )
+        .collect();
+    let ceilings = rows.iter().any(|row| row.ceiling.is_some());
+    Some(Intervals { ticks, rows, ceilings, beyond })
+}
+
+/// A step of 1, 2 or 5 times a power of ten that divides the axis in four to six, and the axis's end.
+fn axis(highest: f64) -> (f64, f64) {
+    let power = 10f64.powf((highest / 5.0).log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|m| m * power)
+        .find(|s| highest / s <= 5.5)
+        .unwrap_or(power * 10.0);
+    (step, step * (highest / step).ceil())
+}
+
+/// Latency by quantile: the further right, the rarer; both axes logarithmic.
+#[derive(Debug, Serialize)]
+pub(super) struct Quantiles {
+    x: Vec<Tick>,
+    y: Vec<Tick>,
+    lines: Vec<QuantileLine>,
+}
+
+#[derive(Debug, Serialize)]
+struct QuantileLine {
+    label: String,
+    colour: usize,
+    dashes: usize,
+    /// An SVG path in a box of 1000 × 1000.
+    path: String,
+}
+
+pub(super) fn quantiles(view: &RunView) -> Option<Quantiles> {
+    let points = || view.treatments.iter().flat_map(|t| &t.quantiles);
+    let nines = |q: f64| -(1.0 - q).log10();
+    let right = points().map(|(q, _)| nines(*q)).fold(0.0, f64::max);
+    let (low, high) = points()
+        .map(|(_, us)| us.max(0.1))
+        .fold((f64::INFINITY, 0.0_f64), |(lo, hi), us| (lo.min(us), hi.max(us)));
+    if right < 1.0 || low >= high {
+        return None;
+    }
+    let (bottom, top) = (low.log10() - 0.05, high.log10() + 0.05);
+    let across = |q: f64| 100.0 * nines(q) / right;
+    let up = |us: f64| 100.0 * (us.max(0.1).log10() - bottom) / (top - bottom);
+    let lines = view
+        .treatments
+        .iter()
+        .filter(|t| t.quantiles.len() > 1)
+        .map(|t| {
+            let point =
+                |(q, us): &(f64, f64)| format!("{:.1} {:.1}", 10.0 * across(*q), 1000.0 - 10.0 * up(*us));
+            let points: Vec<String> = t.quantiles.iter().map(point).collect();
+            QuantileLine {
+                label: t.label.clone(),
+                colour: t.index % COLOURS,
+                dashes: (t.index / COLOURS) % 4,
+                path: format!("M{}", points.join("L")),
+            }
+        })
+        .collect();
+    let x = [
+        (0.5, "50%"),
+        (0.9, "90%"),
+        (0.99, "99%"),
+        (0.999, "99.9%"),
+        (0.9999, "99.99%"),
+        (0.99999, "99.999%"),
+    ]
+    .into_iter()
+    .map(|(q, label)| Tick { at: round(across(q)), label: label.to_owned() })
+    .filter(|tick| tick.at <= 100.5)
+    .collect();
+    let y = (-1..=10)
+        .flat_map(|power| [1.0, 2.0, 5.0].map(|m| m * 10f64.powi(power)))
+        .map(|us| Tick { at: round(up(us)), label: number::seconds(us / 1000.0) })
+        .filter(|tick| (0.0..=100.0).contains(&tick.at))
+        .collect::<Vec<_>>();
+    let y = if y.len() > 9 { y.into_iter().filter(|tick| tick.label.contains('1')).collect() } else { y };
+    Some(Quantiles { x, y, lines })
+}
+
+fn round(percent: f64) -> f64 {
+    (percent * 100.0).round() / 100.0
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn whole(value: f64) -> u64 {
+    value.round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_have_round_steps_and_hold_their_data() {
+        for highest in [0.013, 0.9, 1.0, 7.3, 99.0, 100.0, 8632.0, 1e6] {
+            let (step, end) = axis(highest);
+            assert!(end >= highest && end <= highest + step, "{highest}: {step} {end}");
+            assert!((2.0..=7.0).contains(&(end / step)), "{highest}: {step} {end}");
+            let digit = step / 10f64.powf(step.log10().floor() + 1e-9);
+            assert!([1.0, 2.0, 5.0, 10.0].iter().any(|d| (d - digit).abs() < 0.01), "{highest}: {step}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The HTML report: one file that loads nothing.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use super::{ReportError, charts};
+use crate::analysis::{RunView, TrialState, TrialView};
+use crate::number;
+
+const TEMPLATE: &str = include_str!("../../assets/report.html");
+const STYLE: &str = include_str!("../../assets/report.css");
+const SCRIPT: &str = include_str!("../../assets/report.js");
+const UPLOT_SCRIPT: &str = include_str!("../../assets/vendor/uPlot/uPlot.iife.min.js");
+const UPLOT_STYLE: &str = include_str!("../../assets/vendor/uPlot/uPlot.min.css");
+
+/// The report as one HTML document. Whatever the run's texts hold, they stay text: the template escapes, the data are
+/// escaped for a script element, and the content security policy lets only pgdyno's own scripts run, by their hashes.
+///
+/// # Errors
+/// [`ReportError::Render`].
+pub fn html(view: &RunView) -> Result<String, ReportError> {
+    render(view).map_err(|source| ReportError::Render { run: view.run.id.clone(), source })
+}
+
+fn render(view: &RunView) -> Result<String, minijinja::Error> {
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    // A name that the template misspells is an error, not nothing.
+    environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
+    environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
+    for (name, show) in FILTERS {
+        environment.add_filter(*name, move |value: Value| {
+            f64::try_from(value).map_or_else(|_| NONE.to_owned(), show)
+        });
+    }
+    environment.add_filter("prose", |text: String| Value::from_safe_string(prose(&text)));
+    environment.add_template("report.html", TEMPLATE)?;
+    let data = serde_json::to_string(view).map_err(|e| {
+        minijinja::Error::new(minijinja::ErrorKind::BadSerialization, "the run as JSON").with_source(e)
+    })?;
+    environment.get_template("report.html")?.render(context! {
+        view => Value::from(Serde(view)),
+        treatments => Value::from(Serde(treatments(view))),
+        trials => Value::from(Serde(trials(view))),
+        intervals => Value::from(Serde(charts::intervals(view))),
+        quantiles => Value::from(Serde(charts::quantiles(view))),
+        policy => policy(),
+        style => Value::from_safe_string(format!("{UPLOT_STYLE}\n{STYLE}")),
+        uplot => Value::from_safe_string(UPLOT_SCRIPT.to_owned()),
+        script => Value::from_safe_string(SCRIPT.to_owned()),
+        data => Value::from_safe_string(for_script(&data)),
+    })
+}
+
+const NONE: &str = "–";
+
+type Filter = (&'static str, fn(f64) -> String);
+
+const FILTERS: &[Filter] = &[
+    ("rate", number::rate),
+    ("ms", number::milliseconds),
+    ("times", number::times),
+    ("seconds", number::seconds),
+    ("bytes", bytes),
+];
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn bytes(value: f64) -> String {
+    pgdyno_model::units::Bytes(value.max(0.0) as u64).to_string()
+}
+
+/// Nothing is loaded, and only these scripts run.
+fn policy() -> String {
+    let hash = |script: &str| BASE64_STANDARD.encode(Sha256::digest(script.as_bytes()));
+    format!(
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{}' 'sha256-{}'; \
+         base-uri 'none'; form-action 'none'",
+        hash(UPLOT_SCRIPT),
+        hash(SCRIPT)
+    )
+}
+
+/// A sentence of ours as HTML: what it has between backticks is code.
+fn prose(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 32);
+    for (i, part) in text.split('`').enumerate() {
+        let code = i % 2 == 1;
+        out.push_str(if code { "<code>" } else { "" });
+        for c in part.chars() {
+            match c {
+                '<' => out.push_str("&lt;"),
+                '>' => out.push_str("&gt;"),
+                '&' => out.push_str("&amp;"),
+                '"' => out.push_str("&quot;"),
+                '\'' => out.push_str("&#39;"),
+                c => out.push(c),
+            }
+        }
+        out.push_str(if code { "</code>" } else { "" });
+    }
+    out
+}
+
+/// JSON that no HTML parser takes for anything but text.
+fn for_script(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '<' => out.push_str("\\u003c"),
+            '>' => out.push_str("\\u003e"),
+            '&' => out.push_str("\\u0026"),
+            '\u{2028}' => out.push_str("\\u2028"),
+            '\u{2029}' => out.push_str("\\u2029"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// What the template needs of a treatment beside its view.
+#[derive(Serialize)]
+struct TreatmentRow {
+    /// A label for each of the plan's factors.
+    levels: Vec<String>,
+    half: Option<String>,
+}
+
+fn treatments(view: &RunView) -> Vec<TreatmentRow> {
+    let label = |levels: &pgdyno_model::Levels, factor: &String| {
+        levels.get(factor).map(ToString::to_string).unwrap_or_default()
+    };
+    view.treatments
+        .iter()
+        .map(|t| TreatmentRow {
+            levels: view.plan.factors.iter().map(|factor| label(&t.factors, factor)).collect(),
+            half: t.tps.as_ref().and_then(|tps| number::plus_minus(tps.mean, tps.ci95?)),
+        })
+        .collect()
+}
+
+/// What the template needs of a trial beside its view.
+#[derive(Serialize)]
+struct TrialRow {
+    label: String,
+    state: &'static str,
+    /// Slowest and fastest whole second.
+    range: Option<(f64, f64)>,
+    /// What pgdyno acknowledged and what the server counted, where they can be compared.
+    agrees: Option<bool>,
+}
+
+fn trials(view: &RunView) -> Vec<TrialRow> {
+    view.trials
+        .iter()
+        .map(|t| TrialRow {
+            label: view.treatments.get(t.treatment).map(|t| t.label.clone()).unwrap_or_default(),
+            state: match t.state {
+                TrialState::Completed => "completed",
+                TrialState::Failed => "failed",
+                TrialState::Superfluous => "superfluous",
+            },
+            range: range(t),
+            agrees: t.server_count.as_ref().and_then(|c| Some(c.rows? == c.rows_expected?)),
+        })
+        .collect()
+}
+
+fn range(trial: &TrialView) -> Option<(f64, f64)> {
+    let whole = || trial.series.iter().filter(|s| s.length_s > 0.5).filter_map(|s| s.tps);
+    Some((whole().reduce(f64::min)?, whole().reduce(f64::max)?))
+}

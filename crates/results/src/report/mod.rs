@@ -1,0 +1,76 @@
+//! Reports: a table for the terminal, one offline HTML file for everyone.
+
+mod charts;
+mod html;
+mod terminal;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::RunView;
+
+pub use html::html;
+pub use terminal::terminal;
+
+/// Why a report could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// The template or the data could not be put into HTML: a fault of pgdyno's.
+    #[error("cannot render the report of run {run}")]
+    Render {
+        /// The run.
+        run: String,
+        /// What the template engine said.
+        source: minijinja::Error,
+    },
+    /// The file could not be written; what was there before is as it was.
+    #[error("cannot write the report to {}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl ReportError {
+    /// What the user can do about it, where there is something.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Render { .. } => {
+                Some("this is a fault in pgdyno; `pgdyno show RUN --json` has all the data".into())
+            }
+            Self::Write { .. } => {
+                Some("name a file in a folder that you may write to with `-o FILE.html`".into())
+            }
+        }
+    }
+}
+
+/// Writes the HTML report to `path`: whole, or not at all.
+///
+/// # Errors
+/// [`ReportError`].
+pub fn write_html(view: &RunView, path: impl AsRef<Path>) -> Result<(), ReportError> {
+    let path = path.as_ref();
+    let text = html(view)?;
+    replace(path, text.as_bytes()).map_err(|source| ReportError::Write { path: path.into(), source })
+}
+
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if path.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory));
+    }
+    // A temporary file beside it, so that the renaming stays within one file system.
+    let folder = path.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".pgdyno-report-").suffix(".html");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
+    let mut file = builder.tempfile_in(folder)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|e| e.error)?;
+    Ok(())
+}

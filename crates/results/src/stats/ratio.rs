@@ -1,0 +1,192 @@
+//! How many times as fast one treatment is as another.
+
+use super::{CONFIDENCE, ROUNDING, moments, t_quantile, t_two_sided};
+
+/// How an interval was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Method {
+    /// Student's interval of the log ratio within each block that has both: what the whole block shares cancels.
+    Paired,
+    /// Welch's interval of the difference of mean logarithms.
+    Welch,
+}
+
+/// A ratio of two treatments' tps, and how sure it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ratio {
+    /// The geometric mean of the ratio; none where nothing can be said.
+    pub value: Option<f64>,
+    /// Its 95% confidence interval; none where [`Ratio::why`] says why.
+    pub ci95: Option<[f64; 2]>,
+    /// How the interval was made.
+    pub method: Option<Method>,
+    /// The probability of a ratio so far from 1 if there were no difference.
+    pub p: Option<f64>,
+    /// Why there is no value or no interval.
+    pub why: Option<&'static str>,
+}
+
+/// The ratio `a` ÷ `b` from their trials' (block, tps): paired by block where at least two blocks have both, else by
+/// Welch's method. Both work on logarithms: a ratio and its inverse are treated alike, and no interval reaches below 0.
+#[must_use]
+pub fn ratio(a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
+    let without = |value, why| Ratio { value, ci95: None, method: None, p: None, why: Some(why) };
+    if a.is_empty() || b.is_empty() {
+        return without(None, "one of the two has no completed trial");
+    }
+    if a.iter().chain(b).any(|(_, tps)| !tps.is_finite() || *tps <= 0.0) {
+        return without(None, "a trial completed no transaction, so that no ratio can be formed");
+    }
+    let logs = |trials: &[(u32, f64)]| trials.iter().map(|(_, tps)| tps.ln()).collect::<Vec<_>>();
+    let within: Vec<f64> = a
+        .iter()
+        .filter_map(|(block, tps)| {
+            b.iter().find(|(other, _)| other == block).map(|(_, base)| (tps / base).ln())
+        })
+        .collect();
+    let (difference, error, freedom, method) = match (moments(&within), welch(&logs(a), &logs(b))) {
+        (Some((mean, sd)), _) => (mean, sd / count(&within).sqrt(), count(&within) - 1.0, Method::Paired),
+        (None, Some((difference, error, freedom))) => (difference, error, freedom, Method::Welch),
+        (None, None) => {
+            let difference = mean(&logs(a)) - mean(&logs(b));
+            return without(Some(difference.exp()), "one repeat only: no interval");
+        }
+    };
+    let value = Some(difference.exp());
+    if error <= ROUNDING {
+        return without(value, "all repeats are equal: their spread cannot be estimated, no interval");
+    }
+    let (Some(t), Some(p)) =
+        (t_quantile(0.5 + CONFIDENCE / 2.0, freedom), t_two_sided(difference / error, freedom))
+    else {
+        return without(value, "the interval could not be computed");
+    };
+    let ci95 = [(difference - t * error).exp(), (difference + t * error).exp()];
+    if !ci95[1].is_finite() {
+        return without(value, "the repeats differ too much for an interval");
+    }
+    Ratio { value, ci95: Some(ci95), method: Some(method), p: Some(p), why: None }
+}
+
+impl Ratio {
+    /// Whether the interval leaves 1 out; none without an interval.
+    #[must_use]
+    pub fn told_apart(&self) -> Option<bool> {
+        self.ci95.map(|[lo, hi]| lo > 1.0 || hi < 1.0)
+    }
+
+    /// The smallest difference that would have been told apart, as a share (0.1 for 10%): the interval's half-width
+    /// on the log scale, upwards.
+    #[must_use]
+    pub fn resolution(&self) -> Option<f64> {
+        self.ci95.map(|[lo, hi]| (hi / lo).sqrt() - 1.0)
+    }
+}
+
+/// The difference of means, its standard error and Welch's degrees of freedom; none with fewer than two on a side.
+fn welch(a: &[f64], b: &[f64]) -> Option<(f64, f64, f64)> {
+    let ((mean_a, sd_a), (mean_b, sd_b)) = (moments(a)?, moments(b)?);
+    let (va, vb) = (sd_a.powi(2) / count(a), sd_b.powi(2) / count(b));
+    let together = va + vb;
+    let freedom = together.powi(2) / (va.powi(2) / (count(a) - 1.0) + vb.powi(2) / (count(b) - 1.0));
+    // Without any spread there are no degrees of freedom to speak of; the caller sees the error of 0.
+    Some((mean_a - mean_b, together.sqrt(), if freedom.is_finite() { freedom } else { 1.0 }))
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / count(values)
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn count(values: &[f64]) -> f64 {
+    values.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::coverage;
+    use super::*;
+
+    fn blocks(values: &[f64]) -> Vec<(u32, f64)> {
+        (1..).zip(values.iter().copied()).collect()
+    }
+
+    #[test]
+    fn a_paired_interval_computed_by_hand() {
+        // Log ratios ln 2, ln 2.2, ln 1.8: mean 0.6897971, s 0.1003769, half 4.302653 * s / sqrt 3 = 0.2493494.
+        let r = ratio(&blocks(&[200.0, 440.0, 90.0]), &blocks(&[100.0, 200.0, 50.0]));
+        assert_eq!(r.method, Some(Method::Paired));
+        let mean = (2f64.ln() + 2.2f64.ln() + 1.8f64.ln()) / 3.0;
+        assert!((r.value.unwrap() - mean.exp()).abs() < 1e-12);
+        let [lo, hi] = r.ci95.unwrap();
+        assert!((lo - 1.553_40).abs() < 1e-4 && (hi - 2.557_80).abs() < 1e-4, "{lo} {hi}");
+        assert_eq!(r.told_apart(), Some(true));
+        // t = 0.6897971 / (0.1003769 / sqrt 3) = 11.9028; with 2 degrees of freedom p = 1 - t / sqrt(t² + 2) = 0.006985.
+        assert!((r.p.unwrap() - 0.006_985).abs() < 1e-6, "{:?}", r.p);
+    }
+
+    #[test]
+    fn without_common_blocks_welch_by_hand() {
+        // Logs 0, 1 against 3, 5: difference -3.5, variances of the means 0.25 and 1,
+        // error sqrt 1.25, freedom 1.25² / (0.25² + 1²) = 1.470588.
+        let e = f64::exp;
+        let r = ratio(&[(1, e(0.0)), (2, e(1.0))], &[(3, e(3.0)), (4, e(5.0))]);
+        assert_eq!(r.method, Some(Method::Welch));
+        assert!((r.value.unwrap().ln() + 3.5).abs() < 1e-12);
+        let (_, error, freedom) = welch(&[0.0, 1.0], &[3.0, 5.0]).unwrap();
+        assert!((error - 1.25f64.sqrt()).abs() < 1e-12 && (freedom - 1.470_588).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_ratio_and_its_inverse_agree() {
+        let (a, b) = (blocks(&[100.0, 120.0, 90.0]), blocks(&[95.0, 99.0, 101.0]));
+        let (there, back) = (ratio(&a, &b), ratio(&b, &a));
+        assert!((there.value.unwrap() * back.value.unwrap() - 1.0).abs() < 1e-12);
+        assert!((there.ci95.unwrap()[0] * back.ci95.unwrap()[1] - 1.0).abs() < 1e-12);
+        assert_eq!(there.told_apart(), Some(false));
+        assert!(there.resolution().unwrap() > 0.1);
+    }
+
+    #[test]
+    fn what_cannot_be_known_is_words_and_not_a_number() {
+        let some = blocks(&[100.0, 110.0]);
+        for (a, b, value, word) in [
+            (vec![], some.clone(), false, "no completed"),
+            (blocks(&[0.0, 100.0]), some.clone(), false, "no transaction"),
+            (blocks(&[f64::NAN]), some, false, "no transaction"),
+            (blocks(&[50.0]), blocks(&[100.0]), true, "one repeat"),
+            (blocks(&[50.0, 50.0]), blocks(&[100.0, 100.0]), true, "equal"),
+            (blocks(&[1e300, 1e-300]), blocks(&[1e-300, 1e300]), true, "differ too much"),
+        ] {
+            let r = ratio(&a, &b);
+            assert_eq!((r.value.is_some(), r.ci95, r.told_apart()), (value, None, None), "{a:?} {b:?} {r:?}");
+            assert!(r.why.unwrap().contains(word), "{a:?} {b:?}: {:?}", r.why);
+        }
+    }
+
+    #[test]
+    fn nineteen_of_twenty_intervals_hold_the_ratio() {
+        for (repeats, shared) in [(3, 0.3), (5, 0.0)] {
+            let share = coverage(4000, |normal| {
+                let drift: Vec<f64> = (0..repeats).map(|_| shared * normal.draw()).collect();
+                let mut draw = |level: f64| {
+                    let values: Vec<f64> =
+                        drift.iter().map(|d| (level + d + 0.05 * normal.draw()).exp()).collect();
+                    blocks(&values)
+                };
+                let (a, b) = (draw(7.0), draw(6.5));
+                let [lo, hi] = ratio(&a, &b).ci95.unwrap();
+                (lo..=hi).contains(&0.5f64.exp())
+            });
+            assert!((93.0..=97.0).contains(&share), "{repeats} blocks: {share}%");
+        }
+        let welch = coverage(4000, |normal| {
+            let a: Vec<_> = (0..5).map(|i| (i, (7.0 + 0.05 * normal.draw()).exp())).collect();
+            let b: Vec<_> = (10..14).map(|i| (i, (6.5 + 0.15 * normal.draw()).exp())).collect();
+            let [lo, hi] = ratio(&a, &b).ci95.unwrap();
+            (lo..=hi).contains(&0.5f64.exp())
+        });
+        assert!((93.0..=97.0).contains(&welch), "{welch}%");
+    }
+}

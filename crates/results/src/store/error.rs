@@ -1,0 +1,166 @@
+//! What can go wrong with a store.
+
+use std::io;
+use std::path::PathBuf;
+
+use pgdyno_model::units::Epoch;
+
+/// Why the store could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The file or its folder could not be made or looked at.
+    #[error("cannot {doing} {}", path.display())]
+    Io {
+        /// What was attempted.
+        doing: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// There is no file of that name.
+    #[error("there is no store at {}", path.display())]
+    Missing {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// The file is something else.
+    #[error("{} is not a pgdyno store: it is {found}", path.display())]
+    NotAStore {
+        /// The file.
+        path: PathBuf,
+        /// What it seems to be.
+        found: String,
+    },
+    /// The store was written by a newer pgdyno.
+    #[error(
+        "the store {} has schema version {version}; this pgdyno ({}) knows versions up to {known}",
+        path.display(), env!("CARGO_PKG_VERSION")
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: u32,
+        /// The newest version known here.
+        known: u32,
+    },
+    /// SQLite refused.
+    #[error("cannot {doing} in the store {}", path.display())]
+    Sqlite {
+        /// What was attempted.
+        doing: &'static str,
+        /// The store.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+    /// What the store holds cannot be understood.
+    #[error("the store {} holds {what} that cannot be read: {found}", path.display())]
+    Corrupt {
+        /// The store.
+        path: PathBuf,
+        /// Which part.
+        what: String,
+        /// What was found.
+        found: String,
+    },
+    /// A record that could not be read back as it is, and was therefore not written.
+    #[error("cannot store {what}: {found}")]
+    Unstorable {
+        /// Which record.
+        what: String,
+        /// What is wrong with it.
+        found: String,
+    },
+    /// The store holds no run at all.
+    #[error("the store {} holds no run yet", path.display())]
+    NoRuns {
+        /// The store.
+        path: PathBuf,
+    },
+    /// No run has that name.
+    #[error("no run is named `{name}` in the store {}", path.display())]
+    UnknownRun {
+        /// The store.
+        path: PathBuf,
+        /// As asked for.
+        name: String,
+        /// The most similar names there are, best first.
+        nearest: Vec<String>,
+    },
+    /// Several runs' names begin so.
+    #[error("`{name}` could be any of {} runs: {}", candidates.len(), some(candidates))]
+    AmbiguousRun {
+        /// As asked for.
+        name: String,
+        /// All runs whose names begin so, newest first.
+        candidates: Vec<String>,
+    },
+    /// Another process works on the run.
+    #[error("run {run} is being worked on by process {pid} since {since}")]
+    SessionOpen {
+        /// The run.
+        run: String,
+        /// The process that owns the open session.
+        pid: i32,
+        /// When that session began.
+        since: Epoch,
+    },
+}
+
+impl StoreError {
+    /// What the user can do about it, where there is something.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Io { .. } => Some("name a place that you may write to with `--store FILE`".to_owned()),
+            Self::Missing { .. } | Self::NoRuns { .. } => Some(
+                "`pgdyno run quickstart` makes a first run; `--store FILE` names another store".to_owned(),
+            ),
+            Self::NotAStore { .. } => {
+                Some("name another file with `--store FILE`; this one was left as it is".to_owned())
+            }
+            Self::Newer { .. } => Some("open it with the pgdyno that wrote it, or a newer one".to_owned()),
+            Self::Sqlite { source, path, .. } => sqlite_help(source, path),
+            Self::UnknownRun { nearest, .. } if nearest.is_empty() => {
+                Some("`pgdyno list` shows all runs".to_owned())
+            }
+            Self::UnknownRun { nearest, .. } => {
+                Some(format!("did you mean {}? `pgdyno list` shows all", some(nearest)))
+            }
+            Self::AmbiguousRun { .. } => Some("give more of its name, or `latest`".to_owned()),
+            Self::SessionOpen { pid, .. } => {
+                Some(format!("wait until it has ended, or end process {pid} with SIGTERM"))
+            }
+            Self::Corrupt { .. } | Self::Unstorable { .. } => None,
+        }
+    }
+}
+
+fn sqlite_help(source: &rusqlite::Error, path: &std::path::Path) -> Option<String> {
+    use rusqlite::ErrorCode as Code;
+    match source.sqlite_error_code()? {
+        Code::DiskFull => Some(format!("make room on the disk that holds {}", path.display())),
+        Code::DatabaseBusy | Code::DatabaseLocked => {
+            Some("another process holds the store: try again when it is done".to_owned())
+        }
+        Code::ReadOnly | Code::PermissionDenied | Code::CannotOpen => Some(
+            "check who may write to the file and its folder, or name another with `--store FILE`".to_owned(),
+        ),
+        Code::DatabaseCorrupt => {
+            Some("restore the file from a backup; `sqlite3 FILE .recover` may save the rest".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// The first few of `names`.
+fn some(names: &[String]) -> String {
+    const SHOWN: usize = 4;
+    let mut text = names.iter().take(SHOWN).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+    if names.len() > SHOWN {
+        text.push_str(", …");
+    }
+    text
+}

@@ -1,0 +1,119 @@
+//! Schema versions: numbered scripts, applied in order, each in the transaction that raises the version.
+
+use std::io::Read;
+use std::path::Path;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::StoreError;
+
+/// Marks a SQLite file as a store: `pgdy` in ASCII.
+const APPLICATION_ID: i32 = i32::from_be_bytes(*b"pgdy");
+
+/// The script at index n brings version n to version n + 1. Published scripts never change.
+pub(super) const MIGRATIONS: &[&str] = &[include_str!("../../migrations/0001.sql")];
+
+/// Makes sure that `path` is a store (an empty file becomes one) and of the newest version.
+pub(super) fn bring_up_to_date(
+    connection: &mut Connection,
+    path: &Path,
+    migrations: &[&str],
+) -> Result<(), StoreError> {
+    let failed = |doing| {
+        let path = path.to_owned();
+        move |source| StoreError::Sqlite { doing, path, source }
+    };
+    if let Some(found) =
+        foreign(path).map_err(|source| StoreError::Io { doing: "read", path: path.into(), source })?
+    {
+        return Err(StoreError::NotAStore { path: path.into(), found });
+    }
+    if version(connection, path, migrations)? == migrations.len() {
+        return Ok(());
+    }
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(failed("begin a migration"))?;
+    // Another process may have migrated between the look and the lock.
+    let from = version(&transaction, path, migrations)?;
+    for (script, becomes) in migrations.iter().zip(1_u32..).skip(from) {
+        transaction.execute_batch(script).map_err(failed("migrate the schema"))?;
+        transaction
+            .pragma_update(None, "user_version", becomes)
+            .map_err(failed("raise the schema's version"))?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed("mark the file"))?;
+    transaction.commit().map_err(failed("commit a migration"))
+}
+
+/// The schema's version; 0 for an empty file.
+fn version(connection: &Connection, path: &Path, migrations: &[&str]) -> Result<usize, StoreError> {
+    let read = |query: &str| connection.query_row(query, [], |row| row.get::<_, i64>(0));
+    let failed =
+        |source| StoreError::Sqlite { doing: "read the schema's version", path: path.into(), source };
+    let application = read("PRAGMA application_id").map_err(failed)?;
+    let version = read("PRAGMA user_version").map_err(failed)?;
+    let tables = read("SELECT count(*) FROM sqlite_schema").map_err(failed)?;
+    if application == 0 && version == 0 && tables == 0 {
+        return Ok(0);
+    }
+    if application != i64::from(APPLICATION_ID) {
+        return Err(StoreError::NotAStore {
+            path: path.into(),
+            found: "another program's SQLite database".into(),
+        });
+    }
+    match usize::try_from(version) {
+        Ok(version) if version <= migrations.len() => Ok(version),
+        _ => Err(StoreError::Newer {
+            path: path.into(),
+            version: u32::try_from(version).unwrap_or(u32::MAX),
+            known: u32::try_from(migrations.len()).unwrap_or(u32::MAX),
+        }),
+    }
+}
+
+/// What the file is, if it is neither empty nor a SQLite database.
+fn foreign(path: &Path) -> std::io::Result<Option<String>> {
+    const MAGIC: &[u8] = b"SQLite format 3\0";
+    let mut start = Vec::new();
+    std::fs::File::open(path)?.take(MAGIC.len() as u64).read_to_end(&mut start)?;
+    Ok((!start.is_empty() && start != MAGIC).then(|| "no SQLite database".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_of_an_older_version_is_brought_to_the_newest_and_keeps_its_rows() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.db");
+        let first = "CREATE TABLE a (x INTEGER); ";
+        let second = "ALTER TABLE a ADD COLUMN y INTEGER NOT NULL DEFAULT 7;";
+        let mut connection = Connection::open(&path).unwrap();
+        bring_up_to_date(&mut connection, &path, &[first]).unwrap();
+        connection.execute("INSERT INTO a VALUES (1)", []).unwrap();
+        bring_up_to_date(&mut connection, &path, &[first, second]).unwrap();
+        let row: (i64, i64) =
+            connection.query_row("SELECT x, y FROM a", [], |r| Ok((r.get(0)?, r.get(1)?))).unwrap();
+        assert_eq!(row, (1, 7));
+        let error = bring_up_to_date(&mut connection, &path, &[first]).unwrap_err();
+        assert!(matches!(error, StoreError::Newer { version: 2, known: 1, .. }), "{error}");
+    }
+
+    #[test]
+    fn a_migration_that_fails_leaves_the_version_before_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.db");
+        let first = "CREATE TABLE a (x INTEGER);";
+        let mut connection = Connection::open(&path).unwrap();
+        bring_up_to_date(&mut connection, &path, &[first]).unwrap();
+        let broken = "CREATE TABLE b (x INTEGER); CREATE TABLE a (x INTEGER);";
+        bring_up_to_date(&mut connection, &path, &[first, broken]).unwrap_err();
+        assert_eq!(version(&connection, &path, &[first]).unwrap(), 1);
+        let tables: i64 =
+            connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).unwrap();
+        assert_eq!(tables, 1);
+    }
+}

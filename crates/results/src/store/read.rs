@@ -1,0 +1,402 @@
+//! Reading the store.
+
+use std::collections::BTreeSet;
+
+use pgdyno_model::facts::{Owner, ServerFacts, Setting};
+use pgdyno_model::measurement::Second;
+use pgdyno_model::record::{FsyncRate, RunState, SessionEnd, SessionRecord};
+use pgdyno_model::telemetry::{Sample, Table};
+use pgdyno_model::units::Epoch;
+use pgdyno_model::{Latencies, Measurement, RunRecord, TrialRecord};
+use rusqlite::{Row, params};
+use serde::de::DeserializeOwned;
+
+use super::{RunSummary, SessionId, Store, StoreError};
+
+impl Store {
+    /// All runs, newest first.
+    ///
+    /// # Errors
+    /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
+    pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
+        let rows = self.rows(
+            "list the runs",
+            "SELECT id, recipe, question, started_at, trials_planned,
+                    (SELECT count(DISTINCT ordinal) FROM trial WHERE run = run.id AND failure IS NULL),
+                    (SELECT count(*) FROM trial WHERE run = run.id AND failure IS NOT NULL)
+             FROM run ORDER BY started_at DESC, rowid DESC",
+            params![],
+            |row| {
+                Ok(RunSummary {
+                    id: row.get(0)?,
+                    recipe: row.get(1)?,
+                    question: row.get(2)?,
+                    started_at: time(row, 3)?,
+                    state: RunState::Interrupted,
+                    trials_planned: row.get(4)?,
+                    trials_done: row.get(5)?,
+                    attempts_failed: row.get(6)?,
+                })
+            },
+        )?;
+        rows.into_iter()
+            .map(|summary| Ok(RunSummary { state: self.state(&summary.id)?, ..summary }))
+            .collect()
+    }
+
+    /// Where a run stands. A session that has no end counts as running: whether its process lives is for the machine
+    /// that runs it to say (see [`Store::open_sessions`]).
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownRun`] for a name that is no run's; [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
+    pub fn state(&self, run: &str) -> Result<RunState, StoreError> {
+        let counts = self.rows(
+            "read a run's state",
+            "SELECT trials_planned, (SELECT count(DISTINCT ordinal) FROM trial WHERE run = run.id AND failure IS NULL)
+             FROM run WHERE id = ?",
+            [run],
+            |row| Ok((row.get::<_, u64>(0)?, row.get::<_, u64>(1)?)),
+        )?;
+        let Some(&(planned, done)) = counts.first() else { return Err(self.unknown(run)?) };
+        let ends = self.rows(
+            "read a run's sessions",
+            "SELECT e.state FROM session s LEFT JOIN session_end e ON e.session = s.id WHERE s.run = ? ORDER BY s.id",
+            [run],
+            |row| row.get::<_, Option<String>>(0),
+        )?;
+        if ends.iter().any(Option::is_none) {
+            return Ok(RunState::Running);
+        }
+        if done >= planned {
+            return Ok(RunState::Completed);
+        }
+        match ends.last() {
+            None => Ok(RunState::Interrupted),
+            Some(end) => match self.session_end(end.as_deref())? {
+                Some(SessionEnd::Interrupted) | None => Ok(RunState::Interrupted),
+                Some(SessionEnd::Completed | SessionEnd::Failed) => Ok(RunState::Failed),
+            },
+        }
+    }
+
+    /// A run as it was begun.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownRun`] for a name that is no run's; [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
+    pub fn run(&self, id: &str) -> Result<RunRecord, StoreError> {
+        let rows = self.rows(
+            "read a run",
+            "SELECT recipe, started_at, pgdyno_version, experiment, overrides, plan, folder FROM run WHERE id = ?",
+            [id],
+            |row| {
+                Ok((
+                    row.get::<_, String>(0)?,
+                    time(row, 1)?,
+                    row.get::<_, String>(2)?,
+                    row.get::<_, String>(3)?,
+                    row.get::<_, String>(4)?,
+                    row.get::<_, String>(5)?,
+                    row.get::<_, String>(6)?,
+                ))
+            },
+        )?;
+        let Some((recipe, started_at, pgdyno_version, experiment, overrides, plan, folder)) =
+            rows.into_iter().next()
+        else {
+            return Err(self.unknown(id)?);
+        };
+        Ok(RunRecord {
+            id: id.to_owned(),
+            recipe,
+            started_at,
+            pgdyno_version,
+            experiment,
+            folder,
+            overrides: self.json("a run's overrides", &overrides)?,
+            plan: self.json("a run's plan", &plan)?,
+        })
+    }
+
+    /// A run's sessions in order.
+    ///
+    /// # Errors
+    /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
+    pub fn sessions(
+        &self,
+        run: &str,
+    ) -> Result<Vec<(SessionId, SessionRecord, Option<SessionEnd>)>, StoreError> {
+        let rows = self.rows(
+            "read a run's sessions",
+            "SELECT s.id, s.started_at, s.owner_pid, s.owner_started_ticks, s.owner_boot_id, s.host, s.storage, e.state
+             FROM session s LEFT JOIN session_end e ON e.session = s.id WHERE s.run = ? ORDER BY s.id",
+            [run],
+            |row| {
+                let json = (row.get::<_, String>(5)?, row.get::<_, String>(6)?);
+                Ok((SessionId(row.get(0)?), time(row, 1)?, owner(row, 2)?, json, row.get::<_, Option<String>>(7)?))
+            },
+        )?;
+        rows.into_iter()
+            .map(|(id, started_at, owner, (host, storage), end)| {
+                let host = self.json("a session's host", &host)?;
+                let storage = self.json("a session's storage", &storage)?;
+                Ok((
+                    id,
+                    SessionRecord { started_at, owner, host, storage },
+                    self.session_end(end.as_deref())?,
+                ))
+            })
+            .collect()
+    }
+
+    /// Every session without an end, of all runs: its owner is at work, or dead.
+    ///
+    /// # Errors
+    /// [`StoreError::Sqlite`].
+    pub fn open_sessions(&self) -> Result<Vec<(SessionId, String, Owner)>, StoreError> {
+        self.rows(
+            "list the open sessions",
+            "SELECT id, run, owner_pid, owner_started_ticks, owner_boot_id FROM session
+             WHERE id NOT IN (SELECT session FROM session_end) ORDER BY id",
+            params![],
+            |row| Ok((SessionId(row.get(0)?), row.get(1)?, owner(row, 2)?)),
+        )
+    }
+
+    /// The ordinals of the planned trials that are completed.
+    ///
+    /// # Errors
+    /// [`StoreError::Sqlite`].
+    pub fn completed_trials(&self, run: &str) -> Result<BTreeSet<u32>, StoreError> {
+        let ordinals = self.rows(
+            "list the completed trials",
+            "SELECT DISTINCT ordinal FROM trial WHERE run = ? AND failure IS NULL",
+            [run],
+            |row| row.get(0),
+        )?;
+        Ok(ordinals.into_iter().collect())
+    }
+
+    /// All attempts at a run's trials, in the order of recording.
+    ///
+    /// # Errors
+    /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
+    pub fn trials(&self, run: &str) -> Result<Vec<TrialRecord>, StoreError> {
+        self.trial_ids(run)?.into_iter().map(|id| self.trial(id).map(|(_, trial)| trial)).collect()
+    }
+
+    /// What identifies each attempt at a run's trials, in the order of recording: one whole trial is large, so that
+    /// the analysis reads one at a time.
+    pub(crate) fn trial_ids(&self, run: &str) -> Result<Vec<i64>, StoreError> {
+        self.rows("list a run's trials", "SELECT id FROM trial WHERE run = ? ORDER BY id", [run], |row| {
+            row.get(0)
+        })
+    }
+
+    /// One attempt, whole, and the session that made it.
+    pub(crate) fn trial(&self, id: i64) -> Result<(SessionId, TrialRecord), StoreError> {
+        let rows = self.rows(
+            "read a trial",
+            "SELECT session, ordinal, block, treatment, repeat, started_at, measured_at, failure, measurement,
+                    server_count, server, (SELECT text FROM server_log WHERE trial = trial.id)
+             FROM trial WHERE id = ?",
+            [id],
+            |row| {
+                let record = TrialRecord {
+                    ordinal: row.get(1)?,
+                    block: row.get(2)?,
+                    treatment: row.get(3)?,
+                    repeat: row.get(4)?,
+                    started_at: time(row, 5)?,
+                    measured_at: row.get::<_, Option<u64>>(6)?.map(Epoch),
+                    failure: row.get(7)?,
+                    measurement: None,
+                    server_count: None,
+                    server: None,
+                    telemetry: Vec::new(),
+                    server_log: row.get::<_, Option<String>>(11)?.unwrap_or_default(),
+                };
+                let json: [Option<String>; 3] = [row.get(8)?, row.get(9)?, row.get(10)?];
+                Ok((SessionId(row.get(0)?), record, json))
+            },
+        )?;
+        let Some((session, mut trial, [measurement, server_count, server])) = rows.into_iter().next() else {
+            return Err(self.corrupt("a list of trials", &format!("number {id} is not there")));
+        };
+        if let Some(json) = measurement {
+            let mut measurement: Measurement = self.json("a trial's measurement", &json)?;
+            self.read_series(id, &mut measurement)?;
+            self.read_histograms(id, &mut measurement)?;
+            trial.measurement = Some(measurement);
+        }
+        if let Some(json) = server_count {
+            trial.server_count = Some(self.json("a trial's server count", &json)?);
+        }
+        if let Some(json) = server {
+            let mut server: ServerFacts = self.json("a trial's server", &json)?;
+            server.settings = self.rows(
+                "read a trial's settings",
+                "SELECT name, value, unit, source FROM setting WHERE trial = ? ORDER BY position",
+                [id],
+                |row| {
+                    Ok(Setting {
+                        name: row.get(0)?,
+                        value: row.get(1)?,
+                        unit: row.get(2)?,
+                        source: row.get(3)?,
+                    })
+                },
+            )?;
+            trial.server = Some(server);
+        }
+        trial.telemetry = self.read_telemetry(id)?;
+        Ok((session, trial))
+    }
+
+    /// What the fsync probe found in a run's sessions, in order.
+    ///
+    /// # Errors
+    /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
+    pub fn fsync_rates(&self, run: &str) -> Result<Vec<FsyncRate>, StoreError> {
+        let rows = self.rows(
+            "read a run's fsync rates",
+            "SELECT storage, method, block_bytes, flushes, seconds, measured_at, v2
+             FROM fsync_rate WHERE run = ? ORDER BY id",
+            [run],
+            |row| {
+                let rate = FsyncRate {
+                    storage: row.get(0)?,
+                    method: row.get(1)?,
+                    block_bytes: row.get(2)?,
+                    flushes: row.get(3)?,
+                    seconds: row.get(4)?,
+                    latency: Latencies::default(),
+                    measured_at: time(row, 5)?,
+                };
+                Ok((rate, row.get::<_, Vec<u8>>(6)?))
+            },
+        )?;
+        rows.into_iter()
+            .map(|(rate, v2)| {
+                let latency =
+                    Latencies::from_bytes(&v2).map_err(|e| self.corrupt("an fsync histogram", &e))?;
+                Ok(FsyncRate { latency, ..rate })
+            })
+            .collect()
+    }
+
+    fn read_series(&self, trial: i64, measurement: &mut Measurement) -> Result<(), StoreError> {
+        measurement.series = self.rows(
+            "read a trial's series",
+            "SELECT t_s, length_s, transactions, failed, latency_us_p50, latency_us_p95, latency_us_p99, latency_us_max
+             FROM second WHERE trial = ? ORDER BY t_s",
+            [trial],
+            |row| {
+                Ok(Second {
+                    t_s: row.get(0)?,
+                    length_s: row.get(1)?,
+                    transactions: row.get(2)?,
+                    failed: row.get(3)?,
+                    latency_us_p50: row.get(4)?,
+                    latency_us_p95: row.get(5)?,
+                    latency_us_p99: row.get(6)?,
+                    latency_us_max: row.get(7)?,
+                })
+            },
+        )?;
+        Ok(())
+    }
+
+    fn read_histograms(&self, trial: i64, measurement: &mut Measurement) -> Result<(), StoreError> {
+        let rows = self.rows(
+            "read a trial's histograms",
+            "SELECT scope, script, statement, v2 FROM histogram WHERE trial = ?",
+            [trial],
+            |row| {
+                let place = (row.get::<_, i64>(1)?, row.get::<_, i64>(2)?);
+                Ok((row.get::<_, String>(0)?, place, row.get::<_, Vec<u8>>(3)?))
+            },
+        )?;
+        for (scope, (script, statement), v2) in rows {
+            let read = Latencies::from_bytes(&v2).map_err(|e| self.corrupt("a histogram", &e))?;
+            let script = usize::try_from(script).ok().and_then(|i| measurement.scripts.get_mut(i));
+            let place = match (scope.as_str(), script) {
+                ("trial", None) => Some(&mut measurement.latency),
+                ("script", Some(script)) => Some(&mut script.latency),
+                ("statement", Some(script)) => usize::try_from(statement)
+                    .ok()
+                    .and_then(|i| script.statements.get_mut(i))
+                    .map(|statement| &mut statement.latency),
+                _ => None,
+            };
+            match place {
+                Some(place) => *place = read,
+                None => return Err(self.corrupt("a histogram", &format!("scope {scope} of nothing"))),
+            }
+        }
+        Ok(())
+    }
+
+    fn read_telemetry(&self, trial: i64) -> Result<Vec<Table>, StoreError> {
+        let tables = self.rows(
+            "read a trial's telemetry",
+            "SELECT id, probe, columns, unavailable FROM telemetry WHERE trial = ? ORDER BY id",
+            [trial],
+            |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?, row.get(3)?))
+            },
+        )?;
+        tables
+            .into_iter()
+            .map(|(id, probe, columns, unavailable)| {
+                let columns = self.json("a telemetry table's columns", &columns)?;
+                let samples = self.rows(
+                    "read telemetry",
+                    "SELECT t_s, readings FROM sample WHERE telemetry = ? ORDER BY position",
+                    [id],
+                    |row| Ok((row.get(0)?, row.get::<_, String>(1)?)),
+                )?;
+                let samples = samples
+                    .into_iter()
+                    .map(|(t_s, readings)| Ok(Sample { t_s, values: self.json("a sample", &readings)? }))
+                    .collect::<Result<_, StoreError>>()?;
+                Ok(Table { probe, columns, samples, unavailable })
+            })
+            .collect()
+    }
+
+    /// All rows of a query, each made by `read`.
+    pub(super) fn rows<T>(
+        &self,
+        doing: &'static str,
+        query: &str,
+        parameters: impl rusqlite::Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        self.connection
+            .prepare_cached(query)
+            .and_then(|mut statement| statement.query_map(parameters, read)?.collect())
+            .map_err(self.failed(doing))
+    }
+
+    fn json<T: DeserializeOwned>(&self, what: &str, text: &str) -> Result<T, StoreError> {
+        serde_json::from_str(text).map_err(|e| self.corrupt(what, &e))
+    }
+
+    fn session_end(&self, state: Option<&str>) -> Result<Option<SessionEnd>, StoreError> {
+        match state {
+            None => Ok(None),
+            Some("completed") => Ok(Some(SessionEnd::Completed)),
+            Some("failed") => Ok(Some(SessionEnd::Failed)),
+            Some("interrupted") => Ok(Some(SessionEnd::Interrupted)),
+            Some(other) => Err(self.corrupt("a session's end", &other)),
+        }
+    }
+}
+
+fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Epoch> {
+    Ok(Epoch(row.get(column)?))
+}
+
+fn owner(row: &Row<'_>, first: usize) -> rusqlite::Result<Owner> {
+    Ok(Owner { pid: row.get(first)?, started_ticks: row.get(first + 1)?, boot_id: row.get(first + 2)? })
+}

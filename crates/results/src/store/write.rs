@@ -1,0 +1,290 @@
+//! Adding to the store.
+
+use pgdyno_model::record::{FsyncRate, SessionEnd, SessionRecord};
+use pgdyno_model::telemetry::Table;
+use pgdyno_model::units::Epoch;
+use pgdyno_model::{Latencies, Measurement, RunRecord, TrialRecord};
+use rusqlite::{Transaction, TransactionBehavior, named_params, params};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{SessionId, Store, StoreError};
+
+impl Store {
+    /// Adds a run.
+    ///
+    /// # Errors
+    /// [`StoreError::Unstorable`] if there is a run of that name; [`StoreError::Sqlite`].
+    pub fn begin_run(&mut self, run: &RunRecord) -> Result<(), StoreError> {
+        let what = || format!("run {}", run.id);
+        let plan = encode(what, &run.plan)?;
+        let overrides = encode(what, &run.overrides)?;
+        let added = self
+            .connection
+            .execute(
+                "INSERT INTO run (id, recipe, started_at, pgdyno_version, experiment, overrides, plan, folder)
+                 VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                params![run.id, run.recipe, run.started_at.0, run.pgdyno_version, run.experiment, overrides, plan, run.folder],
+            )
+            .map_err(self.failed("add a run"))?;
+        if added == 0 {
+            return Err(StoreError::Unstorable { what: what(), found: "there is a run of that name".into() });
+        }
+        Ok(())
+    }
+
+    /// Adds a session to `run`, which must not have an open one.
+    ///
+    /// # Errors
+    /// [`StoreError::SessionOpen`]; [`StoreError::Sqlite`], also for a run that is not there.
+    pub fn begin_session(&mut self, run: &str, session: &SessionRecord) -> Result<SessionId, StoreError> {
+        let what = || format!("a session of run {run}");
+        let host = encode(what, &session.host)?;
+        let storage = encode(what, &session.storage)?;
+        let failed = self.failed("add a session");
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&failed)?;
+        // Two processes may resume one run at the same moment: the lock decides which does.
+        let open = transaction
+            .prepare(
+                "SELECT owner_pid, started_at FROM session
+                 WHERE run = ? AND id NOT IN (SELECT session FROM session_end) LIMIT 1",
+            )
+            .and_then(|mut s| {
+                s.query_map([run], |row| Ok((row.get::<_, i32>(0)?, row.get::<_, u64>(1)?)))?
+                    .next()
+                    .transpose()
+            })
+            .map_err(&failed)?;
+        if let Some((pid, since)) = open {
+            return Err(StoreError::SessionOpen { run: run.into(), pid, since: Epoch(since) });
+        }
+        transaction
+            .execute(
+                "INSERT INTO session (run, started_at, owner_pid, owner_started_ticks, owner_boot_id, host, storage)
+                 VALUES (?, ?, ?, ?, ?, ?, ?)",
+                params![
+                    run,
+                    session.started_at.0,
+                    session.owner.pid,
+                    session.owner.started_ticks,
+                    session.owner.boot_id,
+                    host,
+                    storage
+                ],
+            )
+            .map_err(&failed)?;
+        let id = SessionId(transaction.last_insert_rowid());
+        transaction.commit().map_err(&failed)?;
+        Ok(id)
+    }
+
+    /// Ends a session, now. A session that has ended stays as it was ended.
+    ///
+    /// # Errors
+    /// [`StoreError::Sqlite`].
+    pub fn end_session(&mut self, session: SessionId, end: SessionEnd) -> Result<(), StoreError> {
+        let state = match end {
+            SessionEnd::Completed => "completed",
+            SessionEnd::Failed => "failed",
+            SessionEnd::Interrupted => "interrupted",
+        };
+        self.connection
+            .execute(
+                "INSERT INTO session_end (session, ended_at, state) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+                params![session.0, Epoch::of(std::time::SystemTime::now()).0, state],
+            )
+            .map_err(self.failed("end a session"))?;
+        Ok(())
+    }
+
+    /// Adds a trial with all that belongs to it, or nothing.
+    ///
+    /// # Errors
+    /// [`StoreError::Unstorable`] for a record that could not be read back; [`StoreError::Sqlite`].
+    pub fn add_trial(
+        &mut self,
+        run: &str,
+        session: SessionId,
+        trial: &TrialRecord,
+    ) -> Result<(), StoreError> {
+        let what = || format!("trial {} of run {run}", trial.ordinal);
+        // The series and the settings have tables of their own; in the JSON they stay empty.
+        let measurement =
+            trial.measurement.as_ref().map(|m| encode_without(what, m, "series")).transpose()?;
+        let server = trial.server.as_ref().map(|s| encode_without(what, s, "settings")).transpose()?;
+        let server_count = trial.server_count.as_ref().map(|c| encode(what, c)).transpose()?;
+
+        let failed = self.failed("add a trial");
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&failed)?;
+        let write = || -> rusqlite::Result<()> {
+            transaction.execute(
+                "INSERT INTO trial (run, session, ordinal, block, treatment, repeat, started_at, measured_at, failure,
+                                    measurement, server_count, server)
+                 VALUES (:run, :session, :ordinal, :block, :treatment, :repeat, :started_at, :measured_at, :failure,
+                         :measurement, :server_count, :server)",
+                named_params! {
+                    ":run": run,
+                    ":session": session.0,
+                    ":ordinal": trial.ordinal,
+                    ":block": trial.block,
+                    ":treatment": trial.treatment,
+                    ":repeat": trial.repeat,
+                    ":started_at": trial.started_at.0,
+                    ":measured_at": trial.measured_at.map(|at| at.0),
+                    ":failure": trial.failure,
+                    ":measurement": measurement,
+                    ":server_count": server_count,
+                    ":server": server,
+                },
+            )?;
+            let id = transaction.last_insert_rowid();
+            if let Some(measurement) = &trial.measurement {
+                add_series(&transaction, id, measurement)?;
+                add_histograms(&transaction, id, measurement)?;
+            }
+            if let Some(server) = &trial.server {
+                let mut add = transaction.prepare("INSERT INTO setting VALUES (?, ?, ?, ?, ?, ?)")?;
+                for (position, s) in (0_i64..).zip(&server.settings) {
+                    add.execute(params![id, position, s.name, s.value, s.unit, s.source])?;
+                }
+            }
+            for table in &trial.telemetry {
+                add_telemetry(&transaction, id, table)?;
+            }
+            transaction.execute("INSERT INTO server_log VALUES (?, ?)", params![id, trial.server_log])?;
+            Ok(())
+        };
+        write().map_err(&failed)?;
+        transaction.commit().map_err(&failed)
+    }
+
+    /// Adds what the fsync probe found on one storage.
+    ///
+    /// # Errors
+    /// [`StoreError::Unstorable`] for a record that could not be read back; [`StoreError::Sqlite`].
+    pub fn add_fsync_rate(
+        &mut self,
+        run: &str,
+        session: SessionId,
+        rate: &FsyncRate,
+    ) -> Result<(), StoreError> {
+        let what = || format!("the fsync rate of storage {}", rate.storage);
+        encode(what, rate)?;
+        self.connection
+            .execute(
+                "INSERT INTO fsync_rate (run, session, storage, method, block_bytes, flushes, seconds, measured_at,
+                                         latency_us_p50, latency_us_p99, latency_us_max, v2)
+                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                params![
+                    run,
+                    session.0,
+                    rate.storage,
+                    rate.method,
+                    rate.block_bytes,
+                    rate.flushes,
+                    rate.seconds,
+                    rate.measured_at.0,
+                    rate.latency.quantile_us(0.5),
+                    rate.latency.quantile_us(0.99),
+                    rate.latency.max_us(),
+                    rate.latency.to_bytes(),
+                ],
+            )
+            .map_err(self.failed("add an fsync rate"))?;
+        Ok(())
+    }
+}
+
+fn add_series(transaction: &Transaction<'_>, trial: i64, measurement: &Measurement) -> rusqlite::Result<()> {
+    let mut add = transaction.prepare(
+        "INSERT INTO second (trial, t_s, length_s, transactions, failed,
+                             latency_us_p50, latency_us_p95, latency_us_p99, latency_us_max)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    )?;
+    for s in &measurement.series {
+        add.execute(params![
+            trial,
+            s.t_s,
+            s.length_s,
+            s.transactions,
+            s.failed,
+            s.latency_us_p50,
+            s.latency_us_p95,
+            s.latency_us_p99,
+            s.latency_us_max,
+        ])?;
+    }
+    Ok(())
+}
+
+fn add_histograms(
+    transaction: &Transaction<'_>,
+    trial: i64,
+    measurement: &Measurement,
+) -> rusqlite::Result<()> {
+    let mut statement = transaction.prepare("INSERT INTO histogram VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")?;
+    let mut add = |scope: &str, script: i64, command: i64, latency: &Latencies| {
+        statement.execute(params![
+            trial,
+            scope,
+            script,
+            command,
+            latency.count(),
+            latency.quantile_us(0.5),
+            latency.quantile_us(0.99),
+            latency.max_us(),
+            latency.to_bytes(),
+        ])
+    };
+    add("trial", -1, -1, &measurement.latency)?;
+    for (i, script) in (0_i64..).zip(&measurement.scripts) {
+        add("script", i, -1, &script.latency)?;
+        for (j, command) in (0_i64..).zip(&script.statements) {
+            add("statement", i, j, &command.latency)?;
+        }
+    }
+    Ok(())
+}
+
+fn add_telemetry(transaction: &Transaction<'_>, trial: i64, table: &Table) -> rusqlite::Result<()> {
+    let json = |value: serde_json::Result<String>| {
+        value.map_err(|e| rusqlite::Error::ToSqlConversionFailure(Box::new(e)))
+    };
+    transaction.execute(
+        "INSERT INTO telemetry (trial, probe, columns, unavailable) VALUES (?, ?, ?, ?)",
+        params![trial, table.probe, json(serde_json::to_string(&table.columns))?, table.unavailable],
+    )?;
+    let id = transaction.last_insert_rowid();
+    let mut add = transaction.prepare("INSERT INTO sample VALUES (?, ?, ?, ?)")?;
+    for (position, sample) in (0_i64..).zip(&table.samples) {
+        // JSON has no NaN: a reading that is none becomes null, which reads back as none.
+        add.execute(params![id, position, sample.t_s, json(serde_json::to_string(&sample.values))?])?;
+    }
+    Ok(())
+}
+
+/// `value` as JSON that is known to read back: a NaN, for one, would not.
+fn encode<T: Serialize + DeserializeOwned>(
+    what: impl Fn() -> String,
+    value: &T,
+) -> Result<String, StoreError> {
+    let unstorable = |e: serde_json::Error| StoreError::Unstorable { what: what(), found: e.to_string() };
+    let json = serde_json::to_string(value).map_err(unstorable)?;
+    serde_json::from_str::<T>(&json).map_err(unstorable)?;
+    Ok(json)
+}
+
+/// The same, with the array `field` emptied.
+fn encode_without<T: Serialize + DeserializeOwned>(
+    what: impl Fn() -> String,
+    value: &T,
+    field: &str,
+) -> Result<String, StoreError> {
+    let unstorable = |e: serde_json::Error| StoreError::Unstorable { what: what(), found: e.to_string() };
+    let mut json: Value = serde_json::from_str(&encode(&what, value)?).map_err(unstorable)?;
+    json[field] = Value::Array(Vec::new());
+    Ok(json.to_string())
+}

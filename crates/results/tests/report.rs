@@ -1,0 +1,205 @@
+//! Reports show what the analysis says, and nothing that a run's texts could smuggle in.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+#[allow(dead_code)]
+mod common;
+
+use common::{RUN, fill, plan, run_record, session_record, store, trial};
+use pgdyno_model::record::SessionEnd;
+use pgdyno_model::{LevelValue, RunRecord};
+use pgdyno_results::{RunView, analyse, report};
+use sha2::{Digest, Sha256};
+
+fn synthetic() -> RunView {
+    let (_folder, mut store) = store();
+    fill(&mut store, &run_record(plan(3)), Some(5));
+    analyse(&store, RUN).unwrap()
+}
+
+/// The document without what is embedded: styles, scripts, data.
+fn skeleton(html: &str) -> String {
+    let mut out = String::new();
+    let mut rest = html;
+    while let Some((start, end)) = ["<style>", "<script>", "<script type=\"application/json\" id=\"data\">"]
+        .iter()
+        .filter_map(|tag| {
+            Some((
+                rest.find(tag)? + tag.len(),
+                if tag.starts_with("<style") { "</style>" } else { "</script>" },
+            ))
+        })
+        .min()
+    {
+        out.push_str(&rest[..start]);
+        out.push('…');
+        rest = &rest[start + rest[start..].find(end).unwrap()..];
+    }
+    out.push_str(rest);
+    out
+}
+
+#[test]
+fn the_terminal_report() {
+    let text = report::terminal(&synthetic(), 100);
+    assert!(text.lines().all(|line| line.chars().count() <= 100));
+    assert!(!text.contains('\u{1b}'));
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_narrow_terminal_has_narrow_lines() {
+    let text = report::terminal(&synthetic(), 60);
+    let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > 60).collect();
+    assert_eq!(long, [""; 0]);
+}
+
+#[test]
+fn the_html_report_without_what_is_embedded() {
+    let text = skeleton(&report::html(&synthetic()).unwrap());
+    // Hashes change with every touch of the scripts.
+    let (head, rest) = text.split_once("script-src ").unwrap();
+    let rest = &rest[rest.find("; base-uri").unwrap()..];
+    insta::assert_snapshot!(format!("{head}script-src …{rest}"));
+}
+
+#[test]
+fn the_html_report_loads_nothing() {
+    let html = report::html(&synthetic()).unwrap();
+    let text = skeleton(&html);
+    for loads in ["src=", "href=\"http", "href=\"//", "<link", "<iframe", "@import", "url("] {
+        assert!(!text.contains(loads), "{loads}");
+    }
+    let style = &html[html.find("<style>").unwrap()..html.find("</style>").unwrap()];
+    assert!(!style.contains("url(") && !style.contains("@import"));
+    for call in ["fetch(", "XMLHttpRequest", "import(", "WebSocket", "sendBeacon"] {
+        assert!(!html.contains(call), "{call}");
+    }
+    assert!(text.contains("default-src &#x27;none&#x27;") || text.contains("default-src 'none'"));
+}
+
+#[test]
+fn the_embedded_data_are_the_view() {
+    let view = synthetic();
+    let html = report::html(&view).unwrap();
+    let tag = "id=\"data\">";
+    let start = html.find(tag).unwrap() + tag.len();
+    let data = &html[start..start + html[start..].find("</script>").unwrap()];
+    let data: serde_json::Value = serde_json::from_str(data).unwrap();
+    assert_eq!(data, serde_json::to_value(&view).unwrap());
+}
+
+#[test]
+fn hostile_texts_stay_texts() {
+    const EVIL: &str = "\u{1b}[31m</script><img src=x onerror=alert(1)>\"'&\u{2028}`<b>`";
+    let (_folder, mut store) = store();
+    let mut record: RunRecord = run_record(plan(2));
+    record.recipe = EVIL.into();
+    record.experiment = EVIL.into();
+    record.overrides = vec![EVIL.into()];
+    record.plan.question = Some(EVIL.into());
+    for t in &mut record.plan.treatments {
+        t.levels.0[0] = (EVIL.into(), LevelValue::Text(format!("{EVIL}{}", t.levels.0[0].1)));
+        t.settings.insert(EVIL.into(), EVIL.into());
+        t.storage = EVIL.into();
+    }
+    record.plan.factors[0] = EVIL.into();
+    store.begin_run(&record).unwrap();
+    let mut session = session_record();
+    session.host.os = EVIL.into();
+    session.storage[0].name = EVIL.into();
+    session.storage[0].mount_options = EVIL.into();
+    let session = store.begin_session(RUN, &session).unwrap();
+    for planned in &record.plan.trials {
+        let mut t = trial(&record.plan, *planned);
+        if planned.ordinal == 0 {
+            t.failure = Some(EVIL.into());
+        }
+        let m = t.measurement.as_mut().unwrap();
+        m.failures.insert(EVIL.into(), 3);
+        m.abort_reasons.push(EVIL.into());
+        m.aborted_clients = 1;
+        m.scripts[0].name = EVIL.into();
+        m.scripts[0].statements[0].text = EVIL.into();
+        let server = t.server.as_mut().unwrap();
+        server.version = EVIL.into();
+        server.settings[4].name = EVIL.into();
+        server.settings[4].value = EVIL.into();
+        t.telemetry[0].unavailable = Some(EVIL.into());
+        store.add_trial(RUN, session, &t).unwrap();
+    }
+    store.end_session(session, SessionEnd::Failed).unwrap();
+    let view = analyse(&store, RUN).unwrap();
+    let html = report::html(&view).unwrap();
+    assert!(!html.contains("<img") && !html.contains("<b>`"), "markup from a run's text");
+    assert_eq!(html.matches("</script>").count(), 3, "only the document's own three script elements end");
+    assert_eq!(html.matches("<script").count(), 3);
+    assert!(html.contains("&lt;img"), "shown as text");
+    assert!(!report::terminal(&view, 100).contains('\u{1b}'));
+}
+
+#[test]
+fn reports_of_runs_with_nothing_in_them() {
+    let (folder, mut store) = store();
+    let mut record = run_record(plan(1));
+    store.begin_run(&record).unwrap();
+    record.id = "bare".into();
+    record.plan.factors.clear();
+    record.plan.treatments.truncate(1);
+    record.plan.treatments[0].levels.0.clear();
+    record.plan.trials.truncate(1);
+    record.plan.question = None;
+    record.plan.length = pgdyno_model::experiment::Length::Transactions(500);
+    store.begin_run(&record).unwrap();
+    for run in [RUN, "bare"] {
+        let view = analyse(&store, run).unwrap();
+        assert!(report::html(&view).unwrap().contains("No trial is completed"));
+        assert!(report::terminal(&view, 100).contains("No trial is completed"));
+    }
+    let session = store.begin_session("bare", &session_record()).unwrap();
+    let mut only = trial(&record.plan, plan(1).trials[0]);
+    only.measurement.as_mut().unwrap().series.clear();
+    only.telemetry.clear();
+    store.add_trial("bare", session, &only).unwrap();
+    store.end_session(session, SessionEnd::Completed).unwrap();
+    let view = analyse(&store, "bare").unwrap();
+    assert!(view.answer[0].starts_with("The only treatment: 8"), "{:?}", view.answer);
+    let html = report::html(&view).unwrap();
+    assert!(html.contains("500 transactions a client") && html.contains("one repeat only"));
+    drop(folder);
+}
+
+#[test]
+fn a_report_is_written_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("report.html");
+    let view = synthetic();
+    report::write_html(&view, &path).unwrap();
+    report::write_html(&view, &path).unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), report::html(&view).unwrap());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
+    let error = report::write_html(&view, folder.path().join("none/report.html")).unwrap_err();
+    assert!(error.to_string().contains("none/report.html") && error.help().is_some());
+    let error = report::write_html(&view, folder.path()).unwrap_err();
+    assert!(std::error::Error::source(&error).unwrap().to_string().contains("directory"), "{error:?}");
+}
+
+#[test]
+fn vendored_files_are_those_that_the_readme_names() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/vendor");
+    let readme = std::fs::read_to_string(folder.join("README.md")).unwrap();
+    for file in ["uPlot/uPlot.iife.min.js", "uPlot/uPlot.min.css"] {
+        let sum: String = Sha256::digest(std::fs::read(folder.join(file)).unwrap())
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        assert!(readme.contains(&sum), "{file}: {sum}");
+    }
+}
+
+/// Writes the synthetic report for a look at it: `PGDYNO_LOOK=/tmp/report.html cargo test -p pgdyno-results look`.
+#[test]
+fn look() {
+    if let Some(path) = std::env::var_os("PGDYNO_LOOK") {
+        report::write_html(&synthetic(), path).unwrap();
+    }
+}

@@ -1,0 +1,252 @@
+//! The store keeps what it is given, and only that.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+#[allow(dead_code)]
+mod common;
+
+use common::{RUN, failed_trial, fill, fsync_rate, plan, run_record, session_record, store, trial};
+use pgdyno_model::record::{RunState, SessionEnd};
+use pgdyno_model::{LevelValue, TrialRecord};
+use pgdyno_results::{Store, StoreError};
+use rusqlite::Connection;
+
+#[test]
+fn everything_comes_back_as_it_was_stored() {
+    let (_folder, mut store) = store();
+    let record = run_record(plan(2));
+    fill(&mut store, &record, Some(3));
+    let path = store.path().to_owned();
+    drop(store);
+
+    let store = Store::open_existing(path).unwrap();
+    assert_eq!(store.run(RUN).unwrap(), record);
+    let sessions = store.sessions(RUN).unwrap();
+    assert_eq!(sessions.len(), 1);
+    assert_eq!((&sessions[0].1, sessions[0].2), (&session_record(), Some(SessionEnd::Failed)));
+    assert_eq!(store.fsync_rates(RUN).unwrap(), [fsync_rate()]);
+    let trials = store.trials(RUN).unwrap();
+    let expected: Vec<TrialRecord> = record
+        .plan
+        .trials
+        .iter()
+        .map(|p| if p.ordinal == 3 { failed_trial(*p) } else { trial(&record.plan, *p) })
+        .collect();
+    assert_eq!(trials.len(), expected.len());
+    for (stored, given) in trials.iter().zip(&expected) {
+        assert!(stored == given, "trial {} differs", given.ordinal);
+    }
+    let histogram = &trials[0].measurement.as_ref().unwrap().scripts[0].statements[2].latency;
+    assert!(
+        histogram.count() > 0 && histogram.count() == trials[0].measurement.as_ref().unwrap().transactions
+    );
+    assert_eq!(store.completed_trials(RUN).unwrap(), [0, 1, 2, 4, 5, 6, 7].into());
+}
+
+#[test]
+fn no_row_can_be_changed_or_removed() {
+    let (_folder, mut store) = store();
+    fill(&mut store, &run_record(plan(1)), Some(3));
+    let raw = Connection::open(store.path()).unwrap();
+    let tables: Vec<String> = raw
+        .prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        .unwrap()
+        .query_map([], |row| row.get(0))
+        .unwrap()
+        .collect::<Result<_, _>>()
+        .unwrap();
+    assert_eq!(tables.len(), 11, "{tables:?}");
+    for table in tables {
+        let rows: i64 = raw.query_row(&format!("SELECT count(*) FROM {table}"), [], |r| r.get(0)).unwrap();
+        assert!(rows > 0, "{table} is empty");
+        let column: String =
+            raw.query_row("SELECT name FROM pragma_table_info(?) LIMIT 1", [&table], |r| r.get(0)).unwrap();
+        for change in [format!("UPDATE {table} SET {column} = {column}"), format!("DELETE FROM {table}")] {
+            let error = raw.execute(&change, []).unwrap_err().to_string();
+            assert!(error.contains("append-only"), "{change}: {error}");
+        }
+    }
+}
+
+#[test]
+fn plain_sql_finds_results_by_level_and_counters_by_name() {
+    let (_folder, mut store) = store();
+    let record = run_record(plan(3));
+    fill(&mut store, &record, None);
+    let raw = Connection::open(store.path()).unwrap();
+    let (level, trials, tps): (i64, i64, f64) = raw
+        .query_row(
+            "SELECT levels ->> '$.clients', count(*), avg(tps) FROM result
+             WHERE levels ->> '$.synchronous_commit' = 'off' GROUP BY 1 ORDER BY 1 DESC LIMIT 1",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        )
+        .unwrap();
+    let expected: f64 = record
+        .plan
+        .trials
+        .iter()
+        .filter(|p| p.treatment == 3)
+        .map(|p| trial(&record.plan, *p).measurement.unwrap().tps().unwrap())
+        .sum::<f64>()
+        / 3.0;
+    assert_eq!((level, trials), (8, 3));
+    assert!((tps - expected).abs() < 1e-6);
+    let sum: i64 = raw.query_row("SELECT sum(transactions) FROM second", [], |r| r.get(0)).unwrap();
+    let whole: i64 = raw.query_row("SELECT sum(transactions) FROM trial", [], |r| r.get(0)).unwrap();
+    assert_eq!(sum, whole);
+    let unit: String = raw
+        .query_row(
+            "SELECT DISTINCT unit FROM telemetry_value WHERE name = 'wal_bytes' AND value > 0",
+            [],
+            |r| r.get(0),
+        )
+        .unwrap();
+    assert_eq!(unit, "bytes");
+}
+
+#[test]
+fn a_trial_that_cannot_be_read_back_is_not_stored_at_all() {
+    let (_folder, mut store) = store();
+    let record = run_record(plan(1));
+    store.begin_run(&record).unwrap();
+    let session = store.begin_session(RUN, &session_record()).unwrap();
+    let mut bad = trial(&record.plan, record.plan.trials[0]);
+    bad.measurement.as_mut().unwrap().measured_s = f64::NAN;
+    let error = store.add_trial(RUN, session, &bad).unwrap_err();
+    assert!(matches!(error, StoreError::Unstorable { .. }), "{error}");
+    // The second of that number twice: the failure comes late in the transaction.
+    let mut bad = trial(&record.plan, record.plan.trials[0]);
+    bad.measurement.as_mut().unwrap().series[4].t_s = 0;
+    let error = store.add_trial(RUN, session, &bad).unwrap_err();
+    assert!(matches!(error, StoreError::Sqlite { .. }), "{error}");
+    assert_eq!(store.trials(RUN).unwrap(), []);
+    let mut record = run_record(plan(1));
+    record.id = "other".into();
+    record.plan.treatments[0].levels.0[0].1 = LevelValue::Float(f64::INFINITY);
+    assert!(matches!(store.begin_run(&record).unwrap_err(), StoreError::Unstorable { .. }));
+}
+
+#[test]
+fn a_runs_state_follows_its_sessions_and_trials() {
+    let (_folder, mut store) = store();
+    let record = run_record(plan(1));
+    store.begin_run(&record).unwrap();
+    assert_eq!(store.state(RUN).unwrap(), RunState::Interrupted);
+    assert!(matches!(store.begin_run(&record).unwrap_err(), StoreError::Unstorable { .. }));
+
+    let first = store.begin_session(RUN, &session_record()).unwrap();
+    assert_eq!(store.state(RUN).unwrap(), RunState::Running);
+    assert_eq!(store.open_sessions().unwrap(), [(first, RUN.to_owned(), session_record().owner)]);
+    let error = store.begin_session(RUN, &session_record()).unwrap_err();
+    assert!(matches!(error, StoreError::SessionOpen { pid: 4242, .. }), "{error}");
+    assert!(error.help().unwrap().contains("4242"));
+
+    store.add_trial(RUN, first, &failed_trial(record.plan.trials[0])).unwrap();
+    store.end_session(first, SessionEnd::Failed).unwrap();
+    store.end_session(first, SessionEnd::Interrupted).unwrap();
+    assert_eq!(store.state(RUN).unwrap(), RunState::Failed, "an end is final");
+
+    let second = store.begin_session(RUN, &session_record()).unwrap();
+    store.end_session(second, SessionEnd::Interrupted).unwrap();
+    assert_eq!(store.state(RUN).unwrap(), RunState::Interrupted);
+
+    let third = store.begin_session(RUN, &session_record()).unwrap();
+    for planned in &record.plan.trials {
+        store.add_trial(RUN, third, &trial(&record.plan, *planned)).unwrap();
+    }
+    assert_eq!(store.state(RUN).unwrap(), RunState::Running);
+    store.end_session(third, SessionEnd::Completed).unwrap();
+    assert_eq!(store.state(RUN).unwrap(), RunState::Completed);
+    let summary = store.runs().unwrap().remove(0);
+    assert_eq!((summary.trials_done, summary.trials_planned, summary.attempts_failed), (4, 4, 1));
+    assert_eq!(summary.state, RunState::Completed);
+}
+
+#[test]
+fn runs_are_found_by_latest_by_name_and_by_beginning() {
+    let (_folder, mut store) = store();
+    let error = store.resolve("latest").unwrap_err();
+    assert!(matches!(error, StoreError::NoRuns { .. }) && error.help().is_some());
+    for (at, id) in (1..).zip(["quickstart-1-aaaa", "quickstart-2-bbbb", "mine-3-cccc", "quickstart-1"]) {
+        let mut record = run_record(plan(1));
+        record.id = id.into();
+        record.started_at = pgdyno_model::units::Epoch(if id == "quickstart-1" { 0 } else { at });
+        store.begin_run(&record).unwrap();
+    }
+    assert_eq!(store.resolve("latest").unwrap(), "mine-3-cccc");
+    assert_eq!(store.resolve("mi").unwrap(), "mine-3-cccc");
+    assert_eq!(store.resolve("quickstart-1").unwrap(), "quickstart-1", "a full name wins over a beginning");
+    assert_eq!(store.resolve("quickstart-2").unwrap(), "quickstart-2-bbbb");
+    match store.resolve("quick").unwrap_err() {
+        StoreError::AmbiguousRun { candidates, .. } => {
+            assert_eq!(candidates, ["quickstart-2-bbbb", "quickstart-1-aaaa", "quickstart-1"]);
+        }
+        other => panic!("{other}"),
+    }
+    let error = store.resolve("quikstart-2-bbb").unwrap_err();
+    assert!(error.help().unwrap().contains("did you mean `quickstart-2-bbbb`"), "{:?}", error.help());
+    assert!(matches!(store.resolve("").unwrap_err(), StoreError::UnknownRun { .. }));
+    assert!(matches!(store.run("zzz").unwrap_err(), StoreError::UnknownRun { .. }));
+    assert!(matches!(store.state("zzz").unwrap_err(), StoreError::UnknownRun { .. }));
+}
+
+#[test]
+fn what_is_no_store_is_refused_and_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+
+    std::fs::write(at("notes.txt"), "shopping: milk, disks\n").unwrap();
+    let error = Store::open(at("notes.txt")).unwrap_err();
+    assert!(matches!(error, StoreError::NotAStore { .. }), "{error}");
+    assert_eq!(std::fs::read_to_string(at("notes.txt")).unwrap(), "shopping: milk, disks\n");
+
+    Connection::open(at("other.db")).unwrap().execute_batch("CREATE TABLE t (x)").unwrap();
+    let before = std::fs::read(at("other.db")).unwrap();
+    let error = Store::open(at("other.db")).unwrap_err();
+    assert!(matches!(error, StoreError::NotAStore { .. }), "{error}");
+    assert_eq!(std::fs::read(at("other.db")).unwrap(), before);
+
+    drop(Store::open(at("newer.db")).unwrap());
+    Connection::open(at("newer.db")).unwrap().pragma_update(None, "user_version", 999).unwrap();
+    let error = Store::open_existing(at("newer.db")).unwrap_err();
+    assert!(matches!(error, StoreError::Newer { version: 999, .. }), "{error}");
+    assert!(error.help().unwrap().contains("newer"));
+
+    let error = Store::open(folder.path()).unwrap_err();
+    assert!(matches!(error, StoreError::NotAStore { .. }), "{error}");
+    assert!(matches!(Store::open_existing(at("none.db")).unwrap_err(), StoreError::Missing { .. }));
+    assert!(!at("none.db").exists());
+    let error = Store::open(at("notes.txt").join("store.db")).unwrap_err();
+    assert!(matches!(error, StoreError::Io { .. }), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn only_the_owner_may_read_what_is_made() {
+    use std::os::unix::fs::PermissionsExt;
+    let (folder, store) = store();
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(store.path()), 0o600);
+    assert_eq!(mode(&folder.path().join("deep")), 0o700);
+}
+
+#[test]
+fn several_processes_may_use_one_store() {
+    let (_folder, store) = store();
+    let path = store.path().to_owned();
+    let writers: Vec<_> = (0..4)
+        .map(|n| {
+            let path = path.clone();
+            std::thread::spawn(move || {
+                let mut store = Store::open(path).unwrap();
+                let mut record = run_record(plan(1));
+                record.id = format!("run-{n}");
+                fill(&mut store, &record, None);
+            })
+        })
+        .collect();
+    for writer in writers {
+        writer.join().unwrap();
+    }
+    assert_eq!(store.runs().unwrap().iter().filter(|r| r.state == RunState::Completed).count(), 4);
+}
