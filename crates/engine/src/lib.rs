@@ -1,1 +1,19 @@
-//! Placeholder until its helper lands.
+//! pgdyno's load engine: offers load to PostgreSQL and records what became of it.
+//!
+//! [`drive`] connects all clients, runs one event loop a thread, and adds up what their recorders saw. A [`client`] is
+//! a state machine without I/O; a [`reactor`] carries its bytes and tells it the time, so that the same client runs on
+//! epoll and on a simulated network.
+
+mod aggregate;
+pub mod client;
+pub mod connect;
+mod event_loop;
+mod load;
+pub mod program;
+pub mod random;
+pub mod reactor;
+pub mod recorder;
+pub mod schedule;
+pub mod script;
+
+pub use load::{Live, LoadError, LoadSpec, Phase, Watch, WeightedScript, drive};

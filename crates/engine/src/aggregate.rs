@@ -1,0 +1,218 @@
+//! Adding up what the threads counted: second by second while the load runs, and at its end.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use pgdyno_model::measurement::{ScriptMeasurement, Second, StatementMeasurement};
+use pgdyno_model::{Latencies, Measurement};
+
+use crate::event_loop::Outcome;
+use crate::load::{Live, LoadSpec};
+use crate::recorder::{Interval, Tally};
+use crate::schedule::{Moment, Phase, Schedule};
+
+/// A second of a phase.
+type Key = (Phase, u32);
+
+/// What is known of a second so far.
+struct Pending {
+    end: Moment,
+    transactions: u64,
+    failed: u64,
+    latency: Option<Latencies>,
+}
+
+/// The sum over all threads.
+pub(crate) struct Aggregate {
+    schedule: Schedule,
+    /// The last second that each thread is done with; none where it has not ended its first.
+    progress: Vec<Option<Key>>,
+    running: Vec<bool>,
+    pending: BTreeMap<Key, Pending>,
+    /// Seconds of the window in which something ended.
+    series: BTreeMap<u32, Second>,
+    tally: Option<Tally>,
+    last_end: Moment,
+}
+
+impl Aggregate {
+    pub(crate) fn new(schedule: Schedule, threads: usize) -> Self {
+        Self {
+            schedule,
+            progress: vec![None; threads],
+            running: vec![true; threads],
+            pending: BTreeMap::new(),
+            series: BTreeMap::new(),
+            tally: None,
+            last_end: Moment(0),
+        }
+    }
+
+    /// Threads that have not ended (count).
+    pub(crate) fn running(&self) -> usize {
+        self.running.iter().filter(|r| **r).count()
+    }
+
+    /// When the last thread ended.
+    pub(crate) fn last_end(&self) -> Moment {
+        self.last_end
+    }
+
+    /// What the threads that ended counted.
+    pub(crate) fn tally(&self) -> Tally {
+        self.tally.clone().unwrap_or_default()
+    }
+
+    /// Adds one thread's second.
+    pub(crate) fn add(&mut self, thread: usize, interval: Interval) {
+        let key = (interval.phase, interval.second);
+        self.progress[thread] = self.progress[thread].max(Some(key));
+        let pending = self.pending.entry(key).or_insert(Pending {
+            end: interval.end,
+            transactions: 0,
+            failed: 0,
+            latency: None,
+        });
+        pending.end = pending.end.max(interval.end);
+        pending.transactions += interval.transactions;
+        pending.failed += interval.failed;
+        match (&mut pending.latency, interval.latency) {
+            (Some(sum), Some(more)) => sum.merge(&more),
+            (sum @ None, more) => *sum = more,
+            (Some(_), None) => {}
+        }
+    }
+
+    /// Notes that a thread has ended.
+    pub(crate) fn ended(&mut self, thread: usize, outcome: &Outcome) {
+        self.running[thread] = false;
+        self.last_end = self.last_end.max(outcome.ended);
+        match &mut self.tally {
+            Some(tally) => tally.merge(&outcome.tally),
+            none => *none = Some(outcome.tally.clone()),
+        }
+    }
+
+    /// The next second that all threads are done with.
+    pub(crate) fn next_live(&mut self) -> Option<Live> {
+        let working = self.progress.iter().zip(&self.running).filter(|(_, running)| **running);
+        let done = working.map(|(progress, _)| *progress).min();
+        let (&key, _) = self.pending.first_key_value()?;
+        // With no thread left, all is done.
+        if done.is_some_and(|done| done < Some(key)) {
+            return None;
+        }
+        let (_, pending) = self.pending.pop_first()?;
+        Some(self.settle(key, &pending))
+    }
+
+    /// Puts a second that is done into the series, and shows it.
+    #[allow(clippy::cast_precision_loss)]
+    fn settle(&mut self, (phase, second): Key, pending: &Pending) -> Live {
+        let quantile = |q| pending.latency.as_ref().and_then(|l| l.quantile_us(q));
+        if phase == Phase::Measuring {
+            let settled = Second {
+                t_s: second,
+                length_s: 1.0,
+                transactions: pending.transactions,
+                failed: pending.failed,
+                latency_us_p50: quantile(0.5),
+                latency_us_p95: quantile(0.95),
+                latency_us_p99: quantile(0.99),
+                latency_us_max: pending.latency.as_ref().and_then(Latencies::max_us),
+            };
+            self.series.insert(second, settled);
+        }
+        let elapsed = pending.end.since(self.schedule.begins(phase));
+        let length = elapsed.saturating_sub(Duration::from_secs(second.into())).as_secs_f64();
+        Live {
+            phase,
+            elapsed,
+            tps: if length > 0.0 { pending.transactions as f64 / length } else { 0.0 },
+            latency_us_p50: quantile(0.5),
+            latency_us_p99: quantile(0.99),
+            failed: pending.failed,
+        }
+    }
+
+    /// All of it, once every thread has ended; `stopped_at` is when the load was told to end early.
+    pub(crate) fn measurement(
+        &mut self,
+        spec: &LoadSpec,
+        stopped_at: Option<Moment>,
+        cpu: f64,
+    ) -> Measurement {
+        while self.next_live().is_some() {}
+        let tally = self.tally();
+        let schedule = self.schedule;
+        let closing = self.closing(spec, &tally, stopped_at);
+        let measured_s = closing.since(schedule.opening).as_secs_f64();
+        let mut latency = Latencies::new();
+        let mut scripts = Vec::new();
+        for (weighted, script) in spec.scripts.iter().zip(&tally.scripts) {
+            latency.merge(&script.latency);
+            let sql = weighted.script.commands.iter().filter(|c| matches!(c.op, crate::script::Op::Sql(_)));
+            let statement =
+                |(command, tally): (&crate::script::Command, &crate::recorder::StatementTally)| {
+                    StatementMeasurement {
+                        text: command.text.clone(),
+                        line: command.line,
+                        failed: tally.failed,
+                        latency: tally.latency.clone(),
+                    }
+                };
+            scripts.push(ScriptMeasurement {
+                name: weighted.script.name.clone(),
+                weight: weighted.weight,
+                transactions: script.transactions,
+                failed: script.failed,
+                latency: script.latency.clone(),
+                statements: sql.zip(&script.statements).map(statement).collect(),
+            });
+        }
+        Measurement {
+            connect_s: schedule.start.since(Moment(0)).as_secs_f64(),
+            warm_up_s: schedule.opening.since(schedule.start).as_secs_f64(),
+            measured_s,
+            transactions: scripts.iter().map(|s| s.transactions).sum(),
+            failed: scripts.iter().map(|s| s.failed).sum(),
+            warm_up_transactions: tally.warm_up_transactions,
+            drained_transactions: tally.drained_transactions,
+            failed_outside: tally.failed_outside,
+            failures: tally.failures,
+            aborted_clients: tally.aborted_clients,
+            abort_reasons: tally.abort_reasons,
+            latency,
+            scripts,
+            series: self.whole_series(measured_s),
+            generator_cpu_s: cpu,
+        }
+    }
+
+    /// When the window closed. It holds every transaction that was counted in it.
+    fn closing(&self, spec: &LoadSpec, tally: &Tally, stopped_at: Option<Moment>) -> Moment {
+        let after_last = tally.last_done.map_or(self.schedule.opening, |done| Moment(done.0 + 1));
+        let all_gave_up = tally.aborted_clients == spec.clients.get();
+        let ended = match stopped_at {
+            Some(at) => at,
+            None if self.schedule.closing == Moment::NEVER => after_last,
+            None if all_gave_up => self.last_end,
+            None => self.schedule.closing,
+        };
+        ended.max(after_last).min(self.schedule.closing).max(self.schedule.opening)
+    }
+
+    /// A second for each of the window, also where nothing ended.
+    fn whole_series(&mut self, measured_s: f64) -> Vec<Second> {
+        let mut series = Vec::new();
+        let mut second = 0_u32;
+        while f64::from(second) < measured_s {
+            let length_s = (measured_s - f64::from(second)).min(1.0);
+            let settled = self.series.remove(&second).unwrap_or_default();
+            series.push(Second { t_s: second, length_s, ..settled });
+            second += 1;
+        }
+        debug_assert!(self.series.values().all(|s| s.transactions == 0 && s.failed == 0));
+        series
+    }
+}

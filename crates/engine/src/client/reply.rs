@@ -1,0 +1,193 @@
+//! The server's replies, cut from bytes that arrive in pieces of any size.
+//!
+//! Messages that a client need not read, result rows above all, are skipped where they lie; only a message that was
+//! torn and must be read is put together in a buffer.
+
+use std::fmt;
+
+use pgdyno_wire::backend::{Status, tag};
+use pgdyno_wire::frame::HEADER;
+use pgdyno_wire::{Frame, Header, Message, WireError};
+
+/// The longest message that is read rather than skipped (bytes): only errors have any length.
+const MAX_READ: usize = 1 << 20;
+
+/// An error that the server reported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerError {
+    /// `ERROR`, `FATAL` or `PANIC`.
+    pub severity: String,
+    /// The SQLSTATE.
+    pub code: String,
+    /// What went wrong.
+    pub message: String,
+    /// More about it.
+    pub detail: Option<String>,
+}
+
+impl ServerError {
+    pub(crate) fn of(fields: pgdyno_wire::backend::Fields<'_>) -> Self {
+        Self {
+            severity: fields.severity().into_owned(),
+            code: fields.code().into_owned(),
+            message: fields.message().into_owned(),
+            detail: fields.detail().map(std::borrow::Cow::into_owned),
+        }
+    }
+}
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: {}", self.severity, self.code, self.message)?;
+        match &self.detail {
+            Some(detail) => write!(f, " ({detail})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a client must know of.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    Ready(Status),
+    Error(ServerError),
+    /// A statement is prepared.
+    Parsed,
+    /// The server would copy in or out.
+    Copy,
+}
+
+/// What has arrived and is not yet acted on.
+pub(super) struct Replies {
+    /// The beginning of a message whose rest has not arrived.
+    torn: Vec<u8>,
+    /// Bytes of the present message still to be passed over.
+    skip: usize,
+}
+
+impl Replies {
+    pub(super) fn new() -> Self {
+        Self { torn: Vec::with_capacity(64), skip: 0 }
+    }
+
+    /// The next event in `bytes`, which moves past it; none when more bytes are needed.
+    pub(super) fn next(&mut self, bytes: &mut &[u8]) -> Result<Option<Event>, WireError> {
+        loop {
+            if self.skip > 0 {
+                let passed = self.skip.min(bytes.len());
+                *bytes = &bytes[passed..];
+                self.skip -= passed;
+                if self.skip > 0 {
+                    return Ok(None);
+                }
+            }
+            if !self.torn.is_empty() {
+                match self.mend(bytes)? {
+                    Mended::No => return Ok(None),
+                    Mended::Skip => continue,
+                    Mended::Whole => {
+                        let event = match pgdyno_wire::next_frame(&self.torn)? {
+                            Some(frame) => read(frame),
+                            None => Ok(None),
+                        };
+                        self.torn.clear();
+                        match event? {
+                            Some(event) => return Ok(Some(event)),
+                            None => continue,
+                        }
+                    }
+                }
+            }
+            let Some(header) = Header::read(bytes)? else {
+                self.torn.extend_from_slice(bytes);
+                *bytes = &[];
+                return Ok(None);
+            };
+            if skippable(header.tag) {
+                *bytes = &bytes[HEADER..];
+                self.skip = header.body;
+                continue;
+            }
+            check(header)?;
+            match bytes.split_at_checked(header.len()) {
+                Some((message, rest)) => {
+                    *bytes = rest;
+                    if let Some(event) = read(Frame { tag: header.tag, body: &message[HEADER..] })? {
+                        return Ok(Some(event));
+                    }
+                }
+                None => {
+                    self.torn.extend_from_slice(bytes);
+                    *bytes = &[];
+                    return Ok(None);
+                }
+            }
+        }
+    }
+
+    /// Adds to the torn message what it lacks.
+    fn mend(&mut self, bytes: &mut &[u8]) -> Result<Mended, WireError> {
+        self.draw(bytes, HEADER);
+        let Some(header) = Header::read(&self.torn)? else { return Ok(Mended::No) };
+        if skippable(header.tag) {
+            self.torn.clear();
+            self.skip = header.body;
+            return Ok(Mended::Skip);
+        }
+        check(header)?;
+        self.draw(bytes, header.len());
+        Ok(if self.torn.len() == header.len() { Mended::Whole } else { Mended::No })
+    }
+
+    fn draw(&mut self, bytes: &mut &[u8], until: usize) {
+        let lacking = until.saturating_sub(self.torn.len()).min(bytes.len());
+        let (drawn, rest) = bytes.split_at(lacking);
+        self.torn.extend_from_slice(drawn);
+        *bytes = rest;
+    }
+}
+
+enum Mended {
+    No,
+    Skip,
+    Whole,
+}
+
+/// Whether a client need not read messages of that type. What an end of a message looks like is known from its length.
+#[inline]
+fn skippable(tag: u8) -> bool {
+    matches!(
+        tag,
+        tag::DATA_ROW
+            | tag::ROW_DESCRIPTION
+            | tag::COMMAND_COMPLETE
+            | tag::EMPTY_QUERY
+            | tag::BIND_COMPLETE
+            | tag::CLOSE_COMPLETE
+            | tag::NO_DATA
+            | tag::PARAMETER_DESCRIPTION
+            | tag::PORTAL_SUSPENDED
+            | tag::PARAMETER_STATUS
+            | tag::NOTICE_RESPONSE
+            | tag::NOTIFICATION
+    )
+}
+
+/// Refuses a message that would have to be read and is longer than any honest one.
+fn check(header: Header) -> Result<(), WireError> {
+    if header.body > MAX_READ {
+        return Err(WireError::TooLong { tag: header.tag, length: header.body as u64, max: MAX_READ });
+    }
+    Ok(())
+}
+
+fn read(frame: Frame<'_>) -> Result<Option<Event>, WireError> {
+    match Message::read(frame)? {
+        Message::ReadyForQuery(status) => Ok(Some(Event::Ready(status))),
+        Message::ErrorResponse(fields) => Ok(Some(Event::Error(ServerError::of(fields)))),
+        Message::ParseComplete => Ok(Some(Event::Parsed)),
+        Message::CopyIn(_) | Message::CopyOut(_) | Message::CopyBoth(_) => Ok(Some(Event::Copy)),
+        // Nothing else may follow start-up.
+        _ => Err(WireError::Unknown { message: "reply", field: "type", value: frame.tag.into() }),
+    }
+}

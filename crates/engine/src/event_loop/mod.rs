@@ -1,0 +1,150 @@
+//! One thread's clients, on one reactor, from the first transaction to the last.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::client::{Client, Next, Turn};
+use crate::reactor::{Driver, Keep, Reactor};
+use crate::recorder::{Recorder, Tally};
+use crate::schedule::Moment;
+
+/// How long a stop may go unnoticed.
+const STOP_CHECK: Duration = Duration::from_millis(50);
+
+/// What a thread's load came to.
+pub(crate) struct Outcome {
+    /// What was counted.
+    pub(crate) tally: Tally,
+    /// When the loop ended.
+    pub(crate) ended: Moment,
+    /// Clients (by index) whose statement was under way when they were told to stop.
+    pub(crate) cut_off: Vec<usize>,
+}
+
+struct Clients {
+    clients: Vec<Client>,
+    recorder: Recorder,
+    /// Whom to wake when: at most one entry a client.
+    timers: BinaryHeap<Reverse<(Moment, usize)>>,
+    active: usize,
+}
+
+impl Clients {
+    /// Notes what client `index` waits for.
+    fn note(&mut self, index: usize, next: Next) -> Keep {
+        match next {
+            Next::Reply => Keep::Open,
+            Next::Wake(at) => {
+                self.timers.push(Reverse((at, index)));
+                Keep::Open
+            }
+            Next::Close => {
+                self.active -= 1;
+                Keep::Close
+            }
+        }
+    }
+
+    fn wake(&mut self, index: usize, now: Moment, out: &mut Vec<u8>) -> Keep {
+        if self.clients[index].has_ended() {
+            return Keep::Close;
+        }
+        let next = self.clients[index].wake(&mut Turn { now, out, recorder: &mut self.recorder });
+        self.note(index, next)
+    }
+
+    fn expire(&mut self, index: usize, now: Moment, out: &mut Vec<u8>) -> Keep {
+        if self.clients[index].has_ended() {
+            return Keep::Close;
+        }
+        let next = self.clients[index].expire(&mut Turn { now, out, recorder: &mut self.recorder });
+        self.note(index, next)
+    }
+}
+
+impl Driver for Clients {
+    fn received(&mut self, link: usize, bytes: &[u8], now: Moment, out: &mut Vec<u8>) -> Keep {
+        if self.clients[link].has_ended() {
+            return Keep::Close;
+        }
+        let next = self.clients[link].receive(bytes, &mut Turn { now, out, recorder: &mut self.recorder });
+        // A client that sleeps and hears a notice has its timer already.
+        match next {
+            Next::Reply => Keep::Open,
+            other => self.note(link, other),
+        }
+    }
+
+    fn lost(&mut self, link: usize, how: &str, now: Moment) {
+        if self.clients[link].has_ended() {
+            return;
+        }
+        let mut nowhere = Vec::new();
+        self.clients[link].lost(how, &mut Turn { now, out: &mut nowhere, recorder: &mut self.recorder });
+        self.active -= 1;
+    }
+}
+
+/// Runs `clients`, whose connections are `reactor`'s by the same index, until all have ended or `stop` is set.
+pub(crate) fn run<R: Reactor>(
+    reactor: &mut R,
+    clients: Vec<Client>,
+    recorder: Recorder,
+    stop: &AtomicBool,
+) -> io::Result<Outcome> {
+    let schedule = *recorder.schedule();
+    let count = clients.len();
+    let mut all = Clients { clients, recorder, timers: BinaryHeap::with_capacity(count), active: count };
+    for index in 0..count {
+        let now = reactor.now();
+        reactor.send(index, &mut |out| all.wake(index, now, out));
+    }
+    let deadline = schedule.closing.after(schedule.grace);
+    while all.active > 0 && !stop.load(Ordering::Relaxed) {
+        let now = reactor.now();
+        all.recorder.tick(now);
+        if now >= deadline {
+            for index in 0..count {
+                reactor.send(index, &mut |out| all.expire(index, now, out));
+            }
+            break;
+        }
+        // Those who ask to be woken at once again have their turn after the others' replies.
+        let due = all.timers.len();
+        for _ in 0..due {
+            match all.timers.peek() {
+                Some(Reverse((at, index))) if *at <= now => {
+                    let index = *index;
+                    all.timers.pop();
+                    reactor.send(index, &mut |out| all.wake(index, now, out));
+                }
+                _ => break,
+            }
+        }
+        let timer = all.timers.peek().map_or(Moment::NEVER, |Reverse((at, _))| *at);
+        let until = now.after(STOP_CHECK).min(all.recorder.next_tick()).min(timer).min(deadline);
+        reactor.turn(until, &mut all)?;
+    }
+    let mut cut_off = Vec::new();
+    for index in 0..count {
+        let client = &mut all.clients[index];
+        if client.has_ended() {
+            continue;
+        }
+        if client.awaits_reply() {
+            cut_off.push(index);
+        }
+        reactor.send(index, &mut |out| {
+            client.stop(out);
+            Keep::Close
+        });
+    }
+    let ended = reactor.now();
+    Ok(Outcome { tally: all.recorder.finish(ended), ended, cut_off })
+}
+
+#[cfg(test)]
+mod tests;

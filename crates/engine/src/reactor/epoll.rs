@@ -1,0 +1,232 @@
+//! Edge-triggered epoll: one wait, then reads and writes that do not block.
+
+use std::io;
+use std::time::Duration;
+
+use rustix::event::{Timespec, epoll};
+use rustix::fd::OwnedFd;
+
+use super::{Driver, Keep, Reactor};
+use crate::connect::Stream;
+use crate::schedule::{Clock, Moment};
+
+/// Bytes read at once.
+const READ: usize = 64 * 1024;
+/// Reads from one connection before the others have their turn.
+const READS: usize = 16;
+/// Events taken from the kernel at once.
+const EVENTS: usize = 256;
+
+/// A connection.
+struct Link {
+    /// None once it is closed.
+    stream: Option<Stream>,
+    /// What is not sent yet.
+    out: Vec<u8>,
+    /// Whether the kernel took less than it was given, and will say when it takes more.
+    blocked: bool,
+    /// Whether it is to be closed once all is sent.
+    closing: bool,
+    /// Whether sending failed: it is read to its end, then reported as gone.
+    broken: bool,
+}
+
+/// Connections on one epoll instance.
+pub struct Epoll {
+    epoll: OwnedFd,
+    clock: Clock,
+    links: Vec<Link>,
+    events: Vec<epoll::Event>,
+    scratch: Box<[u8]>,
+    /// Connections with more to read than one turn allowed.
+    unread: Vec<usize>,
+    /// Connections found gone while sending.
+    gone: Vec<(usize, String)>,
+}
+
+impl Epoll {
+    /// A reactor of `streams`, which do not block.
+    ///
+    /// # Errors
+    /// The kernel refuses an epoll instance or a registration.
+    pub fn new(clock: Clock, streams: Vec<Stream>) -> io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let mut links = Vec::with_capacity(streams.len());
+        for (index, stream) in streams.into_iter().enumerate() {
+            epoll::add(&epoll, &stream, data(index), READABLE)?;
+            links.push(Link {
+                stream: Some(stream),
+                out: Vec::with_capacity(512),
+                blocked: false,
+                closing: false,
+                broken: false,
+            });
+        }
+        Ok(Self {
+            epoll,
+            clock,
+            events: Vec::with_capacity(EVENTS),
+            scratch: vec![0; READ].into_boxed_slice(),
+            unread: Vec::with_capacity(links.len()),
+            gone: Vec::new(),
+            links,
+        })
+    }
+
+    /// Sends as much as the kernel takes; on failure the connection is remembered as gone.
+    fn flush(&mut self, index: usize) {
+        let link = &mut self.links[index];
+        let Some(stream) = link.stream.as_mut().filter(|_| !link.broken) else {
+            link.out.clear();
+            return;
+        };
+        let mut sent = 0;
+        let failure = loop {
+            if sent == link.out.len() {
+                break None;
+            }
+            match stream.write(&link.out[sent..]) {
+                Ok(0) => break Some("the connection takes no more bytes".to_owned()),
+                Ok(n) => sent += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    link.out.drain(..sent);
+                    if !link.blocked {
+                        link.blocked = true;
+                        // Asked for only here: else every byte the server reads would wake this thread.
+                        if let Err(e) = epoll::modify(
+                            &self.epoll,
+                            &*stream,
+                            data(index),
+                            READABLE | epoll::EventFlags::OUT,
+                        ) {
+                            break Some(format!("epoll refuses the connection: {e}"));
+                        }
+                    }
+                    return;
+                }
+                Err(e) => break Some(e.to_string()),
+            }
+        };
+        link.out.clear();
+        if let Some(how) = failure {
+            if link.closing {
+                link.stream = None;
+            } else {
+                link.broken = true;
+                self.gone.push((index, how));
+            }
+            return;
+        }
+        if link.blocked {
+            link.blocked = false;
+            // Should this fail, some wake-ups are in vain.
+            let _ = epoll::modify(&self.epoll, &*stream, data(index), READABLE);
+        }
+        if link.closing {
+            stream.shutdown();
+            link.stream = None;
+        }
+    }
+
+    /// Reads what has arrived, until the connection is drained; `hung_up` says that its end is near.
+    fn read(&mut self, index: usize, hung_up: bool, driver: &mut impl Driver) {
+        for _ in 0..READS {
+            let link = &mut self.links[index];
+            if link.closing {
+                return;
+            }
+            let Some(stream) = &mut link.stream else { return };
+            let how = match stream.read(&mut self.scratch) {
+                Ok(0) => "the server closed the connection".to_owned(),
+                Ok(n) => {
+                    // Stamped for each reply: a batch may have been waited for.
+                    let now = self.clock.now();
+                    if driver.received(index, &self.scratch[..n], now, &mut link.out) == Keep::Close {
+                        link.closing = true;
+                    }
+                    if link.closing || !link.out.is_empty() {
+                        self.flush(index);
+                    }
+                    // A short read drained the socket: the next byte is a new edge. An end is not always.
+                    if n < READ && !hung_up {
+                        return;
+                    }
+                    continue;
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(e) => e.to_string(),
+            };
+            link.stream = None;
+            link.out.clear();
+            driver.lost(index, &how, self.clock.now());
+            return;
+        }
+        self.unread.push(index);
+    }
+
+    fn report_gone(&mut self, driver: &mut impl Driver) {
+        while let Some((index, how)) = self.gone.pop() {
+            // What the server said before it hung up is still to be heard.
+            self.read(index, true, driver);
+            let link = &mut self.links[index];
+            if link.stream.take().is_some() && !link.closing {
+                driver.lost(index, &how, self.clock.now());
+            }
+        }
+    }
+}
+
+const READABLE: epoll::EventFlags =
+    epoll::EventFlags::IN.union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::ET);
+
+fn data(index: usize) -> epoll::EventData {
+    epoll::EventData::new_u64(index as u64)
+}
+
+impl Reactor for Epoll {
+    fn now(&self) -> Moment {
+        self.clock.now()
+    }
+
+    fn send(&mut self, link: usize, fill: &mut dyn FnMut(&mut Vec<u8>) -> Keep) {
+        if fill(&mut self.links[link].out) == Keep::Close {
+            self.links[link].closing = true;
+        }
+        self.flush(link);
+    }
+
+    fn turn(&mut self, until: Moment, driver: &mut impl Driver) -> io::Result<()> {
+        self.report_gone(driver);
+        let wait = if self.unread.is_empty() { until.since(self.clock.now()) } else { Duration::ZERO };
+        let timeout = Timespec {
+            tv_sec: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: wait.subsec_nanos().into(),
+        };
+        self.events.clear();
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut self.events), Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+        // Those put back while they are read are for the next turn.
+        for _ in 0..self.unread.len() {
+            let index = self.unread.remove(0);
+            self.read(index, true, driver);
+        }
+        for n in 0..self.events.len() {
+            let event = self.events[n];
+            let flags = event.flags;
+            let Ok(index) = usize::try_from(event.data.u64()) else { continue };
+            if flags.contains(epoll::EventFlags::OUT) && self.links[index].blocked {
+                self.flush(index);
+            }
+            let ends = epoll::EventFlags::RDHUP | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
+            if flags.intersects(epoll::EventFlags::IN | ends) {
+                self.read(index, flags.intersects(ends), driver);
+            }
+        }
+        self.report_gone(driver);
+        Ok(())
+    }
+}

@@ -1,0 +1,199 @@
+//! A simulated clock and network: the same input gives the same run, and a second takes no time.
+//!
+//! Peers answer what they receive after delays of their choice. Bytes can be made to travel in small pieces in either
+//! direction, so that every way of tearing a message can be tried.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+use std::time::Duration;
+
+use super::{Driver, Keep, Reactor};
+use crate::schedule::Moment;
+
+/// Time that passes with each turn in which nothing else happens: no loop stands still for ever.
+const TICK: Duration = Duration::from_micros(1);
+
+/// What a peer does some time after it received something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Sends bytes.
+    Send(Vec<u8>),
+    /// Closes the connection.
+    HangUp,
+}
+
+/// The other end of a connection.
+pub trait Peer {
+    /// Takes `bytes` at `now`, and answers each with how long it takes.
+    fn receive(&mut self, bytes: &[u8], now: Moment) -> Vec<(Duration, Act)>;
+}
+
+/// How bytes travel.
+#[derive(Clone, Copy, Debug)]
+pub struct Network {
+    /// Bytes that one read gives at most.
+    pub read: usize,
+    /// Bytes that one write takes at most; the rest follows one [`Network::pace`] later.
+    pub write: usize,
+    /// Time between the pieces.
+    pub pace: Duration,
+}
+
+impl Default for Network {
+    fn default() -> Self {
+        Self { read: usize::MAX, write: usize::MAX, pace: Duration::from_micros(1) }
+    }
+}
+
+struct Link<P> {
+    peer: P,
+    out: Vec<u8>,
+    open: bool,
+    closing: bool,
+    /// Until when the way to the client is taken: pieces arrive in the order in which they were sent.
+    busy_until: Moment,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// The client's end can take more.
+    Writable,
+    /// Bytes arrive at the client.
+    Arrive(Vec<u8>),
+    /// The peer has closed.
+    Closed,
+}
+
+/// Connections to simulated peers.
+pub struct Sim<P> {
+    now: Moment,
+    network: Network,
+    links: Vec<Link<P>>,
+    /// By time, then by the order in which they were caused.
+    events: BinaryHeap<Reverse<(Moment, u64, usize, Event)>>,
+    caused: u64,
+}
+
+impl<P: Peer> Sim<P> {
+    /// A simulation of one connection to each of `peers`, at moment 0.
+    #[must_use]
+    pub fn new(peers: Vec<P>, network: Network) -> Self {
+        let link = |peer| Link { peer, out: Vec::new(), open: true, closing: false, busy_until: Moment(0) };
+        Self {
+            now: Moment(0),
+            network,
+            links: peers.into_iter().map(link).collect(),
+            events: BinaryHeap::new(),
+            caused: 0,
+        }
+    }
+
+    /// The peers, after the run.
+    pub fn into_peers(self) -> impl Iterator<Item = P> {
+        self.links.into_iter().map(|link| link.peer)
+    }
+
+    fn cause(&mut self, at: Moment, link: usize, event: Event) {
+        self.caused += 1;
+        self.events.push(Reverse((at, self.caused, link, event)));
+    }
+
+    /// Gives the peer as much as one write takes.
+    fn flush(&mut self, index: usize) {
+        let link = &mut self.links[index];
+        if !link.open {
+            link.out.clear();
+            return;
+        }
+        let taken = link.out.len().min(self.network.write);
+        if taken == 0 {
+            return;
+        }
+        let bytes: Vec<u8> = link.out.drain(..taken).collect();
+        let more = !link.out.is_empty();
+        let answers = link.peer.receive(&bytes, self.now);
+        if more {
+            self.cause(self.now.after(self.network.pace), index, Event::Writable);
+        } else if link.closing {
+            link.open = false;
+        }
+        for (delay, act) in answers {
+            let ready = self.now.after(delay).max(self.links[index].busy_until);
+            match act {
+                Act::HangUp => self.cause(ready, index, Event::Closed),
+                Act::Send(bytes) => {
+                    let mut at = ready;
+                    for piece in bytes.chunks(self.network.read.max(1)) {
+                        self.cause(at, index, Event::Arrive(piece.to_vec()));
+                        at = at.after(self.network.pace);
+                    }
+                    self.links[index].busy_until = at;
+                }
+            }
+        }
+    }
+
+    fn deliver(&mut self, index: usize, event: &Event, driver: &mut impl Driver) {
+        let now = self.now;
+        let link = &mut self.links[index];
+        if !link.open || link.closing && *event != Event::Writable {
+            return;
+        }
+        match event {
+            Event::Writable => self.flush(index),
+            Event::Closed => {
+                link.open = false;
+                driver.lost(index, "the server closed the connection", now);
+            }
+            Event::Arrive(bytes) => {
+                let waiting = !link.out.is_empty();
+                if driver.received(index, bytes, now, &mut link.out) == Keep::Close {
+                    link.closing = true;
+                }
+                // What waits for room goes out when there is some.
+                if !waiting {
+                    self.flush(index);
+                }
+            }
+        }
+    }
+}
+
+impl<P: Peer> Reactor for Sim<P> {
+    fn now(&self) -> Moment {
+        self.now
+    }
+
+    fn send(&mut self, link: usize, fill: &mut dyn FnMut(&mut Vec<u8>) -> Keep) {
+        let waiting = !self.links[link].out.is_empty();
+        if fill(&mut self.links[link].out) == Keep::Close {
+            self.links[link].closing = true;
+        }
+        if !waiting {
+            self.flush(link);
+        }
+    }
+
+    fn turn(&mut self, until: Moment, driver: &mut impl Driver) -> io::Result<()> {
+        let until = until.max(self.now.after(TICK));
+        let Some(Reverse((at, ..))) = self.events.peek() else {
+            self.now = until;
+            return Ok(());
+        };
+        let at = *at;
+        if at > until {
+            self.now = until;
+            return Ok(());
+        }
+        self.now = self.now.max(at);
+        while let Some(Reverse((due, ..))) = self.events.peek()
+            && *due <= at
+        {
+            if let Some(Reverse((_, _, link, event))) = self.events.pop() {
+                self.deliver(link, &event, driver);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,106 @@
+//! What can be wrong with a script, and where.
+
+use std::fmt;
+
+use thiserror::Error;
+
+/// A script's text while it is parsed.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) script: &'a str,
+    pub(super) text: &'a str,
+}
+
+impl Place<'_> {
+    /// The line (1-based) that holds byte `at`.
+    pub(super) fn line(self, at: usize) -> u32 {
+        let newlines = self.text[..at].bytes().filter(|&b| b == b'\n').count();
+        u32::try_from(newlines).unwrap_or(u32::MAX).saturating_add(1)
+    }
+
+    /// An error at byte `at`, in meta command `command` (empty: in none, or the command itself is wrong).
+    pub(super) fn error(self, at: usize, command: &str, what: impl Into<String>) -> ScriptError {
+        let begin = self.text[..at].rfind('\n').map_or(0, |n| n + 1);
+        let end = self.text[at..].find('\n').map_or(self.text.len(), |n| at + n);
+        let column = self.text[begin..at].chars().count();
+        ScriptError {
+            script: self.script.into(),
+            line: self.line(at),
+            column: u32::try_from(column).unwrap_or(u32::MAX).saturating_add(1),
+            command: command.into(),
+            what: what.into().into(),
+            source_line: self.text[begin..end].trim_end().into(),
+            help: None,
+        }
+    }
+}
+
+/// A script that cannot be parsed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub struct ScriptError {
+    /// The script's name.
+    pub script: Box<str>,
+    /// The line (1-based).
+    pub line: u32,
+    /// The column in characters (1-based).
+    pub column: u32,
+    /// The meta command that it lies in; empty if in none.
+    pub command: Box<str>,
+    /// What is wrong.
+    pub what: Box<str>,
+    /// The line's text.
+    pub source_line: Box<str>,
+    help: Option<Box<str>>,
+}
+
+impl ScriptError {
+    pub(super) fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into().into());
+        self
+    }
+
+    /// What can be done about it.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        self.help.as_deref().map(str::to_owned)
+    }
+}
+
+impl fmt::Display for ScriptError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}: {}", self.script, self.line, self.column, self.what)?;
+        if !self.command.is_empty() {
+            write!(f, ", in command `\\{}`", self.command)?;
+        }
+        if !self.source_line.is_empty() {
+            write!(f, "\n  {}\n  ", self.source_line)?;
+            let column = usize::try_from(self.column).unwrap_or(1);
+            for c in self.source_line.chars().take(column - 1) {
+                // A tab stays one, so that the caret stands under what it points at.
+                write!(f, "{}", if c == '\t' { '\t' } else { ' ' })?;
+            }
+            write!(f, "^")?;
+        }
+        Ok(())
+    }
+}
+
+/// An expression that has no value.
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[allow(missing_docs)]
+pub enum EvalError {
+    #[error("division by zero")]
+    DivisionByZero,
+    #[error("bigint out of range")]
+    IntOverflow,
+    #[error("double {0} does not fit into a bigint")]
+    DoubleToInt(f64),
+    #[error("a variable has no value yet")]
+    Undefined(super::Slot),
+    #[error("empty range given to random: {0} to {1}")]
+    EmptyRange(i64, i64),
+    #[error("random range is too large: {0} to {1}")]
+    RangeTooLarge(i64, i64),
+    #[error("{function}'s parameter is {value}; it must be {allowed}")]
+    Parameter { function: &'static str, value: f64, allowed: &'static str },
+}

@@ -1,0 +1,67 @@
+//! In steady state a client and its recorder leave the allocator alone.
+
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pgdyno_engine::WeightedScript;
+use pgdyno_engine::client::{Client, Next, Turn};
+use pgdyno_engine::program::Program;
+use pgdyno_engine::random::Random;
+use pgdyno_engine::recorder::Recorder;
+use pgdyno_engine::schedule::{Moment, Schedule};
+use pgdyno_engine::script::Script;
+use pgdyno_model::experiment::Protocol;
+
+/// `BindComplete`, a row, its command's end and `ReadyForQuery`: an answer to any statement, in both protocols.
+const ANSWER: &[u8] = b"2\0\0\0\x04D\0\0\0\x0c\0\x01\0\0\0\x0242C\0\0\0\x0dSELECT 1\0Z\0\0\0\x05I";
+
+#[test]
+fn a_transaction_allocates_nothing() {
+    let text = "\\set aid random(1, 100000)\n\\set x random_gaussian(1, 100, 2.5) / 3.0\n\
+                UPDATE accounts SET balance = balance + :x WHERE aid = :aid;\nSELECT 1;";
+    let script = Arc::new(Script::parse("test", text).unwrap());
+    for protocol in [Protocol::Simple, Protocol::Extended, Protocol::Prepared] {
+        let scripts = [(); 2].map(|()| WeightedScript { script: Arc::clone(&script), weight: 1 });
+        let program = Arc::new(Program::link(&scripts, protocol, 1, &[]).unwrap());
+        let schedule = Schedule {
+            start: Moment(0),
+            opening: Moment(0),
+            closing: Moment::NEVER,
+            transactions: None,
+            grace: Duration::ZERO,
+        };
+        let mut recorder = Recorder::new(&program, schedule, Box::new(|_| {}));
+        let mut client = Client::new(0, program, Random::new(1), Random::new(2), None);
+        let mut out = Vec::with_capacity(1024);
+        let mut now = Moment(1);
+        let mut turn = |client: &mut Client, bytes: &[u8]| {
+            // All within one second, at whose end the recorder may allocate.
+            now = Moment(now.0 + 1_000);
+            out.clear();
+            let mut turn = Turn { now, out: &mut out, recorder: &mut recorder };
+            let next =
+                if bytes.is_empty() { client.wake(&mut turn) } else { client.receive(bytes, &mut turn) };
+            assert_eq!(next, Next::Reply);
+        };
+        turn(&mut client, b"");
+        // Torn in every place, and until every statement has been prepared.
+        for cut in 1..ANSWER.len() {
+            turn(&mut client, b"1\0\0\0\x04");
+            turn(&mut client, &ANSWER[..cut]);
+            turn(&mut client, &ANSWER[cut..]);
+        }
+        let counted = allocation_counter::measure(|| {
+            for n in 0..20_000 {
+                let cut = 1 + n % (ANSWER.len() - 1);
+                turn(&mut client, &ANSWER[..cut]);
+                turn(&mut client, &ANSWER[cut..]);
+            }
+        });
+        assert_eq!(counted.count_total, 0, "{protocol:?}");
+        let tally = recorder.finish(now);
+        let done: u64 = tally.scripts.iter().map(|s| s.transactions).sum();
+        assert!(done > 10_000, "{done}");
+    }
+}

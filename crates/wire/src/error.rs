@@ -1,0 +1,93 @@
+//! What can be wrong with bytes.
+
+use thiserror::Error;
+
+/// Bytes that are no message of the protocol, or a message that cannot be written.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum WireError {
+    /// A length below the four bytes it is written in.
+    #[error("message `{}` says it is {length} bytes long; the length alone takes 4", tag.escape_ascii())]
+    LengthTooShort {
+        /// The message's type byte.
+        tag: u8,
+        /// The length it gave.
+        length: i32,
+    },
+    /// A length beyond what this codec takes.
+    #[error("message `{}` says it is {length} bytes long; at most {max} are taken", tag.escape_ascii())]
+    TooLong {
+        /// The message's type byte.
+        tag: u8,
+        /// The length it gave.
+        length: u64,
+        /// The longest that is taken.
+        max: usize,
+    },
+    /// The message ended inside a field.
+    #[error("{message}: ends before its field `{field}` does")]
+    Short {
+        /// The message's name.
+        message: &'static str,
+        /// The field that is cut off.
+        field: &'static str,
+    },
+    /// A string without the NUL that ends it.
+    #[error("{message}: no NUL ends its field `{field}`")]
+    MissingNul {
+        /// The message's name.
+        message: &'static str,
+        /// The string.
+        field: &'static str,
+    },
+    /// A count or a length that is negative, or beyond the message's end.
+    #[error("{message}: its `{field}` is {value}, which its length does not allow")]
+    Count {
+        /// The message's name.
+        message: &'static str,
+        /// The count or length.
+        field: &'static str,
+        /// What it was.
+        value: i32,
+    },
+    /// A field with a value that the protocol does not know.
+    #[error("{message}: its `{field}` is {value}, which the protocol does not know")]
+    Unknown {
+        /// The message's name.
+        message: &'static str,
+        /// The field.
+        field: &'static str,
+        /// What it was.
+        value: i64,
+    },
+    /// A type byte that the protocol does not know.
+    #[error("a message of type `{}`, which the protocol does not know", .0.escape_ascii())]
+    UnknownTag(u8),
+    /// Bytes left over after the last field.
+    #[error("{message}: {bytes} bytes are left over after its last field")]
+    Trailing {
+        /// The message's name.
+        message: &'static str,
+        /// How many.
+        bytes: usize,
+    },
+    /// A string to be sent that holds a NUL, which would end it early.
+    #[error("{message}: its `{field}` holds a NUL byte, which the protocol cannot carry")]
+    HoldsNul {
+        /// The message's name.
+        message: &'static str,
+        /// The string.
+        field: &'static str,
+    },
+    /// A message to be sent with more parameters, or more bytes, than its fields can count.
+    #[error("{message}: its `{field}` is {value}; at most {max} can be sent")]
+    TooLarge {
+        /// The message's name.
+        message: &'static str,
+        /// The field.
+        field: &'static str,
+        /// What it was.
+        value: usize,
+        /// The largest possible.
+        max: usize,
+    },
+}

@@ -1,0 +1,338 @@
+//! Messages for the server, appended to a buffer of the caller's.
+//!
+//! A function that fails leaves the buffer as it found it.
+
+use crate::WireError;
+use crate::frame::MAX_MESSAGE;
+
+/// The protocol's version, 3.0.
+const VERSION: u32 = 3 << 16;
+/// What stands in the version's place in a cancel request.
+const CANCEL: u32 = 1234 << 16 | 5678;
+
+/// Appends a message: its type byte (none for start-up and cancel), its length, and what `body` appends.
+fn message(
+    out: &mut Vec<u8>,
+    name: &'static str,
+    tag: Option<u8>,
+    body: impl FnOnce(&mut Vec<u8>) -> Result<(), WireError>,
+) -> Result<(), WireError> {
+    let begin = out.len();
+    out.extend(tag);
+    let at = out.len();
+    out.extend([0; 4]);
+    let done = body(out).and_then(|()| {
+        let length = out.len() - at;
+        match u32::try_from(length) {
+            Ok(n) if length <= MAX_MESSAGE => {
+                out[at..at + 4].copy_from_slice(&n.to_be_bytes());
+                Ok(())
+            }
+            _ => Err(WireError::TooLarge { message: name, field: "length", value: length, max: MAX_MESSAGE }),
+        }
+    });
+    if done.is_err() {
+        out.truncate(begin);
+    }
+    done
+}
+
+fn string(
+    out: &mut Vec<u8>,
+    message: &'static str,
+    field: &'static str,
+    text: &[u8],
+) -> Result<(), WireError> {
+    if text.contains(&0) {
+        return Err(WireError::HoldsNul { message, field });
+    }
+    out.extend_from_slice(text);
+    out.push(0);
+    Ok(())
+}
+
+/// The first message: protocol version and start-up parameters (`user`, `database`, settings).
+///
+/// # Errors
+/// A name or value that holds a NUL, or an empty name, which would end the list.
+pub fn startup<'a>(
+    out: &mut Vec<u8>,
+    parameters: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Result<(), WireError> {
+    const NAME: &str = "StartupMessage";
+    message(out, NAME, None, |out| {
+        out.extend(VERSION.to_be_bytes());
+        for (name, value) in parameters {
+            if name.is_empty() {
+                return Err(WireError::Short { message: NAME, field: "parameter name" });
+            }
+            string(out, NAME, "parameter name", name.as_bytes())?;
+            string(out, NAME, "parameter value", value.as_bytes())?;
+        }
+        out.push(0);
+        Ok(())
+    })
+}
+
+/// On a connection of its own: asks the server to cancel what backend `process` is doing.
+///
+/// # Errors
+/// A secret beyond all bounds.
+pub fn cancel_request(out: &mut Vec<u8>, process: u32, secret: &[u8]) -> Result<(), WireError> {
+    message(out, "CancelRequest", None, |out| {
+        out.extend(CANCEL.to_be_bytes());
+        out.extend(process.to_be_bytes());
+        out.extend_from_slice(secret);
+        Ok(())
+    })
+}
+
+/// A password, in clear or as an MD5 hash.
+///
+/// # Errors
+/// A NUL in it.
+pub fn password(out: &mut Vec<u8>, password: &[u8]) -> Result<(), WireError> {
+    message(out, "PasswordMessage", Some(b'p'), |out| string(out, "PasswordMessage", "password", password))
+}
+
+/// The choice of a SASL mechanism, with the exchange's first step.
+///
+/// # Errors
+/// A NUL in the mechanism's name; a step beyond all bounds.
+pub fn sasl_initial(out: &mut Vec<u8>, mechanism: &str, step: &[u8]) -> Result<(), WireError> {
+    const NAME: &str = "SASLInitialResponse";
+    message(out, NAME, Some(b'p'), |out| {
+        string(out, NAME, "mechanism", mechanism.as_bytes())?;
+        value(out, NAME, "step", Some(step))
+    })
+}
+
+/// A further step of a SASL exchange.
+///
+/// # Errors
+/// A step beyond all bounds.
+pub fn sasl_response(out: &mut Vec<u8>, step: &[u8]) -> Result<(), WireError> {
+    message(out, "SASLResponse", Some(b'p'), |out| {
+        out.extend_from_slice(step);
+        Ok(())
+    })
+}
+
+/// A query of the simple protocol.
+///
+/// # Errors
+/// A NUL in it; a text beyond all bounds.
+pub fn query(out: &mut Vec<u8>, sql: &[u8]) -> Result<(), WireError> {
+    query_with(out, |out| {
+        out.extend_from_slice(sql);
+    })
+}
+
+/// A query of the simple protocol whose text `write` appends piece by piece.
+///
+/// # Errors
+/// As [`query`].
+pub fn query_with(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), WireError> {
+    message(out, "Query", Some(b'Q'), |out| {
+        let begin = out.len();
+        write(out);
+        if out[begin..].contains(&0) {
+            return Err(WireError::HoldsNul { message: "Query", field: "query" });
+        }
+        out.push(0);
+        Ok(())
+    })
+}
+
+/// Prepares `sql` as statement `name` (empty: the unnamed one), with parameter types as the server infers them.
+///
+/// # Errors
+/// A NUL in either; a text beyond all bounds.
+pub fn parse(out: &mut Vec<u8>, name: &str, sql: &[u8]) -> Result<(), WireError> {
+    message(out, "Parse", Some(b'P'), |out| {
+        string(out, "Parse", "name", name.as_bytes())?;
+        string(out, "Parse", "query", sql)?;
+        out.extend([0; 2]);
+        Ok(())
+    })
+}
+
+/// The parameters of a [`bind`], written one after the other.
+pub struct Parameters<'a> {
+    out: &'a mut Vec<u8>,
+    left: u16,
+}
+
+impl Parameters<'_> {
+    /// Writes the next parameter as the text that `write` appends.
+    ///
+    /// # Errors
+    /// More parameters than announced; a text beyond all bounds.
+    pub fn text(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), WireError> {
+        self.take()?;
+        let at = self.out.len();
+        self.out.extend([0; 4]);
+        write(self.out);
+        let length = self.out.len() - at - 4;
+        let n = length_of("Bind", "parameter", length)?;
+        self.out[at..at + 4].copy_from_slice(&n.to_be_bytes());
+        Ok(())
+    }
+
+    /// Writes NULL as the next parameter.
+    ///
+    /// # Errors
+    /// More parameters than announced.
+    pub fn null(&mut self) -> Result<(), WireError> {
+        self.take()?;
+        self.out.extend((-1_i32).to_be_bytes());
+        Ok(())
+    }
+
+    fn take(&mut self) -> Result<(), WireError> {
+        self.left = self.left.checked_sub(1).ok_or(WireError::Unknown {
+            message: "Bind",
+            field: "parameter beyond the count",
+            value: 1,
+        })?;
+        Ok(())
+    }
+}
+
+/// Binds `count` parameters, all in text format, which `write` gives, to statement `name`, as the unnamed portal;
+/// results are to come in text format.
+///
+/// # Errors
+/// A NUL in the name, fewer or more parameters than `count`, or one beyond all bounds.
+pub fn bind(
+    out: &mut Vec<u8>,
+    name: &str,
+    count: u16,
+    write: impl FnOnce(&mut Parameters<'_>) -> Result<(), WireError>,
+) -> Result<(), WireError> {
+    message(out, "Bind", Some(b'B'), |out| {
+        out.push(0);
+        string(out, "Bind", "name", name.as_bytes())?;
+        out.extend([0; 2]);
+        out.extend(count.to_be_bytes());
+        let mut parameters = Parameters { out, left: count };
+        write(&mut parameters)?;
+        if parameters.left > 0 {
+            return Err(WireError::Short { message: "Bind", field: "parameters" });
+        }
+        out.extend([0; 2]);
+        Ok(())
+    })
+}
+
+/// What a Describe or Close names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named<'a> {
+    /// A prepared statement.
+    Statement(&'a str),
+    /// A portal.
+    Portal(&'a str),
+}
+
+fn named(out: &mut Vec<u8>, name: &'static str, tag: u8, what: Named<'_>) -> Result<(), WireError> {
+    let (kind, of) = match what {
+        Named::Statement(of) => (b'S', of),
+        Named::Portal(of) => (b'P', of),
+    };
+    message(out, name, Some(tag), |out| {
+        out.push(kind);
+        string(out, name, "name", of.as_bytes())
+    })
+}
+
+/// Asks for the parameters and columns of a statement, or the columns of a portal.
+///
+/// # Errors
+/// A NUL in the name.
+pub fn describe(out: &mut Vec<u8>, what: Named<'_>) -> Result<(), WireError> {
+    named(out, "Describe", b'D', what)
+}
+
+/// Closes a statement or a portal.
+///
+/// # Errors
+/// A NUL in the name.
+pub fn close(out: &mut Vec<u8>, what: Named<'_>) -> Result<(), WireError> {
+    named(out, "Close", b'C', what)
+}
+
+/// Executes a portal up to `rows` rows; 0 means all.
+///
+/// # Errors
+/// A NUL in the portal's name.
+pub fn execute(out: &mut Vec<u8>, portal: &str, rows: u32) -> Result<(), WireError> {
+    message(out, "Execute", Some(b'E'), |out| {
+        string(out, "Execute", "portal", portal.as_bytes())?;
+        out.extend(rows.to_be_bytes());
+        Ok(())
+    })
+}
+
+/// Ends a series of extended-protocol messages; the server answers with `ReadyForQuery`.
+pub fn sync(out: &mut Vec<u8>) {
+    out.extend(b"S\0\0\0\x04");
+}
+
+/// Asks the server to send what it has to say so far.
+pub fn flush(out: &mut Vec<u8>) {
+    out.extend(b"H\0\0\0\x04");
+}
+
+/// Says goodbye.
+pub fn terminate(out: &mut Vec<u8>) {
+    out.extend(b"X\0\0\0\x04");
+}
+
+/// A piece of copy data.
+///
+/// # Errors
+/// A piece beyond all bounds.
+pub fn copy_data(out: &mut Vec<u8>, data: &[u8]) -> Result<(), WireError> {
+    message(out, "CopyData", Some(b'd'), |out| {
+        out.extend_from_slice(data);
+        Ok(())
+    })
+}
+
+/// The end of copy data.
+pub fn copy_done(out: &mut Vec<u8>) {
+    out.extend(b"c\0\0\0\x04");
+}
+
+/// Gives up a copy: the server answers with an error that quotes `reason`.
+///
+/// # Errors
+/// A NUL in it.
+pub fn copy_fail(out: &mut Vec<u8>, reason: &str) -> Result<(), WireError> {
+    message(out, "CopyFail", Some(b'f'), |out| string(out, "CopyFail", "reason", reason.as_bytes()))
+}
+
+fn length_of(message: &'static str, field: &'static str, length: usize) -> Result<i32, WireError> {
+    i32::try_from(length).map_err(|_| WireError::TooLarge {
+        message,
+        field,
+        value: length,
+        max: i32::MAX as usize,
+    })
+}
+
+fn value(
+    out: &mut Vec<u8>,
+    message: &'static str,
+    field: &'static str,
+    bytes: Option<&[u8]>,
+) -> Result<(), WireError> {
+    match bytes {
+        None => out.extend((-1_i32).to_be_bytes()),
+        Some(bytes) => {
+            out.extend(length_of(message, field, bytes.len())?.to_be_bytes());
+            out.extend_from_slice(bytes);
+        }
+    }
+    Ok(())
+}
