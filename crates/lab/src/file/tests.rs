@@ -65,7 +65,7 @@ fn an_unknown_key_is_answered_with_its_place_and_the_nearest() {
 #[test]
 fn wrong_values_are_answered_with_their_place() {
     insta::assert_snapshot!(error("[workload]\nscale = 0\n"), @"
-    try.toml:2:9: invalid value: integer `0`, expected a nonzero u32
+    try.toml:2:9: invalid value: integer `0`, expected a whole number from 1
     2 | scale = 0
       |         ^
     ");
@@ -135,7 +135,7 @@ fn an_override_wins_and_is_blamed_when_it_is_wrong() {
     --set load.durations=2s: unknown key `durations`
     help: nearest is `duration`; allowed here: duration, transactions, clients, threads, protocol, warm_up
     ");
-    insta::assert_snapshot!(shown(&with(file, &["load.duration=2x"]).unwrap_err()), @r#"--set load.duration=2x: `2x` is no length of time (unknown time unit "x", supported units: ns, us/µs, ms, sec, min, hours, days, weeks, months, years (and few variations)); write it like "5s", "250ms", "2m 30s""#);
+    insta::assert_snapshot!(shown(&with(file, &["load.duration=2x"]).unwrap_err()), @r#"--set load.duration=2x: `2x` is no length of time; write it like "5s", "250ms", "2m 30s""#);
     insta::assert_snapshot!(shown(&with(file, &["factors.clients=[0]"]).unwrap_err()), @"try.toml: factor `clients`: `0` is no number of clients; it must be 1 or more");
     insta::assert_snapshot!(shown(&with(file, &["load"]).unwrap_err()), @"
     --set load: there is no `key=value` in it

@@ -1,0 +1,19 @@
+//! The kernel's page cache.
+
+use std::fs;
+use std::io;
+
+/// Whether this process may change the machine: it runs as root.
+#[must_use]
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Writes what is dirty to the disks, then has the kernel forget clean pages, dentries and inodes.
+///
+/// # Errors
+/// Not root, or the kernel does not let this process (containers often may not).
+pub fn drop_caches() -> io::Result<()> {
+    rustix::fs::sync();
+    fs::write("/proc/sys/vm/drop_caches", "3\n")
+}

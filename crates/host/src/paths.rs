@@ -1,0 +1,53 @@
+//! Where pgdyno keeps things: the XDG base directories.
+
+use std::path::{Path, PathBuf};
+
+/// `$XDG_CACHE_HOME/pgdyno`: fetched archives and builds.
+#[must_use]
+pub fn cache_dir() -> PathBuf {
+    base("XDG_CACHE_HOME", ".cache").join("pgdyno")
+}
+
+/// `$XDG_DATA_HOME/pgdyno`: the results store.
+#[must_use]
+pub fn data_dir() -> PathBuf {
+    base("XDG_DATA_HOME", ".local/share").join("pgdyno")
+}
+
+/// `$XDG_STATE_HOME/pgdyno`: the journal of what pgdyno made.
+#[must_use]
+pub fn state_dir() -> PathBuf {
+    base("XDG_STATE_HOME", ".local/state").join("pgdyno")
+}
+
+/// Where clusters lie if nothing else is said: for root a place that the server's account can reach.
+#[must_use]
+pub fn default_storage_dir() -> PathBuf {
+    if rustix::process::geteuid().is_root() {
+        PathBuf::from("/var/lib/pgdyno")
+    } else {
+        data_dir().join("clusters")
+    }
+}
+
+/// Where private socket directories are made: a socket's path must stay below 108 bytes.
+#[must_use]
+pub fn socket_base() -> PathBuf {
+    if rustix::process::geteuid().is_root() && Path::new("/run").is_dir() {
+        return PathBuf::from("/run");
+    }
+    match std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from) {
+        Some(dir) if dir.is_dir() && dir.as_os_str().len() <= 60 && !rustix::process::geteuid().is_root() => {
+            dir
+        }
+        _ => PathBuf::from("/tmp"),
+    }
+}
+
+/// The directory that `variable` names, as far as it is absolute (the XDG rule), else `fallback` below the home.
+fn base(variable: &str, fallback: &str) -> PathBuf {
+    std::env::var_os(variable)
+        .map(PathBuf::from)
+        .filter(|p| p.is_absolute())
+        .unwrap_or_else(|| std::env::home_dir().unwrap_or_else(|| PathBuf::from("/")).join(fallback))
+}

@@ -1,0 +1,108 @@
+//! A folder of PostgreSQL's programs.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use pgdyno_model::facts::BuildSource;
+
+/// The oldest major version that pgdyno picks without being told to.
+pub const OLDEST_MAJOR: u32 = 15;
+
+/// PostgreSQL's programs in one version.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Install {
+    /// The folder that holds `postgres` and `initdb`.
+    pub bindir: PathBuf,
+    /// The version as `postgres -V` says it: `15.18`.
+    pub version: String,
+    /// The major version: 15.
+    pub major: u32,
+    /// Where it came from.
+    pub source: BuildSource,
+}
+
+/// Why a folder is no install.
+#[derive(Debug, thiserror::Error)]
+pub enum InstallError {
+    /// A program is missing.
+    #[error("{} has no `{program}`", bindir.display())]
+    Lacks {
+        /// The folder.
+        bindir: PathBuf,
+        /// The program.
+        program: &'static str,
+    },
+    /// `postgres -V` could not be run.
+    #[error("cannot run {} -V", program.display())]
+    Run {
+        /// The program.
+        program: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// `postgres -V` said something else.
+    #[error("{} -V names no PostgreSQL version: `{said}`", program.display())]
+    NoVersion {
+        /// The program.
+        program: PathBuf,
+        /// Its output, errors included.
+        said: String,
+    },
+}
+
+impl Install {
+    /// The install in `bindir`.
+    ///
+    /// # Errors
+    /// [`InstallError`]: a program is missing or does not run.
+    pub fn open(bindir: &Path, source: BuildSource) -> Result<Self, InstallError> {
+        for program in ["postgres", "initdb"] {
+            if !bindir.join(program).is_file() {
+                return Err(InstallError::Lacks { bindir: bindir.to_owned(), program });
+            }
+        }
+        let program = bindir.join("postgres");
+        let out = Command::new(&program)
+            .arg("-V")
+            .output()
+            .map_err(|source| InstallError::Run { program: program.clone(), source })?;
+        let said = String::from_utf8_lossy(&out.stdout).trim().to_owned();
+        let Some((version, major)) = parse_version(&said) else {
+            let errors = String::from_utf8_lossy(&out.stderr);
+            return Err(InstallError::NoVersion { program, said: format!("{said}{}", errors.trim()) });
+        };
+        Ok(Self { bindir: bindir.to_owned(), version, major, source })
+    }
+
+    /// A program of this install.
+    #[must_use]
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.bindir.join(name)
+    }
+
+    /// Whether it is one of the small builds that pgdyno fetches.
+    #[must_use]
+    pub fn is_fetched(&self) -> bool {
+        matches!(self.source, BuildSource::Fetched { .. })
+    }
+}
+
+/// `postgres (PostgreSQL) 15.18 (Debian …)` → `15.18`, 15; `19beta1` → `19beta1`, 19.
+fn parse_version(said: &str) -> Option<(String, u32)> {
+    let version = said.split("(PostgreSQL) ").nth(1)?.split_whitespace().next()?;
+    let digits = version.find(|c: char| !c.is_ascii_digit()).unwrap_or(version.len());
+    Some((version.to_owned(), version[..digits].parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_read_as_the_server_prints_them() {
+        let v = |s: &str| parse_version(s);
+        assert_eq!(v("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)"), Some(("15.18".into(), 15)));
+        assert_eq!(v("postgres (PostgreSQL) 19beta1"), Some(("19beta1".into(), 19)));
+        assert_eq!(v("pg_config: not found"), None);
+    }
+}

@@ -1,0 +1,21 @@
+//! PostgreSQL servers: found, fetched, made and run by pgdyno, or given by a DSN.
+
+pub mod cluster;
+pub mod control;
+pub mod error;
+pub mod facts;
+pub mod fetch;
+pub mod find;
+pub mod given;
+pub mod install;
+mod server;
+pub mod settings;
+pub mod spec;
+
+pub use cluster::{Applied, Cluster, ClusterError, ClusterSpec, StopMode};
+pub use control::ControlError;
+pub use fetch::{FETCHABLE, FetchError, FetchProgress, cached, fetch};
+pub use find::{FindError, find, find_all};
+pub use given::{Given, GivenError};
+pub use install::Install;
+pub use settings::SettingsError;

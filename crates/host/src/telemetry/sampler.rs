@@ -1,0 +1,179 @@
+//! One thread that asks every probe, on one time base.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use pgdyno_model::telemetry::{Sample, Table};
+
+use super::Probe;
+
+/// Samples until it is finished or dropped.
+pub struct Sampler {
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<Vec<Taken>>>,
+}
+
+/// What one probe gave.
+struct Taken {
+    probe: Box<dyn Probe>,
+    samples: Vec<(Instant, Vec<Option<f64>>)>,
+    failed: Option<String>,
+}
+
+impl Sampler {
+    /// Begins at once, and samples every `interval` from now on; a probe that fails is not asked again.
+    #[must_use]
+    pub fn start(probes: Vec<Box<dyn Probe>>, interval: Duration) -> Self {
+        let (end, ended) = channel();
+        // Longer than any real sample takes, so that a zero cannot keep a CPU busy.
+        let interval = interval.max(Duration::from_millis(10));
+        let spawned = std::thread::Builder::new()
+            .name("telemetry".into())
+            .spawn(move || watch(probes, interval, &ended));
+        Self { end: Some(end), thread: spawned.ok() }
+    }
+
+    /// Takes a last sample and gives all tables: times relative to `opened`, from the last sample at or before it
+    /// (the first differences then cover the window's beginning) to the first at or after `closed`.
+    #[must_use]
+    pub fn finish(mut self, opened: Instant, closed: Instant) -> Vec<Table> {
+        self.end = None;
+        let taken = self.thread.take().and_then(|t| t.join().ok()).unwrap_or_default();
+        taken.into_iter().map(|t| t.table(opened, closed)).collect()
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        self.end = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn watch(probes: Vec<Box<dyn Probe>>, interval: Duration, ended: &Receiver<()>) -> Vec<Taken> {
+    let mut all: Vec<Taken> =
+        probes.into_iter().map(|probe| Taken { probe, samples: Vec::new(), failed: None }).collect();
+    let mut due = Instant::now();
+    loop {
+        all.iter_mut().for_each(Taken::take);
+        // Samples that could not be taken in time are left out, not made up for.
+        let now = Instant::now();
+        while due <= now {
+            due += interval;
+        }
+        match ended.recv_timeout(due - now) {
+            Err(RecvTimeoutError::Timeout) => {}
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    all.iter_mut().for_each(Taken::take);
+    all
+}
+
+impl Taken {
+    fn take(&mut self) {
+        if self.failed.is_some() {
+            return;
+        }
+        let before = Instant::now();
+        match self.probe.sample() {
+            Ok(values) => self.samples.push((before + before.elapsed() / 2, values)),
+            Err(why) => self.failed = Some(why),
+        }
+    }
+
+    fn table(self, opened: Instant, closed: Instant) -> Table {
+        let first = self.samples.iter().rposition(|(at, _)| *at <= opened).unwrap_or(0);
+        let last = self.samples.iter().position(|(at, _)| *at >= closed).unwrap_or(self.samples.len());
+        let samples = self
+            .samples
+            .into_iter()
+            .enumerate()
+            .filter(|(i, _)| (first..=last).contains(i))
+            .map(|(_, (at, values))| Sample { t_s: seconds_from(opened, at), values })
+            .collect();
+        Table {
+            probe: self.probe.name().to_owned(),
+            columns: self.probe.columns().to_vec(),
+            samples,
+            unavailable: self.failed,
+        }
+    }
+}
+
+fn seconds_from(opened: Instant, at: Instant) -> f64 {
+    match at.checked_duration_since(opened) {
+        Some(after) => after.as_secs_f64(),
+        None => -(opened - at).as_secs_f64(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_model::telemetry::{Column, Kind};
+
+    use super::*;
+    use crate::telemetry::column;
+
+    struct Counting {
+        columns: Vec<Column>,
+        n: f64,
+        fails_at: f64,
+        sampled: Sender<()>,
+    }
+
+    impl Probe for Counting {
+        fn name(&self) -> &'static str {
+            "counting"
+        }
+        fn columns(&self) -> &[Column] {
+            &self.columns
+        }
+        fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
+            self.n += 1.0;
+            let _ = self.sampled.send(());
+            if self.n >= self.fails_at { Err("it broke".into()) } else { Ok(vec![Some(self.n)]) }
+        }
+    }
+
+    fn counting(fails_at: f64) -> (Box<dyn Probe>, Receiver<()>) {
+        let (sampled, received) = channel();
+        let columns = vec![column("n", "count", Kind::Counter)];
+        (Box::new(Counting { columns, n: 0.0, fails_at, sampled }), received)
+    }
+
+    #[test]
+    fn samples_reach_from_just_before_the_window_to_just_after_it() {
+        let (probe, sampled) = counting(f64::INFINITY);
+        let sampler = Sampler::start(vec![probe], Duration::from_millis(10));
+        let wait = |n: usize| (0..n).for_each(|_| sampled.recv().unwrap());
+        wait(4);
+        std::thread::sleep(Duration::from_millis(2));
+        let opened = Instant::now();
+        wait(5);
+        let closed = Instant::now();
+        wait(3);
+        let table = sampler.finish(opened, closed).remove(0);
+        let (first, last) = (table.samples.first().unwrap(), table.samples.last().unwrap());
+        assert!(first.t_s <= 0.0 && table.samples[1].t_s > 0.0, "{table:?}");
+        assert!(first.values[0].unwrap() >= 3.0, "only the last one before the window is kept");
+        let width = (closed - opened).as_secs_f64();
+        assert!(last.t_s >= width && table.samples[table.samples.len() - 2].t_s < width, "{table:?}");
+        assert_eq!(table.unavailable, None);
+    }
+
+    #[test]
+    fn a_probe_that_breaks_keeps_its_samples_and_says_so_while_others_go_on() {
+        let ((broken, broke), (whole, sampled)) = (counting(3.0), counting(f64::INFINITY));
+        let opened = Instant::now();
+        let sampler = Sampler::start(vec![broken, whole], Duration::from_millis(10));
+        (0..3).for_each(|_| broke.recv().unwrap());
+        (0..6).for_each(|_| sampled.recv().unwrap());
+        let tables = sampler.finish(opened, Instant::now());
+        assert_eq!((tables[0].samples.len(), tables[0].unavailable.as_deref()), (2, Some("it broke")));
+        assert!(tables[1].samples.len() >= 6 && tables[1].unavailable.is_none());
+    }
+}
