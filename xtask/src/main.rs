@@ -82,7 +82,10 @@ mod tests {
         for (from, to) in &graph {
             let (_, allowed) = ALLOWED.iter().find(|(name, _)| name == from).unwrap();
             for name in to {
-                assert!(allowed.contains(&name.as_str()), "{from} depends on {name}; it may depend on {allowed:?}");
+                assert!(
+                    allowed.contains(&name.as_str()),
+                    "{from} depends on {name}; it may depend on {allowed:?}"
+                );
             }
         }
     }
@@ -90,9 +93,10 @@ mod tests {
     #[test]
     fn the_rules_themselves_have_no_circle() {
         fn reaches(from: &str, to: &str) -> bool {
-            ALLOWED.iter().find(|(name, _)| *name == from).is_some_and(|(_, next)| {
-                next.iter().any(|n| *n == to || reaches(n, to))
-            })
+            ALLOWED
+                .iter()
+                .find(|(name, _)| *name == from)
+                .is_some_and(|(_, next)| next.iter().any(|n| *n == to || reaches(n, to)))
         }
         for (name, _) in ALLOWED {
             assert!(!reaches(name, name), "{name} depends on itself");
@@ -101,12 +105,17 @@ mod tests {
 
     #[test]
     fn unsafe_code_is_forbidden_everywhere_but_in_the_engine() {
-        let workspace: toml::Table = std::fs::read_to_string(root().join("Cargo.toml")).unwrap().parse().unwrap();
+        let workspace: toml::Table =
+            std::fs::read_to_string(root().join("Cargo.toml")).unwrap().parse().unwrap();
         assert_eq!(workspace["workspace"]["lints"]["rust"]["unsafe_code"].as_str(), Some("forbid"));
         for (name, _) in ALLOWED.iter().filter(|(name, _)| *name != "engine") {
             let manifest = root().join("crates").join(name).join("Cargo.toml");
             let table: toml::Table = std::fs::read_to_string(manifest).unwrap().parse().unwrap();
-            assert_eq!(table["lints"]["workspace"].as_bool(), Some(true), "{name} does not take the workspace's lints");
+            assert_eq!(
+                table["lints"]["workspace"].as_bool(),
+                Some(true),
+                "{name} does not take the workspace's lints"
+            );
         }
     }
 }

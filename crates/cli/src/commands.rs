@@ -9,10 +9,10 @@ use pgdyno_results::analysis::analyse;
 use pgdyno_results::report;
 use pgdyno_results::store::{RunSummary, Store};
 
+use crate::Done;
 use crate::args;
 use crate::output::{Failure, print, tell};
 use crate::progress::Display;
-use crate::Done;
 
 /// Width of tables where standard output is no terminal.
 const WIDTH: u16 = 100;
@@ -27,7 +27,8 @@ fn open(option: &args::StoreOption) -> Result<Store, Failure> {
 
 pub(crate) fn run(options: &args::Run, stop: &AtomicBool) -> Result<Done, Failure> {
     let store = store_path(&options.store);
-    let dsn = options.dsn.as_deref().map(|dsn| Override::text("postgres.dsn", dsn, &format!("postgres.dsn={dsn}")));
+    let dsn =
+        options.dsn.as_deref().map(|dsn| Override::text("postgres.dsn", dsn, &format!("postgres.dsn={dsn}")));
     let outcome = match &options.resume {
         Some(run) => with_progress(|progress| lab::resume(run, dsn.as_ref(), &store, progress, stop)),
         None => {
@@ -53,7 +54,8 @@ pub(crate) fn run(options: &args::Run, stop: &AtomicBool) -> Result<Done, Failur
         }
         outcome => outcome?,
     };
-    let view = analyse(&Store::open_existing(&store).map_err(LabError::from)?, &outcome.run).map_err(LabError::from)?;
+    let view = analyse(&Store::open_existing(&store).map_err(LabError::from)?, &outcome.run)
+        .map_err(LabError::from)?;
     print(&report::terminal(&view, width()));
     let file = match &options.output {
         Some(file) => file.clone(),
@@ -87,8 +89,9 @@ fn with_progress<T>(work: impl FnOnce(&Display) -> T) -> T {
 /// Where a run's report goes that has no place of its own: into a folder beside the store, made if it is missing.
 fn beside(store: &Path, run: &str) -> Result<PathBuf, Failure> {
     let folder = store.with_file_name("reports");
-    std::fs::create_dir_all(&folder)
-        .map_err(|e| Failure::new(format!("cannot make the folder for reports, {}: {e}", folder.display())))?;
+    std::fs::create_dir_all(&folder).map_err(|e| {
+        Failure::new(format!("cannot make the folder for reports, {}: {e}", folder.display()))
+    })?;
     Ok(folder.join(format!("{run}.html")))
 }
 
@@ -98,13 +101,17 @@ fn width() -> u16 {
 
 pub(crate) fn recipes(options: &args::Recipes) -> Result<Done, Failure> {
     match &options.what {
-        Some(args::RecipesWhat::Show { name }) => print(&built_in::source(name).map_err(LabError::from)?.text),
+        Some(args::RecipesWhat::Show { name }) => {
+            print(&built_in::source(name).map_err(LabError::from)?.text)
+        }
         None => {
             for recipe in built_in::all() {
                 let prepared = Prepared::new(recipe, Vec::new())?;
                 print(&prepared.summary());
             }
-            print("\n`pgdyno recipes show NAME` prints one to copy and change; `pgdyno run NAME --dry-run` tells what it would do.");
+            print(
+                "\n`pgdyno recipes show NAME` prints one to copy and change; `pgdyno run NAME --dry-run` tells what it would do.",
+            );
         }
     }
     Ok(Done::Whole)

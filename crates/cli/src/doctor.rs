@@ -71,10 +71,11 @@ fn directory(doctor: &Doctor, out: &mut String) {
                     Some(false) => ", not rotating",
                     None => "",
                 };
-                let more = [("model", &facts.model), ("scheduler", &facts.scheduler), ("cache", &facts.write_cache)]
-                    .iter()
-                    .filter_map(|(name, value)| value.as_ref().map(|v| format!(", {name} {v}")))
-                    .collect::<String>();
+                let more =
+                    [("model", &facts.model), ("scheduler", &facts.scheduler), ("cache", &facts.write_cache)]
+                        .iter()
+                        .filter_map(|(name, value)| value.as_ref().map(|v| format!(", {name} {v}")))
+                        .collect::<String>();
                 let _ = writeln!(out, "  disk {disk}{kind}{more}");
             }
         }

@@ -110,7 +110,9 @@ impl Progress for Display {
                 }
                 let text = match (failure, tps) {
                     (Some(failure), _) => format!("{}: FAILED: {failure}", state.trial),
-                    (None, Some(tps)) => format!("{}: {tps:.1} tps, p99 {}", state.trial, millis(*latency_us_p99)),
+                    (None, Some(tps)) => {
+                        format!("{}: {tps:.1} tps, p99 {}", state.trial, millis(*latency_us_p99))
+                    }
                     (None, None) => format!("{}: no transaction", state.trial),
                 };
                 self.line(&text);

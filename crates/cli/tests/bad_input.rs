@@ -36,7 +36,10 @@ fn words_that_mean_nothing_are_answered_with_the_nearest() {
 fn settings_are_judged_by_the_server_before_anything_is_measured() {
     let world = World::new();
     let error = refused(&world, &["factors.synchronous_commit=[\"on\", \"maybe\"]"]);
-    assert!(error.contains("synchronous_commit") && error.contains("maybe") && error.contains("remote_apply"), "{error}");
+    assert!(
+        error.contains("synchronous_commit") && error.contains("maybe") && error.contains("remote_apply"),
+        "{error}"
+    );
     let error = refused(&world, &["factors.shared_bufers=[\"8MB\"]"]);
     assert!(error.contains("shared_bufers") && error.contains("shared_buffers"), "{error}");
     let error = refused(&world, &["factors.port=[5433]"]);
@@ -86,7 +89,8 @@ fn a_disk_that_fills_up_fails_its_trials_and_says_so() {
     let world = World::new();
     let small = Tmpfs::mount(&world, "1300m");
     let disk = format!("storage.disk.directory={}", small.0.display());
-    let child = world.spawn(&quick(&world, "quickstart", &[&disk, "experiment.repeats=1", "load.duration=3s"]));
+    let child =
+        world.spawn(&quick(&world, "quickstart", &[&disk, "experiment.repeats=1", "load.duration=3s"]));
     // The room is there when it is asked for; then somebody else takes it.
     world.until("the first trial to be stored", || world.trials_stored() >= 1);
     let ballast = std::process::Command::new("dd")
@@ -117,8 +121,10 @@ impl Tmpfs {
         let at = world.path("small");
         std::fs::create_dir(&at).unwrap();
         let options = format!("size={size},mode=755");
-        let status =
-            std::process::Command::new("mount").args(["-t", "tmpfs", "-o", &options, "pgdyno-test"]).arg(&at).status();
+        let status = std::process::Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &options, "pgdyno-test"])
+            .arg(&at)
+            .status();
         assert!(status.unwrap().success());
         Self(at)
     }

@@ -27,7 +27,10 @@ fn quickstart_ends_with_numbers_that_agree_with_each_other_and_with_postgresql()
     assert_eq!(treatments.len(), 4);
     for treatment in treatments {
         assert_eq!(treatment["trials"], 3, "{treatment}");
-        assert!(treatment["factors"]["clients"].is_u64() && treatment["factors"]["synchronous_commit"].is_string());
+        assert!(
+            treatment["factors"]["clients"].is_u64()
+                && treatment["factors"]["synchronous_commit"].is_string()
+        );
         let (mean, ci) = (treatment["tps"]["mean"].as_f64().unwrap(), &treatment["tps"]["ci95"]);
         assert!(ci[0].as_f64().unwrap() <= mean && mean <= ci[1].as_f64().unwrap());
         let latency = |p: &str| treatment["latency_us"][p].as_f64().unwrap();
@@ -44,7 +47,9 @@ fn quickstart_ends_with_numbers_that_agree_with_each_other_and_with_postgresql()
         let series = &trial["series"];
         assert!((sum(series, |s| s["transactions"].as_f64().unwrap()) - transactions).abs() < 0.5, "{trial}");
         for second in series.as_array().unwrap() {
-            assert!(second["t_s"].is_number() && second["tps"].is_number() && !second["latency_us_p99"].is_null());
+            assert!(
+                second["t_s"].is_number() && second["tps"].is_number() && !second["latency_us_p99"].is_null()
+            );
         }
         let tps = trial["tps"].as_f64().unwrap();
         assert!((tps * trial["measured_s"].as_f64().unwrap() - transactions).abs() < 1.0);
@@ -61,7 +66,10 @@ fn quickstart_ends_with_numbers_that_agree_with_each_other_and_with_postgresql()
 #[test]
 fn a_users_own_experiment_with_bundles_scripts_and_counted_transactions_runs() {
     let world = World::new();
-    world.file("mine/pick.sql", "\\set aid random(1, 100000 * :scale)\nSELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n");
+    world.file(
+        "mine/pick.sql",
+        "\\set aid random(1, 100000 * :scale)\nSELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n",
+    );
     let file = world.file(
         "mine/commit.toml",
         "[experiment]\nquestion = \"Does it run?\"\nrepeats = 1\norder = \"randomized\"\n\

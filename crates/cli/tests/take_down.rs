@@ -39,7 +39,11 @@ fn after_a_sigkill_the_next_start_clears_what_is_left_and_resume_completes_the_r
     let server = world.servers()[0];
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(world.servers(), [server], "the server outlives a killed pgdyno: that is what the next start is for");
+    assert_eq!(
+        world.servers(),
+        [server],
+        "the server outlives a killed pgdyno: that is what the next start is for"
+    );
     // Somebody else's directory of the same look, beside it.
     let foreign = world.disk().join("pgdyno-00000000");
     std::fs::create_dir(&foreign).unwrap();
@@ -73,7 +77,11 @@ fn a_server_that_dies_costs_its_trial_and_no_other() {
     let trials = shown["trials"].as_array().unwrap();
     let failed: Vec<&serde_json::Value> = trials.iter().filter(|t| t["state"] == "failed").collect();
     assert_eq!((trials.len(), failed.len()), (4, 1), "{}", ended.err);
-    assert!(failed[0]["failure"].as_str().unwrap().contains("the server ended by itself"), "{}", failed[0]["failure"]);
+    assert!(
+        failed[0]["failure"].as_str().unwrap().contains("the server ended by itself"),
+        "{}",
+        failed[0]["failure"]
+    );
     world.assert_nothing_left();
 
     let resumed = world.run(&["run", "--resume", "latest"]);

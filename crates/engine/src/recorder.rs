@@ -226,6 +226,10 @@ impl Recorder {
     #[inline]
     pub fn transaction(&mut self, script: usize, times: Timeline) {
         self.tick(times.done);
+        if self.filling.phase == Phase::Measuring && self.schedule.is_left_over(times.due) {
+            self.tally.warm_up_transactions += 1;
+            return;
+        }
         let latency = times.latency();
         self.filling.transactions += 1;
         self.filling.latency.record(latency);

@@ -103,6 +103,14 @@ impl Schedule {
         }
     }
 
+    /// Whether a transaction in the window is left over from the warm-up and must not count: a window that a count
+    /// ends is those transactions and no others.
+    #[must_use]
+    #[inline]
+    pub fn is_left_over(&self, due: Moment) -> bool {
+        self.transactions.is_some() && due < self.opening
+    }
+
     /// When `phase` begins.
     #[must_use]
     pub fn begins(&self, phase: Phase) -> Moment {

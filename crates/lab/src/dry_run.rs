@@ -104,11 +104,10 @@ fn head(prepared: &Prepared, out: &mut String) {
         };
         let _ = write!(
             out,
-            "  {number:>3}  {levels}\n       {} at scale {}, {}, {} on {}, {} protocol, storage {}",
+            "  {number:>3}  {levels}\n       {} at scale {}, {} on {}, {} protocol, storage {}",
             treatment.workload,
             treatment.scale,
             counted(treatment.clients, "client"),
-            if treatment.clients == 1 { "offered" } else { "all offered" },
             counted(treatment.threads, "thread"),
             treatment.protocol.name(),
             treatment.storage,
@@ -169,16 +168,31 @@ fn directory(prepared: &Prepared, here: &Surroundings, storage: &str) -> PathBuf
 
 fn steps(prepared: &Prepared, here: &Surroundings, out: &mut String) {
     for (number, (key, treatment)) in (1..).zip(prepared.clusters()) {
-        let _ = writeln!(out, "\nCluster {number}: storage {}, {} at scale {}", key.storage, key.data, key.scale);
+        let _ =
+            writeln!(out, "\nCluster {number}: storage {}, {} at scale {}", key.storage, key.data, key.scale);
         let spec = spec(prepared, here, &key);
         match (&spec, here.programs.get(&key.version)) {
             (Some(spec), _) => {
-                let _ = writeln!(out, "  PostgreSQL {} in {}", spec.install.version, spec.install.bindir.display());
+                let _ = writeln!(
+                    out,
+                    "  PostgreSQL {} in {}",
+                    spec.install.version,
+                    spec.install.bindir.display()
+                );
                 spec.steps().iter().for_each(|step| indented(&step.to_string(), out));
             }
             (None, Some(Programs::ToFetch(_, exact))) => {
-                indented(&format!("fetch PostgreSQL {exact} from Maven Central and unpack it into the cache"), out);
-                indented(&format!("make a cluster in {}", directory(prepared, here, &key.storage).join(DRAWN).display()), out);
+                indented(
+                    &format!("fetch PostgreSQL {exact} from Maven Central and unpack it into the cache"),
+                    out,
+                );
+                indented(
+                    &format!(
+                        "make a cluster in {}",
+                        directory(prepared, here, &key.storage).join(DRAWN).display()
+                    ),
+                    out,
+                );
             }
             (None, _) => {}
         }
@@ -195,14 +209,23 @@ fn steps(prepared: &Prepared, here: &Surroundings, out: &mut String) {
         let _ = writeln!(out, "\nBefore the first trial");
         for name in prepared.storages() {
             let path = directory(prepared, here, name);
-            indented(&format!("for {fsync}, write and flush a file of pgdyno's in {}, then remove it", path.display()), out);
+            indented(
+                &format!(
+                    "for {fsync}, write and flush a file of pgdyno's in {}, then remove it",
+                    path.display()
+                ),
+                out,
+            );
         }
     }
     let _ = writeln!(out, "\nBefore each trial");
     if prepared.clusters().len() > 1 {
         indented("stop the other clusters' servers, start this one's", out);
     }
-    indented("write the treatment's settings to pgdyno.conf and reload; restart if a changed setting needs it; read them back", out);
+    indented(
+        "write the treatment's settings to pgdyno.conf and reload; restart if a changed setting needs it; read them back",
+        out,
+    );
     between(prepared, out);
     let _ = writeln!(out, "\nAt the end, and on any error or signal");
     for (key, _) in prepared.clusters() {
@@ -223,7 +246,10 @@ fn given_steps(prepared: &Prepared, out: &mut String) {
         loading(prepared, &key, treatment, out);
     }
     let _ = writeln!(out, "\nBefore each trial");
-    indented("settings of the treatment are asked for by the load's own sessions; the server's stay as they are", out);
+    indented(
+        "settings of the treatment are asked for by the load's own sessions; the server's stay as they are",
+        out,
+    );
     between(prepared, out);
     let _ = writeln!(out, "\nAt the end, and on any error or signal");
     indented("drop what was made", out);
@@ -233,7 +259,10 @@ fn loading(prepared: &Prepared, key: &ClusterKey, treatment: &pgdyno_model::Trea
     let data = prepared.data(treatment);
     let tables: Vec<&str> = data.tables.iter().map(|t| t.name.as_str()).collect();
     let rows = dataset::rows(data, key.scale);
-    indented(&format!("SQL: make and fill {}: {rows} rows; build keys; VACUUM (ANALYZE)", tables.join(", ")), out);
+    indented(
+        &format!("SQL: make and fill {}: {rows} rows; build keys; VACUUM (ANALYZE)", tables.join(", ")),
+        out,
+    );
 }
 
 fn between(prepared: &Prepared, out: &mut String) {
@@ -280,7 +309,11 @@ fn closing(prepared: &Prepared, surroundings: Option<&Surroundings>, out: &mut S
             let available = here.available.get(&name).copied().flatten();
             let free = available.map_or_else(|| "unknown".to_owned(), |b| b.to_string());
             let place = directory(prepared, here, &name);
-            let _ = writeln!(out, "Room on {name}: about {needed} for {what}; {free} free in {}", place.display());
+            let _ = writeln!(
+                out,
+                "Room on {name}: about {needed} for {what}; {free} free in {}",
+                place.display()
+            );
             if available.is_some_and(|a| a < needed) {
                 let _ = writeln!(out, "  That is not enough: it would be refused.");
             }
@@ -304,7 +337,8 @@ mod tests {
             account: Account { name: "postgres".into(), uid: 70, gid: 70 },
             socket_base: PathBuf::from("/run"),
             default_storage: PathBuf::from("/var/lib/pgdyno"),
-            programs: [(None, Programs::Here(install)), (Some(16), Programs::ToFetch(16, "16.0".into()))].into(),
+            programs: [(None, Programs::Here(install)), (Some(16), Programs::ToFetch(16, "16.0".into()))]
+                .into(),
             available: [("disk".to_owned(), Some(Bytes(50_000_000_000)))].into(),
         }
     }

@@ -114,7 +114,9 @@ impl LabError {
             Self::StillRunning { .. } => Some("wait for it, or stop it first".into()),
             Self::DropCaches => Some("run as root, or take `drop_caches` out of `[between]`".into()),
             Self::Schema { .. } => Some("name another one in `postgres.schema`".into()),
-            Self::NothingToResume { .. } | Self::Command { .. } | Self::Sql { .. } | Self::Interrupted => None,
+            Self::NothingToResume { .. } | Self::Command { .. } | Self::Sql { .. } | Self::Interrupted => {
+                None
+            }
         }
     }
 

@@ -71,7 +71,11 @@ pub(crate) struct Clock {
 
 impl Clock {
     pub(crate) fn new(prepared: &Prepared) -> Self {
-        Self { expected: around_trial(prepared) + offered(prepared).unwrap_or_default(), spent: Duration::ZERO, done: 0 }
+        Self {
+            expected: around_trial(prepared) + offered(prepared).unwrap_or_default(),
+            spent: Duration::ZERO,
+            done: 0,
+        }
     }
 
     /// A trial took `wall`.

@@ -45,7 +45,12 @@ impl Prepared {
             let parsed = workload
                 .scripts
                 .iter()
-                .map(|s| Ok(WeightedScript { script: Arc::new(Script::parse(&s.name, &s.text)?), weight: s.weight }))
+                .map(|s| {
+                    Ok(WeightedScript {
+                        script: Arc::new(Script::parse(&s.name, &s.text)?),
+                        weight: s.weight,
+                    })
+                })
                 .collect::<Result<Vec<_>, LabError>>()?;
             scripts.insert(name.clone(), parsed);
         }
@@ -121,8 +126,10 @@ impl Prepared {
         let (time, by_count) = crate::estimate::time(self);
         let minutes = time.as_secs().div_ceil(60);
         let more = if by_count { " and more" } else { "" };
-        let room: Vec<String> =
-            crate::estimate::room(self).values().map(|(bytes, what)| format!("{bytes} of disk for {what}")).collect();
+        let room: Vec<String> = crate::estimate::room(self)
+            .values()
+            .map(|(bytes, what)| format!("{bytes} of disk for {what}"))
+            .collect();
         format!(
             "{}\n    {}\n    {} treatments x {} repeats, about {minutes} min{more}, {}; no root needed",
             self.plan.name,

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use pgdyno_host::postgres::settings::RESERVED;
 use pgdyno_model::experiment::{Experiment, Order, Protocol};
 use pgdyno_model::level::{Key, Level, LevelValue, Levels};
 use pgdyno_model::{Plan, PlannedTrial, Treatment};
-use pgdyno_host::postgres::settings::RESERVED;
 use thiserror::Error;
 
 use crate::file::spelled;

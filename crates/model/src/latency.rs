@@ -23,7 +23,13 @@ impl Default for Latencies {
 
 impl fmt::Debug for Latencies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Latencies(n={}, p50={} ns, max={} ns)", self.count(), self.0.value_at_quantile(0.5), self.0.max())
+        write!(
+            f,
+            "Latencies(n={}, p50={} ns, max={} ns)",
+            self.count(),
+            self.0.value_at_quantile(0.5),
+            self.0.max()
+        )
     }
 }
 
@@ -95,8 +101,9 @@ impl Latencies {
     /// # Errors
     /// The bytes are not a V2 histogram, or one of other bounds than ours.
     pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, String> {
-        let read: Histogram<u64> =
-            Deserializer::new().deserialize(&mut bytes).map_err(|e| format!("not a V2 HDR histogram: {e:?}"))?;
+        let read: Histogram<u64> = Deserializer::new()
+            .deserialize(&mut bytes)
+            .map_err(|e| format!("not a V2 HDR histogram: {e:?}"))?;
         let mut ours = Self::new();
         ours.0.add(&read).map_err(|e| format!("a histogram of other bounds: {e:?}"))?;
         Ok(ours)

@@ -20,9 +20,9 @@ impl Span {
 impl std::str::FromStr for Span {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        humantime::parse_duration(text)
-            .map(Self)
-            .map_err(|_| format!("`{text}` is no length of time; write it like \"5s\", \"250ms\", \"2m 30s\""))
+        humantime::parse_duration(text).map(Self).map_err(|_| {
+            format!("`{text}` is no length of time; write it like \"5s\", \"250ms\", \"2m 30s\"")
+        })
     }
 }
 

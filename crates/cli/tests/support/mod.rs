@@ -1,6 +1,6 @@
 //! Runs the real binary in a world of its own: directories, store, state; and finds what it may have left behind.
 
-#![allow(dead_code)]
+#![allow(dead_code, unreachable_pub)]
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -78,7 +78,7 @@ impl World {
             .iter()
             .filter_map(|directory| std::fs::read_dir(directory).ok())
             .flat_map(|entries| entries.flatten().map(|e| e.path()))
-            .filter(|path| path.extension().is_none_or(|e| e != "lock"))
+            .filter(|path| path.file_name().is_none_or(|name| name != ".lock"))
             .collect()
     }
 
@@ -134,7 +134,13 @@ pub fn ended(output: Output) -> Ended {
 pub fn quick<'a>(world: &World, what: &'a str, sets: &[&'a str]) -> Vec<String> {
     let mut args = vec!["run".to_owned(), what.to_owned()];
     let disk = format!("storage.disk.directory={}", world.disk().display());
-    let short = [disk.as_str(), "load.duration=1s", "load.warm_up=200ms", "workload.scale=1", "telemetry.fsync=200ms"];
+    let short = [
+        disk.as_str(),
+        "load.duration=1s",
+        "load.warm_up=200ms",
+        "workload.scale=1",
+        "telemetry.fsync=200ms",
+    ];
     for set in short.iter().chain(sets) {
         args.extend(["--set".to_owned(), (*set).to_owned()]);
     }

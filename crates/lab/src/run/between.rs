@@ -92,7 +92,11 @@ pub(super) struct Counters {
 }
 
 /// Reads the counters that a trial is checked against.
-pub(super) fn counters(server: &Server, workload: &Workload, stop: &AtomicBool) -> Result<Counters, LabError> {
+pub(super) fn counters(
+    server: &Server,
+    workload: &Workload,
+    stop: &AtomicBool,
+) -> Result<Counters, LabError> {
     let rows = match &workload.count {
         Some(count) => Some(number(&mut server.loaded()?, "count the workload's rows", &count.query)?),
         None => None,
@@ -105,7 +109,8 @@ pub(super) fn counters(server: &Server, workload: &Workload, stop: &AtomicBool) 
             "SELECT count(*) FROM pg_stat_activity WHERE datname = '{database}' AND backend_type = 'client backend'"
         );
         let patience = Instant::now() + Duration::from_secs(10);
-        while number(&mut aside, "wait for the clients to leave", &clients)? > 0 && Instant::now() < patience {
+        while number(&mut aside, "wait for the clients to leave", &clients)? > 0 && Instant::now() < patience
+        {
             rest(Duration::from_millis(5), stop)?;
         }
     }

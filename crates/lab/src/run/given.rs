@@ -75,7 +75,9 @@ impl GivenServer {
         match comment {
             Some(Some(comment)) if comment.starts_with(COMMENT) => {
                 notes.push(format!("dropping schema {}, left behind by an earlier pgdyno", self.schema));
-                keeper.batch_execute(&format!("DROP SCHEMA {} CASCADE", quoted(&self.schema))).map_err(wrong)?;
+                keeper
+                    .batch_execute(&format!("DROP SCHEMA {} CASCADE", quoted(&self.schema)))
+                    .map_err(wrong)?;
                 self.make(&mut keeper)?;
             }
             Some(_) if self.named => {}

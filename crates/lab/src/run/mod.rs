@@ -15,10 +15,10 @@ use pgdyno_host::{Journal, paths};
 use pgdyno_model::record::SessionEnd;
 use pgdyno_results::store::Store;
 
+use crate::LabError;
 use crate::file::{Override, Source};
 use crate::prepare::Prepared;
 use crate::progress::{Event, Progress};
-use crate::LabError;
 
 /// How a run, or its continuation, ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

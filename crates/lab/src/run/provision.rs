@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
-use pgdyno_host::postgres::{
-    self, Cluster, ClusterSpec, FetchProgress, Install, StopMode,
-};
+use pgdyno_host::postgres::{self, Cluster, ClusterSpec, FetchProgress, Install, StopMode};
 use pgdyno_host::{Account, Journal, StorageDirectory, server_account};
 use pgdyno_model::Treatment;
 
@@ -57,7 +55,9 @@ pub(super) fn installs(
                 )));
                 let tell = |fetched: FetchProgress| {
                     let (what, share) = match fetched {
-                        FetchProgress::Downloading { done, total } => (format!("fetching PostgreSQL {exact}"), of(done, total)),
+                        FetchProgress::Downloading { done, total } => {
+                            (format!("fetching PostgreSQL {exact}"), of(done, total))
+                        }
                         FetchProgress::Unpacking => (format!("unpacking PostgreSQL {exact}"), None),
                     };
                     progress.event(&Event::Working { what, share });
@@ -109,7 +109,8 @@ impl Bench {
             let install = installs[&key.version].clone();
             let what = format!("making a cluster of PostgreSQL {} on {}", install.version, key.storage);
             progress.event(&Event::Working { what, share: None });
-            let directory = postgres::cluster::cluster_directory(storages[&key.storage].path()).map_err(pgdyno_host::JournalError::Random)?;
+            let directory = postgres::cluster::cluster_directory(storages[&key.storage].path())
+                .map_err(pgdyno_host::JournalError::Random)?;
             let mut spec = ClusterSpec::new(install, directory)?;
             spec.initdb.clone_from(&prepared.experiment.postgres.initdb);
             spec.settings = base_settings(prepared);
@@ -117,7 +118,11 @@ impl Bench {
             let mut cluster = Cluster::create(spec, journal, stop)?;
             cluster.start(stop)?;
             cluster.check_settings(&prepared.settings_of(&key))?;
-            execute(&mut cluster.control("postgres")?, "make the database", &format!("CREATE DATABASE {DATABASE}"))?;
+            execute(
+                &mut cluster.control("postgres")?,
+                "make the database",
+                &format!("CREATE DATABASE {DATABASE}"),
+            )?;
             cluster.stop(StopMode::Fast);
             let server = Server::Managed(Box::new(cluster));
             bench.slots.insert(key, Slot { server, data: Data::Missing });
@@ -167,7 +172,10 @@ impl Bench {
         match &slot.data {
             Data::Loaded => {}
             Data::Broken(words) => {
-                return Err(LabError::Sql { doing: format!("use data set {}", key.data), found: words.clone() });
+                return Err(LabError::Sql {
+                    doing: format!("use data set {}", key.data),
+                    found: words.clone(),
+                });
             }
             Data::Missing => {
                 let loaded = load(&mut slot.server, prepared, treatment, progress, stop);
@@ -199,7 +207,13 @@ impl Bench {
 
 /// The settings that hold while data is loaded, and under every treatment that does not say otherwise.
 fn base_settings(prepared: &Prepared) -> BTreeMap<String, String> {
-    prepared.experiment.postgres.settings.iter().map(|(name, value)| (name.clone(), value.to_string())).collect()
+    prepared
+        .experiment
+        .postgres
+        .settings
+        .iter()
+        .map(|(name, value)| (name.clone(), value.to_string()))
+        .collect()
 }
 
 fn load(
@@ -224,9 +238,9 @@ fn load(
     if let Server::Given(given) = server {
         given.before_load()?;
     }
-    let loaded = server
-        .loaded()
-        .and_then(|mut client| dataset::load(&mut client, data, treatment.scale, &mut tell, stop).map_err(LabError::from));
+    let loaded = server.loaded().and_then(|mut client| {
+        dataset::load(&mut client, data, treatment.scale, &mut tell, stop).map_err(LabError::from)
+    });
     if let Server::Given(given) = server {
         given.after_load()?;
     }

@@ -69,7 +69,11 @@ impl Server {
     }
 
     /// Makes `settings` hold: by the server's configuration, or session by session on a given server.
-    pub(super) fn apply(&mut self, settings: &BTreeMap<String, String>, stop: &AtomicBool) -> Result<(), LabError> {
+    pub(super) fn apply(
+        &mut self,
+        settings: &BTreeMap<String, String>,
+        stop: &AtomicBool,
+    ) -> Result<(), LabError> {
         match self {
             Self::Managed(cluster) => cluster.apply(settings, stop).map(drop).map_err(LabError::from),
             Self::Given(given) => given.check(settings),

@@ -152,7 +152,7 @@ impl<'a> Session<'a> {
         let number = planned.ordinal as usize + 1;
         let levels = &treatment.levels;
         self.progress.event(&Event::Trial { number, of, levels, planned, left: left(Duration::ZERO) });
-                let (prepared, progress, stop) = (self.prepared, self.progress, self.stop);
+        let (prepared, progress, stop) = (self.prepared, self.progress, self.stop);
         let trial = Trial { prepared, planned, treatment, progress, stop, left };
         let mut record = trial.record();
         match self.bench.ready(prepared, treatment, progress, stop) {

@@ -95,7 +95,11 @@ impl Trial<'_> {
     }
 
     /// Offers the load with telemetry beside it; the measurement, and when its window opened.
-    fn offer(&self, server: &Server, record: &mut TrialRecord) -> Result<(Measurement, Option<Instant>), LabError> {
+    fn offer(
+        &self,
+        server: &Server,
+        record: &mut TrialRecord,
+    ) -> Result<(Measurement, Option<Instant>), LabError> {
         let (plan, treatment) = (&self.prepared.plan, self.treatment);
         let spec = LoadSpec {
             target: server.load_target(&treatment.settings),
