@@ -1,0 +1,139 @@
+//! A server that pgdyno does not own: driven, measured, and left as it was.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use pgdyno_host::postgres::cluster::cluster_directory;
+use pgdyno_host::postgres::{Cluster, ClusterSpec, fetch, find};
+use pgdyno_host::{Journal, StorageDirectory, server_account};
+use pgdyno_lab::file::Override;
+use pgdyno_lab::progress::Silent;
+use pgdyno_lab::{LabError, Prepared, SessionEnd, recipes, run};
+use pgdyno_model::experiment::Connect;
+use pgdyno_model::target::Address;
+use pgdyno_results::store::Store;
+
+static GO_ON: AtomicBool = AtomicBool::new(false);
+
+/// A server with somebody's table in it, reached over TCP with a password.
+struct Theirs {
+    cluster: Cluster,
+    dsn: String,
+    password: String,
+    home: tempfile::TempDir,
+}
+
+impl Theirs {
+    fn start() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let account = server_account().unwrap();
+        let install = match find(None, None).unwrap() {
+            Some(install) => install,
+            None => fetch(17, &account, &GO_ON, &|_| {}).unwrap(),
+        };
+        // The server's account has to pass.
+        std::fs::set_permissions(home.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let storage = StorageDirectory::open(Some(home.path()), &account).unwrap();
+        let journal = Journal::open(&home.path().join("state")).unwrap();
+        let mut spec = ClusterSpec::new(install, cluster_directory(storage.path()).unwrap()).unwrap();
+        spec.connect = Connect::Tcp;
+        let mut cluster = Cluster::create(spec, &journal, &GO_ON).unwrap();
+        cluster.start(&GO_ON).unwrap();
+        let mut client = cluster.control("postgres").unwrap();
+        client.batch_execute("CREATE TABLE theirs (a int); INSERT INTO theirs VALUES (42)").unwrap();
+        let target = cluster.target("postgres");
+        let password = target.password.unwrap().reveal().to_owned();
+        let Address::Tcp { host, port } = target.address else { panic!("asked for TCP") };
+        let dsn = format!("postgresql://postgres:{password}@{host}:{port}/postgres");
+        Self { cluster, dsn, password, home }
+    }
+
+    fn sql(&self, sql: &str) {
+        self.cluster.control("postgres").unwrap().batch_execute(sql).unwrap();
+    }
+
+    fn number(&self, sql: &str) -> i64 {
+        self.cluster.control("postgres").unwrap().query_one(sql, &[]).unwrap().get(0)
+    }
+
+    fn schemas(&self) -> i64 {
+        self.number("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'pgdyno%'")
+    }
+
+    fn store(&self) -> PathBuf {
+        self.home.path().join("store.sqlite3")
+    }
+
+    fn run(&self, sets: &[&str]) -> Result<run::Outcome, LabError> {
+        let mut overrides =
+            vec![Override::text("postgres.dsn", &self.dsn, &format!("postgres.dsn={}", self.dsn))];
+        let short = ["load.duration=1s", "load.warm_up=100ms", "workload.scale=1", "experiment.repeats=1"];
+        overrides.extend(short.iter().chain(sets).map(|set| Override::parse(set).unwrap()));
+        let prepared = Prepared::new(recipes::source("quickstart").unwrap(), overrides).unwrap();
+        run::run(&prepared, &self.store(), &Silent, &GO_ON)
+    }
+}
+
+fn holds(path: &Path, needle: &str) -> bool {
+    let bytes = std::fs::read(path).unwrap();
+    bytes.windows(needle.len()).any(|w| w == needle.as_bytes())
+}
+
+#[test]
+fn a_given_server_is_measured_and_left_as_it_was() {
+    let theirs = Theirs::start();
+    let outcome = theirs.run(&["factors.clients=[2]"]).unwrap();
+    assert_eq!((outcome.end, outcome.failed), (SessionEnd::Completed, 0));
+    assert_eq!(theirs.schemas(), 0, "pgdyno's schema is gone");
+    assert_eq!(theirs.number("SELECT sum(a) FROM theirs"), 42);
+
+    let store = Store::open_existing(theirs.store()).unwrap();
+    let trials = store.trials(&outcome.run).unwrap();
+    assert_eq!(trials.len(), 2);
+    for trial in &trials {
+        let count = trial.server_count.as_ref().unwrap();
+        assert!(trial.measurement.as_ref().unwrap().transactions > 0);
+        assert_eq!(count.rows, count.rows_expected);
+    }
+    drop(store);
+    assert!(!holds(&theirs.store(), &theirs.password), "the store must not hold the password");
+}
+
+#[test]
+fn what_cannot_be_changed_for_a_session_alone_is_refused() {
+    let theirs = Theirs::start();
+    let error = theirs.run(&["factors.fsync=[\"on\", \"off\"]"]).unwrap_err().to_string();
+    assert!(error.contains("fsync") && error.contains("whole server"), "{error}");
+    let error = theirs.run(&["factors.synchronous_commit=[\"maybe\"]"]).unwrap_err().to_string();
+    assert!(error.contains("maybe"), "{error}");
+    assert_eq!(theirs.schemas(), 0);
+}
+
+#[test]
+fn a_schema_that_is_somebody_elses_is_left_and_one_that_was_left_behind_is_cleared() {
+    let theirs = Theirs::start();
+    theirs.sql("CREATE SCHEMA pgdyno; CREATE TABLE pgdyno.precious (a int)");
+    let error = theirs.run(&["factors.clients=[1]"]).unwrap_err();
+    assert!(error.to_string().contains("pgdyno did not make it") && error.help().is_some(), "{error}");
+    assert_eq!(theirs.number("SELECT count(*) FROM pgdyno.precious"), 0);
+
+    theirs.sql("COMMENT ON SCHEMA pgdyno IS 'made by pgdyno'");
+    assert_eq!(theirs.run(&["factors.clients=[1]"]).unwrap().end, SessionEnd::Completed);
+    assert_eq!(theirs.schemas(), 0);
+}
+
+#[test]
+fn a_schema_that_the_file_names_keeps_what_was_in_it() {
+    let theirs = Theirs::start();
+    let outcome = theirs.run(&["factors.clients=[1]", "postgres.schema=public"]).unwrap();
+    assert_eq!(outcome.end, SessionEnd::Completed);
+    let tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'";
+    assert_eq!(theirs.number(tables), 1, "theirs is left, and none of the workload's");
+
+    // A table of theirs that has the name of one of the workload's is never dropped.
+    theirs.sql("CREATE TABLE pgbench_tellers (mine int); INSERT INTO pgbench_tellers VALUES (7)");
+    let outcome = theirs.run(&["factors.clients=[1]", "postgres.schema=public"]).unwrap();
+    assert_eq!(outcome.end, SessionEnd::Failed);
+    assert_eq!(theirs.number("SELECT sum(mine) FROM pgbench_tellers"), 7);
+    assert_eq!(theirs.number(tables), 2);
+}
