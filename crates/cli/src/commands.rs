@@ -102,7 +102,7 @@ fn width() -> u16 {
 pub(crate) fn recipes(options: &args::Recipes) -> Result<Done, Failure> {
     match &options.what {
         Some(args::RecipesWhat::Show { name }) => {
-            print(&built_in::source(name).map_err(LabError::from)?.text)
+            print(&built_in::source(name).map_err(LabError::from)?.text);
         }
         None => {
             for recipe in built_in::all() {

@@ -1,5 +1,7 @@
 //! From an experiment file to a report, with a real PostgreSQL.
 
+#![allow(clippy::unwrap_used)] // helpers of tests fail as tests do
+
 mod support;
 
 use serde_json::Value;

@@ -211,7 +211,7 @@ fn order(experiment: &Experiment, treatments: usize) -> Vec<PlannedTrial> {
     let mut sequence: Vec<(u32, usize)> = Vec::new();
     match experiment.order {
         Order::Sequential => {
-            sequence.extend((0..treatments).flat_map(|t| (1..=repeats).map(move |r| (r, t))))
+            sequence.extend((0..treatments).flat_map(|t| (1..=repeats).map(move |r| (r, t))));
         }
         Order::Interleaved | Order::Randomized => {
             for block in 1..=repeats {

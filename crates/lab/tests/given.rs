@@ -1,5 +1,7 @@
 //! A server that pgdyno does not own: driven, measured, and left as it was.
 
+#![allow(clippy::unwrap_used)] // helpers of tests fail as tests do
+
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 

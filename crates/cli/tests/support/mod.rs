@@ -1,6 +1,7 @@
 //! Runs the real binary in a world of its own: directories, store, state; and finds what it may have left behind.
 
-#![allow(dead_code, unreachable_pub)]
+// Each test file uses its own part; helpers of tests fail as tests do.
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::needless_pass_by_value)]
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

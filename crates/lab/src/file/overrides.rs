@@ -35,7 +35,7 @@ impl Override {
             .filter(|table| table.len() == 1)
             .and_then(|mut table| table.remove("v"))
             .unwrap_or_else(|| toml::Value::String(value.to_owned()));
-        Ok(Self { given: given.to_owned(), path, value }.from_here())
+        Ok(Self { given: given.to_owned(), path, value }.with_absolute_paths())
     }
 
     /// The override that sets `key` to the text `value`, shown as `shown`.
@@ -46,11 +46,11 @@ impl Override {
             path: key.split('.').map(str::to_owned).collect(),
             value: toml::Value::String(value.to_owned()),
         }
-        .from_here()
+        .with_absolute_paths()
     }
 
     /// Paths on a command line start from the working directory, those in a file from the file's.
-    fn from_here(mut self) -> Self {
+    fn with_absolute_paths(mut self) -> Self {
         let keys: Vec<&str> = self.path.iter().map(String::as_str).collect();
         if let (["storage", _, "directory"] | ["postgres", "bindir"], toml::Value::String(path)) =
             (&keys[..], &self.value)
