@@ -103,19 +103,19 @@ impl Progress for Display {
                 }
                 self.live(text, Some(*left));
             }
-            Event::TrialDone { tps, latency_us_p99, failure } => {
+            Event::TrialDone { tps, latency_us_p99, failure, left } => {
                 state.done += 1;
                 if let Some(bar) = &self.bar {
                     bar.set_position(state.done as u64);
                 }
-                let text = match (failure, tps) {
-                    (Some(failure), _) => format!("{}: FAILED: {failure}", state.trial),
-                    (None, Some(tps)) => {
-                        format!("{}: {tps:.1} tps, p99 {}", state.trial, millis(*latency_us_p99))
-                    }
-                    (None, None) => format!("{}: no transaction", state.trial),
+                let result = match (failure, tps) {
+                    (Some(failure), _) => format!("FAILED: {failure}"),
+                    (None, Some(tps)) => format!("{tps:.1} tps, p99 {}", millis(*latency_us_p99)),
+                    (None, None) => "no transaction".to_owned(),
                 };
-                self.line(&text);
+                let left =
+                    if self.bar.is_some() { String::new() } else { format!(", {} left", clock(*left)) };
+                self.line(&format!("{}: {result}{left}", state.trial));
             }
             Event::TakingDown => self.live("taking down what was made".into(), None),
             _ => {}

@@ -208,3 +208,19 @@ fn initdb_options_of_the_users_are_passed_on_and_their_errors_told() {
     assert_eq!(show(&cluster, "data_checksums"), "on");
     assert_eq!(show(&cluster, "lc_messages"), "C.UTF-8");
 }
+
+#[test]
+fn a_server_without_fsync_is_refused_unless_that_was_asked_for() {
+    let place = Place::new();
+    let mut cluster = Cluster::create(place.spec(), &place.journal, &RUN).unwrap();
+    cluster.start(&RUN).unwrap();
+    cluster.control("postgres").unwrap().batch_execute("ALTER SYSTEM SET fsync = off").unwrap();
+    cluster.stop(StopMode::Fast);
+    let refused = cluster.start(&RUN);
+    assert!(matches!(refused, Err(ClusterError::Settings(SettingsError::FsyncOff))), "{refused:?}");
+    assert!(!cluster.is_running());
+    cluster.apply(&settings(&[("fsync", "off")]), &RUN).unwrap();
+    assert_eq!(show(&cluster, "fsync"), "off");
+    cluster.remove().unwrap();
+    assert!(place.is_clean());
+}

@@ -61,6 +61,8 @@ pub enum Event<'a> {
         latency_us_p99: Option<f64>,
         /// Why it failed.
         failure: Option<&'a str>,
+        /// Time until the run's end, as far as known.
+        left: Duration,
     },
     /// What was made is being taken down.
     TakingDown,

@@ -134,6 +134,7 @@ impl<'a> Session<'a> {
                 tps: complete.and_then(pgdyno_model::Measurement::tps),
                 latency_us_p99: complete.and_then(|m| m.latency.quantile_us(0.99)),
                 failure: record.failure.as_deref(),
+                left: clock.left(todo.len() - done - 1, Duration::ZERO),
             });
         }
         Ok(failed)

@@ -131,17 +131,22 @@ pub(super) fn answer(view: &RunView) -> Vec<String> {
     }
     first.push('.');
     let mut out = vec![first];
-    out.extend(view.plan.factors.iter().filter_map(|factor| effect(view, factor)).take(2));
+    // The first factor is what the question is about: it is spoken of even where it did nothing that can be told.
+    let effects = view.plan.factors.iter().enumerate().filter_map(|(i, factor)| effect(view, factor, i == 0));
+    out.extend(effects.take(2));
     out
 }
 
 /// What the factor's strongest change does, under each combination of the others; none if it does nothing that can be
-/// told.
-fn effect(view: &RunView, factor: &str) -> Option<String> {
+/// told, unless it is to be spoken of `anyway`.
+fn effect(view: &RunView, factor: &str, anyway: bool) -> Option<String> {
     const SHOWN: usize = 4;
     let size = |c: &Comparison| c.ratio.value.filter(|v| *v > 0.0).map_or(0.0, |v| v.ln().abs());
-    let told = view.comparisons.iter().filter(|c| c.factor == factor && c.ratio.told_apart == Some(true));
-    let strongest = told.max_by(|a, b| size(a).total_cmp(&size(b)))?;
+    let of_factor = || view.comparisons.iter().filter(|c| c.factor == factor);
+    let strongest = of_factor()
+        .filter(|c| c.ratio.told_apart == Some(true))
+        .max_by(|a, b| size(a).total_cmp(&size(b)))
+        .or_else(|| of_factor().filter(|_| anyway).max_by(|a, b| size(a).total_cmp(&size(b))))?;
     let level = |c: &Comparison, index: usize| {
         Some(view.plan.treatments.get(index)?.levels.get(&c.factor)?.to_string())
     };
