@@ -198,7 +198,8 @@ fn initdb_options_of_the_users_are_passed_on_and_their_errors_told() {
     spec.initdb = vec!["--wal-segsize=3".into()];
     let error = Cluster::create(spec, &place.journal, &RUN).unwrap_err();
     let cause = std::error::Error::source(&error).unwrap().to_string();
-    assert!(cause.contains("must be a power of 2"), "{cause}");
+    // Majors spell the number differently.
+    assert!(cause.contains("must be a power of"), "{cause}");
     assert!(place.is_clean());
     let mut spec = place.spec();
     spec.initdb = vec!["--wal-segsize=4".into(), "--data-checksums".into(), "--locale=C.UTF-8".into()];

@@ -174,10 +174,18 @@ fn ceiling(view: &RunView, out: &mut Vec<String>) {
 }
 
 fn server(view: &RunView, watched: &Watched, out: &mut Vec<String>) {
-    if view.servers.iter().any(|s| matches!(s.build, BuildSource::Fetched { .. })) {
+    let fetched = view.servers.iter().filter(|s| matches!(s.build, BuildSource::Fetched { .. })).count();
+    if fetched > 0 {
         out.push(
             "The server is a fetched build: compiled for size, without lz4, zstd and io_uring. Good for a first look; \
              `pgdyno doctor` says how to get the distribution's."
+                .to_owned(),
+        );
+    }
+    if fetched > 0 && fetched < view.servers.len() {
+        out.push(
+            "Some trials ran on a fetched build and some on one found here: what differs between them may be how they \
+             were compiled."
                 .to_owned(),
         );
     }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
+mod server;
 
 use std::num::NonZeroU32;
 use std::sync::Mutex;
@@ -13,7 +13,7 @@ use pgdyno_engine::script::Script;
 use pgdyno_engine::{LoadError, Phase, Watch, WeightedScript, drive};
 use pgdyno_model::Measurement;
 use pgdyno_model::experiment::{Length, Protocol};
-use support::{PASSWORD, Server, Session, TPCB, TPCB_TABLES, lasting, spec, unwatched};
+use server::{PASSWORD, Server, Session, TPCB, TPCB_TABLES, lasting, spec, unwatched};
 
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
@@ -35,10 +35,7 @@ fn adds_up(m: &Measurement) {
 
 #[test]
 fn every_acknowledged_transaction_is_in_the_database_and_in_the_series() {
-    let Some(server) = Server::start("every_acknowledged_transaction_is_in_the_database_and_in_the_series")
-    else {
-        return;
-    };
+    let server = Server::start();
     let mut session = Session::new(&server.unix());
     session.ask(TPCB_TABLES);
     let mut before = 0;
@@ -72,7 +69,7 @@ fn every_acknowledged_transaction_is_in_the_database_and_in_the_series() {
 
 #[test]
 fn all_protocols_write_the_same_data_for_the_same_seed() {
-    let Some(server) = Server::start("all_protocols_write_the_same_data_for_the_same_seed") else { return };
+    let server = Server::start();
     let mut session = Session::new(&server.unix());
     let mut digests = Vec::new();
     for protocol in [Protocol::Simple, Protocol::Extended, Protocol::Prepared] {
@@ -97,10 +94,7 @@ fn all_protocols_write_the_same_data_for_the_same_seed() {
 
 #[test]
 fn every_way_of_authentication_works_and_a_wrong_password_is_named() {
-    let Some(server) = Server::start("every_way_of_authentication_works_and_a_wrong_password_is_named")
-    else {
-        return;
-    };
+    let server = Server::start();
     let mut session = Session::new(&server.unix());
     session.ask("SET password_encryption = md5");
     session.ask(&format!("CREATE ROLE md5user LOGIN PASSWORD '{PASSWORD}'"));
@@ -131,9 +125,7 @@ fn every_way_of_authentication_works_and_a_wrong_password_is_named() {
 
 #[test]
 fn a_killed_server_ends_the_load_with_what_was_measured() {
-    let Some(mut server) = Server::start("a_killed_server_ends_the_load_with_what_was_measured") else {
-        return;
-    };
+    let mut server = Server::start();
     let mut spec = spec(server.unix(), "SELECT 1;");
     spec.clients = count(4);
     spec.threads = count(2);
@@ -167,7 +159,7 @@ fn a_killed_server_ends_the_load_with_what_was_measured() {
 
 #[test]
 fn a_stop_ends_a_long_statement_at_the_server_too() {
-    let Some(server) = Server::start("a_stop_ends_a_long_statement_at_the_server_too") else { return };
+    let server = Server::start();
     let mut spec = spec(server.unix(), "SELECT pg_sleep(600);");
     spec.length = lasting(Duration::from_secs(600));
     let stop = AtomicBool::new(false);
@@ -190,7 +182,7 @@ fn a_stop_ends_a_long_statement_at_the_server_too() {
 
 #[test]
 fn a_stop_before_the_window_measures_nothing() {
-    let Some(server) = Server::start("a_stop_before_the_window_measures_nothing") else { return };
+    let server = Server::start();
     let mut spec = spec(server.unix(), "SELECT 1;");
     spec.warm_up = Duration::from_secs(600);
     let stop = AtomicBool::new(false);
@@ -208,9 +200,7 @@ fn a_stop_before_the_window_measures_nothing() {
 
 #[test]
 fn serialization_failures_are_counted_and_the_client_goes_on() {
-    let Some(server) = Server::start("serialization_failures_are_counted_and_the_client_goes_on") else {
-        return;
-    };
+    let server = Server::start();
     let mut session = Session::new(&server.unix());
     session.ask("CREATE TABLE counter (n int); INSERT INTO counter VALUES (0)");
     for protocol in [Protocol::Simple, Protocol::Prepared] {
@@ -236,7 +226,7 @@ fn serialization_failures_are_counted_and_the_client_goes_on() {
 
 #[test]
 fn another_error_ends_its_client_and_only_that() {
-    let Some(server) = Server::start("another_error_ends_its_client_and_only_that") else { return };
+    let server = Server::start();
     let mut spec = spec(server.unix(), "SELECT 1 / :client_id;");
     spec.clients = count(3);
     spec.length = Length::Transactions(20);
@@ -260,7 +250,7 @@ fn another_error_ends_its_client_and_only_that() {
 
 #[test]
 fn what_scripts_cannot_do_ends_the_client_with_a_reason() {
-    let Some(server) = Server::start("what_scripts_cannot_do_ends_the_client_with_a_reason") else { return };
+    let server = Server::start();
     for (script, code, words) in [
         ("COPY (SELECT 1) TO STDOUT;", "0A000", "COPY is not supported"),
         ("BEGIN;", "25001", "inside a transaction block"),
@@ -278,7 +268,7 @@ fn what_scripts_cannot_do_ends_the_client_with_a_reason() {
 
 #[test]
 fn scripts_are_chosen_by_weight() {
-    let Some(server) = Server::start("scripts_are_chosen_by_weight") else { return };
+    let server = Server::start();
     let mut spec = spec(server.unix(), "SELECT 1;");
     let script = |name: &str, weight| WeightedScript {
         script: Script::parse(name, "SELECT 'a;b' AS \":nothing\"; -- and\nSELECT 2").unwrap().into(),
