@@ -75,11 +75,11 @@ fn wrong_values_are_answered_with_their_place() {
       |         ^^^^^^^^^^^^
     help: nearest is `interleaved`; allowed here: interleaved, randomized, sequential
     "#);
-    insta::assert_snapshot!(error("[load]\nduration = 300\n"), @"
-    try.toml:2:12: invalid type: integer `300`, expected a string
+    insta::assert_snapshot!(error("[load]\nduration = 300\n"), @r#"
+    try.toml:2:12: invalid type: integer `300`, expected a length of time in quotes, like "5s", "250ms", "2m 30s"
     2 | duration = 300
       |            ^^^
-    ");
+    "#);
     insta::assert_snapshot!(error("[load]\nduration = \"0s\"\n"), @r#"
     try.toml:2:12: `load.duration` is 0s
     2 | duration = "0s"
@@ -136,7 +136,7 @@ fn an_override_wins_and_is_blamed_when_it_is_wrong() {
     help: nearest is `duration`; allowed here: duration, transactions, clients, threads, protocol, warm_up
     ");
     insta::assert_snapshot!(shown(&with(file, &["load.duration=2x"]).unwrap_err()), @r#"--set load.duration=2x: `2x` is no length of time; write it like "5s", "250ms", "2m 30s""#);
-    insta::assert_snapshot!(shown(&with(file, &["factors.clients=[0]"]).unwrap_err()), @"try.toml: factor `clients`: `0` is no number of clients; it must be 1 or more");
+    insta::assert_snapshot!(shown(&with(file, &["factors.clients=[0]"]).unwrap_err()), @"--set factors.clients=[0]: factor `clients`: `0` is no number of clients; it must be 1 or more");
     insta::assert_snapshot!(shown(&with(file, &["load"]).unwrap_err()), @"
     --set load: there is no `key=value` in it
     help: write it like `--set load.duration=2s` or `--set factors.clients=[1,16]`
