@@ -109,3 +109,27 @@ fn a_report_is_written_later_from_the_store_alone() {
     let shown = world.run(&["show", "latest"]);
     assert!(shown.out.contains("one"), "a single repeat must be said: {}", shown.out);
 }
+
+#[test]
+fn every_supported_major_is_driven_with_more_clients_than_it_allows_by_default() {
+    let world = World::new();
+    let sets =
+        ["factors={\"postgres.version\" = [15, 16, 17, 18]}", "experiment.repeats=1", "load.clients=120"];
+    let ended = world.run(&quick(&world, "quickstart", &sets));
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let shown = world.show("latest");
+    let trials = shown["trials"].as_array().unwrap();
+    assert_eq!(trials.len(), 4);
+    for trial in trials {
+        assert_eq!(trial["server_count"]["rows"], trial["server_count"]["rows_expected"], "{trial}");
+    }
+    let versions: Vec<&str> =
+        shown["servers"].as_array().unwrap().iter().map(|s| s["version"].as_str().unwrap()).collect();
+    for major in ["15.", "16.", "17.", "18."] {
+        assert!(
+            versions.iter().any(|v| v.starts_with(&format!("PostgreSQL {major}"))),
+            "{major}: {versions:?}"
+        );
+    }
+    world.assert_nothing_left();
+}

@@ -13,7 +13,7 @@ use crate::LabError;
 use crate::dataset;
 use crate::estimate;
 use crate::prepare::{ClusterKey, Prepared};
-use crate::run::{Programs, programs};
+use crate::run::{Programs, base_settings, programs};
 
 /// Stands for what is drawn at random when a cluster is really made.
 const DRAWN: &str = "pgdyno-XXXXXXXX";
@@ -149,13 +149,7 @@ fn spec(prepared: &Prepared, here: &Surroundings, key: &ClusterKey) -> Option<Cl
         install: install.clone(),
         directory: directory(prepared, here, &key.storage).join(DRAWN),
         initdb: prepared.experiment.postgres.initdb.clone(),
-        settings: prepared
-            .experiment
-            .postgres
-            .settings
-            .iter()
-            .map(|(name, value)| (name.clone(), value.to_string()))
-            .collect(),
+        settings: base_settings(prepared),
         connect: prepared.experiment.postgres.connect,
         account: here.account.clone(),
         socket_base: here.socket_base.clone(),

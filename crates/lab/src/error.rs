@@ -68,8 +68,11 @@ pub enum LabError {
         pid: i32,
     },
     /// The page cache cannot be dropped.
-    #[error("cannot drop the kernel's caches (`between.drop_caches`): that needs root")]
-    DropCaches,
+    #[error("cannot drop the kernel's caches (`between.drop_caches`): {why}")]
+    DropCaches {
+        /// Why not.
+        why: &'static str,
+    },
     /// A command of the user's.
     #[error("the command of `between.command` failed: {command}: {found}")]
     Command {
@@ -112,7 +115,9 @@ impl LabError {
                 Some("run it anew; a run goes on only with the files and the pgdyno it was begun with".into())
             }
             Self::StillRunning { .. } => Some("wait for it, or stop it first".into()),
-            Self::DropCaches => Some("run as root, or take `drop_caches` out of `[between]`".into()),
+            Self::DropCaches { .. } => {
+                Some("run as root on a server of pgdyno's own, or leave `drop_caches` out".into())
+            }
             Self::Schema { .. } => Some("name another one in `postgres.schema`".into()),
             Self::NothingToResume { .. } | Self::Command { .. } | Self::Sql { .. } | Self::Interrupted => {
                 None

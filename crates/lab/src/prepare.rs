@@ -131,12 +131,13 @@ impl Prepared {
             .map(|(bytes, what)| format!("{bytes} of disk for {what}"))
             .collect();
         format!(
-            "{}\n    {}\n    {} treatments x {} repeats, about {minutes} min{more}, {}; no root needed",
+            "{}\n    {}\n    {} treatments x {} repeats, about {minutes} min{more}, {}; {}",
             self.plan.name,
             self.plan.question.as_deref().unwrap_or("(no question)"),
             self.plan.treatments.len(),
             self.experiment.repeats,
             room.join(", "),
+            if self.experiment.between.drop_caches { "needs root" } else { "no root needed" },
         )
     }
 }

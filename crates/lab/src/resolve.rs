@@ -71,7 +71,7 @@ impl ResolveError {
             }
             Self::Reserved { .. } => Some("take it out of the file".into()),
             Self::NothingLeft => Some("remove an `[[exclude]]`, or add levels".into()),
-            Self::IdleThreads { .. } => Some("lower `load.threads`, or exclude the combination".into()),
+            Self::IdleThreads { .. } => Some("exclude the combination, or give it more clients".into()),
             Self::Workload(e) => e.help(),
             Self::NotOurs { .. } => {
                 Some("leave out `postgres.dsn`: pgdyno then makes a server of its own".into())
@@ -169,6 +169,11 @@ fn treatment(experiment: &Experiment, combination: &[(&str, &Level)]) -> Result<
             Key::Storage => storage = Some(text),
             Key::Setting(name) => drop(settings.insert(name.clone(), text)),
         }
+    }
+    // As in pgbench: a thread without a client would be idle, so there are at most as many as clients. Where threads
+    // are themselves a factor that would make two levels the same.
+    if !experiment.factors.iter().any(|f| f.sets(&Key::Threads)) {
+        treatment.threads = treatment.threads.min(treatment.clients);
     }
     treatment.storage = choose_storage(experiment, storage)?;
     if let Some(name) = settings.keys().find(|name| RESERVED.contains(&name.as_str())) {
@@ -280,6 +285,12 @@ mod tests {
     }
 
     #[test]
+    fn threads_are_as_many_as_there_are_clients_for() {
+        let plan = plan("[factors]\nclients = [1, 8]\n[load]\nthreads = 4\n").unwrap();
+        assert_eq!([plan.treatments[0].threads, plan.treatments[1].threads], [1, 4]);
+    }
+
+    #[test]
     fn names_that_mean_nothing_are_refused_with_what_there_is() {
         let help = |text: &str| {
             let e = plan(text).unwrap_err();
@@ -301,9 +312,9 @@ mod tests {
         cannot set `port`: pgdyno sets it itself, so that its server stays private
         help: take it out of the file
         ");
-        insta::assert_snapshot!(help("[load]\nthreads = 4\n"), @"
-        4 threads for 1 clients (): a thread would have no client
-        help: lower `load.threads`, or exclude the combination
+        insta::assert_snapshot!(help("[factors]\nthreads = [1, 4]\n"), @"
+        4 threads for 1 clients (threads=4): a thread would have no client
+        help: exclude the combination, or give it more clients
         ");
         insta::assert_snapshot!(help("[factors]\nclients = [1]\n[[exclude]]\nclients = 1\n"), @"
         nothing is left to run: `[[exclude]]` leaves out every treatment

@@ -78,9 +78,12 @@ fn run_command(words: &[String], stop: &AtomicBool) -> Result<(), LabError> {
 
 /// Stops the server, has the kernel drop its caches, and starts the server again.
 fn drop_caches(server: &mut Server, stop: &AtomicBool) -> Result<(), LabError> {
-    let Server::Managed(cluster) = server else { return Err(LabError::DropCaches) };
+    let Server::Managed(cluster) = server else {
+        return Err(LabError::DropCaches { why: "the server is not pgdyno's to stop meanwhile" });
+    };
     cluster.stop(pgdyno_host::postgres::StopMode::Fast);
-    pgdyno_host::caches::drop_caches().map_err(|_| LabError::DropCaches)?;
+    pgdyno_host::caches::drop_caches()
+        .map_err(|_| LabError::DropCaches { why: "the kernel refuses; a container may not" })?;
     Ok(cluster.start(stop)?)
 }
 

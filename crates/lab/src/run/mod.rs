@@ -3,7 +3,7 @@
 mod between;
 mod given;
 mod provision;
-pub(crate) use provision::{Programs, programs};
+pub(crate) use provision::{Programs, base_settings, programs};
 mod server;
 mod session;
 mod trial;

@@ -206,14 +206,22 @@ impl Bench {
 }
 
 /// The settings that hold while data is loaded, and under every treatment that does not say otherwise.
-fn base_settings(prepared: &Prepared) -> BTreeMap<String, String> {
-    prepared
-        .experiment
-        .postgres
-        .settings
-        .iter()
-        .map(|(name, value)| (name.clone(), value.to_string()))
-        .collect()
+/// Connections are made enough for the treatment with the most clients, unless the file has its own say.
+pub(crate) fn base_settings(prepared: &Prepared) -> BTreeMap<String, String> {
+    /// Control connections, telemetry, and PostgreSQL's own reserve.
+    const OTHERS: u32 = 20;
+    /// PostgreSQL's default.
+    const DEFAULT: u32 = 100;
+    let settings = &prepared.experiment.postgres.settings;
+    let mut settings: BTreeMap<String, String> =
+        settings.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
+    let treatments = &prepared.plan.treatments;
+    let connections = treatments.iter().map(|t| t.clients).max().unwrap_or(0).saturating_add(OTHERS);
+    let said = |name: &String| name.eq_ignore_ascii_case("max_connections");
+    if connections > DEFAULT && !treatments.iter().any(|t| t.settings.keys().any(said)) {
+        settings.insert("max_connections".into(), connections.to_string());
+    }
+    settings
 }
 
 fn load(

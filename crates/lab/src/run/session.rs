@@ -1,13 +1,14 @@
 //! One stretch of work on a run: everything is checked and made before the store hears of it.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use pgdyno_host::{Journal, StorageDirectory, current_owner, probe, room, server_account};
 use pgdyno_model::record::{RunRecord, SessionEnd, SessionRecord};
-use pgdyno_model::units::Epoch;
+use pgdyno_model::units::{Bytes, Epoch};
 use pgdyno_model::{PlannedTrial, TrialRecord};
 use pgdyno_results::store::{SessionId, Store};
 
@@ -53,7 +54,8 @@ impl<'a> Session<'a> {
                 return Err(LabError::NothingToResume { run: run.to_owned() });
             }
         }
-        let (bench, storages) = provide(prepared, journal, progress, stop)?;
+        let (bench, storages) = provide(prepared, journal, progress, stop)
+            .map_err(|e| if stop.load(Ordering::Relaxed) { LabError::Interrupted } else { e })?;
         let record = SessionRecord {
             started_at: Epoch::of(SystemTime::now()),
             owner: current_owner().map_err(pgdyno_host::JournalError::Owner)?,
@@ -176,12 +178,12 @@ fn provide(
 ) -> Result<(Bench, BTreeMap<String, StorageDirectory>), LabError> {
     if prepared.experiment.postgres.dsn.is_some() {
         if prepared.experiment.between.drop_caches {
-            return Err(LabError::DropCaches);
+            return Err(LabError::DropCaches { why: "the server is not pgdyno's to stop meanwhile" });
         }
         return Ok((Bench::given(prepared, progress)?, BTreeMap::new()));
     }
     if prepared.experiment.between.drop_caches && !pgdyno_host::caches::is_root() {
-        return Err(LabError::DropCaches);
+        return Err(LabError::DropCaches { why: "that needs root" });
     }
     let account = server_account()?;
     let mut storages = BTreeMap::new();
@@ -189,18 +191,36 @@ fn provide(
         let named = prepared.experiment.storage[name].directory.as_deref();
         storages.insert(name.to_owned(), StorageDirectory::open(named, &account)?);
     }
+    check_room(prepared, &storages)?;
+    let installs = installs(prepared, &account, progress, stop)?;
+    let bench = Bench::make(prepared, &installs, &storages, journal, progress, stop)?;
+    Ok((bench, storages))
+}
+
+/// Storages may share a filesystem: what they need there counts together.
+fn check_room(prepared: &Prepared, storages: &BTreeMap<String, StorageDirectory>) -> Result<(), LabError> {
+    let mut needed_on: BTreeMap<u64, u64> = BTreeMap::new();
     for (name, (needed, what)) in estimate::room(prepared) {
         let directory: &Path = storages[&name].path();
-        let available = room(directory)?;
+        // A directory that was just opened can be asked; if not, it is counted by itself.
+        let device = std::fs::metadata(directory).map_or(0, |m| m.dev());
+        let total = needed_on.entry(device).or_default();
+        *total = total.saturating_add(needed.0);
+        let (needed, available) = (Bytes(*total), room(directory)?);
         if available < needed {
             let directory = directory.to_owned();
             return Err(LabError::NoRoom { what, storage: name, directory, needed, available });
         }
     }
-    let installs = installs(prepared, &account, progress, stop)?;
-    let bench = Bench::make(prepared, &installs, &storages, journal, progress, stop)
-        .map_err(|e| if stop.load(Ordering::Relaxed) { LabError::Interrupted } else { e })?;
-    Ok((bench, storages))
+    Ok(())
+}
+
+/// A run's id begins with the experiment's name, as far as file names and shells like it.
+fn id_stem(name: &str) -> String {
+    let stem: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || "_-.".contains(c) { c } else { '-' }).collect();
+    let stem = stem.trim_matches(['-', '.']);
+    if stem.is_empty() { "run".to_owned() } else { stem.chars().take(60).collect() }
 }
 
 fn new_run(prepared: &Prepared, started_at: Epoch) -> RunRecord {
@@ -211,7 +231,7 @@ fn new_run(prepared: &Prepared, started_at: Epoch) -> RunRecord {
     let dsn = prepared.experiment.postgres.dsn.as_ref();
     let folder = std::path::absolute(&prepared.source.base).unwrap_or_else(|_| prepared.source.base.clone());
     RunRecord {
-        id: format!("{}-{date}-{time}-{letters}", prepared.plan.name),
+        id: format!("{}-{date}-{time}-{letters}", id_stem(&prepared.plan.name)),
         recipe: prepared.source.name.clone(),
         started_at,
         pgdyno_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -219,5 +239,17 @@ fn new_run(prepared: &Prepared, started_at: Epoch) -> RunRecord {
         folder: folder.display().to_string(),
         overrides: prepared.overrides.iter().map(|o| redact::dsn(&o.given, dsn)).collect(),
         plan: prepared.plan.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn run_ids_can_be_file_names() {
+        assert_eq!(id_stem("group-commit"), "group-commit");
+        assert_eq!(id_stem("../what about: \"this\"?"), "what-about---this");
+        assert_eq!(id_stem("…"), "run");
     }
 }
