@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pgdyno_host::postgres::control::said;
 use pgdyno_model::units::Bytes;
 use thiserror::Error;
 
@@ -47,22 +48,6 @@ impl DatasetError {
                     .into(),
             ),
             Self::Sql { .. } | Self::Interrupted { .. } => None,
-        }
-    }
-}
-
-/// What the server said of `error`, in a line.
-pub(crate) fn said(error: &postgres::Error) -> String {
-    match error.as_db_error() {
-        Some(db) => format!("{}: {} ({})", db.severity(), db.message(), db.code().code()),
-        None => {
-            let mut words = error.to_string();
-            let mut cause = std::error::Error::source(error);
-            while let Some(inner) = cause {
-                words = format!("{words}: {inner}");
-                cause = inner.source();
-            }
-            words
         }
     }
 }

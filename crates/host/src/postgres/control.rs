@@ -59,7 +59,8 @@ impl ControlError {
 }
 
 /// What the server, or else the system, said; with the server's detail and hint.
-pub(crate) fn said(error: &postgres::Error) -> String {
+#[must_use]
+pub fn said(error: &postgres::Error) -> String {
     if let Some(db) = error.as_db_error() {
         let mut text = db.message().to_owned();
         for (label, more) in [("detail", db.detail()), ("hint", db.hint())] {

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use pgdyno_host::postgres::Given;
+use pgdyno_host::postgres::control::said;
 use pgdyno_model::facts::ServerFacts;
 use pgdyno_model::target::{Secret, Target};
 use postgres::Client;
 
 use super::server::execute;
 use crate::LabError;
-use crate::dataset::said;
 
 /// The beginning of the comment by which pgdyno knows a schema of its own.
 const COMMENT: &str = "made by pgdyno";

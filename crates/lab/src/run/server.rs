@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use pgdyno_host::postgres::Cluster;
+use pgdyno_host::postgres::control::said;
 use pgdyno_model::facts::ServerFacts;
 use pgdyno_model::target::Target;
 use postgres::Client;
 
 use super::given::GivenServer;
 use crate::LabError;
-use crate::dataset::said;
 
 /// The database that a managed server's data set is loaded into.
 pub(super) const DATABASE: &str = "pgdyno";

@@ -12,6 +12,7 @@ const MEGABYTE: f64 = 1e6;
 pub(super) fn rates(tables: &[Table], devices: &[&str]) -> Vec<RateTable> {
     let mut out = Vec::new();
     for table in tables {
+        let table = &even(table);
         match table.probe.as_str() {
             "cpu" => out.extend(cpu(table)),
             "diskstats" => out.extend(diskstats(table, devices)),
@@ -21,6 +22,27 @@ pub(super) fn rates(tables: &[Table], devices: &[&str]) -> Vec<RateTable> {
         }
     }
     out
+}
+
+/// `table` without intervals of less than half the usual length: a rate over a sliver of time, such as from the last
+/// second's sample to the one at the window's close, is noise. What it counted goes to its neighbour.
+fn even(table: &Table) -> Table {
+    let mut lengths: Vec<f64> = intervals(table).map(|(a, b)| b.t_s - a.t_s).collect();
+    lengths.sort_by(f64::total_cmp);
+    let shortest = lengths.get(lengths.len() / 2).copied().unwrap_or(0.0) / 2.0;
+    let mut samples: Vec<Sample> = Vec::with_capacity(table.samples.len());
+    for (i, sample) in table.samples.iter().enumerate() {
+        let sliver = samples.last().is_some_and(|last| sample.t_s - last.t_s < shortest);
+        let is_last = i + 1 == table.samples.len();
+        match (sliver, is_last) {
+            (true, false) => continue,
+            // The last one has what the others have not: the one before it goes.
+            (true, true) if samples.len() > 1 => drop(samples.pop()),
+            _ => {}
+        }
+        samples.push(sample.clone());
+    }
+    Table { samples, ..table.clone() }
 }
 
 /// Shares of all CPU time by mode.
@@ -225,6 +247,25 @@ mod tests {
         assert_eq!(value("device_operations"), 100.0);
         assert_eq!(value("device_busy"), 50.0);
         assert!(rates.iter().all(|r| r.title.starts_with("vdb:")));
+    }
+
+    #[test]
+    fn a_sliver_at_the_windows_close_goes_to_the_second_before_it() {
+        let wal = table(
+            "pg_stat_wal",
+            &["wal_bytes"],
+            &[
+                (-0.2, &[0.0]),
+                (0.8, &[1e6]),
+                (1.8, &[2e6]),
+                (1.9, &[2.5e6]),
+                (2.8, &[3e6]),
+                (2.81, &[5.03e6]),
+            ],
+        );
+        let rates = rates(&[wal], &[]);
+        assert_eq!(rates[0].t_s, [-0.2, 0.8, 1.8]);
+        assert_eq!(rates[0].lines[0].values, [Some(1.0), Some(1.0), Some(3.0)]);
     }
 
     #[test]

@@ -83,7 +83,8 @@ impl Sums {
         let estimate = stats::mean_ci95(&values);
         let tps = estimate.mean.map(|mean| TpsView {
             mean,
-            ci95: estimate.ci95,
+            // No rate is negative, whatever a symmetric interval of few repeats says.
+            ci95: estimate.ci95.map(|[lo, hi]| [lo.max(0.0), hi]),
             sd: estimate.sd,
             min: values.iter().copied().fold(f64::INFINITY, f64::min),
             max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),

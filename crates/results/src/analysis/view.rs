@@ -107,7 +107,7 @@ pub struct TreatmentView {
 pub struct TpsView {
     /// The mean of the trials' tps.
     pub mean: f64,
-    /// Student's 95% confidence interval of the mean; none where the treatment's `reason` says why.
+    /// Student's 95% confidence interval of the mean, cut at 0; none where the treatment's `reason` says why.
     pub ci95: Option<[f64; 2]>,
     /// The trials' sample standard deviation; none for one trial.
     pub sd: Option<f64>,
