@@ -252,12 +252,6 @@ fn load(
     if let Server::Given(given) = server {
         given.after_load()?;
     }
-    match loaded {
-        // What the server did tells more than that the connection broke.
-        Err(error) => Err(match server.check_running() {
-            Err(died) => died,
-            Ok(()) => error,
-        }),
-        Ok(()) => Ok(()),
-    }
+    // What became of the server tells more than that the connection broke.
+    loaded.map_err(|error| server.death().unwrap_or(error))
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use pgdyno_host::postgres::Cluster;
 use pgdyno_host::postgres::control::said;
@@ -80,11 +81,18 @@ impl Server {
         }
     }
 
-    /// Whether a managed server is still there; a given one answers for itself.
-    pub(super) fn check_running(&mut self) -> Result<(), LabError> {
-        match self {
-            Self::Managed(cluster) => cluster.check_running().map_err(LabError::from),
-            Self::Given(_) => Ok(()),
+    /// Why a managed server is gone, if something that went wrong is explained by that. Its clients may see it go a
+    /// moment before its end can be known, so it is given that moment. A given server answers for itself.
+    pub(super) fn death(&mut self) -> Option<LabError> {
+        const MOMENT: Duration = Duration::from_secs(1);
+        let Self::Managed(cluster) = self else { return None };
+        let until = Instant::now() + MOMENT;
+        loop {
+            match cluster.check_running() {
+                Err(died) => return Some(died.into()),
+                Ok(()) if Instant::now() >= until => return None,
+                Ok(()) => std::thread::sleep(Duration::from_millis(10)),
+            }
         }
     }
 

@@ -63,10 +63,7 @@ impl Trial<'_> {
         }
         if let Err(error) = outcome {
             // A server that died explains more than the statement that noticed it.
-            record.failure = Some(match server.check_running() {
-                Err(died) => died.in_words(),
-                Ok(()) => error.in_words(),
-            });
+            record.failure = Some(server.death().unwrap_or(error).in_words());
         }
         Ok(record)
     }
@@ -84,10 +81,7 @@ impl Trial<'_> {
         record.measurement = Some(measurement);
         match aborted {
             Some(failure) => {
-                record.failure = Some(match server.check_running() {
-                    Err(died) => died.in_words(),
-                    Ok(()) => failure,
-                });
+                record.failure = Some(server.death().map_or(failure, |died| died.in_words()));
                 Ok(())
             }
             None => judged,
