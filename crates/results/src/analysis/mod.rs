@@ -74,6 +74,7 @@ pub fn analyse(store: &Store, run: &str) -> Result<RunView, StoreError> {
             attempts_failed: trials.iter().filter(|t| t.state == TrialState::Failed).count(),
         },
         answer: Vec::new(),
+        best: None,
         treatments,
         comparisons: Vec::new(),
         notes: Vec::new(),

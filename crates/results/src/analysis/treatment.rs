@@ -150,15 +150,23 @@ fn quantiles(latency: &Latencies) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Fills in every treatment's ratio to the one with the highest mean.
+/// Fills in every treatment's ratio to the best. The best has the highest geometric mean: ratios are geometric means
+/// too, so that with all trials complete none is above 1.
 pub(super) fn rank(view: &mut RunView, sums: &[Sums]) {
-    let mean = |t: &TreatmentView| t.tps.as_ref().map(|tps| tps.mean);
+    let mean_log = |t: &TreatmentView| {
+        let tps = &sums[t.index].tps;
+        #[allow(clippy::cast_precision_loss)]
+        let count = tps.len() as f64;
+        (!tps.is_empty() && tps.iter().all(|(_, v)| *v > 0.0))
+            .then(|| tps.iter().map(|(_, v)| v.ln()).sum::<f64>() / count)
+    };
     let best = view
         .treatments
         .iter()
-        .filter(|t| mean(t).is_some_and(|m| m > 0.0))
-        .max_by(|a, b| mean(a).unwrap_or(0.0).total_cmp(&mean(b).unwrap_or(0.0)))
-        .map(|t| t.index);
+        .filter_map(|t| Some((t.index, mean_log(t)?)))
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+        .map(|(index, _)| index);
+    view.best = best;
     for t in &mut view.treatments {
         if t.trials == 0 {
             continue;
@@ -176,7 +184,7 @@ pub(super) fn rank(view: &mut RunView, sums: &[Sums]) {
                 ci95: None,
                 method: None,
                 told_apart: None,
-                verdict: "the highest mean".into(),
+                verdict: "the best: the highest geometric mean".into(),
             },
             Some(best) => words::ratio_to_best(&stats::ratio(&sums[t.index].tps, &sums[best].tps)),
         });

@@ -17,6 +17,8 @@ pub struct RunView {
     pub run: RunHead,
     /// What the run's question is answered with, in one or two sentences.
     pub answer: Vec<String>,
+    /// The index of the treatment with the highest geometric mean of tps; none where none can be formed.
+    pub best: Option<usize>,
     /// Every treatment, in the plan's order.
     pub treatments: Vec<TreatmentView>,
     /// Pairs of treatments that differ in one factor.

@@ -1,5 +1,7 @@
 //! Results in sentences.
 
+use std::cmp::Ordering;
+
 use pgdyno_model::Levels;
 
 use super::view::{Comparison, RatioView, RunView, TreatmentView};
@@ -86,7 +88,11 @@ fn resolution(ratio: &Ratio) -> String {
 pub(super) fn answer(view: &RunView) -> Vec<String> {
     let mut measured: Vec<(&TreatmentView, f64)> =
         view.treatments.iter().filter_map(|t| Some((t, t.tps.as_ref()?.mean))).collect();
-    measured.sort_by(|a, b| b.1.total_cmp(&a.1));
+    measured.sort_by(|a, b| {
+        (view.best == Some(b.0.index), b.1)
+            .partial_cmp(&(view.best == Some(a.0.index), a.1))
+            .unwrap_or(Ordering::Equal)
+    });
     let Some(((best, mean), (slowest, least))) = measured.first().copied().zip(measured.last().copied())
     else {
         return vec!["No trial is completed yet: nothing can be said.".to_owned()];
@@ -115,7 +121,7 @@ pub(super) fn answer(view: &RunView) -> Vec<String> {
     let mut first = if equals.is_empty() {
         format!("{} is fastest with {found}", best.label)
     } else {
-        format!("{} has the highest mean, {found}", best.label)
+        format!("{} is ahead with {found}", best.label)
     };
     if equals.is_empty() && least > 0.0 {
         let slowest = format!("{} times the slowest, {}", number::times(mean / least), slowest.label);
