@@ -9,8 +9,9 @@ use std::process::ExitCode;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("wire", &[]),
-    ("engine", &["wire", "model"]),
-    ("host", &["model"]),
+    ("tls", &["model"]),
+    ("engine", &["wire", "tls", "model"]),
+    ("host", &["tls", "model"]),
     ("durability", &["model"]),
     ("results", &["model"]),
     ("lab", &["engine", "host", "durability", "results", "model"]),

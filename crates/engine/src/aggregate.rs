@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pgdyno_model::measurement::{ScriptMeasurement, Second, StatementMeasurement};
+use pgdyno_model::measurement::{CommandMeasurement, ScriptMeasurement, Second, StatementMeasurement};
 use pgdyno_model::{Latencies, Measurement};
 
 use crate::event_loop::Outcome;
-use crate::load::{Live, LoadSpec};
-use crate::recorder::{Interval, Tally};
+use crate::load::{Live, LoadSpec, WeightedScript};
+use crate::recorder::{CommandTally, Interval, ScriptTally, StatementTally, Sums, Tally};
 use crate::schedule::{Moment, Phase, Schedule};
+use crate::script::Command;
 
 /// A second of a phase.
 type Key = (Phase, u32);
@@ -20,6 +21,7 @@ struct Pending {
     transactions: u64,
     failed: u64,
     latency: Option<Latencies>,
+    sums: Sums,
 }
 
 /// The sum over all threads.
@@ -72,10 +74,12 @@ impl Aggregate {
             transactions: 0,
             failed: 0,
             latency: None,
+            sums: Sums::default(),
         });
         pending.end = pending.end.max(interval.end);
         pending.transactions += interval.transactions;
         pending.failed += interval.failed;
+        pending.sums.merge(&interval.sums);
         match (&mut pending.latency, interval.latency) {
             (Some(sum), Some(more)) => sum.merge(&more),
             (sum @ None, more) => *sum = more,
@@ -132,6 +136,14 @@ impl Aggregate {
             latency_us_p50: quantile(0.5),
             latency_us_p99: quantile(0.99),
             failed: pending.failed,
+            transactions: pending.transactions,
+            latency_us_mean: pending.sums.mean_us(),
+            latency_us_stddev: pending.sums.stddev_us(),
+            lag_us_mean: (pending.sums.count > 0).then(|| pending.sums.lag_us / pending.sums.count as f64),
+            lag_us_max: pending.sums.lag_max_us,
+            skipped: pending.sums.skipped,
+            retried: pending.sums.retried,
+            retries: pending.sums.retries,
         }
     }
 
@@ -148,27 +160,12 @@ impl Aggregate {
         let closing = self.closing(spec, &tally, stopped_at);
         let measured_s = closing.since(schedule.opening).as_secs_f64();
         let mut latency = Latencies::new();
+        let mut sums = Sums::default();
         let mut scripts = Vec::new();
         for (weighted, script) in spec.scripts.iter().zip(&tally.scripts) {
             latency.merge(&script.latency);
-            let sql = weighted.script.commands.iter().filter(|c| matches!(c.op, crate::script::Op::Sql(_)));
-            let statement =
-                |(command, tally): (&crate::script::Command, &crate::recorder::StatementTally)| {
-                    StatementMeasurement {
-                        text: command.text.clone(),
-                        line: command.line,
-                        failed: tally.failed,
-                        latency: tally.latency.clone(),
-                    }
-                };
-            scripts.push(ScriptMeasurement {
-                name: weighted.script.name.clone(),
-                weight: weighted.weight,
-                transactions: script.transactions,
-                failed: script.failed,
-                latency: script.latency.clone(),
-                statements: sql.zip(&script.statements).map(statement).collect(),
-            });
+            sums.merge(&script.sums);
+            scripts.push(script_measurement(weighted, script));
         }
         Measurement {
             connect_s: schedule.start.since(Moment(0)).as_secs_f64(),
@@ -186,6 +183,20 @@ impl Aggregate {
             scripts,
             series: self.whole_series(measured_s),
             generator_cpu_s: cpu,
+            total_s: self.last_end.since(schedule.start).as_secs_f64(),
+            skipped: sums.skipped,
+            late: sums.late,
+            retried: sums.retried,
+            retries: sums.retries,
+            serialization_failures: sums.failures[0],
+            deadlock_failures: sums.failures[1],
+            other_failures: sums.failures[2],
+            latency_sum_us: sums.latency_us,
+            latency_sum_squares_us2: sums.latency_squares,
+            lag_sum_us: sums.lag_us,
+            lag_max_us: sums.lag_max_us,
+            reconnections: tally.reconnections.0,
+            reconnect_s: tally.reconnections.1.as_secs_f64(),
         }
     }
 
@@ -214,5 +225,46 @@ impl Aggregate {
         }
         debug_assert!(self.series.values().all(|s| s.transactions == 0 && s.failed == 0));
         series
+    }
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn script_measurement(weighted: &WeightedScript, tally: &ScriptTally) -> ScriptMeasurement {
+    let commands = &weighted.script.commands;
+    let sql = commands.iter().filter(|c| c.op.is_sql());
+    let statement = |(command, tally): (&Command, &StatementTally)| StatementMeasurement {
+        text: command.text.clone(),
+        line: command.line,
+        failed: tally.failed,
+        latency: tally.latency.clone(),
+    };
+    let command = |(command, tally): (&Command, &CommandTally)| CommandMeasurement {
+        text: command.text.clone(),
+        line: command.line,
+        kind: command.op.kind().to_owned(),
+        count: tally.count,
+        latency_sum_us: tally.nanoseconds as f64 / 1e3,
+        failures: tally.failures,
+        retries: tally.retries,
+    };
+    let sums = &tally.sums;
+    ScriptMeasurement {
+        name: weighted.script.name.clone(),
+        weight: weighted.weight,
+        transactions: tally.transactions,
+        failed: tally.failed,
+        latency: tally.latency.clone(),
+        statements: sql.zip(&tally.statements).map(statement).collect(),
+        commands: commands.iter().zip(&tally.commands).map(command).collect(),
+        skipped: sums.skipped,
+        late: sums.late,
+        retried: sums.retried,
+        retries: sums.retries,
+        serialization_failures: sums.failures[0],
+        deadlock_failures: sums.failures[1],
+        other_failures: sums.failures[2],
+        latency_count: sums.count,
+        latency_sum_us: sums.latency_us,
+        latency_sum_squares_us2: sums.latency_squares,
     }
 }

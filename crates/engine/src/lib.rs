@@ -9,11 +9,16 @@ pub mod client;
 pub mod connect;
 mod event_loop;
 mod load;
+mod log;
+pub mod pace;
 pub mod program;
 pub mod random;
 pub mod reactor;
 pub mod recorder;
 pub mod schedule;
 pub mod script;
+mod seeds;
 
-pub use load::{Live, LoadError, LoadSpec, Phase, Watch, WeightedScript, drive};
+pub use load::{Live, LoadError, LoadSpec, OnError, PgbenchSeeds, Phase, Say, Watch, WeightedScript, drive};
+pub use log::{LoggedOutcome, LoggedTransaction, TransactionLog, TransactionSink};
+pub use recorder::Failure;

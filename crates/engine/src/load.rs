@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use pgdyno_model::Measurement;
 use pgdyno_model::experiment::{Length, Protocol};
@@ -17,12 +17,15 @@ use crate::aggregate::Aggregate;
 use crate::client::Client;
 use crate::connect::{self, CONNECT_TIMEOUT, ConnectError, Connection};
 use crate::event_loop::{self, Outcome};
-use crate::program::{Program, ProgramError};
+use crate::log::TransactionLog;
+use crate::pace::Pacer;
+use crate::program::{Program, ProgramError, Rules};
 use crate::random::Random;
 use crate::reactor::epoll::Epoll;
-use crate::recorder::{Interval, Recorder};
+use crate::recorder::{Extras, Interval, Recorder};
 use crate::schedule::{Clock, Moment, Schedule};
 use crate::script;
+use crate::seeds::{ClientSeeds, Seeds, ThreadSeeds, threads_of};
 
 pub use crate::schedule::Phase;
 
@@ -42,8 +45,31 @@ pub struct WeightedScript {
     pub weight: u32,
 }
 
+/// What becomes of a client whose transaction met an error that is not tried again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnError {
+    /// Serialization failures and deadlocks fail the transaction; any other error ends the client.
+    #[default]
+    AbortClient,
+    /// As `AbortClient`, and a client that ends so ends the whole load.
+    AbortAll,
+    /// Every error that the server reports fails its transaction, and the client goes on.
+    Continue,
+}
+
+/// Says that all randomness is to be pgbench's for `--random-seed`: the same values for one client, and for every client
+/// of many; which script a client chooses, and when with a rate, is pgbench's where each thread has one client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PgbenchSeeds {
+    /// The seed.
+    pub seed: u64,
+}
+
+/// Takes a client's words about an error as it happens.
+pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// What load to offer, and where.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct LoadSpec {
     /// The server.
     pub target: Target,
@@ -62,7 +88,55 @@ pub struct LoadSpec {
     /// Where all randomness comes from.
     pub seed: u64,
     /// Variables that scripts find set, such as `scale`.
-    pub variables: Vec<(String, script::Value)>,
+    pub variables: Vec<(String, script::Content)>,
+    /// Transactions per second over all clients together, due at random (Poisson) times: latency counts from then. None:
+    /// a client's next transaction is due when its last one is done.
+    pub rate: Option<f64>,
+    /// Transactions that take longer are counted as late; with a rate, those that are that late before they begin are
+    /// skipped.
+    pub latency_limit: Option<Duration>,
+    /// How often a transaction is tried that meets serialization failures or deadlocks; 0 is without end, which
+    /// `latency_limit` or the load's end must then provide.
+    pub max_tries: u32,
+    /// Whether every transaction has a connection of its own.
+    pub reconnect_each: bool,
+    /// What ends a client.
+    pub on_error: OnError,
+    /// Where every transaction is logged.
+    pub log: Option<Arc<dyn TransactionLog>>,
+    /// Is told of clients' errors as they happen, in pgbench's manner.
+    pub say: Option<Say>,
+    /// Whether `say` is told also of errors that fail a transaction or have it tried again.
+    pub say_failures: bool,
+    /// pgbench's randomness instead of `seed`'s.
+    pub pgbench_seeds: Option<PgbenchSeeds>,
+}
+
+impl LoadSpec {
+    /// One client that executes `scripts` for ten seconds, simple protocol, no warm-up, nothing else.
+    #[must_use]
+    pub fn new(target: Target, scripts: Vec<WeightedScript>) -> Self {
+        Self {
+            target,
+            scripts,
+            clients: NonZeroU32::MIN,
+            threads: NonZeroU32::MIN,
+            protocol: Protocol::Simple,
+            warm_up: Duration::ZERO,
+            length: Length::Duration(pgdyno_model::units::Span(Duration::from_secs(10))),
+            seed: 0,
+            variables: Vec::new(),
+            rate: None,
+            latency_limit: None,
+            max_tries: 1,
+            reconnect_each: false,
+            on_error: OnError::default(),
+            log: None,
+            say: None,
+            say_failures: false,
+            pgbench_seeds: None,
+        }
+    }
 }
 
 /// What the caller sees, and may say, while the load runs.
@@ -90,6 +164,22 @@ pub struct Live {
     pub latency_us_p99: Option<f64>,
     /// Transactions that failed in it (count).
     pub failed: u64,
+    /// Transactions that ended well in it (count).
+    pub transactions: u64,
+    /// Mean latency in it (microseconds); none when nothing ended.
+    pub latency_us_mean: Option<f64>,
+    /// Standard deviation of latency in it (microseconds).
+    pub latency_us_stddev: Option<f64>,
+    /// Mean time from due to sent (microseconds).
+    pub lag_us_mean: Option<f64>,
+    /// Longest time from due to sent (microseconds).
+    pub lag_us_max: f64,
+    /// Transactions skipped in it (count).
+    pub skipped: u64,
+    /// Transactions in it that had been tried more than once (count).
+    pub retried: u64,
+    /// Tries after the first of those (count).
+    pub retries: u64,
 }
 
 /// Why nothing was measured.
@@ -117,6 +207,9 @@ pub enum LoadError {
     /// The stop flag was set before the window opened.
     #[error("the load was interrupted before the measured window opened")]
     Interrupted,
+    /// A log cannot be opened.
+    #[error("cannot open the transactions' log: {0}")]
+    Log(io::Error),
     /// The system refused a thread or an event loop.
     #[error("cannot run an event loop: {0}")]
     System(io::Error),
@@ -138,7 +231,11 @@ impl LoadError {
                 Some("raise the limit of open files (ulimit -n), or use fewer clients".to_owned())
             }
             Self::Panicked(_) => Some("this is a bug: please report it".to_owned()),
-            Self::Program(_) | Self::AllAborted { .. } | Self::Interrupted | Self::System(_) => None,
+            Self::Program(_)
+            | Self::AllAborted { .. }
+            | Self::Interrupted
+            | Self::Log(_)
+            | Self::System(_) => None,
         }
     }
 }
@@ -158,8 +255,12 @@ struct Worker {
     program: Arc<Program>,
     clock: Clock,
     stop: Arc<AtomicBool>,
-    /// Its clients: number, and the seeds of its two streams of randomness.
-    clients: Vec<(u32, u64, u64)>,
+    /// Its clients.
+    clients: Vec<ClientSeeds>,
+    thread: ThreadSeeds,
+    /// Its transactions per second, where there is a rate.
+    rate: Option<f64>,
+    extras: Extras,
     go: Receiver<Schedule>,
     reports: Sender<Report>,
 }
@@ -174,15 +275,33 @@ struct Worker {
 /// Nothing was measured: a client could not connect, the scripts cannot be run, all clients gave up before the window
 /// opened, or the load was interrupted before that.
 pub fn drive(spec: &LoadSpec, watch: &Watch<'_>) -> Result<Measurement, LoadError> {
-    let program = Program::link(&spec.scripts, spec.protocol, spec.seed, &spec.variables);
-    let program = Arc::new(program.map_err(LoadError::Program)?);
-    let clock = Clock::new(Instant::now());
+    let seeds = Seeds::draw(spec);
+    let seed = spec.pgbench_seeds.map_or(spec.seed, |pgbench| pgbench.seed);
+    let mut variables = spec.variables.clone();
+    variables.extend(seeds.default_seed.map(|seed| ("default_seed".to_owned(), seed.into())));
+    let mut program =
+        Program::link(&spec.scripts, spec.protocol, seed, &variables).map_err(LoadError::Program)?;
+    let (clock, base) = (Clock::new(Instant::now()), SystemTime::now());
     // Whatever way this function is left, its threads are told.
     let stop = StopOnDrop(Arc::new(AtomicBool::new(false)));
+    program.rules = Rules {
+        latency_limit: spec.latency_limit,
+        max_tries: spec.max_tries,
+        reconnect_each: spec.reconnect_each,
+        on_error: spec.on_error,
+        say: spec.say.clone(),
+        say_failures: spec.say_failures,
+        stop: Arc::clone(&stop.0),
+    };
+    let program = Arc::new(program);
     let (reports, inbox) = channel();
     let mut threads = Vec::new();
-    for (index, clients) in deal(spec).into_iter().enumerate() {
+    for (index, (clients, thread)) in seeds.threads.into_iter().enumerate() {
         let (go, wait) = channel();
+        let log = match &spec.log {
+            Some(log) => Some((log.open(index).map_err(LoadError::Log)?, base)),
+            None => None,
+        };
         let worker = Worker {
             index,
             target: spec.target.clone(),
@@ -190,6 +309,9 @@ pub fn drive(spec: &LoadSpec, watch: &Watch<'_>) -> Result<Measurement, LoadErro
             clock,
             stop: Arc::clone(&stop.0),
             clients,
+            thread,
+            rate: spec.rate.map(|rate| rate / f64::from(threads_of(spec))),
+            extras: Extras { log, latency_limit: spec.latency_limit },
             go: wait,
             reports: reports.clone(),
         };
@@ -239,22 +361,6 @@ impl Drop for StopOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
-}
-
-/// Clients for each thread, dealt round-robin.
-fn deal(spec: &LoadSpec) -> Vec<Vec<(u32, u64, u64)>> {
-    let clients = spec.clients.get();
-    let threads = spec.threads.get().min(clients);
-    let mut seeds = Random::new(spec.seed);
-    // All first streams before all second ones, so that a script's draws do not depend on the number of clients.
-    let first: Vec<u64> = (0..clients).map(|_| seeds.next_u64()).collect();
-    let mut dealt: Vec<Vec<_>> = (0..threads).map(|_| Vec::new()).collect();
-    for (client, random) in (0..clients).zip(first) {
-        if let Some(hand) = dealt.get_mut((client % threads) as usize) {
-            hand.push((client, random, seeds.next_u64()));
-        }
-    }
-    dealt
 }
 
 fn receive(inbox: &Receiver<Report>, wait: Duration) -> Result<Option<Report>, LoadError> {
@@ -319,6 +425,10 @@ impl Run<'_> {
             }
         }
         let cpu_now = cpu_seconds();
+        if stopped_at.is_none() && self.stop.load(Ordering::Relaxed) {
+            // A client ended the whole load.
+            stopped_at = Some(aggregate.last_end());
+        }
         if aggregate.last_end() < self.schedule.opening {
             let tally = aggregate.tally();
             if tally.aborted_clients == self.spec.clients.get() {
@@ -364,40 +474,60 @@ impl Worker {
         let _ = reports.send(report);
     }
 
-    fn load(self) -> Result<Option<Outcome>, LoadError> {
+    fn load(mut self) -> Result<Option<Outcome>, LoadError> {
         let mut streams = Vec::with_capacity(self.clients.len());
         let mut keys = Vec::with_capacity(self.clients.len());
-        for (client, ..) in &self.clients {
+        let connecting = self.clock.now();
+        for client in &self.clients {
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(None);
             }
             let Connection { stream, key } = connect::connect(&self.target, CONNECT_TIMEOUT)
-                .map_err(|cause| LoadError::Connect { client: *client, cause })?;
+                .map_err(|cause| LoadError::Connect { client: client.id, cause })?;
             streams.push(stream);
             keys.push(key);
         }
+        let connected = self.clock.now().since(connecting);
         let mut reactor = Epoll::new(self.clock, streams).map_err(LoadError::System)?;
+        let reconnects = self.program.rules.reconnect_each;
+        if reconnects {
+            let target = self.target.clone();
+            reactor = reactor.with_connector(Box::new(move |_| {
+                connect::connect(&target, CONNECT_TIMEOUT)
+                    .map(|connection| connection.stream)
+                    .map_err(|e| e.to_string())
+            }));
+        }
         if self.reports.send(Report::Connected).is_err() {
             return Ok(None);
         }
         let Ok(schedule) = self.go.recv() else { return Ok(None) };
         let reports = self.reports.clone();
         let index = self.index;
-        let recorder = Recorder::new(
-            &self.program,
-            schedule,
-            Box::new(move |interval| {
-                let _ = reports.send(Report::Interval(index, interval));
-            }),
-        );
-        let client = |&(id, random, choice): &(u32, u64, u64)| {
-            let program = Arc::clone(&self.program);
-            Client::new(id, program, Random::new(random), Random::new(choice), schedule.transactions)
+        let ended = Box::new(move |interval| {
+            let _ = reports.send(Report::Interval(index, interval));
+        });
+        let extras = std::mem::take(&mut self.extras);
+        let mut recorder = Recorder::with(&self.program, schedule, ended, extras);
+        if reconnects {
+            recorder.reconnections(self.clients.len() as u64, connected);
+        }
+        let mut pacer = Pacer::default();
+        pacer.choice = self.thread.choice.map(Random::new);
+        if let Some(rate) = self.rate {
+            pacer.throttle(rate, schedule.start, Random::new(self.thread.throttle));
+        }
+        let client = |seeds: &ClientSeeds| {
+            let (random, choice) = (Random::new(seeds.random), Random::new(seeds.choice));
+            Client::new(seeds.id, Arc::clone(&self.program), random, choice, schedule.transactions)
         };
         let clients = self.clients.iter().map(client).collect();
         let outcome =
-            event_loop::run(&mut reactor, clients, recorder, &self.stop).map_err(LoadError::System)?;
-        self.cancel(&outcome.cut_off, &keys);
+            event_loop::run(&mut reactor, clients, recorder, pacer, &self.stop).map_err(LoadError::System)?;
+        // Connections that came later have other keys.
+        if !reconnects {
+            self.cancel(&outcome.cut_off, &keys);
+        }
         Ok(Some(outcome))
     }
 
@@ -406,7 +536,7 @@ impl Worker {
         let end = Instant::now() + CANCEL;
         for key in cut_off.iter().filter_map(|index| keys.get(*index)?.as_ref()) {
             let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() || connect::cancel(&self.target.address, key, left).is_err() {
+            if left.is_zero() || connect::cancel(&self.target, key, left).is_err() {
                 return;
             }
         }

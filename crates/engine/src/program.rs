@@ -1,17 +1,55 @@
 //! Scripts linked for a load: variables in slots that all scripts share, messages prepared as far as can be.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use pgdyno_model::experiment::Protocol;
 use pgdyno_wire::{WireError, frontend};
 use thiserror::Error;
 
-use crate::load::WeightedScript;
+use crate::load::{OnError, Say, WeightedScript};
 use crate::random::Random;
-use crate::script::{Expr, Op, Piece, Slot, Value};
+use crate::script::{Content, Expr, Op, Piece, Slot, Store, Value, ways};
+
+/// Variables that one statement may have as parameters.
+pub const MOST_PARAMETERS: usize = 255;
+
+/// What clients do beyond their scripts.
+#[derive(Clone)]
+pub struct Rules {
+    /// How long a transaction may take to be tried again, and how late it may begin where there is a rate.
+    pub latency_limit: Option<Duration>,
+    /// How often a transaction is tried; 0 is without end.
+    pub max_tries: u32,
+    /// Whether each transaction has its own connection.
+    pub reconnect_each: bool,
+    /// What ends a client.
+    pub on_error: OnError,
+    /// Is told of errors.
+    pub say: Option<Say>,
+    /// Whether it is told of those that end no client.
+    pub say_failures: bool,
+    /// Is set by a client that ends the whole load.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            latency_limit: None,
+            max_tries: 1,
+            reconnect_each: false,
+            on_error: OnError::default(),
+            say: None,
+            say_failures: false,
+            stop: Arc::default(),
+        }
+    }
+}
 
 /// What all clients of a load execute.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Program {
     /// The scripts, in the workload's order.
     pub scripts: Vec<LinkedScript>,
@@ -20,9 +58,15 @@ pub struct Program {
     /// Names of the variables of all scripts.
     pub variables: Vec<String>,
     /// What they hold before the first transaction, but for `client_id`.
-    pub initial: Vec<Option<Value>>,
+    pub initial: Vec<Option<Content>>,
     /// Where `client_id` stands.
     pub client_id: Slot,
+    /// Where `default_seed` stands.
+    pub default_seed: Slot,
+    /// Whether statements can be sent in pipelines.
+    pub pipelines: bool,
+    /// What clients do beyond their scripts.
+    pub rules: Rules,
     /// SQL commands in all scripts (count).
     pub statements: usize,
 }
@@ -65,6 +109,29 @@ pub enum Action {
         amount: Expr,
         unit: Duration,
     },
+    /// Where it does not hold, the next part at step `next` decides.
+    If {
+        condition: Expr,
+        next: usize,
+    },
+    /// Come to from the part before, execution goes on after step `end`.
+    Elif {
+        condition: Expr,
+        next: usize,
+        end: usize,
+    },
+    Else {
+        end: usize,
+    },
+    Endif,
+    Shell(Vec<Piece>),
+    SetShell {
+        variable: Slot,
+        command: Vec<Piece>,
+    },
+    StartPipeline,
+    SyncPipeline,
+    EndPipeline,
 }
 
 /// An SQL command.
@@ -78,6 +145,8 @@ pub struct Statement {
     pub number: usize,
     /// How it is sent.
     pub request: Request,
+    /// What becomes of its result.
+    pub store: Option<Store>,
 }
 
 /// How a statement is sent.
@@ -87,7 +156,7 @@ pub enum Request {
     Fixed(Vec<u8>),
     /// A Query message, its variables put into the text.
     Text(Vec<Piece>),
-    /// Parse, Bind, Execute and Sync, its variables as parameters.
+    /// Parse, Bind, Execute and (outside of pipelines) Sync, its variables as parameters.
     Bound {
         /// The Parse message.
         parse: Vec<u8>,
@@ -107,6 +176,16 @@ pub enum ProgramError {
     /// Weights beyond all bounds.
     #[error("the weights of {0} scripts add up to more than a bigint holds")]
     TooHeavy(usize),
+    /// A statement with more than [`MOST_PARAMETERS`] variables.
+    #[error("{script}:{line}: statement has too many arguments (maximum is {MOST_PARAMETERS}): {text}")]
+    Parameters {
+        /// The script's name.
+        script: String,
+        /// The line the statement begins on.
+        line: u32,
+        /// The statement.
+        text: String,
+    },
     /// A statement that no message can carry.
     #[error("{script}:{line}: cannot put the statement into a message: {cause}")]
     Statement {
@@ -128,7 +207,7 @@ impl Program {
         scripts: &[WeightedScript],
         protocol: Protocol,
         seed: u64,
-        given: &[(String, Value)],
+        given: &[(String, Content)],
     ) -> Result<Self, ProgramError> {
         let mut weight = 0_i64;
         for script in scripts {
@@ -144,16 +223,20 @@ impl Program {
             variables: Vec::new(),
             initial: Vec::new(),
             client_id: Slot(0),
+            default_seed: Slot(0),
+            pipelines: protocol != Protocol::Simple,
+            rules: Rules::default(),
             statements: 0,
         };
         program.client_id = program.slot("client_id");
         // A stream of its own, so that the clients' draws do not depend on it.
         let hash_seed = Random::new(!seed).next_u64() >> 1;
-        program.give("scale", Value::Int(1));
-        program.give("random_seed", Value::Int(seed.cast_signed()));
-        program.give("default_seed", Value::Int(hash_seed.cast_signed()));
+        program.default_seed = program.slot("default_seed");
+        program.give("scale", Value::Int(1).into());
+        program.give("random_seed", Value::Int(seed.cast_signed()).into());
+        program.give("default_seed", Value::Int(hash_seed.cast_signed()).into());
         for (name, value) in given {
-            program.give(name, *value);
+            program.give(name, value.clone());
         }
         for (index, script) in scripts.iter().enumerate() {
             let linked = program.link_script(index, script, protocol)?;
@@ -171,7 +254,7 @@ impl Program {
         Slot(u32::try_from(index).unwrap_or(u32::MAX))
     }
 
-    fn give(&mut self, name: &str, value: Value) {
+    fn give(&mut self, name: &str, value: Content) {
         let slot = self.slot(name);
         self.initial[slot.index()] = Some(value);
     }
@@ -187,13 +270,22 @@ impl Program {
         let slot = |local: Slot| slots[local.index()];
         let mut statements = Vec::new();
         let mut steps = Vec::new();
-        for command in &script.commands {
+        let ways = ways(&script.commands);
+        for (command, way) in script.commands.iter().zip(ways) {
             let action = match &command.op {
-                Op::Sql(pieces) => {
+                Op::Sql { pieces, store } => {
                     let name = match protocol {
                         Protocol::Prepared => format!("pgdyno_{index}_{}", statements.len()),
                         Protocol::Simple | Protocol::Extended => String::new(),
                     };
+                    let variables = pieces.iter().filter(|p| matches!(p, Piece::Variable(_))).count();
+                    if protocol != Protocol::Simple && variables > MOST_PARAMETERS {
+                        return Err(ProgramError::Parameters {
+                            script: script.name.clone(),
+                            line: command.line,
+                            text: command.text.clone(),
+                        });
+                    }
                     let request = if protocol == Protocol::Simple {
                         simple(pieces, &slot)
                     } else {
@@ -209,6 +301,7 @@ impl Program {
                         line: command.line,
                         number: self.statements,
                         request,
+                        store: store.clone(),
                     });
                     self.statements += 1;
                     Action::Send(statements.len() - 1)
@@ -217,6 +310,19 @@ impl Program {
                     Action::Set { variable: slot(*variable), expression: expression.with_slots(&slot) }
                 }
                 Op::Sleep { amount, unit } => Action::Sleep { amount: amount.with_slots(&slot), unit: *unit },
+                Op::If(condition) => Action::If { condition: condition.with_slots(&slot), next: way.next },
+                Op::Elif(condition) => {
+                    Action::Elif { condition: condition.with_slots(&slot), next: way.next, end: way.end }
+                }
+                Op::Else => Action::Else { end: way.end },
+                Op::Endif => Action::Endif,
+                Op::Shell(command) => Action::Shell(link_pieces(command, &slot)),
+                Op::SetShell { variable, command } => {
+                    Action::SetShell { variable: slot(*variable), command: link_pieces(command, &slot) }
+                }
+                Op::StartPipeline => Action::StartPipeline,
+                Op::SyncPipeline => Action::SyncPipeline,
+                Op::EndPipeline => Action::EndPipeline,
             };
             steps.push(Step { line: command.line, text: command.text.clone(), action });
         }
@@ -249,11 +355,15 @@ fn simple(pieces: &[Piece], slot: &dyn Fn(Slot) -> Slot) -> Result<Request, Wire
     if pieces.iter().all(|p| matches!(p, Piece::Text(_))) {
         return Ok(Request::Fixed(message));
     }
+    Ok(Request::Text(link_pieces(pieces, slot)))
+}
+
+fn link_pieces(pieces: &[Piece], slot: &dyn Fn(Slot) -> Slot) -> Vec<Piece> {
     let linked = pieces.iter().map(|piece| match piece {
         Piece::Text(text) => Piece::Text(text.clone()),
         Piece::Variable(local) => Piece::Variable(slot(*local)),
     });
-    Ok(Request::Text(linked.collect()))
+    linked.collect()
 }
 
 fn bound(name: String, pieces: &[Piece], slot: &dyn Fn(Slot) -> Slot) -> Result<Request, WireError> {
@@ -268,14 +378,6 @@ fn bound(name: String, pieces: &[Piece], slot: &dyn Fn(Slot) -> Slot) -> Result<
                 sql.push_str(&parameters.len().to_string());
             }
         }
-    }
-    if parameters.len() > usize::from(u16::MAX) {
-        return Err(WireError::TooLarge {
-            message: "Bind",
-            field: "parameters",
-            value: parameters.len(),
-            max: u16::MAX.into(),
-        });
     }
     let mut parse = Vec::new();
     frontend::parse(&mut parse, &name, sql.as_bytes())?;

@@ -82,9 +82,9 @@ impl Random {
     pub fn exponential(&mut self, low: i64, high: i64, parameter: f64) -> Result<i64, EvalError> {
         if parameter.is_nan() || parameter <= 0.0 {
             return Err(EvalError::Parameter {
-                function: "random_exponential",
+                function: "exponential",
                 value: parameter,
-                allowed: "greater than 0",
+                allowed: "greater than zero",
             });
         }
         let cut = (-parameter).exp();
@@ -100,9 +100,9 @@ impl Random {
     pub fn gaussian(&mut self, low: i64, high: i64, parameter: f64) -> Result<i64, EvalError> {
         if parameter.is_nan() || parameter < 2.0 {
             return Err(EvalError::Parameter {
-                function: "random_gaussian",
+                function: "gaussian",
                 value: parameter,
-                allowed: "at least 2",
+                allowed: "at least 2.000000",
             });
         }
         loop {
@@ -124,9 +124,9 @@ impl Random {
     pub fn zipfian(&mut self, low: i64, high: i64, parameter: f64) -> Result<i64, EvalError> {
         if !(1.001..=1000.0).contains(&parameter) {
             return Err(EvalError::Parameter {
-                function: "random_zipfian",
+                function: "zipfian",
                 value: parameter,
-                allowed: "between 1.001 and 1000",
+                allowed: "in range [1.001, 1000.000]",
             });
         }
         let count = high - low + 1;
@@ -144,6 +144,59 @@ impl Random {
             }
         }
     }
+}
+
+/// FNV-1a of the eight bytes of `value`, the lowest first, its basis mixed with `seed`.
+#[must_use]
+pub fn fnv1a(value: u64, seed: u64) -> u64 {
+    let basis = 0xcbf2_9ce4_8422_2325 ^ seed;
+    value
+        .to_le_bytes()
+        .iter()
+        .fold(basis, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Appleby's `MurmurHash64A` of the eight bytes of `value`.
+#[must_use]
+pub fn murmur2(value: u64, seed: u64) -> u64 {
+    const M: u64 = 0xc6a4_a793_5bd1_e995;
+    let mixed = value.wrapping_mul(M);
+    let mixed = (mixed ^ (mixed >> 47)).wrapping_mul(M);
+    let hash = (seed ^ 8_u64.wrapping_mul(M) ^ mixed).wrapping_mul(M);
+    let hash = (hash ^ (hash >> 47)).wrapping_mul(M);
+    hash ^ (hash >> 47)
+}
+
+/// Where `value` comes to lie when 0 to `size` - 1 are shuffled by `seed`; `size` is above 0.
+///
+/// Six rounds, each a bijection: the lower part, as long as the largest power of two that fits, is scrambled, then the
+/// upper one of the same length, then all is turned round by a random number.
+#[must_use]
+pub fn permute(value: i64, size: i64, seed: i64) -> i64 {
+    if size < 2 {
+        return 0;
+    }
+    let mut random = Random::new(seed.cast_unsigned());
+    let size = size.cast_unsigned();
+    let bits = size.ilog2();
+    let mask = (1_u64 << bits) - 1;
+    let scramble = |position: u64, random: &mut Random| {
+        let factor = random.next_u64() & mask | 1;
+        let flips = random.next_u64() & mask;
+        if position > mask {
+            return position;
+        }
+        let mixed = (position.wrapping_mul(factor) ^ flips) & mask;
+        (mixed << 1) & mask | (mixed >> (bits - 1))
+    };
+    let mut at = value.cast_unsigned() % size;
+    for _ in 0..6 {
+        at = scramble(at, &mut random);
+        at = size - 1 - scramble(size - 1 - at, &mut random);
+        let turn = random.uniform(0, (size - 1).cast_signed()).cast_unsigned();
+        at = (at + turn) % size;
+    }
+    at.cast_signed()
 }
 
 #[cfg(test)]

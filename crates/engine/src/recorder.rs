@@ -1,9 +1,11 @@
 //! What one thread counts. No locks; memory is allocated when a second ends and when something fails.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
 
 use pgdyno_model::Latencies;
 
+use crate::log::{LoggedOutcome, LoggedTransaction, TransactionSink};
 use crate::program::Program;
 use crate::schedule::{Moment, Phase, Schedule, Timeline};
 
@@ -25,12 +27,121 @@ pub mod sqlstate {
     pub const SERIALIZATION_FAILURE: &str = "40001";
     /// Two transactions waited for each other.
     pub const DEADLOCK_DETECTED: &str = "40P01";
+    /// A `\gset` met more or less than one row.
+    pub const CARDINALITY_VIOLATION: &str = "21000";
+    /// A program that a script runs failed.
+    pub const EXTERNAL_ROUTINE: &str = "38000";
+    /// A script used a pipeline as it must not.
+    pub const PIPELINE: &str = "0A000";
+}
+
+/// What kind of error failed a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Failure {
+    /// It could not be serialized with others (SQLSTATE 40001).
+    Serialization,
+    /// It waited for one that waited for it (SQLSTATE 40P01).
+    Deadlock,
+    /// Anything else.
+    Other,
+}
+
+impl Failure {
+    /// The kind of SQLSTATE `code`.
+    #[must_use]
+    pub fn of(code: &str) -> Self {
+        match code {
+            sqlstate::SERIALIZATION_FAILURE => Self::Serialization,
+            sqlstate::DEADLOCK_DETECTED => Self::Deadlock,
+            _ => Self::Other,
+        }
+    }
+
+    /// Whether another try may fare better.
+    #[must_use]
+    pub fn is_passing(self) -> bool {
+        self != Self::Other
+    }
 }
 
 /// Reasons of aborts that are kept in words.
 pub const KEPT_REASONS: usize = 10;
 
-const SECOND: std::time::Duration = std::time::Duration::from_secs(1);
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Latencies added up exactly, and what goes with them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sums {
+    /// How many (count).
+    pub count: u64,
+    /// Of latencies (microseconds).
+    pub latency_us: f64,
+    /// Of their squares.
+    pub latency_squares: f64,
+    /// Of the times from due to sent (microseconds).
+    pub lag_us: f64,
+    /// The longest of those (microseconds).
+    pub lag_max_us: f64,
+    /// Transactions skipped (count).
+    pub skipped: u64,
+    /// Transactions later than the limit (count).
+    pub late: u64,
+    /// Transactions that were tried more than once (count).
+    pub retried: u64,
+    /// Tries after the first (count).
+    pub retries: u64,
+    /// Failed transactions by kind (count): serialization, deadlock, other.
+    pub failures: [u64; 3],
+}
+
+impl Sums {
+    #[allow(clippy::cast_precision_loss)]
+    fn add(&mut self, latency: u64, lag: u64) {
+        let us = latency as f64 / 1e3;
+        self.count += 1;
+        self.latency_us += us;
+        self.latency_squares += us * us;
+        let lag = lag as f64 / 1e3;
+        self.lag_us += lag;
+        self.lag_max_us = self.lag_max_us.max(lag);
+    }
+
+    fn tried(&mut self, retries: u32) {
+        self.retried += u64::from(retries > 0);
+        self.retries += u64::from(retries);
+    }
+
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.latency_us += other.latency_us;
+        self.latency_squares += other.latency_squares;
+        self.lag_us += other.lag_us;
+        self.lag_max_us = self.lag_max_us.max(other.lag_max_us);
+        self.skipped += other.skipped;
+        self.late += other.late;
+        self.retried += other.retried;
+        self.retries += other.retries;
+        for (ours, theirs) in self.failures.iter_mut().zip(other.failures) {
+            *ours += theirs;
+        }
+    }
+
+    /// The mean latency (microseconds); none of nothing.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn mean_us(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.latency_us / self.count as f64)
+    }
+
+    /// The standard deviation of the latencies (microseconds); none of nothing.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn stddev_us(&self) -> Option<f64> {
+        let mean = self.mean_us()?;
+        Some((self.latency_squares / self.count as f64 - mean * mean).max(0.0).sqrt())
+    }
+}
 
 /// What was counted for one statement of a script.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +150,19 @@ pub struct StatementTally {
     pub failed: u64,
     /// From sent to done.
     pub latency: Latencies,
+}
+
+/// What was counted for one command of a script, from the opening on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CommandTally {
+    /// Times it ended well.
+    pub count: u64,
+    /// Sum of their times (nanoseconds).
+    pub nanoseconds: u64,
+    /// Errors that ended a transaction.
+    pub failures: u64,
+    /// Errors after which the transaction was tried again.
+    pub retries: u64,
 }
 
 /// What was counted for one script.
@@ -52,6 +176,10 @@ pub struct ScriptTally {
     pub latency: Latencies,
     /// By statement.
     pub statements: Vec<StatementTally>,
+    /// By step.
+    pub commands: Vec<CommandTally>,
+    /// From the opening on.
+    pub sums: Sums,
 }
 
 /// What was counted in all.
@@ -73,12 +201,15 @@ pub struct Tally {
     pub abort_reasons: Vec<String>,
     /// When the last transaction of the window ended, well or not.
     pub last_done: Option<Moment>,
+    /// Connections made for single transactions, and the time they took.
+    pub reconnections: (u64, Duration),
 }
 
 impl Tally {
     fn new(program: &Program) -> Self {
         let script = |script: &crate::program::LinkedScript| ScriptTally {
             statements: vec![StatementTally::default(); script.statements.len()],
+            commands: vec![CommandTally::default(); script.steps.len()],
             ..ScriptTally::default()
         };
         Self { scripts: program.scripts.iter().map(script).collect(), ..Self::default() }
@@ -94,6 +225,13 @@ impl Tally {
                 ours.failed += theirs.failed;
                 ours.latency.merge(&theirs.latency);
             }
+            for (ours, theirs) in ours.commands.iter_mut().zip(&theirs.commands) {
+                ours.count += theirs.count;
+                ours.nanoseconds += theirs.nanoseconds;
+                ours.failures += theirs.failures;
+                ours.retries += theirs.retries;
+            }
+            ours.sums.merge(&theirs.sums);
         }
         self.warm_up_transactions += other.warm_up_transactions;
         self.drained_transactions += other.drained_transactions;
@@ -105,6 +243,8 @@ impl Tally {
         let room = KEPT_REASONS.saturating_sub(self.abort_reasons.len());
         self.abort_reasons.extend(other.abort_reasons.iter().take(room).cloned());
         self.last_done = self.last_done.max(other.last_done);
+        self.reconnections.0 += other.reconnections.0;
+        self.reconnections.1 += other.reconnections.1;
     }
 }
 
@@ -123,6 +263,8 @@ pub struct Interval {
     pub failed: u64,
     /// Latency of `transactions`; none when there were none.
     pub latency: Option<Latencies>,
+    /// The same added up, and the rest.
+    pub sums: Sums,
 }
 
 /// The interval that is being filled.
@@ -133,6 +275,31 @@ struct Filling {
     transactions: u64,
     failed: u64,
     latency: Latencies,
+    sums: Sums,
+}
+
+/// A transaction that has ended, well or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// The client's number.
+    pub client: u32,
+    /// The transaction's number among the client's.
+    pub number: u64,
+    /// Its script.
+    pub script: usize,
+    /// Its times.
+    pub times: Timeline,
+    /// Tries after the first.
+    pub retries: u32,
+}
+
+/// What a thread's recorder does besides counting.
+#[derive(Default)]
+pub struct Extras {
+    /// Where transactions are logged, and the wall clock's time of moment 0.
+    pub log: Option<(Box<dyn TransactionSink>, SystemTime)>,
+    /// Beyond which latency a transaction is late.
+    pub latency_limit: Option<Duration>,
 }
 
 /// Counts for one thread, and hands each second on as it ends.
@@ -141,12 +308,24 @@ pub struct Recorder {
     tally: Tally,
     filling: Filling,
     ended: Box<dyn FnMut(Interval) + Send>,
+    extras: Extras,
 }
 
 impl Recorder {
     /// A recorder of `program`'s transactions; `ended` takes every second as it ends.
     #[must_use]
     pub fn new(program: &Program, schedule: Schedule, ended: Box<dyn FnMut(Interval) + Send>) -> Self {
+        Self::with(program, schedule, ended, Extras::default())
+    }
+
+    /// One that does `extras` too.
+    #[must_use]
+    pub fn with(
+        program: &Program,
+        schedule: Schedule,
+        ended: Box<dyn FnMut(Interval) + Send>,
+        extras: Extras,
+    ) -> Self {
         let filling = Filling {
             phase: Phase::WarmUp,
             second: 0,
@@ -154,8 +333,9 @@ impl Recorder {
             transactions: 0,
             failed: 0,
             latency: Latencies::new(),
+            sums: Sums::default(),
         };
-        let mut recorder = Self { schedule, tally: Tally::new(program), filling, ended };
+        let mut recorder = Self { schedule, tally: Tally::new(program), filling, ended, extras };
         recorder.begin(schedule.start);
         recorder
     }
@@ -205,6 +385,7 @@ impl Recorder {
             transactions: filling.transactions,
             failed: filling.failed,
             latency,
+            sums: std::mem::take(&mut filling.sums),
         };
         if interval.latency.is_some() {
             filling.latency.clear();
@@ -222,38 +403,117 @@ impl Recorder {
         }
     }
 
+    /// Counts a command that took `nanoseconds` and ended well at `done`.
+    #[inline]
+    pub fn command(&mut self, script: usize, step: usize, nanoseconds: u64, done: Moment) {
+        if done >= self.schedule.opening {
+            let tally = &mut self.tally.scripts[script].commands[step];
+            tally.count += 1;
+            tally.nanoseconds += nanoseconds;
+        }
+    }
+
+    /// Counts an error in a command after which its transaction is tried again.
+    pub fn retry(&mut self, script: usize, step: usize, now: Moment) {
+        if now >= self.schedule.opening {
+            self.tally.scripts[script].commands[step].retries += 1;
+        }
+    }
+
+    /// Counts `count` connections that were made for one transaction each, and together `took` so long.
+    pub fn reconnections(&mut self, count: u64, took: Duration) {
+        self.tally.reconnections.0 += count;
+        self.tally.reconnections.1 += took;
+    }
+
+    fn log(&mut self, ended: &Ended, outcome: LoggedOutcome) {
+        let Some((sink, base)) = &mut self.extras.log else { return };
+        let at = |moment: Moment| *base + Duration::from_nanos(moment.0);
+        sink.transaction(&LoggedTransaction {
+            client: ended.client,
+            number: ended.number,
+            script: ended.script,
+            due: at(ended.times.due),
+            sent: at(ended.times.sent),
+            done: at(ended.times.done),
+            latency_ns: ended.times.latency(),
+            lag_ns: ended.times.sent.nanoseconds_since(ended.times.due),
+            outcome,
+            retries: ended.retries,
+        });
+    }
+
     /// Counts a transaction that ended well.
     #[inline]
-    pub fn transaction(&mut self, script: usize, times: Timeline) {
+    pub fn transaction(&mut self, ended: &Ended) {
+        let Ended { times, script, .. } = *ended;
         self.tick(times.done);
-        if self.filling.phase == Phase::Measuring && self.schedule.is_left_over(times.due) {
+        if self.extras.log.is_some() {
+            self.log(ended, LoggedOutcome::Done);
+        }
+        if self.filling.phase == Phase::Measuring && self.schedule.is_left_over(times.sent) {
             self.tally.warm_up_transactions += 1;
             return;
         }
         let latency = times.latency();
+        let lag = times.sent.nanoseconds_since(times.due);
         self.filling.transactions += 1;
         self.filling.latency.record(latency);
-        match self.filling.phase {
-            Phase::WarmUp => self.tally.warm_up_transactions += 1,
-            Phase::Measuring => {
-                let tally = &mut self.tally.scripts[script];
-                tally.transactions += 1;
-                tally.latency.record(latency);
-                self.tally.last_done = Some(times.done);
-            }
-            Phase::Draining => self.tally.drained_transactions += 1,
+        self.filling.sums.add(latency, lag);
+        self.filling.sums.tried(ended.retries);
+        if self.filling.phase == Phase::WarmUp {
+            self.tally.warm_up_transactions += 1;
+            return;
+        }
+        let tally = &mut self.tally.scripts[script];
+        tally.sums.add(latency, lag);
+        tally.sums.tried(ended.retries);
+        if self.extras.latency_limit.is_some_and(|limit| u128::from(latency) > limit.as_nanos()) {
+            tally.sums.late += 1;
+            self.filling.sums.late += 1;
+        }
+        if self.filling.phase == Phase::Measuring {
+            tally.transactions += 1;
+            tally.latency.record(latency);
+            self.tally.last_done = Some(times.done);
+        } else {
+            self.tally.drained_transactions += 1;
         }
     }
 
-    /// Counts a transaction that ended in an error of class `code`, in `statement` unless it met none.
-    pub fn failure(&mut self, script: usize, statement: Option<usize>, code: &str, done: Moment) {
-        self.tick(done);
+    /// Counts a transaction that was never sent.
+    pub fn skipped(&mut self, ended: &Ended) {
+        self.tick(ended.times.done);
+        self.log(ended, LoggedOutcome::Skipped);
+        self.filling.sums.skipped += 1;
+        if self.filling.phase != Phase::WarmUp {
+            self.tally.scripts[ended.script].sums.skipped += 1;
+        }
+    }
+
+    /// Counts a transaction that ended in an error of class `code`, in `step` unless it met none; that is `statement`
+    /// if it is an SQL command.
+    pub fn failure(&mut self, ended: &Ended, step: Option<usize>, statement: Option<usize>, code: &str) {
+        let Ended { times, script, .. } = *ended;
+        let kind = Failure::of(code);
+        self.tick(times.done);
+        self.log(ended, LoggedOutcome::Failed(kind));
         self.filling.failed += 1;
+        self.filling.sums.tried(ended.retries);
+        self.filling.sums.failures[kind as usize] += 1;
+        if self.filling.phase != Phase::WarmUp {
+            let tally = &mut self.tally.scripts[script];
+            tally.sums.tried(ended.retries);
+            tally.sums.failures[kind as usize] += 1;
+            if let Some(step) = step {
+                tally.commands[step].failures += 1;
+            }
+        }
         if self.filling.phase != Phase::Measuring {
             self.tally.failed_outside += 1;
             return;
         }
-        self.tally.last_done = Some(done);
+        self.tally.last_done = Some(times.done);
         self.tally.scripts[script].failed += 1;
         if let Some(statement) = statement {
             self.tally.scripts[script].statements[statement].failed += 1;
@@ -279,6 +539,9 @@ impl Recorder {
     pub fn finish(mut self, now: Moment) -> Tally {
         self.tick(now);
         self.hand_on(now);
+        if let Some((sink, _)) = &mut self.extras.log {
+            sink.finish();
+        }
         self.tally
     }
 }

@@ -1,6 +1,7 @@
 //! The times of a trial, shared by all its threads, and those of a transaction.
 //!
-//! Load is a closed loop: a client's next transaction is due when its last one is done.
+//! Without a rate, load is a closed loop: a client's next transaction is due when its last one is done. With one, when
+//! the thread's `Pacer` says, whether or not a client is free.
 
 use std::time::{Duration, Instant};
 

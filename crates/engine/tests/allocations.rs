@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use pgdyno_engine::WeightedScript;
 use pgdyno_engine::client::{Client, Next, Turn};
+use pgdyno_engine::pace::Pacer;
 use pgdyno_engine::program::Program;
 use pgdyno_engine::random::Random;
 use pgdyno_engine::recorder::Recorder;
@@ -19,7 +20,10 @@ const ANSWER: &[u8] = b"2\0\0\0\x04D\0\0\0\x0c\0\x01\0\0\0\x0242C\0\0\0\x0dSELEC
 
 #[test]
 fn a_transaction_allocates_nothing() {
-    let text = "\\set aid random(1, 100000)\n\\set x random_gaussian(1, 100, 2.5) / 3.0\n\
+    let text = "\\if :client_id > 5 or hash(:client_id) is null\nSELECT 9;\n\\elif :scale = 1\n\
+                \\set p permute(random(1, 10), 1000) % 7\n\\else\nSELECT 8;\n\\endif\n\
+                \\set c case when :p < 3 then greatest(:p, 1.5, 2) else hash_fnv1a(:p, 5) end\n\
+                \\set aid random(1, 100000)\n\\set x random_gaussian(1, 100, 2.5) / 3.0\n\
                 UPDATE accounts SET balance = balance + :x WHERE aid = :aid;\nSELECT 1;";
     let script = Arc::new(Script::parse("test", text).unwrap());
     for protocol in [Protocol::Simple, Protocol::Extended, Protocol::Prepared] {
@@ -35,19 +39,20 @@ fn a_transaction_allocates_nothing() {
         let mut recorder = Recorder::new(&program, schedule, Box::new(|_| {}));
         let mut client = Client::new(0, program, Random::new(1), Random::new(2), None);
         let mut out = Vec::with_capacity(1024);
+        let mut pacer = Pacer::default();
         let mut now = Moment(1);
         let mut turn = |client: &mut Client, bytes: &[u8]| {
             // All within one second, at whose end the recorder may allocate.
             now = Moment(now.0 + 1_000);
             out.clear();
-            let mut turn = Turn { now, out: &mut out, recorder: &mut recorder };
+            let mut turn = Turn { now, out: &mut out, recorder: &mut recorder, pacer: &mut pacer };
             let next =
                 if bytes.is_empty() { client.wake(&mut turn) } else { client.receive(bytes, &mut turn) };
             assert_eq!(next, Next::Reply);
         };
         turn(&mut client, b"");
         // Torn in every place, and until every statement has been prepared.
-        for cut in 1..ANSWER.len() {
+        for cut in (1..ANSWER.len()).cycle().take(200) {
             turn(&mut client, b"1\0\0\0\x04");
             turn(&mut client, &ANSWER[..cut]);
             turn(&mut client, &ANSWER[cut..]);

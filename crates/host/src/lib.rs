@@ -6,6 +6,7 @@
 
 pub mod account;
 pub mod caches;
+pub mod conninfo;
 pub mod directory;
 pub mod doctor;
 pub mod facts;

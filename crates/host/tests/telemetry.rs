@@ -122,7 +122,7 @@ fn a_given_server_is_driven_by_uri_and_by_keywords_without_showing_its_password(
     }
     let wrong = format!("postgresql://postgres:x{password}@{host}:{port}/postgres");
     let error = Given::connect(&Secret::new(wrong)).unwrap_err();
-    assert!(matches!(error, GivenError::Control(_)) && error.help().is_some());
+    assert!(matches!(error, GivenError::Refused { .. }) && error.help().is_some());
     let shown = format!("{error} {error:?}");
     assert!(!shown.contains(password) && shown.contains("password authentication failed"), "{shown}");
     let nowhere = Given::connect(&Secret::new("postgresql://u:pw@127.0.0.1:1/db".into())).unwrap_err();

@@ -30,6 +30,8 @@ pub struct Prepared {
     pub(crate) plan: Plan,
     workloads: BTreeMap<String, Workload>,
     scripts: BTreeMap<String, Vec<WeightedScript>>,
+    /// What the user should hear about how the scripts were read.
+    pub(crate) notes: Vec<String>,
 }
 
 impl Prepared {
@@ -41,20 +43,21 @@ impl Prepared {
         let experiment = file::parse(&source, &overrides)?;
         let (plan, workloads) = resolve(&experiment)?;
         let mut scripts = BTreeMap::new();
+        let mut notes = Vec::new();
         for (name, workload) in &workloads {
             let parsed = workload
                 .scripts
                 .iter()
                 .map(|s| {
-                    Ok(WeightedScript {
-                        script: Arc::new(Script::parse(&s.name, &s.text)?),
-                        weight: s.weight,
-                    })
+                    // Scripts of pgbench 9.5 and before run as they are, as they do under `pgdyno pgbench`.
+                    let (script, note) = Script::parse_auto(&s.name, &s.text)?;
+                    notes.extend(note);
+                    Ok(WeightedScript { script: Arc::new(script), weight: s.weight })
                 })
                 .collect::<Result<Vec<_>, LabError>>()?;
             scripts.insert(name.clone(), parsed);
         }
-        Ok(Self { source, overrides, experiment, plan, workloads, scripts })
+        Ok(Self { source, overrides, experiment, plan, workloads, scripts, notes })
     }
 
     /// What is to be done.
@@ -139,5 +142,22 @@ impl Prepared {
             room.join(", "),
             if self.experiment.between.drop_caches { "needs root" } else { "no root needed" },
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_of_the_old_dialect_is_taken_and_that_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("login.sql");
+        std::fs::write(&script, "\\setrandom user_id 1 20000000\nSELECT f_user_login(:user_id)\n").unwrap();
+        let text = format!("[workload]\nscripts = [{{ file = \"{}\" }}]\n", script.display());
+        let source = Source { name: "old".into(), shown: "old".into(), text, base: folder.path().to_owned() };
+        let prepared = Prepared::new(source, Vec::new()).unwrap();
+        assert_eq!(prepared.notes.len(), 1);
+        assert!(prepared.notes[0].contains("login.sql"), "{:?}", prepared.notes);
     }
 }

@@ -255,7 +255,7 @@ fn what_scripts_cannot_do_ends_the_client_with_a_reason() {
         ("COPY (SELECT 1) TO STDOUT;", "0A000", "COPY is not supported"),
         ("BEGIN;", "25001", "inside a transaction block"),
         ("\\set x 1 / 0\nSELECT 1;", "22000", "test:1: `\\set x 1 / 0`: division by zero"),
-        ("\\set x :y\nSELECT 1;", "22000", "variable `y` has no value"),
+        ("\\set x :y\nSELECT 1;", "22000", "undefined variable \"y\""),
         ("SELEKT 1;", "42601", "syntax error"),
         ("SELECT pg_terminate_backend(pg_backend_pid());", "08006", "57P01"),
     ] {
@@ -282,4 +282,36 @@ fn scripts_are_chosen_by_weight() {
     assert_eq!(m.scripts[1].transactions, 0);
     // Ten standard deviations of a draw with p = 1/4.
     assert!((306..694).contains(&m.scripts[2].transactions), "{}", m.scripts[2].transactions);
+}
+
+#[test]
+fn a_rate_is_kept_and_every_transaction_can_have_its_own_connection() {
+    let server = Server::start();
+    let mut session = Session::new(&server.unix());
+    session.ask("CREATE TABLE backends (pid int)");
+    let mut spec = spec(server.unix(), "INSERT INTO backends VALUES (pg_backend_pid());");
+    spec.clients = count(3);
+    spec.threads = count(2);
+    spec.length = Length::Transactions(10);
+    spec.reconnect_each = true;
+    let m = drive(&spec, &unwatched(&RUNNING)).unwrap();
+    adds_up(&m);
+    assert_eq!((m.transactions, m.reconnections), (30, 30));
+    assert!(m.reconnect_s > 0.0);
+    assert_eq!(session.count("SELECT count(DISTINCT pid) FROM backends"), 30);
+
+    spec.reconnect_each = false;
+    spec.rate = Some(300.0);
+    spec.length = lasting(Duration::from_secs(2));
+    let m = drive(&spec, &unwatched(&RUNNING)).unwrap();
+    adds_up(&m);
+    // 600 are due, give or take ten standard deviations; a slow machine does less, none does more.
+    let begun = m.transactions + m.drained_transactions;
+    assert!(begun < 850, "{begun}");
+    assert!(m.lag_sum_us > 0.0 && m.lag_max_us > 0.0);
+    // Closed, the same server does far more.
+    spec.rate = None;
+    let closed = drive(&spec, &unwatched(&RUNNING)).unwrap();
+    assert!(closed.transactions > m.transactions);
+    assert_eq!(closed.lag_sum_us, 0.0);
 }

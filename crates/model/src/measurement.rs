@@ -44,6 +44,50 @@ pub struct Measurement {
     pub series: Vec<Second>,
     /// CPU time that this process used from the window's opening to its closing (seconds, user + system).
     pub generator_cpu_s: f64,
+    /// From the first load until the last client ended, warm-up and draining in it (seconds): pgbench's own tps is all
+    /// transactions divided by this.
+    #[serde(default)]
+    pub total_s: f64,
+    /// Transactions that were due too long ago to meet the latency limit, and were never sent (count).
+    #[serde(default)]
+    pub skipped: u64,
+    /// Transactions that ended well, but later than the latency limit (count). This and what follows is counted from the
+    /// window's opening on, drained transactions too.
+    #[serde(default)]
+    pub late: u64,
+    /// Transactions that were tried more than once, whatever became of them (count).
+    #[serde(default)]
+    pub retried: u64,
+    /// Tries after a transaction's first (count).
+    #[serde(default)]
+    pub retries: u64,
+    /// Failed transactions whose last error was a serialization failure (count).
+    #[serde(default)]
+    pub serialization_failures: u64,
+    /// Failed transactions whose last error was a deadlock (count).
+    #[serde(default)]
+    pub deadlock_failures: u64,
+    /// Failed transactions of other errors, those of clients that gave up among them (count).
+    #[serde(default)]
+    pub other_failures: u64,
+    /// Sum of the latencies of `transactions` and `drained_transactions` (microseconds).
+    #[serde(default)]
+    pub latency_sum_us: f64,
+    /// Sum of their squares (square microseconds).
+    #[serde(default)]
+    pub latency_sum_squares_us2: f64,
+    /// With a rate: sum over the same of the time from due to sent (microseconds).
+    #[serde(default)]
+    pub lag_sum_us: f64,
+    /// With a rate: the longest time from due to sent (microseconds).
+    #[serde(default)]
+    pub lag_max_us: f64,
+    /// Connections made one by one for transactions (count); 0 where each client keeps its own.
+    #[serde(default)]
+    pub reconnections: u64,
+    /// Time that those took together (seconds).
+    #[serde(default)]
+    pub reconnect_s: f64,
 }
 
 impl Measurement {
@@ -77,6 +121,58 @@ pub struct ScriptMeasurement {
     pub latency: Latencies,
     /// Its SQL commands, in order.
     pub statements: Vec<StatementMeasurement>,
+    /// All its commands, meta commands too, in order.
+    #[serde(default)]
+    pub commands: Vec<CommandMeasurement>,
+    /// Transactions never sent because they were due too long ago (count).
+    #[serde(default)]
+    pub skipped: u64,
+    /// Transactions later than the latency limit (count).
+    #[serde(default)]
+    pub late: u64,
+    /// Transactions that were tried more than once (count).
+    #[serde(default)]
+    pub retried: u64,
+    /// Tries after a transaction's first (count).
+    #[serde(default)]
+    pub retries: u64,
+    /// Failed transactions whose last error was a serialization failure (count).
+    #[serde(default)]
+    pub serialization_failures: u64,
+    /// Failed transactions whose last error was a deadlock (count).
+    #[serde(default)]
+    pub deadlock_failures: u64,
+    /// Failed transactions of other errors (count).
+    #[serde(default)]
+    pub other_failures: u64,
+    /// Transactions whose latency is in the two sums: those of the window and drained ones (count).
+    #[serde(default)]
+    pub latency_count: u64,
+    /// Sum of their latencies (microseconds).
+    #[serde(default)]
+    pub latency_sum_us: f64,
+    /// Sum of their squares (square microseconds).
+    #[serde(default)]
+    pub latency_sum_squares_us2: f64,
+}
+
+/// One command's share of a [`ScriptMeasurement`], SQL or meta, from the window's opening to the end.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CommandMeasurement {
+    /// The command as the script has it, white space folded.
+    pub text: String,
+    /// The line of the script it begins on (1-based).
+    pub line: u32,
+    /// `sql`, or the meta command's name.
+    pub kind: String,
+    /// Times it was executed to a good end (count).
+    pub count: u64,
+    /// Sum of the times that those took (microseconds). Meta commands that neither wait nor run a program take none.
+    pub latency_sum_us: f64,
+    /// Errors that ended a transaction (count).
+    pub failures: u64,
+    /// Errors after which the transaction was tried again (count).
+    pub retries: u64,
 }
 
 /// One SQL command's share of a [`ScriptMeasurement`].

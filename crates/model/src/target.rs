@@ -1,7 +1,9 @@
 //! Where a server listens and as whom to connect.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// A password. Its `Debug` shows nothing, and it has no `Serialize`: it reaches neither store nor log.
 #[derive(Clone, PartialEq, Eq)]
@@ -67,17 +69,189 @@ impl fmt::Display for Address {
     }
 }
 
+/// Whether a connection is encrypted, and how far the server's certificate is trusted; libpq's `sslmode`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SslMode {
+    /// Never encrypted.
+    #[default]
+    Disable,
+    /// Encrypted if the server refuses otherwise.
+    Allow,
+    /// Encrypted if the server can.
+    Prefer,
+    /// Encrypted or not at all; the certificate is checked only where root certificates are given.
+    Require,
+    /// As require, and the certificate is signed by a root certificate that is trusted.
+    VerifyCa,
+    /// As verify-ca, and the certificate is made out to the host that was asked for.
+    VerifyFull,
+}
+
+impl SslMode {
+    /// Every mode, from the weakest to the strongest.
+    pub const ALL: [Self; 6] =
+        [Self::Disable, Self::Allow, Self::Prefer, Self::Require, Self::VerifyCa, Self::VerifyFull];
+
+    /// The mode of libpq's name `word`.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| mode.name() == word)
+    }
+
+    /// libpq's name of it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Disable => "disable",
+            Self::Allow => "allow",
+            Self::Prefer => "prefer",
+            Self::Require => "require",
+            Self::VerifyCa => "verify-ca",
+            Self::VerifyFull => "verify-full",
+        }
+    }
+}
+
+impl fmt::Display for SslMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Whether SCRAM is tied to the TLS connection it runs in; libpq's `channel_binding`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChannelBinding {
+    /// Never.
+    Disable,
+    /// Where the server offers it.
+    #[default]
+    Prefer,
+    /// Or there is no connection.
+    Require,
+}
+
+/// Who may have signed the server's certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RootCert {
+    /// The certificates of this PEM file.
+    File(PathBuf),
+    /// Whom this system trusts.
+    System,
+}
+
+/// How a connection is encrypted. The default is: not at all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tls {
+    /// Whether, and how far the server is trusted.
+    pub mode: SslMode,
+    /// Whom to trust; without it certificates cannot be checked, and the verifying modes fail.
+    pub root: Option<RootCert>,
+    /// The client's own certificate chain (PEM), where the server asks for one.
+    pub cert: Option<PathBuf>,
+    /// The key of that certificate (PEM, not encrypted).
+    pub key: Option<PathBuf>,
+    /// Whether SCRAM is tied to the connection.
+    pub channel_binding: ChannelBinding,
+}
+
+/// What kind of session is wanted; libpq's `target_session_attrs`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SessionAttrs {
+    /// Any.
+    #[default]
+    Any,
+    /// One that may write.
+    ReadWrite,
+    /// One that may not.
+    ReadOnly,
+    /// On a server that is not in recovery.
+    Primary,
+    /// On a server that is in recovery.
+    Standby,
+    /// On a server in recovery if one of those named is, else any.
+    PreferStandby,
+}
+
+impl SessionAttrs {
+    const ALL: [Self; 6] =
+        [Self::Any, Self::ReadWrite, Self::ReadOnly, Self::Primary, Self::Standby, Self::PreferStandby];
+
+    /// The one of libpq's name `word`.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|attrs| attrs.name() == word)
+    }
+
+    /// libpq's name of it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Any => "any",
+            Self::ReadWrite => "read-write",
+            Self::ReadOnly => "read-only",
+            Self::Primary => "primary",
+            Self::Standby => "standby",
+            Self::PreferStandby => "prefer-standby",
+        }
+    }
+
+    /// Whether a session serves that is on a server in recovery or not, and read-only or not.
+    #[must_use]
+    pub fn accepts(self, in_recovery: bool, read_only: bool) -> bool {
+        match self {
+            Self::Any | Self::PreferStandby => true,
+            Self::ReadWrite => !read_only && !in_recovery,
+            Self::ReadOnly => read_only || in_recovery,
+            Self::Primary => !in_recovery,
+            Self::Standby => in_recovery,
+        }
+    }
+
+    /// Whether a server has to be asked what it is.
+    #[must_use]
+    pub fn asks(self) -> bool {
+        !matches!(self, Self::Any | Self::PreferStandby)
+    }
+}
+
 /// How to connect: address, role, database and start-up parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// Where the server listens.
     pub address: Address,
+    /// Its IP address, where that is given beside the host's name: the name is then for certificates only.
+    pub host_address: Option<IpAddr>,
     /// The role.
     pub user: String,
     /// Its password, where the server asks for one.
     pub password: Option<Secret>,
     /// The database.
     pub database: String,
-    /// Settings for the session, sent in the start-up packet (`search_path`, `synchronous_commit`, …).
+    /// Settings for the session, sent in the start-up packet (`search_path`, `synchronous_commit`, …); the packet's own
+    /// parameters `options` and `application_name` too.
     pub settings: Vec<(String, String)>,
+    /// How the connection is encrypted. Unix sockets never are.
+    pub tls: Tls,
+    /// What kind of session is wanted.
+    pub session_attrs: SessionAttrs,
+    /// How long connecting may take, where that is said.
+    pub connect_timeout: Option<Duration>,
+}
+
+impl Target {
+    /// An unencrypted connection without a password, and with nothing said about the session.
+    #[must_use]
+    pub fn new(address: Address, user: impl Into<String>, database: impl Into<String>) -> Self {
+        Self {
+            address,
+            host_address: None,
+            user: user.into(),
+            password: None,
+            database: database.into(),
+            settings: Vec::new(),
+            tls: Tls::default(),
+            session_attrs: SessionAttrs::Any,
+            connect_timeout: None,
+        }
+    }
 }

@@ -1,11 +1,17 @@
-//! Proofs of identity: cleartext, MD5, SCRAM-SHA-256. No I/O: the caller carries the messages.
+//! Proofs of identity: cleartext, MD5, SCRAM-SHA-256, SCRAM-SHA-256-PLUS. No I/O: the caller carries the messages.
 
 use postgres_protocol::authentication::md5_hash;
-use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
+use postgres_protocol::authentication::sasl::{
+    ChannelBinding, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256,
+};
 use thiserror::Error;
 
 use crate::backend::Authentication;
 use crate::{WireError, frontend};
+
+/// The most iterations of SCRAM's hash that are done for a server: PostgreSQL's default is 4,096, and each costs time
+/// before the server has shown that it is one to trust.
+pub const MOST_ITERATIONS: u32 = 100_000;
 
 /// Why the server's demand cannot be met.
 #[derive(Debug, Error)]
@@ -25,6 +31,15 @@ pub enum AuthError {
     /// A SASL step out of turn.
     #[error("the server sent a SASL message out of turn")]
     OutOfTurn,
+    /// SCRAM with more work than is reasonable.
+    #[error("the server demands {demanded} iterations of SCRAM's hash; at most {MOST_ITERATIONS} are done")]
+    Iterations {
+        /// How many it demanded.
+        demanded: String,
+    },
+    /// The exchange is to be tied to TLS, and cannot be.
+    #[error("channel binding is required, and {0}")]
+    NoChannelBinding(&'static str),
     /// A SASL step that does not fit, such as a server that does not know the password itself.
     #[error("the SCRAM exchange failed: {0}")]
     Scram(std::io::Error),
@@ -33,11 +48,34 @@ pub enum AuthError {
     Wire(#[from] WireError),
 }
 
+/// Whether SCRAM is tied to the TLS connection that it runs in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Binding {
+    /// It is not: there is no TLS, or it is not wanted.
+    #[default]
+    None,
+    /// It is if the server offers it, by these bytes of `tls-server-end-point`.
+    Offered(Vec<u8>),
+    /// It must be.
+    Required(Vec<u8>),
+    /// It must be, and cannot, for this reason.
+    Missing(&'static str),
+}
+
+impl Binding {
+    fn is_required(&self) -> bool {
+        matches!(self, Self::Required(_) | Self::Missing(_))
+    }
+}
+
 /// One exchange, from the server's first demand to its acceptance.
 pub struct Exchange<'a> {
     user: &'a str,
     password: Option<&'a str>,
+    binding: Binding,
     scram: Option<ScramSha256>,
+    /// Whether SCRAM was tied to the connection.
+    bound: bool,
     proven: bool,
 }
 
@@ -54,7 +92,13 @@ impl<'a> Exchange<'a> {
     /// An exchange as `user`, who may have a password.
     #[must_use]
     pub fn new(user: &'a str, password: Option<&'a str>) -> Self {
-        Self { user, password, scram: None, proven: false }
+        Self { user, password, binding: Binding::None, scram: None, bound: false, proven: false }
+    }
+
+    /// The same, tied to the connection as `binding` says.
+    #[must_use]
+    pub fn bound(self, binding: Binding) -> Self {
+        Self { binding, ..self }
     }
 
     fn password(&self, method: &'static str) -> Result<&'a str, AuthError> {
@@ -69,7 +113,15 @@ impl<'a> Exchange<'a> {
         match said {
             // A server that began SCRAM must have shown that it knows the password before it lets in.
             Authentication::Ok if self.scram.is_some() && !self.proven => return Err(AuthError::OutOfTurn),
+            Authentication::Ok if self.binding.is_required() && !self.bound => {
+                return Err(AuthError::NoChannelBinding("the server lets in without it"));
+            }
             Authentication::Ok => return Ok(Progress::Accepted),
+            Authentication::CleartextPassword | Authentication::Md5Password(_)
+                if self.binding.is_required() =>
+            {
+                return Err(AuthError::NoChannelBinding("the server wants the password in another way"));
+            }
             Authentication::CleartextPassword => {
                 frontend::password(out, self.password("password")?.as_bytes())?;
             }
@@ -78,17 +130,34 @@ impl<'a> Exchange<'a> {
                 frontend::password(out, hash.as_bytes())?;
             }
             Authentication::Sasl(mechanisms) => {
-                if !mechanisms.names().any(|name| name == SCRAM_SHA_256.as_bytes()) {
-                    let names: Vec<_> = mechanisms.names().map(String::from_utf8_lossy).collect();
-                    return Err(AuthError::Unsupported { method: format!("SASL {}", names.join(", ")) });
-                }
-                let password = self.password(SCRAM_SHA_256)?;
-                let scram = ScramSha256::new(password.as_bytes(), ChannelBinding::unsupported());
-                frontend::sasl_initial(out, SCRAM_SHA_256, scram.message())?;
+                let offers = |name: &str| mechanisms.names().any(|offered| offered == name.as_bytes());
+                let (mechanism, binding) = match &self.binding {
+                    Binding::Missing(why) => return Err(AuthError::NoChannelBinding(why)),
+                    Binding::Offered(end) | Binding::Required(end) if offers(SCRAM_SHA_256_PLUS) => {
+                        self.bound = true;
+                        (SCRAM_SHA_256_PLUS, ChannelBinding::tls_server_end_point(end.clone()))
+                    }
+                    Binding::Required(_) => {
+                        return Err(AuthError::NoChannelBinding("the server does not offer it"));
+                    }
+                    // This tells a server that did offer it that somebody between took the offer away.
+                    Binding::Offered(_) if offers(SCRAM_SHA_256) => {
+                        (SCRAM_SHA_256, ChannelBinding::unrequested())
+                    }
+                    Binding::None if offers(SCRAM_SHA_256) => (SCRAM_SHA_256, ChannelBinding::unsupported()),
+                    Binding::Offered(_) | Binding::None => {
+                        let names: Vec<_> = mechanisms.names().map(String::from_utf8_lossy).collect();
+                        return Err(AuthError::Unsupported { method: format!("SASL {}", names.join(", ")) });
+                    }
+                };
+                let password = self.password(mechanism)?;
+                let scram = ScramSha256::new(password.as_bytes(), binding);
+                frontend::sasl_initial(out, mechanism, scram.message())?;
                 self.scram = Some(scram);
             }
             Authentication::SaslContinue(step) => {
                 let scram = self.scram.as_mut().ok_or(AuthError::OutOfTurn)?;
+                check_iterations(step)?;
                 scram.update(step).map_err(AuthError::Scram)?;
                 frontend::sasl_response(out, scram.message())?;
             }
@@ -108,5 +177,22 @@ impl<'a> Exchange<'a> {
             }
         }
         Ok(Progress::Continues)
+    }
+}
+
+/// Whether a server's first SCRAM message demands a number of iterations that is reasonable. One that cannot be read is
+/// for the exchange itself to refuse.
+fn check_iterations(step: &[u8]) -> Result<(), AuthError> {
+    let demanded = step.split(|byte| *byte == b',').find_map(|field| field.strip_prefix(b"i="));
+    let Some(digits) = demanded.filter(|d| !d.is_empty() && d.iter().all(u8::is_ascii_digit)) else {
+        return Ok(());
+    };
+    let text = String::from_utf8_lossy(digits);
+    match text.parse::<u32>() {
+        Ok(count) if count <= MOST_ITERATIONS => Ok(()),
+        _ => {
+            let shown: String = text.chars().take(20).collect();
+            Err(AuthError::Iterations { demanded: shown })
+        }
     }
 }

@@ -9,6 +9,8 @@ use crate::frame::MAX_MESSAGE;
 const VERSION: u32 = 3 << 16;
 /// What stands in the version's place in a cancel request.
 const CANCEL: u32 = 1234 << 16 | 5678;
+/// The code of a request for TLS, in place of a version.
+const SSL: u32 = 80_877_103;
 
 /// Appends a message: its type byte (none for start-up and cancel), its length, and what `body` appends.
 fn message(
@@ -70,6 +72,17 @@ pub fn startup<'a>(
             string(out, NAME, "parameter value", value.as_bytes())?;
         }
         out.push(0);
+        Ok(())
+    })
+}
+
+/// Before the first message: asks the server whether it takes TLS. It answers with one byte, `S` or `N`.
+///
+/// # Errors
+/// None; it has no fields.
+pub fn ssl_request(out: &mut Vec<u8>) -> Result<(), WireError> {
+    message(out, "SSLRequest", None, |out| {
+        out.extend(SSL.to_be_bytes());
         Ok(())
     })
 }

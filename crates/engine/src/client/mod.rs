@@ -3,18 +3,26 @@
 //! It is given received bytes and the time, appends what is to be sent, and says what it waits for. In steady state it
 //! allocates nothing: replies are read in place, values live in slots, and all buffers are the caller's or reused.
 
+mod failure;
 mod reply;
+mod result;
+mod send;
+mod shell;
+mod steps;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use pgdyno_wire::backend::Status;
-use pgdyno_wire::{WireError, frontend};
+use pgdyno_wire::frontend;
 
-use crate::program::{Action, Program, Request, Statement};
+use crate::pace::Pacer;
+use crate::program::Program;
 use crate::random::Random;
-use crate::recorder::{Recorder, sqlstate};
+use crate::recorder::{Ended, Recorder, sqlstate};
 use crate::schedule::{Moment, Timeline};
-use crate::script::{Expr, Piece, Scope, Value};
+use crate::script::{Content, Value};
+use failure::{Abort, Fault};
 use reply::{Event, Replies};
 
 pub use reply::ServerError;
@@ -26,6 +34,8 @@ pub enum Next {
     Reply,
     /// That moment.
     Wake(Moment),
+    /// A new connection; then to be woken.
+    Connect,
     /// Nothing more: its connection is to be closed once what it appended is sent.
     Close,
 }
@@ -38,15 +48,21 @@ pub struct Turn<'a> {
     pub out: &'a mut Vec<u8>,
     /// What counts its transactions.
     pub recorder: &'a mut Recorder,
+    /// What it shares with its thread's other clients.
+    pub pacer: &'a mut Pacer,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Between transactions.
     Between,
+    /// Its transaction is chosen and not yet due, or waits for a connection.
+    Due,
     /// The script's statement of this index was sent.
     Sent(usize),
-    /// Waits in a script or, with nothing begun, for its turn.
+    /// Waits for all replies of its pipeline.
+    Piped,
+    /// Waits in a script.
     Asleep,
     /// ROLLBACK was sent after a failure.
     RollingBack,
@@ -54,52 +70,58 @@ enum State {
     Ended,
 }
 
+/// What a pipeline's replies are to come for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Piped {
+    /// A statement: its step, index, whether it was to be parsed, and when it was sent.
+    Statement { step: usize, statement: usize, parsed: bool, sent: Moment },
+    /// The end of an implicit transaction.
+    Sync,
+}
+
 /// One connection's load.
 pub struct Client {
     id: u32,
     program: Arc<Program>,
     random: Random,
+    /// `random` as it was before the transaction's first try.
+    before: Random,
     /// A stream of its own, so that a script's draws do not depend on how many scripts there are.
     choice: Random,
-    variables: Vec<Option<Value>>,
+    variables: Vec<Option<Content>>,
     /// By statement number: whether the server holds it prepared.
     prepared: Vec<bool>,
     replies: Replies,
+    /// What a result is put into variables from.
+    answers: result::Answers,
     state: State,
     script: usize,
     step: usize,
+    /// The transaction's number among the client's.
+    number: u64,
     /// When the transaction was due.
     due: Moment,
-    /// When the last statement was sent.
+    /// When it was begun.
+    begun: Moment,
+    /// When the last statement was sent, or the last wait began.
     sent: Moment,
+    /// Tries after the first.
+    retries: u32,
     /// Whether the transaction has sent any statement.
     asked: bool,
+    /// Whether statements are sent without waiting for replies.
+    piping: bool,
+    piped: VecDeque<Piped>,
+    /// Whether it has a connection.
+    connected: bool,
     /// The session's state as the server last said.
     status: Status,
-    /// The error that the present statement met.
-    error: Option<ServerError>,
-    /// The script's statement that made the transaction fail, and how.
-    failure: Option<(usize, ServerError)>,
+    /// The error that the present statement or pipeline met, and where.
+    error: Option<Fault>,
+    /// What made the transaction fail.
+    failure: Option<Fault>,
     /// Transactions left to start once the window is open.
     quota: Option<u64>,
-}
-
-/// Why a client gives up: an SQLSTATE, and words for people, which name it too.
-struct Abort {
-    code: String,
-    reason: String,
-}
-
-impl Abort {
-    /// For what the engine itself finds wrong.
-    fn own(code: &str, reason: &str) -> Self {
-        Self { code: code.to_owned(), reason: format!("{reason} (SQLSTATE {code})") }
-    }
-
-    /// For what the server said, about `what`.
-    fn server(what: &str, error: ServerError) -> Self {
-        Self { reason: format!("{what}: {error}"), code: error.code }
-    }
 }
 
 impl Client {
@@ -113,22 +135,30 @@ impl Client {
         transactions: Option<u64>,
     ) -> Self {
         let mut variables = program.initial.clone();
-        variables[program.client_id.index()] = Some(Value::Int(id.into()));
+        variables[program.client_id.index()].get_or_insert(Content::Value(Value::Int(id.into())));
         let prepared = vec![false; program.statements];
         Self {
             id,
             program,
+            before: random.clone(),
             random,
             choice,
             variables,
             prepared,
             replies: Replies::new(),
+            answers: result::Answers::default(),
             state: State::Between,
             script: 0,
             step: 0,
+            number: 0,
             due: Moment(0),
+            begun: Moment(0),
             sent: Moment(0),
+            retries: 0,
             asked: false,
+            piping: false,
+            piped: VecDeque::new(),
+            connected: true,
             status: Status::Idle,
             error: None,
             failure: None,
@@ -145,7 +175,7 @@ impl Client {
     /// Whether a statement is under way at the server.
     #[must_use]
     pub fn awaits_reply(&self) -> bool {
-        matches!(self.state, State::Sent(_) | State::RollingBack)
+        matches!(self.state, State::Sent(_) | State::Piped | State::RollingBack)
     }
 
     /// Whether it will do nothing more.
@@ -154,14 +184,34 @@ impl Client {
         self.state == State::Ended
     }
 
-    /// Begins its first transaction, or goes on after the moment it waited for.
+    /// Whether it wants its connection.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        self.connected
+    }
+
+    /// Begins its first transaction, or goes on after what it waited for.
     pub fn wake(&mut self, turn: &mut Turn<'_>) -> Next {
         match self.state {
             State::Between => self.begin(turn),
-            State::Asleep => self.advance(turn),
-            State::Sent(_) | State::RollingBack => Next::Reply,
+            State::Due => self.start(turn),
+            State::Asleep => {
+                let slept = turn.now.nanoseconds_since(self.sent);
+                turn.recorder.command(self.script, self.step, slept, turn.now);
+                self.step += 1;
+                self.advance(turn)
+            }
+            State::Sent(_) | State::Piped | State::RollingBack => Next::Reply,
             State::Ended => Next::Close,
         }
+    }
+
+    /// Has a new connection, on which nothing is prepared yet; it is to be woken.
+    pub fn reconnected(&mut self) {
+        self.connected = true;
+        self.status = Status::Idle;
+        self.replies = Replies::new();
+        self.prepared.fill(false);
     }
 
     /// Takes `bytes` from the server.
@@ -170,6 +220,9 @@ impl Client {
         while !bytes.is_empty() {
             if self.state == State::Ended {
                 return Next::Close;
+            }
+            if !self.connected {
+                break;
             }
             match self.replies.next(&mut bytes) {
                 Ok(None) => break,
@@ -185,8 +238,8 @@ impl Client {
             }
         }
         match self.state {
-            State::Asleep | State::Ended | State::Between => next,
-            State::Sent(_) | State::RollingBack => Next::Reply,
+            State::Asleep | State::Ended | State::Between | State::Due => next,
+            State::Sent(_) | State::Piped | State::RollingBack => Next::Reply,
         }
     }
 
@@ -196,18 +249,29 @@ impl Client {
             return;
         }
         let told = self.error.take();
-        let reason = match told {
-            // What the server said before it hung up tells more than that it did.
-            Some(error) => format!("connection lost ({how}) after {error}"),
-            None => format!("connection lost: {how}"),
+        // What the server said before it hung up tells more than that it did.
+        let (reason, said) = match told {
+            Some(Fault { error, .. }) => (
+                format!("connection lost ({how}) after {error}"),
+                format!("{}:  {}", error.severity, error.message),
+            ),
+            None => {
+                (format!("connection lost: {how}"), "perhaps the backend died while processing".to_owned())
+            }
         };
-        self.abort(&Abort::own(sqlstate::CONNECTION_FAILURE, &reason), turn);
+        self.abort(&Abort::own(sqlstate::CONNECTION_FAILURE, &reason).saying(&said), turn);
     }
 
     /// Gives up because the time for its transaction is over.
     pub fn expire(&mut self, turn: &mut Turn<'_>) -> Next {
-        if self.state == State::Ended {
-            return Next::Close;
+        match self.state {
+            State::Ended => return Next::Close,
+            // Nothing was begun.
+            State::Between | State::Due => {
+                self.stop(turn.out);
+                return Next::Close;
+            }
+            _ => {}
         }
         let grace = turn.recorder.schedule().grace;
         let reason = format!("its transaction was not done {grace:?} after the window closed");
@@ -218,7 +282,9 @@ impl Client {
     pub fn stop(&mut self, out: &mut Vec<u8>) {
         if self.state != State::Ended {
             self.state = State::Ended;
-            frontend::terminate(out);
+            if self.connected {
+                frontend::terminate(out);
+            }
         }
     }
 
@@ -227,214 +293,216 @@ impl Client {
         match event {
             Event::Ready(status) => {
                 self.status = status;
-                Some(self.ready(turn))
+                return Some(self.ready(turn));
             }
             Event::Error(error) => {
                 // Of several errors the first is the cause.
-                self.error.get_or_insert(error);
-                None
+                if self.error.is_none() {
+                    let (step, statement) = match (self.state, self.piped.front()) {
+                        (_, Some(Piped::Statement { step, statement, .. })) => (*step, Some(*statement)),
+                        (State::Sent(statement), _) => (self.step, Some(statement)),
+                        _ => (self.step, None),
+                    };
+                    self.error = Some(Fault { step, statement, error });
+                }
             }
             Event::Parsed => {
-                if let State::Sent(statement) = self.state {
+                let statement = match (self.state, self.piped.front_mut()) {
+                    (_, Some(Piped::Statement { statement, parsed, .. })) => {
+                        *parsed = false;
+                        Some(*statement)
+                    }
+                    (State::Sent(statement), _) => Some(statement),
+                    _ => None,
+                };
+                if let Some(statement) = statement {
                     let number = self.program.scripts[self.script].statements[statement].number;
                     self.prepared[number] = true;
                 }
-                None
             }
             Event::Copy => {
                 let reason = format!("{}: COPY is not supported in scripts", self.place());
-                Some(self.abort(&Abort::own(sqlstate::FEATURE_NOT_SUPPORTED, &reason), turn))
+                let abort = Abort::own(sqlstate::FEATURE_NOT_SUPPORTED, &reason)
+                    .caused("COPY is not supported in pgbench, aborting".to_owned())
+                    .saying("");
+                return Some(self.abort(&abort, turn));
             }
+            Event::Columns(columns) => self.answers.columns(columns),
+            Event::Row(row) => self.answers.row(row),
+            Event::Complete => match self.piped.front() {
+                Some(&Piped::Statement { step, statement, sent, .. }) => {
+                    self.piped.pop_front();
+                    self.count_statement(step, statement, sent, turn);
+                }
+                _ => self.answers.complete(),
+            },
         }
+        None
+    }
+
+    fn count_statement(&mut self, step: usize, statement: usize, sent: Moment, turn: &mut Turn<'_>) {
+        let times = Timeline { due: sent, sent, done: turn.now };
+        turn.recorder.statement(self.script, statement, times);
+        turn.recorder.command(self.script, step, times.service(), turn.now);
     }
 
     /// The server awaits the next command.
     fn ready(&mut self, turn: &mut Turn<'_>) -> Next {
+        if !self.piped.is_empty() {
+            // Statements after an error, and the Sync that ends their transaction.
+            while let Some(piped) = self.piped.pop_front() {
+                match piped {
+                    Piped::Sync => break,
+                    // It was to be prepared, and was passed over.
+                    Piped::Statement { statement, parsed: true, .. } => {
+                        let number = self.program.scripts[self.script].statements[statement].number;
+                        self.prepared[number] = false;
+                    }
+                    Piped::Statement { .. } => {}
+                }
+            }
+            if self.state != State::Piped || !self.piped.is_empty() {
+                return Next::Reply;
+            }
+            self.piping = false;
+            self.replies.ends = false;
+            if let Some(fault) = self.error.take() {
+                return self.failed(fault, turn);
+            }
+            turn.recorder.command(self.script, self.step, turn.now.nanoseconds_since(self.sent), turn.now);
+            self.step += 1;
+            return self.advance(turn);
+        }
         match self.state {
             State::Sent(statement) => {
-                if let Some(error) = self.error.take() {
-                    return self.failed(statement, error, turn);
+                if let Some(fault) = self.error.take() {
+                    return self.failed(fault, turn);
                 }
-                let times = Timeline { due: self.sent, sent: self.sent, done: turn.now };
-                turn.recorder.statement(self.script, statement, times);
+                self.count_statement(self.step, statement, self.sent, turn);
+                if let Some(abort) = self.store(statement) {
+                    return self.abort(&abort, turn);
+                }
                 self.step += 1;
                 self.advance(turn)
             }
             State::RollingBack => match self.error.take() {
-                Some(error) => self.abort(&Abort::server("ROLLBACK after a failure", error), turn),
-                None => self.give_up_transaction(turn),
+                Some(fault) => self.abort(&Abort::server("ROLLBACK after a failure", &fault.error), turn),
+                None => self.after_failure(turn),
             },
-            State::Between | State::Asleep | State::Ended => {
+            State::Between | State::Due | State::Piped | State::Asleep | State::Ended => {
                 let reason = "the server sent ReadyForQuery without having been asked anything";
                 self.abort(&Abort::own(sqlstate::PROTOCOL_VIOLATION, reason), turn)
             }
         }
     }
 
-    /// A statement met an error: another transaction may fare better, or the client gives up.
-    fn failed(&mut self, statement: usize, error: ServerError, turn: &mut Turn<'_>) -> Next {
-        let passing =
-            matches!(error.code.as_str(), sqlstate::SERIALIZATION_FAILURE | sqlstate::DEADLOCK_DETECTED);
-        if !passing {
-            return self.abort(&Abort::server(&self.place(), error), turn);
-        }
-        self.failure = Some((statement, error));
-        if self.status == Status::Idle {
-            return self.give_up_transaction(turn);
-        }
-        match frontend::query(turn.out, b"ROLLBACK") {
-            Ok(()) => {
-                self.state = State::RollingBack;
-                Next::Reply
-            }
-            Err(error) => unreachable!("ROLLBACK fits into a message: {error}"),
-        }
+    /// The transaction as it ends now.
+    fn ended(&self, now: Moment) -> Ended {
+        let times = Timeline { due: self.due, sent: self.begun, done: now };
+        Ended { client: self.id, number: self.number, script: self.script, times, retries: self.retries }
     }
 
-    /// The failed transaction is over.
-    fn give_up_transaction(&mut self, turn: &mut Turn<'_>) -> Next {
-        if let Some((statement, error)) = self.failure.take() {
-            turn.recorder.failure(self.script, Some(statement), &error.code, turn.now);
-        }
-        self.begin(turn)
-    }
-
-    /// Begins a transaction, if there is one to begin.
-    fn begin(&mut self, turn: &mut Turn<'_>) -> Next {
+    /// Whether another transaction may begin; takes it from those that are left.
+    fn takes_another(&mut self, turn: &Turn<'_>) -> bool {
         let schedule = turn.recorder.schedule();
-        let over = turn.now >= schedule.closing;
         let counts = turn.now >= schedule.opening;
-        if over || (counts && self.quota == Some(0)) {
-            self.stop(turn.out);
-            return Next::Close;
+        if turn.now >= schedule.closing || (counts && self.quota == Some(0)) {
+            return false;
         }
         if counts && let Some(left) = &mut self.quota {
             *left -= 1;
         }
+        true
+    }
+
+    fn finish(&mut self, turn: &mut Turn<'_>) -> Next {
+        self.stop(turn.out);
+        Next::Close
+    }
+
+    /// Chooses a transaction, if there is one to begin.
+    fn begin(&mut self, turn: &mut Turn<'_>) -> Next {
+        if !self.takes_another(turn) {
+            return self.finish(turn);
+        }
         self.script = match self.program.scripts.len() {
             1 => 0,
-            _ => self.program.script_at(self.choice.uniform(0, self.program.weight - 1)),
+            _ => {
+                let choice = turn.pacer.choice.as_mut().unwrap_or(&mut self.choice);
+                self.program.script_at(choice.uniform(0, self.program.weight - 1))
+            }
         };
+        self.retries = 0;
+        self.state = State::Due;
+        let Some(mut due) = turn.pacer.next_due() else {
+            self.due = turn.now;
+            return self.start(turn);
+        };
+        let closing = turn.recorder.schedule().closing;
+        if let Some(limit) = self.program.rules.latency_limit {
+            while due.after(limit) < turn.now && due < closing {
+                self.due = due;
+                self.begun = turn.now;
+                turn.recorder.skipped(&self.ended(turn.now));
+                self.number += 1;
+                if !self.takes_another(turn) {
+                    return self.finish(turn);
+                }
+                due = turn.pacer.next_due().unwrap_or(turn.now);
+            }
+        }
+        if due >= closing {
+            return self.finish(turn);
+        }
+        self.due = due;
+        if due > turn.now { Next::Wake(due) } else { self.start(turn) }
+    }
+
+    /// Begins the transaction that is due.
+    fn start(&mut self, turn: &mut Turn<'_>) -> Next {
+        if !self.connected {
+            return Next::Connect;
+        }
+        self.begun = turn.now;
+        if turn.pacer.is_closed() {
+            self.due = turn.now;
+        }
+        self.before.clone_from(&self.random);
         self.step = 0;
-        self.due = turn.now;
         self.asked = false;
         self.advance(turn)
     }
 
-    /// Executes steps until one has to wait.
-    fn advance(&mut self, turn: &mut Turn<'_>) -> Next {
-        let program = Arc::clone(&self.program);
-        let script = &program.scripts[self.script];
-        while let Some(step) = script.steps.get(self.step) {
-            match &step.action {
-                Action::Send(statement) => {
-                    if let Err(error) = self.send(&script.statements[*statement], turn.out) {
-                        let reason = format!("{}: {error}", self.place());
-                        return self.abort(&Abort::own(sqlstate::DATA_EXCEPTION, &reason), turn);
-                    }
-                    self.sent = turn.now;
-                    self.asked = true;
-                    self.state = State::Sent(*statement);
-                    return Next::Reply;
-                }
-                Action::Set { variable, expression } => match self.eval(expression) {
-                    Ok(value) => {
-                        self.variables[variable.index()] = Some(value);
-                        self.step += 1;
-                    }
-                    Err(abort) => return self.abort(&abort, turn),
-                },
-                Action::Sleep { amount, unit } => {
-                    let amount = match self.eval(amount).and_then(|v| v.int().map_err(|e| self.bad_value(e)))
-                    {
-                        Ok(amount) => amount,
-                        Err(abort) => return self.abort(&abort, turn),
-                    };
-                    // A negative time is no time, as in pgbench.
-                    let units = u32::try_from(amount.max(0)).unwrap_or(u32::MAX);
-                    self.step += 1;
-                    self.state = State::Asleep;
-                    return Next::Wake(turn.now.after(unit.saturating_mul(units)));
-                }
-            }
-        }
-        self.complete(turn)
-    }
-
     /// The script has come to its end.
     fn complete(&mut self, turn: &mut Turn<'_>) -> Next {
+        if self.piping {
+            let reason = "end of script reached with pipeline open";
+            return self.abort(&Abort::own(sqlstate::PIPELINE, reason).saying(reason), turn);
+        }
         if self.status != Status::Idle {
             let name = &self.program.scripts[self.script].name;
             let reason = format!("{name}: the script ends inside a transaction block");
-            return self.abort(&Abort::own(sqlstate::ACTIVE_TRANSACTION, &reason), turn);
+            let said = "end of script reached without completing the last transaction";
+            return self.abort(&Abort::own(sqlstate::ACTIVE_TRANSACTION, &reason).saying(said), turn);
         }
-        let times = Timeline { due: self.due, sent: self.due, done: turn.now };
-        turn.recorder.transaction(self.script, times);
-        if !self.asked {
+        turn.recorder.transaction(&self.ended(turn.now));
+        self.another(turn)
+    }
+
+    /// The transaction is over, well or not.
+    fn another(&mut self, turn: &mut Turn<'_>) -> Next {
+        self.number += 1;
+        let asked = self.asked;
+        if self.program.rules.reconnect_each {
+            frontend::terminate(turn.out);
+            self.connected = false;
+        }
+        if !asked {
             // A script without SQL would go round for ever without letting anyone else have a turn.
             self.state = State::Between;
             return Next::Wake(turn.now);
         }
         self.begin(turn)
-    }
-
-    fn eval(&mut self, expression: &Expr) -> Result<Value, Abort> {
-        let mut scope = Scope { variables: &self.variables, random: &mut self.random };
-        expression.eval(&mut scope).map_err(|e| self.bad_value(e))
-    }
-
-    fn bad_value(&self, error: crate::script::EvalError) -> Abort {
-        let what = match error {
-            crate::script::EvalError::Undefined(slot) => {
-                format!("variable `{}` has no value yet", self.program.variables[slot.index()])
-            }
-            other => other.to_string(),
-        };
-        Abort::own(sqlstate::DATA_EXCEPTION, &format!("{}: {what}", self.place()))
-    }
-
-    /// Appends the messages that execute `statement`.
-    fn send(&mut self, statement: &Statement, out: &mut Vec<u8>) -> Result<(), WireError> {
-        match &statement.request {
-            Request::Fixed(message) => out.extend_from_slice(message),
-            Request::Text(pieces) => {
-                let (program, variables) = (&self.program, &self.variables);
-                frontend::query_with(out, |out| {
-                    for piece in pieces {
-                        match piece {
-                            Piece::Text(text) => out.extend_from_slice(text.as_bytes()),
-                            Piece::Variable(slot) => match variables[slot.index()] {
-                                Some(value) => value.write_text(out),
-                                // What names no variable stays as it is, as in pgbench.
-                                None => {
-                                    out.push(b':');
-                                    out.extend_from_slice(program.variables[slot.index()].as_bytes());
-                                }
-                            },
-                        }
-                    }
-                })?;
-            }
-            Request::Bound { parse, name, parameters } => {
-                if name.is_empty() || !self.prepared[statement.number] {
-                    out.extend_from_slice(parse);
-                }
-                let count = u16::try_from(parameters.len()).unwrap_or(u16::MAX);
-                let variables = &self.variables;
-                frontend::bind(out, name, count, |bind| {
-                    for slot in parameters {
-                        match variables[slot.index()] {
-                            Some(value) => bind.text(|out| value.write_text(out))?,
-                            None => bind.null()?,
-                        }
-                    }
-                    Ok(())
-                })?;
-                frontend::execute(out, "", 0)?;
-                frontend::sync(out);
-            }
-        }
-        Ok(())
     }
 
     /// Where in the scripts the client is.
@@ -444,18 +512,5 @@ impl Client {
             Some(step) => format!("{}:{}: `{}`", script.name, step.line, step.text),
             None => script.name.clone(),
         }
-    }
-
-    /// Gives up, with its transaction.
-    fn abort(&mut self, abort: &Abort, turn: &mut Turn<'_>) -> Next {
-        let statement = match self.state {
-            State::Sent(statement) => Some(statement),
-            State::RollingBack => self.failure.take().map(|(statement, _)| statement),
-            State::Between | State::Asleep | State::Ended => None,
-        };
-        turn.recorder.failure(self.script, statement, &abort.code, turn.now);
-        turn.recorder.aborted(format!("client {}: {}", self.id, abort.reason));
-        self.stop(turn.out);
-        Next::Close
     }
 }

@@ -55,6 +55,12 @@ pub(super) enum Event {
     Parsed,
     /// The server would copy in or out.
     Copy,
+    /// The columns of a result.
+    Columns(Vec<Vec<u8>>),
+    /// A row of it.
+    Row(Vec<Option<Vec<u8>>>),
+    /// A query is complete.
+    Complete,
 }
 
 /// What has arrived and is not yet acted on.
@@ -63,11 +69,15 @@ pub(super) struct Replies {
     torn: Vec<u8>,
     /// Bytes of the present message still to be passed over.
     skip: usize,
+    /// Whether rows are wanted.
+    pub(super) rows: bool,
+    /// Whether the end of each query is.
+    pub(super) ends: bool,
 }
 
 impl Replies {
     pub(super) fn new() -> Self {
-        Self { torn: Vec::with_capacity(64), skip: 0 }
+        Self { torn: Vec::with_capacity(64), skip: 0, rows: false, ends: false }
     }
 
     /// The next event in `bytes`, which moves past it; none when more bytes are needed.
@@ -103,7 +113,7 @@ impl Replies {
                 *bytes = &[];
                 return Ok(None);
             };
-            if skippable(header.tag) {
+            if self.skippable(header.tag) {
                 *bytes = &bytes[HEADER..];
                 self.skip = header.body;
                 continue;
@@ -129,7 +139,7 @@ impl Replies {
     fn mend(&mut self, bytes: &mut &[u8]) -> Result<Mended, WireError> {
         self.draw(bytes, HEADER);
         let Some(header) = Header::read(&self.torn)? else { return Ok(Mended::No) };
-        if skippable(header.tag) {
+        if self.skippable(header.tag) {
             self.torn.clear();
             self.skip = header.body;
             return Ok(Mended::Skip);
@@ -137,6 +147,25 @@ impl Replies {
         check(header)?;
         self.draw(bytes, header.len());
         Ok(if self.torn.len() == header.len() { Mended::Whole } else { Mended::No })
+    }
+
+    /// Whether a client need not read messages of that type. What an end of a message looks like is known from its
+    /// length.
+    #[inline]
+    fn skippable(&self, tag: u8) -> bool {
+        match tag {
+            tag::DATA_ROW | tag::ROW_DESCRIPTION => !self.rows,
+            tag::COMMAND_COMPLETE | tag::EMPTY_QUERY => !(self.rows || self.ends),
+            tag::BIND_COMPLETE
+            | tag::CLOSE_COMPLETE
+            | tag::NO_DATA
+            | tag::PARAMETER_DESCRIPTION
+            | tag::PORTAL_SUSPENDED
+            | tag::PARAMETER_STATUS
+            | tag::NOTICE_RESPONSE
+            | tag::NOTIFICATION => true,
+            _ => false,
+        }
     }
 
     fn draw(&mut self, bytes: &mut &[u8], until: usize) {
@@ -153,26 +182,6 @@ enum Mended {
     Whole,
 }
 
-/// Whether a client need not read messages of that type. What an end of a message looks like is known from its length.
-#[inline]
-fn skippable(tag: u8) -> bool {
-    matches!(
-        tag,
-        tag::DATA_ROW
-            | tag::ROW_DESCRIPTION
-            | tag::COMMAND_COMPLETE
-            | tag::EMPTY_QUERY
-            | tag::BIND_COMPLETE
-            | tag::CLOSE_COMPLETE
-            | tag::NO_DATA
-            | tag::PARAMETER_DESCRIPTION
-            | tag::PORTAL_SUSPENDED
-            | tag::PARAMETER_STATUS
-            | tag::NOTICE_RESPONSE
-            | tag::NOTIFICATION
-    )
-}
-
 /// Refuses a message that would have to be read and is longer than any honest one.
 fn check(header: Header) -> Result<(), WireError> {
     if header.body > MAX_READ {
@@ -187,6 +196,11 @@ fn read(frame: Frame<'_>) -> Result<Option<Event>, WireError> {
         Message::ErrorResponse(fields) => Ok(Some(Event::Error(ServerError::of(fields)))),
         Message::ParseComplete => Ok(Some(Event::Parsed)),
         Message::CopyIn(_) | Message::CopyOut(_) | Message::CopyBoth(_) => Ok(Some(Event::Copy)),
+        Message::RowDescription(row) => {
+            Ok(Some(Event::Columns(row.columns().map(|c| c.name.to_vec()).collect())))
+        }
+        Message::DataRow(row) => Ok(Some(Event::Row(row.values().map(|v| v.map(<[u8]>::to_vec)).collect()))),
+        Message::CommandComplete(_) | Message::EmptyQuery => Ok(Some(Event::Complete)),
         // Nothing else may follow start-up.
         _ => Err(WireError::Unknown { message: "reply", field: "type", value: frame.tag.into() }),
     }

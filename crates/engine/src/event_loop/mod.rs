@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::client::{Client, Next, Turn};
+use crate::pace::Pacer;
 use crate::reactor::{Driver, Keep, Reactor};
 use crate::recorder::{Recorder, Tally};
 use crate::schedule::Moment;
@@ -29,6 +30,9 @@ struct Clients {
     recorder: Recorder,
     /// Whom to wake when: at most one entry a client.
     timers: BinaryHeap<Reverse<(Moment, usize)>>,
+    pacer: Pacer,
+    /// Who waits for a new connection.
+    connecting: Vec<usize>,
     active: usize,
 }
 
@@ -39,7 +43,11 @@ impl Clients {
             Next::Reply => Keep::Open,
             Next::Wake(at) => {
                 self.timers.push(Reverse((at, index)));
-                Keep::Open
+                self.keep(index)
+            }
+            Next::Connect => {
+                self.connecting.push(index);
+                Keep::Close
             }
             Next::Close => {
                 self.active -= 1;
@@ -48,11 +56,20 @@ impl Clients {
         }
     }
 
+    fn keep(&self, index: usize) -> Keep {
+        if self.clients[index].is_connected() { Keep::Open } else { Keep::Close }
+    }
+
     fn wake(&mut self, index: usize, now: Moment, out: &mut Vec<u8>) -> Keep {
         if self.clients[index].has_ended() {
             return Keep::Close;
         }
-        let next = self.clients[index].wake(&mut Turn { now, out, recorder: &mut self.recorder });
+        let next = self.clients[index].wake(&mut Turn {
+            now,
+            out,
+            recorder: &mut self.recorder,
+            pacer: &mut self.pacer,
+        });
         self.note(index, next)
     }
 
@@ -60,7 +77,12 @@ impl Clients {
         if self.clients[index].has_ended() {
             return Keep::Close;
         }
-        let next = self.clients[index].expire(&mut Turn { now, out, recorder: &mut self.recorder });
+        let next = self.clients[index].expire(&mut Turn {
+            now,
+            out,
+            recorder: &mut self.recorder,
+            pacer: &mut self.pacer,
+        });
         self.note(index, next)
     }
 }
@@ -70,7 +92,8 @@ impl Driver for Clients {
         if self.clients[link].has_ended() {
             return Keep::Close;
         }
-        let next = self.clients[link].receive(bytes, &mut Turn { now, out, recorder: &mut self.recorder });
+        let next = self.clients[link]
+            .receive(bytes, &mut Turn { now, out, recorder: &mut self.recorder, pacer: &mut self.pacer });
         // A client that sleeps and hears a notice has its timer already.
         match next {
             Next::Reply => Keep::Open,
@@ -83,7 +106,10 @@ impl Driver for Clients {
             return;
         }
         let mut nowhere = Vec::new();
-        self.clients[link].lost(how, &mut Turn { now, out: &mut nowhere, recorder: &mut self.recorder });
+        self.clients[link].lost(
+            how,
+            &mut Turn { now, out: &mut nowhere, recorder: &mut self.recorder, pacer: &mut self.pacer },
+        );
         self.active -= 1;
     }
 }
@@ -93,11 +119,19 @@ pub(crate) fn run<R: Reactor>(
     reactor: &mut R,
     clients: Vec<Client>,
     recorder: Recorder,
+    pacer: Pacer,
     stop: &AtomicBool,
 ) -> io::Result<Outcome> {
     let schedule = *recorder.schedule();
     let count = clients.len();
-    let mut all = Clients { clients, recorder, timers: BinaryHeap::with_capacity(count), active: count };
+    let mut all = Clients {
+        clients,
+        recorder,
+        timers: BinaryHeap::with_capacity(count),
+        pacer,
+        connecting: Vec::new(),
+        active: count,
+    };
     for index in 0..count {
         let now = reactor.now();
         reactor.send(index, &mut |out| all.wake(index, now, out));
@@ -112,6 +146,17 @@ pub(crate) fn run<R: Reactor>(
             }
             break;
         }
+        for index in std::mem::take(&mut all.connecting) {
+            match reactor.reconnect(index) {
+                Ok(took) => {
+                    all.recorder.reconnections(1, took);
+                    all.clients[index].reconnected();
+                    let now = reactor.now();
+                    reactor.send(index, &mut |out| all.wake(index, now, out));
+                }
+                Err(how) => all.lost(index, &how, reactor.now()),
+            }
+        }
         // Those who ask to be woken at once again have their turn after the others' replies.
         let due = all.timers.len();
         for _ in 0..due {
@@ -125,7 +170,8 @@ pub(crate) fn run<R: Reactor>(
             }
         }
         let timer = all.timers.peek().map_or(Moment::NEVER, |Reverse((at, _))| *at);
-        let until = now.after(STOP_CHECK).min(all.recorder.next_tick()).min(timer).min(deadline);
+        let soon = if all.connecting.is_empty() { now.after(STOP_CHECK) } else { now };
+        let until = soon.min(all.recorder.next_tick()).min(timer).min(deadline);
         reactor.turn(until, &mut all)?;
     }
     let mut cut_off = Vec::new();

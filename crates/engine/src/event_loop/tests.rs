@@ -13,10 +13,11 @@ use pgdyno_model::units::Span;
 use crate::aggregate::Aggregate;
 use crate::client::Client;
 use crate::load::{LoadSpec, WeightedScript};
-use crate::program::Program;
+use crate::pace::Pacer;
+use crate::program::{Program, Rules};
 use crate::random::Random;
 use crate::reactor::sim::{Act, Network, Peer, Sim};
-use crate::recorder::{Interval, Recorder};
+use crate::recorder::{Extras, Interval, Recorder};
 use crate::schedule::{Moment, Schedule};
 use crate::script::Script;
 
@@ -90,7 +91,7 @@ impl Peer for FakeServer {
                     acts.push((Duration::ZERO, Act::Send(message(b'2', b""))));
                     false
                 }
-                b'E' => false,
+                b'E' | b'D' => false,
                 b'S' => true,
                 b'X' => {
                     self.asked.lock().unwrap().push("goodbye".into());
@@ -118,6 +119,8 @@ struct Load {
     length: Length,
     grace: Duration,
     network: Network,
+    /// Changes what else the load is about.
+    change: fn(&mut LoadSpec),
 }
 
 struct Seen {
@@ -137,31 +140,35 @@ impl Load {
             length: Length::Duration(Span(5 * SECOND)),
             grace: 30 * SECOND,
             network: Network::default(),
+            change: |_| {},
         }
     }
 
     fn run(&self, answer: impl Fn(usize) -> Answer) -> Seen {
         let address = Address::Tcp { host: "nowhere".into(), port: 0 };
-        let target = Target {
-            address,
-            user: String::new(),
-            password: None,
-            database: String::new(),
-            settings: vec![],
-        };
+        let target = Target::new(address, "", "");
         let script = Arc::new(Script::parse("sim", self.script).unwrap());
-        let spec = LoadSpec {
-            target,
-            scripts: vec![WeightedScript { script, weight: 1 }],
+        let mut spec = LoadSpec {
             clients: NonZeroU32::new(self.clients).unwrap(),
-            threads: NonZeroU32::MIN,
             protocol: self.protocol,
             warm_up: self.warm_up,
             length: self.length,
             seed: 1,
-            variables: Vec::new(),
+            ..LoadSpec::new(target, vec![WeightedScript { script, weight: 1 }])
         };
-        let program = Arc::new(Program::link(&spec.scripts, spec.protocol, spec.seed, &[]).unwrap());
+        (self.change)(&mut spec);
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut program = Program::link(&spec.scripts, spec.protocol, spec.seed, &spec.variables).unwrap();
+        program.rules = Rules {
+            latency_limit: spec.latency_limit,
+            max_tries: spec.max_tries,
+            reconnect_each: spec.reconnect_each,
+            on_error: spec.on_error,
+            say: spec.say.clone(),
+            say_failures: spec.say_failures,
+            stop: Arc::clone(&stop),
+        };
+        let program = Arc::new(program);
         let opening = Moment(0).after(self.warm_up);
         let (closing, transactions) = match self.length {
             Length::Duration(span) => (opening.after(span.0), None),
@@ -179,7 +186,14 @@ impl Load {
         let mut sim = Sim::new(peers.collect(), self.network);
         let intervals: Arc<Mutex<Vec<Interval>>> = Arc::default();
         let ended = Arc::clone(&intervals);
-        let recorder = Recorder::new(&program, schedule, Box::new(move |i| ended.lock().unwrap().push(i)));
+        let log = spec.log.as_ref().map(|log| (log.open(0).unwrap(), std::time::SystemTime::UNIX_EPOCH));
+        let extras = Extras { log, latency_limit: spec.latency_limit };
+        let ended = Box::new(move |i| ended.lock().unwrap().push(i));
+        let recorder = Recorder::with(&program, schedule, ended, extras);
+        let mut pacer = Pacer::default();
+        if let Some(rate) = spec.rate {
+            pacer.throttle(rate, schedule.start, Random::new(3));
+        }
         let client = |id| {
             let random = Random::new(id);
             Client::new(
@@ -191,7 +205,7 @@ impl Load {
             )
         };
         let clients = (0..self.clients.into()).map(client).collect();
-        let outcome = super::run(&mut sim, clients, recorder, &AtomicBool::new(false)).unwrap();
+        let outcome = super::run(&mut sim, clients, recorder, pacer, &stop).unwrap();
         let mut aggregate = Aggregate::new(schedule, 1);
         for interval in intervals.lock().unwrap().drain(..) {
             aggregate.add(0, interval);
@@ -409,3 +423,5 @@ fn thousands_of_clients_share_one_thread_evenly() {
     assert_eq!(seen.measurement.transactions, 3000 * 99);
     assert!(seen.asked.iter().all(|a| a.len() == 101));
 }
+
+mod more;

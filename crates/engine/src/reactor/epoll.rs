@@ -31,8 +31,12 @@ struct Link {
     broken: bool,
 }
 
+/// Makes a connection; or says in words why not.
+pub type Connector = Box<dyn FnMut(usize) -> Result<Stream, String> + Send>;
+
 /// Connections on one epoll instance.
 pub struct Epoll {
+    connector: Option<Connector>,
     epoll: OwnedFd,
     clock: Clock,
     links: Vec<Link>,
@@ -63,6 +67,7 @@ impl Epoll {
             });
         }
         Ok(Self {
+            connector: None,
             epoll,
             clock,
             events: Vec::with_capacity(EVENTS),
@@ -71,6 +76,13 @@ impl Epoll {
             gone: Vec::new(),
             links,
         })
+    }
+
+    /// New connections are `connector`'s.
+    #[must_use]
+    pub fn with_connector(mut self, connector: Connector) -> Self {
+        self.connector = Some(connector);
+        self
     }
 
     /// Sends as much as the kernel takes; on failure the connection is remembered as gone.
@@ -195,6 +207,25 @@ impl Reactor for Epoll {
             self.links[link].closing = true;
         }
         self.flush(link);
+    }
+
+    fn reconnect(&mut self, link: usize) -> Result<Duration, String> {
+        let begun = self.clock.now();
+        let Some(connector) = &mut self.connector else {
+            return Err("connections are not renewed".to_owned());
+        };
+        self.gone.retain(|(index, _)| *index != link);
+        self.unread.retain(|index| *index != link);
+        // The old one goes first: a server at its limit has no room for both.
+        self.links[link].stream = None;
+        let stream = connector(link)?;
+        epoll::add(&self.epoll, &stream, data(link), READABLE)
+            .map_err(|e| format!("epoll refuses the connection: {e}"))?;
+        let link = &mut self.links[link];
+        link.stream = Some(stream);
+        link.out.clear();
+        (link.blocked, link.closing, link.broken) = (false, false, false);
+        Ok(self.clock.now().since(begun))
     }
 
     fn turn(&mut self, until: Moment, driver: &mut impl Driver) -> io::Result<()> {

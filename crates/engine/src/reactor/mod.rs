@@ -4,6 +4,7 @@ pub mod epoll;
 pub mod sim;
 
 use std::io;
+use std::time::Duration;
 
 use crate::schedule::Moment;
 
@@ -33,6 +34,12 @@ pub trait Reactor {
     /// Lets `fill` append to what is to be sent on connection `link`, and sends it as far as it goes. A connection that
     /// is found gone is reported at the next [`Reactor::turn`].
     fn send(&mut self, link: usize, fill: &mut dyn FnMut(&mut Vec<u8>) -> Keep);
+
+    /// Gives `link` a new connection in place of the one that it had, and says how long that took.
+    ///
+    /// # Errors
+    /// In words, why there is none.
+    fn reconnect(&mut self, link: usize) -> Result<Duration, String>;
 
     /// Waits for something to happen, at most until `until`, and brings all that did.
     ///

@@ -175,6 +175,18 @@ impl<P: Peer> Reactor for Sim<P> {
         }
     }
 
+    fn reconnect(&mut self, link: usize) -> Result<Duration, String> {
+        // What was on its way on the old connection never arrives.
+        self.events.retain(|Reverse((_, _, at, _))| *at != link);
+        let link = &mut self.links[link];
+        link.out.clear();
+        link.open = true;
+        link.closing = false;
+        let took = self.network.pace;
+        self.now = self.now.after(took);
+        Ok(took)
+    }
+
     fn turn(&mut self, until: Moment, driver: &mut impl Driver) -> io::Result<()> {
         let until = until.max(self.now.after(TICK));
         let Some(Reverse((at, ..))) = self.events.peek() else {

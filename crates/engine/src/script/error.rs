@@ -18,6 +18,12 @@ impl Place<'_> {
         u32::try_from(newlines).unwrap_or(u32::MAX).saturating_add(1)
     }
 
+    /// Where line `line` (1-based) begins.
+    pub(super) fn line_begin(self, line: u32) -> usize {
+        let before = usize::try_from(line.saturating_sub(1)).unwrap_or(usize::MAX);
+        self.text.split_inclusive('\n').take(before).map(str::len).sum()
+    }
+
     /// An error at byte `at`, in meta command `command` (empty: in none, or the command itself is wrong).
     pub(super) fn error(self, at: usize, command: &str, what: impl Into<String>) -> ScriptError {
         let begin = self.text[..at].rfind('\n').map_or(0, |n| n + 1);
@@ -28,6 +34,7 @@ impl Place<'_> {
             line: self.line(at),
             column: u32::try_from(column).unwrap_or(u32::MAX).saturating_add(1),
             command: command.into(),
+            phrase: "".into(),
             what: what.into().into(),
             source_line: self.text[begin..end].trim_end().into(),
             help: None,
@@ -46,6 +53,8 @@ pub struct ScriptError {
     pub column: u32,
     /// The meta command that it lies in; empty if in none.
     pub command: Box<str>,
+    /// pgbench's short words for what is wrong; empty where it has none.
+    pub phrase: Box<str>,
     /// What is wrong.
     pub what: Box<str>,
     /// The line's text.
@@ -54,6 +63,11 @@ pub struct ScriptError {
 }
 
 impl ScriptError {
+    pub(super) fn phrased(mut self, phrase: impl Into<String>) -> Self {
+        self.phrase = phrase.into().into();
+        self
+    }
+
     pub(super) fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into().into());
         self
@@ -68,9 +82,14 @@ impl ScriptError {
 
 impl fmt::Display for ScriptError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}: {}", self.script, self.line, self.column, self.what)?;
+        write!(f, "{}:{}: ", self.script, self.line)?;
+        let first = if self.phrase.is_empty() { &self.what } else { &self.phrase };
+        write!(f, "{first}")?;
         if !self.command.is_empty() {
-            write!(f, ", in command `\\{}`", self.command)?;
+            write!(f, " in command \"{}\"", self.command)?;
+        }
+        if !self.phrase.is_empty() && !self.what.is_empty() {
+            write!(f, ": {}", self.what)?;
         }
         if !self.source_line.is_empty() {
             write!(f, "\n  {}\n  ", self.source_line)?;
@@ -79,7 +98,7 @@ impl fmt::Display for ScriptError {
                 // A tab stays one, so that the caret stands under what it points at.
                 write!(f, "{}", if c == '\t' { '\t' } else { ' ' })?;
             }
-            write!(f, "^")?;
+            write!(f, "^ error found here")?;
         }
         Ok(())
     }
@@ -91,16 +110,23 @@ impl fmt::Display for ScriptError {
 pub enum EvalError {
     #[error("division by zero")]
     DivisionByZero,
-    #[error("bigint out of range")]
-    IntOverflow,
-    #[error("double {0} does not fit into a bigint")]
+    /// The field says in what.
+    #[error("bigint{0} out of range")]
+    IntOverflow(&'static str),
+    #[error("double to int overflow for {0}")]
     DoubleToInt(f64),
-    #[error("a variable has no value yet")]
+    #[error("cannot coerce {from} to {to}")]
+    Coerce { from: &'static str, to: &'static str },
+    #[error("undefined variable")]
     Undefined(super::Slot),
+    #[error("malformed variable")]
+    Malformed(super::Slot),
     #[error("empty range given to random: {0} to {1}")]
     EmptyRange(i64, i64),
     #[error("random range is too large: {0} to {1}")]
     RangeTooLarge(i64, i64),
-    #[error("{function}'s parameter is {value}; it must be {allowed}")]
+    #[error("permute size parameter must be greater than zero, not {0}")]
+    PermuteSize(i64),
+    #[error("{function} parameter must be {allowed} (not {value:.6})")]
     Parameter { function: &'static str, value: f64, allowed: &'static str },
 }

@@ -1,19 +1,27 @@
 //! The value of an expression. Evaluation allocates nothing.
 
-use super::{BinaryOp, EvalError, Expr, Function, Slot, UnaryOp, Value};
+use super::{BinaryOp, Content, EvalError, Expr, Function, Slot, UnaryOp, Value};
 use crate::random::{self, Random};
 
 /// What an expression sees.
 pub struct Scope<'a> {
-    /// The variables' values by slot; none where nothing was assigned yet.
-    pub variables: &'a [Option<Value>],
+    /// The variables' contents by slot; none where nothing was assigned yet.
+    pub variables: &'a [Option<Content>],
     /// Where randomness comes from.
     pub random: &'a mut Random,
+    /// The seed of hashes and permutations that name none.
+    pub seed: Slot,
+    /// Is shown what `debug` is applied to.
+    pub debug: &'a dyn Fn(Value),
 }
 
 impl Scope<'_> {
     fn variable(&self, slot: Slot) -> Result<Value, EvalError> {
-        self.variables.get(slot.index()).copied().flatten().ok_or(EvalError::Undefined(slot))
+        match self.variables.get(slot.index()) {
+            Some(Some(Content::Value(value))) => Ok(*value),
+            Some(Some(text)) => text.value().ok_or(EvalError::Malformed(slot)),
+            Some(None) | None => Err(EvalError::Undefined(slot)),
+        }
     }
 }
 
@@ -21,51 +29,120 @@ impl Expr {
     /// Its value.
     ///
     /// # Errors
-    /// A variable without a value; integers out of range; division by zero; a random function's bad range or
-    /// parameter.
+    /// A variable without a value; a value of the wrong type; integers out of range; division by zero; a function's bad
+    /// range or parameter.
     pub fn eval(&self, scope: &mut Scope<'_>) -> Result<Value, EvalError> {
         match self {
             Self::Constant(value) => Ok(*value),
             Self::Variable(slot) => scope.variable(*slot),
-            Self::Unary(UnaryOp::Plus, operand) => operand.eval(scope),
-            Self::Unary(UnaryOp::Minus, operand) => match operand.eval(scope)? {
-                Value::Int(n) => n.checked_neg().map(Value::Int).ok_or(EvalError::IntOverflow),
-                Value::Double(x) => Ok(Value::Double(0.0 - x)),
-            },
+            Self::Unary(operator, operand) => unary(*operator, operand.eval(scope)?),
+            Self::Binary(BinaryOp::And, operands) => junction(operands, false, scope),
+            Self::Binary(BinaryOp::Or, operands) => junction(operands, true, scope),
             Self::Binary(operator, operands) => {
                 let [left, right] = &**operands;
+                // As pgbench does, which turns these two round: draws come in this order.
+                if matches!(operator, BinaryOp::Greater | BinaryOp::GreaterOrEqual) {
+                    let right = right.eval(scope)?;
+                    return binary(*operator, left.eval(scope)?, right);
+                }
                 let left = left.eval(scope)?;
-                let right = right.eval(scope)?;
-                binary(*operator, left, right)
+                binary(*operator, left, right.eval(scope)?)
             }
             Self::Call(function, arguments) => call(*function, arguments, scope),
+            Self::Case(parts) => {
+                let (pairs, otherwise) = parts.as_chunks::<2>();
+                for [condition, value] in pairs {
+                    if condition.eval(scope)?.holds() {
+                        return value.eval(scope);
+                    }
+                }
+                otherwise.first().map_or(Ok(Value::Null), |value| value.eval(scope))
+            }
         }
     }
 }
 
+/// AND, or OR: the second operand is not looked at where the first is `decides`, or NULL, which NULL is then the result
+/// of: pgbench's logic, not SQL's.
+fn junction(operands: &[Expr; 2], decides: bool, scope: &mut Scope<'_>) -> Result<Value, EvalError> {
+    for operand in operands {
+        match operand.eval(scope)? {
+            Value::Null => return Ok(Value::Null),
+            other if other.bool()? == decides => return Ok(Value::Bool(decides)),
+            _ => {}
+        }
+    }
+    Ok(Value::Bool(!decides))
+}
+
+fn unary(operator: UnaryOp, operand: Value) -> Result<Value, EvalError> {
+    match (operator, operand) {
+        (UnaryOp::Is(value), operand) => Ok(Value::Bool(value == operand)),
+        (UnaryOp::IsNot(value), operand) => Ok(Value::Bool(value != operand)),
+        (_, Value::Null) => Ok(Value::Null),
+        (UnaryOp::Minus, operand) => binary(BinaryOp::Subtract, Value::Int(0), operand),
+        (UnaryOp::Complement, operand) => operand.int().map(|n| Value::Int(!n)),
+        (UnaryOp::Not, operand) => operand.bool().map(|b| Value::Bool(!b)),
+    }
+}
+
 fn binary(operator: BinaryOp, left: Value, right: Value) -> Result<Value, EvalError> {
-    if operator == BinaryOp::Modulo {
-        return modulo(left.int()?, right.int()?);
+    use BinaryOp as B;
+    if left == Value::Null || right == Value::Null {
+        return Ok(Value::Null);
     }
-    if let (Value::Int(a), Value::Int(b)) = (left, right) {
-        let result = match operator {
-            BinaryOp::Add => a.checked_add(b),
-            BinaryOp::Subtract => a.checked_sub(b),
-            BinaryOp::Multiply => a.checked_mul(b),
-            BinaryOp::Divide if b == 0 => return Err(EvalError::DivisionByZero),
-            BinaryOp::Divide => a.checked_div(b),
-            BinaryOp::Modulo => return modulo(a, b),
-        };
-        return result.map(Value::Int).ok_or(EvalError::IntOverflow);
-    }
-    let (a, b) = (left.double(), right.double());
     match operator {
-        BinaryOp::Add => Ok(Value::Double(a + b)),
-        BinaryOp::Subtract => Ok(Value::Double(a - b)),
-        BinaryOp::Multiply => Ok(Value::Double(a * b)),
-        BinaryOp::Divide => Ok(Value::Double(a / b)),
-        BinaryOp::Modulo => modulo(left.int()?, right.int()?),
+        B::Modulo => return modulo(left.int()?, right.int()?),
+        B::BitOr | B::BitXor | B::BitAnd | B::ShiftLeft | B::ShiftRight => {
+            return bits(operator, left.int()?, right.int()?).map(Value::Int);
+        }
+        _ => {}
     }
+    if matches!(left, Value::Double(_)) || matches!(right, Value::Double(_)) {
+        let (a, b) = (left.double()?, right.double()?);
+        return Ok(match operator {
+            B::Add => Value::Double(a + b),
+            B::Subtract => Value::Double(a - b),
+            B::Multiply => Value::Double(a * b),
+            B::Divide => Value::Double(a / b),
+            other => Value::Bool(compare(other, &a, &b)),
+        });
+    }
+    let (a, b) = (left.int()?, right.int()?);
+    let (result, what) = match operator {
+        B::Add => (a.checked_add(b), " add"),
+        B::Subtract => (a.checked_sub(b), " sub"),
+        B::Multiply => (a.checked_mul(b), " mul"),
+        B::Divide if b == 0 => return Err(EvalError::DivisionByZero),
+        B::Divide => (a.checked_div(b), " div"),
+        other => return Ok(Value::Bool(compare(other, &a, &b))),
+    };
+    result.map(Value::Int).ok_or(EvalError::IntOverflow(what))
+}
+
+fn compare<T: PartialOrd>(operator: BinaryOp, a: &T, b: &T) -> bool {
+    match operator {
+        BinaryOp::Equal => a == b,
+        BinaryOp::NotEqual => a != b,
+        BinaryOp::Less => a < b,
+        BinaryOp::LessOrEqual => a <= b,
+        BinaryOp::Greater => a > b,
+        BinaryOp::GreaterOrEqual => a >= b,
+        other => unreachable!("{other:?} compares nothing"),
+    }
+}
+
+fn bits(operator: BinaryOp, a: i64, b: i64) -> Result<i64, EvalError> {
+    // Of a shift's width the lowest six bits count, as the processor has it.
+    let width = u32::try_from(b & 63).unwrap_or(0);
+    Ok(match operator {
+        BinaryOp::BitOr => a | b,
+        BinaryOp::BitXor => a ^ b,
+        BinaryOp::BitAnd => a & b,
+        BinaryOp::ShiftLeft => a.wrapping_shl(width),
+        BinaryOp::ShiftRight => a.wrapping_shr(width),
+        other => unreachable!("{other:?} is no operator on bits"),
+    })
 }
 
 fn modulo(a: i64, b: i64) -> Result<Value, EvalError> {
@@ -76,62 +153,102 @@ fn modulo(a: i64, b: i64) -> Result<Value, EvalError> {
     }
 }
 
+/// Arguments that a function looks at one by one; longer lists only `greatest` and `least` have.
+const MOST: usize = 3;
+
 fn call(function: Function, arguments: &[Expr], scope: &mut Scope<'_>) -> Result<Value, EvalError> {
-    // The parser checked the number of arguments.
-    let mut argument = |n: usize| match arguments.get(n) {
-        Some(argument) => argument.eval(scope),
-        None => unreachable!("a call has as many arguments as its function takes"),
-    };
+    if matches!(function, Function::Greatest | Function::Least) {
+        return extreme(arguments, function == Function::Greatest, scope);
+    }
+    let mut values = [Value::Int(0); MOST];
+    for (value, argument) in values.iter_mut().zip(arguments) {
+        *value = argument.eval(scope)?;
+    }
+    let [a, b, c] = values;
+    if function == Function::Debug {
+        (scope.debug)(a);
+        return Ok(a);
+    }
+    if values.contains(&Value::Null) {
+        return Ok(Value::Null);
+    }
     let double = |x: f64| Ok(Value::Double(x));
     match function {
-        Function::Abs => match argument(0)? {
-            Value::Int(n) => n.checked_abs().map(Value::Int).ok_or(EvalError::IntOverflow),
-            Value::Double(x) => double(x.abs()),
+        Function::Abs => match a {
+            Value::Int(n) => Ok(Value::Int(n.wrapping_abs())),
+            other => double(other.double()?.abs()),
         },
-        Function::Double => double(argument(0)?.double()),
-        Function::Exp => double(argument(0)?.double().exp()),
-        Function::Int => argument(0)?.int().map(Value::Int),
-        Function::Ln => double(argument(0)?.double().ln()),
-        Function::Mod => modulo(argument(0)?.int()?, argument(1)?.int()?),
+        Function::Double => double(a.double()?),
+        Function::Exp => double(a.double()?.exp()),
+        Function::Int => a.int().map(Value::Int),
+        Function::Ln => double(a.double()?.ln()),
+        Function::Mod => modulo(a.int()?, b.int()?),
         Function::Pi => double(std::f64::consts::PI),
-        Function::Power => double(argument(0)?.double().powf(argument(1)?.double())),
-        Function::Sqrt => double(argument(0)?.double().sqrt()),
-        Function::Greatest | Function::Least => {
-            let mut best = argument(0)?;
-            for n in 1..arguments.len() {
-                best = extreme(best, argument(n)?, function == Function::Greatest);
+        Function::Power => double(a.double()?.powf(b.double()?)),
+        Function::Sqrt => double(a.double()?.sqrt()),
+        Function::HashFnv1a | Function::HashMurmur2 => {
+            let seed = if arguments.len() > 1 { b } else { scope.variable(scope.seed)? };
+            let (value, seed) = (a.int()?.cast_unsigned(), seed.int()?.cast_unsigned());
+            let hash = match function {
+                Function::HashFnv1a => random::fnv1a(value, seed),
+                _ => random::murmur2(value, seed),
+            };
+            Ok(Value::Int(hash.cast_signed()))
+        }
+        Function::Permute => {
+            let seed = if arguments.len() > 2 { c } else { scope.variable(scope.seed)? };
+            let (value, size) = (a.int()?, b.int()?);
+            if size <= 0 {
+                return Err(EvalError::PermuteSize(size));
             }
-            Ok(best)
+            Ok(Value::Int(random::permute(value, size, seed.int()?)))
         }
         Function::Random => {
-            let (low, high) = random::range(argument(0)?.int()?, argument(1)?.int()?)?;
+            let (low, high) = random::range(a.int()?, b.int()?)?;
             Ok(Value::Int(scope.random.uniform(low, high)))
         }
-        Function::RandomExponential => {
-            let (low, high) = random::range(argument(0)?.int()?, argument(1)?.int()?)?;
-            let parameter = argument(2)?.double();
-            scope.random.exponential(low, high, parameter).map(Value::Int)
+        Function::RandomExponential | Function::RandomGaussian | Function::RandomZipfian => {
+            let (low, high) = random::range(a.int()?, b.int()?)?;
+            let parameter = c.double()?;
+            let drawn = match function {
+                Function::RandomExponential => scope.random.exponential(low, high, parameter),
+                Function::RandomGaussian => scope.random.gaussian(low, high, parameter),
+                _ => scope.random.zipfian(low, high, parameter),
+            };
+            drawn.map(Value::Int)
         }
-        Function::RandomGaussian => {
-            let (low, high) = random::range(argument(0)?.int()?, argument(1)?.int()?)?;
-            let parameter = argument(2)?.double();
-            scope.random.gaussian(low, high, parameter).map(Value::Int)
-        }
-        Function::RandomZipfian => {
-            let (low, high) = random::range(argument(0)?.int()?, argument(1)?.int()?)?;
-            let parameter = argument(2)?.double();
-            scope.random.zipfian(low, high, parameter).map(Value::Int)
-        }
+        Function::Debug | Function::Greatest | Function::Least => unreachable!("done above"),
     }
 }
 
-/// The larger or smaller of two; a double as soon as one is.
-fn extreme(a: Value, b: Value, greatest: bool) -> Value {
-    match (a, b) {
-        (Value::Int(a), Value::Int(b)) => Value::Int(if greatest { a.max(b) } else { a.min(b) }),
-        _ => {
-            let (a, b) = (a.double(), b.double());
-            Value::Double(if greatest == (a < b) { b } else { a })
+/// The largest or smallest of all; a double as soon as one is, NULL as soon as one is.
+fn extreme(arguments: &[Expr], greatest: bool, scope: &mut Scope<'_>) -> Result<Value, EvalError> {
+    let mut null = false;
+    let mut wrong = None;
+    let mut int: Option<i64> = None;
+    let mut double: Option<f64> = None;
+    for argument in arguments {
+        match argument.eval(scope)? {
+            Value::Null => null = true,
+            value @ Value::Bool(_) => wrong = Some(value),
+            Value::Int(n) => {
+                int = Some(int.map_or(n, |best| if greatest { best.max(n) } else { best.min(n) }));
+            }
+            Value::Double(x) => {
+                double = Some(double.map_or(x, |best| if greatest == (best < x) { x } else { best }));
+            }
         }
+    }
+    match (double, int) {
+        _ if null => Ok(Value::Null),
+        (Some(x), int) => {
+            if let Some(wrong) = wrong {
+                return wrong.double().map(Value::Double);
+            }
+            let y = int.map_or(Ok(x), |n| Value::Int(n).double())?;
+            Ok(Value::Double(if greatest == (x < y) { y } else { x }))
+        }
+        (None, Some(n)) => wrong.unwrap_or(Value::Int(n)).int().map(Value::Int),
+        (None, None) => wrong.unwrap_or(Value::Null).int().map(Value::Int),
     }
 }

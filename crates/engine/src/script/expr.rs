@@ -7,30 +7,52 @@ use super::{Slot, Value};
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
-    /// A number.
+    /// A number, a boolean or NULL.
     Constant(Value),
     /// A variable.
     Variable(Slot),
-    /// An operator before its operand.
+    /// An operator before or after its operand.
     Unary(UnaryOp, Box<Expr>),
     /// An operator between its operands.
     Binary(BinaryOp, Box<[Expr; 2]>),
     /// A function of its arguments, whose number was checked.
     Call(Function, Vec<Expr>),
+    /// `CASE`: conditions and values in turn, and at last what holds where no condition does.
+    Case(Vec<Expr>),
 }
 
-/// An operator before its operand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
+/// An operator before or after its operand.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum UnaryOp {
-    Plus,
+    /// `-`.
     Minus,
+    /// `~`: all bits turned over.
+    Complement,
+    /// `NOT`.
+    Not,
+    /// `IS` this constant; a number is neither true nor false.
+    Is(Value),
+    /// `IS NOT` this constant.
+    IsNot(Value),
 }
 
 /// An operator between its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum BinaryOp {
+    Or,
+    And,
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    BitOr,
+    BitXor,
+    BitAnd,
+    ShiftLeft,
+    ShiftRight,
     Add,
     Subtract,
     Multiply,
@@ -38,36 +60,62 @@ pub enum BinaryOp {
     Modulo,
 }
 
-/// How tightly an operator binds; larger is tighter. Levels 1 to 7 are those of `or`, `and`, `not`, `is`, comparisons,
-/// bit operators and others, which bind less than any here.
-const ADDITIVE: u8 = 8;
-const MULTIPLICATIVE: u8 = 9;
+/// How tightly operators bind; larger is tighter.
+const OR: u8 = 1;
+const AND: u8 = 2;
+const NOT: u8 = 3;
+const IS: u8 = 4;
+const COMPARISON: u8 = 5;
+const BITS: u8 = 6;
+const ADDITIVE: u8 = 7;
+const MULTIPLICATIVE: u8 = 8;
 
 impl BinaryOp {
-    fn of(symbol: &str) -> Option<(Self, u8)> {
-        match symbol {
-            "+" => Some((Self::Add, ADDITIVE)),
-            "-" => Some((Self::Subtract, ADDITIVE)),
-            "*" => Some((Self::Multiply, MULTIPLICATIVE)),
-            "/" => Some((Self::Divide, MULTIPLICATIVE)),
-            "%" => Some((Self::Modulo, MULTIPLICATIVE)),
-            _ => None,
-        }
+    fn of(token: Token<'_>) -> Option<(Self, u8)> {
+        Some(match token {
+            Token::Symbol("=") => (Self::Equal, COMPARISON),
+            Token::Symbol("<>" | "!=") => (Self::NotEqual, COMPARISON),
+            Token::Symbol("<") => (Self::Less, COMPARISON),
+            Token::Symbol("<=") => (Self::LessOrEqual, COMPARISON),
+            Token::Symbol(">") => (Self::Greater, COMPARISON),
+            Token::Symbol(">=") => (Self::GreaterOrEqual, COMPARISON),
+            Token::Symbol("|") => (Self::BitOr, BITS),
+            Token::Symbol("#") => (Self::BitXor, BITS),
+            Token::Symbol("&") => (Self::BitAnd, BITS),
+            Token::Symbol("<<") => (Self::ShiftLeft, BITS),
+            Token::Symbol(">>") => (Self::ShiftRight, BITS),
+            Token::Symbol("+") => (Self::Add, ADDITIVE),
+            Token::Symbol("-") => (Self::Subtract, ADDITIVE),
+            Token::Symbol("*") => (Self::Multiply, MULTIPLICATIVE),
+            Token::Symbol("/") => (Self::Divide, MULTIPLICATIVE),
+            Token::Symbol("%") => (Self::Modulo, MULTIPLICATIVE),
+            Token::Name(word) if word.eq_ignore_ascii_case("or") => (Self::Or, OR),
+            Token::Name(word) if word.eq_ignore_ascii_case("and") => (Self::And, AND),
+            _ => return None,
+        })
     }
 }
+
+/// Words that no function can be called.
+const KEYWORDS: [&str; 13] =
+    ["and", "or", "not", "is", "isnull", "notnull", "case", "when", "then", "else", "end", "true", "false"];
 
 /// A function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Function {
     Abs,
+    Debug,
     Double,
     Exp,
     Greatest,
+    HashFnv1a,
+    HashMurmur2,
     Int,
     Least,
     Ln,
     Mod,
+    Permute,
     Pi,
     Power,
     Random,
@@ -80,13 +128,18 @@ pub enum Function {
 /// What a script calls a function, the function, and the fewest and most arguments it takes.
 const FUNCTIONS: &[(&str, Function, usize, usize)] = &[
     ("abs", Function::Abs, 1, 1),
+    ("debug", Function::Debug, 1, 1),
     ("double", Function::Double, 1, 1),
     ("exp", Function::Exp, 1, 1),
     ("greatest", Function::Greatest, 1, usize::MAX),
+    ("hash", Function::HashMurmur2, 1, 2),
+    ("hash_fnv1a", Function::HashFnv1a, 1, 2),
+    ("hash_murmur2", Function::HashMurmur2, 1, 2),
     ("int", Function::Int, 1, 1),
     ("least", Function::Least, 1, usize::MAX),
     ("ln", Function::Ln, 1, 1),
     ("mod", Function::Mod, 2, 2),
+    ("permute", Function::Permute, 2, 3),
     ("pi", Function::Pi, 0, 0),
     ("pow", Function::Power, 2, 2),
     ("power", Function::Power, 2, 2),
@@ -96,9 +149,6 @@ const FUNCTIONS: &[(&str, Function, usize, usize)] = &[
     ("random_zipfian", Function::RandomZipfian, 3, 3),
     ("sqrt", Function::Sqrt, 1, 1),
 ];
-
-/// Functions of pgbench's that are not there yet.
-const LATER: &[&str] = &["debug", "hash", "hash_fnv1a", "hash_murmur2", "permute"];
 
 /// Nodes in one expression: evaluation recurses, and a stack is finite.
 const MAX_NODES: u32 = 2_000;
@@ -138,14 +188,17 @@ impl<'a> Parser<'_, 'a> {
             Token::End => {
                 return self
                     .tokens
-                    .error(self.ahead.0, format!("the expression ends where {wanted} should be"));
+                    .error(self.ahead.0, format!("the expression ends where {wanted} should be"))
+                    .phrased("syntax error");
             }
             Token::Int(n) => n.to_string(),
             Token::Double(x) => x.to_string(),
             Token::Variable(name) => format!(":{name}"),
             Token::Name(text) | Token::Symbol(text) => text.to_owned(),
         };
-        self.tokens.error(self.ahead.0, format!("`{found}` stands where {wanted} should be"))
+        self.tokens
+            .error(self.ahead.0, format!("`{found}` stands where {wanted} should be"))
+            .phrased("syntax error")
     }
 
     fn node(&mut self, at: usize, node: Expr) -> Result<Expr, ScriptError> {
@@ -156,18 +209,69 @@ impl<'a> Parser<'_, 'a> {
         Ok(node)
     }
 
+    /// Whether `word` comes next.
+    fn is_word(&self, word: &str) -> bool {
+        matches!(self.ahead.1, Token::Name(name) if name.eq_ignore_ascii_case(word))
+    }
+
+    /// Takes `word` if it comes next.
+    fn word(&mut self, word: &str) -> Result<bool, ScriptError> {
+        let is = self.is_word(word);
+        if is {
+            self.take()?;
+        }
+        Ok(is)
+    }
+
     /// Operands and operators that bind at least as tightly as `least`.
     fn binary(&mut self, least: u8) -> Result<Expr, ScriptError> {
         let mut left = self.unary()?;
-        while let (at, Token::Symbol(symbol)) = self.ahead
-            && let Some((operator, level)) = BinaryOp::of(symbol)
-            && level >= least
-        {
+        let mut compared = false;
+        loop {
+            let at = self.ahead.0;
+            if IS >= least
+                && let Some(operator) = self.is()?
+            {
+                left = self.node(at, Expr::Unary(operator, Box::new(left)))?;
+                compared = false;
+                continue;
+            }
+            let Some((operator, level)) = BinaryOp::of(self.ahead.1).filter(|(_, level)| *level >= least)
+            else {
+                return Ok(left);
+            };
+            if level == COMPARISON && compared {
+                return Err(self.unexpected("an operator that is no comparison"));
+            }
+            compared = level == COMPARISON;
             self.take()?;
             let right = self.binary(level + 1)?;
             left = self.node(at, Expr::Binary(operator, Box::new([left, right])))?;
         }
-        Ok(left)
+    }
+
+    /// An operator after its operand, if one comes next.
+    fn is(&mut self) -> Result<Option<UnaryOp>, ScriptError> {
+        if self.word("isnull")? {
+            return Ok(Some(UnaryOp::Is(Value::Null)));
+        }
+        if self.word("notnull")? {
+            return Ok(Some(UnaryOp::IsNot(Value::Null)));
+        }
+        if !self.word("is")? {
+            return Ok(None);
+        }
+        let not = self.word("not")?;
+        let value = if self.word("null")? {
+            Value::Null
+        } else if self.word("true")? {
+            Value::Bool(true)
+        } else if self.word("false")? {
+            Value::Bool(false)
+        } else {
+            return Err(self.unexpected("NULL, TRUE or FALSE"));
+        };
+        Ok(Some(if not { UnaryOp::IsNot(value) } else { UnaryOp::Is(value) }))
     }
 
     fn unary(&mut self) -> Result<Expr, ScriptError> {
@@ -197,8 +301,12 @@ impl<'a> Parser<'_, 'a> {
             }
             Token::Symbol("+") => {
                 self.take()?;
-                let operand = self.unary()?;
-                self.node(at, Expr::Unary(UnaryOp::Plus, Box::new(operand)))
+                self.unary()
+            }
+            Token::Symbol("~") => {
+                self.take()?;
+                let operand = self.binary(BITS + 1)?;
+                self.node(at, Expr::Unary(UnaryOp::Complement, Box::new(operand)))
             }
             Token::Symbol("(") => {
                 self.take()?;
@@ -208,8 +316,10 @@ impl<'a> Parser<'_, 'a> {
             }
             Token::Int(n) => {
                 self.take()?;
-                let n =
-                    i64::try_from(n).map_err(|_| self.tokens.error(at, format!("`{n}` is out of range")))?;
+                let n = i64::try_from(n).map_err(|_| {
+                    let what = format!("`{n}` is out of range but after a minus sign");
+                    self.tokens.error(at, what).phrased("syntax error")
+                })?;
                 self.node(at, Expr::Constant(Value::Int(n)))
             }
             Token::Double(x) => {
@@ -238,19 +348,27 @@ impl<'a> Parser<'_, 'a> {
 
     fn call(&mut self, at: usize, name: &str) -> Result<Expr, ScriptError> {
         let lower = name.to_ascii_lowercase();
+        match lower.as_str() {
+            "null" => return self.node(at, Expr::Constant(Value::Null)),
+            "true" | "false" => return self.node(at, Expr::Constant(Value::Bool(lower == "true"))),
+            "not" => {
+                let operand = self.binary(NOT)?;
+                return self.node(at, Expr::Unary(UnaryOp::Not, Box::new(operand)));
+            }
+            "case" => return self.case(at),
+            _ => {}
+        }
+        if KEYWORDS.contains(&lower.as_str()) {
+            let what = format!("`{name}` stands where a number, a variable or a function should be");
+            return Err(self.tokens.error(at, what).phrased("syntax error"));
+        }
         let Some(&(_, function, fewest, most)) = FUNCTIONS.iter().find(|f| f.0 == lower) else {
             let names: Vec<_> = FUNCTIONS.iter().map(|f| f.0).collect();
-            let what = if LATER.contains(&lower.as_str()) {
-                format!("function `{name}` is not supported yet")
-            } else if matches!(
-                lower.as_str(),
-                "case" | "null" | "true" | "false" | "not" | "and" | "or" | "is"
-            ) {
-                format!("`{name}` is not supported yet")
-            } else {
-                format!("there is no function `{name}`")
-            };
-            return Err(self.tokens.error(at, what).with_help(format!("functions are {}", names.join(", "))));
+            return Err(self
+                .tokens
+                .error(at, "there is no such function")
+                .phrased(format!("unexpected function name ({name})"))
+                .with_help(format!("functions are {}", names.join(", "))));
         };
         if self.ahead.1 != Token::Symbol("(") {
             return Err(self.unexpected("`(`"));
@@ -268,11 +386,35 @@ impl<'a> Parser<'_, 'a> {
         }
         self.close()?;
         if arguments.len() < fewest || arguments.len() > most {
-            let wanted = if most == usize::MAX { format!("at least {fewest}") } else { fewest.to_string() };
-            let what = format!("function `{name}` takes {wanted} arguments, not {}", arguments.len());
-            return Err(self.tokens.error(at, what));
+            let (wanted, phrase) = match most {
+                usize::MAX => (format!("at least {fewest}"), "at least one argument expected"),
+                _ if most > fewest => (format!("{fewest} or {most}"), "unexpected number of arguments"),
+                _ => (fewest.to_string(), "unexpected number of arguments"),
+            };
+            let what = format!("it takes {wanted}, not {}", arguments.len());
+            return Err(self.tokens.error(at, what).phrased(format!("{phrase} ({name})")));
         }
         self.node(at, Expr::Call(function, arguments))
+    }
+
+    /// What follows `CASE`.
+    fn case(&mut self, at: usize) -> Result<Expr, ScriptError> {
+        let mut parts = Vec::new();
+        if !self.is_word("when") {
+            return Err(self.unexpected("WHEN"));
+        }
+        while self.word("when")? {
+            parts.push(self.binary(0)?);
+            if !self.word("then")? {
+                return Err(self.unexpected("THEN"));
+            }
+            parts.push(self.binary(0)?);
+        }
+        parts.push(if self.word("else")? { self.binary(0)? } else { Expr::Constant(Value::Null) });
+        if !self.word("end")? {
+            return Err(self.unexpected("END"));
+        }
+        self.node(at, Expr::Case(parts))
     }
 }
 
@@ -291,6 +433,7 @@ impl Expr {
             Self::Call(function, arguments) => {
                 Self::Call(*function, arguments.iter().map(|a| a.with_slots(slot)).collect())
             }
+            Self::Case(parts) => Self::Case(parts.iter().map(|p| p.with_slots(slot)).collect()),
         }
     }
 }

@@ -1,21 +1,27 @@
 //! pgbench's script language: SQL commands and meta commands, parsed once into what a client executes.
 //!
 //! SQL commands end at a semicolon outside quotes, comments and parentheses, or where a meta command begins; meta
-//! commands (`\set`, `\sleep`) end at the newline, unless a backslash stands before it.
+//! commands (`\set`, `\sleep`, …) end at the newline, unless a backslash stands before it. In the language of pgbench
+//! up to 9.5 every line is a command: [`Script::parse_auto`] knows it when it sees it.
 
+mod conditions;
 mod error;
 mod eval;
 mod expr;
+mod meta;
+mod old;
 mod split;
 mod token;
 mod value;
 
 use std::time::Duration;
 
+pub(crate) use conditions::ways;
 pub use error::{EvalError, ScriptError};
 pub use eval::Scope;
 pub use expr::{BinaryOp, Expr, Function, UnaryOp};
-pub use value::Value;
+pub(crate) use token::name_length;
+pub use value::{Content, Value};
 
 use error::Place;
 use split::Part;
@@ -58,7 +64,12 @@ pub struct Command {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Op {
     /// Sends SQL and awaits its result.
-    Sql(Vec<Piece>),
+    Sql {
+        /// The text, cut at its variables.
+        pieces: Vec<Piece>,
+        /// `\gset`, `\aset`: what becomes of the result.
+        store: Option<Store>,
+    },
     /// `\set`: evaluates an expression.
     Set {
         /// The variable that takes the result.
@@ -73,6 +84,66 @@ pub enum Op {
         /// The unit.
         unit: Duration,
     },
+    /// `\if`.
+    If(Expr),
+    /// `\elif`.
+    Elif(Expr),
+    /// `\else`.
+    Else,
+    /// `\endif`.
+    Endif,
+    /// `\shell`: runs a command line and waits for its end.
+    Shell(Vec<Piece>),
+    /// `\setshell`: the same, and a variable takes the integer that it writes.
+    SetShell {
+        /// The variable.
+        variable: Slot,
+        /// The command line.
+        command: Vec<Piece>,
+    },
+    /// `\startpipeline`: from here on statements are sent without waiting for replies.
+    StartPipeline,
+    /// `\syncpipeline`: an implicit transaction ends here.
+    SyncPipeline,
+    /// `\endpipeline`: waits for all replies.
+    EndPipeline,
+}
+
+impl Op {
+    /// Whether it is an SQL command.
+    #[must_use]
+    pub fn is_sql(&self) -> bool {
+        matches!(self, Self::Sql { .. })
+    }
+
+    /// `sql`, or the meta command's name.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Sql { .. } => "sql",
+            Self::Set { .. } => "set",
+            Self::Sleep { .. } => "sleep",
+            Self::If(_) => "if",
+            Self::Elif(_) => "elif",
+            Self::Else => "else",
+            Self::Endif => "endif",
+            Self::Shell(_) => "shell",
+            Self::SetShell { .. } => "setshell",
+            Self::StartPipeline => "startpipeline",
+            Self::SyncPipeline => "syncpipeline",
+            Self::EndPipeline => "endpipeline",
+        }
+    }
+}
+
+/// Which variables take a result's columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Store {
+    /// Stands before every column's name.
+    pub prefix: String,
+    /// `\aset`: of all queries of the command, and one without a row changes nothing. Else only the last query counts,
+    /// and it must give one row.
+    pub each: bool,
 }
 
 /// A piece of an SQL command.
@@ -94,21 +165,34 @@ impl Script {
         let place = Place { script: name, text };
         let mut script = Self { name: name.to_owned(), commands: Vec::new(), variables: Vec::new() };
         let mut at = 0;
-        while let Some(part) = split::next(place, &mut at)? {
-            let (begin, end) = match part {
-                Part::Sql(begin, end) | Part::Meta(begin, end) => (begin, end),
-            };
-            let op = match part {
-                Part::Sql(..) => Op::Sql(script.pieces(&text[begin..end])),
-                Part::Meta(..) => script.meta(place, begin, end)?,
-            };
-            let text = fold(&text[begin..end]);
-            script.commands.push(Command { line: place.line(begin), text, op });
+        while let Some(part) = split::next(place, &mut at) {
+            match part {
+                Part::Sql(begin, end, escapes) => {
+                    let mut sql = text[begin..end].to_owned();
+                    for escape in escapes.into_iter().rev().filter(|at| *at < end) {
+                        sql.remove(escape - begin);
+                    }
+                    script.push_sql(place.line(begin), &sql);
+                }
+                Part::Meta(begin, end) => script.push_meta(place, begin, end, false)?,
+            }
         }
-        if script.commands.is_empty() {
-            return Err(place.error(0, "", "the script holds no command"));
+        script.checked(place)
+    }
+
+    fn push_sql(&mut self, line: u32, sql: &str) {
+        let pieces = self.pieces(sql);
+        self.commands.push(Command { line, text: fold(sql), op: Op::Sql { pieces, store: None } });
+    }
+
+    /// The script, whole, if it can be run.
+    fn checked(self, place: Place<'_>) -> Result<Self, ScriptError> {
+        if self.commands.is_empty() {
+            let phrase = format!("empty command list for script \"{}\"", self.name);
+            return Err(place.error(0, "", "the script holds no command").phrased(phrase));
         }
-        Ok(script)
+        conditions::check(&self, place)?;
+        Ok(self)
     }
 
     /// The slot of variable `name`, made if it is new.
@@ -146,40 +230,6 @@ impl Script {
             pieces.push(Piece::Text(sql[text..].to_owned()));
         }
         pieces
-    }
-
-    /// Parses the meta command that begins with the backslash at `begin`.
-    fn meta(&mut self, place: Place<'_>, begin: usize, end: usize) -> Result<Op, ScriptError> {
-        let line = &place.text[begin..end];
-        let name_end = line.find(char::is_whitespace).unwrap_or(line.len());
-        let name = &line[1..name_end];
-        let mut tokens = token::Tokens::new(place, begin + name_end, end, name);
-        match name {
-            "set" => {
-                let (at, variable) = tokens.variable_name()?;
-                if token::name_length(variable) != variable.len() {
-                    return Err(place
-                        .error(at, name, format!("`{variable}` is no variable name"))
-                        .with_help(
-                            "a name is made of letters, digits and underscores, and begins with no digit",
-                        ));
-                }
-                let variable = self.slot(variable);
-                let expression = expr::parse(&mut tokens, &mut |name| self.slot(name))?;
-                Ok(Op::Set { variable, expression })
-            }
-            "sleep" => {
-                let (amount, unit) = tokens.sleep(&mut |name| self.slot(name))?;
-                Ok(Op::Sleep { amount, unit })
-            }
-            "gset" | "aset" | "if" | "elif" | "else" | "endif" | "shell" | "setshell" | "startpipeline"
-            | "syncpipeline" | "endpipeline" | "setrandom" | ";" => Err(place
-                .error(begin, "", format!("`\\{name}` is not supported yet"))
-                .with_help("supported are \\set and \\sleep")),
-            _ => Err(place
-                .error(begin, "", format!("there is no meta command `\\{name}`"))
-                .with_help("supported are \\set and \\sleep")),
-        }
     }
 }
 

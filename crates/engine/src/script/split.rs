@@ -1,38 +1,34 @@
 //! Cutting a script into commands, with psql's idea of quotes, comments and parentheses.
 
-use super::error::{Place, ScriptError};
+use super::error::Place;
 use super::token::is_name_start;
 
 /// A command's bytes in the text, from its first to just past its last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    Sql(usize, usize),
+    /// With the backslashes before semicolons and colons, which are not sent.
+    Sql(usize, usize, Vec<usize>),
     /// Begins with the backslash.
     Meta(usize, usize),
 }
 
 /// The next command at or after `at`, which moves past it.
-pub(super) fn next(place: Place<'_>, at: &mut usize) -> Result<Option<Part>, ScriptError> {
+pub(super) fn next(place: Place<'_>, at: &mut usize) -> Option<Part> {
     let text = place.text.as_bytes();
     loop {
         let begin = skip_blank(text, *at);
         match text.get(begin) {
-            None => return Ok(None),
-            Some(b'\\') => {
+            None => return None,
+            Some(b'\\') if !matches!(text.get(begin + 1), Some(b';' | b':')) => {
                 let end = meta_end(text, begin);
                 *at = end;
-                return Ok(Some(Part::Meta(begin, trim_end(text, begin, end))));
+                return Some(Part::Meta(begin, trim_end(text, begin, end)));
             }
             Some(_) => {
                 let sql = sql_end(text, begin);
                 *at = sql.next;
-                if let Some(escape) = sql.escaped_semicolon {
-                    return Err(place
-                        .error(escape, "", "`\\;` is not supported yet")
-                        .with_help("end the command with a semicolon"));
-                }
                 if sql.says_something {
-                    return Ok(Some(Part::Sql(begin, trim_end(text, begin, sql.end))));
+                    return Some(Part::Sql(begin, trim_end(text, begin, sql.end), sql.escapes));
                 }
             }
         }
@@ -63,10 +59,6 @@ fn line_end(text: &[u8], at: usize) -> usize {
 
 /// The end of a meta command: its newline, unless a backslash stands before it.
 fn meta_end(text: &[u8], begin: usize) -> usize {
-    // `\;` is a command of one character; what follows it is SQL.
-    if text.get(begin + 1) == Some(&b';') {
-        return begin + 2;
-    }
     let mut at = begin;
     loop {
         let end = line_end(text, at);
@@ -85,22 +77,28 @@ struct Sql {
     next: usize,
     /// Whether it holds more than comments.
     says_something: bool,
-    escaped_semicolon: Option<usize>,
+    /// Backslashes before semicolons and colons.
+    escapes: Vec<usize>,
 }
 
 fn sql_end(text: &[u8], begin: usize) -> Sql {
     let mut at = begin;
     let mut depth = 0_u32;
     let mut says_something = false;
+    let mut escapes = Vec::new();
     while let Some(&byte) = text.get(at) {
         let rest = &text[at..];
         match byte {
             b';' if depth == 0 => {
-                return Sql { end: at, next: at + 1, says_something, escaped_semicolon: None };
+                return Sql { end: at, next: at + 1, says_something, escapes };
             }
             b'\\' => {
-                let escaped_semicolon = matches!(rest.get(1), Some(b';' | b':')).then_some(at);
-                return Sql { end: at, next: at, says_something, escaped_semicolon };
+                if !matches!(rest.get(1), Some(b';' | b':')) {
+                    return Sql { end: at, next: at, says_something, escapes };
+                }
+                escapes.push(at);
+                at += 2;
+                continue;
             }
             b'-' if rest.starts_with(b"--") => {
                 at = line_end(text, at);
@@ -132,7 +130,7 @@ fn sql_end(text: &[u8], begin: usize) -> Sql {
         at += 1;
     }
     let end = at.min(text.len());
-    Sql { end, next: end, says_something, escaped_semicolon: None }
+    Sql { end, next: end, says_something, escapes }
 }
 
 /// The closing quote of the string or name that opens at `at`; the text's end if there is none.

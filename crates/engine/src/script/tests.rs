@@ -14,14 +14,17 @@ fn commands(text: &str) -> Vec<String> {
     parse(text).commands.iter().map(|c| format!("{}: {}", c.line, c.text)).collect()
 }
 
+fn scope<'a>(variables: &'a [Option<Content>], random: &'a mut Random) -> Scope<'a> {
+    Scope { variables, random, seed: Slot(0), debug: &|_| {} }
+}
+
 /// The value of an expression without variables, as text.
 fn value(expression: &str) -> Result<String, String> {
     let script =
         Script::parse("test.sql", &format!("\\set x {expression}")).map_err(|e| String::from(e.what))?;
     let Op::Set { expression, .. } = &script.commands[0].op else { panic!("no \\set") };
     let mut random = Random::new(0);
-    let value =
-        expression.eval(&mut Scope { variables: &[], random: &mut random }).map_err(|e| e.to_string())?;
+    let value = expression.eval(&mut scope(&[], &mut random)).map_err(|e| e.to_string())?;
     let mut text = Vec::new();
     value.write_text(&mut text);
     Ok(String::from_utf8(text).unwrap())
@@ -56,7 +59,7 @@ fn commands_end_where_psql_ends_them() {
 fn variables_are_found_where_pgbench_finds_them() {
     let script = parse("SELECT ':a', x::int, :b_2, :1, :::c, :a /* :d */, ::e, :é, a:f;");
     assert_eq!(script.variables, ["a", "b_2", "d", "é", "f"]);
-    let Op::Sql(pieces) = &script.commands[0].op else { panic!("no SQL") };
+    let Op::Sql { pieces, .. } = &script.commands[0].op else { panic!("no SQL") };
     let text = |s: &str| Piece::Text(s.to_owned());
     assert_eq!(
         pieces[..6],
@@ -84,7 +87,7 @@ fn expressions_have_pgbenchs_precedence_types_and_limits() {
         ("-7 % 2", "-1"),
         ("7.5 % 4", "0"),
         ("1 / 4.0", "0.25"),
-        ("1/0.0", "inf"),
+        ("1/0.0", "Infinity"),
         ("-9223372036854775808", "-9223372036854775808"),
         ("-9223372036854775808 % -1", "0"),
         ("9223372036854775807", "9223372036854775807"),
@@ -112,19 +115,21 @@ fn expressions_have_pgbenchs_precedence_types_and_limits() {
         assert_eq!(value(expression).as_deref(), Ok(expected), "{expression}");
     }
     for (expression, expected) in [
-        ("9223372036854775807 + 1", "bigint out of range"),
-        ("-9223372036854775807 - 2", "bigint out of range"),
-        ("4611686018427387904 * 2", "bigint out of range"),
-        ("-9223372036854775808 / -1", "bigint out of range"),
-        ("- (-9223372036854775808)", "bigint out of range"),
+        ("9223372036854775807 + 1", "bigint add out of range"),
+        ("-9223372036854775807 - 2", "bigint sub out of range"),
+        ("4611686018427387904 * 2", "bigint mul out of range"),
+        ("-9223372036854775808 / -1", "bigint div out of range"),
+        ("- (-9223372036854775808)", "bigint sub out of range"),
         ("1 / 0", "division by zero"),
         ("1 % 0", "division by zero"),
-        ("int(1e19)", "double 10000000000000000000 does not fit into a bigint"),
+        ("int(1e19)", "double to int overflow for 10000000000000000000"),
         ("random(2, 1)", "empty range given to random: 2 to 1"),
         ("random(-9223372036854775808, 0)", "random range is too large: -9223372036854775808 to 0"),
-        ("random_gaussian(1, 2, 1.5)", "random_gaussian's parameter is 1.5; it must be at least 2"),
-        ("9223372036854775808", "`9223372036854775808` is out of range"),
-        ("1e999", "`1e999` is out of range"),
+        ("random_gaussian(1, 2, 1.5)", "gaussian parameter must be at least 2.000000 (not 1.500000)"),
+        ("1 = true", "cannot coerce boolean to int"),
+        ("not 1", "cannot coerce int to boolean"),
+        ("true + 1.5", "cannot coerce boolean to double"),
+        ("permute(1, 0, 1)", "permute size parameter must be greater than zero, not 0"),
     ] {
         assert_eq!(value(expression), Err(expected.to_owned()), "{expression}");
     }
@@ -142,7 +147,7 @@ fn random_sequences_are_those_of_pgbench_15() {
     for expected in [[668_251, 5, 434, 329, 69], [3_615, -4, 749, 115, 207], [580_320, 1, 175, 303, 5]] {
         for (command, expected) in script.commands.iter().zip(expected) {
             let Op::Set { expression, .. } = &command.op else { panic!("no \\set") };
-            let drawn = expression.eval(&mut Scope { variables: &[], random: &mut random });
+            let drawn = expression.eval(&mut scope(&[], &mut random));
             assert_eq!(drawn, Ok(Value::Int(expected)), "{}", command.text);
         }
     }
@@ -152,16 +157,17 @@ fn random_sequences_are_those_of_pgbench_15() {
 fn an_error_points_at_its_place() {
     assert_eq!(
         error("SELECT 1;\n\\set aid random(1, 10 * :scale\nSELECT 2;"),
-        "test.sql:2:31: the expression ends where `)` should be, in command `\\set`\n  \
-         \\set aid random(1, 10 * :scale\n                                ^"
+        "test.sql:2: syntax error in command \"set\": the expression ends where `)` should be\n  \
+         \\set aid random(1, 10 * :scale\n                                ^ error found here"
     );
     assert_eq!(
-        error("SELECT 1; \\gset"),
-        "test.sql:1:11: `\\gset` is not supported yet\n  SELECT 1; \\gset\n            ^"
+        error("SELECT 1; \\gset\n  \\gset"),
+        "test.sql:2: \\gset must follow an SQL command\n    \\gset\n    ^ error found here"
     );
     assert_eq!(
         error("\\set x 1 + \\\n  2 $ 3"),
-        "test.sql:2:5: `$` has no place in an expression, in command `\\set`\n    2 $ 3\n      ^"
+        "test.sql:2: unexpected character ($) in command \"set\": `$` has no place in an expression\n    \
+         2 $ 3\n      ^ error found here"
     );
     let help = Script::parse("test.sql", "\\set x rnd(1, 2)").unwrap_err().help().unwrap();
     assert!(help.contains("random_zipfian"), "{help}");
@@ -172,28 +178,44 @@ fn what_is_no_script_is_refused_in_words() {
     for (text, words) in [
         ("", "holds no command"),
         ("-- nothing\n /* here */ ;", "holds no command"),
-        ("\\st x 1", "there is no meta command `\\st`"),
+        ("\\st x 1", "invalid command in command \"st\""),
         ("\\", "there is no meta command `\\`"),
-        ("SELECT 1\\; SELECT 2;", "`\\;` is not supported yet"),
-        ("\\set", "a variable's name is missing"),
+        ("\\set", "missing argument in command \"set\""),
         ("\\set 1x 2", "`1x` is no variable name"),
         ("\\set x", "the expression ends where a number"),
         ("\\set x 1 2", "`2` stands where an operator"),
-        ("\\set x 1 < 2", "operator `<` is not supported yet"),
+        ("\\set x 1 < 2 < 3", "`<` stands where an operator that is no comparison"),
         ("\\set x :1", "name is missing after `:`"),
-        ("\\set x random(1)", "takes 2 arguments, not 1"),
-        ("\\set x least()", "takes at least 1 arguments, not 0"),
-        ("\\set x hash(1)", "`hash` is not supported yet"),
-        ("\\set x case when", "`case` is not supported yet"),
-        ("\\set x rnd(1, 2)", "there is no function `rnd`"),
+        (
+            "\\set x random(1)",
+            "unexpected number of arguments (random) in command \"set\": it takes 2, not 1",
+        ),
+        ("\\set x least()", "at least one argument expected (least)"),
+        ("\\set x hash(1, 2, 3)", "it takes 1 or 2, not 3"),
+        ("\\set x case when 1 end", "`end` stands where THEN should be"),
+        ("\\set x rnd(1, 2)", "unexpected function name (rnd) in command \"set\""),
         ("\\set x random", "ends where `(` should be"),
         ("\\set x random 1", "stands where `(`"),
-        ("\\sleep", "is no number to wait for"),
-        ("\\sleep -1", "is no number to wait for"),
-        ("\\sleep 1 h", "`h` is no unit of time"),
-        ("\\sleep 1 ms now", "`now` is one word too many"),
+        ("\\sleep", "missing argument in command \"sleep\""),
+        ("\\sleep x", "invalid sleep time, must be an integer (x)"),
+        ("\\sleep 1 h", "unrecognized time unit, must be us, ms or s (h)"),
+        ("\\sleep 1 ms now", "too many arguments in command \"sleep\": `now` is one word too many"),
         ("\\sleep :", "`:` is no variable"),
-        ("\\setrandom x 1 2", "not supported yet"),
+        ("\\setrandom x 1 2", "it is of pgbench up to 9.5"),
+        ("\\set x 9223372036854775808", "out of range but after a minus sign"),
+        ("\\set x 1e999", "double constant overflow (1e999)"),
+        ("\\set x and", "`and` stands where a number"),
+        ("\\set x 1 is 2", "stands where NULL, TRUE or FALSE should be"),
+        ("\\if 1", "test.sql\" command 2: \\if without matching \\endif"),
+        ("\\else", "command 1: \\else without matching \\if"),
+        ("\\elif 1", "\\elif without matching \\if"),
+        ("\\endif", "\\endif without matching \\if"),
+        ("\\if 1\n\\else\n\\elif 1\n\\endif", "command 3: \\elif after \\else"),
+        ("\\if 1\n\\else\n\\else\n\\endif", "command 3: \\else after \\else"),
+        ("\\if 1\n\\else 2\n\\endif", "unexpected argument in command \"else\""),
+        ("\\shell", "missing command in command \"shell\""),
+        ("\\setshell x", "missing argument in command \"setshell\""),
+        ("SELECT 1 \\gset a b", "too many arguments in command \"gset\""),
     ] {
         let found = error(text);
         assert!(found.contains(words), "{text:?}: {found}");
@@ -247,4 +269,88 @@ mod hostile {
             prop_assert!(((back - x) / x).abs() < 5.001e-15 || back.is_infinite(), "{x} as {text}");
         }
     }
+}
+
+#[test]
+fn every_part_of_the_language_has_its_value() {
+    for (expression, expected) in [
+        ("not 1 = 2 and null is null or 1 / 0 > 2", "true"),
+        ("null or true", "NULL"),
+        ("null and false", "NULL"),
+        ("null and true", "NULL"),
+        ("1 is true", "false"),
+        ("(1 = 1) is not false", "true"),
+        ("null isnull and 1 notnull", "true"),
+        ("1 + 2 << 3 | 1", "25"),
+        ("~ 5 & 7", "2"),
+        ("~ 5 + 1", "-7"),
+        ("7 # 2 & 3", "1"),
+        ("case when null then 1 when 0.0 then 2 when 3 then 4 else 1 / 0 end", "4"),
+        ("case when false then 1 end", "NULL"),
+        ("greatest(1, null)", "NULL"),
+        ("null + 1", "NULL"),
+        ("1 <> 2", "true"),
+        ("debug(1.5)", "1.5"),
+        // As pgbench 15 has them.
+        ("permute(5, 10, 42)", "8"),
+        ("permute(123, 1000000, 7)", "20892"),
+    ] {
+        assert_eq!(value(expression).as_deref(), Ok(expected), "{expression}");
+    }
+    let mut seen = [0; 10];
+    for n in 0..10 {
+        let at: usize = value(&format!("permute({n}, 10, 42)")).unwrap().parse().unwrap();
+        seen[at] += 1;
+    }
+    assert_eq!(seen, [1; 10]);
+}
+
+#[test]
+fn text_from_outside_means_what_it_looks_like() {
+    for (text, value) in [
+        ("null", Some(Value::Null)),
+        ("tr", Some(Value::Bool(true))),
+        ("ON", Some(Value::Bool(true))),
+        ("of", Some(Value::Bool(false))),
+        ("o", None),
+        ("007", Some(Value::Int(7))),
+        ("-12", Some(Value::Int(-12))),
+        ("1e3", Some(Value::Double(1000.0))),
+        ("99999999999999999999", None),
+        ("abc", None),
+        ("", None),
+    ] {
+        assert_eq!(Content::from(text).value(), value, "{text}");
+    }
+}
+
+#[test]
+fn results_shell_commands_and_combined_statements_are_parsed() {
+    let script = parse("SELECT 1 AS a \\; SELECT 2 AS b \\gset p_\nSELECT 3;\n\\shell echo :x  ::y\n");
+    let Op::Sql { pieces, store } = &script.commands[0].op else { panic!("no SQL") };
+    assert_eq!(pieces, &[Piece::Text("SELECT 1 AS a ; SELECT 2 AS b".into())]);
+    assert_eq!(store, &Some(Store { prefix: "p_".into(), each: false }));
+    let words = vec![Piece::Text("echo ".into()), Piece::Variable(Slot(0)), Piece::Text(" :y".into())];
+    assert_eq!(script.commands[2].op, Op::Shell(words));
+}
+
+#[test]
+fn the_old_dialect_is_known_by_its_marks() {
+    let login =
+        "\\set n 10 * :scale\n\\setrandom id 1 :n gaussian 5\nBEGIN\nSELECT * FROM t WHERE id = :id;\nEND\n";
+    let (script, note) = Script::parse_auto("login.sql", login).unwrap();
+    assert!(note.unwrap().contains("9.5"));
+    let texts: Vec<_> = script.commands.iter().map(|c| (c.line, c.text.as_str())).collect();
+    assert_eq!(texts[2..], [(3, "BEGIN"), (4, "SELECT * FROM t WHERE id = :id"), (5, "END")]);
+    let Op::Set { expression: Expr::Call(function, arguments), .. } = &script.commands[1].op else {
+        panic!()
+    };
+    assert_eq!((*function, arguments.len()), (Function::RandomGaussian, 3));
+    let (script, note) = Script::parse_auto("x", "BEGIN\nINSERT INTO t VALUES (1)\nCOMMIT\n").unwrap();
+    assert_eq!((script.commands.len(), note.is_some()), (3, true));
+    for new in ["SELECT 1\n  + 2;", "SELECT 1;\nSELECT 2;", "SELECT a\nFROM t", "BEGIN;\nSELECT 1\nEND"] {
+        assert_eq!(Script::parse_auto("x", new).unwrap().1, None, "{new}");
+    }
+    let error = Script::parse_auto("x", "\\setrandom a 1 2 zipf 3\n").unwrap_err().to_string();
+    assert!(error.contains("`zipf` is no distribution"), "{error}");
 }

@@ -11,7 +11,7 @@ pub(super) fn is_name_start(byte: u8) -> bool {
 }
 
 /// Bytes of the variable name at the front of `text`; 0 if none is there.
-pub(super) fn name_length(text: &str) -> usize {
+pub(crate) fn name_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     if !bytes.first().copied().is_some_and(is_name_start) {
         return 0;
@@ -70,7 +70,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// The next word up to white space, and where it stands; empty at the end.
-    fn word(&mut self) -> (usize, &'a str) {
+    pub(super) fn word(&mut self) -> (usize, &'a str) {
         self.skip_blank();
         let rest = self.rest();
         let length = rest.find(|c: char| c.is_ascii_whitespace()).unwrap_or(rest.len());
@@ -79,14 +79,49 @@ impl<'a> Tokens<'a> {
         (at, &rest[..length])
     }
 
-    /// The name that `\set` assigns to.
-    pub(super) fn variable_name(&mut self) -> Result<(usize, &'a str), ScriptError> {
+    /// The next word, which has to be there; `help` says what the command looks like.
+    pub(super) fn argument(&mut self, help: &str) -> Result<(usize, &'a str), ScriptError> {
         match self.word() {
-            (at, "") => {
-                Err(self.error(at, "a variable's name is missing").with_help("\\set name expression"))
-            }
+            (at, "") => Err(self.error(at, "").phrased("missing argument").with_help(help)),
             found => Ok(found),
         }
+    }
+
+    /// Refuses further words.
+    pub(super) fn end(&mut self, phrase: &str) -> Result<(), ScriptError> {
+        match self.word() {
+            (_, "") => Ok(()),
+            (at, extra) => Err(self.error(at, format!("`{extra}` is one word too many")).phrased(phrase)),
+        }
+    }
+
+    /// The name that a command assigns to.
+    pub(super) fn variable_name(&mut self, help: &str) -> Result<&'a str, ScriptError> {
+        let (at, name) = self.argument(help)?;
+        if name_length(name) != name.len() {
+            return Err(self
+                .error(at, format!("`{name}` is no variable name"))
+                .with_help("a name is made of letters, digits and underscores, and begins with no digit"));
+        }
+        Ok(name)
+    }
+
+    /// A number or a variable.
+    pub(super) fn operand(
+        &mut self,
+        (at, word): (usize, &'a str),
+        slot: &mut dyn FnMut(&str) -> Slot,
+    ) -> Result<Expr, ScriptError> {
+        if let Some(name) = word.strip_prefix(':') {
+            if name.is_empty() || name_length(name) != name.len() {
+                return Err(self.error(at, format!("`{word}` is no variable")));
+            }
+            return Ok(Expr::Variable(slot(name)));
+        }
+        let whole = word.parse().ok().map(Value::Int);
+        let number = whole.or_else(|| word.parse().ok().filter(|x: &f64| x.is_finite()).map(Value::Double));
+        let wrong = || self.error(at, format!("`{word}` is neither a number nor a variable"));
+        number.map(Expr::Constant).ok_or_else(wrong)
     }
 
     /// The arguments of `\sleep`.
@@ -95,17 +130,20 @@ impl<'a> Tokens<'a> {
         slot: &mut dyn FnMut(&str) -> Slot,
     ) -> Result<(Expr, Duration), ScriptError> {
         const HELP: &str = "\\sleep number [us|ms|s]";
-        let (at, word) = self.word();
+        let (at, word) = self.argument(HELP)?;
         let (amount, glued) = if let Some(name) = word.strip_prefix(':') {
             if name.is_empty() || name_length(name) != name.len() {
                 return Err(self.error(at, format!("`{word}` is no variable")).with_help(HELP));
             }
             (Expr::Variable(slot(name)), "")
         } else {
-            let digits = word.bytes().take_while(u8::is_ascii_digit).count();
-            let amount = word[..digits]
-                .parse()
-                .map_err(|_| self.error(at, format!("`{word}` is no number to wait for")).with_help(HELP))?;
+            let sign = usize::from(word.starts_with(['-', '+']));
+            let digits = sign + word[sign..].bytes().take_while(u8::is_ascii_digit).count();
+            let amount = word[..digits].parse().map_err(|_| {
+                self.error(at, "")
+                    .phrased(format!("invalid sleep time, must be an integer ({word})"))
+                    .with_help(HELP)
+            })?;
             (Expr::Constant(Value::Int(amount)), &word[digits..])
         };
         let (unit_at, unit) =
@@ -115,14 +153,12 @@ impl<'a> Tokens<'a> {
             "ms" => Duration::from_millis(1),
             "us" => Duration::from_micros(1),
             _ => {
-                let what = format!("`{unit}` is no unit of time");
-                return Err(self.error(unit_at, what).with_help("units are us, ms and s"));
+                let phrase = format!("unrecognized time unit, must be us, ms or s ({unit})");
+                return Err(self.error(unit_at, "").phrased(phrase));
             }
         };
-        match self.word() {
-            (_, "") => Ok((amount, unit)),
-            (at, extra) => Err(self.error(at, format!("`{extra}` is one word too many")).with_help(HELP)),
-        }
+        self.end("too many arguments")?;
+        Ok((amount, unit))
     }
 
     /// The next token and where it stands.
@@ -134,23 +170,31 @@ impl<'a> Tokens<'a> {
         let (length, token) = match first {
             b'0'..=b'9' | b'.' => self.number(rest)?,
             b':' => match name_length(&rest[1..]) {
-                0 => return Err(self.error(at, "a variable's name is missing after `:`")),
+                0 => {
+                    return Err(self
+                        .error(at, "a variable's name is missing after `:`")
+                        .phrased("unexpected character (:)"));
+                }
                 n => (n + 1, Token::Variable(&rest[1..=n])),
             },
-            b'(' | b')' | b',' | b'+' | b'-' | b'*' | b'/' | b'%' => (1, Token::Symbol(&rest[..1])),
             _ if is_name_start(first) => {
                 let n = name_length(rest);
                 (n, Token::Name(&rest[..n]))
             }
             _ => {
                 // Longest first, so that `<=` is not read as `<`.
-                let later = ["<<", ">>", "<=", ">=", "<>", "!=", "<", ">", "=", "&", "|", "#", "~", "!"];
-                if let Some(operator) = later.into_iter().find(|o| rest.starts_with(o)) {
-                    let what = format!("operator `{operator}` is not supported yet");
-                    return Err(self.error(at, what).with_help("operators are + - * / %"));
+                const SYMBOLS: [&str; 20] = [
+                    "<<", ">>", "<=", ">=", "<>", "!=", "<", ">", "=", "|", "&", "#", "~", "(", ")", ",",
+                    "+", "-", "*", "/",
+                ];
+                if let Some(symbol) = SYMBOLS.into_iter().chain(["%"]).find(|o| rest.starts_with(o)) {
+                    (symbol.len(), Token::Symbol(&rest[..symbol.len()]))
+                } else {
+                    let found = rest.chars().next().unwrap_or_default();
+                    return Err(self
+                        .error(at, format!("`{found}` has no place in an expression"))
+                        .phrased(format!("unexpected character ({found})")));
                 }
-                let found = rest.chars().next().unwrap_or_default();
-                return Err(self.error(at, format!("`{found}` has no place in an expression")));
             }
         };
         self.at += length;
@@ -182,7 +226,9 @@ impl<'a> Tokens<'a> {
         };
         match token {
             Some(token) => Ok((length, token)),
-            None => Err(self.error(self.at, format!("`{text}` is out of range"))),
+            None => Err(self
+                .error(self.at, "")
+                .phrased(format!("{} constant overflow ({text})", if whole { "bigint" } else { "double" }))),
         }
     }
 }

@@ -7,6 +7,10 @@ use super::EvalError;
 /// A value of the expression language.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
+    /// SQL's NULL.
+    Null,
+    /// True or false.
+    Bool(bool),
     /// A 64-bit integer.
     Int(i64),
     /// A double.
@@ -14,10 +18,21 @@ pub enum Value {
 }
 
 impl Value {
+    /// What errors call its type.
+    #[must_use]
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "boolean",
+            Self::Int(_) => "int",
+            Self::Double(_) => "double",
+        }
+    }
+
     /// As an integer; a double is rounded to the nearest, halves to the even one.
     ///
     /// # Errors
-    /// A double that is none, or out of a bigint's range.
+    /// No number, or a double out of a bigint's range.
     #[allow(clippy::cast_possible_truncation)]
     pub fn int(self) -> Result<i64, EvalError> {
         const BEYOND: f64 = 9_223_372_036_854_775_808.0;
@@ -32,41 +47,137 @@ impl Value {
                     Err(EvalError::DoubleToInt(x))
                 }
             }
+            Self::Null | Self::Bool(_) => Err(EvalError::Coerce { from: self.kind(), to: "int" }),
         }
     }
 
     /// As a double.
-    #[must_use]
+    ///
+    /// # Errors
+    /// No number.
     #[allow(clippy::cast_precision_loss)]
-    pub fn double(self) -> f64 {
+    pub fn double(self) -> Result<f64, EvalError> {
         match self {
-            Self::Int(n) => n as f64,
-            Self::Double(x) => x,
+            Self::Int(n) => Ok(n as f64),
+            Self::Double(x) => Ok(x),
+            Self::Null | Self::Bool(_) => Err(EvalError::Coerce { from: self.kind(), to: "double" }),
         }
     }
 
-    /// Appends its text, a double with 15 significant digits as C's `%.15g` writes it. Allocates only what `out`
+    /// As a boolean.
+    ///
+    /// # Errors
+    /// Not one.
+    pub fn bool(self) -> Result<bool, EvalError> {
+        match self {
+            Self::Bool(b) => Ok(b),
+            _ => Err(EvalError::Coerce { from: self.kind(), to: "boolean" }),
+        }
+    }
+
+    /// Whether it counts as true in a condition: true itself, and every number but 0.
+    #[must_use]
+    pub fn holds(self) -> bool {
+        match self {
+            Self::Null => false,
+            Self::Bool(b) => b,
+            Self::Int(n) => n != 0,
+            Self::Double(x) => x != 0.0,
+        }
+    }
+
+    /// Appends its text, a double with 15 significant digits as C's `%.15g` writes it, but `NaN` and `Infinity`. Allocates only what `out`
     /// grows by.
     pub fn write_text(self, out: &mut Vec<u8>) {
         // Writing to a Vec cannot fail.
         let _ = match self {
+            Self::Null => write!(out, "NULL"),
+            Self::Bool(b) => write!(out, "{b}"),
             Self::Int(n) => write!(out, "{n}"),
             Self::Double(x) => return write_double(x, out),
         };
     }
 }
 
+/// What a variable holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// A value.
+    Value(Value),
+    /// Text from outside the expression language: a command line, a result, a program's output. SQL gets it as it is.
+    Text(Box<[u8]>),
+}
+
+impl From<Value> for Content {
+    fn from(value: Value) -> Self {
+        Self::Value(value)
+    }
+}
+
+impl From<&str> for Content {
+    fn from(text: &str) -> Self {
+        Self::Text(text.as_bytes().into())
+    }
+}
+
+impl Content {
+    /// Its value in an expression; none of text that is neither a number, nor a boolean, nor NULL.
+    #[must_use]
+    pub fn value(&self) -> Option<Value> {
+        match self {
+            Self::Value(value) => Some(*value),
+            Self::Text(text) => read(str::from_utf8(text).ok()?),
+        }
+    }
+
+    /// Appends its text.
+    pub fn write_text(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Value(value) => value.write_text(out),
+            Self::Text(text) => out.extend_from_slice(text),
+        }
+    }
+}
+
+/// What `text` means. Of the words for booleans any beginning will do that is not ambiguous.
+fn read(text: &str) -> Option<Value> {
+    if text.is_empty() {
+        return None;
+    }
+    let lower = text.to_ascii_lowercase();
+    let begins = |word: &str| word.starts_with(&lower);
+    if lower == "null" {
+        return Some(Value::Null);
+    }
+    if begins("true") || begins("yes") || lower == "on" {
+        return Some(Value::Bool(true));
+    }
+    if begins("false") || begins("no") || lower == "off" || lower == "of" {
+        return Some(Value::Bool(false));
+    }
+    let trimmed = text.trim_ascii_start();
+    let digits = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);
+    if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
+        return trimmed.parse().ok().map(Value::Int);
+    }
+    trimmed
+        .parse()
+        .ok()
+        .filter(|x: &f64| x.is_finite() || !digits.as_bytes()[0].is_ascii_digit())
+        .map(Value::Double)
+}
+
 fn write_double(x: f64, out: &mut Vec<u8>) {
     const DIGITS: i32 = 15;
     if x.is_nan() {
-        out.extend_from_slice(b"nan");
+        out.extend_from_slice(b"NaN");
         return;
     }
     if x.is_sign_negative() {
         out.push(b'-');
     }
     if x.is_infinite() {
-        out.extend_from_slice(b"inf");
+        out.extend_from_slice(b"Infinity");
         return;
     }
     // `d.dddddddddddddde±x`: the digits, and the power of ten of the first.

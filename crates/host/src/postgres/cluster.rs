@@ -226,13 +226,8 @@ impl Cluster {
     /// How pgdyno itself reaches `database`: by the socket, always.
     #[must_use]
     pub fn control_target(&self, database: &str) -> Target {
-        Target {
-            address: Address::Unix { directory: self.spec.socket_directory(), port: self.port },
-            user: SUPERUSER.to_owned(),
-            password: None,
-            database: database.to_owned(),
-            settings: Vec::new(),
-        }
+        let address = Address::Unix { directory: self.spec.socket_directory(), port: self.port };
+        Target::new(address, SUPERUSER, database)
     }
 
     /// What the running server says of itself.

@@ -1,23 +1,25 @@
 //! A server that pgdyno does not own, given by a DSN: it is driven and asked, never changed.
 
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use pgdyno_model::facts::{BuildSource, ServerFacts};
 use pgdyno_model::target::{Address, Secret, Target};
 use postgres::Client;
-use postgres::config::{Config, Host, SslMode};
 
 use super::control::{self, ControlError};
+use crate::conninfo::parse::{is_connection_string, parse, spelled};
+use crate::conninfo::{ConnectOptions, ConninfoError, Environment, Resolved, resolve_in};
 
 /// A given server cannot be used. No message holds any part of a password.
 #[derive(Debug, thiserror::Error)]
 pub enum GivenError {
-    /// The DSN cannot be read. Nothing of it is quoted: a password written wrongly could be in any part.
-    #[error(
-        "cannot read the DSN: it is neither a URI nor a list of `keyword=value`, or holds an unknown keyword or value"
-    )]
+    /// It is no DSN. Nothing of it is quoted: a password written wrongly could be in any part.
+    #[error("cannot read the DSN: it is neither a URI nor a list of `keyword=value`")]
     Unreadable,
+    /// It does not lead to a connection.
+    #[error(transparent)]
+    Conninfo(#[from] ConninfoError),
     /// It asks for what pgdyno cannot do.
     #[error("cannot use the DSN: {what}")]
     Unsupported {
@@ -26,9 +28,14 @@ pub enum GivenError {
         /// What to do.
         help: &'static str,
     },
-    /// None of its servers takes a connection; the last one's answer.
-    #[error(transparent)]
-    Control(#[from] ControlError),
+    /// None of its servers takes a connection.
+    #[error("{error}")]
+    Refused {
+        /// What they answered.
+        error: Box<ControlError>,
+        /// Files that were not used, and why: they may be the reason.
+        notes: Vec<String>,
+    },
 }
 
 impl GivenError {
@@ -38,11 +45,15 @@ impl GivenError {
         match self {
             Self::Unreadable => Some(
                 "write it like `postgresql://user:password@host:5432/database` (with %-escapes for `@`, `:` and `/` in \
-                 the password) or `host=… port=… user=… dbname=…`; sslmode can be `disable` or `prefer`"
+                 the password) or `host=… port=… user=… dbname=…`"
                     .into(),
             ),
             Self::Unsupported { help, .. } => Some((*help).to_owned()),
-            Self::Control(e) => e.help(),
+            Self::Conninfo(e) => e.help(),
+            Self::Refused { error, notes } => {
+                let help: Vec<String> = notes.iter().cloned().chain(error.help()).collect();
+                (!help.is_empty()).then(|| help.join("; "))
+            }
         }
     }
 }
@@ -54,19 +65,17 @@ pub struct Given {
 }
 
 impl Given {
-    /// Reads `dsn` (a URI or keywords and values) and connects: of several hosts to the first that takes it.
+    /// Reads `dsn` (a URI or keywords and values) and connects: of several hosts to the first that takes it. What it
+    /// leaves unsaid is libpq's to say: services, environment, `.pgpass`.
     ///
     /// # Errors
     /// [`GivenError`].
     pub fn connect(dsn: &Secret) -> Result<Self, GivenError> {
-        let mut refused = None;
-        for target in targets(dsn)? {
-            match control::connect(&target) {
-                Ok(_) => return Ok(Self { target }),
-                Err(e) => refused = Some(e),
-            }
+        let resolved = resolved(dsn, &Environment::of_process())?;
+        match resolved.select() {
+            Ok(target) => Ok(Self { target }),
+            Err(error) => Err(GivenError::Refused { error: error.into(), notes: resolved.notes }),
         }
-        Err(refused.map_or(GivenError::Unreadable, GivenError::Control))
     }
 
     /// How to reach the DSN's own database.
@@ -112,102 +121,34 @@ impl Given {
 /// it a password is.
 #[must_use]
 pub fn without_password(dsn: &str) -> Option<String> {
-    let config: Config = dsn.trim().parse().ok()?;
-    if config.get_hosts().iter().any(is_misread) {
+    const SECRET: [&str; 2] = ["password", "sslpassword"];
+    let dsn = dsn.trim();
+    if !is_connection_string(dsn) {
         return None;
     }
-    if config.get_password().is_none() {
+    let options = parse(dsn).ok()?;
+    if !SECRET.iter().any(|secret| options.contains_key(secret)) {
         return Some(dsn.to_owned());
     }
     // Made anew from what was understood: no spelling of the password can slip through.
-    let hosts: Vec<String> = config
-        .get_hosts()
-        .iter()
-        .map(|host| match host {
-            Host::Tcp(name) => name.clone(),
-            Host::Unix(path) => path.display().to_string(),
-        })
-        .collect();
-    let ports: Vec<String> = config.get_ports().iter().map(ToString::to_string).collect();
-    let words = [
-        ("host", Some(hosts.join(","))),
-        ("port", Some(ports.join(","))),
-        ("user", config.get_user().map(str::to_owned)),
-        ("dbname", config.get_dbname().map(str::to_owned)),
-        ("options", config.get_options().map(str::to_owned)),
-    ];
-    let quoted = |value: &str| format!("'{}'", value.replace('\\', r"\\").replace('\'', r"\'"));
-    let spelled = words.iter().filter_map(|(word, value)| {
-        value.as_deref().filter(|v| !v.is_empty()).map(|v| format!("{word}={}", quoted(v)))
-    });
-    Some(spelled.collect::<Vec<_>>().join(" "))
+    let open = options.iter().filter(|(keyword, _)| !SECRET.contains(keyword));
+    Some(spelled(open.map(|(keyword, value)| (*keyword, value.as_str()))))
 }
 
-/// Every server that `dsn` names, in order.
-fn targets(dsn: &Secret) -> Result<Vec<Target>, GivenError> {
-    let config: Config = dsn.reveal().trim().parse().map_err(|_| GivenError::Unreadable)?;
-    if config.get_ssl_mode() != SslMode::Disable && config.get_ssl_mode() != SslMode::Prefer {
-        return Err(GivenError::Unsupported {
-            what: "it requires TLS, which pgdyno does not speak",
-            help: "use sslmode=prefer or disable if the server takes connections without TLS",
-        });
+/// Every server that `dsn` names, in order; its `options` as settings by name.
+fn resolved(dsn: &Secret, environment: &Environment) -> Result<Resolved, GivenError> {
+    if !is_connection_string(dsn.reveal().trim()) {
+        return Err(GivenError::Unreadable);
     }
-    let user = match config.get_user() {
-        Some(user) => user.to_owned(),
-        None => our_name().ok_or(GivenError::Unsupported {
-            what: "it names no user, and this process's user has no name",
-            help: "add `user=…`",
-        })?,
-    };
-    let password = match config.get_password() {
-        Some(bytes) => Some(String::from_utf8(bytes.to_vec()).map_err(|_| GivenError::Unreadable)?),
-        None => std::env::var("PGPASSWORD").ok(),
-    };
-    let settings = config.get_options().map_or(Ok(Vec::new()), start_up_settings)?;
-    let target = |address| Target {
-        address,
-        database: config.get_dbname().unwrap_or(&user).to_owned(),
-        user: user.clone(),
-        password: password.clone().map(Secret::new),
-        settings: settings.clone(),
-    };
-    let ports = config.get_ports();
-    let port = |i: usize| ports.get(i).or(ports.first()).copied().unwrap_or(5432);
-    let mut addresses = Vec::new();
-    if config.get_hosts().is_empty() {
-        addresses.extend(
-            config
-                .get_hostaddrs()
-                .iter()
-                .enumerate()
-                .map(|(i, ip)| Address::Tcp { host: ip.to_string(), port: port(i) }),
-        );
+    let options =
+        ConnectOptions { dsn_or_dbname: Some(dsn.reveal().trim().to_owned()), ..Default::default() };
+    let mut resolved = resolve_in(&options, environment)?;
+    for target in &mut resolved.targets {
+        let Some(at) = target.settings.iter().position(|(name, _)| name == "options") else { continue };
+        let (_, options) = target.settings.remove(at);
+        target.settings.extend(start_up_settings(&options)?);
     }
-    for (i, host) in config.get_hosts().iter().enumerate() {
-        addresses.push(match host {
-            host if is_misread(host) => return Err(GivenError::Unreadable),
-            Host::Tcp(name) => Address::Tcp { host: name.clone(), port: port(i) },
-            Host::Unix(directory) => Address::Unix { directory: directory.clone(), port: port(i) },
-        });
-    }
-    if addresses.is_empty() {
-        addresses.push(usual_address(port(0)));
-    }
-    Ok(addresses.into_iter().map(target).collect())
-}
-
-/// Whether a "host" is really the end of a password with an unescaped `@`; it must not be shown.
-fn is_misread(host: &Host) -> bool {
-    matches!(host, Host::Tcp(name) if name.contains(['@', ' ', '?', '=']))
-}
-
-/// Where a server is sought if the DSN names no host: Debian's socket directory, `/tmp`, localhost.
-fn usual_address(port: u16) -> Address {
-    ["/var/run/postgresql", "/tmp"]
-        .into_iter()
-        .map(|directory| Address::Unix { directory: PathBuf::from(directory), port })
-        .find(|a| a.socket_path().is_some_and(|p| Path::new(&p).exists()))
-        .unwrap_or(Address::Tcp { host: "localhost".into(), port })
+    Ok(resolved)
 }
 
 /// `options=-c name=value --name=value`, as the start-up packet's settings.
@@ -234,13 +175,16 @@ fn start_up_settings(options: &str) -> Result<Vec<(String, String)>, GivenError>
     Ok(settings)
 }
 
-fn our_name() -> Option<String> {
-    std::env::var("PGUSER").or_else(|_| std::env::var("USER")).ok().filter(|n| !n.is_empty())
-}
-
 #[cfg(test)]
 mod tests {
+    use postgres::Config;
+
     use super::*;
+
+    fn targets(dsn: &Secret) -> Result<Vec<Target>, GivenError> {
+        let environment = Environment { user: Some("me".into()), ..Environment::default() };
+        resolved(dsn, &environment).map(|resolved| resolved.targets)
+    }
 
     #[test]
     fn what_is_stored_reaches_the_same_server_and_holds_no_password() {

@@ -11,6 +11,7 @@ pub mod install;
 mod server;
 pub mod settings;
 pub mod spec;
+mod tls;
 
 pub use cluster::{Applied, Cluster, ClusterError, ClusterSpec, StopMode};
 pub use control::ControlError;

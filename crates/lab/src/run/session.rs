@@ -46,6 +46,9 @@ impl<'a> Session<'a> {
         progress: &'a dyn Progress,
         stop: &'a AtomicBool,
     ) -> Result<Self, LabError> {
+        for note in &prepared.notes {
+            progress.event(&Event::Note(note.clone()));
+        }
         let mut todo = prepared.plan.trials.clone();
         if let Some(run) = resumed {
             let complete = store.completed_trials(run)?;

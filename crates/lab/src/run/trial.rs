@@ -96,15 +96,17 @@ impl Trial<'_> {
     ) -> Result<(Measurement, Option<Instant>), LabError> {
         let (plan, treatment) = (&self.prepared.plan, self.treatment);
         let spec = LoadSpec {
-            target: server.load_target(&treatment.settings),
-            scripts: self.prepared.scripts(treatment).to_vec(),
             clients: nonzero(treatment.clients),
             threads: nonzero(treatment.threads),
             protocol: treatment.protocol,
             warm_up: plan.warm_up.0,
             length: plan.length,
             seed: plan.seed.wrapping_mul(1_000_003).wrapping_add(u64::from(self.planned.ordinal)),
-            variables: vec![("scale".into(), Value::Int(i64::from(treatment.scale)))],
+            variables: vec![("scale".into(), Value::Int(i64::from(treatment.scale)).into())],
+            ..LoadSpec::new(
+                server.load_target(&treatment.settings),
+                self.prepared.scripts(treatment).to_vec(),
+            )
         };
         let watched = Watched::new(server.data_directory(), &server.aside_target(), &server.database());
         let sampler = Sampler::start(probes(&watched), self.prepared.experiment.telemetry.interval.0);

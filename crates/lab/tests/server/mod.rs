@@ -126,16 +126,16 @@ impl Session {
 /// A load of one script on `target`; tests change what they are about.
 pub fn spec(target: Target, script: &str) -> LoadSpec {
     let one = std::num::NonZeroU32::MIN;
+    let script = WeightedScript { script: Script::parse("test", script).unwrap().into(), weight: 1 };
     LoadSpec {
-        target,
-        scripts: vec![WeightedScript { script: Script::parse("test", script).unwrap().into(), weight: 1 }],
         clients: one,
         threads: one,
         protocol: Protocol::Simple,
         warm_up: Duration::ZERO,
         length: Length::Transactions(10),
         seed: 42,
-        variables: vec![("scale".into(), Value::Int(1))],
+        variables: vec![("scale".into(), Value::Int(1).into())],
+        ..LoadSpec::new(target, vec![script])
     }
 }
 

@@ -1,0 +1,83 @@
+//! Results that `\gset` and `\aset` put into variables.
+
+use crate::script::{Content, Slot, Store};
+
+/// One query's result.
+#[derive(Debug, Default)]
+struct Answer {
+    columns: Vec<Vec<u8>>,
+    rows: u64,
+    last: Vec<Option<Vec<u8>>>,
+}
+
+/// The results of a command.
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    answers: Vec<Answer>,
+    open: bool,
+}
+
+impl Answers {
+    pub(super) fn clear(&mut self) {
+        self.answers.clear();
+        self.open = false;
+    }
+
+    pub(super) fn columns(&mut self, columns: Vec<Vec<u8>>) {
+        self.answers.push(Answer { columns, ..Answer::default() });
+        self.open = true;
+    }
+
+    pub(super) fn row(&mut self, row: Vec<Option<Vec<u8>>>) {
+        if let Some(answer) = self.answers.last_mut() {
+            answer.rows += 1;
+            answer.last = row;
+        }
+    }
+
+    pub(super) fn complete(&mut self) {
+        // A command that returns no rows has a result without columns.
+        if !std::mem::replace(&mut self.open, false) {
+            self.answers.push(Answer::default());
+        }
+    }
+
+    /// Puts them where `store` says. A column that no script names is dropped.
+    pub(super) fn store(
+        &self,
+        store: &Store,
+        names: &[String],
+        variables: &mut [Option<Content>],
+    ) -> Result<(), String> {
+        let chosen = if store.each {
+            &self.answers[..]
+        } else {
+            &self.answers[self.answers.len().saturating_sub(1)..]
+        };
+        if !store.each {
+            let rows = chosen.first().map_or(0, |answer| answer.rows);
+            if rows != 1 {
+                return Err(format!("expected one row, got {rows}"));
+            }
+        }
+        for answer in chosen.iter().filter(|answer| answer.rows > 0) {
+            for (column, value) in answer.columns.iter().zip(&answer.last) {
+                let name = format!("{}{}", store.prefix, String::from_utf8_lossy(column));
+                if crate::script::name_length(&name) != name.len() || name.is_empty() {
+                    return Err(format!("error storing into variable {name}"));
+                }
+                if let Some(slot) = slot(names, &name) {
+                    // NULL is the empty text, as for psql.
+                    let text = value.clone().unwrap_or_default();
+                    variables[slot.index()] = Some(Content::Text(text.into()));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn slot(names: &[String], name: &str) -> Option<Slot> {
+    let index = names.iter().position(|n| n == name)?;
+    u32::try_from(index).ok().map(Slot)
+}

@@ -1,0 +1,216 @@
+//! A script's steps, one after the other.
+
+use std::sync::Arc;
+
+use pgdyno_wire::frontend;
+
+use super::failure::Abort;
+use super::{Client, Next, Piped, State, Turn, shell};
+use crate::program::{Action, LinkedScript};
+use crate::recorder::sqlstate;
+use crate::script::{Content, EvalError, Expr, Piece, Scope, Value};
+
+/// What comes after a step.
+enum Flow {
+    /// Step `.0`.
+    Go(usize),
+    /// Waiting.
+    Wait(Next),
+}
+
+impl Client {
+    /// Executes steps until one has to wait.
+    pub(super) fn advance(&mut self, turn: &mut Turn<'_>) -> Next {
+        let program = Arc::clone(&self.program);
+        let script = &program.scripts[self.script];
+        while let Some(step) = script.steps.get(self.step) {
+            match self.execute(script, &step.action, turn) {
+                Ok(Flow::Go(step)) => self.step = step,
+                Ok(Flow::Wait(next)) => return next,
+                Err(abort) => return self.abort(&abort, turn),
+            }
+        }
+        self.complete(turn)
+    }
+
+    fn execute(
+        &mut self,
+        script: &LinkedScript,
+        action: &Action,
+        turn: &mut Turn<'_>,
+    ) -> Result<Flow, Abort> {
+        let on = Flow::Go(self.step + 1);
+        match action {
+            Action::Send(statement) => {
+                if self.piping && script.statements[*statement].store.is_some() {
+                    let what = "\\gset is not allowed in pipeline mode";
+                    let reason = format!("{}: {what}", self.place());
+                    return Err(Abort::own(sqlstate::PIPELINE, &reason).saying(what));
+                }
+                if let Err(error) = self.send(&script.statements[*statement], *statement, turn.now, turn.out)
+                {
+                    let reason = format!("{}: {error}", self.place());
+                    return Err(Abort::own(sqlstate::DATA_EXCEPTION, &reason));
+                }
+                self.asked = true;
+                if self.piping {
+                    return Ok(on);
+                }
+                self.sent = turn.now;
+                self.state = State::Sent(*statement);
+                return Ok(Flow::Wait(Next::Reply));
+            }
+            Action::Set { variable, expression } => {
+                let value = self.eval(expression)?;
+                self.variables[variable.index()] = Some(Content::Value(value));
+            }
+            Action::Sleep { amount, unit } => {
+                let amount = match amount {
+                    Expr::Variable(slot) if self.variables[slot.index()].is_none() => {
+                        let name = &self.program.variables[slot.index()];
+                        return Err(self.bad_shell(&format!("sleep: undefined variable \"{name}\"")));
+                    }
+                    amount => self.eval(amount)?.int().map_err(|e| self.bad_value(e))?,
+                };
+                // A negative time is no time, as in pgbench.
+                let units = u32::try_from(amount.max(0)).unwrap_or(u32::MAX);
+                self.state = State::Asleep;
+                self.sent = turn.now;
+                return Ok(Flow::Wait(Next::Wake(turn.now.after(unit.saturating_mul(units)))));
+            }
+            Action::If { condition, next } => {
+                turn.recorder.command(self.script, self.step, 0, turn.now);
+                return self.branch(script, condition, *next).map(Flow::Go);
+            }
+            // Come to at the end of a part that was executed.
+            Action::Elif { end, .. } | Action::Else { end } => return Ok(Flow::Go(end + 1)),
+            Action::Endif => {}
+            Action::Shell(command) => {
+                let line = self.line(command)?;
+                shell::run(&line).map_err(|e| self.bad_shell(&e))?;
+            }
+            Action::SetShell { variable, command } => {
+                let line = self.line(command)?;
+                let value = shell::integer(&line).map_err(|e| self.bad_shell(&e))?;
+                self.variables[variable.index()] = Some(Content::Value(Value::Int(value)));
+            }
+            Action::StartPipeline | Action::SyncPipeline | Action::EndPipeline => {
+                return self.pipeline(action, turn);
+            }
+        }
+        turn.recorder.command(self.script, self.step, 0, turn.now);
+        Ok(on)
+    }
+
+    /// The step that is executed after a condition at whose failure step `next` decides.
+    fn branch(&mut self, script: &LinkedScript, condition: &Expr, next: usize) -> Result<usize, Abort> {
+        if self.eval(condition)?.holds() {
+            return Ok(self.step + 1);
+        }
+        let mut part = next;
+        while let Some(Action::Elif { condition, next, .. }) = script.steps.get(part).map(|s| &s.action) {
+            self.step = part;
+            if self.eval(condition)?.holds() {
+                return Ok(part + 1);
+            }
+            part = *next;
+        }
+        Ok(part + 1)
+    }
+
+    fn pipeline(&mut self, action: &Action, turn: &mut Turn<'_>) -> Result<Flow, Abort> {
+        let refused = |client: &Self, what: &str| {
+            Err(Abort::own(sqlstate::PIPELINE, &format!("{}: {what}", client.place())).saying(what))
+        };
+        match action {
+            Action::StartPipeline if !self.program.pipelines => {
+                refused(self, "cannot use pipeline mode with the simple query protocol")
+            }
+            Action::StartPipeline if self.piping => refused(self, "already in pipeline mode"),
+            Action::StartPipeline => {
+                self.piping = true;
+                self.replies.ends = true;
+                turn.recorder.command(self.script, self.step, 0, turn.now);
+                Ok(Flow::Go(self.step + 1))
+            }
+            _ if !self.piping => refused(self, "not in pipeline mode"),
+            _ => {
+                frontend::sync(turn.out);
+                self.piped.push_back(Piped::Sync);
+                self.asked = true;
+                if matches!(action, Action::SyncPipeline) {
+                    turn.recorder.command(self.script, self.step, 0, turn.now);
+                    return Ok(Flow::Go(self.step + 1));
+                }
+                self.sent = turn.now;
+                self.state = State::Piped;
+                Ok(Flow::Wait(Next::Reply))
+            }
+        }
+    }
+
+    fn eval(&mut self, expression: &Expr) -> Result<Value, Abort> {
+        let (script, step, say) = (self.script, self.step, &self.program.rules.say);
+        let debug = |value: Value| {
+            if let Some(say) = say {
+                let mut text = Vec::new();
+                value.write_text(&mut text);
+                let text = match value {
+                    Value::Null => String::new(),
+                    _ => format!(" {}", String::from_utf8_lossy(&text)),
+                };
+                say(&format!("debug(script={script},command={}): {}{text}", step + 1, value.kind()));
+            }
+        };
+        let mut scope = Scope {
+            variables: &self.variables,
+            random: &mut self.random,
+            seed: self.program.default_seed,
+            debug: &debug,
+        };
+        expression.eval(&mut scope).map_err(|e| self.bad_value(e))
+    }
+
+    pub(super) fn bad_value(&self, error: EvalError) -> Abort {
+        let name = |slot: crate::script::Slot| &self.program.variables[slot.index()];
+        let what = match error {
+            EvalError::Undefined(slot) => format!("undefined variable \"{}\"", name(slot)),
+            EvalError::Malformed(slot) => {
+                let mut text = Vec::new();
+                if let Some(content) = &self.variables[slot.index()] {
+                    content.write_text(&mut text);
+                }
+                format!("malformed variable \"{}\" value: \"{}\"", name(slot), String::from_utf8_lossy(&text))
+            }
+            other => other.to_string(),
+        };
+        Abort::own(sqlstate::DATA_EXCEPTION, &format!("{}: {what}", self.place()))
+            .caused(what)
+            .saying("evaluation of meta-command failed")
+    }
+
+    fn bad_shell(&self, what: &str) -> Abort {
+        Abort::own(sqlstate::EXTERNAL_ROUTINE, &format!("{}: {what}", self.place()))
+            .caused(what.to_owned())
+            .saying("execution of meta-command failed")
+    }
+
+    /// A command line with variables in their places; all must be set.
+    fn line(&self, command: &[Piece]) -> Result<Vec<u8>, Abort> {
+        for piece in command {
+            if let Piece::Variable(slot) = piece
+                && self.variables[slot.index()].is_none()
+            {
+                let first = match command.first() {
+                    Some(Piece::Text(text)) => text.split(' ').next().unwrap_or_default(),
+                    _ => "",
+                };
+                let name = &self.program.variables[slot.index()];
+                return Err(self.bad_shell(&format!("{first}: undefined variable \":{name}\"")));
+            }
+        }
+        let mut line = Vec::new();
+        self.write(command, &mut line);
+        Ok(line)
+    }
+}

@@ -1,0 +1,260 @@
+//! Rates, retries, pipelines and conditions on the simulated network.
+
+use std::io;
+use std::time::SystemTime;
+
+use super::*;
+use crate::load::OnError;
+use crate::log::{LoggedOutcome, LoggedTransaction, TransactionLog, TransactionSink};
+use crate::recorder::Failure;
+
+/// A log that keeps all it is told.
+#[derive(Default)]
+struct Kept(Arc<Mutex<Vec<LoggedTransaction>>>);
+
+struct Sink(Arc<Mutex<Vec<LoggedTransaction>>>);
+
+impl TransactionLog for Kept {
+    fn open(&self, _: usize) -> io::Result<Box<dyn TransactionSink>> {
+        Ok(Box::new(Sink(Arc::clone(&self.0))))
+    }
+}
+
+impl TransactionSink for Sink {
+    fn transaction(&mut self, transaction: &LoggedTransaction) {
+        self.0.lock().unwrap().push(transaction.clone());
+    }
+
+    fn finish(&mut self) {}
+}
+
+static LOGGED: Mutex<Vec<LoggedTransaction>> = Mutex::new(Vec::new());
+
+#[test]
+fn with_a_rate_every_arrival_during_a_stall_is_seen_to_wait() {
+    let stalls = |_| -> Answer {
+        Box::new(|_, now| {
+            let stalled = (2 * SECOND..3 * SECOND).contains(&now.since(Moment(0)));
+            let delay = if stalled { Moment(0).after(3 * SECOND).since(now) } else { MS };
+            after(delay, done(b'I'))
+        })
+    };
+    let load = Load { change: |spec| spec.rate = Some(100.0), ..Load::new("SELECT 1;") };
+    let m = load.run(stalls).measurement;
+    // Poisson: 500 arrivals in five seconds, give or take five standard deviations.
+    assert!((390..610).contains(&m.transactions), "{}", m.transactions);
+    // Some hundred were due during the stall, uniformly spread: a fifth of all waited 0 to 1 s, so that the ninth decile
+    // of latency lies near half of it. A closed loop would have seen one long latency.
+    let p90 = m.latency.quantile_us(0.9).unwrap();
+    assert!((300_000.0..700_000.0).contains(&p90), "{p90}");
+    assert!(m.latency.quantile_us(0.5).unwrap() < 20_000.0);
+    assert!(m.lag_max_us > 0.9e6 && m.lag_max_us < 1e6, "{}", m.lag_max_us);
+    assert!(m.skipped == 0 && m.late == 0);
+    let mean = m.latency_sum_us / (m.transactions + m.drained_transactions) as f64;
+    assert!((60_000.0..160_000.0).contains(&mean), "{mean}");
+
+    // With a limit, those that are too late to make it are skipped, and what is late is counted.
+    let load = Load {
+        change: |spec| {
+            spec.rate = Some(100.0);
+            spec.latency_limit = Some(100 * MS);
+        },
+        ..Load::new("SELECT 1;")
+    };
+    let limited = load.run(stalls).measurement;
+    assert!((60..130).contains(&limited.skipped), "{}", limited.skipped);
+    assert!(limited.late >= 1 && limited.late < 30, "{}", limited.late);
+    assert_eq!(
+        limited.transactions + limited.drained_transactions + limited.skipped,
+        m.transactions + m.drained_transactions
+    );
+}
+
+#[test]
+fn a_retry_repeats_the_same_draws_until_it_may_no_more() {
+    let fails = |_| -> Answer {
+        let mut tries = 0;
+        Box::new(move |sql, _| {
+            let reply = match sql {
+                "BEGIN" => done(b'T'),
+                "ROLLBACK" | "END" => done(b'I'),
+                // Twice in three.
+                _ => {
+                    tries += 1;
+                    if tries % 3 == 0 { done(b'T') } else { error("40001", b'E') }
+                }
+            };
+            after(MS, reply)
+        })
+    };
+    let load = |change| Load {
+        length: Length::Transactions(10),
+        change,
+        ..Load::new("\\set x random(1, 1000000000)\nBEGIN; UPDATE :x; END;")
+    };
+    let seen = load(|spec| spec.max_tries = 3).run(fails);
+    let m = &seen.measurement;
+    assert_eq!((m.transactions, m.failed, m.retried, m.retries), (10, 0, 10, 20));
+    assert_eq!((m.scripts[0].commands[2].retries, m.scripts[0].commands[2].count), (20, 10));
+    let updates: Vec<&String> = seen.asked[0].iter().filter(|sql| sql.starts_with("UPDATE")).collect();
+    assert_eq!(updates.len(), 30);
+    for tries in updates.chunks(3) {
+        assert!(tries.iter().all(|sql| *sql == tries[0]), "{tries:?}");
+    }
+    assert_ne!(updates[0], updates[3]);
+
+    let seen = load(|spec| {
+        spec.max_tries = 2;
+        spec.log = Some(Arc::new(Kept::default()));
+    })
+    .run(fails);
+    let m = &seen.measurement;
+    // Tries fail, fail, pass: fails, then passes at the first or second try, in turn.
+    assert_eq!(m.transactions + m.failed, 10);
+    assert_eq!((m.serialization_failures, m.deadlock_failures, m.other_failures), (m.failed, 0, 0));
+    assert!(m.failed > 0 && m.transactions > 0);
+}
+
+#[test]
+fn errors_that_may_be_passed_over_leave_the_client_at_work() {
+    let every_other = |_| -> Answer {
+        let mut n = 0;
+        Box::new(move |_, _| {
+            n += 1;
+            after(MS, if n % 2 == 0 { error("22012", b'I') } else { done(b'I') })
+        })
+    };
+    let load = Load {
+        length: Length::Transactions(10),
+        change: |spec| {
+            spec.on_error = OnError::Continue;
+            spec.log = Some(Arc::new(Shared));
+        },
+        ..Load::new("SELECT 1;")
+    };
+    let m = load.run(every_other).measurement;
+    assert_eq!((m.transactions, m.failed, m.aborted_clients, m.other_failures), (5, 5, 0, 5));
+    let logged = LOGGED.lock().unwrap();
+    let numbers: Vec<u64> = logged.iter().map(|t| t.number).collect();
+    assert_eq!(numbers, (0..10).collect::<Vec<_>>());
+    assert!(logged.iter().all(|t| t.latency_ns >= 1_000_000 && t.done > SystemTime::UNIX_EPOCH));
+    assert_eq!(logged[1].outcome, LoggedOutcome::Failed(Failure::Other));
+    assert_eq!(logged[2].outcome, LoggedOutcome::Done);
+
+    let load =
+        Load { change: |spec| spec.on_error = OnError::AbortAll, clients: 3, ..Load::new("SELECT 1;") };
+    let m = load.run(every_other).measurement;
+    assert!((1..=3).contains(&m.aborted_clients) && m.transactions <= 3, "{m:?}");
+}
+
+/// A log whose sink is [`LOGGED`].
+struct Shared;
+
+impl TransactionLog for Shared {
+    fn open(&self, _: usize) -> io::Result<Box<dyn TransactionSink>> {
+        struct Sink;
+        impl TransactionSink for Sink {
+            fn transaction(&mut self, transaction: &LoggedTransaction) {
+                LOGGED.lock().unwrap().push(transaction.clone());
+            }
+            fn finish(&mut self) {}
+        }
+        Ok(Box::new(Sink))
+    }
+}
+
+/// Answers a pipeline: results for as many statements as were asked, then readiness.
+fn results(count: usize, status: u8) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for _ in 0..count {
+        bytes.extend(message(b'C', b"SELECT 1\0"));
+    }
+    bytes.extend(ready(status));
+    bytes
+}
+
+#[test]
+fn a_pipeline_is_sent_at_once_and_its_errors_belong_to_their_statements() {
+    let script = "\\startpipeline\nBEGIN;\nUPDATE a;\nUPDATE b;\nEND;\n\\endpipeline\n";
+    for piece in [1, 7, usize::MAX] {
+        let network = Network { read: piece, ..Network::default() };
+        let load = Load {
+            protocol: Protocol::Extended,
+            length: Length::Transactions(6),
+            network,
+            ..Load::new(script)
+        };
+        let seen = load.run(|_| Box::new(|_, _| after(MS, results(4, b'I'))));
+        let m = &seen.measurement;
+        assert_eq!((m.transactions, m.aborted_clients), (6, 0), "{:?}", m.abort_reasons);
+        // One message that ends a pipeline for each transaction.
+        assert_eq!(seen.asked[0].iter().filter(|s| *s != "goodbye").count(), 6);
+        assert!(m.scripts[0].statements.iter().all(|s| s.latency.count() == 6));
+
+        let fails = |_| -> Answer {
+            let mut n = 0;
+            Box::new(move |sql, _| {
+                n += 1;
+                let reply = match n {
+                    // The second statement fails, what follows is passed over.
+                    2 => [message(b'C', b"BEGIN\0"), error("40001", b'E')].concat(),
+                    // The ROLLBACK.
+                    3 => {
+                        assert!(sql == "ROLLBACK", "{sql}");
+                        done(b'I')
+                    }
+                    _ => results(4, b'I'),
+                };
+                after(MS, reply)
+            })
+        };
+        let m = load.run(fails).measurement;
+        assert_eq!((m.transactions, m.failed, m.aborted_clients), (5, 1, 0), "{:?}", m.abort_reasons);
+        let failed: Vec<_> = m.scripts[0].statements.iter().map(|s| s.failed).collect();
+        assert_eq!(failed, [0, 1, 0, 0]);
+    }
+    for (script, protocol, words) in [
+        (script, Protocol::Simple, "cannot use pipeline mode with the simple query protocol"),
+        ("\\startpipeline\nSELECT 1;", Protocol::Extended, "end of script reached with pipeline open"),
+        ("\\startpipeline\n\\startpipeline", Protocol::Extended, "already in pipeline mode"),
+        ("\\endpipeline", Protocol::Extended, "not in pipeline mode"),
+    ] {
+        let load = Load { protocol, length: Length::Transactions(1), ..Load::new(script) };
+        let m = load.run(steady(MS)).measurement;
+        assert!(m.abort_reasons[0].contains(words), "{:?}", m.abort_reasons);
+    }
+}
+
+#[test]
+fn conditions_choose_what_is_executed() {
+    let script = "\\set n :n + 1\n\\if :n % 4 = 0\nSELECT 0;\n\\elif :n % 4 = 1\n\\if :n > 4\nSELECT 11;\n\\else\n\
+                  SELECT 10;\n\\endif\n\\elif :n % 4 = 2\n\\else\nSELECT 3;\n\\endif\nSELECT 9;";
+    let load = Load {
+        length: Length::Transactions(8),
+        change: |spec| spec.variables.push(("n".into(), "0".into())),
+        ..Load::new(script)
+    };
+    let seen = load.run(steady(MS));
+    let numbers: Vec<&str> = seen.asked[0].iter().filter_map(|sql| sql.strip_prefix("SELECT ")).collect();
+    let expected = ["10", "9", "9", "3", "9", "0", "9", "11", "9", "9", "3", "9", "0", "9"];
+    assert_eq!(numbers, expected);
+}
+
+#[test]
+fn each_transaction_can_have_its_own_connection() {
+    let load = Load {
+        length: Length::Transactions(5),
+        protocol: Protocol::Prepared,
+        change: |spec| spec.reconnect_each = true,
+        clients: 2,
+        ..Load::new("SELECT 1;\nSELECT 2;")
+    };
+    let seen = load.run(steady(MS));
+    let m = &seen.measurement;
+    assert_eq!((m.transactions, m.aborted_clients), (10, 0), "{:?}", m.abort_reasons);
+    // The first connections were there.
+    assert_eq!(m.reconnections, 8);
+    // Nothing stays prepared.
+    assert_eq!(seen.parsed, 20);
+    assert_eq!(seen.asked[0].iter().filter(|sql| *sql == "goodbye").count(), 5);
+}

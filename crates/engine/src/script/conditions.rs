@@ -1,0 +1,76 @@
+//! `\if` and its kin: whether they match, and where each leads.
+
+use super::error::{Place, ScriptError};
+use super::{Command, Op, Script};
+
+/// Refuses a script whose conditions do not match.
+pub(super) fn check(script: &Script, place: Place<'_>) -> Result<(), ScriptError> {
+    let error = |number: usize, what: &str| {
+        let line = script.commands.get(number - 1).or(script.commands.last()).map_or(1, |c| c.line);
+        let phrase = format!("condition error in script \"{}\" command {number}: {what}", script.name);
+        let mut error = place.error(place.line_begin(line), "", "").phrased(phrase);
+        error.source_line = "".into();
+        error
+    };
+    // For every open `\if`: whether its `\else` has been.
+    let mut open = Vec::new();
+    for (index, command) in script.commands.iter().enumerate() {
+        let number = index + 1;
+        match command.op {
+            Op::If(_) => open.push(false),
+            Op::Elif(_) => match open.last() {
+                None => return Err(error(number, "\\elif without matching \\if")),
+                Some(true) => return Err(error(number, "\\elif after \\else")),
+                Some(false) => {}
+            },
+            Op::Else => match open.last_mut() {
+                None => return Err(error(number, "\\else without matching \\if")),
+                Some(true) => return Err(error(number, "\\else after \\else")),
+                Some(seen) => *seen = true,
+            },
+            Op::Endif if open.pop().is_none() => {
+                return Err(error(number, "\\endif without matching \\if"));
+            }
+            _ => {}
+        }
+    }
+    if open.is_empty() {
+        Ok(())
+    } else {
+        Err(error(script.commands.len() + 1, "\\if without matching \\endif"))
+    }
+}
+
+/// Where a condition leads, by index of commands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Way {
+    /// The next `\elif`, `\else` or `\endif` of the same `\if`.
+    pub(crate) next: usize,
+    /// Its `\endif`.
+    pub(crate) end: usize,
+}
+
+/// For each of `commands`, which match, where it leads if it is a condition.
+pub(crate) fn ways(commands: &[Command]) -> Vec<Way> {
+    let mut ways = vec![Way::default(); commands.len()];
+    // For every open `\if`: its parts so far.
+    let mut open: Vec<Vec<usize>> = Vec::new();
+    for (index, command) in commands.iter().enumerate() {
+        match command.op {
+            Op::If(_) => open.push(vec![index]),
+            Op::Elif(_) | Op::Else => {
+                if let Some(parts) = open.last_mut() {
+                    parts.push(index);
+                }
+            }
+            Op::Endif => {
+                let parts = open.pop().unwrap_or_default();
+                for (n, part) in parts.iter().enumerate() {
+                    ways[*part] = Way { next: parts.get(n + 1).copied().unwrap_or(index), end: index };
+                }
+            }
+            _ => {}
+        }
+    }
+    ways
+}

@@ -1,0 +1,145 @@
+//! Meta commands.
+
+use super::error::{Place, ScriptError};
+use super::token::Tokens;
+use super::{Command, Expr, Function, Op, Piece, Script, Store, expr, fold, token};
+
+const COMMANDS: &str = "meta commands are \\set, \\gset, \\aset, \\if, \\elif, \\else, \\endif, \\sleep, \\shell, \\setshell, \
+                        \\startpipeline, \\syncpipeline and \\endpipeline";
+
+impl Script {
+    /// Parses the meta command that begins with the backslash at `begin`; `old`: in the language up to 9.5.
+    pub(super) fn push_meta(
+        &mut self,
+        place: Place<'_>,
+        begin: usize,
+        end: usize,
+        old: bool,
+    ) -> Result<(), ScriptError> {
+        let line = &place.text[begin..end];
+        let name_end = line.find(char::is_whitespace).unwrap_or(line.len());
+        let written = &line[1..name_end];
+        let name = written.to_ascii_lowercase();
+        let mut tokens = Tokens::new(place, begin + name_end, end, written);
+        let bare = |tokens: &mut Tokens<'_>, op| tokens.end("unexpected argument").map(|()| op);
+        let op = match name.as_str() {
+            "set" => {
+                let variable = self.slot(tokens.variable_name("\\set name expression")?);
+                let expression = expr::parse(&mut tokens, &mut |name| self.slot(name))?;
+                Op::Set { variable, expression }
+            }
+            "gset" | "aset" => return self.store(place, begin, &mut tokens, &name),
+            "sleep" => {
+                let (amount, unit) = tokens.sleep(&mut |name| self.slot(name))?;
+                Op::Sleep { amount, unit }
+            }
+            "if" => Op::If(expr::parse(&mut tokens, &mut |name| self.slot(name))?),
+            "elif" => Op::Elif(expr::parse(&mut tokens, &mut |name| self.slot(name))?),
+            "else" => bare(&mut tokens, Op::Else)?,
+            "endif" => bare(&mut tokens, Op::Endif)?,
+            "startpipeline" => bare(&mut tokens, Op::StartPipeline)?,
+            "syncpipeline" => bare(&mut tokens, Op::SyncPipeline)?,
+            "endpipeline" => bare(&mut tokens, Op::EndPipeline)?,
+            "shell" => {
+                let command = self.words(&mut tokens);
+                if command.is_empty() {
+                    return Err(place.error(begin, written, "").phrased("missing command"));
+                }
+                Op::Shell(command)
+            }
+            "setshell" => {
+                let variable = self.slot(tokens.variable_name("\\setshell name command")?);
+                let command = self.words(&mut tokens);
+                if command.is_empty() {
+                    return Err(place.error(begin, written, "").phrased("missing argument"));
+                }
+                Op::SetShell { variable, command }
+            }
+            "setrandom" if old => self.set_random(&mut tokens)?,
+            "setrandom" => {
+                return Err(place
+                    .error(begin, written, "it is of pgbench up to 9.5")
+                    .phrased("invalid command")
+                    .with_help("write \\set name random(low, high)"));
+            }
+            _ => {
+                let what = format!("there is no meta command `\\{written}`");
+                return Err(place.error(begin, written, what).phrased("invalid command").with_help(COMMANDS));
+            }
+        };
+        self.commands.push(Command { line: place.line(begin), text: fold(line), op });
+        Ok(())
+    }
+
+    /// `\gset` and `\aset` belong to the SQL command before them.
+    fn store(
+        &mut self,
+        place: Place<'_>,
+        begin: usize,
+        tokens: &mut Tokens<'_>,
+        name: &str,
+    ) -> Result<(), ScriptError> {
+        let (_, prefix) = tokens.word();
+        tokens.end("too many arguments")?;
+        if let Some(Command { op: Op::Sql { store: store @ None, .. }, .. }) = self.commands.last_mut() {
+            *store = Some(Store { prefix: prefix.to_owned(), each: name == "aset" });
+            return Ok(());
+        }
+        Err(place.error(begin, "", "").phrased(format!("\\{name} must follow an SQL command")))
+    }
+
+    /// The rest of the line as a command line: words with one space between them, `:name` a variable, `::` a colon.
+    fn words(&mut self, tokens: &mut Tokens<'_>) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let mut text = String::new();
+        loop {
+            let (_, word) = tokens.word();
+            if word.is_empty() {
+                break;
+            }
+            if !(text.is_empty() && pieces.is_empty()) {
+                text.push(' ');
+            }
+            match word.strip_prefix(':') {
+                Some(rest) if rest.starts_with(':') => text.push_str(rest),
+                Some(name) if !name.is_empty() && token::name_length(name) == name.len() => {
+                    if !text.is_empty() {
+                        pieces.push(Piece::Text(std::mem::take(&mut text)));
+                    }
+                    pieces.push(Piece::Variable(self.slot(name)));
+                }
+                _ => text.push_str(word),
+            }
+        }
+        if !text.is_empty() {
+            pieces.push(Piece::Text(text));
+        }
+        pieces
+    }
+
+    /// `\setrandom name low high [uniform | gaussian parameter | exponential parameter]`.
+    fn set_random(&mut self, tokens: &mut Tokens<'_>) -> Result<Op, ScriptError> {
+        const HELP: &str = "\\setrandom name low high [uniform | gaussian parameter | exponential parameter]";
+        let variable = self.slot(tokens.variable_name(HELP)?);
+        let mut operand = |tokens: &mut Tokens<'_>| -> Result<Expr, ScriptError> {
+            let word = tokens.argument(HELP)?;
+            tokens.operand(word, &mut |name| self.slot(name))
+        };
+        let mut arguments = vec![operand(tokens)?, operand(tokens)?];
+        let (at, distribution) = tokens.word();
+        let function = match distribution.to_ascii_lowercase().as_str() {
+            "" | "uniform" => Function::Random,
+            "gaussian" => Function::RandomGaussian,
+            "exponential" => Function::RandomExponential,
+            _ => {
+                let what = format!("`{distribution}` is no distribution");
+                return Err(tokens.error(at, what).phrased("invalid argument").with_help(HELP));
+            }
+        };
+        if function != Function::Random {
+            arguments.push(operand(tokens)?);
+        }
+        tokens.end("too many arguments")?;
+        Ok(Op::Set { variable, expression: Expr::Call(function, arguments) })
+    }
+}

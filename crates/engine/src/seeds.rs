@@ -1,0 +1,69 @@
+//! Where each client's and thread's randomness comes from.
+
+use crate::load::LoadSpec;
+use crate::random::Random;
+use crate::script::Value;
+
+/// A client's number, and the seeds of its two streams of randomness: for scripts, and for the choice among them.
+pub(crate) struct ClientSeeds {
+    pub(crate) id: u32,
+    pub(crate) random: u64,
+    pub(crate) choice: u64,
+}
+
+/// The seeds of what a thread's clients share.
+pub(crate) struct ThreadSeeds {
+    /// Of the choice among scripts, where clients have none of their own.
+    pub(crate) choice: Option<u64>,
+    pub(crate) throttle: u64,
+}
+
+/// All seeds of a load, by thread: each has a stretch of the clients.
+pub(crate) struct Seeds {
+    pub(crate) threads: Vec<(Vec<ClientSeeds>, ThreadSeeds)>,
+    /// `default_seed`, where it is drawn with them.
+    pub(crate) default_seed: Option<Value>,
+}
+
+/// Event loops of a load (count).
+pub(crate) fn threads_of(spec: &LoadSpec) -> u32 {
+    spec.threads.get().min(spec.clients.get())
+}
+
+impl Seeds {
+    /// Those of `spec`.
+    ///
+    /// pgbench draws them all from one generator: one for each client, one for hashes unless the user gave it, then three
+    /// for each thread (choice of scripts, throttling, sampling). Ours begin the same way, so that scripts draw the same;
+    /// a client's choices are its own there, so that they do not depend on how threads are scheduled.
+    pub(crate) fn draw(spec: &LoadSpec) -> Self {
+        let clients = spec.clients.get();
+        let pgbench = spec.pgbench_seeds;
+        let mut seeds = Random::new(pgbench.map_or(spec.seed, |pgbench| pgbench.seed));
+        // All first streams before all second ones, so that a script's draws do not depend on the number of clients.
+        let first: Vec<u64> = (0..clients).map(|_| seeds.next_u64()).collect();
+        let given = spec.variables.iter().any(|(name, _)| name == "default_seed");
+        let default_seed = (pgbench.is_some() && !given).then(|| Value::Int(seeds.next_u64().cast_signed()));
+        let mut all: Vec<ClientSeeds> = (0..clients)
+            .zip(first)
+            .map(|(id, random)| {
+                let choice = if pgbench.is_some() { 0 } else { seeds.next_u64() };
+                ClientSeeds { id, random, choice }
+            })
+            .collect();
+        let threads = threads_of(spec);
+        let mut dealt = Vec::new();
+        for left in (1..=threads).rev() {
+            let share = all.len().div_ceil(left as usize);
+            let rest = all.split_off(share);
+            let choice = pgbench.map(|_| seeds.next_u64());
+            let throttle = seeds.next_u64();
+            if pgbench.is_some() {
+                // What pgbench samples its log with.
+                seeds.next_u64();
+            }
+            dealt.push((std::mem::replace(&mut all, rest), ThreadSeeds { choice, throttle }));
+        }
+        Self { threads: dealt, default_seed }
+    }
+}

@@ -1,0 +1,67 @@
+//! What surrounds a connection string: variables, the home directory, who we are.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Where unsaid things are looked up. Tests make their own; files are read from the disk in any case.
+#[derive(Clone, Default)]
+pub struct Environment {
+    /// Environment variables.
+    pub variables: BTreeMap<String, String>,
+    /// The home directory, for `.pgpass`, `.pg_service.conf` and `.postgresql/`.
+    pub home: Option<PathBuf>,
+    /// This process's user.
+    pub user: Option<String>,
+    /// Where servers' Unix sockets are sought.
+    pub socket_directories: Vec<PathBuf>,
+    /// Where `pg_service.conf` of the whole system is, unless `PGSYSCONFDIR` says.
+    pub system_directory: PathBuf,
+}
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The variables can hold a password.
+        f.debug_struct("Environment")
+            .field("home", &self.home)
+            .field("user", &self.user)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Environment {
+    /// This process's.
+    #[must_use]
+    pub fn of_process() -> Self {
+        let variables: BTreeMap<String, String> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        let said = |name: &str| variables.get(name).filter(|value| !value.is_empty()).cloned();
+        let us = our_entry();
+        let user = us.as_ref().map(|(user, _)| user.clone()).or_else(|| said("USER"));
+        let home = said("HOME").map(PathBuf::from).or_else(|| us.map(|(_, home)| home));
+        Self {
+            user,
+            home,
+            socket_directories: vec!["/var/run/postgresql".into(), "/tmp".into()],
+            system_directory: "/etc/postgresql-common".into(),
+            variables,
+        }
+    }
+
+    /// The variable `name`, if it is set and not empty.
+    pub(super) fn variable(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+}
+
+/// Our name and home directory by passwd.
+fn our_entry() -> Option<(String, PathBuf)> {
+    let uid = rustix::process::geteuid().as_raw().to_string();
+    let passwd = std::fs::read_to_string("/etc/passwd").ok()?;
+    passwd.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split(':').collect();
+        let (name, id, home) = (fields.first()?, fields.get(2)?, fields.get(5)?);
+        (**id == *uid).then(|| ((*name).to_owned(), PathBuf::from(home)))
+    })
+}

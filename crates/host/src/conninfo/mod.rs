@@ -1,0 +1,463 @@
+//! libpq's way from what was said to a connection: options, connection strings, services, environment, defaults.
+//!
+//! What is said in a connection string outweighs the options beside it (as in `pgbench -h a "host=b"`); both outweigh a
+//! service file, that the environment, and that the defaults. No message and no `Debug` holds a password.
+
+mod environment;
+mod files;
+mod keywords;
+pub(crate) mod parse;
+
+use std::fmt;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pgdyno_model::target::{Address, ChannelBinding, RootCert, Secret, SessionAttrs, SslMode, Target, Tls};
+
+pub use environment::Environment;
+
+use files::PasswordFile;
+use keywords::{KEYWORDS, Use};
+use parse::Options;
+
+use crate::postgres::ControlError;
+use crate::postgres::control;
+
+/// The port where none is named.
+const PORT: u16 = 5432;
+
+/// What was said on a command line.
+#[derive(Clone, Default)]
+pub struct ConnectOptions {
+    /// A database's name, a URI or a list of `keyword=value`.
+    pub dsn_or_dbname: Option<String>,
+    /// A host, or several with commas between them; one that begins with `/` is a socket directory.
+    pub host: Option<String>,
+    /// A port, or as many as hosts.
+    pub port: Option<String>,
+    /// The role.
+    pub user: Option<String>,
+    /// Its password.
+    pub password: Option<Secret>,
+    /// What the session calls itself if nothing else says.
+    pub fallback_application_name: Option<String>,
+}
+
+impl fmt::Debug for ConnectOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The connection string can hold a password.
+        f.debug_struct("ConnectOptions")
+            .field("host", &self.host)
+            .field("port", &self.port)
+            .field("user", &self.user)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where to connect.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resolved {
+    /// Every server to try, in order; at least one. What follows is in each of them, too.
+    pub targets: Vec<Target>,
+    /// What kind of session is wanted.
+    pub target_session_attrs: SessionAttrs,
+    /// How long connecting to one of them may take, where that is said.
+    pub connect_timeout: Option<Duration>,
+    /// What is worth telling: files that are not used.
+    pub notes: Vec<String>,
+}
+
+/// What was said does not lead to a connection. No message holds any part of a connection string.
+#[derive(Debug, thiserror::Error)]
+pub enum ConninfoError {
+    /// The connection string is broken.
+    #[error("cannot read the connection string: {0}")]
+    Unreadable(&'static str),
+    /// It has a keyword that libpq does not know.
+    #[error("cannot read the connection string: it holds an unknown keyword")]
+    Keyword {
+        /// What may have been meant.
+        nearest: Option<&'static str>,
+    },
+    /// A value cannot be what it is to be.
+    #[error("invalid value{} for connection option `{keyword}`: {wanted}", shown.as_ref().map_or_else(String::new, |v| format!(" `{v}`")))]
+    Value {
+        /// The keyword.
+        keyword: &'static str,
+        /// The value, if it can be shown.
+        shown: Option<String>,
+        /// What it should be.
+        wanted: String,
+    },
+    /// As many of the one as of the other are needed.
+    #[error("cannot match {count} values of `{keyword}` to {hosts} hosts")]
+    Count {
+        /// The keyword.
+        keyword: &'static str,
+        /// How many values it has.
+        count: usize,
+        /// How many hosts there are.
+        hosts: usize,
+    },
+    /// Something that libpq can do and this cannot.
+    #[error("connection option `{keyword}` is not supported yet{}", possible.map_or_else(String::new, |p| format!(", but for {}", p.join(", "))))]
+    Unsupported {
+        /// The keyword.
+        keyword: &'static str,
+        /// Values that are possible.
+        possible: Option<&'static [&'static str]>,
+    },
+    /// No such service.
+    #[error("no service `{name}` in {}", sought.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(" or "))]
+    NoService {
+        /// The service.
+        name: String,
+        /// Files that were looked at.
+        sought: Vec<PathBuf>,
+    },
+    /// The service file that is named cannot be read.
+    #[error("cannot read service file {}: {cause}", path.display())]
+    ServiceFile {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+    /// A line of a service file.
+    #[error("service file {}, line {line}: {found}", path.display())]
+    ServiceLine {
+        /// The file.
+        path: PathBuf,
+        /// The line's number.
+        line: usize,
+        /// What is wrong.
+        found: &'static str,
+    },
+    /// Nobody to connect as.
+    #[error("nothing names a user, and this process's user has no name")]
+    NoUser,
+}
+
+impl ConninfoError {
+    /// What to do.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Unreadable(_) => Some(
+                "write it like `postgresql://user:password@host:5432/database` (with %-escapes for `@`, `:` and `/` in \
+                 the password) or `host=… port=… user=… dbname=…`"
+                    .into(),
+            ),
+            Self::Keyword { nearest } => nearest.map(|nearest| format!("perhaps `{nearest}`?")),
+            Self::NoUser => Some("name one with `user=…` or PGUSER".into()),
+            _ => None,
+        }
+    }
+}
+
+/// Finds the servers that `options` mean, in this process's environment.
+///
+/// # Errors
+/// [`ConninfoError`].
+pub fn resolve(options: &ConnectOptions) -> Result<Resolved, ConninfoError> {
+    resolve_in(options, &Environment::of_process())
+}
+
+/// As [`resolve`], in `environment`.
+///
+/// # Errors
+/// [`ConninfoError`].
+pub fn resolve_in(options: &ConnectOptions, environment: &Environment) -> Result<Resolved, ConninfoError> {
+    let mut said = Said::default();
+    let password = options.password.as_ref().map(|p| p.reveal().to_owned());
+    let explicit = [
+        ("host", options.host.clone()),
+        ("port", options.port.clone()),
+        ("user", options.user.clone()),
+        ("password", password),
+        ("fallback_application_name", options.fallback_application_name.clone()),
+    ];
+    for (keyword, value) in explicit {
+        if let Some(value) = value.filter(|v| !v.is_empty()) {
+            said.options.insert(keyword, value);
+        }
+    }
+    match &options.dsn_or_dbname {
+        Some(text) if parse::is_connection_string(text) => {
+            for (keyword, value) in parse::parse(text.trim())?.into_iter().filter(|(_, v)| !v.is_empty()) {
+                said.hidden.push(keyword);
+                said.options.insert(keyword, value);
+            }
+        }
+        Some(name) if !name.is_empty() => {
+            said.options.insert("dbname", name.clone());
+        }
+        _ => {}
+    }
+    said.complete(environment)?;
+    said.resolve(environment)
+}
+
+/// Everything that was said, by keyword.
+#[derive(Default)]
+struct Said {
+    options: Options,
+    /// Those whose values are not to be shown: a connection string that is misread can have a password anywhere.
+    hidden: Vec<&'static str>,
+}
+
+impl Said {
+    fn get(&self, keyword: &str) -> Option<&str> {
+        self.options.get(keyword).map(String::as_str)
+    }
+
+    fn wrong(&self, keyword: &'static str, wanted: impl Into<String>) -> ConninfoError {
+        let shown = self.get(keyword).filter(|_| !self.hidden.contains(&keyword) && keyword != "password");
+        ConninfoError::Value { keyword, shown: shown.map(str::to_owned), wanted: wanted.into() }
+    }
+
+    /// Adds what a service and the environment say of what is not said yet.
+    fn complete(&mut self, environment: &Environment) -> Result<(), ConninfoError> {
+        for known in KEYWORDS.iter().filter(|known| ["service", "servicefile"].contains(&known.name)) {
+            if let Some(value) = known.variable.and_then(|name| environment.variable(name)) {
+                self.options.entry(known.name).or_insert_with(|| value.to_owned());
+            }
+        }
+        if let Some(service) = self.get("service") {
+            for (keyword, value) in files::service(service, self.get("servicefile"), environment)? {
+                self.options.entry(keyword).or_insert(value);
+            }
+        }
+        for known in KEYWORDS {
+            if let Some(value) = known.variable.and_then(|name| environment.variable(name)) {
+                self.options.entry(known.name).or_insert_with(|| value.to_owned());
+            }
+        }
+        for known in KEYWORDS {
+            let Some(value) = self.get(known.name) else { continue };
+            let possible = match known.use_ {
+                Use::Followed | Use::Harmless => continue,
+                Use::Only(values) if values.iter().any(|v| v.eq_ignore_ascii_case(value)) => continue,
+                Use::Only(values) => Some(values),
+                Use::Never => None,
+            };
+            return Err(ConninfoError::Unsupported { keyword: known.name, possible });
+        }
+        Ok(())
+    }
+
+    fn resolve(&self, environment: &Environment) -> Result<Resolved, ConninfoError> {
+        let user = self.get("user").map(str::to_owned).or_else(|| environment.user.clone());
+        let user = user.ok_or(ConninfoError::NoUser)?;
+        let database = self.get("dbname").unwrap_or(&user).to_owned();
+        let connect_timeout = self.connect_timeout()?;
+        let session_attrs = match self.get("target_session_attrs") {
+            None => SessionAttrs::Any,
+            Some(word) => SessionAttrs::named(word).ok_or_else(|| {
+                let wanted = "any, read-write, read-only, primary, standby or prefer-standby";
+                self.wrong("target_session_attrs", wanted)
+            })?,
+        };
+        let mut notes = Vec::new();
+        let tls = self.tls(environment, &mut notes)?;
+        let settings = self.settings(environment);
+        let passwords = if self.get("password").is_some() {
+            PasswordFile::default()
+        } else {
+            let named = self.get("passfile").map(PathBuf::from);
+            let path = named.or_else(|| environment.home.as_ref().map(|home| home.join(".pgpass")));
+            path.map(|path| PasswordFile::read(&path)).unwrap_or_default()
+        };
+        notes.extend(passwords.note.clone());
+        let target = |(address, host_address): (Address, Option<IpAddr>)| {
+            let (host, port) = match &address {
+                Address::Tcp { host, port } => (host.clone(), *port),
+                // Sockets in the usual place count as this host.
+                Address::Unix { directory, port } if environment.socket_directories.contains(directory) => {
+                    ("localhost".to_owned(), *port)
+                }
+                Address::Unix { directory, port } => (directory.display().to_string(), *port),
+            };
+            let password = match self.get("password") {
+                Some(password) => Some(Secret::new(password.to_owned())),
+                None => passwords.find(&host, port, &database, &user),
+            };
+            Target {
+                host_address,
+                password,
+                settings: settings.clone(),
+                tls: tls.clone(),
+                session_attrs,
+                connect_timeout,
+                ..Target::new(address, user.clone(), database.clone())
+            }
+        };
+        let targets = self.addresses(environment)?.into_iter().map(target).collect();
+        Ok(Resolved { targets, target_session_attrs: session_attrs, connect_timeout, notes })
+    }
+
+    fn addresses(&self, environment: &Environment) -> Result<Vec<(Address, Option<IpAddr>)>, ConninfoError> {
+        let list = |keyword| self.get(keyword).map(|text| text.split(',').map(str::trim).collect::<Vec<_>>());
+        let (hosts, ips) = (list("host"), list("hostaddr"));
+        let count = ips.as_ref().or(hosts.as_ref()).map_or(1, Vec::len);
+        if let Some(hosts) = hosts.as_ref().filter(|hosts| hosts.len() != count) {
+            return Err(ConninfoError::Count { keyword: "hostaddr", count, hosts: hosts.len() });
+        }
+        let ports = list("port").unwrap_or_else(|| vec![""]);
+        if ports.len() != 1 && ports.len() != count {
+            return Err(ConninfoError::Count { keyword: "port", count: ports.len(), hosts: count });
+        }
+        (0..count)
+            .map(|i| {
+                let port = match ports.get(i).or(ports.first()).copied().unwrap_or_default() {
+                    "" => PORT,
+                    text => text
+                        .parse()
+                        .ok()
+                        .filter(|port| *port > 0)
+                        .ok_or_else(|| self.wrong("port", "a port is a number from 1 to 65535"))?,
+                };
+                let at = |list: &Option<Vec<&str>>| {
+                    list.as_ref().and_then(|l| l.get(i).copied()).filter(|s| !s.is_empty()).map(str::to_owned)
+                };
+                let ip = at(&ips)
+                    .map(|text| text.parse::<IpAddr>().map_err(|_| self.wrong("hostaddr", "an IP address")))
+                    .transpose()?;
+                Ok(match (at(&hosts), ip) {
+                    (host, Some(ip)) => {
+                        (Address::Tcp { host: host.unwrap_or_else(|| ip.to_string()), port }, Some(ip))
+                    }
+                    (Some(host), None) if host.starts_with('/') => {
+                        (Address::Unix { directory: PathBuf::from(host), port }, None)
+                    }
+                    (Some(host), None) if host.starts_with('@') => {
+                        return Err(self.wrong("host", "abstract socket names are not supported yet"));
+                    }
+                    (Some(host), None) => (Address::Tcp { host, port }, None),
+                    (None, None) => (usual_address(environment, port), None),
+                })
+            })
+            .collect()
+    }
+
+    fn connect_timeout(&self) -> Result<Option<Duration>, ConninfoError> {
+        let Some(text) = self.get("connect_timeout") else { return Ok(None) };
+        let seconds: i64 = text
+            .trim()
+            .parse()
+            .map_err(|_| self.wrong("connect_timeout", "a whole number of seconds, 0 for no limit"))?;
+        // Zero means that nothing is said.
+        Ok(u64::try_from(seconds).ok().filter(|s| *s > 0).map(Duration::from_secs))
+    }
+
+    fn settings(&self, environment: &Environment) -> Vec<(String, String)> {
+        let name = self.get("application_name").or_else(|| self.get("fallback_application_name"));
+        let variable = |setting, name| Some((setting, environment.variable(name)?));
+        [
+            name.map(|name| ("application_name", name)),
+            self.get("options").map(|text| ("options", text)),
+            variable("datestyle", "PGDATESTYLE"),
+            variable("timezone", "PGTZ"),
+            variable("geqo", "PGGEQO"),
+        ]
+        .into_iter()
+        .flatten()
+        .filter(|(name, value)| ["options", "application_name"].contains(name) || *value != "default")
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
+    }
+
+    fn tls(&self, environment: &Environment, notes: &mut Vec<String>) -> Result<Tls, ConninfoError> {
+        let explicit = match self.get("sslmode") {
+            Some(word) => Some(SslMode::named(word).ok_or_else(|| {
+                self.wrong("sslmode", "disable, allow, prefer, require, verify-ca or verify-full")
+            })?),
+            None => (self.get("requiressl") == Some("1")).then_some(SslMode::Require),
+        };
+        let from_system = self.get("sslrootcert") == Some("system");
+        let mode = explicit.unwrap_or(if from_system { SslMode::VerifyFull } else { SslMode::Prefer });
+        if from_system && mode != SslMode::VerifyFull {
+            return Err(self.wrong("sslmode", "with sslrootcert=system it must be verify-full"));
+        }
+        let channel_binding = match self.get("channel_binding") {
+            None | Some("prefer") => ChannelBinding::Prefer,
+            Some("disable") => ChannelBinding::Disable,
+            Some("require") => ChannelBinding::Require,
+            Some(_) => return Err(self.wrong("channel_binding", "disable, prefer or require")),
+        };
+        if mode == SslMode::Disable {
+            return Ok(Tls { mode, channel_binding, ..Tls::default() });
+        }
+        // Files that are named and not there are as if not named, but that is worth knowing.
+        let mut file = |keyword: &str, usual: &str| match self.get(keyword) {
+            Some(path) => {
+                let path = PathBuf::from(path);
+                let there = path.exists();
+                if !there {
+                    notes.push(format!("{keyword} {} is not there", path.display()));
+                }
+                there.then_some(path)
+            }
+            None => {
+                let path = environment.home.as_ref()?.join(".postgresql").join(usual);
+                path.exists().then_some(path)
+            }
+        };
+        let root = if from_system {
+            Some(RootCert::System)
+        } else {
+            file("sslrootcert", "root.crt").map(RootCert::File)
+        };
+        let shown = self.get("sslcertmode") != Some("disable");
+        let cert = if shown { file("sslcert", "postgresql.crt") } else { None };
+        let key = if cert.is_some() { file("sslkey", "postgresql.key") } else { None };
+        Ok(Tls { mode, root, cert, key, channel_binding })
+    }
+}
+
+/// Where a server is sought if no host is named: the first socket that is there, or else localhost.
+fn usual_address(environment: &Environment, port: u16) -> Address {
+    environment
+        .socket_directories
+        .iter()
+        .map(|directory| Address::Unix { directory: directory.clone(), port })
+        .find(|address| address.socket_path().is_some_and(|path| path.exists()))
+        .unwrap_or(Address::Tcp { host: "localhost".into(), port })
+}
+
+impl Resolved {
+    /// The first server that takes a connection of the kind that is wanted. One that answers and refuses the user ends
+    /// the search, as no other would be asked by libpq.
+    ///
+    /// # Errors
+    /// What each of them answered.
+    pub fn select(&self) -> Result<Target, ControlError> {
+        // Where standbys are only preferred, all are asked twice.
+        let passes: &[SessionAttrs] = match self.target_session_attrs {
+            SessionAttrs::PreferStandby => &[SessionAttrs::Standby, SessionAttrs::Any],
+            _ => std::slice::from_ref(&self.target_session_attrs),
+        };
+        let mut errors = Vec::new();
+        for attrs in passes {
+            errors.clear();
+            for target in &self.targets {
+                let asked = Target { session_attrs: *attrs, ..target.clone() };
+                match control::connect(&asked) {
+                    Ok(_) => return Ok(asked),
+                    Err(error) => {
+                        let ends = error.sqlstate().is_some_and(|code| code.starts_with("28"));
+                        errors.push(error);
+                        if ends {
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+        Err(match errors.len() {
+            1 => errors.remove(0),
+            _ => ControlError::NoneServes { errors },
+        })
+    }
+}

@@ -1,0 +1,137 @@
+//! Loads through PgBouncer.
+
+#![allow(clippy::unwrap_used)]
+
+mod server;
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::num::NonZeroU32;
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use pgdyno_engine::drive;
+use pgdyno_host::server_account;
+use pgdyno_model::experiment::{Length, Protocol};
+use pgdyno_model::target::{Address, Secret, SslMode, Target, Tls};
+use rcgen::{CertificateParams, KeyPair};
+use server::{PASSWORD, Server, Session, TPCB, TPCB_TABLES, spec, unwatched};
+
+static GO_ON: AtomicBool = AtomicBool::new(false);
+
+/// PgBouncer before a server, for this test alone.
+struct Pooler {
+    process: Child,
+    port: u16,
+    _home: tempfile::TempDir,
+}
+
+impl Drop for Pooler {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn program() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    folders.push("/usr/sbin".into());
+    folders.into_iter().map(|folder| folder.join("pgbouncer")).find(|program| program.is_file())
+}
+
+impl Pooler {
+    /// Database `postgres` with a server connection a transaction, `session` with one a session.
+    fn start(program: &PathBuf, server: &Server) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let Address::Unix { directory, port: behind } = server.unix().address else { panic!("a socket") };
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        drop(listener);
+        let key = KeyPair::generate().unwrap();
+        let cert = CertificateParams::new(vec!["localhost".into()]).unwrap().self_signed(&key).unwrap();
+        let path = |name: &str| home.path().join(name).display().to_string();
+        let to = format!("host={} port={behind} dbname=postgres", directory.display());
+        let config = format!(
+            "[databases]\npostgres = {to} pool_size=2\nsession = {to} pool_mode=session pool_size=8\n\
+             [pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n\
+             pool_mode = transaction\nauth_type = scram-sha-256\nauth_file = {}\nmax_client_conn = 100\n\
+             client_tls_sslmode = allow\nclient_tls_cert_file = {}\nclient_tls_key_file = {}\n",
+            path("users"),
+            path("cert"),
+            path("key"),
+        );
+        let account = server_account().unwrap();
+        let users = format!("\"postgres\" \"{PASSWORD}\"\n");
+        for (name, text) in
+            [("config", config), ("users", users), ("cert", cert.pem()), ("key", key.serialize_pem())]
+        {
+            fs::write(path(name), text).unwrap();
+            fs::set_permissions(path(name), fs::Permissions::from_mode(0o600)).unwrap();
+            chown(path(name), Some(account.uid), Some(account.gid)).unwrap();
+        }
+        let mut command = Command::new(program);
+        command.arg(path("config")).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        if !account.is_ours() {
+            command.uid(account.uid).gid(account.gid);
+        }
+        let mut process = command.spawn().unwrap();
+        let began = Instant::now();
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            let ended = process.try_wait().unwrap();
+            assert!(ended.is_none() && began.elapsed() < Duration::from_secs(30), "no PgBouncer: {ended:?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Self { process, port, _home: home }
+    }
+
+    fn target(&self, database: &str, mode: SslMode) -> Target {
+        let address = Address::Tcp { host: "127.0.0.1".into(), port: self.port };
+        Target {
+            password: Some(Secret::new(PASSWORD.into())),
+            tls: Tls { mode, ..Tls::default() },
+            ..Target::new(address, "postgres", database)
+        }
+    }
+}
+
+#[test]
+fn more_clients_than_server_connections_are_served_through_a_pooler() {
+    let Some(program) = program() else {
+        println!(
+            "skipped: more_clients_than_server_connections_are_served_through_a_pooler: no pgbouncer here"
+        );
+        return;
+    };
+    let server = Server::start();
+    let mut session = Session::new(&server.unix());
+    session.ask(TPCB_TABLES);
+    let pooler = Pooler::start(&program, &server);
+    let mut before = 0;
+    for (database, protocol) in [
+        ("postgres", Protocol::Simple),
+        ("postgres", Protocol::Extended),
+        ("session", Protocol::Simple),
+        ("session", Protocol::Extended),
+        ("session", Protocol::Prepared),
+    ] {
+        for mode in [SslMode::Disable, SslMode::Require] {
+            let mut spec = spec(pooler.target(database, mode), TPCB);
+            spec.protocol = protocol;
+            spec.clients = NonZeroU32::new(6).unwrap();
+            spec.threads = NonZeroU32::new(2).unwrap();
+            spec.length = Length::Transactions(30);
+            let m = drive(&spec, &unwatched(&GO_ON)).unwrap();
+            let found = (m.transactions, m.failed, m.aborted_clients);
+            assert_eq!(found, (180, 0, 0), "{database} {protocol:?} {mode}: {:?}", m.abort_reasons);
+            let rows = session.count("SELECT count(*) FROM history");
+            assert_eq!(rows - before, 180, "{database} {protocol:?} {mode}");
+            before = rows;
+        }
+    }
+}
