@@ -30,6 +30,13 @@ pub(crate) enum Command {
     Report(Report),
     /// Tell what is found here: PostgreSQL, privileges, the disk under a directory, and what is missing
     Doctor(Doctor),
+    /// Run pgbench's scripts, with pgbench's options and report (`pgdyno pgbench --help`)
+    #[command(disable_help_flag = true)]
+    Pgbench {
+        /// pgbench's arguments
+        #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
 }
 
 #[derive(Args, Debug)]

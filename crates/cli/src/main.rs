@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod doctor;
 mod output;
+mod pgbench;
 mod progress;
 
 use std::process::ExitCode;
@@ -28,6 +29,13 @@ pub(crate) enum Done {
 }
 
 fn main() -> ExitCode {
+    // pgbench's arguments are not clap's to read.
+    if let Some(arguments) = pgbench::arguments(std::env::args_os()) {
+        return match stop_on_signal() {
+            Ok(stop) => pgbench::run(&arguments, &stop),
+            Err(failure) => output::complain(&failure),
+        };
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(e) => {
@@ -39,12 +47,10 @@ fn main() -> ExitCode {
             };
         }
     };
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        if let Err(e) = signal_hook::flag::register(signal, Arc::clone(&stop)) {
-            return output::complain(&Failure::new(format!("cannot handle signal {signal}: {e}")));
-        }
-    }
+    let stop = match stop_on_signal() {
+        Ok(stop) => stop,
+        Err(failure) => return output::complain(&failure),
+    };
     let done = match arguments.command {
         Command::Run(options) => commands::run(&options, &stop),
         Command::Recipes(options) => commands::recipes(&options),
@@ -52,6 +58,7 @@ fn main() -> ExitCode {
         Command::Show(options) => commands::show(&options),
         Command::Report(options) => commands::report(&options),
         Command::Doctor(options) => commands::doctor(&options),
+        Command::Pgbench { .. } => unreachable!("its arguments were taken before clap read them"),
     };
     match done {
         Ok(Done::Whole) => ExitCode::SUCCESS,
@@ -59,4 +66,14 @@ fn main() -> ExitCode {
         Ok(Done::Interrupted) => ExitCode::from(130),
         Err(failure) => output::complain(&failure),
     }
+}
+
+/// A flag that becomes true when a signal asks for the end.
+fn stop_on_signal() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))
+            .map_err(|e| Failure::new(format!("cannot handle signal {signal}: {e}")))?;
+    }
+    Ok(stop)
 }

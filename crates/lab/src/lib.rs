@@ -6,6 +6,7 @@ mod error;
 mod estimate;
 pub mod file;
 mod nearest;
+pub mod pgbench;
 mod prepare;
 pub mod progress;
 pub mod recipes;

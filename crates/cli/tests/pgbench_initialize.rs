@@ -1,0 +1,97 @@
+//! `-i` leaves the tables, keys and rows that pgbench leaves.
+
+#![allow(clippy::unwrap_used)] // helpers of tests fail as tests do
+
+mod pgbench_support;
+
+use std::process::Stdio;
+
+use pgbench_support::{Server, ended, signal};
+
+/// Everything that tells one set of tables from another.
+const SHAPE: &[&str] = &[
+    "select c.relname, c.relkind, c.relpersistence, c.reloptions, c.relispartition, t.spcname, \
+        pg_get_expr(c.relpartbound, c.oid), pg_get_partkeydef(c.oid) \
+     from pg_class c left join pg_tablespace t on t.oid = c.reltablespace \
+     where c.relname like 'pgbench%' order by 1",
+    "select a.attrelid::regclass, a.attnum, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull \
+     from pg_attribute a join pg_class c on c.oid = a.attrelid \
+     where c.relname like 'pgbench%' and a.attnum > 0 order by 1::text, 2",
+    "select conrelid::regclass, conname, contype, pg_get_constraintdef(oid) from pg_constraint \
+     where conrelid::regclass::text like 'pgbench%' order by 1::text, 2",
+];
+
+/// Everything that tells one set of rows from another.
+const ROWS: &[&str] = &[
+    "select count(*), sum(aid), sum(bid), sum(abalance), min(filler), max(length(filler)), count(filler), \
+        sum(hashtext(aid || '-' || bid)) from pgbench_accounts",
+    "select count(*), sum(tid), sum(bid), sum(tid * bid), sum(tbalance), count(filler) from pgbench_tellers",
+    "select count(*), sum(bid), sum(bbalance), count(filler) from pgbench_branches",
+    "select count(*) from pgbench_history",
+];
+
+fn assert_same(server: &Server, args: &str, queries: &[&str]) {
+    for query in queries {
+        assert_eq!(server.ask("ref", query), server.ask("our", query), "`{args}`: {query}");
+    }
+}
+
+#[test]
+fn tables_keys_and_rows_are_pgbenchs() {
+    let Some(server) = Server::start("tables_keys_and_rows_are_pgbenchs") else { return };
+    let always = "done in ";
+    for (args, phrases) in [
+        ("-i", vec!["dropping old tables...", "creating tables...", "generating data (client-side)..."]),
+        (
+            "-i -s 2 -F 70",
+            vec!["vacuuming...", "creating primary keys...", "200000 of 200000 tuples (100%) done (elapsed "],
+        ),
+        ("-i -q --foreign-keys", vec!["creating foreign keys...", "foreign keys "]),
+        ("-i -I dtGvp", vec!["generating data (server-side)...", "server-side generate "]),
+        ("-i -I dtpfg", vec!["client-side generate "]),
+        ("-i --partitions=3 --unlogged-tables -F 80", vec!["creating 3 partitions..."]),
+        ("-i --partitions=7 --partition-method=hash --foreign-keys", vec!["creating 7 partitions..."]),
+        ("-i --partitions=1 -I dtG", vec!["creating 1 partitions..."]),
+        ("-i --unlogged-tables -n", vec!["primary keys "]),
+        ("-i --tablespace=pg_default --index-tablespace=pg_default", vec!["primary keys "]),
+        ("-i -I 'd' ", vec!["drop tables "]),
+        ("-i -I t --scale=20000", vec!["create tables "]),
+    ] {
+        let phrases: Vec<&str> = phrases.into_iter().chain([always]).collect();
+        let ours = server.same(args, &phrases);
+        assert_eq!(ours.code, Some(0), "{args}: {}", ours.err);
+        assert_same(&server, args, SHAPE);
+        if server.ask("our", "select count(*) from pg_class where relname = 'pgbench_accounts'") == "1" {
+            assert_same(&server, args, ROWS);
+        }
+    }
+    // A second load into the tables of a first; the filling is one transaction.
+    server.same("-i -I dtg", &[always]);
+    server.same("-i -I g", &["client-side generate "]);
+    assert_same(&server, "-i -I g", ROWS);
+    let ours = server.same("-i -I tt", &["already exists"]);
+    assert_eq!(ours.code, Some(1));
+}
+
+#[test]
+fn an_interrupted_initialization_ends_at_once_and_leaves_no_rows() {
+    let Some(server) = Server::start("an_interrupted_initialization_ends_at_once_and_leaves_no_rows") else {
+        return;
+    };
+    // Of rows that the server makes, and of rows that are sent: more than a test would wait for.
+    for steps in ["dtG", "dtg"] {
+        let mut command = server.command("our");
+        command.args(["-i", "-s", "5000", "-q", "-I", steps]);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let filling = "select count(*) from pg_stat_activity where datname = 'our' \
+                       and (query like 'insert into pgbench_accounts%' or query like 'copy pgbench_accounts%')";
+        while server.ask("our", filling) == "0" {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        signal(child.id(), "INT");
+        let ended = ended(&child.wait_with_output().unwrap());
+        assert_eq!(ended.code, Some(130), "{steps}: {}", ended.err);
+        assert!(ended.err.contains("interrupted"), "{steps}: {}", ended.err);
+        assert_eq!(server.ask("our", "select count(*) from pgbench_branches"), "0", "{steps}");
+    }
+}

@@ -1,0 +1,213 @@
+//! Options as `getopt_long` reads them: bundles, abbreviations, options after operands.
+
+use super::flags::{Argument, Dialect, FLAGS, Flag, Mode, Opt};
+
+/// A command line taken apart.
+#[derive(Debug, PartialEq)]
+pub(super) struct Parsed {
+    /// Options in order, with their arguments.
+    pub(super) options: Vec<(Opt, Option<String>)>,
+    /// What is no option.
+    pub(super) operands: Vec<String>,
+}
+
+/// Takes `args` apart as pgbench of version `dialect` does.
+///
+/// # Errors
+/// An option that this version does not have, or one whose argument is missing or superfluous.
+pub(super) fn parse(args: &[String], dialect: Dialect) -> Result<Parsed, String> {
+    let mut parsed = Parsed { options: Vec::new(), operands: Vec::new() };
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        if arg == "--" {
+            parsed.operands.extend(args.cloned());
+            break;
+        } else if let Some(long) = arg.strip_prefix("--") {
+            parsed.options.push(long_option(long, dialect, &mut args)?);
+        } else if let Some(bundle) = arg.strip_prefix('-').filter(|b| !b.is_empty()) {
+            short_options(bundle, dialect, &mut args, &mut parsed.options)?;
+        } else {
+            parsed.operands.push(arg.clone());
+        }
+    }
+    Ok(parsed)
+}
+
+fn known(dialect: Dialect) -> impl Iterator<Item = &'static Flag> {
+    FLAGS.iter().filter(move |f| f.since <= dialect && dialect <= f.until)
+}
+
+fn long_option<'a>(
+    text: &str,
+    dialect: Dialect,
+    rest: &mut impl Iterator<Item = &'a String>,
+) -> Result<(Opt, Option<String>), String> {
+    let (name, value) = match text.split_once('=') {
+        Some((name, value)) => (name, Some(value.to_owned())),
+        None => (text, None),
+    };
+    let flag = match known(dialect).find(|f| f.long == name) {
+        Some(flag) => flag,
+        None => {
+            let prefixed: Vec<&'static Flag> =
+                known(dialect).filter(|f| f.mode != Mode::Own && f.long.starts_with(name)).collect();
+            match prefixed.as_slice() {
+                [one] => *one,
+                [] => return Err(format!("unrecognized option '--{name}'")),
+                several => {
+                    let names: Vec<String> = several.iter().map(|f| format!("'--{}'", f.long)).collect();
+                    return Err(format!(
+                        "option '--{text}' is ambiguous; possibilities: {}",
+                        names.join(" ")
+                    ));
+                }
+            }
+        }
+    };
+    let value = match (flag.argument, value) {
+        (Argument::None, Some(_)) => {
+            return Err(format!("option '--{}' doesn't allow an argument", flag.long));
+        }
+        (Argument::Required(_), None) => Some(
+            rest.next().cloned().ok_or_else(|| format!("option '--{}' requires an argument", flag.long))?,
+        ),
+        (_, value) => value,
+    };
+    Ok((flag.opt, value))
+}
+
+fn short_options<'a>(
+    bundle: &str,
+    dialect: Dialect,
+    rest: &mut impl Iterator<Item = &'a String>,
+    options: &mut Vec<(Opt, Option<String>)>,
+) -> Result<(), String> {
+    for (at, letter) in bundle.char_indices() {
+        let flag = known(dialect)
+            .find(|f| f.short == Some(letter))
+            .ok_or_else(|| format!("invalid option -- '{letter}'"))?;
+        if flag.argument == Argument::None {
+            options.push((flag.opt, None));
+            continue;
+        }
+        let attached = &bundle[at + letter.len_utf8()..];
+        let value = if attached.is_empty() {
+            rest.next().cloned().ok_or_else(|| format!("option requires an argument -- '{letter}'"))?
+        } else {
+            attached.to_owned()
+        };
+        options.push((flag.opt, Some(value)));
+        break;
+    }
+    Ok(())
+}
+
+/// Takes `args` apart as `dialect` does, or where none is given as the newest pgbench that accepts them; with a note
+/// where the choice matters.
+///
+/// # Errors
+/// No version accepts them; what the newest says.
+pub(super) fn choose(args: &[String]) -> Result<(Dialect, Parsed, Option<String>), String> {
+    let mut first_error = None;
+    let mut refused: Option<(Dialect, String)> = None;
+    for dialect in Dialect::ALL {
+        let parsed = match parse(args, dialect) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                refused.get_or_insert_with(|| (dialect, error.clone()));
+                first_error.get_or_insert(error);
+                continue;
+            }
+        };
+        if let Some((_, Some(asked))) = parsed.options.iter().find(|(opt, _)| *opt == Opt::Dialect) {
+            let asked = Dialect::parse(asked).ok_or_else(|| {
+                let all: Vec<String> = Dialect::ALL.iter().rev().map(ToString::to_string).collect();
+                format!("unknown dialect \"{asked}\"; known are {}", all.join(", "))
+            })?;
+            return Ok((asked, parse(args, asked)?, None));
+        }
+        // `-d -c 4`: nobody's database is called `-c`.
+        if let Some((_, Some(name))) = parsed
+            .options
+            .iter()
+            .find(|(opt, name)| *opt == Opt::Dbname && name.as_ref().is_some_and(|n| n.starts_with('-')))
+        {
+            refused.get_or_insert_with(|| (dialect, format!("-d would name a database \"{name}\"")));
+            continue;
+        }
+        // Two databases: the older meaning of -d is the one that leaves one.
+        let named = parsed.options.iter().any(|(opt, _)| *opt == Opt::Dbname);
+        if named
+            && !parsed.operands.is_empty()
+            && parse(args, Dialect::ALL[2]).is_ok_and(|p| p.operands.len() == 1)
+        {
+            refused.get_or_insert_with(|| (dialect, "two databases would be named".to_owned()));
+            continue;
+        }
+        let note = match refused {
+            Some((newer, why)) => Some(format!(
+                "options read as pgbench {dialect} reads them (--dialect={dialect}); for pgbench {newer}: {why}"
+            )),
+            None if named && parse(args, Dialect::ALL[2]).is_ok() => Some(format!(
+                "-d read as the database's name, as from pgbench 17 on; --dialect={} reads it as debug",
+                Dialect::ALL[2]
+            )),
+            None => None,
+        };
+        return Ok((dialect, parsed, note));
+    }
+    Err(first_error.unwrap_or_else(|| "the options cannot be read".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(line: &str) -> Vec<String> {
+        line.split_whitespace().map(str::to_owned).collect()
+    }
+
+    fn chosen(line: &str) -> (String, Parsed, bool) {
+        let (dialect, parsed, note) = choose(&args(line)).unwrap();
+        (dialect.to_string(), parsed, note.is_some())
+    }
+
+    #[test]
+    fn options_are_read_in_every_form_that_getopt_reads() {
+        let (_, expected, _) = chosen("-n -c 10 --time=5 db");
+        for same in [
+            "db -nc10 -T5",
+            "-nc 10 --ti 5 db",
+            "--no-vacuum --cl=10 -T 5 -- db",
+            "-n --client 10 db --time 5",
+        ] {
+            let (dialect, mut parsed, _) = chosen(same);
+            parsed.options.sort_by_key(|(o, _)| *o as u8);
+            let mut sorted = expected.options.clone();
+            sorted.sort_by_key(|(o, _)| *o as u8);
+            assert_eq!((parsed.options, parsed.operands), (sorted, vec!["db".to_owned()]), "{same}");
+            assert_eq!(dialect, "18");
+        }
+        let wrong = |line| choose(&args(line)).unwrap_err();
+        assert!(wrong("--c=3").contains("ambiguous") && wrong("--c=3").contains("'--client' '--connect'"));
+        assert!(wrong("-Z").contains("invalid option -- 'Z'"));
+        assert!(wrong("-nc").contains("requires an argument -- 'c'"));
+        assert!(wrong("--connect=3").contains("doesn't allow an argument"));
+        // pgdyno's own options do not make pgbench's abbreviations ambiguous.
+        assert_eq!(chosen("--j=3").1.options, [(Opt::Jobs, Some("3".to_owned()))]);
+    }
+
+    #[test]
+    fn the_newest_dialect_that_accepts_the_line_is_taken() {
+        assert_eq!(chosen("-d mydb -c 2").1.options[0], (Opt::Dbname, Some("mydb".to_owned())));
+        assert!(chosen("-d mydb").2, "it is said: the older meaning would do too");
+        let (dialect, parsed, said) = chosen("-d -c 2 mydb");
+        assert_eq!((dialect.as_str(), parsed.options[0].clone(), said), ("16", (Opt::Debug, None), true));
+        assert_eq!(chosen("-d mydb otherdb -c 3").0, "18", "for 16 that would be two databases");
+        assert_eq!(chosen("--report-latencies").0, "14");
+        assert_eq!(chosen("--exit-on-abort --dialect 17").0, "17");
+        assert!(choose(&args("--exit-on-abort --dialect 16")).is_err());
+        assert!(choose(&args("--dialect 8.4")).unwrap_err().contains("9.4"));
+        assert!(!chosen("-c 2 mydb").2);
+    }
+}

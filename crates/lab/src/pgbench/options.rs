@@ -1,0 +1,546 @@
+//! What the options ask for, judged as pgbench judges it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pgdyno_model::experiment::Protocol;
+
+use super::flags::{Dialect, FLAGS, Mode, Opt};
+use super::getopt;
+use super::refused::Refused;
+use super::scripts::{self, Builtin, Chosen};
+
+/// The most scripts one run may mix.
+const MAX_SCRIPTS: usize = 128;
+
+/// What is to be done.
+#[derive(Debug)]
+pub(super) enum Request {
+    /// Print this, and nothing more.
+    Print(String),
+    /// Say this on standard error, where pgbench shows its scripts, and nothing more.
+    Say(String),
+    /// Make the tables.
+    Initialize(Initialize),
+    /// Offer load.
+    Run(Box<Run>),
+}
+
+/// How to connect, as far as the options say.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Connect {
+    pub(super) host: Option<String>,
+    pub(super) port: Option<String>,
+    pub(super) user: Option<String>,
+    pub(super) database: Option<String>,
+}
+
+/// How `pgbench_accounts` is cut.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum PartitionMethod {
+    #[default]
+    Range,
+    Hash,
+}
+
+/// What `-i` makes.
+#[derive(Debug)]
+pub(super) struct Initialize {
+    pub(super) connect: Connect,
+    pub(super) steps: Vec<char>,
+    pub(super) fillfactor: u32,
+    pub(super) quiet: bool,
+    pub(super) scale: u32,
+    pub(super) tablespace: Option<String>,
+    pub(super) index_tablespace: Option<String>,
+    pub(super) partitions: u32,
+    pub(super) partition_method: PartitionMethod,
+    pub(super) unlogged: bool,
+}
+
+/// What a run is to be.
+#[derive(Clone, Debug)]
+pub(super) struct Run {
+    pub(super) dialect: Dialect,
+    pub(super) connect: Connect,
+    pub(super) debug: bool,
+    pub(super) scripts: Vec<Chosen>,
+    pub(super) clients: u32,
+    pub(super) threads: u32,
+    pub(super) reconnect: bool,
+    pub(super) variables: Vec<(String, String)>,
+    pub(super) log: Option<Log>,
+    pub(super) latency_limit_ms: Option<f64>,
+    pub(super) protocol: Protocol,
+    pub(super) vacuum: bool,
+    pub(super) vacuum_all: bool,
+    pub(super) progress: Option<Duration>,
+    pub(super) progress_timestamp: bool,
+    pub(super) per_command: bool,
+    pub(super) rate: Option<f64>,
+    pub(super) scale: Option<u32>,
+    /// Transactions of each client; none when `seconds` bounds the run.
+    pub(super) transactions: Option<u32>,
+    pub(super) seconds: Option<u32>,
+    pub(super) failures_detailed: bool,
+    /// 0: without limit.
+    pub(super) max_tries: u32,
+    pub(super) seed: Option<u64>,
+    pub(super) verbose_errors: bool,
+    pub(super) exit_on_abort: bool,
+    pub(super) continue_on_error: bool,
+    /// Where the results go as JSON; standard output where no file is named.
+    pub(super) json: Option<Option<PathBuf>>,
+    pub(super) hdr_log: Option<PathBuf>,
+}
+
+/// What `-l` writes.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Log {
+    pub(super) prefix: String,
+    /// Seconds in a line; none: a line for each transaction.
+    pub(super) aggregate: Option<u32>,
+    /// The share of transactions that are written.
+    pub(super) sampling: Option<f64>,
+}
+
+impl Run {
+    fn new(dialect: Dialect) -> Self {
+        Self {
+            dialect,
+            connect: Connect::default(),
+            debug: false,
+            scripts: Vec::new(),
+            clients: 1,
+            threads: 1,
+            reconnect: false,
+            variables: Vec::new(),
+            log: None,
+            latency_limit_ms: None,
+            protocol: Protocol::Simple,
+            vacuum: true,
+            vacuum_all: false,
+            progress: None,
+            progress_timestamp: false,
+            per_command: false,
+            rate: None,
+            scale: None,
+            transactions: None,
+            seconds: None,
+            failures_detailed: false,
+            max_tries: 1,
+            seed: None,
+            verbose_errors: false,
+            exit_on_abort: false,
+            continue_on_error: false,
+            json: None,
+            hdr_log: None,
+        }
+    }
+
+    /// Whether a built-in script is run: then the scale is what the tables say.
+    pub(super) fn uses_builtin(&self) -> bool {
+        self.scripts.iter().any(|s| s.is_builtin)
+    }
+}
+
+/// An integer as `strtol` reads it, within bounds.
+fn integer(text: &str, option: &str, min: i64, max: i64) -> Result<u32, Refused> {
+    let trimmed = text.trim_matches(|c: char| c.is_ascii_whitespace());
+    let digits = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(Refused::new(format!("invalid value \"{text}\" for option {option}")));
+    }
+    let value = trimmed.parse::<i64>().ok().filter(|n| (min..=max).contains(n));
+    value
+        .and_then(|n| u32::try_from(n).ok())
+        .ok_or_else(|| Refused::new(format!("{option} must be in range {min}..{max}")))
+}
+
+const INT_MAX: i64 = i32::MAX as i64;
+
+/// The number that `text` begins with, as `atof` reads it; 0 where there is none.
+fn leading_number(text: &str) -> f64 {
+    let text = text.trim_start();
+    let numeric =
+        text.find(|c: char| !matches!(c, '0'..='9' | '.' | 'e' | 'E' | '+' | '-')).unwrap_or(text.len());
+    (1..=numeric).rev().find_map(|end| text.get(..end)?.parse().ok()).unwrap_or(0.0)
+}
+
+/// The integer that `text` begins with, as `atoi` reads it.
+fn leading_integer(text: &str) -> i64 {
+    let text = text.trim_start();
+    let sign = usize::from(text.starts_with(['+', '-']));
+    let end = text[sign..].find(|c: char| !c.is_ascii_digit()).map_or(text.len(), |n| n + sign);
+    text[..end].parse().unwrap_or(0)
+}
+
+/// A number above 0, and not above `max`.
+fn positive(text: &str, what: &str, max: f64) -> Result<f64, Refused> {
+    let value = leading_number(text);
+    if value > 0.0 && value <= max {
+        Ok(value)
+    } else {
+        Err(Refused::new(format!("invalid {what}: \"{text}\"")))
+    }
+}
+
+/// The seed that `text` names: none means one that differs from run to run.
+pub(super) fn seed(text: &str, from: &str) -> Result<u64, Refused> {
+    match text {
+        "time" => Ok(std::time::UNIX_EPOCH.elapsed().map_or(0, |t| t.as_micros() as u64)),
+        "rand" => Ok(fastrand::u64(..)),
+        _ => text.trim_start().trim_start_matches('+').parse().map_err(|_| {
+            Refused::new(format!("unrecognized random seed option \"{text}\""))
+                .detail("wanted is an unsigned integer, \"time\" or \"rand\"")
+                .then(format!("error while setting random seed from {from}"))
+        }),
+    }
+}
+
+/// Open files that this process may have.
+fn open_files() -> Option<u64> {
+    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
+    limits.lines().find(|l| l.starts_with("Max open files"))?.split_whitespace().nth(3)?.parse().ok()
+}
+
+fn clients(text: &str) -> Result<u32, Refused> {
+    let clients = integer(text, "-c/--clients", 1, INT_MAX)?;
+    let needed = u64::from(clients) + 3;
+    match open_files() {
+        Some(limit) if limit < needed => {
+            Err(Refused::new(format!("need at least {needed} open files, but system limit is {limit}"))
+                .hint("use fewer clients, or raise the limit (ulimit -n)"))
+        }
+        _ => Ok(clients),
+    }
+}
+
+/// Everything the options say, before it is clear what is asked for.
+struct Reading {
+    run: Run,
+    init: Initialize,
+    initialize: bool,
+    no_vacuum: bool,
+    foreign_keys: bool,
+    method: Option<PartitionMethod>,
+    log: bool,
+    prefix: Option<String>,
+    aggregate: Option<u32>,
+    sampling: Option<f64>,
+    /// The dialect, where one was asked for.
+    asked: Option<Dialect>,
+    notes: Vec<String>,
+}
+
+/// Judges a command line; with notes where its reading depends on the version of pgbench.
+///
+/// # Errors
+/// What pgbench would refuse.
+pub(super) fn read(args: &[String]) -> Result<(Request, Vec<String>), Refused> {
+    // pgbench looks at these before anything else.
+    match args.first().map(String::as_str) {
+        Some("-?" | "--help") => return Ok((Request::Print(super::flags::help()), Vec::new())),
+        Some("-V" | "--version") => return Ok((Request::Print(version()), Vec::new())),
+        _ => {}
+    }
+    let from_environment = match std::env::var("PGBENCH_RANDOM_SEED") {
+        Ok(text) => Some(seed(&text, "PGBENCH_RANDOM_SEED environment variable")?),
+        Err(_) => None,
+    };
+    let (dialect, parsed, note) = getopt::choose(args).map_err(Refused::usage)?;
+    let mut reading = Reading {
+        run: Run::new(dialect),
+        init: Initialize {
+            connect: Connect::default(),
+            steps: "dtgvp".chars().collect(),
+            fillfactor: 100,
+            quiet: false,
+            scale: 1,
+            tablespace: None,
+            index_tablespace: None,
+            partitions: 0,
+            partition_method: PartitionMethod::Range,
+            unlogged: false,
+        },
+        initialize: false,
+        no_vacuum: false,
+        foreign_keys: false,
+        method: None,
+        log: false,
+        prefix: None,
+        aggregate: None,
+        sampling: None,
+        asked: parsed.options.iter().any(|(opt, _)| *opt == Opt::Dialect).then_some(dialect),
+        notes: note.into_iter().collect(),
+    };
+    reading.run.seed = from_environment;
+    for (opt, value) in &parsed.options {
+        if let Some(request) = reading.take(*opt, value.as_deref())? {
+            return Ok((request, Vec::new()));
+        }
+    }
+    let given: Vec<Opt> = parsed.options.iter().map(|(opt, _)| *opt).collect();
+    let notes = std::mem::take(&mut reading.notes);
+    Ok((reading.judge(&given, &parsed.operands)?, notes))
+}
+
+/// `--version`.
+fn version() -> String {
+    format!("pgbench (PostgreSQL) {}.0 compatible (pgdyno {})\n", Dialect::NEWEST, env!("CARGO_PKG_VERSION"))
+}
+
+impl Reading {
+    /// Takes one option; a request means: do that and no more.
+    #[allow(clippy::too_many_lines)] // one arm an option
+    fn take(&mut self, opt: Opt, value: Option<&str>) -> Result<Option<Request>, Refused> {
+        let text = value.unwrap_or("");
+        let owned = || Some(text.to_owned());
+        let (run, init) = (&mut self.run, &mut self.init);
+        match opt {
+            Opt::Initialize => self.initialize = true,
+            Opt::InitSteps => init.steps = steps(text)?,
+            Opt::Fillfactor => init.fillfactor = integer(text, "-F/--fillfactor", 10, 100)?,
+            Opt::NoVacuum => self.no_vacuum = true,
+            Opt::Quiet => init.quiet = true,
+            Opt::Scale => {
+                init.scale = integer(text, "-s/--scale", 1, INT_MAX)?;
+                run.scale = Some(init.scale);
+            }
+            Opt::ForeignKeys => self.foreign_keys = true,
+            Opt::IndexTablespace => init.index_tablespace = owned(),
+            Opt::Tablespace => init.tablespace = owned(),
+            Opt::PartitionMethod => {
+                self.method = Some(match text {
+                    "range" => PartitionMethod::Range,
+                    "hash" => PartitionMethod::Hash,
+                    _ => {
+                        return Err(Refused::new(format!(
+                            "invalid partition method, expecting \"range\" or \"hash\", got: \"{text}\""
+                        )));
+                    }
+                });
+            }
+            Opt::Partitions => init.partitions = integer(text, "--partitions", 0, INT_MAX)?,
+            Opt::UnloggedTables => init.unlogged = true,
+            Opt::Builtin if text == "list" => return Ok(Some(Request::Say(scripts::list()))),
+            Opt::Builtin => {
+                let (name, weight) = scripts::weighted(text)?;
+                run.add(Chosen::builtin(Builtin::find(name)?, weight)?)?;
+            }
+            Opt::File => {
+                let (file, weight) = scripts::weighted(text)?;
+                let (script, note) = Chosen::file(file, weight, self.asked)?;
+                run.add(script)?;
+                self.notes.extend(note);
+            }
+            Opt::SkipSomeUpdates => run.add(Chosen::builtin(Builtin::SimpleUpdate, 1)?)?,
+            Opt::SelectOnly => run.add(Chosen::builtin(Builtin::SelectOnly, 1)?)?,
+            Opt::Client => run.clients = clients(text)?,
+            Opt::Connect => run.reconnect = true,
+            Opt::Define => {
+                let (name, value) = text
+                    .split_once('=')
+                    .filter(|(name, _)| !name.is_empty())
+                    .ok_or_else(|| Refused::new(format!("invalid variable definition: \"{text}\"")))?;
+                if !scripts::is_variable_name(name) {
+                    return Err(Refused::new(format!("option: invalid variable name: \"{name}\"")));
+                }
+                run.variables.retain(|(known, _)| known != name);
+                run.variables.push((name.to_owned(), value.to_owned()));
+            }
+            Opt::Jobs => run.threads = integer(text, "-j/--jobs", 1, INT_MAX)?,
+            Opt::Log => self.log = true,
+            Opt::LatencyLimit => run.latency_limit_ms = Some(positive(text, "latency limit", f64::MAX)?),
+            Opt::Protocol => {
+                run.protocol = match text {
+                    "simple" => Protocol::Simple,
+                    "extended" => Protocol::Extended,
+                    "prepared" => Protocol::Prepared,
+                    _ => return Err(Refused::new(format!("invalid query mode (-M): \"{text}\""))),
+                };
+            }
+            Opt::Progress => {
+                let seconds = integer(text, "-P/--progress", 1, INT_MAX)?;
+                run.progress = Some(Duration::from_secs(seconds.into()));
+            }
+            Opt::ReportPerCommand => run.per_command = true,
+            Opt::Rate => run.rate = Some(positive(text, "rate limit", f64::MAX)?),
+            Opt::Transactions => run.transactions = Some(integer(text, "-t/--transactions", 1, INT_MAX)?),
+            Opt::Time => run.seconds = Some(integer(text, "-T/--time", 1, INT_MAX)?),
+            Opt::VacuumAll => run.vacuum_all = true,
+            Opt::AggregateInterval => {
+                self.aggregate = Some(integer(text, "--aggregate-interval", 1, INT_MAX)?);
+            }
+            Opt::FailuresDetailed => run.failures_detailed = true,
+            Opt::LogPrefix => self.prefix = owned(),
+            Opt::MaxTries => {
+                run.max_tries = u32::try_from(leading_integer(text))
+                    .map_err(|_| Refused::new(format!("invalid number of maximum tries: \"{text}\"")))?;
+            }
+            Opt::ProgressTimestamp => run.progress_timestamp = true,
+            Opt::RandomSeed => run.seed = Some(seed(text, "--random-seed option")?),
+            Opt::SamplingRate => self.sampling = Some(positive(text, "sampling rate", 1.0)?),
+            Opt::ShowScript => return Ok(Some(Request::Say(Builtin::find(text)?.shown()))),
+            Opt::VerboseErrors => run.verbose_errors = true,
+            Opt::ExitOnAbort => run.exit_on_abort = true,
+            Opt::ContinueOnError => run.continue_on_error = true,
+            Opt::Debug => run.debug = true,
+            Opt::Dbname => run.connect.database = owned(),
+            Opt::Host => run.connect.host = owned(),
+            Opt::Port => run.connect.port = owned(),
+            Opt::Username => run.connect.user = owned(),
+            Opt::Version => return Ok(Some(Request::Print(version()))),
+            Opt::Help => return Ok(Some(Request::Print(super::flags::help()))),
+            Opt::Dialect => {}
+            Opt::Json => run.json = Some(value.map(PathBuf::from)),
+            Opt::HdrLog => run.hdr_log = Some(PathBuf::from(text)),
+        }
+        Ok(None)
+    }
+
+    /// Judges what only the whole command line shows.
+    fn judge(mut self, given: &[Opt], operands: &[String]) -> Result<Request, Refused> {
+        let mut operands = operands.iter();
+        if self.run.connect.database.is_none() {
+            self.run.connect.database = operands.next().cloned();
+        }
+        let run = &mut self.run;
+        if run.scripts.is_empty() {
+            run.scripts.push(Chosen::builtin(Builtin::TpcbLike, 1)?);
+        }
+        if run.scripts.iter().all(|s| s.weight == 0) {
+            return Err(Refused::new("total script weight must not be zero"));
+        }
+        // More threads than clients would have nothing to do.
+        run.threads = run.threads.min(run.clients);
+        if let Some(extra) = operands.next() {
+            return Err(
+                Refused::new(format!("too many command-line arguments (first is \"{extra}\")")).try_help()
+            );
+        }
+        if self.initialize {
+            return self.judge_initialize(given);
+        }
+        if let Some(flag) = first_of(given, Mode::Initialization) {
+            return Err(Refused::new("some of the specified options cannot be used in benchmarking mode")
+                .detail(format!("--{flag} is for initialization (-i)")));
+        }
+        if run.transactions.is_some() && run.seconds.is_some() {
+            return Err(Refused::new(
+                "specify either a number of transactions (-t) or a duration (-T), not both",
+            ));
+        }
+        if run.transactions.is_none() && run.seconds.is_none() {
+            run.transactions = Some(10);
+        }
+        self.judge_log()?;
+        if self.run.progress_timestamp && self.run.progress.is_none() {
+            return Err(Refused::new("--progress-timestamp is allowed only under --progress"));
+        }
+        if self.run.max_tries == 0 && self.run.latency_limit_ms.is_none() && self.run.seconds.is_none() {
+            return Err(Refused::new(
+                "an unlimited number of transaction tries can only be used with --latency-limit or a duration (-T)",
+            ));
+        }
+        if self.run.exit_on_abort && self.run.continue_on_error {
+            return Err(Refused::new("--exit-on-abort and --continue-on-error exclude each other"));
+        }
+        self.run.vacuum = !self.no_vacuum;
+        Ok(Request::Run(Box::new(self.run)))
+    }
+
+    fn judge_log(&mut self) -> Result<(), Refused> {
+        if self.sampling.is_some() && !self.log {
+            return Err(Refused::new(
+                "log sampling (--sampling-rate) is allowed only when logging transactions (-l)",
+            ));
+        }
+        if self.sampling.is_some() && self.aggregate.is_some() {
+            return Err(Refused::new(
+                "log sampling (--sampling-rate) and aggregation (--aggregate-interval) cannot be used at the same time",
+            ));
+        }
+        if self.aggregate.is_some() && !self.log {
+            return Err(Refused::new("log aggregation is allowed only when actually logging transactions"));
+        }
+        if self.prefix.is_some() && !self.log {
+            return Err(Refused::new(
+                "log file prefix (--log-prefix) is allowed only when logging transactions (-l)",
+            ));
+        }
+        if let (Some(interval), Some(seconds)) = (self.aggregate, self.run.seconds) {
+            if interval > seconds {
+                return Err(Refused::new(format!(
+                    "number of seconds for aggregation ({interval}) must not be higher than test duration ({seconds})"
+                )));
+            }
+            if seconds % interval != 0 {
+                return Err(Refused::new(format!(
+                    "duration ({seconds}) must be a multiple of aggregation interval ({interval})"
+                )));
+            }
+        }
+        if self.log {
+            self.run.log = Some(Log {
+                prefix: self.prefix.take().unwrap_or_else(|| "pgbench_log".to_owned()),
+                aggregate: self.aggregate,
+                sampling: self.sampling,
+            });
+        }
+        Ok(())
+    }
+
+    fn judge_initialize(mut self, given: &[Opt]) -> Result<Request, Refused> {
+        if let Some(flag) = first_of(given, Mode::Benchmark) {
+            return Err(Refused::new(
+                "some of the specified options cannot be used in initialization (-i) mode",
+            )
+            .detail(format!("--{flag} is for a run")));
+        }
+        if let Some(own) = given.iter().find(|o| matches!(o, Opt::Json | Opt::HdrLog)) {
+            let name = FLAGS.iter().find(|f| f.opt == *own).map_or("", |f| f.long);
+            return Err(Refused::new(format!("--{name} cannot be used in initialization (-i) mode")));
+        }
+        if self.init.partitions == 0 && self.method.is_some() {
+            return Err(Refused::new("--partition-method requires greater than zero --partitions"));
+        }
+        self.init.partition_method = self.method.unwrap_or_default();
+        if self.no_vacuum {
+            self.init.steps.retain(|s| *s != 'v');
+        }
+        if self.foreign_keys && !self.init.steps.contains(&'f') {
+            self.init.steps.push('f');
+        }
+        self.init.connect = self.run.connect;
+        Ok(Request::Initialize(self.init))
+    }
+}
+
+impl Run {
+    fn add(&mut self, script: Chosen) -> Result<(), Refused> {
+        if self.scripts.len() == MAX_SCRIPTS {
+            return Err(Refused::new(format!("at most {MAX_SCRIPTS} SQL scripts are allowed")));
+        }
+        self.scripts.push(script);
+        Ok(())
+    }
+}
+
+/// The name of the first given option that is only for `mode`.
+fn first_of(given: &[Opt], mode: Mode) -> Option<&'static str> {
+    given.iter().find_map(|opt| FLAGS.iter().find(|f| f.opt == *opt && f.mode == mode)).map(|f| f.long)
+}
+
+/// The steps of `-I`.
+fn steps(text: &str) -> Result<Vec<char>, Refused> {
+    const ALLOWED: &str = "dtgGvpf";
+    if text.is_empty() {
+        return Err(Refused::new("no initialization steps specified"));
+    }
+    match text.chars().find(|c| !ALLOWED.contains(*c) && *c != ' ') {
+        Some(wrong) => Err(Refused::new(format!("unrecognized initialization step \"{wrong}\""))
+            .detail(format!("Allowed step characters are: \"{ALLOWED}\"."))),
+        None => Ok(text.chars().filter(|c| *c != ' ').collect()),
+    }
+}

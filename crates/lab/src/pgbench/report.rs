@@ -1,0 +1,346 @@
+//! The report: pgbench's lines, then pgdyno's own.
+
+use std::fmt::{self, Write as _};
+
+use pgdyno_model::experiment::Protocol;
+use pgdyno_model::measurement::ScriptMeasurement;
+use pgdyno_model::{Latencies, Measurement};
+
+use super::options::Run;
+use super::tables::Tables;
+
+/// The quantiles that are printed.
+pub(super) const QUANTILES: [(&str, f64); 6] =
+    [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
+
+/// A number as C's `printf` of PostgreSQL writes it.
+struct Number(f64, usize);
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            x if x.is_nan() => f.write_str("NaN"),
+            x if x.is_infinite() => f.write_str(if x > 0.0 { "Infinity" } else { "-Infinity" }),
+            x => write!(f, "{x:.*}", self.1),
+        }
+    }
+}
+
+fn three(x: f64) -> Number {
+    Number(x, 3)
+}
+
+/// What share of `whole` `part` is, in percent; not a number of nothing.
+#[allow(clippy::cast_precision_loss)]
+fn percent(part: u64, whole: u64) -> f64 {
+    100.0 * part as f64 / whole as f64
+}
+
+/// Counts as pgbench has them: whatever was begun in time, also what ended after it.
+struct Counts {
+    done: u64,
+    failed: u64,
+    serialization: u64,
+    deadlock: u64,
+    others: u64,
+    skipped: u64,
+    retried: u64,
+    retries: u64,
+}
+
+impl Counts {
+    fn of(m: &Measurement, run: &Run) -> Self {
+        // Other errors are failed transactions only where they do not end the client.
+        let others = if run.continue_on_error { m.other_failures } else { 0 };
+        Self {
+            done: m.transactions + m.drained_transactions + m.warm_up_transactions,
+            failed: m.serialization_failures + m.deadlock_failures + others,
+            serialization: m.serialization_failures,
+            deadlock: m.deadlock_failures,
+            others,
+            skipped: m.skipped,
+            retried: m.retried,
+            retries: m.retries,
+        }
+    }
+
+    fn of_script(s: &ScriptMeasurement, run: &Run) -> Self {
+        let others = if run.continue_on_error { s.other_failures } else { 0 };
+        Self {
+            done: s.latency_count,
+            failed: s.serialization_failures + s.deadlock_failures + others,
+            serialization: s.serialization_failures,
+            deadlock: s.deadlock_failures,
+            others,
+            skipped: s.skipped,
+            retried: s.retried,
+            retries: s.retries,
+        }
+    }
+
+    fn all(&self) -> u64 {
+        self.done + self.failed + self.skipped
+    }
+
+    /// The lines on failures and retries, each begun with `mark`.
+    fn failure_lines(&self, text: &mut String, mark: &str, run: &Run) {
+        let share = |part| three(percent(part, self.all()));
+        let _ =
+            writeln!(text, "{mark}number of failed transactions: {} ({}%)", self.failed, share(self.failed));
+        if run.failures_detailed {
+            for (kind, count) in [("serialization", self.serialization), ("deadlock", self.deadlock)] {
+                let _ = writeln!(text, "{mark}number of {kind} failures: {count} ({}%)", share(count));
+            }
+            if run.continue_on_error {
+                let _ = writeln!(
+                    text,
+                    "{mark}number of other failures: {} ({}%)",
+                    self.others,
+                    share(self.others)
+                );
+            }
+        }
+        if run.max_tries != 1 {
+            let _ = writeln!(
+                text,
+                "{mark}number of transactions retried: {} ({}%)",
+                self.retried,
+                share(self.retried)
+            );
+            let _ = writeln!(text, "{mark}total number of retries: {}", self.retries);
+        }
+    }
+
+    fn skipped_line(&self, text: &mut String, mark: &str, run: &Run) {
+        if run.rate.is_some() && run.latency_limit_ms.is_some() {
+            let share = three(percent(self.skipped, self.all()));
+            let _ = writeln!(text, "{mark}number of transactions skipped: {} ({share}%)", self.skipped);
+        }
+    }
+}
+
+/// Mean and standard deviation in milliseconds.
+#[allow(clippy::cast_precision_loss)]
+fn latency_lines(text: &mut String, mark: &str, count: u64, sum: f64, squares: f64) {
+    let mean = sum / count as f64;
+    let stddev = (squares / count as f64 - mean * mean).max(0.0).sqrt();
+    let _ = writeln!(text, "{mark}latency average = {} ms", three(mean / 1000.0));
+    let _ = writeln!(text, "{mark}latency stddev = {} ms", three(stddev / 1000.0));
+}
+
+/// pgbench's report.
+#[allow(clippy::cast_precision_loss)]
+pub(super) fn pgbench(m: &Measurement, run: &Run, tables: &Tables) -> String {
+    let mut text = String::new();
+    let counts = Counts::of(m, run);
+    header(&mut text, run, tables);
+    let _ = match run.transactions {
+        Some(each) => {
+            let wanted = u64::from(each) * u64::from(run.clients);
+            writeln!(text, "number of transactions actually processed: {}/{wanted}", counts.done)
+        }
+        None => writeln!(text, "number of transactions actually processed: {}", counts.done),
+    };
+    counts.failure_lines(&mut text, "", run);
+    // What follows would be about nothing.
+    if counts.done == 0 {
+        return text;
+    }
+    counts.skipped_line(&mut text, "", run);
+    if let Some(limit) = run.latency_limit_ms {
+        let share = if counts.done > 0 { percent(m.late, counts.done) } else { 0.0 };
+        let _ = writeln!(
+            text,
+            "number of transactions above the {limit:.1} ms latency limit: {}/{} ({}%)",
+            m.late,
+            counts.done,
+            three(share)
+        );
+    }
+    let tps = counts.done as f64 / m.total_s;
+    if run.rate.is_some() || run.progress.is_some() || run.latency_limit_ms.is_some() {
+        latency_lines(&mut text, "", counts.done, m.latency_sum_us, m.latency_sum_squares_us2);
+    } else {
+        let mean = 1000.0 * m.total_s * f64::from(run.clients) / counts.all() as f64;
+        let with = if counts.failed > 0 { " (including failures)" } else { "" };
+        let _ = writeln!(text, "latency average = {} ms{with}", three(mean));
+    }
+    if run.rate.is_some() {
+        let _ = writeln!(
+            text,
+            "rate limit schedule lag: avg {} (max {}) ms",
+            three(m.lag_sum_us / counts.done as f64 / 1000.0),
+            three(m.lag_max_us / 1000.0)
+        );
+    }
+    if run.reconnect {
+        let mean = m.reconnect_s * 1000.0 / m.reconnections as f64;
+        let _ = writeln!(text, "average connection time = {} ms", three(mean));
+        let _ = writeln!(text, "tps = {} (including reconnection times)", Number(tps, 6));
+    } else {
+        let _ = writeln!(text, "initial connection time = {} ms", three(m.connect_s * 1000.0));
+        let _ = writeln!(text, "tps = {} (without initial connection time)", Number(tps, 6));
+    }
+    scripts(&mut text, m, run, counts.done);
+    text
+}
+
+fn header(text: &mut String, run: &Run, tables: &Tables) {
+    let kind = match run.scripts.as_slice() {
+        [one] => one.script.name.as_str(),
+        _ => "multiple scripts",
+    };
+    let _ = writeln!(text, "transaction type: {kind}\nscaling factor: {}", tables.scale);
+    if let Some((method, number)) = &tables.partitions {
+        let _ = writeln!(text, "partition method: {method}\npartitions: {number}");
+    }
+    let protocol = match run.protocol {
+        Protocol::Simple => "simple",
+        Protocol::Extended => "extended",
+        Protocol::Prepared => "prepared",
+    };
+    let _ = writeln!(text, "query mode: {protocol}");
+    let _ = writeln!(text, "number of clients: {}\nnumber of threads: {}", run.clients, run.threads);
+    if run.max_tries > 0 {
+        let _ = writeln!(text, "maximum number of tries: {}", run.max_tries);
+    }
+    let _ = match (run.transactions, run.seconds) {
+        (Some(each), _) => writeln!(text, "number of transactions per client: {each}"),
+        (None, seconds) => writeln!(text, "duration: {} s", seconds.unwrap_or(0)),
+    };
+}
+
+/// The sections for each script and each command.
+#[allow(clippy::cast_precision_loss)]
+fn scripts(text: &mut String, m: &Measurement, run: &Run, done: u64) {
+    let several = run.scripts.len() > 1;
+    let weights: u64 = run.scripts.iter().map(|s| u64::from(s.weight)).sum();
+    for (index, (chosen, script)) in run.scripts.iter().zip(&m.scripts).enumerate() {
+        if several {
+            let counts = Counts::of_script(script, run);
+            let _ = writeln!(text, "SQL script {}: {}", index + 1, script.name);
+            let _ = writeln!(
+                text,
+                " - weight: {} (targets {:.1}% of total)",
+                chosen.weight,
+                percent(chosen.weight.into(), weights)
+            );
+            let _ = writeln!(
+                text,
+                " - {} transactions ({}% of total, tps = {})",
+                counts.done,
+                Number(percent(counts.done, done), 1),
+                Number(counts.done as f64 / m.total_s, 6)
+            );
+            counts.failure_lines(text, " - ", run);
+            counts.skipped_line(text, " - ", run);
+            if counts.done > 0 {
+                latency_lines(
+                    text,
+                    " - ",
+                    counts.done,
+                    script.latency_sum_us,
+                    script.latency_sum_squares_us2,
+                );
+            }
+        }
+        if run.per_command {
+            commands(text, if several { " - " } else { "" }, script, chosen, run);
+        }
+    }
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn commands(
+    text: &mut String,
+    mark: &str,
+    script: &ScriptMeasurement,
+    chosen: &super::scripts::Chosen,
+    run: &Run,
+) {
+    let with = if run.max_tries == 1 { " and failures" } else { ", failures and retries" };
+    let _ = writeln!(text, "{mark}statement latencies in milliseconds{with}:");
+    let lines = chosen.first_lines(script.commands.iter().map(|c| c.text.as_str()));
+    for (command, line) in script.commands.iter().zip(lines) {
+        let mean =
+            if command.count > 0 { command.latency_sum_us / command.count as f64 / 1000.0 } else { 0.0 };
+        let _ = write!(text, "   {mean:11.3}  {:10}", command.failures);
+        if run.max_tries != 1 {
+            let _ = write!(text, "  {:10}", command.retries);
+        }
+        let _ = writeln!(text, "  {line}");
+    }
+}
+
+/// What pgdyno adds: one line each, all with the same beginning.
+#[allow(clippy::cast_precision_loss)]
+pub(super) fn more(m: &Measurement, run: &Run) -> String {
+    let mut text = String::new();
+    let _ = writeln!(text, "pgdyno: latency{}: {}", since(run), quantiles(&m.latency));
+    if run.rate.is_some() {
+        let _ = writeln!(
+            text,
+            "pgdyno: latency counts from when a transaction was due, not from when it was sent"
+        );
+    }
+    for (index, script) in m.scripts.iter().enumerate() {
+        if m.scripts.len() > 1 {
+            let _ = writeln!(text, "pgdyno: script {} latency: {}", index + 1, quantiles(&script.latency));
+        }
+        if run.per_command {
+            for statement in script.statements.iter().filter(|s| s.latency.count() > 0) {
+                let _ = writeln!(
+                    text,
+                    "pgdyno: script {} line {} latency: {}",
+                    index + 1,
+                    statement.line,
+                    quantiles(&statement.latency)
+                );
+            }
+        }
+    }
+    for (sqlstate, count) in &m.failures {
+        let _ = writeln!(text, "pgdyno: errors of SQLSTATE {sqlstate}: {count}");
+    }
+    if m.measured_s > 0.0 {
+        let each = match m.transactions {
+            0 => String::new(),
+            done => format!(", {:.1} us a transaction", m.generator_cpu_s * 1e6 / done as f64),
+        };
+        let cores = m.generator_cpu_s / m.measured_s;
+        let _ = writeln!(
+            text,
+            "pgdyno: generator CPU: {:.3} s{each}, {:.0}% of one core",
+            m.generator_cpu_s,
+            cores * 100.0
+        );
+        // A short run is mostly its beginning.
+        if m.measured_s >= 1.0 && cores > 0.9 * f64::from(run.threads) {
+            let remedy = if run.threads < run.clients {
+                format!("use more threads (-j {})", run.clients.min(run.threads * 2))
+            } else {
+                "spread the load over more generators".to_owned()
+            };
+            let _ = writeln!(
+                text,
+                "pgdyno: warning: the generator was busy {:.0}% of the time of its {} threads, so it may be the limit: {remedy}",
+                cores * 100.0 / f64::from(run.threads),
+                run.threads
+            );
+        }
+    }
+    text
+}
+
+fn since(run: &Run) -> &'static str {
+    if run.rate.is_some() { " (from due)" } else { "" }
+}
+
+/// `p50 = 0.123 ms, …, max = 4.5 ms`.
+fn quantiles(latency: &Latencies) -> String {
+    let ms = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| format!("{:.3} ms", us / 1000.0));
+    let mut parts: Vec<String> =
+        QUANTILES.iter().map(|(name, q)| format!("{name} = {}", ms(latency.quantile_us(*q)))).collect();
+    parts.push(format!("max = {}", ms(latency.max_us())));
+    parts.join(", ")
+}
