@@ -1,0 +1,262 @@
+//! pgdyno beside pgbench: the same arguments, in turn (A B A B …), on the same server, in the same run. What is printed
+//! are ratios pgdyno ÷ pgbench: medians over the pairs with a bootstrap interval. Absolute times mean nothing on a shared
+//! machine.
+//!
+//!     cargo bench -p pgdyno-lab --bench vs_pgbench -- [--pairs N] [--seconds S] [--only WORDS]
+//!
+//! Client CPU is user and system time of the whole process, start-up included, divided by its transactions; both sides
+//! connect, prepare and report. p99 comes from a sample of both sides' own transaction logs, in runs of their own.
+
+mod null_server;
+mod side;
+mod statistics;
+
+use std::io::Write as _;
+use std::sync::atomic::AtomicBool;
+
+use pgdyno_host::postgres::cluster::cluster_directory;
+use pgdyno_host::postgres::{Cluster, ClusterSpec, find};
+use pgdyno_host::{Journal, StorageDirectory, paths, server_account};
+use pgdyno_model::experiment::Connect;
+use pgdyno_model::target::Address;
+
+use null_server::NullServer;
+use side::{Run, Side};
+use statistics::Interval;
+
+/// One line of the table.
+struct Cell {
+    name: &'static str,
+    clients: u32,
+    script: Script,
+    protocol: &'static str,
+    place: Place,
+    /// What the ratio of CPU and of tps is meant to reach.
+    target: (f64, f64),
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Socket,
+    Tcp,
+    Null,
+}
+
+#[derive(Clone, Copy)]
+enum Script {
+    Select,
+    Tpcb,
+    Pipelined,
+    One,
+}
+
+const SELECT: &str =
+    "\\set aid random(1, 100000 * :scale)\nSELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n";
+const TPCB: &str = include_str!("../../../../workloads/tpcb-like/tpcb-like.sql");
+
+impl Script {
+    fn text(self) -> String {
+        match self {
+            Self::Select => SELECT.to_owned(),
+            Self::Tpcb => TPCB.to_owned(),
+            Self::Pipelined => {
+                let (sets, sql) = TPCB.split_once("BEGIN").unwrap_or_default();
+                format!("{sets}\\startpipeline\nBEGIN{sql}\\endpipeline\n")
+            }
+            Self::One => "\\set aid random(1, 100000)\nSELECT :aid;\n".to_owned(),
+        }
+    }
+}
+
+const fn cell(
+    name: &'static str,
+    clients: u32,
+    script: Script,
+    protocol: &'static str,
+    place: Place,
+    target: (f64, f64),
+) -> Cell {
+    Cell { name, clients, script, protocol, place, target }
+}
+
+const CELLS: &[Cell] = &[
+    cell("select-only", 1, Script::Select, "prepared", Place::Socket, (0.75, 1.00)),
+    cell("select-only", 16, Script::Select, "prepared", Place::Socket, (0.60, 1.05)),
+    cell("select-only", 64, Script::Select, "prepared", Place::Socket, (0.60, 1.05)),
+    cell("select-only", 256, Script::Select, "prepared", Place::Socket, (0.60, 1.05)),
+    cell("select-only", 1000, Script::Select, "prepared", Place::Socket, (0.75, 1.15)),
+    cell("select-only", 16, Script::Select, "simple", Place::Socket, (1.00, 1.00)),
+    cell("select-only", 16, Script::Select, "extended", Place::Socket, (1.00, 1.00)),
+    cell("select-only, TCP", 16, Script::Select, "prepared", Place::Tcp, (0.90, 1.00)),
+    cell("tpcb-like", 1, Script::Tpcb, "prepared", Place::Socket, (1.00, 1.00)),
+    cell("tpcb-like", 16, Script::Tpcb, "prepared", Place::Socket, (0.65, 1.00)),
+    cell("tpcb-like", 64, Script::Tpcb, "prepared", Place::Socket, (0.65, 1.00)),
+    cell("tpcb-like, pipelined", 16, Script::Pipelined, "prepared", Place::Socket, (0.55, 1.10)),
+    cell("null server", 16, Script::One, "prepared", Place::Null, (0.70, 1.40)),
+    cell("null server", 256, Script::One, "prepared", Place::Null, (0.55, 1.50)),
+    cell("null server", 1000, Script::One, "prepared", Place::Null, (0.55, 1.50)),
+];
+
+struct Options {
+    pairs: usize,
+    seconds: u32,
+    only: Option<String>,
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.first().map(String::as_str) == Some(side::AS_PGDYNO) {
+        let stop = AtomicBool::new(false);
+        let code =
+            pgdyno_lab::pgbench::main(&arguments[1..], &mut std::io::stdout(), &mut std::io::stderr(), &stop);
+        std::process::exit(code);
+    }
+    if let Err(e) = compare(&options(&arguments)) {
+        let _ = writeln!(std::io::stderr(), "error: {e}");
+        std::process::exit(1);
+    }
+}
+
+fn options(arguments: &[String]) -> Options {
+    let after = |flag: &str| arguments.iter().position(|a| a == flag).and_then(|i| arguments.get(i + 1));
+    let number = |flag: &str, default: u32| after(flag).and_then(|n| n.parse().ok()).unwrap_or(default);
+    Options {
+        pairs: number("--pairs", 5) as usize,
+        seconds: number("--seconds", 4),
+        only: after("--only").cloned(),
+    }
+}
+
+type Anything = Box<dyn std::error::Error>;
+
+fn compare(options: &Options) -> Result<(), Anything> {
+    let stop = AtomicBool::new(false);
+    let account = server_account()?;
+    let install =
+        find(None, None)?.ok_or("no PostgreSQL of the distribution here, so no pgbench to compare with")?;
+    let pgbench = install.bindir.join("pgbench");
+    if !pgbench.exists() {
+        return Err(format!("there is no pgbench in {}", install.bindir.display()).into());
+    }
+    let storage = StorageDirectory::open(None, &account)?;
+    let journal = Journal::open(&paths::state_dir())?;
+    let mut spec = ClusterSpec::new(install.clone(), cluster_directory(storage.path())?)?;
+    spec.connect = Connect::Tcp;
+    let settings = [("max_connections", "1100"), ("shared_buffers", "256MB"), ("synchronous_commit", "off")];
+    spec.settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    let mut cluster = Cluster::create(spec, &journal, &stop)?;
+    cluster.start(&stop)?;
+    let null = NullServer::start()?;
+    let work = tempfile::tempdir()?;
+    let sides = [Side::pgbench(&pgbench), Side::pgdyno()?];
+
+    let mut out = std::io::stdout();
+    writeln!(
+        out,
+        "PostgreSQL and pgbench {}, {} pairs of {} s",
+        install.version, options.pairs, options.seconds
+    )?;
+    writeln!(out, "{:-<118}", "")?;
+    writeln!(
+        out,
+        "{:<22}{:>8} {:<9} {:>22} {:>22} {:>10} {:>10}  {:<12}",
+        "work", "clients", "protocol", "client CPU/tx", "tps", "p99", "memory", "target"
+    )?;
+    let mut loaded = false;
+    for cell in CELLS {
+        let wanted = options
+            .only
+            .as_ref()
+            .is_none_or(|w| cell.name.contains(w.as_str()) || w == &cell.clients.to_string());
+        if !wanted {
+            continue;
+        }
+        let target = match cell.place {
+            Place::Socket => cluster.control_target("postgres"),
+            Place::Tcp => cluster.target("postgres"),
+            Place::Null => null.target(),
+        };
+        let connection = connection(&target);
+        if cell.place != Place::Null && !loaded {
+            sides[0].initialize(&connection, 10)?;
+            loaded = true;
+        }
+        let script = work.path().join("script.sql");
+        std::fs::write(&script, cell.script.text())?;
+        let run = Run {
+            clients: cell.clients,
+            protocol: cell.protocol,
+            script: &script,
+            seconds: options.seconds,
+            connection: &connection,
+            logs: work.path(),
+        };
+        line(&mut out, cell, options, &sides, &run)?;
+    }
+    cluster.remove()?;
+    Ok(())
+}
+
+/// Runs one cell and prints its line.
+fn line(
+    out: &mut impl std::io::Write,
+    cell: &Cell,
+    options: &Options,
+    sides: &[Side; 2],
+    run: &Run<'_>,
+) -> Result<(), Anything> {
+    let mut cpu = Vec::new();
+    let mut tps = Vec::new();
+    let mut memory = Vec::new();
+    let mut p99 = Vec::new();
+    for pair in 0..options.pairs {
+        // Who goes first alternates too.
+        let mut seen = [None, None];
+        for turn in 0..2 {
+            let index = (pair + turn) % 2;
+            seen[index] = Some(sides[index].run(run, false)?);
+        }
+        let [Some(theirs), Some(ours)] = seen else { continue };
+        cpu.push(ours.cpu_us / theirs.cpu_us);
+        tps.push(ours.tps / theirs.tps);
+        memory.push(ours.memory_kb / theirs.memory_kb);
+    }
+    for _ in 0..options.pairs.min(2) {
+        let (theirs, ours) = (sides[0].run(run, true)?, sides[1].run(run, true)?);
+        if let (Some(theirs), Some(ours)) = (theirs.p99_us, ours.p99_us) {
+            p99.push(ours / theirs);
+        }
+    }
+    let (cpu, tps) = (Interval::of(&cpu), Interval::of(&tps));
+    let met = |yes: bool| if yes { "" } else { "!" };
+    writeln!(
+        out,
+        "{:<22}{:>8} {:<9} {:>22} {:>22} {:>10} {:>10}  <={:.2}{} >={:.2}{}",
+        cell.name,
+        cell.clients,
+        cell.protocol,
+        cpu.to_string(),
+        tps.to_string(),
+        Interval::of(&p99).median(),
+        Interval::of(&memory).median(),
+        cell.target.0,
+        met(cpu.median <= cell.target.0),
+        cell.target.1,
+        met(tps.median >= cell.target.1),
+    )?;
+    Ok(())
+}
+
+/// `-h`, `-p`, `-U` and the password for the environment.
+fn connection(target: &pgdyno_model::target::Target) -> side::Connection {
+    let (host, port) = match &target.address {
+        Address::Unix { directory, port } => (directory.display().to_string(), *port),
+        Address::Tcp { host, port } => (host.clone(), *port),
+    };
+    side::Connection {
+        host,
+        port,
+        user: target.user.clone(),
+        password: target.password.as_ref().map(|p| p.reveal().to_owned()),
+    }
+}

@@ -1,0 +1,144 @@
+//! One of the two programs, run with the same arguments.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::Anything;
+
+/// The word by which the bench's own binary becomes `pgdyno pgbench`.
+pub(crate) const AS_PGDYNO: &str = "--as-pgdyno";
+
+/// How to connect.
+pub(crate) struct Connection {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) user: String,
+    pub(crate) password: Option<String>,
+}
+
+/// pgbench or pgdyno.
+pub(crate) struct Side {
+    program: PathBuf,
+    before: Option<&'static str>,
+}
+
+/// What both are asked to do.
+pub(crate) struct Run<'a> {
+    pub(crate) clients: u32,
+    pub(crate) protocol: &'a str,
+    pub(crate) script: &'a Path,
+    pub(crate) seconds: u32,
+    pub(crate) connection: &'a Connection,
+    pub(crate) logs: &'a Path,
+}
+
+/// What was seen of one run.
+pub(crate) struct Seen {
+    /// Microseconds of CPU for a transaction.
+    pub(crate) cpu_us: f64,
+    pub(crate) tps: f64,
+    pub(crate) memory_kb: f64,
+    /// From the transaction log, where one was asked for (microseconds).
+    pub(crate) p99_us: Option<f64>,
+}
+
+impl Side {
+    pub(crate) fn pgbench(program: &Path) -> Self {
+        Self { program: program.to_owned(), before: None }
+    }
+
+    pub(crate) fn pgdyno() -> std::io::Result<Self> {
+        Ok(Self { program: std::env::current_exe()?, before: Some(AS_PGDYNO) })
+    }
+
+    fn command(&self, connection: &Connection) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(self.before);
+        command.args(["-h", &connection.host, "-p", &connection.port.to_string(), "-U", &connection.user]);
+        if let Some(password) = &connection.password {
+            command.env("PGPASSWORD", password);
+        }
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// Makes pgbench's tables.
+    pub(crate) fn initialize(&self, connection: &Connection, scale: u32) -> Result<(), Anything> {
+        let made =
+            self.command(connection).args(["-i", "-q", "-s", &scale.to_string(), "postgres"]).output()?;
+        if made.status.success() {
+            Ok(())
+        } else {
+            Err(String::from_utf8_lossy(&made.stderr).into_owned().into())
+        }
+    }
+
+    /// Runs once; with a log of a tenth of the transactions where the latencies are wanted.
+    pub(crate) fn run(&self, run: &Run<'_>, logged: bool) -> Result<Seen, Anything> {
+        let mut command = self.command(run.connection);
+        command.args(["-n", "-M", run.protocol, "-c", &run.clients.to_string(), "-j", "1"]);
+        command.args(["-T", &run.seconds.to_string(), "-D", "scale=10", "-f"]).arg(run.script);
+        let logs = tempfile::tempdir_in(run.logs)?;
+        if logged {
+            command.args(["-l", "--sampling-rate=0.1", "--log-prefix"]).arg(logs.path().join("log"));
+        }
+        let before = children_cpu_us()?;
+        let mut child = command.arg("postgres").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let mut memory_kb = 0.0_f64;
+        let status = loop {
+            if let Some(status) = child.try_wait()? {
+                break status;
+            }
+            memory_kb = memory_kb.max(peak_memory_kb(child.id()).unwrap_or(0.0));
+            std::thread::sleep(Duration::from_millis(50));
+        };
+        let cpu = children_cpu_us()? - before;
+        let (mut out, mut err) = (String::new(), String::new());
+        if let (Some(mut o), Some(mut e)) = (child.stdout.take(), child.stderr.take()) {
+            o.read_to_string(&mut out)?;
+            e.read_to_string(&mut err)?;
+        }
+        let number = |after: &str| -> Option<f64> {
+            let rest = &out[out.find(after)? + after.len()..];
+            rest.split(|c: char| !c.is_ascii_digit() && c != '.').next()?.parse().ok()
+        };
+        let (Some(transactions), Some(tps), true) =
+            (number("transactions actually processed: "), number("tps = "), status.success())
+        else {
+            return Err(format!("{} ended with {status}:\n{out}{err}", self.program.display()).into());
+        };
+        let p99_us = if logged { p99(logs.path())? } else { None };
+        Ok(Seen { cpu_us: cpu / transactions.max(1.0), tps, memory_kb, p99_us })
+    }
+}
+
+/// CPU time of all children that were waited for (microseconds; the kernel counts hundredths of a second).
+fn children_cpu_us() -> Result<f64, Anything> {
+    const TICK_US: f64 = 10_000.0;
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    let after_name = stat.rsplit_once(')').ok_or("/proc/self/stat has no name")?.1;
+    let fields: Vec<&str> = after_name.split_whitespace().collect();
+    // Fields 16 and 17 of proc(5), of which two stand before the name's end.
+    let ticks =
+        |i: usize| fields.get(i).and_then(|f| f.parse::<f64>().ok()).ok_or("/proc/self/stat is short");
+    Ok((ticks(13)? + ticks(14)?) * TICK_US)
+}
+
+fn peak_memory_kb(pid: u32) -> Option<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// The 99th percentile of the third column of all logs in `folder`.
+fn p99(folder: &Path) -> Result<Option<f64>, Anything> {
+    let mut latencies = Vec::new();
+    for entry in std::fs::read_dir(folder)?.flatten() {
+        let text = std::fs::read_to_string(entry.path())?;
+        latencies.extend(text.lines().filter_map(|l| l.split_whitespace().nth(2)?.parse::<f64>().ok()));
+    }
+    latencies.sort_by(f64::total_cmp);
+    Ok(latencies.get(latencies.len() * 99 / 100).copied())
+}

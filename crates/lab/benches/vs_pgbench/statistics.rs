@@ -1,0 +1,49 @@
+//! Medians of ratios, and how sure they are.
+
+/// A median with a 95% bootstrap interval.
+pub(crate) struct Interval {
+    pub(crate) median: f64,
+    low: f64,
+    high: f64,
+    count: usize,
+}
+
+impl Interval {
+    /// Of `ratios`, by the percentile bootstrap with 2,000 resamples and a fixed seed.
+    pub(crate) fn of(ratios: &[f64]) -> Self {
+        let mut random = fastrand::Rng::with_seed(7);
+        let mut medians: Vec<f64> = (0..2000)
+            .map(|_| {
+                let drawn: Vec<f64> = ratios.iter().map(|_| ratios[random.usize(..ratios.len())]).collect();
+                median(&drawn)
+            })
+            .collect();
+        medians.sort_by(f64::total_cmp);
+        let at = |share: usize| medians.get(medians.len() * share / 1000).copied().unwrap_or(f64::NAN);
+        Self { median: median(ratios), low: at(25), high: at(974), count: ratios.len() }
+    }
+
+    /// The median alone.
+    pub(crate) fn median(&self) -> String {
+        if self.count == 0 { "-".to_owned() } else { format!("{:.2}", self.median) }
+    }
+}
+
+impl std::fmt::Display for Interval {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.count == 0 {
+            return f.write_str("-");
+        }
+        write!(f, "{:.2} ({:.2}-{:.2})", self.median, self.low, self.high)
+    }
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    match sorted.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => sorted[n / 2],
+        n => f64::midpoint(sorted[n / 2 - 1], sorted[n / 2]),
+    }
+}
