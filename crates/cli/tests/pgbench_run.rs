@@ -109,6 +109,10 @@ fn options_combine_as_in_pgbench() {
             words.push(dimension[number % dimension.len()]);
             number /= dimension.len();
         }
+        // Of twenty draws one script may get none, and then has other lines; a seed makes both draw alike.
+        if words.contains(&"-c 1") {
+            words.push("--random-seed=7");
+        }
         server.same(&words.join(" "), &[]);
     }
 }
