@@ -12,6 +12,7 @@ mod side;
 mod statistics;
 
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use pgdyno_host::postgres::cluster::cluster_directory;
@@ -134,10 +135,8 @@ fn compare(options: &Options) -> Result<(), Anything> {
     let account = server_account()?;
     let install =
         find(None, None)?.ok_or("no PostgreSQL of the distribution here, so no pgbench to compare with")?;
-    let pgbench = install.bindir.join("pgbench");
-    if !pgbench.exists() {
-        return Err(format!("there is no pgbench in {}", install.bindir.display()).into());
-    }
+    let pgbench = beside(&install.bindir)
+        .ok_or_else(|| format!("there is no pgbench beside {}", install.bindir.display()))?;
     let storage = StorageDirectory::open(None, &account)?;
     let journal = Journal::open(&paths::state_dir())?;
     let mut spec = ClusterSpec::new(install.clone(), cluster_directory(storage.path())?)?;
@@ -195,6 +194,15 @@ fn compare(options: &Options) -> Result<(), Anything> {
     }
     cluster.remove()?;
     Ok(())
+}
+
+/// pgbench in the folder of the server's programs, where those really are, or on the PATH.
+fn beside(bindir: &Path) -> Option<PathBuf> {
+    let real = bindir.join("postgres").canonicalize().ok();
+    let real = real.as_deref().and_then(Path::parent).map(Path::to_owned);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = [Some(bindir.to_owned()), real].into_iter().flatten().chain(std::env::split_paths(&path));
+    folders.map(|folder| folder.join("pgbench")).find(|program| program.is_file())
 }
 
 /// Runs one cell and prints its line.
