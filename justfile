@@ -29,6 +29,10 @@ deny:
 quickstart:
     cargo run --release -- run quickstart
 
+# pgdyno beside the installed pgbench, in turn (docs/benchmarks.md keeps the last result)
+bench *args:
+    cargo bench -p pgdyno-lab --bench vs_pgbench -- {{args}}
+
 # Who depends on whom
 dependencies:
     cargo xtask dependencies
