@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::io::Write as _; // past the test runner, which keeps what passing tests print to itself
 use support::{Ended, World, quick};
 
 /// Exit code 1, an error, and nothing on disk or in the store.
@@ -84,7 +85,10 @@ fn a_script_that_cannot_be_parsed_is_shown_with_its_place() {
 #[test]
 fn a_disk_that_fills_up_fails_its_trials_and_says_so() {
     if !is_root() {
-        eprintln!("skipped: a_disk_that_fills_up_fails_its_trials_and_says_so: mounting a tmpfs needs root");
+        let _ = writeln!(
+            std::io::stderr(),
+            "\nskipped: a_disk_that_fills_up_fails_its_trials_and_says_so: mounting a tmpfs needs root"
+        );
         assert!(std::env::var("CI").is_err(), "CI runs as root");
         return;
     }
