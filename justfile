@@ -33,6 +33,10 @@ quickstart:
 bench *args:
     cargo bench -p pgdyno-lab --bench vs_pgbench -- {{args}}
 
+# The fsync probe beside PostgreSQL's pg_test_fsync, in turn (docs/probes.md keeps the last result)
+fsync-vs-pg_test_fsync *args:
+    cargo bench -p pgdyno-host --bench vs_pg_test_fsync -- {{args}}
+
 # Who depends on whom
 dependencies:
     cargo xtask dependencies

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use pgdyno_lab::{Bytes, Span};
 
 /// A dynamometer for PostgreSQL: how fast is it on this storage stack, and does the stack keep what it acknowledged?
 #[derive(Debug, Parser)]
@@ -22,14 +23,22 @@ pub(crate) enum Command {
     Run(Run),
     /// List the experiments that are built in, or show one
     Recipes(Recipes),
-    /// List the runs in the store
+    /// List the runs and probes in the store
     List(List),
-    /// Show one run's results
+    /// Show one run's or probe's results
     Show(Show),
     /// Write one run's report as a single HTML file that needs no network
     Report(Report),
-    /// Tell what is found here: PostgreSQL, privileges, the disk under a directory, and what is missing
+    /// Tell what is found here: PostgreSQL, privileges, what lies under a directory, what is missing, and what to change
     Doctor(Doctor),
+    /// Measure how fast a directory's storage makes data durable: pg_test_fsync's job, with percentiles
+    Fsync(Fsync),
+    /// Measure a disk's raw curves: sequential by position, random by queue depth, mixed
+    Disk(Disk),
+    /// Show and remove what a killed pgdyno left behind: clusters, filesystems, devices' settings
+    Clean(Clean),
+    /// List the filesystems that pgdyno knows, and whether this machine can make them
+    Filesystems,
     /// Run pgbench's scripts, with pgbench's options and report (`pgdyno pgbench --help`)
     #[command(disable_help_flag = true)]
     Pgbench {
@@ -56,11 +65,30 @@ pub(crate) struct Run {
     /// Drive a server that pgdyno does not own: a URI or `key=value` words. Give its password in PGPASSWORD
     #[arg(long, value_name = "DSN")]
     pub(crate) dsn: Option<String>,
+    /// Store disks' serial numbers as they are, not as hashes
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) keep_serials: bool,
+    /// Give up what is on a device that a storage of the experiment is made on; once for each
+    #[arg(long, value_name = "DEVICE")]
+    pub(crate) wipe: Vec<PathBuf>,
+    /// Also where it holds a filesystem or a partition table
+    #[arg(long, requires = "wipe")]
+    pub(crate) overwrite_signature: bool,
     /// Where to write the HTML report [default: beside the store]
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) store: StoreOption,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Clean {
+    /// Only show what is left behind
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Look for marks here too
+    #[arg(value_name = "DIR")]
+    pub(crate) directories: Vec<PathBuf>,
 }
 
 #[derive(Args, Debug)]
@@ -90,14 +118,17 @@ pub(crate) struct List {
     /// As JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// The probes instead of the runs (`pgdyno fsync`, `pgdyno disk`)
+    #[arg(long)]
+    pub(crate) probes: bool,
     #[command(flatten)]
     pub(crate) store: StoreOption,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct Show {
-    /// The run
-    #[arg(value_name = "RUN")]
+    /// The run or the probe
+    #[arg(value_name = "RUN|PROBE")]
     pub(crate) run: String,
     /// As JSON
     #[arg(long)]
@@ -123,6 +154,74 @@ pub(crate) struct Doctor {
     /// The directory to look under [default: where pgdyno would put its clusters]
     #[arg(value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
+    /// Also tell what was checked and found fine, and what could not be seen
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Show disks' serial numbers as they are, not as hashes
+    #[arg(long)]
+    pub(crate) keep_serials: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Fsync {
+    /// Where to write; 80 MB are taken and given back
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// Size of a block
+    #[arg(long, value_enum, default_value = "8k")]
+    pub(crate) block_size: BlockSize,
+    /// How long each of 25 tests takes
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = some_time)]
+    pub(crate) duration: Span,
+    /// The same in seconds, as pg_test_fsync has it
+    #[arg(short = 's', long, value_name = "SECS", conflicts_with = "duration", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) secs_per_test: Option<u32>,
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreOption,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum BlockSize {
+    #[value(name = "8k")]
+    Kilobytes8,
+    #[value(name = "16k")]
+    Kilobytes16,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Disk {
+    /// A directory, in which a file is made, written and read; or a block device, which is only read
+    #[arg(value_name = "DIR|DEVICE")]
+    pub(crate) target: PathBuf,
+    /// The size of the file that is made in a directory
+    #[arg(long, default_value = "4GiB")]
+    pub(crate) size: Bytes,
+    /// How long each point takes; the sequential write takes what it takes to fill the file once
+    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = some_time)]
+    pub(crate) duration: Span,
+    /// Offer pgdyno's own, simpler load although fio is installed
+    #[arg(long)]
+    pub(crate) builtin: bool,
+    /// Print what would be done: each point with fio's arguments
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) dry_run: bool,
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreOption,
+}
+
+/// A length of time that is not zero.
+fn some_time(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse()?;
+    if span.0.is_zero() { Err("nothing can be measured in no time".into()) } else { Ok(span) }
 }
 
 #[cfg(test)]

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use pgdyno_lab::file::Override;
-use pgdyno_lab::{LabError, Prepared, SessionEnd, recipes as built_in, run as lab};
+use pgdyno_lab::{LabError, Prepared, Serials, SessionEnd, Wipe, recipes as built_in, run as lab};
 use pgdyno_results::analysis::analyse;
 use pgdyno_results::report;
-use pgdyno_results::store::{RunSummary, Store};
+use pgdyno_results::store::{ProbeSummary, RunSummary, Store, Stored};
 
 use crate::Done;
 use crate::args;
@@ -17,7 +17,7 @@ use crate::progress::Display;
 /// Width of tables where standard output is no terminal.
 const WIDTH: u16 = 100;
 
-fn store_path(option: &args::StoreOption) -> PathBuf {
+pub(crate) fn store_path(option: &args::StoreOption) -> PathBuf {
     option.path.clone().unwrap_or_else(pgdyno_lab::default_store)
 }
 
@@ -29,8 +29,9 @@ pub(crate) fn run(options: &args::Run, stop: &AtomicBool) -> Result<Done, Failur
     let store = store_path(&options.store);
     let dsn =
         options.dsn.as_deref().map(|dsn| Override::text("postgres.dsn", dsn, &format!("postgres.dsn={dsn}")));
+    let wipe = Wipe { devices: options.wipe.clone(), overwrite_signature: options.overwrite_signature };
     let outcome = match &options.resume {
-        Some(run) => with_progress(|progress| lab::resume(run, dsn.as_ref(), &store, progress, stop)),
+        Some(run) => with_progress(|progress| lab::resume(run, dsn.as_ref(), wipe, &store, progress, stop)),
         None => {
             let named = options.experiment.as_deref().unwrap_or_default();
             let source = built_in::source(named).map_err(LabError::from)?;
@@ -38,8 +39,11 @@ pub(crate) fn run(options: &args::Run, stop: &AtomicBool) -> Result<Done, Failur
             for given in &options.set {
                 overrides.push(Override::parse(given).map_err(LabError::from)?);
             }
+            if options.keep_serials {
+                overrides.push(Override::parse("telemetry.keep_serials=true").map_err(LabError::from)?);
+            }
             overrides.extend(dsn);
-            let prepared = Prepared::new(source, overrides)?;
+            let prepared = Prepared::new(source, overrides)?.with_wipe(wipe)?;
             if options.dry_run {
                 print(&pgdyno_lab::dry_run(&prepared)?);
                 return Ok(Done::Whole);
@@ -79,7 +83,7 @@ pub(crate) fn run(options: &args::Run, stop: &AtomicBool) -> Result<Done, Failur
     })
 }
 
-fn with_progress<T>(work: impl FnOnce(&Display) -> T) -> T {
+pub(crate) fn with_progress<T>(work: impl FnOnce(&Display) -> T) -> T {
     let display = Display::new();
     let result = work(&display);
     display.finish();
@@ -120,20 +124,44 @@ pub(crate) fn recipes(options: &args::Recipes) -> Result<Done, Failure> {
 pub(crate) fn list(options: &args::List) -> Result<Done, Failure> {
     let path = store_path(&options.store);
     // A first look before any run is no mistake.
-    let runs = if path.exists() { open(&options.store)?.runs().map_err(LabError::from)? } else { Vec::new() };
-    if options.json {
-        print(&json(&runs)?);
-    } else if runs.is_empty() {
-        print(&format!("no runs yet in {}; begin with `pgdyno run quickstart`", path.display()));
+    let (runs, probes) = if path.exists() {
+        let store = open(&options.store)?;
+        (store.runs().map_err(LabError::from)?, store.probes().map_err(LabError::from)?)
     } else {
-        print(&list_table(&runs));
+        (Vec::new(), Vec::new())
+    };
+    match (options.json, options.probes) {
+        (true, true) => print(&json(&probes)?),
+        (true, false) => print(&json(&runs)?),
+        (false, true) if probes.is_empty() => print(&format!("no probes yet in {}", path.display())),
+        (false, true) => print(&probe_table(&probes)),
+        (false, false) => list_both(&runs, &probes, &path),
     }
     Ok(Done::Whole)
 }
 
+fn list_both(runs: &[RunSummary], probes: &[ProbeSummary], path: &Path) {
+    if runs.is_empty() {
+        print(&format!("no runs yet in {}; begin with `pgdyno run quickstart`", path.display()));
+    } else {
+        print(&list_table(runs));
+    }
+    if !probes.is_empty() {
+        print("");
+        print(&probe_table(probes));
+    }
+}
+
 pub(crate) fn show(options: &args::Show) -> Result<Done, Failure> {
     let store = open(&options.store)?;
-    let run = store.resolve(&options.run).map_err(LabError::from)?;
+    let run = match store.resolve_any(&options.run).map_err(LabError::from)? {
+        Stored::Run(run) => run,
+        Stored::Probe(probe) => {
+            let record = store.probe(&probe).map_err(LabError::from)?;
+            print(&crate::probe::shown(&record, options.json)?);
+            return Ok(Done::Whole);
+        }
+    };
     let view = analyse(&store, &run).map_err(LabError::from)?;
     if options.json {
         print(&json(&view)?);
@@ -153,7 +181,13 @@ pub(crate) fn report(options: &args::Report) -> Result<Done, Failure> {
 }
 
 pub(crate) fn doctor(options: &args::Doctor) -> Result<Done, Failure> {
-    print(&crate::doctor::rendered(&pgdyno_lab::doctor::examine(options.directory.as_deref())));
+    let serials = if options.keep_serials { Serials::Kept } else { Serials::Hashed };
+    let doctor = pgdyno_lab::doctor::examine(options.directory.as_deref(), serials);
+    if options.json {
+        print(&json(&crate::doctor::as_json(&doctor))?);
+    } else {
+        print(&crate::doctor::rendered(&doctor, options.verbose, usize::from(width().min(WIDTH))));
+    }
     Ok(Done::Whole)
 }
 
@@ -167,6 +201,16 @@ fn list_table(runs: &[RunSummary]) -> String {
     table.trim_fmt()
 }
 
-fn json<T: serde::Serialize + ?Sized>(value: &T) -> Result<String, Failure> {
+fn probe_table(probes: &[ProbeSummary]) -> String {
+    let mut table = comfy_table::Table::new();
+    table.load_style(comfy_table::TableStyle::default()).set_header(["probe", "of", "state", "started"]);
+    for probe in probes {
+        let state = if probe.complete { "completed" } else { "not complete" };
+        table.add_row([probe.id.clone(), probe.name.clone(), state.to_owned(), probe.started_at.to_string()]);
+    }
+    table.trim_fmt()
+}
+
+pub(crate) fn json<T: serde::Serialize + ?Sized>(value: &T) -> Result<String, Failure> {
     serde_json::to_string_pretty(value).map_err(|e| Failure::new(format!("cannot write JSON: {e}")))
 }

@@ -1,93 +1,206 @@
-//! `pgdyno doctor`'s page.
+//! `pgdyno doctor`'s page, and the same as JSON.
 
-use std::fmt::Write as _;
+use std::path::Path;
 
-use pgdyno_lab::doctor::Doctor;
+use pgdyno_lab::doctor::{Doctor, Severity};
+use pgdyno_results::report::fingerprint::{self, Row};
+use pgdyno_results::report::text::{plain, wrap};
+use serde_json::{Value, json};
 
-/// What was found, section by section.
-pub(crate) fn rendered(doctor: &Doctor) -> String {
-    let mut out = String::new();
-    let host = &doctor.host;
-    let _ = writeln!(out, "Host");
-    let _ = writeln!(out, "  {}, {}", host.os, host.kernel);
-    let _ = writeln!(out, "  {} CPUs ({}), {} of memory", host.cpus, host.cpu_model, host.memory);
-    let _ = writeln!(out, "\nPrivileges");
+/// Where the text of rows and advice begins.
+const INDENT: usize = 13;
+
+/// What was found, section by section, in at most `width` columns where words allow it; commands keep their line.
+pub(crate) fn rendered(doctor: &Doctor, verbose: bool, width: usize) -> String {
+    let mut page = Page { lines: Vec::new(), width };
+    page.head("Host");
+    page.rows(fingerprint::host(&doctor.host).iter().filter(|row| verbose || !row.detail));
+    page.head("Privileges");
     let who = if doctor.root { "root" } else { "not root" };
-    let _ = match &doctor.account {
-        Ok(account) if account.is_ours() => writeln!(out, "  {who}; a server runs as the same user"),
-        Ok(account) => writeln!(out, "  {who}; a server runs as {}", account.name),
-        Err(why) => writeln!(out, "  {who}; no server can be run: {why}"),
-    };
-    let _ = writeln!(out, "\nPostgreSQL");
-    for install in &doctor.found {
-        let _ = writeln!(out, "  {:<8} found in {}", install.version, install.bindir.display());
-    }
-    for install in &doctor.cached {
-        let _ = writeln!(out, "  {:<8} fetched before: {}", install.version, install.bindir.display());
-    }
-    if doctor.found.is_empty() && doctor.cached.is_empty() {
-        let _ = writeln!(out, "  none here");
-    }
-    let fetchable: Vec<&str> = doctor.fetchable.iter().map(|(_, version)| *version).collect();
-    match fetchable.as_slice() {
-        [] => drop(writeln!(out, "  no build can be fetched for this machine")),
-        all => {
-            let _ = writeln!(
-                out,
-                "  can be fetched from Maven Central (small builds without lz4, zstd, io_uring): {}",
-                all.join(", ")
-            );
-        }
-    }
-    directory(doctor, &mut out);
+    page.text(&match &doctor.account {
+        Ok(account) if account.is_ours() => format!("{who}; a server runs as the same user"),
+        Ok(account) => format!("{who}; a server runs as {}", account.name),
+        Err(why) => format!("{who}; no server can be run: {why}"),
+    });
+    postgresql(doctor, &mut page);
+    directory(doctor, &mut page);
+    advice(doctor, verbose, &mut page);
     if !doctor.missing.is_empty() {
-        let _ = writeln!(out, "\nMissing");
+        page.head("Missing");
         for missing in &doctor.missing {
-            let _ = writeln!(out, "  {}", missing.what);
-            let _ = writeln!(out, "    without it: {}", missing.why);
+            page.text(&missing.what);
+            page.text(&format!("  without it: {}", missing.why));
             for (place, command) in &missing.how {
-                let _ = writeln!(out, "    {place}: {command}");
+                page.line(&format!("    {place}: {command}"));
             }
         }
     }
-    out
+    page.lines.join("\n")
 }
 
-fn directory(doctor: &Doctor, out: &mut String) {
+struct Page {
+    lines: Vec<String>,
+    width: usize,
+}
+
+impl Page {
+    fn head(&mut self, title: &str) {
+        if !self.lines.is_empty() {
+            self.lines.push(String::new());
+        }
+        self.text_at(0, title);
+    }
+
+    /// A line that is not broken: commands are copied.
+    fn line(&mut self, text: &str) {
+        self.lines.push(plain(text));
+    }
+
+    fn text(&mut self, text: &str) {
+        // Text that begins with blanks goes that far in.
+        let blanks = text.len() - text.trim_start().len();
+        self.text_at(2 + blanks, text);
+    }
+
+    fn text_at(&mut self, indent: usize, text: &str) {
+        let blank = " ".repeat(indent);
+        let lines = wrap(text, self.width.saturating_sub(indent), "");
+        self.lines.extend(lines.iter().map(|line| format!("{blank}{line}")));
+    }
+
+    /// `text` beside its name.
+    fn beside(&mut self, name: &str, text: &str) {
+        let first = self.lines.len();
+        self.text_at(INDENT, text);
+        let name = plain(name);
+        // A long name has a line of its own.
+        if name.chars().count() + 3 > INDENT {
+            self.lines.insert(first, format!("  {name}"));
+        } else {
+            let text = self.lines[first].trim_start().to_owned();
+            self.lines[first] = format!("  {name:<w$}{text}", w = INDENT - 2);
+        }
+    }
+
+    fn rows<'a>(&mut self, rows: impl Iterator<Item = &'a Row>) {
+        for row in rows {
+            self.beside(&row.name, &row.text);
+        }
+    }
+}
+
+fn postgresql(doctor: &Doctor, page: &mut Page) {
+    page.head("PostgreSQL");
+    for install in &doctor.found {
+        page.beside(&install.version, &format!("found in {}", install.bindir.display()));
+    }
+    for install in &doctor.cached {
+        page.beside(&install.version, &format!("fetched before: {}", install.bindir.display()));
+    }
+    if doctor.found.is_empty() && doctor.cached.is_empty() {
+        page.text("none here");
+    }
+    let fetchable: Vec<&str> = doctor.fetchable.iter().map(|(_, version)| *version).collect();
+    page.text(&match fetchable.as_slice() {
+        [] => "no build can be fetched for this machine".to_owned(),
+        all => format!(
+            "can be fetched from Maven Central (small builds without lz4, zstd, io_uring): {}",
+            all.join(", ")
+        ),
+    });
+}
+
+fn directory(doctor: &Doctor, page: &mut Page) {
     let report = &doctor.directory;
     let note = if report.exists { "" } else { " (made when it is needed)" };
-    let _ = writeln!(out, "\nDirectory {}{note}", report.path.display());
+    page.head(&format!("Directory {}{note}", report.path.display()));
     match &report.storage {
-        Ok(facts) => {
-            let _ = writeln!(
-                out,
-                "  {} on {}, mounted at {} ({})",
-                facts.filesystem, facts.source, facts.mount_point, facts.mount_options
-            );
-            let _ = writeln!(out, "  {} free of {}", facts.available, facts.size);
-            if let Some(disk) = &facts.disk {
-                let kind = match facts.rotational {
-                    Some(true) => ", rotating",
-                    Some(false) => ", not rotating",
-                    None => "",
-                };
-                let more =
-                    [("model", &facts.model), ("scheduler", &facts.scheduler), ("cache", &facts.write_cache)]
-                        .iter()
-                        .filter_map(|(name, value)| value.as_ref().map(|v| format!(", {name} {v}")))
-                        .collect::<String>();
-                let _ = writeln!(out, "  disk {disk}{kind}{more}");
-            }
-        }
-        Err(why) => drop(writeln!(out, "  {why}")),
+        // Its name is in the head.
+        Ok(facts) => page.rows(fingerprint::storage(facts).iter().filter(|row| row.name != "Directory")),
+        Err(why) => page.text(why),
     }
     match &report.problem {
         Some((problem, help)) => {
-            let _ = writeln!(out, "  no cluster can be made here: {problem}");
+            page.text(&format!("no cluster can be made here: {problem}"));
             if let Some(help) = help {
-                let _ = writeln!(out, "  help: {help}");
+                page.text(&format!("help: {help}"));
             }
         }
-        None => drop(writeln!(out, "  a cluster can be made here")),
+        None => page.text("a cluster can be made here"),
     }
+}
+
+fn advice(doctor: &Doctor, verbose: bool, page: &mut Page) {
+    let advised = &doctor.advised;
+    let counted = |severity: Severity| {
+        let count = advised.advice.iter().filter(|a| a.severity == severity).count();
+        let plural = if count == 1 { "" } else { "s" };
+        (count > 0).then(|| format!("{count} {}{plural}", severity.name()))
+    };
+    let counts: Vec<String> =
+        [Severity::Danger, Severity::Warning, Severity::Note].into_iter().filter_map(counted).collect();
+    page.head(&if counts.is_empty() {
+        "Advice: none".to_owned()
+    } else {
+        format!("Advice: {}", counts.join(", "))
+    });
+    for advice in &advised.advice {
+        page.beside(advice.severity.name(), &advice.found);
+        for remedy in &advice.remedy {
+            page.line(&format!("{:INDENT$}Do: {remedy}", ""));
+        }
+        page.text_at(INDENT, &format!("Source: {}", advice.source));
+    }
+    let more = if verbose { "" } else { " (`--verbose` tells which)" };
+    page.text(&format!(
+        "{} checked and fine, {} not visible from here{more}",
+        advised.fine.len(),
+        advised.unseen.len()
+    ));
+    if verbose {
+        for fine in &advised.fine {
+            page.beside("fine", fine);
+        }
+        for unseen in &advised.unseen {
+            page.beside("unseen", &format!("{}: {}", unseen.rule, unseen.why));
+        }
+    }
+}
+
+/// What was found, for programs.
+pub(crate) fn as_json(doctor: &Doctor) -> Value {
+    let text = |path: &Path| path.display().to_string();
+    let installs = |all: &[_]| -> Vec<Value> {
+        let install =
+            |i: &pgdyno_lab::doctor::Install| json!({ "version": i.version, "bindir": text(&i.bindir) });
+        all.iter().map(install).collect()
+    };
+    let report = &doctor.directory;
+    let problem = report.problem.as_ref().map(|(what, help)| json!({ "what": what, "help": help }));
+    json!({
+        "host": doctor.host,
+        "root": doctor.root,
+        "server_account": doctor.account.as_ref().ok().map(|a| &a.name),
+        "server_account_problem": doctor.account.as_ref().err(),
+        "postgresql": {
+            "found": installs(&doctor.found),
+            "fetched": installs(&doctor.cached),
+            "fetchable": doctor.fetchable.iter().map(|(_, version)| version).collect::<Vec<_>>(),
+        },
+        "directory": {
+            "path": text(&report.path),
+            "exists": report.exists,
+            "storage": report.storage.as_ref().ok(),
+            "storage_problem": report.storage.as_ref().err(),
+            "problem": problem,
+        },
+        "advice": doctor.advised.advice,
+        "fine": doctor.advised.fine,
+        "unseen": doctor.advised.unseen,
+        "missing": doctor.missing.iter().map(|m| json!({
+            "what": m.what,
+            "why": m.why,
+            "how": m.how.iter().map(|(place, command)| json!({ "place": place, "command": command })).collect::<Vec<_>>(),
+        })).collect::<Vec<_>>(),
+    })
 }

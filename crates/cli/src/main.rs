@@ -1,10 +1,12 @@
 //! pgdyno's command line: arguments in, tables and exit codes out.
 
 mod args;
+mod clean;
 mod commands;
 mod doctor;
 mod output;
 mod pgbench;
+mod probe;
 mod progress;
 
 use std::process::ExitCode;
@@ -58,6 +60,10 @@ fn main() -> ExitCode {
         Command::Show(options) => commands::show(&options),
         Command::Report(options) => commands::report(&options),
         Command::Doctor(options) => commands::doctor(&options),
+        Command::Clean(options) => clean::clean(&options, &stop),
+        Command::Filesystems => Ok(clean::filesystems()),
+        Command::Fsync(options) => probe::fsync(&options, &stop),
+        Command::Disk(options) => probe::disk(&options, &stop),
         Command::Pgbench { .. } => unreachable!("its arguments were taken before clap read them"),
     };
     match done {

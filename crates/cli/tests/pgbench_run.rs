@@ -236,8 +236,22 @@ fn more_than_pgbench_is_kept_apart() {
     assert!(json["tps"].as_f64().unwrap() > 0.0);
     let log = std::fs::read_to_string(server.directory("our").join("out.hlog")).unwrap();
     let histograms: Vec<&str> = log.lines().filter(|l| l.contains(",HIST")).collect();
-    assert_eq!(histograms.len(), 3, "the whole and each script: {log}");
+    assert_eq!(histograms.len(), 3, "one interval and each script: {log}");
     assert!(histograms[1].starts_with("Tag=script1,"), "{log}");
+    let run = server.run("our", "-n -T 3 -S -R 200 --hdr-log=seconds.hlog --json=rate.json");
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    for word in ["service time (from sent): p50", "event loop lag: p50"] {
+        assert!(run.out.contains(word), "{word}: {}", run.out);
+    }
+    let log = std::fs::read_to_string(server.directory("our").join("seconds.hlog")).unwrap();
+    let begins: Vec<&str> =
+        log.lines().filter(|l| l.contains(",HIST")).filter_map(|l| l.split(',').next()).collect();
+    assert_eq!(begins, ["0.000", "1.000", "2.000"], "{log}");
+    let json = std::fs::read_to_string(server.directory("our").join("rate.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let us = |what: &str| json["measurement"][what]["p50"].as_f64().unwrap();
+    assert!(us("service_us") <= us("latency_us"), "{json}");
+    assert!(json["measurement"]["event_loop_lag"]["p99_us"].as_f64().is_some(), "{json}");
 }
 
 #[test]
@@ -265,4 +279,42 @@ fn the_database_may_be_a_connection_string() {
     server.same("-n -S -t 1 postgresql:///our", &[]);
     server.same("-n -S -t 1 postgresql:///our?port=1", &["could not create connection for setup"]);
     server.same("-n -S -t 1 postgresql:///nowhere", &["database \"nowhere\" does not exist"]);
+}
+
+/// What clients tell of their steps: without the lines on receiving, whose number depends on how replies arrive, and
+/// with one name for prepared statements.
+fn told(err: &str) -> Vec<String> {
+    err.lines()
+        .filter(|line| !line.ends_with(" receiving"))
+        .filter(|line| ["client ", "nclients"].iter().any(|word| line.contains(word)))
+        .map(|line| {
+            let words = line.split_whitespace().map(|word| match word {
+                _ if word.starts_with("P_") || word.starts_with("pgdyno_") => "NAME",
+                word => word,
+            });
+            let line = words.collect::<Vec<_>>().join(" ");
+            // pgbench sends and shows the semicolon; the server has no need of it.
+            line.trim_end_matches(';').replace("dbName: our", "dbName: ref")
+        })
+        .collect()
+}
+
+#[test]
+fn with_debug_every_step_is_told_as_pgbench_tells_it() {
+    let Some(server) = Server::start("with_debug_every_step_is_told_as_pgbench_tells_it") else { return };
+    server.script(
+        "steps.sql",
+        "\\set a random(1, 10)\n\\if :a > 20\nSELECT 0;\n\\elif :a < 11\nSELECT :a + 1 AS x \\gset\n\\else\n\
+         SELECT 2;\n\\endif\n\\sleep 1 us\nSELECT 1;\nSELECT :x;\n",
+    );
+    for protocol in ["simple", "extended", "prepared"] {
+        let args = format!("-d -n -t 2 --random-seed=1 -M {protocol} -f steps.sql -c 1");
+        let (theirs, ours) = (server.run("ref", &args), server.run("our", &args));
+        assert_eq!((theirs.code, ours.code), (Some(0), Some(0)), "{}", ours.err);
+        assert_eq!(told(&theirs.err), told(&ours.err), "{protocol}");
+        assert!(told(&ours.err).len() > 12, "{}", ours.err);
+        assert!(ours.err.contains("pgbench: client 0 receiving\n"), "{}", ours.err);
+    }
+    let quiet = server.run("our", "-n -t 2 -f steps.sql");
+    assert!(!quiet.err.contains("client 0"), "{}", quiet.err);
 }

@@ -1,14 +1,16 @@
 //! Adding up what the threads counted: second by second while the load runs, and at its end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use pgdyno_model::measurement::{CommandMeasurement, ScriptMeasurement, Second, StatementMeasurement};
+use pgdyno_model::measurement::{
+    CommandMeasurement, EventLoopLag, ScriptMeasurement, Second, StatementMeasurement, Sums,
+};
 use pgdyno_model::{Latencies, Measurement};
 
 use crate::event_loop::Outcome;
 use crate::load::{Live, LoadSpec, WeightedScript};
-use crate::recorder::{CommandTally, Interval, ScriptTally, StatementTally, Sums, Tally};
+use crate::recorder::{CommandTally, Interval, ScriptTally, StatementTally, Tally, merge};
 use crate::schedule::{Moment, Phase, Schedule};
 use crate::script::Command;
 
@@ -34,7 +36,11 @@ pub(crate) struct Aggregate {
     /// Seconds of the window in which something ended.
     series: BTreeMap<u32, Second>,
     tally: Option<Tally>,
+    /// CPU time of each thread within the window (seconds).
+    thread_cpu: Vec<f64>,
     last_end: Moment,
+    /// What carried the threads' bytes.
+    reactors: BTreeSet<String>,
 }
 
 impl Aggregate {
@@ -46,7 +52,9 @@ impl Aggregate {
             pending: BTreeMap::new(),
             series: BTreeMap::new(),
             tally: None,
+            thread_cpu: vec![0.0; threads],
             last_end: Moment(0),
+            reactors: BTreeSet::new(),
         }
     }
 
@@ -87,10 +95,18 @@ impl Aggregate {
         }
     }
 
+    /// Adds the CPU time (seconds) that a thread used in a second of `phase`.
+    pub(crate) fn add_cpu(&mut self, thread: usize, phase: Phase, seconds: f64) {
+        if phase == Phase::Measuring {
+            self.thread_cpu[thread] += seconds;
+        }
+    }
+
     /// Notes that a thread has ended.
     pub(crate) fn ended(&mut self, thread: usize, outcome: &Outcome) {
         self.running[thread] = false;
         self.last_end = self.last_end.max(outcome.ended);
+        self.reactors.insert(outcome.reactor.clone());
         match &mut self.tally {
             Some(tally) => tally.merge(&outcome.tally),
             none => *none = Some(outcome.tally.clone()),
@@ -107,12 +123,12 @@ impl Aggregate {
             return None;
         }
         let (_, pending) = self.pending.pop_first()?;
-        Some(self.settle(key, &pending))
+        Some(self.settle(key, pending))
     }
 
     /// Puts a second that is done into the series, and shows it.
     #[allow(clippy::cast_precision_loss)]
-    fn settle(&mut self, (phase, second): Key, pending: &Pending) -> Live {
+    fn settle(&mut self, (phase, second): Key, pending: Pending) -> Live {
         let quantile = |q| pending.latency.as_ref().and_then(|l| l.quantile_us(q));
         if phase == Phase::Measuring {
             let settled = Second {
@@ -137,13 +153,8 @@ impl Aggregate {
             latency_us_p99: quantile(0.99),
             failed: pending.failed,
             transactions: pending.transactions,
-            latency_us_mean: pending.sums.mean_us(),
-            latency_us_stddev: pending.sums.stddev_us(),
-            lag_us_mean: (pending.sums.count > 0).then(|| pending.sums.lag_us / pending.sums.count as f64),
-            lag_us_max: pending.sums.lag_max_us,
-            skipped: pending.sums.skipped,
-            retried: pending.sums.retried,
-            retries: pending.sums.retries,
+            latency: pending.latency,
+            sums: pending.sums,
         }
     }
 
@@ -160,10 +171,12 @@ impl Aggregate {
         let closing = self.closing(spec, &tally, stopped_at);
         let measured_s = closing.since(schedule.opening).as_secs_f64();
         let mut latency = Latencies::new();
+        let mut service = None;
         let mut sums = Sums::default();
         let mut scripts = Vec::new();
         for (weighted, script) in spec.scripts.iter().zip(&tally.scripts) {
             latency.merge(&script.latency);
+            merge(&mut service, script.service.as_ref());
             sums.merge(&script.sums);
             scripts.push(script_measurement(weighted, script));
         }
@@ -180,24 +193,25 @@ impl Aggregate {
             aborted_clients: tally.aborted_clients,
             abort_reasons: tally.abort_reasons,
             latency,
+            service,
             scripts,
             series: self.whole_series(measured_s),
+            reactor: self.reactors.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
             generator_cpu_s: cpu,
             total_s: self.last_end.since(schedule.start).as_secs_f64(),
-            skipped: sums.skipped,
-            late: sums.late,
-            retried: sums.retried,
-            retries: sums.retries,
-            serialization_failures: sums.failures[0],
-            deadlock_failures: sums.failures[1],
-            other_failures: sums.failures[2],
-            latency_sum_us: sums.latency_us,
-            latency_sum_squares_us2: sums.latency_squares,
-            lag_sum_us: sums.lag_us,
-            lag_max_us: sums.lag_max_us,
+            sums,
+            event_loop_lag: EventLoopLag::of(&tally.event_loop_lag),
+            busiest_thread: self.busiest_thread(measured_s),
+            lost_connections: tally.lost_connections,
             reconnections: tally.reconnections.0,
             reconnect_s: tally.reconnections.1.as_secs_f64(),
         }
+    }
+
+    /// The busiest thread's share of a core.
+    fn busiest_thread(&self, measured_s: f64) -> f64 {
+        let most = self.thread_cpu.iter().copied().fold(0.0, f64::max);
+        if measured_s > 0.0 { most / measured_s } else { 0.0 }
     }
 
     /// When the window closed. It holds every transaction that was counted in it.
@@ -237,6 +251,7 @@ fn script_measurement(weighted: &WeightedScript, tally: &ScriptTally) -> ScriptM
         line: command.line,
         failed: tally.failed,
         latency: tally.latency.clone(),
+        first_byte: tally.first_byte(),
     };
     let command = |(command, tally): (&Command, &CommandTally)| CommandMeasurement {
         text: command.text.clone(),
@@ -247,24 +262,15 @@ fn script_measurement(weighted: &WeightedScript, tally: &ScriptTally) -> ScriptM
         failures: tally.failures,
         retries: tally.retries,
     };
-    let sums = &tally.sums;
     ScriptMeasurement {
         name: weighted.script.name.clone(),
         weight: weighted.weight,
         transactions: tally.transactions,
         failed: tally.failed,
         latency: tally.latency.clone(),
+        service: tally.service.clone(),
         statements: sql.zip(&tally.statements).map(statement).collect(),
         commands: commands.iter().zip(&tally.commands).map(command).collect(),
-        skipped: sums.skipped,
-        late: sums.late,
-        retried: sums.retried,
-        retries: sums.retries,
-        serialization_failures: sums.failures[0],
-        deadlock_failures: sums.failures[1],
-        other_failures: sums.failures[2],
-        latency_count: sums.count,
-        latency_sum_us: sums.latency_us,
-        latency_sum_squares_us2: sums.latency_squares,
+        sums: tally.sums,
     }
 }

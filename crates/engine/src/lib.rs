@@ -2,7 +2,7 @@
 //!
 //! [`drive`] connects all clients, runs one event loop a thread, and adds up what their recorders saw. A [`client`] is
 //! a state machine without I/O; a [`reactor`] carries its bytes and tells it the time, so that the same client runs on
-//! epoll and on a simulated network.
+//! epoll, on `io_uring`, in blocking reads and on a simulated network.
 
 mod aggregate;
 pub mod client;
@@ -19,6 +19,7 @@ pub mod schedule;
 pub mod script;
 mod seeds;
 
-pub use load::{Live, LoadError, LoadSpec, OnError, PgbenchSeeds, Phase, Say, Watch, WeightedScript, drive};
+pub use load::{Live, LoadError, LoadSpec, PgbenchSeeds, Phase, Say, Told, Watch, WeightedScript, drive};
 pub use log::{LoggedOutcome, LoggedTransaction, TransactionLog, TransactionSink};
+pub use reactor::choice::ReactorChoice;
 pub use recorder::Failure;

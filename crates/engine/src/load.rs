@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
-use pgdyno_model::Measurement;
-use pgdyno_model::experiment::{Length, Protocol};
-use pgdyno_model::target::Target;
+use pgdyno_model::experiment::{Length, LoadOptions, Protocol, ReconnectLost};
+use pgdyno_model::measurement::Sums;
+use pgdyno_model::target::{Servers, Target};
+use pgdyno_model::{Latencies, Measurement};
 use thiserror::Error;
 
 use crate::aggregate::Aggregate;
@@ -21,7 +22,11 @@ use crate::log::TransactionLog;
 use crate::pace::Pacer;
 use crate::program::{Program, ProgramError, Rules};
 use crate::random::Random;
+use crate::reactor::blocking::Blocking;
+use crate::reactor::choice::{Chosen, ReactorChoice, choose};
 use crate::reactor::epoll::Epoll;
+use crate::reactor::uring::Uring;
+use crate::reactor::{Connector, Reactor};
 use crate::recorder::{Extras, Interval, Recorder};
 use crate::schedule::{Clock, Moment, Schedule};
 use crate::script;
@@ -45,18 +50,6 @@ pub struct WeightedScript {
     pub weight: u32,
 }
 
-/// What becomes of a client whose transaction met an error that is not tried again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnError {
-    /// Serialization failures and deadlocks fail the transaction; any other error ends the client.
-    #[default]
-    AbortClient,
-    /// As `AbortClient`, and a client that ends so ends the whole load.
-    AbortAll,
-    /// Every error that the server reports fails its transaction, and the client goes on.
-    Continue,
-}
-
 /// Says that all randomness is to be pgbench's for `--random-seed`: the same values for one client, and for every client
 /// of many; which script a client chooses, and when with a rate, is pgbench's where each thread has one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,14 +58,25 @@ pub struct PgbenchSeeds {
     pub seed: u64,
 }
 
-/// Takes a client's words about an error as it happens.
-pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
+/// What a client's words are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// What ends the client.
+    Error,
+    /// An error that does not, or what the client does next.
+    News,
+    /// A value that the scripts' function `debug` is applied to.
+    Value,
+}
+
+/// Takes a client's words as things happen.
+pub type Say = Arc<dyn Fn(Told, &str) + Send + Sync>;
 
 /// What load to offer, and where.
 #[derive(Clone)]
 pub struct LoadSpec {
-    /// The server.
-    pub target: Target,
+    /// Where to: each client's connection is to one of them.
+    pub servers: Servers,
     /// What clients execute.
     pub scripts: Vec<WeightedScript>,
     /// Connections.
@@ -89,35 +93,28 @@ pub struct LoadSpec {
     pub seed: u64,
     /// Variables that scripts find set, such as `scale`.
     pub variables: Vec<(String, script::Content)>,
-    /// Transactions per second over all clients together, due at random (Poisson) times: latency counts from then. None:
-    /// a client's next transaction is due when its last one is done.
-    pub rate: Option<f64>,
-    /// Transactions that take longer are counted as late; with a rate, those that are that late before they begin are
-    /// skipped.
-    pub latency_limit: Option<Duration>,
-    /// How often a transaction is tried that meets serialization failures or deadlocks; 0 is without end, which
-    /// `latency_limit` or the load's end must then provide.
-    pub max_tries: u32,
-    /// Whether every transaction has a connection of its own.
-    pub reconnect_each: bool,
-    /// What ends a client.
-    pub on_error: OnError,
+    /// What is done beyond the scripts; its variables win over `variables`.
+    pub options: LoadOptions,
     /// Where every transaction is logged.
     pub log: Option<Arc<dyn TransactionLog>>,
     /// Is told of clients' errors as they happen, in pgbench's manner.
     pub say: Option<Say>,
     /// Whether `say` is told also of errors that fail a transaction or have it tried again.
     pub say_failures: bool,
+    /// Whether `say` is told also of every step that clients take, and of every reply.
+    pub say_steps: bool,
     /// pgbench's randomness instead of `seed`'s.
     pub pgbench_seeds: Option<PgbenchSeeds>,
+    /// How bytes are carried.
+    pub reactor: ReactorChoice,
 }
 
 impl LoadSpec {
     /// One client that executes `scripts` for ten seconds, simple protocol, no warm-up, nothing else.
     #[must_use]
-    pub fn new(target: Target, scripts: Vec<WeightedScript>) -> Self {
+    pub fn new(servers: impl Into<Servers>, scripts: Vec<WeightedScript>) -> Self {
         Self {
-            target,
+            servers: servers.into(),
             scripts,
             clients: NonZeroU32::MIN,
             threads: NonZeroU32::MIN,
@@ -126,15 +123,13 @@ impl LoadSpec {
             length: Length::Duration(pgdyno_model::units::Span(Duration::from_secs(10))),
             seed: 0,
             variables: Vec::new(),
-            rate: None,
-            latency_limit: None,
-            max_tries: 1,
-            reconnect_each: false,
-            on_error: OnError::default(),
+            options: LoadOptions::default(),
             log: None,
             say: None,
             say_failures: false,
+            say_steps: false,
             pgbench_seeds: None,
+            reactor: ReactorChoice::default(),
         }
     }
 }
@@ -166,20 +161,10 @@ pub struct Live {
     pub failed: u64,
     /// Transactions that ended well in it (count).
     pub transactions: u64,
-    /// Mean latency in it (microseconds); none when nothing ended.
-    pub latency_us_mean: Option<f64>,
-    /// Standard deviation of latency in it (microseconds).
-    pub latency_us_stddev: Option<f64>,
-    /// Mean time from due to sent (microseconds).
-    pub lag_us_mean: Option<f64>,
-    /// Longest time from due to sent (microseconds).
-    pub lag_us_max: f64,
-    /// Transactions skipped in it (count).
-    pub skipped: u64,
-    /// Transactions in it that had been tried more than once (count).
-    pub retried: u64,
-    /// Tries after the first of those (count).
-    pub retries: u64,
+    /// Latency in it; none when nothing ended.
+    pub latency: Option<Latencies>,
+    /// What is added up of it.
+    pub sums: Sums,
 }
 
 /// Why nothing was measured.
@@ -243,7 +228,8 @@ impl LoadError {
 /// What threads tell the calling thread.
 enum Report {
     Connected,
-    Interval(usize, Interval),
+    /// A thread's second, and the CPU time that it used in it (seconds).
+    Interval(usize, Interval, f64),
     Ended(usize, Box<Outcome>),
     Broken(LoadError),
 }
@@ -251,7 +237,7 @@ enum Report {
 /// What a thread works with.
 struct Worker {
     index: usize,
-    target: Target,
+    servers: Arc<Servers>,
     program: Arc<Program>,
     clock: Clock,
     stop: Arc<AtomicBool>,
@@ -261,8 +247,16 @@ struct Worker {
     /// Its transactions per second, where there is a rate.
     rate: Option<f64>,
     extras: Extras,
+    reactor: ReactorChoice,
     go: Receiver<Schedule>,
     reports: Sender<Report>,
+}
+
+/// What a request to cancel a client's statement needs.
+struct Cancel {
+    /// The server that the client is connected to.
+    target: Target,
+    key: (u32, Vec<u8>),
 }
 
 /// Drives the load to its end, and measures it.
@@ -278,6 +272,7 @@ pub fn drive(spec: &LoadSpec, watch: &Watch<'_>) -> Result<Measurement, LoadErro
     let seeds = Seeds::draw(spec);
     let seed = spec.pgbench_seeds.map_or(spec.seed, |pgbench| pgbench.seed);
     let mut variables = spec.variables.clone();
+    variables.extend(spec.options.define.iter().map(|(name, text)| (name.clone(), text.as_str().into())));
     variables.extend(seeds.default_seed.map(|seed| ("default_seed".to_owned(), seed.into())));
     let mut program =
         Program::link(&spec.scripts, spec.protocol, seed, &variables).map_err(LoadError::Program)?;
@@ -285,16 +280,15 @@ pub fn drive(spec: &LoadSpec, watch: &Watch<'_>) -> Result<Measurement, LoadErro
     // Whatever way this function is left, its threads are told.
     let stop = StopOnDrop(Arc::new(AtomicBool::new(false)));
     program.rules = Rules {
-        latency_limit: spec.latency_limit,
-        max_tries: spec.max_tries,
-        reconnect_each: spec.reconnect_each,
-        on_error: spec.on_error,
         say: spec.say.clone(),
         say_failures: spec.say_failures,
+        say_steps: spec.say_steps,
         stop: Arc::clone(&stop.0),
+        ..Rules::of(&spec.options)
     };
     let program = Arc::new(program);
     let (reports, inbox) = channel();
+    let servers = Arc::new(spec.servers.clone());
     let mut threads = Vec::new();
     for (index, (clients, thread)) in seeds.threads.into_iter().enumerate() {
         let (go, wait) = channel();
@@ -304,14 +298,15 @@ pub fn drive(spec: &LoadSpec, watch: &Watch<'_>) -> Result<Measurement, LoadErro
         };
         let worker = Worker {
             index,
-            target: spec.target.clone(),
+            servers: Arc::clone(&servers),
             program: Arc::clone(&program),
             clock,
             stop: Arc::clone(&stop.0),
             clients,
             thread,
-            rate: spec.rate.map(|rate| rate / f64::from(threads_of(spec))),
-            extras: Extras { log, latency_limit: spec.latency_limit },
+            rate: spec.options.rate.map(|rate| rate / f64::from(threads_of(spec))),
+            extras: Extras { log, ..Extras::of(&spec.options) },
+            reactor: spec.reactor,
             go: wait,
             reports: reports.clone(),
         };
@@ -408,7 +403,8 @@ impl Run<'_> {
             let edge = [self.schedule.opening, self.schedule.closing].into_iter().find(|edge| *edge > now);
             let wait = edge.map_or(WATCH, |edge| edge.since(now).min(WATCH));
             match receive(self.inbox, wait)? {
-                Some(Report::Interval(thread, interval)) => {
+                Some(Report::Interval(thread, interval, cpu)) => {
+                    aggregate.add_cpu(thread, interval.phase, cpu);
                     aggregate.add(thread, interval);
                     while let Some(live) = aggregate.next_live() {
                         (self.watch.on_second)(&live);
@@ -448,9 +444,18 @@ impl Run<'_> {
 }
 
 /// CPU time of this process, user and system (seconds).
-#[allow(clippy::cast_precision_loss)]
 fn cpu_seconds() -> f64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    seconds_of(rustix::time::ClockId::ProcessCPUTime)
+}
+
+/// The same of the calling thread alone.
+fn thread_cpu_seconds() -> f64 {
+    seconds_of(rustix::time::ClockId::ThreadCPUTime)
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn seconds_of(clock: rustix::time::ClockId) -> f64 {
+    let time = rustix::time::clock_gettime(clock);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
@@ -474,38 +479,70 @@ impl Worker {
         let _ = reports.send(report);
     }
 
-    fn load(mut self) -> Result<Option<Outcome>, LoadError> {
+    fn load(self) -> Result<Option<Outcome>, LoadError> {
         let mut streams = Vec::with_capacity(self.clients.len());
         let mut keys = Vec::with_capacity(self.clients.len());
         let connecting = self.clock.now();
+        let servers = Arc::clone(&self.servers);
+        let mut balance = Random::new(self.thread.balance);
+        let connect =
+            move |random: &mut Random| connect::connect_any(&servers, CONNECT_TIMEOUT, |n| random.index(n));
         for client in &self.clients {
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(None);
             }
-            let Connection { stream, key } = connect::connect(&self.target, CONNECT_TIMEOUT)
-                .map_err(|cause| LoadError::Connect { client: client.id, cause })?;
+            let (Connection { stream, key }, target) =
+                connect(&mut balance).map_err(|cause| LoadError::Connect { client: client.id, cause })?;
             streams.push(stream);
-            keys.push(key);
+            keys.push(key.map(|key| Cancel { key, target }));
         }
         let connected = self.clock.now().since(connecting);
-        let mut reactor = Epoll::new(self.clock, streams).map_err(LoadError::System)?;
+        let rules = &self.program.rules;
+        let reconnects = rules.reconnect_each;
+        let renewed = reconnects || rules.reconnect_lost != ReconnectLost::Never;
+        let connector = renewed.then(|| -> Connector {
+            Box::new(move |_| {
+                connect(&mut balance).map(|(connection, _)| connection.stream).map_err(|e| e.to_string())
+            })
+        });
+        let chosen = choose(self.reactor, &streams, reconnects);
+        let clock = self.clock;
+        let outcome = match (&chosen, streams.pop()) {
+            (Chosen::Blocking, Some(stream)) => {
+                self.offer(Blocking::new(clock, stream, connector), connected, &keys)
+            }
+            (Chosen::Uring, last) => {
+                streams.extend(last);
+                self.offer(Uring::new(clock, streams, connector), connected, &keys)
+            }
+            (_, last) => {
+                streams.extend(last);
+                self.offer(Epoll::new(clock, streams, connector), connected, &keys)
+            }
+        };
+        Ok(outcome?.map(|outcome| Outcome { reactor: chosen.to_string(), ..outcome }))
+    }
+
+    /// Offers the load on `reactor`, whose connections took `connected` to make and are known to the server by `keys`.
+    fn offer<R: Reactor>(
+        mut self,
+        reactor: io::Result<R>,
+        connected: Duration,
+        keys: &[Option<Cancel>],
+    ) -> Result<Option<Outcome>, LoadError> {
+        let mut reactor = reactor.map_err(LoadError::System)?;
         let reconnects = self.program.rules.reconnect_each;
-        if reconnects {
-            let target = self.target.clone();
-            reactor = reactor.with_connector(Box::new(move |_| {
-                connect::connect(&target, CONNECT_TIMEOUT)
-                    .map(|connection| connection.stream)
-                    .map_err(|e| e.to_string())
-            }));
-        }
         if self.reports.send(Report::Connected).is_err() {
             return Ok(None);
         }
         let Ok(schedule) = self.go.recv() else { return Ok(None) };
         let reports = self.reports.clone();
         let index = self.index;
+        let mut before = thread_cpu_seconds();
         let ended = Box::new(move |interval| {
-            let _ = reports.send(Report::Interval(index, interval));
+            let now = thread_cpu_seconds();
+            let _ = reports.send(Report::Interval(index, interval, now - before));
+            before = now;
         });
         let extras = std::mem::take(&mut self.extras);
         let mut recorder = Recorder::with(&self.program, schedule, ended, extras);
@@ -524,19 +561,19 @@ impl Worker {
         let clients = self.clients.iter().map(client).collect();
         let outcome =
             event_loop::run(&mut reactor, clients, recorder, pacer, &self.stop).map_err(LoadError::System)?;
-        // Connections that came later have other keys.
+        // Connections that came later have other keys; of a lost one the key fits nothing.
         if !reconnects {
-            self.cancel(&outcome.cut_off, &keys);
+            Self::cancel(&outcome.cut_off, keys);
         }
         Ok(Some(outcome))
     }
 
     /// Asks the server to drop what stopped clients had asked for; best effort, within a time limit.
-    fn cancel(&self, cut_off: &[usize], keys: &[Option<(u32, Vec<u8>)>]) {
+    fn cancel(cut_off: &[usize], keys: &[Option<Cancel>]) {
         let end = Instant::now() + CANCEL;
-        for key in cut_off.iter().filter_map(|index| keys.get(*index)?.as_ref()) {
+        for Cancel { target, key } in cut_off.iter().filter_map(|index| keys.get(*index)?.as_ref()) {
             let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() || connect::cancel(&self.target, key, left).is_err() {
+            if left.is_zero() || connect::cancel(target, key, left).is_err() {
                 return;
             }
         }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use pgdyno_model::experiment::Protocol;
+use pgdyno_model::experiment::{LoadOptions, OnError, Protocol, ReconnectLost};
 use pgdyno_wire::{WireError, frontend};
 use thiserror::Error;
 
-use crate::load::{OnError, Say, WeightedScript};
+use crate::load::{Say, WeightedScript};
 use crate::random::Random;
 use crate::script::{Content, Expr, Op, Piece, Slot, Store, Value, ways};
 
@@ -26,23 +26,37 @@ pub struct Rules {
     pub reconnect_each: bool,
     /// What ends a client.
     pub on_error: OnError,
+    /// What a lost connection does to its client.
+    pub reconnect_lost: ReconnectLost,
     /// Is told of errors.
     pub say: Option<Say>,
     /// Whether it is told of those that end no client.
     pub say_failures: bool,
+    /// Whether it is told of every step and reply.
+    pub say_steps: bool,
     /// Is set by a client that ends the whole load.
     pub stop: Arc<AtomicBool>,
 }
 
 impl Default for Rules {
     fn default() -> Self {
+        Self::of(&LoadOptions::default())
+    }
+}
+
+impl Rules {
+    /// What `options` say; nobody is told of anything.
+    #[must_use]
+    pub fn of(options: &LoadOptions) -> Self {
         Self {
-            latency_limit: None,
-            max_tries: 1,
-            reconnect_each: false,
-            on_error: OnError::default(),
+            latency_limit: options.latency_limit.map(|limit| limit.0),
+            max_tries: options.max_tries,
+            reconnect_each: options.reconnect,
+            on_error: options.on_error,
+            reconnect_lost: options.reconnect_lost,
             say: None,
             say_failures: false,
+            say_steps: false,
             stop: Arc::default(),
         }
     }

@@ -68,6 +68,12 @@ impl Random {
         }
     }
 
+    /// Uniform in `0..n`, for `n` above 0.
+    pub(crate) fn index(&mut self, n: usize) -> usize {
+        let last = i64::try_from(n).unwrap_or(i64::MAX).saturating_sub(1);
+        usize::try_from(self.uniform(0, last)).unwrap_or_default()
+    }
+
     /// The element of `low..=high` that lies at share `share` (0 to 1) of it.
     #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
     fn at_share(low: i64, high: i64, share: f64) -> i64 {

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use pgdyno_model::Latencies;
+use pgdyno_model::experiment::LoadOptions;
+use pgdyno_model::measurement::Sums;
 
 use crate::log::{LoggedOutcome, LoggedTransaction, TransactionSink};
 use crate::program::Program;
-use crate::schedule::{Moment, Phase, Schedule, Timeline};
+use crate::schedule::{Exchange, Moment, Phase, Schedule, Timeline};
 
 /// SQLSTATEs for what the engine itself finds wrong.
 pub mod sqlstate {
@@ -57,6 +59,15 @@ impl Failure {
         }
     }
 
+    /// Where `sums` counts it.
+    fn count_in(self, sums: &mut Sums) -> &mut u64 {
+        match self {
+            Self::Serialization => &mut sums.serialization_failures,
+            Self::Deadlock => &mut sums.deadlock_failures,
+            Self::Other => &mut sums.other_failures,
+        }
+    }
+
     /// Whether another try may fare better.
     #[must_use]
     pub fn is_passing(self) -> bool {
@@ -69,80 +80,6 @@ pub const KEPT_REASONS: usize = 10;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Latencies added up exactly, and what goes with them.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Sums {
-    /// How many (count).
-    pub count: u64,
-    /// Of latencies (microseconds).
-    pub latency_us: f64,
-    /// Of their squares.
-    pub latency_squares: f64,
-    /// Of the times from due to sent (microseconds).
-    pub lag_us: f64,
-    /// The longest of those (microseconds).
-    pub lag_max_us: f64,
-    /// Transactions skipped (count).
-    pub skipped: u64,
-    /// Transactions later than the limit (count).
-    pub late: u64,
-    /// Transactions that were tried more than once (count).
-    pub retried: u64,
-    /// Tries after the first (count).
-    pub retries: u64,
-    /// Failed transactions by kind (count): serialization, deadlock, other.
-    pub failures: [u64; 3],
-}
-
-impl Sums {
-    #[allow(clippy::cast_precision_loss)]
-    fn add(&mut self, latency: u64, lag: u64) {
-        let us = latency as f64 / 1e3;
-        self.count += 1;
-        self.latency_us += us;
-        self.latency_squares += us * us;
-        let lag = lag as f64 / 1e3;
-        self.lag_us += lag;
-        self.lag_max_us = self.lag_max_us.max(lag);
-    }
-
-    fn tried(&mut self, retries: u32) {
-        self.retried += u64::from(retries > 0);
-        self.retries += u64::from(retries);
-    }
-
-    /// Adds all of `other`.
-    pub fn merge(&mut self, other: &Self) {
-        self.count += other.count;
-        self.latency_us += other.latency_us;
-        self.latency_squares += other.latency_squares;
-        self.lag_us += other.lag_us;
-        self.lag_max_us = self.lag_max_us.max(other.lag_max_us);
-        self.skipped += other.skipped;
-        self.late += other.late;
-        self.retried += other.retried;
-        self.retries += other.retries;
-        for (ours, theirs) in self.failures.iter_mut().zip(other.failures) {
-            *ours += theirs;
-        }
-    }
-
-    /// The mean latency (microseconds); none of nothing.
-    #[must_use]
-    #[allow(clippy::cast_precision_loss)]
-    pub fn mean_us(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.latency_us / self.count as f64)
-    }
-
-    /// The standard deviation of the latencies (microseconds); none of nothing.
-    #[must_use]
-    #[allow(clippy::cast_precision_loss)]
-    pub fn stddev_us(&self) -> Option<f64> {
-        let mean = self.mean_us()?;
-        Some((self.latency_squares / self.count as f64 - mean * mean).max(0.0).sqrt())
-    }
-}
-
 /// What was counted for one statement of a script.
 #[derive(Clone, Debug, Default)]
 pub struct StatementTally {
@@ -150,6 +87,30 @@ pub struct StatementTally {
     pub failed: u64,
     /// From sent to done.
     pub latency: Latencies,
+    /// The same of replies that came in pieces, of which the first byte came before the rest.
+    pub torn: Option<Box<Torn>>,
+}
+
+/// Replies that came in pieces.
+#[derive(Clone, Debug, Default)]
+pub struct Torn {
+    /// From sent to the first byte.
+    first_byte: Latencies,
+    /// From sent to done.
+    done: Latencies,
+}
+
+impl StatementTally {
+    /// From sent to the reply's first byte. A reply that comes in one piece, as nearly all do, is counted once for both.
+    #[must_use]
+    pub fn first_byte(&self) -> Latencies {
+        let mut all = self.latency.clone();
+        if let Some(torn) = &self.torn {
+            all.take_away(&torn.done);
+            all.merge(&torn.first_byte);
+        }
+        all
+    }
 }
 
 /// What was counted for one command of a script, from the opening on.
@@ -174,6 +135,8 @@ pub struct ScriptTally {
     pub failed: u64,
     /// From due to done.
     pub latency: Latencies,
+    /// With a rate: from sent to done.
+    pub service: Option<Latencies>,
     /// By statement.
     pub statements: Vec<StatementTally>,
     /// By step.
@@ -201,7 +164,11 @@ pub struct Tally {
     pub abort_reasons: Vec<String>,
     /// When the last transaction of the window ended, well or not.
     pub last_done: Option<Moment>,
-    /// Connections made for single transactions, and the time they took.
+    /// How long what had happened waited for the thread, within the window.
+    pub event_loop_lag: Latencies,
+    /// Connections that were lost and are made anew.
+    pub lost_connections: u64,
+    /// Connections made for single transactions or lost ones, and the time they took.
     pub reconnections: (u64, Duration),
 }
 
@@ -221,9 +188,15 @@ impl Tally {
             ours.transactions += theirs.transactions;
             ours.failed += theirs.failed;
             ours.latency.merge(&theirs.latency);
+            merge(&mut ours.service, theirs.service.as_ref());
             for (ours, theirs) in ours.statements.iter_mut().zip(&theirs.statements) {
                 ours.failed += theirs.failed;
                 ours.latency.merge(&theirs.latency);
+                if let Some(theirs) = &theirs.torn {
+                    let torn = ours.torn.get_or_insert_default();
+                    torn.first_byte.merge(&theirs.first_byte);
+                    torn.done.merge(&theirs.done);
+                }
             }
             for (ours, theirs) in ours.commands.iter_mut().zip(&theirs.commands) {
                 ours.count += theirs.count;
@@ -243,8 +216,19 @@ impl Tally {
         let room = KEPT_REASONS.saturating_sub(self.abort_reasons.len());
         self.abort_reasons.extend(other.abort_reasons.iter().take(room).cloned());
         self.last_done = self.last_done.max(other.last_done);
+        self.event_loop_lag.merge(&other.event_loop_lag);
+        self.lost_connections += other.lost_connections;
         self.reconnections.0 += other.reconnections.0;
         self.reconnections.1 += other.reconnections.1;
+    }
+}
+
+/// Adds `more`, if there is any, to `sum`.
+pub(crate) fn merge(sum: &mut Option<Latencies>, more: Option<&Latencies>) {
+    match (sum, more) {
+        (Some(sum), Some(more)) => sum.merge(more),
+        (sum @ None, Some(more)) => *sum = Some(more.clone()),
+        (_, None) => {}
     }
 }
 
@@ -300,6 +284,20 @@ pub struct Extras {
     pub log: Option<(Box<dyn TransactionSink>, SystemTime)>,
     /// Beyond which latency a transaction is late.
     pub latency_limit: Option<Duration>,
+    /// Whether service time is recorded too: with a rate it is not the latency.
+    pub service: bool,
+}
+
+impl Extras {
+    /// What `options` ask for; no log.
+    #[must_use]
+    pub fn of(options: &LoadOptions) -> Self {
+        Self {
+            log: None,
+            latency_limit: options.latency_limit.map(|limit| limit.0),
+            service: options.rate.is_some(),
+        }
+    }
 }
 
 /// Counts for one thread, and hands each second on as it ends.
@@ -335,7 +333,11 @@ impl Recorder {
             latency: Latencies::new(),
             sums: Sums::default(),
         };
-        let mut recorder = Self { schedule, tally: Tally::new(program), filling, ended, extras };
+        let mut tally = Tally::new(program);
+        if extras.service {
+            tally.scripts.iter_mut().for_each(|script| script.service = Some(Latencies::new()));
+        }
+        let mut recorder = Self { schedule, tally, filling, ended, extras };
         recorder.begin(schedule.start);
         recorder
     }
@@ -378,6 +380,11 @@ impl Recorder {
     fn hand_on(&mut self, end: Moment) {
         let filling = &mut self.filling;
         let latency = (filling.transactions > 0).then(|| filling.latency.clone());
+        if let (Phase::Measuring, [script], Some(latency)) =
+            (filling.phase, &mut self.tally.scripts[..], &latency)
+        {
+            script.latency.merge(latency);
+        }
         let interval = Interval {
             phase: filling.phase,
             second: filling.second,
@@ -397,9 +404,15 @@ impl Recorder {
 
     /// Counts a statement whose reply was complete.
     #[inline]
-    pub fn statement(&mut self, script: usize, statement: usize, times: Timeline) {
+    pub fn statement(&mut self, script: usize, statement: usize, times: &Exchange) {
         if self.schedule.phase(times.done) == Phase::Measuring {
-            self.tally.scripts[script].statements[statement].latency.record(times.service());
+            let tally = &mut self.tally.scripts[script].statements[statement];
+            tally.latency.record(times.latency());
+            if times.first_byte < times.done {
+                let torn = tally.torn.get_or_insert_default();
+                torn.first_byte.record(times.until_first_byte());
+                torn.done.record(times.latency());
+            }
         }
     }
 
@@ -420,7 +433,20 @@ impl Recorder {
         }
     }
 
-    /// Counts `count` connections that were made for one transaction each, and together `took` so long.
+    /// Counts that something waited `nanoseconds` for the event loop to come to it.
+    #[inline]
+    pub fn waited(&mut self, nanoseconds: u64) {
+        if self.filling.phase == Phase::Measuring {
+            self.tally.event_loop_lag.record(nanoseconds);
+        }
+    }
+
+    /// Counts a connection that was lost and is to be made anew.
+    pub fn lost_connection(&mut self) {
+        self.tally.lost_connections += 1;
+    }
+
+    /// Counts `count` connections that were made one by one, and together `took` so long.
     pub fn reconnections(&mut self, count: u64, took: Duration) {
         self.tally.reconnections.0 += count;
         self.tally.reconnections.1 += took;
@@ -465,6 +491,7 @@ impl Recorder {
             self.tally.warm_up_transactions += 1;
             return;
         }
+        let several = self.tally.scripts.len() > 1;
         let tally = &mut self.tally.scripts[script];
         tally.sums.add(latency, lag);
         tally.sums.tried(ended.retries);
@@ -474,7 +501,13 @@ impl Recorder {
         }
         if self.filling.phase == Phase::Measuring {
             tally.transactions += 1;
-            tally.latency.record(latency);
+            // That of an only script is the seconds' together.
+            if several {
+                tally.latency.record(latency);
+            }
+            if let Some(service) = &mut tally.service {
+                service.record(times.service());
+            }
             self.tally.last_done = Some(times.done);
         } else {
             self.tally.drained_transactions += 1;
@@ -500,11 +533,11 @@ impl Recorder {
         self.log(ended, LoggedOutcome::Failed(kind));
         self.filling.failed += 1;
         self.filling.sums.tried(ended.retries);
-        self.filling.sums.failures[kind as usize] += 1;
+        *kind.count_in(&mut self.filling.sums) += 1;
         if self.filling.phase != Phase::WarmUp {
             let tally = &mut self.tally.scripts[script];
             tally.sums.tried(ended.retries);
-            tally.sums.failures[kind as usize] += 1;
+            *kind.count_in(&mut tally.sums) += 1;
             if let Some(step) = step {
                 tally.commands[step].failures += 1;
             }

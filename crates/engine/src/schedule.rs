@@ -37,24 +37,34 @@ fn nanoseconds(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// The monotonic clock (nanoseconds). `Instant` reads the same one, and takes as long again to make a difference of it.
+#[inline]
+fn monotonic() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec.cast_unsigned().wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec.cast_unsigned())
+}
+
 /// The monotonic clock, read as moments.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     base: Instant,
+    /// `base` as the kernel has it (nanoseconds).
+    zero: u64,
 }
 
 impl Clock {
     /// A clock whose moments count from `base`.
     #[must_use]
     pub fn new(base: Instant) -> Self {
-        Self { base }
+        let ago = nanoseconds(base.elapsed());
+        Self { base, zero: monotonic().saturating_sub(ago) }
     }
 
     /// The present.
     #[must_use]
     #[inline]
     pub fn now(&self) -> Moment {
-        Moment(nanoseconds(self.base.elapsed()))
+        Moment(monotonic().saturating_sub(self.zero))
     }
 
     /// The instant of a moment.
@@ -133,7 +143,7 @@ impl Schedule {
     }
 }
 
-/// The times of a transaction or a statement.
+/// The times of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeline {
     /// When it should have been sent.
@@ -157,5 +167,32 @@ impl Timeline {
     #[inline]
     pub fn service(&self) -> u64 {
         self.done.nanoseconds_since(self.sent)
+    }
+}
+
+/// The times of a statement and its reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// When it was sent.
+    pub sent: Moment,
+    /// When the first byte of its reply arrived.
+    pub first_byte: Moment,
+    /// When its reply was complete.
+    pub done: Moment,
+}
+
+impl Exchange {
+    /// Nanoseconds from sent to done.
+    #[must_use]
+    #[inline]
+    pub fn latency(&self) -> u64 {
+        self.done.nanoseconds_since(self.sent)
+    }
+
+    /// Nanoseconds from sent to the first byte; never more than the whole.
+    #[must_use]
+    #[inline]
+    pub fn until_first_byte(&self) -> u64 {
+        self.first_byte.min(self.done).nanoseconds_since(self.sent)
     }
 }

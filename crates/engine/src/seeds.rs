@@ -16,6 +16,8 @@ pub(crate) struct ThreadSeeds {
     /// Of the choice among scripts, where clients have none of their own.
     pub(crate) choice: Option<u64>,
     pub(crate) throttle: u64,
+    /// Of the choice among servers.
+    pub(crate) balance: u64,
 }
 
 /// All seeds of a load, by thread: each has a stretch of the clients.
@@ -62,7 +64,9 @@ impl Seeds {
                 // What pgbench samples its log with.
                 seeds.next_u64();
             }
-            dealt.push((std::mem::replace(&mut all, rest), ThreadSeeds { choice, throttle }));
+            // Its own generator: what scripts draw is the same whether or not there are several servers.
+            let balance = !throttle;
+            dealt.push((std::mem::replace(&mut all, rest), ThreadSeeds { choice, throttle, balance }));
         }
         Self { threads: dealt, default_seed }
     }

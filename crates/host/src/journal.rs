@@ -16,6 +16,7 @@ use pgdyno_model::units::Epoch;
 use serde::{Deserialize, Serialize};
 
 use crate::process::current_owner;
+use crate::storage::{Restore, Stack};
 
 /// The file inside a made directory that tells it is pgdyno's.
 pub const MARKER: &str = ".pgdyno-made";
@@ -63,6 +64,20 @@ pub enum Made {
         /// The file.
         path: PathBuf,
     },
+    /// A directory of a storage stack's: images, links to devices, the mount point.
+    Stack {
+        /// The directory.
+        path: PathBuf,
+        /// The stack, which tells what else was to be made and how it is taken down.
+        stack: Box<Stack>,
+    },
+    /// Something that was set on a device or on the kernel.
+    Setting {
+        /// What was set.
+        path: PathBuf,
+        /// How it is put back.
+        restore: Restore,
+    },
 }
 
 impl Made {
@@ -70,7 +85,11 @@ impl Made {
     #[must_use]
     pub fn path(&self) -> &Path {
         match self {
-            Self::Cluster { path } | Self::Directory { path } | Self::File { path } => path,
+            Self::Cluster { path }
+            | Self::Directory { path }
+            | Self::File { path }
+            | Self::Stack { path, .. }
+            | Self::Setting { path, .. } => path,
         }
     }
 }

@@ -6,16 +6,19 @@
 
 pub mod account;
 pub mod caches;
+mod cgroup;
 pub mod conninfo;
 pub mod directory;
 pub mod doctor;
 pub mod facts;
 pub mod journal;
+pub mod mountinfo;
 pub mod paths;
 pub mod postgres;
 pub mod probe;
 pub mod process;
 pub mod step;
+pub mod storage;
 pub mod sweep;
 pub mod telemetry;
 
@@ -24,4 +27,4 @@ pub use directory::{DirectoryError, StorageDirectory, room};
 pub use journal::{Journal, JournalError};
 pub use process::{current_owner, is_alive};
 pub use step::{Step, StepError};
-pub use sweep::{Swept, sweep};
+pub use sweep::{Leftover, Swept, leftovers, sweep};

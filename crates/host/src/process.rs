@@ -24,7 +24,7 @@ pub fn is_alive(owner: &Owner) -> bool {
     boot_id().is_ok_and(|id| id == owner.boot_id) && started_ticks(owner.pid) == Some(owner.started_ticks)
 }
 
-fn boot_id() -> std::io::Result<String> {
+pub(crate) fn boot_id() -> std::io::Result<String> {
     Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 

@@ -16,6 +16,13 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::account::Account;
 use crate::journal::{Entry, Journal, JournalError, MARKER, Made, nofollow, sync_directory, write_new};
+use crate::storage::claim::{Claim, Labelled};
+use crate::storage::filesystem::zfs::Pool;
+use crate::storage::image::{ImageFile, LoopDevice};
+use crate::storage::knob::{Knob, KnobError};
+use crate::storage::mount::{Mount, MountError};
+use crate::storage::program::search_path;
+use crate::storage::safety::SafetyError;
 
 /// What a file is to hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,6 +116,26 @@ pub enum Step {
         /// Which.
         path: PathBuf,
     },
+    /// Makes a file of its full size, which must not exist yet.
+    AllocateFile(ImageFile),
+    /// Attaches a loop device to a file of pgdyno's and links to it.
+    AttachLoop(LoopDevice),
+    /// Detaches that loop device, if it is attached.
+    DetachLoop(LoopDevice),
+    /// Looks once more whether a named device is the one planned for, and may be written.
+    ClaimDevice(Claim),
+    /// Removes the signatures from a named device, if they bear pgdyno's label.
+    EraseLabelled(Labelled),
+    /// Mounts a filesystem.
+    Mount(Mount),
+    /// Unmounts it, if it is mounted there.
+    Unmount(Mount),
+    /// Destroys a pool of pgdyno's, if it is there.
+    DestroyPool(Pool),
+    /// Sets something on a device or on the kernel, and journals how it was.
+    Set(Knob),
+    /// Puts back what [`Step::Set`] set.
+    PutBack(Knob),
 }
 
 /// A step that failed.
@@ -135,7 +162,7 @@ pub enum StepError {
         source: io::Error,
     },
     /// A program that ran and failed.
-    #[error("{} ended with {status}; its last lines:\n{output}", program.display())]
+    #[error("{} ended with {status} and said:\n{output}", program.display())]
     Failed {
         /// The program.
         program: PathBuf,
@@ -147,6 +174,15 @@ pub enum StepError {
     /// The journal.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// A mount point.
+    #[error(transparent)]
+    Mount(#[from] MountError),
+    /// A named device.
+    #[error(transparent)]
+    Safety(#[from] SafetyError),
+    /// Something to be set on a device.
+    #[error(transparent)]
+    Knob(#[from] KnobError),
     /// It was told to stop.
     #[error("interrupted")]
     Interrupted,
@@ -158,6 +194,9 @@ impl StepError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Journal(e) => e.help(),
+            Self::Mount(e) => e.help(),
+            Self::Safety(e) => e.help(),
+            Self::Knob(e) => e.help(),
             Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 Some("free room there, or name another directory in `storage.<name>.directory`".into())
             }
@@ -235,10 +274,23 @@ impl Step {
                 if status.success() {
                     return Ok(());
                 }
-                Err(StepError::Failed { program: program.clone(), status, output: tail(output, 20) })
+                Err(StepError::Failed {
+                    program: program.clone(),
+                    status,
+                    output: said(&fs::read(output).unwrap_or_default()),
+                })
             }
-            Self::Start { .. } | Self::StopServer { .. } | Self::RemoveMarked { .. } => {
-                unreachable!("the cluster itself starts, stops and removes: `{self}`")
+            Self::AllocateFile(file) => file.allocate(),
+            Self::AttachLoop(device) => device.attach(),
+            Self::DetachLoop(device) => device.detach(),
+            Self::ClaimDevice(claim) => claim.check(),
+            Self::EraseLabelled(labelled) => labelled.erase(),
+            Self::Mount(mount) => Ok(mount.mount()?),
+            Self::Unmount(mount) => Ok(mount.unmount()?),
+            Self::DestroyPool(pool) => pool.destroy(),
+            Self::Set(knob) => knob.set(performing),
+            Self::Start { .. } | Self::StopServer { .. } | Self::RemoveMarked { .. } | Self::PutBack(_) => {
+                unreachable!("clusters and stacks themselves start, stop, remove and put back: `{self}`")
             }
         }
     }
@@ -265,7 +317,7 @@ impl Step {
                 command.env_remove(name);
             }
         }
-        command.env("LC_ALL", "C");
+        command.env("LC_ALL", "C").env("PATH", search_path());
         if let Some(account) = as_account.as_ref().filter(|a| !a.is_ours()) {
             command.uid(account.uid).gid(account.gid);
         }
@@ -303,7 +355,7 @@ fn wait_or_kill_group(child: &mut Child, stop: &AtomicBool) -> io::Result<Option
     Ok(None)
 }
 
-fn io_error(what: &'static str, path: &Path, source: io::Error) -> StepError {
+pub(crate) fn io_error(what: &'static str, path: &Path, source: io::Error) -> StepError {
     StepError::Io { what, path: path.to_owned(), source }
 }
 
@@ -372,10 +424,18 @@ pub(crate) fn open_log(path: &Path) -> Result<File, StepError> {
         .map_err(|e| io_error("open the log", path, e))
 }
 
-/// The last `lines` lines of a file, for an error message.
-pub(crate) fn tail(path: &Path, lines: usize) -> String {
-    let text = fs::read(path).unwrap_or_default();
-    last_lines(&String::from_utf8_lossy(&text), lines)
+/// What a program said, without its middle where it said much: many give the reason first and their usage last.
+pub(crate) fn said(output: &[u8]) -> String {
+    const FIRST: usize = 5;
+    const LAST: usize = 15;
+    let text = String::from_utf8_lossy(output);
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    if lines.len() <= FIRST + LAST {
+        return last_lines(&text, FIRST + LAST);
+    }
+    let shown = |lines: &[&str]| lines.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n");
+    let left_out = lines.len() - FIRST - LAST;
+    format!("{}\n  … ({left_out} lines)\n{}", shown(&lines[..FIRST]), shown(&lines[lines.len() - LAST..]))
 }
 
 /// The last `lines` lines of `text`.
@@ -428,12 +488,22 @@ impl fmt::Display for Step {
             Self::RemoveMarked { path } => {
                 write!(f, "remove {} and all below it, if it bears pgdyno's marker", quote(path.as_os_str()))
             }
+            Self::AllocateFile(file) => file.fmt(f),
+            Self::AttachLoop(device) => device.fmt(f),
+            Self::DetachLoop(device) => device.fmt_detaching(f),
+            Self::ClaimDevice(claim) => claim.fmt(f),
+            Self::EraseLabelled(labelled) => labelled.fmt(f),
+            Self::Mount(mount) => mount.fmt(f),
+            Self::Unmount(mount) => mount.fmt_unmounting(f),
+            Self::DestroyPool(pool) => pool.fmt(f),
+            Self::Set(knob) => knob.fmt(f),
+            Self::PutBack(knob) => knob.fmt_putting_back(f),
         }
     }
 }
 
 /// A word as a shell would take it whole; only for display, nothing is run by a shell.
-fn quote(word: &std::ffi::OsStr) -> String {
+pub(crate) fn quote(word: &std::ffi::OsStr) -> String {
     let text = word.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-=,:@%+".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
@@ -493,7 +563,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failing_program_is_quoted_with_its_last_lines() {
+    fn a_failing_program_is_quoted() {
         let dir = tempfile::tempdir().unwrap();
         let journal = Journal::open(dir.path()).unwrap();
         let stop = AtomicBool::new(false);
@@ -505,6 +575,10 @@ mod tests {
         };
         let error = step.perform(&mut performing(&journal, &stop)).unwrap_err().to_string();
         assert!(error.contains("exit status: 3") && error.contains("  one\n  two"), "{error}");
+        let long: String = (1..=100).map(|n| format!("line {n}\n")).collect();
+        let told = said(long.as_bytes());
+        assert!(told.starts_with("  line 1\n") && told.ends_with("  line 100"), "{told}");
+        assert!(told.contains("  line 5\n  … (80 lines)\n  line 86\n"), "{told}");
     }
 
     #[test]

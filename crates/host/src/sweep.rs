@@ -1,5 +1,6 @@
 //! Taking down what a dead pgdyno left behind, and only what is provably pgdyno's.
 
+use std::cmp::Reverse;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -10,7 +11,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use crate::journal::{Entry, Journal, JournalError, MARKER, Made, MadeId, file_mark, nofollow};
-use crate::process::{children, is_alive, postmaster_of, servers_in};
+use crate::process::{boot_id, children, is_alive, postmaster_of, servers_in};
 
 /// What became of one leftover.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub enum Outcome {
         /// A server still ran in it and was ended; its pid.
         server_ended: Option<i32>,
     },
+    /// A setting is again as it was.
+    PutBack,
     /// It was gone already: only the journal's entry was struck out.
     WasGone,
     /// It does not bear the journal's mark, so that it is somebody else's; the entry was struck out.
@@ -53,12 +56,13 @@ impl std::fmt::Display for Swept {
             Outcome::Removed { server_ended: Some(pid) } => {
                 write!(f, "ended server {pid} and removed {path}, left behind by a killed pgdyno")
             }
+            Outcome::PutBack => write!(f, "put {path} back as it was before a pgdyno that was killed"),
             Outcome::WasGone => write!(f, "{path}, journalled by a killed pgdyno, is gone already"),
             Outcome::NotOurs { found } => {
                 write!(f, "left {path} alone: a killed pgdyno journalled it, but {found}")
             }
             Outcome::Failed { why } => {
-                write!(f, "cannot remove {path}, left behind by a killed pgdyno: {why}")
+                write!(f, "cannot take down {path}, left behind by a killed pgdyno: {why}")
             }
         }
     }
@@ -72,14 +76,19 @@ impl std::fmt::Display for Swept {
 pub fn sweep(journal: &Journal, stop: &AtomicBool) -> Result<Vec<Swept>, JournalError> {
     let _lock = journal.lock()?;
     let mut swept = Vec::new();
-    for entry in journal.entries()? {
+    let mut entries = journal.entries()?;
+    // Newest first where one thing lies on another; the sort keeps the others' order.
+    entries.sort_by_key(|e| {
+        (layer(&e.made), matches!(e.made, Made::Stack { .. } | Made::Setting { .. }).then_some(Reverse(e.at)))
+    });
+    for entry in entries {
         if stop.load(Ordering::Relaxed) {
             break;
         }
         if is_alive(&entry.owner) {
             continue;
         }
-        let outcome = take_down(&entry);
+        let outcome = take_down(&entry, journal);
         if !matches!(outcome, Outcome::Failed { .. }) {
             journal.done(&entry.id)?;
         }
@@ -88,8 +97,70 @@ pub fn sweep(journal: &Journal, stop: &AtomicBool) -> Result<Vec<Swept>, Journal
     Ok(swept)
 }
 
-fn take_down(entry: &Entry) -> Outcome {
+/// Something that a dead process left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leftover {
+    /// What, and whose.
+    pub entry: Entry,
+    /// Whether the journal names it, so that [`sweep`] takes it down. What bears a mark only, as after the journal was
+    /// lost, is shown and left.
+    pub journalled: bool,
+}
+
+/// What dead processes left behind: what the journal names, and what bears a mark directly below `directories`.
+/// Nothing is changed.
+///
+/// # Errors
+/// [`JournalError`]: the journal cannot be read.
+pub fn leftovers(journal: &Journal, directories: &[&Path]) -> Result<Vec<Leftover>, JournalError> {
+    let dead = |entry: &Entry| !is_alive(&entry.owner);
+    let mut found: Vec<Leftover> =
+        journal.entries()?.into_iter().map(|entry| Leftover { entry, journalled: true }).collect();
+    for directory in directories {
+        // One that is not there, or closed to us, holds nothing that we could show.
+        let Ok(list) = fs::read_dir(directory) else { continue };
+        let marked = list.flatten().filter_map(|child| fs::read(child.path().join(MARKER)).ok());
+        for entry in marked.filter_map(|text| serde_json::from_slice::<Entry>(&text).ok()) {
+            if !found.iter().any(|f| f.entry.id == entry.id) {
+                found.push(Leftover { entry, journalled: false });
+            }
+        }
+    }
+    found.retain(|f| dead(&f.entry));
+    Ok(found)
+}
+
+/// What must go earlier has the smaller number: what lies on a stack, then the stack, then what it lies in.
+fn layer(made: &Made) -> u8 {
+    match made {
+        Made::Cluster { .. } | Made::File { .. } => 0,
+        Made::Setting { .. } => 1,
+        Made::Stack { .. } => 2,
+        Made::Directory { .. } => 3,
+    }
+}
+
+fn take_down(entry: &Entry, journal: &Journal) -> Outcome {
     let path = entry.made.path();
+    match &entry.made {
+        Made::Setting { restore, .. } => {
+            // A reboot has put back what the kernel keeps.
+            if !restore.outlives_boot() && boot_id().is_ok_and(|id| id != entry.owner.boot_id) {
+                return Outcome::WasGone;
+            }
+            return match restore.perform() {
+                Ok(None) => Outcome::PutBack,
+                Ok(Some(found)) => Outcome::NotOurs { found },
+                Err(why) => Outcome::Failed { why },
+            };
+        }
+        Made::Stack { stack, .. } if matches!(mark(path, &entry.id), Ok(Mark::Ours)) => {
+            if let Err(why) = stack.undo(journal) {
+                return Outcome::Failed { why };
+            }
+        }
+        _ => {}
+    }
     let server = match &entry.made {
         // Ended first: it still writes into the directory that is to go.
         Made::Cluster { .. } if matches!(mark(path, &entry.id), Ok(Mark::Ours)) => {
@@ -155,7 +226,8 @@ pub(crate) fn remove_made(made: &Made, id: &MadeId) -> io::Result<Removal> {
     let path = made.path();
     let found = match made {
         Made::File { .. } => file_mark_of(path, id)?,
-        Made::Cluster { .. } | Made::Directory { .. } => mark(path, id)?,
+        Made::Cluster { .. } | Made::Directory { .. } | Made::Stack { .. } => mark(path, id)?,
+        Made::Setting { .. } => unreachable!("a setting is put back, not removed"),
     };
     match (found, made) {
         (Mark::Absent, _) => Ok(Removal::Absent),

@@ -47,12 +47,12 @@ impl World {
     }
 
     fn first(&self, dsn: &str) -> Target {
-        self.resolve(dsn).unwrap_or_else(|e| panic!("{dsn}: {e}")).targets.remove(0)
+        self.resolve(dsn).unwrap_or_else(|e| panic!("{dsn}: {e}")).servers.targets.remove(0)
     }
 
     fn addresses(&self, dsn: &str) -> Vec<String> {
         let resolved = self.resolve(dsn).unwrap_or_else(|e| panic!("{dsn}: {e}"));
-        resolved.targets.iter().map(|target| target.address.to_string()).collect()
+        resolved.servers.targets.iter().map(|target| target.address.to_string()).collect()
     }
 }
 
@@ -176,14 +176,14 @@ fn what_is_not_said_comes_from_the_environment_and_then_from_defaults() {
         password: Some(Secret::new("optpass".into())),
         fallback_application_name: Some("pgbench".into()),
     };
-    let target = resolve_in(&options, &world.environment).unwrap().targets.remove(0);
+    let target = resolve_in(&options, &world.environment).unwrap().servers.targets.remove(0);
     assert_eq!(target.address.to_string(), "dsnhost:6001");
     assert_eq!((target.user.as_str(), target.database.as_str()), ("optuser", "envdb"));
     assert_eq!(password(&target), Some("optpass"));
     assert!(target.settings.contains(&("application_name".into(), "envapp".into())));
 
     world.environment.variables.clear();
-    let target = resolve_in(&options, &world.environment).unwrap().targets.remove(0);
+    let target = resolve_in(&options, &world.environment).unwrap().servers.targets.remove(0);
     assert!(target.settings.contains(&("application_name".into(), "pgbench".into())));
     assert_eq!(target.database, "optuser");
     assert_eq!((target.tls.mode, target.session_attrs), (SslMode::Prefer, SessionAttrs::Any));
@@ -254,14 +254,14 @@ fn passwords_are_looked_up_in_a_file_that_only_we_can_read() {
     assert_eq!(found("host=x user=u dbname=empty"), None);
     assert_eq!(found("host=h user=u dbname=d password=said").as_deref(), Some("said"));
     // Each host has its own.
-    let both = world.resolve("host=h,localhost user=u dbname=d").unwrap().targets;
+    let both = world.resolve("host=h,localhost user=u dbname=d").unwrap().servers.targets;
     assert_eq!(both.iter().map(password).collect::<Vec<_>>(), [Some("first"), Some("here")]);
     assert_eq!(world.resolve("host=h").unwrap().notes, [""; 0]);
 
     for mode in [0o640, 0o604, 0o660] {
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         let resolved = world.resolve("host=h user=u dbname=d").unwrap();
-        assert_eq!(password(&resolved.targets[0]), None, "{mode:o}");
+        assert_eq!(password(&resolved.servers.targets[0]), None, "{mode:o}");
         assert!(resolved.notes[0].contains(".pgpass") && resolved.notes[0].contains("0600"), "{resolved:?}");
     }
     let other = world.file("other", "*:*:*:*:fromother", 0o600);
@@ -287,7 +287,7 @@ fn certificates_are_found_where_libpq_looks() {
     assert_eq!((found.cert, found.key), (Some(other.clone()), Some(other)));
 
     let resolved = world.resolve("host=h sslrootcert=/nowhere/root.crt").unwrap();
-    assert_eq!(resolved.targets[0].tls.root, None);
+    assert_eq!(resolved.servers.targets[0].tls.root, None);
     assert!(resolved.notes[0].contains("/nowhere/root.crt"), "{resolved:?}");
 
     let found = tls("host=h sslrootcert=system");
@@ -307,7 +307,7 @@ fn what_cannot_be_done_is_refused_and_not_passed_over() {
         ("sslcrl=/x", "sslcrl"),
         ("require_auth=none", "require_auth"),
         ("gssencmode=require", "gssencmode"),
-        ("load_balance_hosts=random", "load_balance_hosts"),
+        ("load_balance_hosts=round-robin", "load_balance_hosts"),
         ("client_encoding=LATIN1", "client_encoding"),
         ("ssl_min_protocol_version=TLSv1.3", "ssl_min_protocol_version"),
         ("host=@abstract", "host"),

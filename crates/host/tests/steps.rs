@@ -17,6 +17,8 @@ fn spec() -> ClusterSpec {
             source: BuildSource::Found { bindir: "/usr/lib/postgresql/17/bin".into(), how: "Debian".into() },
         },
         directory: "/mnt/nvme 1/pgdyno-0a1b2c3d".into(),
+        wal: None,
+        tablespaces: Vec::new(),
         initdb: vec!["--wal-segsize=64".into(), "--data-checksums".into()],
         settings: BTreeMap::from([("Shared_Buffers".into(), "1GB".into())]),
         connect: Connect::Socket,
@@ -48,6 +50,7 @@ fn every_step_is_shown_in_order() {
         log_checkpoints = 'on'
         log_destination = 'stderr'
         log_line_prefix = '%m [%p] '
+        log_timezone = 'UTC'
         logging_collector = 'off'
         port = '5432'
         shared_buffers = '1GB'

@@ -52,13 +52,14 @@ impl DatasetError {
     }
 }
 
-/// Room that `data` at `scale` takes on disk, with what a fresh cluster and its WAL take.
+/// Room that the WAL takes: PostgreSQL's default `max_wal_size`.
+pub(crate) const WAL_ROOM: Bytes = Bytes(1 << 30);
+
+/// Room that `data` at `scale` takes on disk, with what a fresh cluster takes beside its WAL.
 pub(crate) fn room_needed(data: &DataSet, scale: u32) -> Bytes {
     /// A fresh cluster of PostgreSQL 15 to 18 with one WAL segment.
     const CLUSTER: u64 = 60_000_000;
-    /// PostgreSQL's default `max_wal_size`.
-    const WAL: u64 = 1 << 30;
-    Bytes(data.bytes_per_scale.saturating_mul(u64::from(scale)).saturating_add(CLUSTER + WAL))
+    Bytes(data.bytes_per_scale.saturating_mul(u64::from(scale)).saturating_add(CLUSTER))
 }
 
 /// Rows that `data` at `scale` has (count).
@@ -66,11 +67,13 @@ pub(crate) fn rows(data: &DataSet, scale: u32) -> u64 {
     data.tables.iter().map(|t| t.rows_per_scale * u64::from(scale)).sum()
 }
 
-/// Makes the tables of `data` and fills them; `progress` is told rows done and rows in all.
+/// Makes the tables of `data`, those of `placed` in their tablespaces, and fills them; `progress` is told rows done and rows
+/// in all.
 pub(crate) fn load(
     client: &mut postgres::Client,
     data: &DataSet,
     scale: u32,
+    placed: &[(String, String)],
     progress: &mut dyn FnMut(u64, u64),
     stop: &AtomicBool,
 ) -> Result<(), DatasetError> {
@@ -84,6 +87,10 @@ pub(crate) fn load(
     let all = rows(data, scale);
     let mut done = 0;
     client.batch_execute(&data.schema).map_err(|e| wrong("making its tables", &e))?;
+    for (table, tablespace) in placed {
+        let moving = format!("ALTER TABLE {table} SET TABLESPACE {tablespace}");
+        client.batch_execute(&moving).map_err(|e| wrong(&moving, &e))?;
+    }
     for table in &data.tables {
         let doing = format!("filling {}", table.name);
         let rows = table.rows_per_scale * u64::from(scale);
@@ -123,6 +130,16 @@ pub(crate) fn load(
         transaction.commit().map_err(|e| wrong(&doing, &e))?;
     }
     client.batch_execute(&data.keys).map_err(|e| wrong("building its keys", &e))?;
+    for (table, tablespace) in placed {
+        // An index lies where PGDATA does, wherever its table is.
+        let doing = format!("moving the indexes of {table} to {tablespace}");
+        let asked = "SELECT indexrelid::regclass::text FROM pg_index WHERE indrelid = $1::text::regclass";
+        let indexes = client.query(asked, &[table]).map_err(|e| wrong(&doing, &e))?;
+        for index in indexes.iter().map(|row| row.get::<_, String>(0)) {
+            let moving = format!("ALTER INDEX {index} SET TABLESPACE {tablespace}");
+            client.batch_execute(&moving).map_err(|e| wrong(&doing, &e))?;
+        }
+    }
     for table in &data.tables {
         if stop.load(Ordering::Relaxed) {
             return Err(DatasetError::Interrupted { data: data.name.clone() });

@@ -1,18 +1,23 @@
 //! `--dry-run`: the whole plan in words, every trial in order, every step that would touch the host. Touches nothing.
 
+mod storages;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use pgdyno_host::postgres::ClusterSpec;
 use pgdyno_host::{Account, paths, server_account};
-use pgdyno_model::experiment::{Length, Order};
-use pgdyno_model::units::{Bytes, Span};
+use pgdyno_model::experiment::{Length, LoadOptions, OnError, Order, ProbeKind, ReconnectLost};
+use pgdyno_model::storage::DeviceSettings;
+use pgdyno_model::units::Span;
 
 use crate::LabError;
 use crate::dataset;
 use crate::estimate;
 use crate::prepare::{ClusterKey, Prepared};
+use storages::Planned;
+
 use crate::run::{Programs, base_settings, programs};
 
 /// Stands for what is drawn at random when a cluster is really made.
@@ -22,9 +27,8 @@ const DRAWN: &str = "pgdyno-XXXXXXXX";
 struct Surroundings {
     account: Account,
     socket_base: PathBuf,
-    default_storage: PathBuf,
     programs: BTreeMap<Option<u32>, Programs>,
-    available: BTreeMap<String, Option<Bytes>>,
+    storages: BTreeMap<String, Planned>,
 }
 
 /// The plan of `prepared` on this machine, in words.
@@ -40,23 +44,10 @@ pub fn dry_run(prepared: &Prepared) -> Result<String, LabError> {
     for version in prepared.versions() {
         programs_by_version.insert(version, programs(prepared, version)?);
     }
-    let available = prepared
-        .storages()
-        .into_iter()
-        .map(|name| {
-            let directory = prepared.experiment.storage[name].directory.as_ref().unwrap_or(&default_storage);
-            // A default that is not made yet has the room of the folder above it.
-            let there = directory.ancestors().find(|d| d.exists());
-            (name.to_owned(), there.and_then(|d| pgdyno_host::room(d).ok()))
-        })
-        .collect();
-    let surroundings = Surroundings {
-        account: server_account()?,
-        socket_base: paths::socket_base(),
-        default_storage,
-        programs: programs_by_version,
-        available,
-    };
+    let account = server_account()?;
+    let storages = storages::on_this_machine(prepared, &default_storage, &account)?;
+    let surroundings =
+        Surroundings { account, socket_base: paths::socket_base(), programs: programs_by_version, storages };
     Ok(describe(prepared, Some(&surroundings)))
 }
 
@@ -112,14 +103,71 @@ fn head(prepared: &Prepared, out: &mut String) {
             treatment.protocol.name(),
             treatment.storage,
         );
+        out.push_str(&options(&treatment.options));
         if let Some(version) = treatment.postgres_version {
             let _ = write!(out, ", PostgreSQL {version}");
         }
         for (name, value) in &treatment.settings {
             let _ = write!(out, ", {name} = {value}");
         }
+        out.push_str(&device(&treatment.device));
         out.push('\n');
     }
+}
+
+/// What differs from a closed loop of single tries.
+fn options(options: &LoadOptions) -> String {
+    let LoadOptions { rate, latency_limit, max_tries, on_error, reconnect, reconnect_lost, define } = options;
+    let mut out = String::new();
+    if let Some(rate) = rate {
+        let _ = write!(out, ", {rate} transactions due each second");
+    }
+    if let Some(limit) = latency_limit {
+        let _ = write!(out, ", latency limit {limit}");
+    }
+    match max_tries {
+        0 => out.push_str(", tries without end"),
+        1 => {}
+        n => drop(write!(out, ", at most {n} tries")),
+    }
+    match on_error {
+        OnError::AbortClient => {}
+        OnError::AbortAll => out.push_str(", an error ends the load"),
+        OnError::Continue => out.push_str(", clients go on after errors"),
+    }
+    if *reconnect {
+        out.push_str(", a connection for each transaction");
+    }
+    match reconnect_lost {
+        ReconnectLost::Never => {}
+        ReconnectLost::UpTo(most) => {
+            let _ = write!(out, ", lost connections made anew, at most {most} in a row");
+        }
+        ReconnectLost::Always => out.push_str(", lost connections made anew"),
+    }
+    for (name, value) in define {
+        let _ = write!(out, ", :{name} = {value}");
+    }
+    out
+}
+
+/// What a treatment sets on its storage's devices.
+fn device(device: &DeviceSettings) -> String {
+    let DeviceSettings { scheduler, read_ahead_kb, nr_requests, write_cache, .. } = device;
+    let mut out = String::new();
+    if let Some(scheduler) = scheduler {
+        let _ = write!(out, ", device.scheduler = {scheduler}");
+    }
+    if let Some(kib) = read_ahead_kb {
+        let _ = write!(out, ", device.read_ahead_kb = {kib}");
+    }
+    if let Some(requests) = nr_requests {
+        let _ = write!(out, ", device.nr_requests = {requests}");
+    }
+    if let Some(on) = write_cache {
+        let _ = write!(out, ", device.write_cache = {on}");
+    }
+    out
 }
 
 fn counted(n: u32, noun: &str) -> String {
@@ -145,9 +193,12 @@ fn trials(prepared: &Prepared, out: &mut String) {
 /// The specification of the cluster of `key`, if its programs are here.
 fn spec(prepared: &Prepared, here: &Surroundings, key: &ClusterKey) -> Option<ClusterSpec> {
     let Some(Programs::Here(install)) = here.programs.get(&key.version) else { return None };
+    let asked = &prepared.experiment.storage[&key.storage];
     Some(ClusterSpec {
         install: install.clone(),
-        directory: directory(prepared, here, &key.storage).join(DRAWN),
+        directory: directory(here, &key.storage).join(DRAWN),
+        wal: asked.wal.as_deref().map(|name| directory(here, name).join(DRAWN)),
+        tablespaces: asked.tablespaces.keys().map(|name| directory(here, name).join(DRAWN)).collect(),
         initdb: prepared.experiment.postgres.initdb.clone(),
         settings: base_settings(prepared),
         connect: prepared.experiment.postgres.connect,
@@ -156,11 +207,12 @@ fn spec(prepared: &Prepared, here: &Surroundings, key: &ClusterKey) -> Option<Cl
     })
 }
 
-fn directory(prepared: &Prepared, here: &Surroundings, storage: &str) -> PathBuf {
-    prepared.experiment.storage[storage].directory.clone().unwrap_or_else(|| here.default_storage.clone())
+fn directory(here: &Surroundings, storage: &str) -> PathBuf {
+    here.storages[storage].stack.path()
 }
 
 fn steps(prepared: &Prepared, here: &Surroundings, out: &mut String) {
+    storages::making(prepared, &here.storages, out);
     for (number, (key, treatment)) in (1..).zip(prepared.clusters()) {
         let _ =
             writeln!(out, "\nCluster {number}: storage {}, {} at scale {}", key.storage, key.data, key.scale);
@@ -181,10 +233,7 @@ fn steps(prepared: &Prepared, here: &Surroundings, out: &mut String) {
                     out,
                 );
                 indented(
-                    &format!(
-                        "make a cluster in {}",
-                        directory(prepared, here, &key.storage).join(DRAWN).display()
-                    ),
+                    &format!("make a cluster in {}", directory(here, &key.storage).join(DRAWN).display()),
                     out,
                 );
             }
@@ -195,6 +244,15 @@ fn steps(prepared: &Prepared, here: &Surroundings, out: &mut String) {
         if !settings.is_empty() {
             indented(&format!("let the server judge, without effect: {}", settings.join(", ")), out);
         }
+        for (name, tables) in &prepared.experiment.storage[&key.storage].tablespaces {
+            let tables = tables.join(", ");
+            indented(
+                &format!(
+                    "SQL: CREATE TABLESPACE \"pgdyno_{name}\" in the directory there, for {tables}, indexes included"
+                ),
+                out,
+            );
+        }
         indented("SQL: CREATE DATABASE pgdyno", out);
         loading(prepared, &key, treatment, out);
     }
@@ -202,7 +260,7 @@ fn steps(prepared: &Prepared, here: &Surroundings, out: &mut String) {
     if !fsync.0.is_zero() {
         let _ = writeln!(out, "\nBefore the first trial");
         for name in prepared.storages() {
-            let path = directory(prepared, here, name);
+            let path = directory(here, name);
             indented(
                 &format!(
                     "for {fsync}, write and flush a file of pgdyno's in {}, then remove it",
@@ -212,21 +270,46 @@ fn steps(prepared: &Prepared, here: &Surroundings, out: &mut String) {
             );
         }
     }
+    stage(prepared, "Before the first trial", &prepared.experiment.probe.before, out);
     let _ = writeln!(out, "\nBefore each trial");
     if prepared.clusters().len() > 1 {
         indented("stop the other clusters' servers, start this one's", out);
     }
+    storages::before_each_trial(prepared, &here.storages, out);
     indented(
         "write the treatment's settings to pgdyno.conf and reload; restart if a changed setting needs it; read them back",
         out,
     );
-    between(prepared, out);
+    between(prepared, Some(here), out);
+    stage(prepared, "After the last trial, the servers stopped", &prepared.experiment.probe.after, out);
     let _ = writeln!(out, "\nAt the end, and on any error or signal");
     for (key, _) in prepared.clusters() {
         if let Some(spec) = spec(prepared, here, &key) {
             spec.take_down_steps().iter().for_each(|step| indented(&step.to_string(), out));
         } else {
             indented("stop the server and remove its cluster", out);
+        }
+    }
+    storages::taking_down(&here.storages, out);
+}
+
+/// The probes of one stage.
+fn stage(prepared: &Prepared, when: &str, kinds: &[ProbeKind], out: &mut String) {
+    let stages = &prepared.experiment.probe;
+    if kinds.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n{when}");
+    for name in prepared.storages() {
+        for kind in kinds {
+            let file = match kind {
+                ProbeKind::Fsync => String::new(),
+                ProbeKind::Disk => format!(", over a file of {}", stages.size),
+            };
+            indented(
+                &format!("probe storage {name}: {}, {} each test{file}", kind.name(), stages.duration),
+                out,
+            );
         }
     }
 }
@@ -244,7 +327,7 @@ fn given_steps(prepared: &Prepared, out: &mut String) {
         "settings of the treatment are asked for by the load's own sessions; the server's stay as they are",
         out,
     );
-    between(prepared, out);
+    between(prepared, None, out);
     let _ = writeln!(out, "\nAt the end, and on any error or signal");
     indented("drop what was made", out);
 }
@@ -259,7 +342,7 @@ fn loading(prepared: &Prepared, key: &ClusterKey, treatment: &pgdyno_model::Trea
     );
 }
 
-fn between(prepared: &Prepared, out: &mut String) {
+fn between(prepared: &Prepared, here: Option<&Surroundings>, out: &mut String) {
     let between = &prepared.experiment.between;
     if between.vacuum {
         let mut all: Vec<&str> = Vec::new();
@@ -278,8 +361,17 @@ fn between(prepared: &Prepared, out: &mut String) {
     if between.checkpoint {
         indented("SQL: CHECKPOINT", out);
     }
+    if let Some(here) = here {
+        storages::trimming(prepared, &here.storages, out);
+    }
     if between.drop_caches {
         indented("stop the server, write 3 to /proc/sys/vm/drop_caches, start the server", out);
+    }
+    if between.prewarm {
+        indented(
+            "SQL: CREATE EXTENSION IF NOT EXISTS pg_prewarm; pg_prewarm of the workload's tables and indexes",
+            out,
+        );
     }
     if !between.pause.0.is_zero() {
         indented(&format!("rest for {}", between.pause), out);
@@ -300,14 +392,11 @@ fn closing(prepared: &Prepared, surroundings: Option<&Surroundings>, out: &mut S
     let _ = writeln!(out, "\nTime: about {time}{more}");
     if let Some(here) = surroundings {
         for (name, (needed, what)) in estimate::room(prepared) {
-            let available = here.available.get(&name).copied().flatten();
+            let Planned { stack, available, .. } = &here.storages[&name];
             let free = available.map_or_else(|| "unknown".to_owned(), |b| b.to_string());
-            let place = directory(prepared, here, &name);
-            let _ = writeln!(
-                out,
-                "Room on {name}: about {needed} for {what}; {free} free in {}",
-                place.display()
-            );
+            let where_it_is =
+                if stack.is_made() { "its size" } else { &format!("free in {}", stack.path().display()) };
+            let _ = writeln!(out, "Room on {name}: about {needed} for {what}; {free} {where_it_is}");
             if available.is_some_and(|a| a < needed) {
                 let _ = writeln!(out, "  That is not enough: it would be refused.");
             }
@@ -317,41 +406,61 @@ fn closing(prepared: &Prepared, surroundings: Option<&Surroundings>, out: &mut S
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use pgdyno_host::postgres::Install;
     use pgdyno_model::facts::BuildSource;
+    use pgdyno_model::units::Bytes;
+
+    use pgdyno_host::storage::Wipe;
 
     use super::*;
+    use crate::file::Source;
     use crate::recipes;
 
-    fn surroundings() -> Surroundings {
+    fn surroundings(prepared: &Prepared) -> Surroundings {
+        let mut storages = storages::designed(prepared, Path::new("/var/lib/pgdyno")).unwrap();
+        for planned in storages.values_mut() {
+            planned.available = Some(Bytes(50_000_000_000));
+        }
         let bindir = PathBuf::from("/opt/postgresql/17/bin");
         let source = BuildSource::Found { bindir: bindir.display().to_string(), how: "PATH".into() };
         let install = Install { bindir, version: "17.4".into(), major: 17, source };
         Surroundings {
             account: Account { name: "postgres".into(), uid: 70, gid: 70 },
             socket_base: PathBuf::from("/run"),
-            default_storage: PathBuf::from("/var/lib/pgdyno"),
             programs: [(None, Programs::Here(install)), (Some(16), Programs::ToFetch(16, "16.0".into()))]
                 .into(),
-            available: [("disk".to_owned(), Some(Bytes(50_000_000_000)))].into(),
+            storages,
         }
     }
 
     #[test]
     fn the_quickstarts_plan_is_told_whole() {
         let prepared = Prepared::new(recipes::source("quickstart").unwrap(), Vec::new()).unwrap();
-        insta::assert_snapshot!(describe(&prepared, Some(&surroundings())));
+        insta::assert_snapshot!(describe(&prepared, Some(&surroundings(&prepared))));
     }
 
     #[test]
     fn a_build_to_be_fetched_and_a_lack_of_room_are_told() {
         let mut source = recipes::source("quickstart").unwrap();
         source.text = source.text.replace("[factors]", "[factors]\npostgres.version = [16]");
-        let mut here = surroundings();
-        here.available.insert("disk".into(), Some(Bytes(1_000)));
-        let told = describe(&Prepared::new(source, Vec::new()).unwrap(), Some(&here));
+        let prepared = Prepared::new(source, Vec::new()).unwrap();
+        let mut here = surroundings(&prepared);
+        here.storages.get_mut("disk").unwrap().available = Some(Bytes(1_000));
+        let told = describe(&prepared, Some(&here));
         assert!(told.contains("fetch PostgreSQL 16.0 from Maven Central"), "{told}");
         assert!(told.contains("That is not enough"), "{told}");
+    }
+
+    #[test]
+    fn a_device_a_raid_and_what_is_set_on_them_are_told_step_by_step() {
+        let text = include_str!("dry_run/storages.toml");
+        let source =
+            Source { name: "stacks".into(), shown: "stacks".into(), text: text.into(), base: "/".into() };
+        let mut prepared = Prepared::new(source, Vec::new()).unwrap();
+        prepared.wipe = Wipe { devices: vec!["/dev/disk/by-id/nvme-none".into()], overwrite_signature: true };
+        insta::assert_snapshot!(describe(&prepared, Some(&surroundings(&prepared))));
     }
 
     #[test]
@@ -360,5 +469,21 @@ mod tests {
         source.text.push_str("\n[postgres]\ndsn = \"postgresql://anna:hunter2@localhost/test\"\n");
         let told = describe(&Prepared::new(source, Vec::new()).unwrap(), None);
         assert!(told.contains("make schema pgdyno") && !told.contains("hunter2"), "{told}");
+    }
+
+    #[test]
+    fn what_the_load_does_beyond_its_scripts_is_told() {
+        let mut source = recipes::source("quickstart").unwrap();
+        source.text =
+            "[load]\nrate = 50\nlatency_limit = \"20ms\"\non_error = \"continue\"\nreconnect = true\n\
+                       define = { batch = 2 }\n[factors]\nmax_tries = [1, 0]\n"
+                .into();
+        let prepared = Prepared::new(source, Vec::new()).unwrap();
+        let told = describe(&prepared, Some(&surroundings(&prepared)));
+        let words = ", 50 transactions due each second, latency limit 20ms, tries without end, clients go on after \
+                     errors, a connection for each transaction, :batch = 2";
+        assert!(told.contains(words), "{told}");
+        let first = words.replace(", tries without end", "");
+        assert!(told.contains(&first), "{told}");
     }
 }

@@ -4,6 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::path::PathBuf;
 
+use pgdyno_host::storage::StorageError;
+use pgdyno_host::storage::safety::SafetyError;
 use pgdyno_model::units::Bytes;
 use thiserror::Error;
 
@@ -97,6 +99,28 @@ pub enum LabError {
         /// What is there.
         found: String,
     },
+    /// A storage that could not be made.
+    #[error("{found}")]
+    Storage {
+        /// Which, and why not.
+        found: String,
+    },
+    /// `--wipe` names what no storage of the plan is made on.
+    #[error("cannot wipe {}: no storage of this experiment's plan is made on it", device.display())]
+    WipesNothing {
+        /// The device.
+        device: PathBuf,
+        /// The devices that storages are made on.
+        used: Vec<PathBuf>,
+    },
+    /// `pg_prewarm` is not there.
+    #[error(
+        "cannot read the tables into shared buffers (`between.prewarm`): the server {version} has no extension pg_prewarm"
+    )]
+    NoPrewarm {
+        /// Its version.
+        version: String,
+    },
     /// A signal said stop.
     #[error("interrupted")]
     Interrupted,
@@ -119,10 +143,33 @@ impl LabError {
                 Some("run as root on a server of pgdyno's own, or leave `drop_caches` out".into())
             }
             Self::Schema { .. } => Some("name another one in `postgres.schema`".into()),
-            Self::NothingToResume { .. } | Self::Command { .. } | Self::Sql { .. } | Self::Interrupted => {
-                None
+            Self::WipesNothing { used, .. } if used.is_empty() => {
+                Some("leave `--wipe` out: no storage of it names a device".into())
             }
+            Self::WipesNothing { used, .. } => {
+                let used: Vec<String> = used.iter().map(|d| d.display().to_string()).collect();
+                Some(format!("its storages are made on {}", used.join(", ")))
+            }
+            Self::NoPrewarm { .. } => {
+                Some("install PostgreSQL's contrib modules, or leave `prewarm` out".into())
+            }
+            Self::NothingToResume { .. }
+            | Self::Command { .. }
+            | Self::Sql { .. }
+            | Self::Storage { .. }
+            | Self::Interrupted => None,
         }
+    }
+
+    /// Whether the experiment or the command line has to be changed before anything is done: a storage that goes against
+    /// itself, a device that must not be written.
+    pub(crate) fn is_the_users(&self) -> bool {
+        let Self::Explained(explained) = self else { return false };
+        if explained.error.is::<SafetyError>() {
+            return true;
+        }
+        let storage = explained.error.downcast_ref::<StorageError>();
+        storage.is_some_and(|e| matches!(e, StorageError::Unsafe { .. } | StorageError::Contradiction { .. }))
     }
 
     /// All of it in one text, as a failed trial keeps it.
@@ -162,12 +209,23 @@ explained!(
     pgdyno_host::AccountError,
     pgdyno_host::DirectoryError,
     pgdyno_host::JournalError,
+    pgdyno_host::storage::StorageError,
+    pgdyno_host::storage::safety::SafetyError,
     pgdyno_host::postgres::ClusterError,
     pgdyno_host::postgres::ControlError,
     pgdyno_host::postgres::FetchError,
     pgdyno_host::postgres::FindError,
     pgdyno_host::postgres::GivenError,
     pgdyno_host::postgres::SettingsError,
-    pgdyno_host::probe::ProbeError,
     pgdyno_results::store::StoreError,
 );
+
+impl From<pgdyno_host::probe::ProbeError> for LabError {
+    fn from(error: pgdyno_host::probe::ProbeError) -> Self {
+        if error.is_interrupted() {
+            return Self::Interrupted;
+        }
+        let help = error.help();
+        Self::Explained(Explained { error: Box::new(error), help })
+    }
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pgdyno_model::experiment::Length;
+use pgdyno_model::experiment::{Length, ProbeKind};
 use pgdyno_model::units::Bytes;
 
 use crate::dataset;
@@ -11,10 +11,17 @@ use crate::prepare::Prepared;
 
 /// initdb, start, stop and removal of a cluster; from runs on a two-core virtual machine.
 const CLUSTER: Duration = Duration::from_millis(3500);
+/// Making a filesystem and taking it down; from the same machine.
+const STACK: Duration = Duration::from_millis(1500);
 /// Settling before and counting after a trial, on the same machine.
 const AROUND_TRIAL: Duration = Duration::from_millis(1500);
 /// Rows loaded in a second, keys and vacuum included, on the same machine.
 const ROWS_PER_SECOND: u64 = 250_000;
+
+/// Tests of the fsync probe (count).
+const FSYNC_TESTS: u32 = 25;
+/// Points of the disk probe that take a given time (count).
+const DISK_POINTS: u32 = 31;
 
 /// Time for one trial, without what comes around it; none if it ends by count.
 fn offered(prepared: &Prepared) -> Option<Duration> {
@@ -32,31 +39,56 @@ pub(crate) fn time(prepared: &Prepared) -> (Duration, bool) {
         let storages = u32::try_from(prepared.storages().len()).unwrap_or(u32::MAX);
         time += prepared.experiment.telemetry.fsync.0 * storages;
     }
+    time += probes(prepared);
     for (key, treatment) in prepared.clusters() {
         let rows = dataset::rows(prepared.data(treatment), key.scale);
         time += CLUSTER + Duration::from_millis(rows * 1000 / ROWS_PER_SECOND);
+    }
+    for (_, treatment) in prepared.made_anew() {
+        let rows = dataset::rows(prepared.data(treatment), treatment.scale);
+        time += CLUSTER + STACK + Duration::from_millis(rows * 1000 / ROWS_PER_SECOND);
     }
     let trials = u32::try_from(prepared.plan.trials.len()).unwrap_or(u32::MAX);
     time += (around_trial(prepared) + offered(prepared).unwrap_or(prepared.plan.warm_up.0)) * trials;
     (time, offered(prepared).is_none())
 }
 
+/// Time for the probes before and after the trials, without the filling of the disk probe's file.
+fn probes(prepared: &Prepared) -> Duration {
+    let stages = &prepared.experiment.probe;
+    let storages = u32::try_from(prepared.storages().len()).unwrap_or(u32::MAX);
+    let tests = |kind: &ProbeKind| match kind {
+        ProbeKind::Fsync => FSYNC_TESTS,
+        ProbeKind::Disk => DISK_POINTS,
+    };
+    let all: u32 = stages.before.iter().chain(&stages.after).map(tests).sum();
+    stages.duration.0 * all * storages
+}
+
 fn around_trial(prepared: &Prepared) -> Duration {
     AROUND_TRIAL + prepared.experiment.between.pause.0
 }
 
-/// The room that the plan takes on each storage at once, with the data sets that lie there.
+/// The room that the plan takes on each storage at once, with the data sets that lie there. What tablespaces hold is
+/// counted where PGDATA lies.
 pub(crate) fn room(prepared: &Prepared) -> BTreeMap<String, (Bytes, String)> {
     let mut room: BTreeMap<String, (Bytes, String)> = BTreeMap::new();
-    for (key, treatment) in prepared.clusters() {
-        let needed = dataset::room_needed(prepared.data(treatment), key.scale);
-        let what = format!("{} at scale {}", key.data, key.scale);
-        room.entry(key.storage)
+    let mut add = |storage: &str, needed: Bytes, what: String| {
+        room.entry(storage.to_owned())
             .and_modify(|(bytes, names)| {
                 bytes.0 = bytes.0.saturating_add(needed.0);
                 *names = format!("{names}, {what}");
             })
             .or_insert((needed, what));
+    };
+    for (key, treatment) in prepared.clusters() {
+        let mut needed = dataset::room_needed(prepared.data(treatment), key.scale);
+        let what = format!("{} at scale {}", key.data, key.scale);
+        match &prepared.experiment.storage[&key.storage].wal {
+            Some(wal) => add(wal, dataset::WAL_ROOM, format!("the WAL of {what}")),
+            None => needed.0 = needed.0.saturating_add(dataset::WAL_ROOM.0),
+        }
+        add(&key.storage, needed, what);
     }
     room
 }

@@ -1,5 +1,6 @@
 //! The one place that knows all: parses an experiment, resolves its names into a plan, and runs it.
 
+pub mod clean;
 mod dataset;
 mod dry_run;
 mod error;
@@ -8,11 +9,13 @@ pub mod file;
 mod nearest;
 pub mod pgbench;
 mod prepare;
+pub mod probe;
 pub mod progress;
 pub mod recipes;
 mod redact;
 pub mod resolve;
 pub mod run;
+mod shared;
 pub mod workload;
 
 use std::path::PathBuf;
@@ -20,7 +23,11 @@ use std::path::PathBuf;
 pub use dry_run::dry_run;
 pub use error::LabError;
 pub use pgdyno_host::doctor;
+pub use pgdyno_host::facts::Serials;
+pub use pgdyno_host::storage::Wipe;
+pub use pgdyno_model::ProbeRecord;
 pub use pgdyno_model::record::SessionEnd;
+pub use pgdyno_model::units::{Bytes, Span};
 pub use prepare::Prepared;
 
 /// The store that is used where none is named.

@@ -1,15 +1,20 @@
 //! An experiment made ready: parsed, resolved, its scripts parsed. Nothing on the host is touched.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pgdyno_engine::WeightedScript;
 use pgdyno_engine::script::Script;
-use pgdyno_model::{Experiment, Plan, Treatment};
+use pgdyno_host::storage::Wipe;
+use pgdyno_model::storage::Backing;
+use pgdyno_model::units::Bytes;
+use pgdyno_model::{Experiment, Plan, Storage, Treatment};
 
 use crate::LabError;
 use crate::file::{self, Override, Source};
 use crate::resolve::resolve;
+use crate::shared::{same_device, share_a_device};
 use crate::workload::{DataSet, Workload};
 
 /// A cluster that a plan needs: treatments that agree in all of these share one.
@@ -28,6 +33,8 @@ pub struct Prepared {
     pub(crate) overrides: Vec<Override>,
     pub(crate) experiment: Experiment,
     pub(crate) plan: Plan,
+    /// The devices that the user gave up on the command line.
+    pub(crate) wipe: Wipe,
     workloads: BTreeMap<String, Workload>,
     scripts: BTreeMap<String, Vec<WeightedScript>>,
     /// What the user should hear about how the scripts were read.
@@ -57,7 +64,7 @@ impl Prepared {
                 .collect::<Result<Vec<_>, LabError>>()?;
             scripts.insert(name.clone(), parsed);
         }
-        Ok(Self { source, overrides, experiment, plan, workloads, scripts, notes })
+        Ok(Self { source, overrides, experiment, plan, wipe: Wipe::default(), workloads, scripts, notes })
     }
 
     /// What is to be done.
@@ -111,9 +118,78 @@ impl Prepared {
         all.into_iter().collect()
     }
 
-    /// The storages that the plan uses.
+    /// The storages that the plan uses, those of WAL and tablespaces among them.
     pub(crate) fn storages(&self) -> BTreeSet<&str> {
-        self.plan.treatments.iter().map(|t| t.storage.as_str()).collect()
+        self.plan.treatments.iter().flat_map(|t| self.lies_on(&t.storage)).collect()
+    }
+
+    /// Every storage that a cluster on `storage` lies on: itself, and those of its WAL and tablespaces.
+    pub(crate) fn lies_on<'a>(&'a self, storage: &'a str) -> BTreeSet<&'a str> {
+        let mut all = self.experiment.storage.get(storage).map(Storage::others).unwrap_or_default();
+        all.insert(storage);
+        all
+    }
+
+    /// The storages that cannot stand while clusters on `storage` do: they are made on the same device.
+    pub(crate) fn excluded_by(&self, storage: &str) -> BTreeSet<&str> {
+        let wanted = self.lies_on(storage);
+        let asked = |name: &str| &self.experiment.storage[name];
+        let excluded = |other: &str| {
+            !wanted.contains(other) && wanted.iter().any(|one| share_a_device(asked(one), asked(other)))
+        };
+        self.storages().into_iter().filter(|other| excluded(other)).collect()
+    }
+
+    /// The trials before which a storage has to be made anew, and their treatments: another one stood on its device.
+    pub(crate) fn made_anew(&self) -> Vec<(u32, &Treatment)> {
+        if self.experiment.postgres.dsn.is_some() {
+            return Vec::new();
+        }
+        let mut standing: BTreeSet<&str> = BTreeSet::new();
+        let stand = |storage: &str, standing: &mut BTreeSet<&str>| {
+            let excluded = self.excluded_by(storage);
+            standing.retain(|other| !excluded.contains(other));
+        };
+        // All were made once before the first trial, in the order of their names, and those that gave way once more for
+        // the fsync probe.
+        let rounds = if self.experiment.telemetry.fsync.0.is_zero() { 1 } else { 2 };
+        for _ in 0..rounds {
+            let missing: Vec<&str> =
+                self.storages().into_iter().filter(|storage| !standing.contains(storage)).collect();
+            for storage in missing {
+                stand(storage, &mut standing);
+                standing.extend(self.lies_on(storage));
+            }
+        }
+        let mut anew = Vec::new();
+        for trial in &self.plan.trials {
+            let treatment = &self.plan.treatments[trial.treatment];
+            stand(&treatment.storage, &mut standing);
+            let wanted = self.lies_on(&treatment.storage);
+            if !wanted.is_subset(&standing) {
+                anew.push((trial.ordinal, treatment));
+                standing.extend(wanted);
+            }
+        }
+        anew
+    }
+
+    /// Gives up what is on the devices that `wipe` names.
+    ///
+    /// # Errors
+    /// No storage of the plan is made on one of them.
+    pub fn with_wipe(mut self, wipe: Wipe) -> Result<Self, LabError> {
+        let used: Vec<PathBuf> = self
+            .storages()
+            .into_iter()
+            .flat_map(|name| self.experiment.storage[name].devices())
+            .map(Path::to_owned)
+            .collect();
+        if let Some(device) = wipe.devices.iter().find(|d| !used.iter().any(|u| same_device(d, u))) {
+            return Err(LabError::WipesNothing { device: device.clone(), used });
+        }
+        self.wipe = wipe;
+        Ok(self)
     }
 
     /// The major versions that the plan uses; none stands for whatever is found.
@@ -129,10 +205,17 @@ impl Prepared {
         let (time, by_count) = crate::estimate::time(self);
         let minutes = time.as_secs().div_ceil(60);
         let more = if by_count { " and more" } else { "" };
-        let room: Vec<String> = crate::estimate::room(self)
-            .values()
-            .map(|(bytes, what)| format!("{bytes} of disk for {what}"))
+        let backing = |name: &str| &self.experiment.storage[name].backing;
+        let mut room: Vec<String> = crate::estimate::room(self)
+            .iter()
+            .filter(|(name, _)| matches!(backing(name), Backing::Directory(_)))
+            .map(|(_, (bytes, what))| format!("{bytes} of disk for {what}"))
             .collect();
+        let files: u64 = self.storages().into_iter().map(|name| loop_files(backing(name))).sum();
+        if files > 0 {
+            room.push(format!("{} of disk for loop files", Bytes(files)));
+        }
+        let made = self.storages().into_iter().any(|name| !matches!(backing(name), Backing::Directory(_)));
         format!(
             "{}\n    {}\n    {} treatments x {} repeats, about {minutes} min{more}, {}; {}",
             self.plan.name,
@@ -140,8 +223,17 @@ impl Prepared {
             self.plan.treatments.len(),
             self.experiment.repeats,
             room.join(", "),
-            if self.experiment.between.drop_caches { "needs root" } else { "no root needed" },
+            if made || self.experiment.between.drop_caches { "needs root" } else { "no root needed" },
         )
+    }
+}
+
+/// The bytes of all loop files in a backing.
+fn loop_files(backing: &Backing) -> u64 {
+    match backing {
+        Backing::Loop(file) => file.size.0,
+        Backing::Raid0(raid) => raid.members.iter().map(loop_files).sum(),
+        Backing::Directory(_) | Backing::Device(_) | Backing::Ram(_) => 0,
     }
 }
 

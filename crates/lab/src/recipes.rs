@@ -56,4 +56,13 @@ mod tests {
             assert!(experiment.question.is_some(), "{}", recipe.name);
         }
     }
+
+    #[test]
+    fn the_noise_floor_runs_one_treatment_under_two_names() {
+        let experiment = crate::file::parse(&source("noise-floor").unwrap(), &[]).unwrap();
+        let (plan, _) = crate::resolve::resolve(&experiment).unwrap();
+        let [a, b] = plan.treatments.as_slice() else { panic!("{:?}", plan.treatments) };
+        assert_ne!(a.levels, b.levels);
+        assert_eq!(*a, pgdyno_model::Treatment { levels: a.levels.clone(), ..b.clone() });
+    }
 }

@@ -1,16 +1,20 @@
 //! From an experiment to its plan: every name resolved, every trial in its place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use pgdyno_host::postgres::settings::RESERVED;
-use pgdyno_model::experiment::{Experiment, Order, Protocol};
+use pgdyno_host::storage::{Stack, StorageError, Wipe};
+use pgdyno_model::experiment::{Experiment, Length, Order, Protocol};
 use pgdyno_model::level::{Key, Level, LevelValue, Levels};
-use pgdyno_model::{Plan, PlannedTrial, Treatment};
+use pgdyno_model::storage::{Backing, DeviceSettings};
+use pgdyno_model::{Plan, PlannedTrial, Storage, Treatment};
 use thiserror::Error;
 
-use crate::file::spelled;
+use crate::file::{set_option, spelled};
 use crate::nearest::nearest;
-use crate::workload::{self, Workload, WorkloadError};
+use crate::shared::share_a_device;
+use crate::workload::{self, DataSet, Workload, WorkloadError};
 
 /// An experiment that does not come to a plan.
 #[derive(Debug, Error)]
@@ -49,6 +53,37 @@ pub enum ResolveError {
         /// Its clients.
         clients: u32,
     },
+    /// Tries without end in a load that a count of transactions ends.
+    #[error(
+        "transactions could be tried for ever ({levels}): `max_tries = 0` with neither a duration nor a latency limit"
+    )]
+    EndlessTries {
+        /// The treatment.
+        levels: String,
+    },
+    /// A table that cannot lie in a tablespace.
+    #[error("cannot put table `{table}` where `storage.{storage}.tablespaces` says: {why}")]
+    Table {
+        /// The table.
+        table: String,
+        /// The storage that PGDATA lies on.
+        storage: String,
+        /// Why not.
+        why: &'static str,
+        /// The workload's tables, nearest first.
+        known: Vec<String>,
+    },
+    /// A storage for WAL or a tablespace on the device of its own PGDATA.
+    #[error("storages `{storage}` and `{other}` are to stand together, and are made on the same device")]
+    SharedDevice {
+        /// The storage that PGDATA lies on.
+        storage: String,
+        /// The one beside it.
+        other: String,
+    },
+    /// A storage that does not go together with the treatment's device settings.
+    #[error(transparent)]
+    Storage(Box<StorageError>),
     /// A workload.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
@@ -72,6 +107,10 @@ impl ResolveError {
             Self::Reserved { .. } => Some("take it out of the file".into()),
             Self::NothingLeft => Some("remove an `[[exclude]]`, or add levels".into()),
             Self::IdleThreads { .. } => Some("exclude the combination, or give it more clients".into()),
+            Self::EndlessTries { .. } => Some("give `load.duration` or `load.latency_limit`".into()),
+            Self::Table { known, .. } => Some(format!("its tables are {}", known.join(", "))),
+            Self::SharedDevice { .. } => Some("give each a partition or a device of its own".into()),
+            Self::Storage(e) => e.help(),
             Self::Workload(e) => e.help(),
             Self::NotOurs { .. } => {
                 Some("leave out `postgres.dsn`: pgdyno then makes a server of its own".into())
@@ -93,6 +132,8 @@ pub fn resolve(experiment: &Experiment) -> Result<(Plan, BTreeMap<String, Worklo
             let workload = workload::load(&treatment.workload, &experiment.workload.scripts)?;
             workloads.insert(treatment.workload.clone(), workload);
         }
+        let tablespaces = &experiment.storage[&treatment.storage].tablespaces;
+        check_tablespaces(&treatment.storage, tablespaces, &workloads[&treatment.workload].data)?;
         treatments.push(treatment);
     }
     if treatments.is_empty() {
@@ -108,6 +149,7 @@ pub fn resolve(experiment: &Experiment) -> Result<(Plan, BTreeMap<String, Worklo
         warm_up: experiment.load.warm_up,
         length: experiment.load.length,
         seed: experiment.seed,
+        margin: experiment.margin,
     };
     Ok((plan, workloads))
 }
@@ -151,11 +193,13 @@ fn treatment(experiment: &Experiment, combination: &[(&str, &Level)]) -> Result<
         clients: experiment.load.clients.get(),
         threads: experiment.load.threads.get(),
         protocol: experiment.load.protocol,
+        options: experiment.load.options.clone(),
         postgres_version: experiment.postgres.version,
         settings: BTreeMap::new(),
+        device: DeviceSettings::default(),
     };
     for (key, value) in combination.iter().flat_map(|(_, level)| &level.sets) {
-        if given && matches!(key, Key::PostgresVersion | Key::Storage) {
+        if given && key.is_of_our_server() {
             return Err(ResolveError::NotOurs { key: spelled(key).to_owned() });
         }
         let text = value.to_string();
@@ -167,6 +211,18 @@ fn treatment(experiment: &Experiment, combination: &[(&str, &Level)]) -> Result<
             Key::Workload => treatment.workload = text,
             Key::PostgresVersion => treatment.postgres_version = text.parse().ok(),
             Key::Storage => storage = Some(text),
+            Key::Rate
+            | Key::LatencyLimit
+            | Key::MaxTries
+            | Key::OnError
+            | Key::Reconnect
+            | Key::ReconnectLost => {
+                set_option(&mut treatment.options, key, value);
+            }
+            Key::DeviceScheduler => treatment.device.scheduler = Some(text),
+            Key::DeviceReadAhead => treatment.device.read_ahead_kb = text.parse().ok(),
+            Key::DeviceRequests => treatment.device.nr_requests = text.parse().ok(),
+            Key::DeviceWriteCache => treatment.device.write_cache = Some(*value == LevelValue::Bool(true)),
             Key::Setting(name) => drop(settings.insert(name.clone(), text)),
         }
     }
@@ -176,6 +232,7 @@ fn treatment(experiment: &Experiment, combination: &[(&str, &Level)]) -> Result<
         treatment.threads = treatment.threads.min(treatment.clients);
     }
     treatment.storage = choose_storage(experiment, storage)?;
+    check_storage(experiment, &treatment)?;
     if let Some(name) = settings.keys().find(|name| RESERVED.contains(&name.as_str())) {
         return Err(ResolveError::Reserved { name: name.clone() });
     }
@@ -186,6 +243,9 @@ fn treatment(experiment: &Experiment, combination: &[(&str, &Level)]) -> Result<
             clients: treatment.clients,
         });
     }
+    if treatment.options.tries_without_end() && matches!(experiment.load.length, Length::Transactions(_)) {
+        return Err(ResolveError::EndlessTries { levels: treatment.levels.to_string() });
+    }
     treatment.settings = settings;
     Ok(treatment)
 }
@@ -193,6 +253,12 @@ fn treatment(experiment: &Experiment, combination: &[(&str, &Level)]) -> Result<
 /// The parser has let only counts of 1 and more through.
 fn count(value: &LevelValue) -> u32 {
     value.to_string().parse().unwrap_or(1)
+}
+
+/// The storages that no other one names for its WAL or tablespaces: the others are no choice for PGDATA.
+fn alone(experiment: &Experiment) -> Vec<&str> {
+    let beside: BTreeSet<&str> = experiment.storage.values().flat_map(Storage::others).collect();
+    experiment.storage.keys().map(String::as_str).filter(|name| !beside.contains(name)).collect()
 }
 
 fn choose_storage(experiment: &Experiment, named: Option<String>) -> Result<String, ResolveError> {
@@ -203,11 +269,57 @@ fn choose_storage(experiment: &Experiment, named: Option<String>) -> Result<Stri
             let known = nearest(&name, &known).into_iter().map(str::to_owned).collect();
             Err(ResolveError::NoSuchStorage { name, known })
         }
-        (None, [only]) => Ok((*only).to_owned()),
-        (None, _) => {
-            Err(ResolveError::WhichStorage { known: known.into_iter().map(str::to_owned).collect() })
+        (None, _) => match alone(experiment).as_slice() {
+            [only] => Ok((*only).to_owned()),
+            _ => Err(ResolveError::WhichStorage { known: known.into_iter().map(str::to_owned).collect() }),
+        },
+    }
+}
+
+/// Whether the treatment's storage goes together with its device settings, and with the storages of its WAL and tablespaces.
+fn check_storage(experiment: &Experiment, treatment: &Treatment) -> Result<(), ResolveError> {
+    let mut storage = experiment.storage[&treatment.storage].clone();
+    if experiment.postgres.dsn.is_some() && !matches!(storage.backing, Backing::Directory(_)) {
+        return Err(ResolveError::NotOurs { key: "storage".into() });
+    }
+    for other in storage.others() {
+        if share_a_device(&storage, &experiment.storage[other]) {
+            let (storage, other) = (treatment.storage.clone(), other.to_owned());
+            return Err(ResolveError::SharedDevice { storage, other });
         }
     }
+    if treatment.device != DeviceSettings::default() {
+        storage.device = storage.device.overlaid(&treatment.device);
+        let somewhere = Path::new("/var/lib/pgdyno");
+        Stack::design(&treatment.storage, &storage, somewhere, "pgdyno-00000000", &Wipe::default())
+            .map_err(|e| ResolveError::Storage(Box::new(e)))?;
+    }
+    Ok(())
+}
+
+/// Whether the tables that are to lie in tablespaces are the workload's, and each in one place.
+fn check_tablespaces(
+    storage: &str,
+    tablespaces: &BTreeMap<String, Vec<String>>,
+    data: &DataSet,
+) -> Result<(), ResolveError> {
+    let known = data.table_names();
+    let mut seen = BTreeSet::new();
+    for table in tablespaces.values().flatten() {
+        let wrong = |why| ResolveError::Table {
+            table: table.clone(),
+            storage: storage.to_owned(),
+            why,
+            known: nearest(table, &known).into_iter().map(str::to_owned).collect(),
+        };
+        if !known.contains(&table.as_str()) {
+            return Err(wrong("the workload has no such table"));
+        }
+        if !seen.insert(table) {
+            return Err(wrong("it is named twice"));
+        }
+    }
+    Ok(())
 }
 
 fn order(experiment: &Experiment, treatments: usize) -> Vec<PlannedTrial> {

@@ -42,6 +42,25 @@ pub struct DataSet {
     pub bytes_per_scale: u64,
 }
 
+impl DataSet {
+    /// Every table that its schema makes: also those that are not filled.
+    #[must_use]
+    pub fn table_names(&self) -> Vec<&str> {
+        let schema = self.schema.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '.');
+        let words: Vec<&str> = schema.filter(|word| !word.is_empty()).collect();
+        let follows = |at: usize| {
+            let optional = ["if", "not", "exists"];
+            words[at..].iter().find(|word| !optional.iter().any(|o| word.eq_ignore_ascii_case(o)))
+        };
+        let kinds = ["create", "unlogged"];
+        (1..words.len())
+            .filter(|&at| words[at].eq_ignore_ascii_case("table"))
+            .filter(|&at| kinds.iter().any(|kind| words[at - 1].eq_ignore_ascii_case(kind)))
+            .filter_map(|at| follows(at + 1).copied())
+            .collect()
+    }
+}
+
 /// One table to fill.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -17,17 +17,15 @@ use std::time::Duration;
 use pgdyno_engine::connect::{CONNECT_TIMEOUT, ConnectError, Connection, Stream, connect};
 use pgdyno_engine::drive;
 use pgdyno_host::conninfo::{ConnectOptions, Environment, resolve_in};
-use pgdyno_host::postgres::cluster::cluster_directory;
-use pgdyno_host::postgres::{Cluster, ClusterSpec, ControlError, control, fetch, find};
-use pgdyno_host::{Journal, server_account};
+use pgdyno_host::postgres::{Cluster, ControlError, control};
 use pgdyno_lab::file::Override;
 use pgdyno_lab::progress::Silent;
 use pgdyno_lab::{Prepared, SessionEnd, recipes, run};
-use pgdyno_model::experiment::{Connect, Length, Protocol};
+use pgdyno_model::experiment::{Length, Protocol};
 use pgdyno_model::target::{Address, ChannelBinding, RootCert, Secret, SessionAttrs, SslMode, Target, Tls};
 use pgdyno_results::store::Store;
 use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
-use server::{PASSWORD, Session, TPCB, TPCB_TABLES, spec, unwatched};
+use server::{PASSWORD, Session, TPCB, TPCB_TABLES, install, made, spec, unwatched};
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
 
@@ -68,20 +66,7 @@ struct Secured {
 
 impl Secured {
     fn start(ssl: bool) -> Self {
-        let home = tempfile::tempdir().unwrap();
-        // The server's account has to pass.
-        fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let account = server_account().unwrap();
-        let install = match find(None, None).unwrap() {
-            Some(install) => install,
-            None => fetch(17, &account, &GO_ON, &|_| {}).unwrap(),
-        };
-        let journal = Journal::open(&home.path().join("state")).unwrap();
-        let mut spec = ClusterSpec::new(install, cluster_directory(home.path()).unwrap()).unwrap();
-        spec.connect = Connect::Tcp;
-        let settings = [("fsync", "off"), ("max_connections", "50"), ("shared_buffers", "16MB")];
-        spec.settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        let cluster = Cluster::create(spec, &journal, &GO_ON).unwrap();
+        let (cluster, home) = made(install(None));
         let mut this = Self { cluster, authority: Authority::new("a root"), home };
         let (cert, key) = this.authority.sign("localhost", &["localhost"]);
         this.certify(&cert, &key, &this.authority.pem);
@@ -526,7 +511,7 @@ fn of_several_hosts_the_first_that_serves_is_taken() {
     let select = |dsn: &str| {
         let options = ConnectOptions { dsn_or_dbname: Some(dsn.into()), ..ConnectOptions::default() };
         let environment = Environment { user: Some("me".into()), ..Environment::default() };
-        resolve_in(&options, &environment).unwrap().select()
+        resolve_in(&options, &environment).unwrap().connect().map(|(_, target)| target)
     };
     let both = format!("127.0.0.1:{closed},127.0.0.1:{}", server.port());
     let dsn = format!("postgresql://scram:correct%20horse@{both}/postgres?sslmode=require");

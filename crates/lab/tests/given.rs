@@ -2,18 +2,18 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests fail as tests do
 
+mod server;
+
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use pgdyno_host::postgres::cluster::cluster_directory;
-use pgdyno_host::postgres::{Cluster, ClusterSpec, fetch, find};
-use pgdyno_host::{Journal, StorageDirectory, server_account};
+use pgdyno_host::postgres::Cluster;
 use pgdyno_lab::file::Override;
 use pgdyno_lab::progress::Silent;
 use pgdyno_lab::{LabError, Prepared, SessionEnd, recipes, run};
-use pgdyno_model::experiment::Connect;
 use pgdyno_model::target::Address;
 use pgdyno_results::store::Store;
+use server::{install, made};
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
 
@@ -27,19 +27,7 @@ struct Theirs {
 
 impl Theirs {
     fn start() -> Self {
-        let home = tempfile::tempdir().unwrap();
-        let account = server_account().unwrap();
-        let install = match find(None, None).unwrap() {
-            Some(install) => install,
-            None => fetch(17, &account, &GO_ON, &|_| {}).unwrap(),
-        };
-        // The server's account has to pass.
-        std::fs::set_permissions(home.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        let storage = StorageDirectory::open(Some(home.path()), &account).unwrap();
-        let journal = Journal::open(&home.path().join("state")).unwrap();
-        let mut spec = ClusterSpec::new(install, cluster_directory(storage.path()).unwrap()).unwrap();
-        spec.connect = Connect::Tcp;
-        let mut cluster = Cluster::create(spec, &journal, &GO_ON).unwrap();
+        let (mut cluster, home) = made(install(None));
         cluster.start(&GO_ON).unwrap();
         let mut client = cluster.control("postgres").unwrap();
         client.batch_execute("CREATE TABLE theirs (a int); INSERT INTO theirs VALUES (42)").unwrap();
@@ -138,4 +126,48 @@ fn a_schema_that_the_file_names_keeps_what_was_in_it() {
     assert_eq!(outcome.end, SessionEnd::Failed);
     assert_eq!(theirs.number("SELECT sum(mine) FROM pgbench_tellers"), 7);
     assert_eq!(theirs.number(tables), 2);
+}
+
+#[test]
+fn what_a_file_says_of_its_load_is_done() {
+    let theirs = Theirs::start();
+    let script = theirs.home.path().join("batch.sql");
+    std::fs::write(&script, "INSERT INTO theirs VALUES (:batch);\nSELECT 1 / (random() > 0.5)::int;\n")
+        .unwrap();
+    let scripts = format!("workload.scripts=[{{ file = \"{}\" }}]", script.display());
+    let outcome = theirs
+        .run(&[
+            "factors={}",
+            "factors.rate=[20, 60]",
+            "load.define={ batch = 7 }",
+            "load.on_error=continue",
+            "load.reconnect=true",
+            "load.latency_limit=\"5s\"",
+            "load.clients=2",
+            "between.vacuum=false",
+            "postgres.schema=public",
+            &scripts,
+        ])
+        .unwrap();
+    let store = Store::open_existing(theirs.store()).unwrap();
+    let trials = store.trials(&outcome.run).unwrap();
+    assert_eq!(trials.len(), 2);
+    let begun = |n: usize| {
+        let m = trials[n].measurement.as_ref().unwrap();
+        assert_eq!((m.aborted_clients, &trials[n].failure), (0, &None));
+        assert_eq!(
+            m.failures.get("22012"),
+            Some(&m.failed),
+            "division by zero fails, and the client goes on"
+        );
+        let ended = m.acknowledged() + m.failed + m.failed_outside;
+        assert!(m.reconnections >= ended, "{} connections for {ended} transactions", m.reconnections);
+        assert_eq!(m.service.as_ref().map(pgdyno_model::Latencies::count), Some(m.latency.count()));
+        ended
+    };
+    let (few, many) = (begun(0), begun(1));
+    // 1.1 s at 20 and 60 a second: 22 and 66, give or take five standard deviations.
+    assert!(few < 46 && many < 107 && few < many + 46, "{few} {many}");
+    let sevens = theirs.number("SELECT count(*) FROM theirs WHERE a = 7");
+    assert_eq!(u64::try_from(sevens).unwrap(), few + many);
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use pgdyno_engine::script::Script;
 use pgdyno_engine::{LoadError, Phase, Watch, WeightedScript, drive};
 use pgdyno_model::Measurement;
-use pgdyno_model::experiment::{Length, Protocol};
+use pgdyno_model::experiment::{Length, Protocol, ReconnectLost};
 use server::{PASSWORD, Server, Session, TPCB, TPCB_TABLES, lasting, spec, unwatched};
 
 static RUNNING: AtomicBool = AtomicBool::new(false);
@@ -102,9 +102,9 @@ fn every_way_of_authentication_works_and_a_wrong_password_is_named() {
     session.ask(&format!("CREATE ROLE plain LOGIN PASSWORD '{PASSWORD}'"));
     for user in ["postgres", "md5user", "plain"] {
         let mut good = spec(server.tcp(user, Some(PASSWORD)), "SELECT 1;");
-        good.target.settings.push(("statement_timeout".into(), "7s".into()));
+        good.servers.targets[0].settings.push(("statement_timeout".into(), "7s".into()));
         assert_eq!(drive(&good, &unwatched(&RUNNING)).unwrap().transactions, 10);
-        let asked = Session::new(&good.target).ask("SHOW statement_timeout");
+        let asked = Session::new(&good.servers.targets[0]).ask("SHOW statement_timeout");
         assert_eq!(asked.as_deref(), Some("7s"));
 
         let wrong = spec(server.tcp(user, Some("wrong")), "SELECT 1;");
@@ -118,7 +118,7 @@ fn every_way_of_authentication_works_and_a_wrong_password_is_named() {
         assert_eq!(error.help().as_deref(), Some("give a password"));
     }
     let mut nowhere = spec(server.unix(), "SELECT 1;");
-    nowhere.target.database = "nowhere".into();
+    nowhere.servers.targets[0].database = "nowhere".into();
     let error = drive(&nowhere, &unwatched(&RUNNING)).unwrap_err();
     assert!(error.to_string().contains("3D000") && error.to_string().contains("nowhere"), "{error}");
 }
@@ -293,25 +293,64 @@ fn a_rate_is_kept_and_every_transaction_can_have_its_own_connection() {
     spec.clients = count(3);
     spec.threads = count(2);
     spec.length = Length::Transactions(10);
-    spec.reconnect_each = true;
+    spec.options.reconnect = true;
     let m = drive(&spec, &unwatched(&RUNNING)).unwrap();
     adds_up(&m);
     assert_eq!((m.transactions, m.reconnections), (30, 30));
     assert!(m.reconnect_s > 0.0);
     assert_eq!(session.count("SELECT count(DISTINCT pid) FROM backends"), 30);
 
-    spec.reconnect_each = false;
-    spec.rate = Some(300.0);
+    spec.options.reconnect = false;
+    spec.options.rate = Some(300.0);
     spec.length = lasting(Duration::from_secs(2));
     let m = drive(&spec, &unwatched(&RUNNING)).unwrap();
     adds_up(&m);
     // 600 are due, give or take ten standard deviations; a slow machine does less, none does more.
     let begun = m.transactions + m.drained_transactions;
     assert!(begun < 850, "{begun}");
-    assert!(m.lag_sum_us > 0.0 && m.lag_max_us > 0.0);
+    assert!(m.sums.lag_sum_us > 0.0 && m.sums.lag_max_us > 0.0);
     // Closed, the same server does far more.
-    spec.rate = None;
+    spec.options.rate = None;
     let closed = drive(&spec, &unwatched(&RUNNING)).unwrap();
     assert!(closed.transactions > m.transactions);
-    assert_eq!(closed.lag_sum_us, 0.0);
+    assert_eq!(closed.sums.lag_sum_us, 0.0);
+}
+
+#[test]
+fn a_killed_backend_costs_one_transaction_where_lost_connections_are_made_anew() {
+    let server = Server::start();
+    let mut session = Session::new(&server.unix());
+    session.ask("CREATE TABLE rows (n int)");
+    let mut spec = spec(server.unix(), "INSERT INTO rows VALUES (1);\nSELECT pg_sleep(0.005);");
+    spec.servers.targets[0].settings.push(("application_name".into(), "victims".into()));
+    spec.clients = count(3);
+    spec.length = lasting(Duration::from_secs(3));
+    spec.options.reconnect_lost = ReconnectLost::UpTo(2);
+    let ended = AtomicBool::new(false);
+    let m = std::thread::scope(|scope| {
+        let killer = scope.spawn(|| {
+            let mut killed = 0_u64;
+            while killed < 5 && !ended.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(200));
+                killed += session.count(
+                    "SELECT count(*) FROM (SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                     WHERE application_name = 'victims' LIMIT 1) t",
+                );
+            }
+            killed
+        });
+        let m = drive(&spec, &unwatched(&RUNNING)).unwrap();
+        ended.store(true, Ordering::Relaxed);
+        let killed = killer.join().unwrap();
+        assert!(killed > 0);
+        assert!(m.lost_connections > 0 && m.lost_connections <= killed, "{} of {killed}", m.lost_connections);
+        m
+    });
+    assert_eq!(m.aborted_clients, 0, "{:?}", m.abort_reasons);
+    assert_eq!(m.reconnections, m.lost_connections);
+    assert_eq!(m.failures.get("08006").copied().unwrap_or(0), m.failed);
+    // The row of a lost transaction is there, unless the INSERT itself was hit.
+    let rows = session.count("SELECT count(*) FROM rows");
+    let sure = m.acknowledged();
+    assert!((sure..=sure + m.lost_connections).contains(&rows), "{rows} rows for {sure}");
 }

@@ -433,7 +433,7 @@ fn results_become_variables_and_commands_are_combined_as_in_pgbench() {
         }
         let said: Arc<Mutex<Vec<String>>> = Arc::default();
         let hear = Arc::clone(&said);
-        load.say = Some(Arc::new(move |words| hear.lock().unwrap().push(words.to_owned())));
+        load.say = Some(Arc::new(move |_, words| hear.lock().unwrap().push(words.to_owned())));
         drive(&load, &unwatched(&RUNNING)).unwrap();
         let rows = |session: &mut Session, who| {
             session.ask(&format!("SELECT string_agg(v, ' ' ORDER BY v) FROM seen WHERE who = '{who}'"))

@@ -45,6 +45,15 @@ fn program() -> Option<PathBuf> {
     folders.into_iter().map(|folder| folder.join("pgbouncer")).find(|program| program.is_file())
 }
 
+/// Whether it has prepared statements in transaction mode: from 1.21 on.
+fn keeps_prepared(program: &PathBuf) -> bool {
+    let told = Command::new(program).arg("--version").output().unwrap();
+    let told = String::from_utf8(told.stdout).unwrap();
+    let version = told.split_whitespace().nth(1).unwrap_or_default();
+    let mut numbers = version.split('.').map(|n| n.parse::<u32>().unwrap());
+    (numbers.next().unwrap(), numbers.next().unwrap()) >= (1, 21)
+}
+
 impl Pooler {
     /// Database `postgres` with a server connection a transaction, `session` with one a session.
     fn start(program: &PathBuf, server: &Server) -> Self {
@@ -58,11 +67,13 @@ impl Pooler {
         let cert = CertificateParams::new(vec!["localhost".into()]).unwrap().self_signed(&key).unwrap();
         let path = |name: &str| home.path().join(name).display().to_string();
         let to = format!("host={} port={behind} dbname=postgres", directory.display());
+        // Since 1.21 it keeps track of prepared statements itself.
+        let prepared = if keeps_prepared(program) { "max_prepared_statements = 50\n" } else { "" };
         let config = format!(
             "[databases]\npostgres = {to} pool_size=2\nsession = {to} pool_mode=session pool_size=8\n\
              [pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n\
              pool_mode = transaction\nauth_type = scram-sha-256\nauth_file = {}\nmax_client_conn = 100\n\
-             client_tls_sslmode = allow\nclient_tls_cert_file = {}\nclient_tls_key_file = {}\n",
+             client_tls_sslmode = allow\nclient_tls_cert_file = {}\nclient_tls_key_file = {}\n{prepared}",
             path("users"),
             path("cert"),
             path("key"),
@@ -136,4 +147,24 @@ fn more_clients_than_server_connections_are_served_through_a_pooler() {
             before = rows;
         }
     }
+}
+
+#[test]
+fn prepared_statements_go_through_a_pooler_in_transaction_mode() {
+    const NAME: &str = "prepared_statements_go_through_a_pooler_in_transaction_mode";
+    let Some(program) = program().filter(keeps_prepared) else {
+        let _ = writeln!(std::io::stderr(), "\nskipped: {NAME}: no pgbouncer of 1.21 or later here");
+        return;
+    };
+    let server = Server::start();
+    let mut session = Session::new(&server.unix());
+    session.ask(TPCB_TABLES);
+    let pooler = Pooler::start(&program, &server);
+    let mut spec = spec(pooler.target("postgres", SslMode::Disable), TPCB);
+    spec.protocol = Protocol::Prepared;
+    spec.clients = NonZeroU32::new(6).unwrap();
+    spec.length = Length::Transactions(30);
+    let m = drive(&spec, &unwatched(&GO_ON)).unwrap();
+    assert_eq!((m.transactions, m.failed, m.aborted_clients), (180, 0, 0), "{:?}", m.abort_reasons);
+    assert_eq!(session.count("SELECT count(*) FROM history"), 180);
 }

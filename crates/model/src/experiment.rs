@@ -1,13 +1,16 @@
 //! An experiment as parsed: every value here is already valid on its own.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::level::{Key, Level, LevelValue};
-use crate::units::Span;
+use crate::storage::Storage;
+use crate::units::{Bytes, Span};
 
 /// What is asked, varied, offered and watched.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +25,8 @@ pub struct Experiment {
     pub order: Order,
     /// Seeds the order and the load; the same seed gives the same plan.
     pub seed: u64,
+    /// The largest difference of tps that does not matter (a share: 0.03 for 3%); none: equivalence is not judged.
+    pub margin: Option<f64>,
     /// What varies, in the file's order.
     pub factors: Vec<Factor>,
     /// Combinations to leave out: a treatment that agrees with all pairs of one element is left out.
@@ -38,6 +43,8 @@ pub struct Experiment {
     pub telemetry: Telemetry,
     /// What happens before every trial.
     pub between: Between,
+    /// What the storages are probed for, before and after all trials.
+    pub probe: ProbeStages,
 }
 
 /// A factor and its levels.
@@ -117,6 +124,143 @@ pub enum Length {
     Transactions(u64),
 }
 
+/// What becomes of a client whose transaction met an error that is not tried again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnError {
+    /// Serialization failures and deadlocks fail the transaction; any other error ends the client.
+    #[default]
+    AbortClient,
+    /// As `AbortClient`, and a client that ends so ends the whole load.
+    AbortAll,
+    /// Every error that the server reports fails its transaction, and the client goes on.
+    Continue,
+}
+
+impl OnError {
+    /// The names that files accept.
+    pub const NAMES: &[&str] = &["abort-client", "abort-all", "continue"];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AbortClient => "abort-client",
+            Self::AbortAll => "abort-all",
+            Self::Continue => "continue",
+        }
+    }
+
+    /// The one of that name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::AbortClient, Self::AbortAll, Self::Continue].into_iter().find(|o| o.name() == name)
+    }
+}
+
+/// What a client does whose connection is lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReconnectLost {
+    /// It ends, as pgbench's clients do.
+    #[default]
+    Never,
+    /// Its transaction has failed, and it makes another connection; it ends when so many in a row came to nothing.
+    UpTo(u32),
+    /// The same without end.
+    Always,
+}
+
+impl ReconnectLost {
+    /// Whether another connection is to be made after `attempts` in a row.
+    #[must_use]
+    pub fn allows(self, attempts: u32) -> bool {
+        match self {
+            Self::Never => false,
+            Self::UpTo(most) => attempts < most,
+            Self::Always => true,
+        }
+    }
+}
+
+impl fmt::Display for ReconnectLost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Never => f.write_str("never"),
+            Self::UpTo(most) => most.fmt(f),
+            Self::Always => f.write_str("always"),
+        }
+    }
+}
+
+impl FromStr for ReconnectLost {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.parse()) {
+            ("never", _) | (_, Ok(0)) => Ok(Self::Never),
+            ("always", _) => Ok(Self::Always),
+            (_, Ok(most)) => Ok(Self::UpTo(most)),
+            _ => Err(format!("`{text}` is neither `never`, nor `always`, nor a number of connections")),
+        }
+    }
+}
+
+impl Serialize for ReconnectLost {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ReconnectLost {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        LevelValue::deserialize(from)?.to_string().parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// What a load does beyond its scripts: pgbench's options for it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LoadOptions {
+    /// Transactions per second over all clients together, due at random (Poisson) times: latency counts from then. None:
+    /// a client's next transaction is due when its last one is done.
+    pub rate: Option<f64>,
+    /// Transactions that take longer are counted as late; with a rate, those that are that late before they begin are
+    /// skipped.
+    pub latency_limit: Option<Span>,
+    /// How often a transaction is tried that meets serialization failures or deadlocks; 0 is without end, which
+    /// `latency_limit` or the load's end must then provide.
+    pub max_tries: u32,
+    /// What ends a client.
+    pub on_error: OnError,
+    /// Whether every transaction has a connection of its own.
+    pub reconnect: bool,
+    /// What a client does whose connection is lost.
+    pub reconnect_lost: ReconnectLost,
+    /// Variables that scripts find set, with their text.
+    pub define: BTreeMap<String, String>,
+}
+
+impl Default for LoadOptions {
+    fn default() -> Self {
+        Self {
+            rate: None,
+            latency_limit: None,
+            max_tries: 1,
+            on_error: OnError::default(),
+            reconnect: false,
+            reconnect_lost: ReconnectLost::default(),
+            define: BTreeMap::new(),
+        }
+    }
+}
+
+impl LoadOptions {
+    /// Whether a transaction may be tried for ever, if the load lasts until a count of transactions is reached.
+    #[must_use]
+    pub fn tries_without_end(&self) -> bool {
+        self.max_tries == 0 && self.latency_limit.is_none()
+    }
+}
+
 /// `[load]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Load {
@@ -130,6 +274,8 @@ pub struct Load {
     pub length: Length,
     /// Load offered before the measured window opens.
     pub warm_up: Span,
+    /// What is done beyond the scripts.
+    pub options: LoadOptions,
 }
 
 /// How a managed server is reached.
@@ -162,13 +308,6 @@ pub struct Postgres {
     pub schema: Option<String>,
 }
 
-/// `[storage.<name>]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Storage {
-    /// An existing directory to put clusters in; none means pgdyno's own.
-    pub directory: Option<PathBuf>,
-}
-
 /// `[telemetry]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Telemetry {
@@ -176,6 +315,55 @@ pub struct Telemetry {
     pub interval: Span,
     /// How long the fsync probe runs on each storage before the first trial; zero leaves it out.
     pub fsync: Span,
+    /// Time between looks at what the server's processes wait for; zero leaves them out.
+    pub wait_events: Span,
+    /// Whether `pg_stat_statements` is read.
+    pub statements: bool,
+    /// Whether `pg_buffercache` is read.
+    pub buffercache: bool,
+    /// Whether disks' serial numbers and world-wide names are stored as they are, not as hashes.
+    pub keep_serials: bool,
+}
+
+/// A probe of a storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProbeKind {
+    /// `pg_test_fsync`'s job.
+    Fsync,
+    /// The raw curves.
+    Disk,
+}
+
+impl ProbeKind {
+    /// Its name: the command that makes one by itself.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fsync => "fsync",
+            Self::Disk => "disk",
+        }
+    }
+}
+
+/// `[probe]`: every storage is probed before the first trial of a session and after its last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProbeStages {
+    /// Before the first trial, in this order.
+    pub before: Vec<ProbeKind>,
+    /// After the last.
+    pub after: Vec<ProbeKind>,
+    /// How long each test, or point of a curve, takes.
+    pub duration: Span,
+    /// The size of the file that the disk probe makes.
+    pub size: Bytes,
+}
+
+impl Default for ProbeStages {
+    fn default() -> Self {
+        let (before, after) = (Vec::new(), Vec::new());
+        Self { before, after, duration: Span::from_secs(2), size: Bytes(4 << 30) }
+    }
 }
 
 /// `[between]`: what happens before every trial.
@@ -187,6 +375,8 @@ pub struct Between {
     pub checkpoint: bool,
     /// The kernel's page cache is dropped (needs root); the server is stopped meanwhile.
     pub drop_caches: bool,
+    /// The workload's tables and indexes are read into shared buffers (`pg_prewarm`).
+    pub prewarm: bool,
     /// A rest for the device.
     pub pause: Span,
     /// A command of the user's: program and arguments, no shell.

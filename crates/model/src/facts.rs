@@ -1,56 +1,12 @@
 //! What was found: the host, the storage under the data, the server.
 
+mod host;
+mod storage;
+
 use serde::{Deserialize, Serialize};
 
-use crate::units::Bytes;
-
-/// The machine that ran the trials.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct HostFacts {
-    /// Distribution and version, from `/etc/os-release`.
-    pub os: String,
-    /// Kernel name, release and machine, from uname.
-    pub kernel: String,
-    /// CPU model, from `/proc/cpuinfo`.
-    pub cpu_model: String,
-    /// Logical CPUs online (count).
-    pub cpus: u32,
-    /// Main memory.
-    pub memory: Bytes,
-}
-
-/// What lies under a storage's directory.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct StorageFacts {
-    /// The name in the experiment file.
-    pub name: String,
-    /// The directory that was named.
-    pub directory: String,
-    /// The mount's filesystem type, from `/proc/self/mountinfo`.
-    pub filesystem: String,
-    /// Where it is mounted.
-    pub mount_point: String,
-    /// Its mount and superblock options.
-    pub mount_options: String,
-    /// The mount's source as the kernel names it.
-    pub source: String,
-    /// The block device's kernel name (`vda1`), where there is one.
-    pub device: Option<String>,
-    /// The whole disk that the device is part of (`vda`), or the device itself.
-    pub disk: Option<String>,
-    /// The disk's model, where sysfs tells.
-    pub model: Option<String>,
-    /// `true` for spinning media, as the kernel believes.
-    pub rotational: Option<bool>,
-    /// The I/O scheduler in use.
-    pub scheduler: Option<String>,
-    /// `write back` or `write through`, as the kernel believes.
-    pub write_cache: Option<String>,
-    /// The filesystem's size.
-    pub size: Bytes,
-    /// Room that an unprivileged user may still fill.
-    pub available: Bytes,
-}
+pub use host::{CgroupFacts, CpuFacts, Hardware, HostFacts, KernelFacts, MemoryFacts, Virtualization};
+pub use storage::{BlockDevice, DeviceKind, Health, LoopFacts, RaidFacts, StorageFacts};
 
 /// Where the server's programs came from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

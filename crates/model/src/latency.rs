@@ -57,6 +57,12 @@ impl Latencies {
         debug_assert!(added.is_ok());
     }
 
+    /// Takes all of `other` away, which must have been counted here before.
+    pub fn take_away(&mut self, other: &Self) {
+        let taken = self.0.subtract(&other.0);
+        debug_assert!(taken.is_ok(), "it was not counted here");
+    }
+
     /// Forgets what was recorded, keeping the memory.
     pub fn clear(&mut self) {
         self.0.reset();

@@ -137,20 +137,69 @@ pub enum Key {
     Protocol,
     /// The data set's size in the workload's own unit.
     Scale,
+    /// Transactions per second.
+    Rate,
+    /// Beyond which latency a transaction is late.
+    LatencyLimit,
+    /// How often a transaction is tried.
+    MaxTries,
+    /// What an error does to its client.
+    OnError,
+    /// Whether every transaction has a connection of its own.
+    Reconnect,
+    /// What a client does whose connection is lost.
+    ReconnectLost,
     /// A built-in workload or a folder.
     Workload,
     /// The server's major version.
     PostgresVersion,
     /// The name of a `[storage.<name>]` table.
     Storage,
+    /// `queue/scheduler` of the storage's devices.
+    DeviceScheduler,
+    /// `queue/read_ahead_kb` of the storage's devices (KiB).
+    DeviceReadAhead,
+    /// `queue/nr_requests` of the storage's devices (count).
+    DeviceRequests,
+    /// Whether the drives' volatile write caches are on.
+    DeviceWriteCache,
     /// A PostgreSQL setting.
     Setting(String),
 }
 
 impl Key {
     /// Names that are not PostgreSQL settings, as a file spells them.
-    pub const NAMES: &[&str] =
-        &["clients", "threads", "protocol", "scale", "workload", "postgres.version", "storage"];
+    pub const NAMES: &[&str] = &[
+        "clients",
+        "threads",
+        "protocol",
+        "rate",
+        "latency_limit",
+        "max_tries",
+        "on_error",
+        "reconnect",
+        "reconnect_lost",
+        "scale",
+        "workload",
+        "postgres.version",
+        "storage",
+        "device.scheduler",
+        "device.read_ahead_kb",
+        "device.nr_requests",
+        "device.write_cache",
+    ];
+
+    /// Whether only a server that pgdyno makes can be varied by it.
+    #[must_use]
+    pub fn is_of_our_server(&self) -> bool {
+        use Key::{
+            DeviceReadAhead, DeviceRequests, DeviceScheduler, DeviceWriteCache, PostgresVersion, Storage,
+        };
+        matches!(
+            self,
+            PostgresVersion | Storage | DeviceScheduler | DeviceReadAhead | DeviceRequests | DeviceWriteCache
+        )
+    }
 
     /// The key that `name` spells; a name that is none of [`Key::NAMES`] is a PostgreSQL setting.
     #[must_use]
@@ -159,10 +208,20 @@ impl Key {
             "clients" => Self::Clients,
             "threads" => Self::Threads,
             "protocol" => Self::Protocol,
+            "rate" => Self::Rate,
+            "latency_limit" => Self::LatencyLimit,
+            "max_tries" => Self::MaxTries,
+            "on_error" => Self::OnError,
+            "reconnect" => Self::Reconnect,
+            "reconnect_lost" => Self::ReconnectLost,
             "scale" => Self::Scale,
             "workload" => Self::Workload,
             "postgres.version" => Self::PostgresVersion,
             "storage" => Self::Storage,
+            "device.scheduler" => Self::DeviceScheduler,
+            "device.read_ahead_kb" => Self::DeviceReadAhead,
+            "device.nr_requests" => Self::DeviceRequests,
+            "device.write_cache" => Self::DeviceWriteCache,
             setting => Self::Setting(setting.to_owned()),
         }
     }

@@ -1,6 +1,7 @@
 //! What the load engine measured in one trial.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -38,51 +39,36 @@ pub struct Measurement {
     /// Latency of the transactions in the window: from due to done.
     #[serde(skip)]
     pub latency: Latencies,
+    /// With a rate: the same from sent to done, which is what the server took.
+    #[serde(skip)]
+    pub service: Option<Latencies>,
     /// The same by script, in the workload's order.
     pub scripts: Vec<ScriptMeasurement>,
     /// One element for each second of the window.
     pub series: Vec<Second>,
+    /// What carried the load's bytes: `blocking`, `epoll` or `io_uring`, and why, where that is not what was to be
+    /// expected. Where threads differ, one after the other.
+    #[serde(default)]
+    pub reactor: String,
     /// CPU time that this process used from the window's opening to its closing (seconds, user + system).
     pub generator_cpu_s: f64,
     /// From the first load until the last client ended, warm-up and draining in it (seconds): pgbench's own tps is all
     /// transactions divided by this.
     #[serde(default)]
     pub total_s: f64,
-    /// Transactions that were due too long ago to meet the latency limit, and were never sent (count).
+    /// What is added up from the window's opening on, drained transactions too.
+    #[serde(flatten)]
+    pub sums: Sums,
+    /// How late the event loops were; none where that was not measured.
     #[serde(default)]
-    pub skipped: u64,
-    /// Transactions that ended well, but later than the latency limit (count). This and what follows is counted from the
-    /// window's opening on, drained transactions too.
+    pub event_loop_lag: Option<EventLoopLag>,
+    /// CPU time of the busiest event loop's thread within the window, divided by the window (a share of one core).
     #[serde(default)]
-    pub late: u64,
-    /// Transactions that were tried more than once, whatever became of them (count).
+    pub busiest_thread: f64,
+    /// Connections that were lost and made anew (count): each left a transaction in doubt, or none under way.
     #[serde(default)]
-    pub retried: u64,
-    /// Tries after a transaction's first (count).
-    #[serde(default)]
-    pub retries: u64,
-    /// Failed transactions whose last error was a serialization failure (count).
-    #[serde(default)]
-    pub serialization_failures: u64,
-    /// Failed transactions whose last error was a deadlock (count).
-    #[serde(default)]
-    pub deadlock_failures: u64,
-    /// Failed transactions of other errors, those of clients that gave up among them (count).
-    #[serde(default)]
-    pub other_failures: u64,
-    /// Sum of the latencies of `transactions` and `drained_transactions` (microseconds).
-    #[serde(default)]
-    pub latency_sum_us: f64,
-    /// Sum of their squares (square microseconds).
-    #[serde(default)]
-    pub latency_sum_squares_us2: f64,
-    /// With a rate: sum over the same of the time from due to sent (microseconds).
-    #[serde(default)]
-    pub lag_sum_us: f64,
-    /// With a rate: the longest time from due to sent (microseconds).
-    #[serde(default)]
-    pub lag_max_us: f64,
-    /// Connections made one by one for transactions (count); 0 where each client keeps its own.
+    pub lost_connections: u64,
+    /// Connections made one by one while the load ran, for single transactions or for lost ones (count).
     #[serde(default)]
     pub reconnections: u64,
     /// Time that those took together (seconds).
@@ -98,10 +84,167 @@ impl Measurement {
         (self.measured_s > 0.0).then(|| self.transactions as f64 / self.measured_s)
     }
 
+    /// Whether the generator may have been the limit: one of its threads was busy nine tenths of the time, or its event
+    /// loops made up a tenth of the median latency or half of the 99th percentile. A window of less than a second is
+    /// mostly its beginning, and says nothing.
+    #[must_use]
+    pub fn generator_limit(&self) -> Option<GeneratorLimit> {
+        if self.measured_s < 1.0 {
+            return None;
+        }
+        if self.busiest_thread >= 0.9 {
+            return Some(GeneratorLimit::Pinned(self.busiest_thread));
+        }
+        let lag = self.event_loop_lag?;
+        let (p50, p99) = (self.latency.quantile_us(0.5)?, self.latency.quantile_us(0.99)?);
+        (lag.p50_us >= p50 / 10.0 || lag.p99_us >= p99 / 2.0).then_some(GeneratorLimit::Lag(lag))
+    }
+
     /// All transactions that the server acknowledged, in and around the window (count).
     #[must_use]
     pub fn acknowledged(&self) -> u64 {
         self.warm_up_transactions + self.transactions + self.drained_transactions
+    }
+}
+
+/// What is added up of transactions, exactly. In JSON its keys stand among those of what holds it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sums {
+    /// Transactions whose latency is in the sums below: those that ended well (count).
+    pub latency_count: u64,
+    /// Sum of their latencies (microseconds).
+    pub latency_sum_us: f64,
+    /// Sum of their squares (square microseconds).
+    pub latency_sum_squares_us2: f64,
+    /// With a rate: sum over the same of the time from due to sent (microseconds).
+    pub lag_sum_us: f64,
+    /// With a rate: the longest time from due to sent (microseconds).
+    pub lag_max_us: f64,
+    /// Transactions that were due too long ago to meet the latency limit, and were never sent (count).
+    pub skipped: u64,
+    /// Transactions that ended well, but later than the latency limit (count).
+    pub late: u64,
+    /// Transactions that were tried more than once, whatever became of them (count).
+    pub retried: u64,
+    /// Tries after a transaction's first (count).
+    pub retries: u64,
+    /// Failed transactions whose last error was a serialization failure (count).
+    pub serialization_failures: u64,
+    /// Failed transactions whose last error was a deadlock (count).
+    pub deadlock_failures: u64,
+    /// Failed transactions of other errors, those of clients that gave up among them (count).
+    pub other_failures: u64,
+}
+
+impl Sums {
+    /// Adds a transaction that ended well, `latency` and `lag` in nanoseconds.
+    #[inline]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn add(&mut self, latency: u64, lag: u64) {
+        let us = latency as f64 / 1e3;
+        self.latency_count += 1;
+        self.latency_sum_us += us;
+        self.latency_sum_squares_us2 += us * us;
+        let lag = lag as f64 / 1e3;
+        self.lag_sum_us += lag;
+        self.lag_max_us = self.lag_max_us.max(lag);
+    }
+
+    /// Adds the tries after the first of a transaction.
+    #[inline]
+    pub fn tried(&mut self, retries: u32) {
+        self.retried += u64::from(retries > 0);
+        self.retries += u64::from(retries);
+    }
+
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.latency_count += other.latency_count;
+        self.latency_sum_us += other.latency_sum_us;
+        self.latency_sum_squares_us2 += other.latency_sum_squares_us2;
+        self.lag_sum_us += other.lag_sum_us;
+        self.lag_max_us = self.lag_max_us.max(other.lag_max_us);
+        self.skipped += other.skipped;
+        self.late += other.late;
+        self.retried += other.retried;
+        self.retries += other.retries;
+        self.serialization_failures += other.serialization_failures;
+        self.deadlock_failures += other.deadlock_failures;
+        self.other_failures += other.other_failures;
+    }
+
+    /// The mean latency (microseconds); none of nothing.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn mean_us(&self) -> Option<f64> {
+        (self.latency_count > 0).then(|| self.latency_sum_us / self.latency_count as f64)
+    }
+
+    /// The standard deviation of the latencies (microseconds); none of nothing.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn stddev_us(&self) -> Option<f64> {
+        let mean = self.mean_us()?;
+        Some((self.latency_sum_squares_us2 / self.latency_count as f64 - mean * mean).max(0.0).sqrt())
+    }
+
+    /// The mean time from due to sent (microseconds); none of nothing.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn mean_lag_us(&self) -> Option<f64> {
+        (self.latency_count > 0).then(|| self.lag_sum_us / self.latency_count as f64)
+    }
+}
+
+/// How long replies and due transactions waited for the event loop of their thread. Of the replies that one turn of the loop
+/// finds, the one that waits longest counts: from the first's turn to the last's. Of a due transaction, from when it was due. What waits
+/// in the kernel while the loop is busy is not seen, so that it is a lower bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct EventLoopLag {
+    /// The median (microseconds).
+    pub p50_us: f64,
+    /// 99 of 100 waited no longer (microseconds).
+    pub p99_us: f64,
+    /// The longest wait (microseconds).
+    pub max_us: f64,
+}
+
+impl EventLoopLag {
+    /// What `waits` come to; none of nothing.
+    #[must_use]
+    pub fn of(waits: &Latencies) -> Option<Self> {
+        Some(Self {
+            p50_us: waits.quantile_us(0.5)?,
+            p99_us: waits.quantile_us(0.99)?,
+            max_us: waits.max_us()?,
+        })
+    }
+}
+
+/// Why the load generator, and not the server, may have been the limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum GeneratorLimit {
+    /// A thread had hardly any time left: this share of a core.
+    Pinned(f64),
+    /// Much of the latency was waiting for the event loop.
+    Lag(EventLoopLag),
+}
+
+impl fmt::Display for GeneratorLimit {
+    /// `a thread of the generator was busy 98% of the time`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pinned(share) => {
+                write!(f, "a thread of the generator was busy {:.0}% of the time", share * 100.0)
+            }
+            Self::Lag(lag) => write!(
+                f,
+                "what the server sent waited for the generator's event loop (p50 {:.3} ms, p99 {:.3} ms)",
+                lag.p50_us / 1e3,
+                lag.p99_us / 1e3
+            ),
+        }
     }
 }
 
@@ -119,41 +262,17 @@ pub struct ScriptMeasurement {
     /// Latency of its transactions: from due to done.
     #[serde(skip)]
     pub latency: Latencies,
+    /// With a rate: the same from sent to done.
+    #[serde(skip)]
+    pub service: Option<Latencies>,
     /// Its SQL commands, in order.
     pub statements: Vec<StatementMeasurement>,
     /// All its commands, meta commands too, in order.
     #[serde(default)]
     pub commands: Vec<CommandMeasurement>,
-    /// Transactions never sent because they were due too long ago (count).
-    #[serde(default)]
-    pub skipped: u64,
-    /// Transactions later than the latency limit (count).
-    #[serde(default)]
-    pub late: u64,
-    /// Transactions that were tried more than once (count).
-    #[serde(default)]
-    pub retried: u64,
-    /// Tries after a transaction's first (count).
-    #[serde(default)]
-    pub retries: u64,
-    /// Failed transactions whose last error was a serialization failure (count).
-    #[serde(default)]
-    pub serialization_failures: u64,
-    /// Failed transactions whose last error was a deadlock (count).
-    #[serde(default)]
-    pub deadlock_failures: u64,
-    /// Failed transactions of other errors (count).
-    #[serde(default)]
-    pub other_failures: u64,
-    /// Transactions whose latency is in the two sums: those of the window and drained ones (count).
-    #[serde(default)]
-    pub latency_count: u64,
-    /// Sum of their latencies (microseconds).
-    #[serde(default)]
-    pub latency_sum_us: f64,
-    /// Sum of their squares (square microseconds).
-    #[serde(default)]
-    pub latency_sum_squares_us2: f64,
+    /// Its share of [`Measurement::sums`].
+    #[serde(flatten)]
+    pub sums: Sums,
 }
 
 /// One command's share of a [`ScriptMeasurement`], SQL or meta, from the window's opening to the end.
@@ -187,6 +306,9 @@ pub struct StatementMeasurement {
     /// Its latency: from sent to done.
     #[serde(skip)]
     pub latency: Latencies,
+    /// The part of it until the first byte of the reply arrived.
+    #[serde(skip)]
+    pub first_byte: Latencies,
 }
 
 /// One second of the window.
@@ -208,4 +330,72 @@ pub struct Second {
     pub latency_us_p99: Option<f64>,
     /// Longest latency (microseconds).
     pub latency_us_max: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_measurement_stored_before_the_sums_had_a_type_opens_with_all_of_them() {
+        let text = include_str!("../tests/data/measurement-0.1.json");
+        let m: Measurement = serde_json::from_str(text).unwrap();
+        let expected = Sums {
+            // The whole had no such key.
+            latency_count: 0,
+            latency_sum_us: 1000.5,
+            latency_sum_squares_us2: 50_000.25,
+            lag_sum_us: 12.5,
+            lag_max_us: 7.5,
+            skipped: 4,
+            late: 5,
+            retried: 2,
+            retries: 3,
+            serialization_failures: 1,
+            deadlock_failures: 0,
+            other_failures: 0,
+        };
+        assert_eq!(m.sums, expected);
+        let of_script = Sums { latency_count: 22, lag_sum_us: 0.0, lag_max_us: 0.0, ..expected };
+        assert_eq!(m.scripts[0].sums, of_script);
+        assert_eq!((m.reconnections, m.total_s), (6, 3.5));
+
+        // What is written has every key of old in its place, so that whoever reads the JSON finds it there.
+        let old: serde_json::Value = serde_json::from_str(text).unwrap();
+        let new = serde_json::to_value(&m).unwrap();
+        for (old, new) in [(&old, &new), (&old["scripts"][0], &new["scripts"][0])] {
+            for (key, value) in old.as_object().unwrap().iter().filter(|(key, _)| *key != "scripts") {
+                assert_eq!(new.get(key), Some(value), "{key}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_measurement_from_before_there_were_sums_opens() {
+        let text = r#"{"connect_s":0.1,"warm_up_s":1.0,"measured_s":2.0,"transactions":4,"failed":0,
+            "warm_up_transactions":0,"drained_transactions":0,"failed_outside":0,"failures":{},"aborted_clients":0,
+            "abort_reasons":[],"scripts":[],"series":[],"generator_cpu_s":0.5}"#;
+        let m: Measurement = serde_json::from_str(text).unwrap();
+        assert_eq!((m.transactions, m.sums), (4, Sums::default()));
+    }
+
+    #[test]
+    fn a_pinned_thread_or_a_late_event_loop_makes_the_generator_suspect() {
+        let mut m = Measurement { measured_s: 5.0, ..Measurement::default() };
+        for us in 1..=1000 {
+            m.latency.record(us * 1000);
+        }
+        assert_eq!(m.generator_limit(), None);
+        let lag = |p50_us, p99_us| Some(EventLoopLag { p50_us, p99_us, max_us: 1e6 });
+        m.event_loop_lag = lag(10.0, 100.0);
+        assert_eq!(m.generator_limit(), None, "the longest wait alone is no limit");
+        m.event_loop_lag = lag(60.0, 100.0);
+        assert_eq!(m.generator_limit(), m.event_loop_lag.map(GeneratorLimit::Lag));
+        m.event_loop_lag = lag(10.0, 600.0);
+        assert!(m.generator_limit().unwrap().to_string().contains("p99 0.600 ms"));
+        m.busiest_thread = 0.97;
+        assert_eq!(m.generator_limit(), Some(GeneratorLimit::Pinned(0.97)));
+        m.measured_s = 0.5;
+        assert_eq!(m.generator_limit(), None);
+    }
 }

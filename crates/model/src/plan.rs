@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::Levels;
-use crate::experiment::{Length, Protocol};
+use crate::experiment::{Length, LoadOptions, Protocol};
+use crate::storage::DeviceSettings;
 use crate::units::Span;
 
 /// Every treatment, and every trial in the order in which they run.
@@ -27,6 +28,10 @@ pub struct Plan {
     pub length: Length,
     /// The seed of the order and the load.
     pub seed: u64,
+    /// The largest difference of tps that does not matter (a share: 0.03 for 3%), for judging equivalence; none if the
+    /// experiment names none.
+    #[serde(default)]
+    pub margin: Option<f64>,
 }
 
 /// One combination of levels, and what it comes to.
@@ -36,6 +41,9 @@ pub struct Treatment {
     pub levels: Levels,
     /// The name of the storage that holds PGDATA.
     pub storage: String,
+    /// What factors set on the storage's devices, over its own settings.
+    #[serde(default)]
+    pub device: DeviceSettings,
     /// The workload's name or folder.
     pub workload: String,
     /// The data set's size in the workload's unit.
@@ -46,6 +54,9 @@ pub struct Treatment {
     pub threads: u32,
     /// How statements are sent.
     pub protocol: Protocol,
+    /// What the load does beyond its scripts.
+    #[serde(default)]
+    pub options: LoadOptions,
     /// The major version wanted; none means: what is found.
     pub postgres_version: Option<u32>,
     /// Settings asked for, beyond pgdyno's own for a managed server.

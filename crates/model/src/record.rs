@@ -115,7 +115,7 @@ pub struct TrialRecord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerCount {
     /// Growth of `pg_stat_database.xact_commit` of the loaded database: the load's commits, one for each
-    /// connection made, and autovacuum's (count).
+    /// connection made, autovacuum's, and those of telemetry as it reads sizes (count).
     pub xact_commit: i64,
     /// Growth of the rows that the workload adds with each transaction (count); none if it names no such rows.
     pub rows: Option<i64>,

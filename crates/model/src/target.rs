@@ -255,3 +255,72 @@ impl Target {
         }
     }
 }
+
+/// How a connection chooses among several servers; libpq's `load_balance_hosts`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LoadBalanceHosts {
+    /// They are tried in the order in which they are named.
+    #[default]
+    Disable,
+    /// Each connection tries them in an order of its own, drawn at random.
+    Random,
+}
+
+/// Servers of which any will do: a connection goes to the first that takes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Servers {
+    /// One or more, in the order in which they are named, all wanting the same kind of session.
+    pub targets: Vec<Target>,
+    /// How a connection chooses among them.
+    pub load_balance_hosts: LoadBalanceHosts,
+}
+
+impl From<Target> for Servers {
+    fn from(target: Target) -> Self {
+        Self { targets: vec![target], load_balance_hosts: LoadBalanceHosts::Disable }
+    }
+}
+
+impl Servers {
+    /// Tries one after the other with `connect`, and returns the first session with the target that it was made to.
+    /// `below(n)` draws a number below n where the order is drawn. An error that `ends` the search is the last.
+    ///
+    /// # Errors
+    /// What became of each attempt.
+    pub fn find<C, E>(
+        &self,
+        mut below: impl FnMut(usize) -> usize,
+        mut connect: impl FnMut(&Target) -> Result<C, E>,
+        ends: impl Fn(&E) -> bool,
+    ) -> Result<(C, Target), Vec<E>> {
+        let mut order: Vec<&Target> = self.targets.iter().collect();
+        if self.load_balance_hosts == LoadBalanceHosts::Random {
+            for last in (1..order.len()).rev() {
+                order.swap(last, below(last + 1));
+            }
+        }
+        let prefers_standby = order.iter().any(|target| target.session_attrs == SessionAttrs::PreferStandby);
+        // Where standbys are only preferred, all are asked twice.
+        let passes: &[Option<SessionAttrs>] =
+            if prefers_standby { &[Some(SessionAttrs::Standby), Some(SessionAttrs::Any)] } else { &[None] };
+        let mut errors = Vec::new();
+        for attrs in passes {
+            errors.clear();
+            for target in &order {
+                let asked =
+                    Target { session_attrs: attrs.unwrap_or(target.session_attrs), ..(*target).clone() };
+                match connect(&asked) {
+                    Ok(session) => return Ok((session, asked)),
+                    Err(error) => {
+                        let is_last = ends(&error);
+                        errors.push(error);
+                        if is_last {
+                            return Err(errors);
+                        }
+                    }
+                }
+            }
+        }
+        Err(errors)
+    }
+}

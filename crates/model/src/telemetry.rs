@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The column that says when a table's counters were last reset (seconds since the Unix epoch), as PostgreSQL's
+/// statistics views have it: counters before and after such a moment have no difference.
+pub const STATS_RESET: &str = "stats_reset";
+
 /// How a column's values relate to time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

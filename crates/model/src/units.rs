@@ -73,6 +73,30 @@ impl fmt::Display for Bytes {
     }
 }
 
+/// Reads a number with a unit: decimal (`4 GB`, `kB`, `MB`, `TB`) or binary (`4GiB`, `KiB`, `MiB`, `TiB`).
+impl std::str::FromStr for Bytes {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is no size; write it like \"4GB\" or \"512MiB\"");
+        let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let (number, unit) = text.split_at(digits);
+        let number: u64 = number.parse().map_err(|_| wrong())?;
+        let factor: u64 = match unit.trim() {
+            "B" => 1,
+            "kB" => 1000,
+            "MB" => 1_000_000,
+            "GB" => 1_000_000_000,
+            "TB" => 1_000_000_000_000,
+            "KiB" => 1 << 10,
+            "MiB" => 1 << 20,
+            "GiB" => 1 << 30,
+            "TiB" => 1 << 40,
+            _ => return Err(wrong()),
+        };
+        number.checked_mul(factor).map(Self).ok_or_else(wrong)
+    }
+}
+
 /// Nanoseconds since the Unix epoch of a wall clock; displays as RFC 3339 in UTC, to the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -93,6 +117,15 @@ impl Epoch {
     }
 }
 
+impl std::str::FromStr for Epoch {
+    type Err = String;
+
+    /// Reads RFC 3339 in UTC: `2026-11-21T16:00:01.250Z`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        humantime::parse_rfc3339(text).map(Self::of).map_err(|e| format!("`{text}` is no time: {e}"))
+    }
+}
+
 impl fmt::Display for Epoch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         humantime::format_rfc3339_seconds(self.time()).fmt(f)
@@ -108,6 +141,15 @@ mod tests {
         assert_eq!(Bytes(999).to_string(), "999 B");
         assert_eq!(Bytes(999_999).to_string(), "1.0 MB");
         assert_eq!(Bytes(15_300_000_000).to_string(), "15.3 GB");
+    }
+
+    #[test]
+    fn a_size_is_read_with_its_unit_and_never_without() {
+        assert_eq!("4GB".parse(), Ok(Bytes(4_000_000_000)));
+        assert_eq!("512 MiB".parse(), Ok(Bytes(512 << 20)));
+        for wrong in ["", "4", "GB", "-4GB", "4 gb", "99999999999TB"] {
+            assert!(wrong.parse::<Bytes>().unwrap_err().contains("4GB"), "{wrong}");
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@
   const element = (className, text) => Object.assign(document.createElement("div"), { className, textContent: text ?? "" });
 
   /// Lines of `{ name, stroke, dash, t, values }` over one time axis, aligned by their seconds.
-  function draw(place, { title, unit, lines, length, height = 170, sync, legend = true, max }) {
+  function draw(place, { title, unit, lines, length, height = 170, sync, legend = true, max, stacked = false }) {
     const times = [...new Set(lines.flatMap((l) => l.t))].sort((a, b) => a - b);
     const at = new Map(times.map((t, i) => [t, i]));
     const columns = lines.map((l) => {
@@ -29,6 +29,10 @@
       column[times.length] = column[times.length - 1];
       return column;
     });
+    // Parts of a whole are drawn as sums, the highest first, so that each covers what is below it.
+    const order = stacked ? lines.map((_, i) => lines.length - 1 - i) : lines.map((_, i) => i);
+    const drawn = stacked ? columns.map((_, i) => columns[0].map((_, j) =>
+      columns.slice(0, i + 1).reduce((sum, column) => (column[j] == null ? sum : sum + column[j]), 0))) : columns;
     const chart = element("chart");
     chart.setAttribute("role", "img");
     chart.setAttribute("aria-label", `${title}: ${lines.map((l) => `${l.name} ${summary(l.values, unit)}`).join("; ")}`);
@@ -51,17 +55,18 @@
       ],
       series: [
         { label: "time", value: (_, t) => t == null ? "–" : `${t} s` },
-        ...lines.map((l) => ({
-          label: l.name,
-          stroke: l.stroke,
-          dash: l.dash,
-          width: 1.75,
+        ...order.map((i) => ({
+          label: lines[i].name,
+          stroke: lines[i].stroke,
+          fill: stacked ? lines[i].stroke : undefined,
+          dash: lines[i].dash,
+          width: stacked ? 0 : 1.75,
           points: { show: false },
           paths: uPlot.paths.stepped({ align: 1 }),
-          value: (_, value) => show(value, unit),
+          value: (_, value, __, at) => show(at == null ? value : columns[i][at], unit),
         })),
       ],
-    }, [[...times, length], ...columns], chart));
+    }, [[...times, length], ...order.map((i) => drawn[i])], chart));
   }
 
   function summary(values, unit) {
@@ -122,18 +127,46 @@
       ...common, title: "Latency", unit: " ms",
       lines: [of("p50", "latency_us_p50", colour(2), 1e-3), of("p99", "latency_us_p99", colour(1), 1e-3)],
     });
-    for (const table of trial.telemetry) {
+    const panel = (where, table) => {
       // A sample is taken just before the window opens: it is the window's beginning.
       const times = table.t_s.map((at) => Math.min(length, Math.max(0, Math.round(at * 10) / 10)));
-      draw(place, {
+      draw(where, {
         ...common,
         title: table.title,
         unit: table.unit === "%" ? "%" : ` ${table.unit}`,
-        max: table.unit === "%" ? 100 : undefined,
-        height: 140,
+        max: table.unit === "%" && !table.detail ? 100 : undefined,
+        height: table.stacked ? 220 : 140,
+        stacked: table.stacked,
         lines: table.lines.map((line, i) => ({ name: line.name, stroke: colour(i), t: times, values: line.values })),
       });
+    };
+    trial.telemetry.filter((table) => !table.detail).forEach((table) => panel(place, table));
+    events(place, trial);
+    const details = trial.telemetry.filter((table) => table.detail);
+    if (details.length === 0) return;
+    const more = document.createElement("details");
+    more.append(Object.assign(document.createElement("summary"), { textContent: `${details.length} more charts: ${[...new Set(details.map((d) => d.title))].slice(0, 4).join(", ")}, …` }));
+    place.append(more);
+    // Drawn when first opened: a chart in something closed has no width.
+    more.addEventListener("toggle", () => details.splice(0).forEach((table) => panel(more, table)), { once: true });
+  }
+
+  /// What the server logged of checkpoints and autovacuum.
+  function events(place, trial) {
+    if (!trial.events || trial.events.length === 0) return;
+    place.append(element("title", "Checkpoints and autovacuum, from the server's log"));
+    const table = document.createElement("table");
+    for (const event of trial.events) {
+      const row = table.insertRow();
+      const numbers = Object.entries(event.numbers).map(([name, value]) => `${name} ${value.toLocaleString("en")}`).join(", ");
+      const at = event.t_s == null ? "–" : `${event.t_s.toFixed(1)} s`;
+      for (const [text, name] of [[at, "n"], [event.kind, "word"], [event.of, ""], [numbers, ""]]) {
+        Object.assign(row.insertCell(), { textContent: text, className: name });
+      }
     }
+    const scroll = element("scroll");
+    scroll.append(table);
+    place.append(scroll);
   }
 
   function redraw() {

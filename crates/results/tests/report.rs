@@ -4,7 +4,7 @@
 #[allow(dead_code)]
 mod common;
 
-use common::{RUN, fill, plan, run_record, session_record, store, trial};
+use common::{RUN, disk_probe, fill, fsync_probe, plan, run_record, session_record, store, trial};
 use pgdyno_model::record::SessionEnd;
 use pgdyno_model::{LevelValue, RunRecord};
 use pgdyno_results::{RunView, analyse, report};
@@ -202,4 +202,83 @@ fn look() {
     if let Some(path) = std::env::var_os("PGDYNO_LOOK") {
         report::write_html(&synthetic(), path).unwrap();
     }
+}
+
+#[test]
+fn a_probes_tables_fit_80_columns() {
+    let (fsync, disk) = (report::probe(&fsync_probe()), report::probe(&disk_probe()));
+    for line in fsync.lines().chain(disk.lines()) {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+    insta::assert_snapshot!("probe_fsync", fsync);
+    insta::assert_snapshot!("probe_disk", disk);
+}
+
+#[test]
+fn probes_of_a_run_are_shown_with_what_is_suspect() {
+    let (_folder, mut store) = store();
+    fill(&mut store, &run_record(plan(3)), None);
+    let session = store.sessions(RUN).unwrap()[0].0;
+    let after = pgdyno_model::ProbeRecord {
+        id: "disk-after".into(),
+        run: Some(RUN.into()),
+        name: "here".into(),
+        started_at: pgdyno_model::units::Epoch(u64::MAX / 2),
+        ..disk_probe()
+    };
+    // The first is in every store of these tests.
+    store.add_probe(Some(session), &after).unwrap();
+    let view = analyse(&store, RUN).unwrap();
+    let [fsync, disk] = &view.probes[..] else { panic!("{:?}", view.probes) };
+    assert_eq!((fsync.kind, fsync.flushes_per_second, fsync.attempts_before), ("fsync", Some(1020.4), 0));
+    assert_eq!((disk.attempts_before, disk.complete), (view.trials.len(), false));
+    assert_eq!((disk.randread_iops, disk.randwrite_iops), (Some(240_000.0), None));
+    // Of two zones at 900 and 800 requests of 1 MiB, half of which were written.
+    assert_eq!(disk.write_bytes_per_second, Some(425.0 * 1_048_576.0));
+    assert!(view.trials.iter().all(|t| t.started_at > fsync.started_at));
+    let html = report::html(&view).unwrap();
+    let terminal = report::terminal(&view, 200);
+    for shown in [&terminal, &html] {
+        for words in
+            ["before the first trial", "(not complete)", "disk-after", "Suspect: sda is a disk of this test"]
+        {
+            assert!(shown.contains(words), "{words}: {terminal}");
+        }
+    }
+    let json = serde_json::to_value(&view).unwrap();
+    assert!(json["probes"][0]["warnings"][0].as_str().unwrap().contains("not to be believed"), "{json}");
+}
+
+#[test]
+fn a_change_within_a_trial_is_shown_with_what_happened_then() {
+    let (_folder, mut store) = store();
+    let record = run_record(plan(1));
+    store.begin_run(&record).unwrap();
+    let session = store.begin_session(RUN, &session_record()).unwrap();
+    for planned in &record.plan.trials {
+        let mut t = trial(&record.plan, *planned);
+        let m = t.measurement.as_mut().unwrap();
+        let like = m.series[0].clone();
+        m.series = (0..60)
+            .map(|t_s| pgdyno_model::measurement::Second {
+                t_s,
+                transactions: if (30..45).contains(&t_s) { 500 } else { 1000 } + u64::from(t_s * 7 % 11),
+                ..like.clone()
+            })
+            .collect();
+        // Half a minute after the first trial's window opened.
+        t.server_log = "2026-11-21 07:00:33.100 UTC [7] LOG:  checkpoint starting: time\n".into();
+        store.add_trial(RUN, session, &t).unwrap();
+    }
+    store.end_session(session, SessionEnd::Completed).unwrap();
+    let view = analyse(&store, RUN).unwrap();
+    let html = report::html(&view).unwrap();
+    assert!(
+        html.contains("30 s: 1,005 → 505 tps (checkpoint begins (timed))"),
+        "{:?}",
+        view.trials[0].steadiness
+    );
+    assert!(html.contains("(nothing that was watched)"));
+    let text = report::terminal(&view, 200);
+    assert!(text.contains("tps changed 8 times within 4 trials, at the same time as:"), "{text}");
 }

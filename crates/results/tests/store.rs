@@ -4,9 +4,13 @@
 #[allow(dead_code)]
 mod common;
 
-use common::{RUN, failed_trial, fill, fsync_rate, plan, run_record, session_record, store, trial};
+use common::{
+    RUN, disk_probe, failed_trial, fill, fsync_probe, fsync_rate, plan, run_record, session_record, store,
+    trial,
+};
 use pgdyno_model::record::{RunState, SessionEnd};
 use pgdyno_model::{LevelValue, TrialRecord};
+use pgdyno_results::store::Stored;
 use pgdyno_results::{Store, StoreError};
 use rusqlite::Connection;
 
@@ -24,6 +28,8 @@ fn everything_comes_back_as_it_was_stored() {
     assert_eq!(sessions.len(), 1);
     assert_eq!((&sessions[0].1, sessions[0].2), (&session_record(), Some(SessionEnd::Failed)));
     assert_eq!(store.fsync_rates(RUN).unwrap(), [fsync_rate()]);
+    let probe = fsync_probe();
+    assert_eq!(store.probe(&probe.id).unwrap(), probe);
     let trials = store.trials(RUN).unwrap();
     let expected: Vec<TrialRecord> = record
         .plan
@@ -43,6 +49,69 @@ fn everything_comes_back_as_it_was_stored() {
 }
 
 #[test]
+fn service_time_comes_back_and_is_shown_beside_latency() {
+    let (_folder, mut store) = store();
+    let mut plan = plan(2);
+    for treatment in &mut plan.treatments {
+        treatment.options.rate = Some(100.0);
+    }
+    let record = run_record(plan);
+    fill(&mut store, &record, None);
+    let first = &store.trials(RUN).unwrap()[0];
+    let given = trial(&record.plan, record.plan.trials[0]);
+    assert!(*first == given && first.measurement.as_ref().unwrap().service.is_some());
+    let view = pgdyno_results::analyse(&store, RUN).unwrap();
+    assert!(view.treatments.iter().all(|t| t.service_us.is_some()));
+    let statement = &view.treatments[0].statements[0];
+    let (whole, first) = (statement.latency_us.as_ref().unwrap(), statement.first_byte_us.as_ref().unwrap());
+    assert!(first.p50 < whole.p50 && first.count == whole.count);
+    let told = pgdyno_results::report::terminal(&view, 160);
+    assert!(told.contains("service p99") && told.contains("when a transaction was due"), "{told}");
+    assert!(pgdyno_results::report::html(&view).unwrap().contains("service p99"));
+}
+
+#[test]
+fn a_store_of_version_1_opens_with_its_histograms() {
+    let (folder, mut store) = store();
+    let record = run_record(plan(1));
+    fill(&mut store, &record, None);
+    let old = folder.path().join("old.sqlite3");
+    {
+        // What version 1 had is what the first script makes, filled from the new one.
+        let raw = Connection::open(&old).unwrap();
+        raw.execute_batch("PRAGMA foreign_keys = off").unwrap();
+        raw.execute_batch(include_str!("../migrations/0001.sql")).unwrap();
+        raw.execute("ATTACH ? AS new", [store.path().to_str().unwrap()]).unwrap();
+        for table in ["run", "session", "session_end", "second", "setting", "server_log"] {
+            let columns: String = raw
+                .query_row("SELECT group_concat(name) FROM pragma_table_info(?)", [table], |r| r.get(0))
+                .unwrap();
+            raw.execute_batch(&format!("INSERT INTO {table} ({columns}) SELECT {columns} FROM new.{table}"))
+                .unwrap();
+        }
+        let columns: String = raw
+            .query_row("SELECT group_concat(name) FROM pragma_table_info('trial')", [], |r| r.get(0))
+            .unwrap();
+        raw.execute_batch(&format!(
+            "INSERT INTO trial ({columns}) SELECT {columns} FROM new.trial;
+             INSERT INTO histogram SELECT * FROM new.histogram WHERE scope <> 'first_byte';
+             PRAGMA user_version = 1; PRAGMA application_id = {};",
+            i32::from_be_bytes(*b"pgdy")
+        ))
+        .unwrap();
+    }
+    let opened = Store::open_existing(old).unwrap();
+    let (new, old) = (store.trials(RUN).unwrap(), opened.trials(RUN).unwrap());
+    assert_eq!(new.len(), old.len());
+    for (new, old) in new.iter().zip(&old) {
+        let (new, old) = (new.measurement.as_ref().unwrap(), old.measurement.as_ref().unwrap());
+        assert!(new.latency == old.latency);
+        let (new, old) = (&new.scripts[0].statements[0], &old.scripts[0].statements[0]);
+        assert!(new.latency == old.latency && new.first_byte.count() > 0 && old.first_byte.count() == 0);
+    }
+}
+
+#[test]
 fn no_row_can_be_changed_or_removed() {
     let (_folder, mut store) = store();
     fill(&mut store, &run_record(plan(1)), Some(3));
@@ -54,7 +123,7 @@ fn no_row_can_be_changed_or_removed() {
         .unwrap()
         .collect::<Result<_, _>>()
         .unwrap();
-    assert_eq!(tables.len(), 11, "{tables:?}");
+    assert_eq!(tables.len(), 12, "{tables:?}");
     for table in tables {
         let rows: i64 = raw.query_row(&format!("SELECT count(*) FROM {table}"), [], |r| r.get(0)).unwrap();
         assert!(rows > 0, "{table} is empty");
@@ -249,4 +318,35 @@ fn several_processes_may_use_one_store() {
         writer.join().unwrap();
     }
     assert_eq!(store.runs().unwrap().iter().filter(|r| r.state == RunState::Completed).count(), 4);
+}
+
+#[test]
+fn probes_are_found_by_name_beside_runs() {
+    let (_folder, mut store) = store();
+    let (fsync, disk) = (fsync_probe(), disk_probe());
+    store.add_probe(None, &disk).unwrap();
+    assert!(matches!(store.resolve_any("latest"), Err(StoreError::NoRuns { .. })));
+    fill(&mut store, &run_record(plan(1)), None);
+    let listed: Vec<(String, bool)> =
+        store.probes().unwrap().into_iter().map(|p| (p.id, p.complete)).collect();
+    assert_eq!(listed, [(disk.id.clone(), false), (fsync.id.clone(), true)]);
+    assert_eq!(store.probe(&disk.id).unwrap(), disk);
+    assert_eq!(store.resolve_any("latest").unwrap(), Stored::Run(RUN.into()));
+    assert_eq!(store.resolve_any(RUN).unwrap(), Stored::Run(RUN.into()));
+    assert_eq!(store.resolve_any("fsync-").unwrap(), Stored::Probe(fsync.id.clone()));
+    assert_eq!(store.resolve_any(&disk.id).unwrap(), Stored::Probe(disk.id.clone()));
+    let error = store.resolve_any("dsik-20261121").unwrap_err();
+    assert!(error.help().unwrap().contains(&disk.id), "{error}");
+    store.add_probe(None, &pgdyno_model::ProbeRecord { id: "fsync-2".into(), ..fsync.clone() }).unwrap();
+    assert!(matches!(store.resolve_any("fsync"), Err(StoreError::AmbiguousRun { .. })));
+    assert!(matches!(store.add_probe(None, &fsync), Err(StoreError::Unstorable { .. })));
+    let nan = pgdyno_model::probe::ProbeResult::Fsync(pgdyno_model::probe::FsyncProbe {
+        seconds_per_test: f64::NAN,
+        tests: Vec::new(),
+        warnings: Vec::new(),
+        block_bytes: 8192,
+        complete: true,
+    });
+    let nan = pgdyno_model::ProbeRecord { id: "fsync-3".into(), result: nan, ..fsync };
+    assert!(matches!(store.add_probe(None, &nan), Err(StoreError::Unstorable { .. })));
 }

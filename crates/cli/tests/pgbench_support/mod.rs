@@ -127,6 +127,21 @@ impl Server {
         String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
     }
 
+    /// From now on the server asks `role` for its password.
+    pub fn ask_for_passwords(&self, role: &str) {
+        let hba = format!("local all {role} scram-sha-256\nlocal all all trust\n");
+        std::fs::write(self.root.path().join("server/data/pg_hba.conf"), hba).unwrap();
+        assert_eq!(self.ask("postgres", "SELECT pg_reload_conf()"), "t");
+        // The postmaster answers before it has read it.
+        let read = "SELECT count(*) FROM pg_hba_file_rules WHERE auth_method = 'scram-sha-256' \
+                    AND pg_conf_load_time() > pg_postmaster_start_time()";
+        let patience = Instant::now() + Duration::from_secs(60);
+        while self.ask("postgres", read) != "1" {
+            assert!(Instant::now() < patience, "the server did not read its pg_hba.conf within a minute");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
     /// The directory that `who` works in.
     pub fn directory(&self, who: &str) -> PathBuf {
         let directory = self.root.path().join(who);

@@ -1,10 +1,11 @@
 //! Errors: what is tried again, what fails a transaction, what ends a client.
 
+use pgdyno_model::experiment::OnError;
 use pgdyno_wire::backend::Status;
 use pgdyno_wire::frontend;
 
 use super::{Client, Next, ServerError, State, Turn};
-use crate::load::OnError;
+use crate::load::Told;
 use crate::program::Action;
 use crate::recorder::Failure;
 use crate::schedule::Moment;
@@ -60,15 +61,9 @@ impl Abort {
 }
 
 impl Client {
-    fn say(&self, words: &str) {
-        if let Some(say) = &self.program.rules.say {
-            say(words);
-        }
-    }
-
     fn say_failure(&self, words: impl FnOnce() -> String) {
         if self.program.rules.say_failures {
-            self.say(&words());
+            self.say(Told::News, &words());
         }
     }
 
@@ -175,7 +170,7 @@ impl Client {
         let ended = self.ended(turn.now);
         turn.recorder.failure(&ended, step.filter(|step| *step < steps), statement, &abort.code);
         if let Some(cause) = &abort.cause {
-            self.say(cause);
+            self.say(Told::Error, cause);
         }
         let (id, script, at) = (self.id, self.script, self.step);
         let last = match self.kind(at) {
@@ -188,7 +183,7 @@ impl Client {
             }
         };
         if !abort.said.is_empty() {
-            self.say(&last);
+            self.say(Told::Error, &last);
         }
         turn.recorder.aborted(format!("client {id}: {}", abort.reason));
         if self.program.rules.on_error == OnError::AbortAll {

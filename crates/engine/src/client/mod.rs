@@ -4,11 +4,13 @@
 //! allocates nothing: replies are read in place, values live in slots, and all buffers are the caller's or reused.
 
 mod failure;
+mod lost;
 mod reply;
 mod result;
 mod send;
 mod shell;
 mod steps;
+mod tell;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,7 +22,7 @@ use crate::pace::Pacer;
 use crate::program::Program;
 use crate::random::Random;
 use crate::recorder::{Ended, Recorder, sqlstate};
-use crate::schedule::{Moment, Timeline};
+use crate::schedule::{Exchange, Moment, Timeline};
 use crate::script::{Content, Value};
 use failure::{Abort, Fault};
 use reply::{Event, Replies};
@@ -105,8 +107,12 @@ pub struct Client {
     begun: Moment,
     /// When the last statement was sent, or the last wait began.
     sent: Moment,
+    /// When the first byte of the present reply arrived.
+    first_byte: Moment,
     /// Tries after the first.
     retries: u32,
+    /// New connections in a row after lost ones, since a transaction last ended well.
+    reconnections: u32,
     /// Whether the transaction has sent any statement.
     asked: bool,
     /// Whether statements are sent without waiting for replies.
@@ -154,7 +160,9 @@ impl Client {
             due: Moment(0),
             begun: Moment(0),
             sent: Moment(0),
+            first_byte: Moment::NEVER,
             retries: 0,
+            reconnections: 0,
             asked: false,
             piping: false,
             piped: VecDeque::new(),
@@ -216,6 +224,9 @@ impl Client {
 
     /// Takes `bytes` from the server.
     pub fn receive(&mut self, mut bytes: &[u8], turn: &mut Turn<'_>) -> Next {
+        if self.program.rules.say_steps {
+            self.say_receiving();
+        }
         let mut next = Next::Reply;
         while !bytes.is_empty() {
             if self.state == State::Ended {
@@ -224,6 +235,7 @@ impl Client {
             if !self.connected {
                 break;
             }
+            self.first_byte = self.first_byte.min(turn.now);
             match self.replies.next(&mut bytes) {
                 Ok(None) => break,
                 Ok(Some(event)) => {
@@ -241,25 +253,6 @@ impl Client {
             State::Asleep | State::Ended | State::Between | State::Due => next,
             State::Sent(_) | State::Piped | State::RollingBack => Next::Reply,
         }
-    }
-
-    /// Learns that its connection is gone; `how` says what was seen.
-    pub fn lost(&mut self, how: &str, turn: &mut Turn<'_>) {
-        if self.state == State::Ended {
-            return;
-        }
-        let told = self.error.take();
-        // What the server said before it hung up tells more than that it did.
-        let (reason, said) = match told {
-            Some(Fault { error, .. }) => (
-                format!("connection lost ({how}) after {error}"),
-                format!("{}:  {}", error.severity, error.message),
-            ),
-            None => {
-                (format!("connection lost: {how}"), "perhaps the backend died while processing".to_owned())
-            }
-        };
-        self.abort(&Abort::own(sqlstate::CONNECTION_FAILURE, &reason).saying(&said), turn);
     }
 
     /// Gives up because the time for its transaction is over.
@@ -341,13 +334,22 @@ impl Client {
     }
 
     fn count_statement(&mut self, step: usize, statement: usize, sent: Moment, turn: &mut Turn<'_>) {
-        let times = Timeline { due: sent, sent, done: turn.now };
-        turn.recorder.statement(self.script, statement, times);
-        turn.recorder.command(self.script, step, times.service(), turn.now);
+        let first_byte = std::mem::replace(&mut self.first_byte, Moment::NEVER);
+        let times = Exchange { sent, first_byte, done: turn.now };
+        turn.recorder.statement(self.script, statement, &times);
+        turn.recorder.command(self.script, step, times.latency(), turn.now);
     }
 
     /// The server awaits the next command.
     fn ready(&mut self, turn: &mut Turn<'_>) -> Next {
+        let next = self.answered(turn);
+        // What was read so far belongs to no later reply.
+        self.first_byte = Moment::NEVER;
+        next
+    }
+
+    /// The present reply, or the part of a pipeline that a Sync ends, is complete.
+    fn answered(&mut self, turn: &mut Turn<'_>) -> Next {
         if !self.piped.is_empty() {
             // Statements after an error, and the Sync that ends their transaction.
             while let Some(piped) = self.piped.pop_front() {
@@ -469,6 +471,9 @@ impl Client {
         }
         self.before.clone_from(&self.random);
         self.step = 0;
+        if self.program.rules.say_steps {
+            self.say_script();
+        }
         self.asked = false;
         self.advance(turn)
     }
@@ -485,6 +490,7 @@ impl Client {
             let said = "end of script reached without completing the last transaction";
             return self.abort(&Abort::own(sqlstate::ACTIVE_TRANSACTION, &reason).saying(said), turn);
         }
+        self.reconnections = 0;
         turn.recorder.transaction(&self.ended(turn.now));
         self.another(turn)
     }

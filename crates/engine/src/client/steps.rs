@@ -6,6 +6,7 @@ use pgdyno_wire::frontend;
 
 use super::failure::Abort;
 use super::{Client, Next, Piped, State, Turn, shell};
+use crate::load::Told;
 use crate::program::{Action, LinkedScript};
 use crate::recorder::sqlstate;
 use crate::script::{Content, EvalError, Expr, Piece, Scope, Value};
@@ -40,6 +41,9 @@ impl Client {
         turn: &mut Turn<'_>,
     ) -> Result<Flow, Abort> {
         let on = Flow::Go(self.step + 1);
+        if self.program.rules.say_steps {
+            self.say_step();
+        }
         match action {
             Action::Send(statement) => {
                 if self.piping && script.statements[*statement].store.is_some() {
@@ -110,6 +114,9 @@ impl Client {
         let mut part = next;
         while let Some(Action::Elif { condition, next, .. }) = script.steps.get(part).map(|s| &s.action) {
             self.step = part;
+            if self.program.rules.say_steps {
+                self.say_step();
+            }
             if self.eval(condition)?.holds() {
                 return Ok(part + 1);
             }
@@ -159,7 +166,10 @@ impl Client {
                     Value::Null => String::new(),
                     _ => format!(" {}", String::from_utf8_lossy(&text)),
                 };
-                say(&format!("debug(script={script},command={}): {}{text}", step + 1, value.kind()));
+                say(
+                    Told::Value,
+                    &format!("debug(script={script},command={}): {}{text}", step + 1, value.kind()),
+                );
             }
         };
         let mut scope = Scope {

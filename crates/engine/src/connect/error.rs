@@ -104,6 +104,12 @@ pub enum ConnectError {
         /// What the server says of itself.
         found: &'static str,
     },
+    /// None of several servers.
+    #[error("none of {} servers serves: {}", errors.len(), errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    NoneServes {
+        /// What became of each.
+        errors: Vec<ConnectError>,
+    },
     /// A message that has no place in start-up.
     #[error("cannot speak PostgreSQL's protocol with {address}: message `{}` during start-up", tag.escape_ascii())]
     Unexpected {
@@ -156,10 +162,21 @@ impl ConnectError {
                 "it needs TLS, SCRAM and a server that offers SCRAM-SHA-256-PLUS; or use channel_binding=prefer"
                     .to_owned(),
             ),
+            Self::NoneServes { errors } => errors.iter().find_map(Self::help),
             Self::Authentication { .. } | Self::Timeout { .. } | Self::Lost { .. } => None,
             Self::Protocol { .. } | Self::Unexpected { .. } => {
                 Some("check that a PostgreSQL server listens there".to_owned())
             }
+        }
+    }
+
+    /// Whether no other of several servers is to be asked: this one answered, and libpq goes on only from one that cannot
+    /// take connections now.
+    pub(super) fn ends_search(&self) -> bool {
+        match self {
+            Self::Server { error, .. } => error.code != "57P03",
+            Self::Authentication { .. } => true,
+            _ => false,
         }
     }
 

@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use pgdyno_model::target::{Address, SslMode, Target};
+use pgdyno_model::target::{Address, Servers, SslMode, Target};
 use pgdyno_tls::Connector;
 use pgdyno_wire::frontend;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -66,6 +66,23 @@ struct Failed {
     error: ConnectError,
     /// Whether TLS was being spoken when it did.
     encrypted: bool,
+}
+
+/// Connects to one of `servers`, within `limit` each, or within the time that they themselves allow; `below` as
+/// [`Servers::find`] has it. Also the one that it was.
+///
+/// # Errors
+/// As [`connect`]; of several servers [`ConnectError::NoneServes`].
+pub fn connect_any(
+    servers: &Servers,
+    limit: Duration,
+    below: impl FnMut(usize) -> usize,
+) -> Result<(Connection, Target), ConnectError> {
+    let found = servers.find(below, |target| connect(target, limit), ConnectError::ends_search);
+    found.map_err(|mut errors| match errors.len() {
+        1 => errors.remove(0),
+        _ => ConnectError::NoneServes { errors },
+    })
 }
 
 /// Connects to `target` within `limit`, or within the time that the target itself allows.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use pgdyno_tls::rustls::ClientConnection;
 use rustix::fd::{AsFd, BorrowedFd};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 /// A socket to a server.
 #[derive(Debug)]
@@ -23,8 +24,9 @@ impl Stream {
     /// Reads as [`Read::read`] does. A read of less than was asked for has taken all that arrived.
     pub(crate) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self {
-            Self::Unix(s) => s.read(into),
-            Self::Tcp(s) => s.read(into),
+            // Right to the kernel: the C library's calls also look whether the thread is to be cancelled.
+            Self::Unix(s) => Ok(recv(s, into, RecvFlags::empty())?.0),
+            Self::Tcp(s) => Ok(recv(s, into, RecvFlags::empty())?.0),
             Self::Tls(s) => s.read(into),
         }
     }
@@ -33,8 +35,8 @@ impl Stream {
     /// them.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Self::Unix(s) => s.write(bytes),
-            Self::Tcp(s) => s.write(bytes),
+            Self::Unix(s) => Ok(send(s, bytes, SendFlags::NOSIGNAL)?),
+            Self::Tcp(s) => Ok(send(s, bytes, SendFlags::NOSIGNAL)?),
             Self::Tls(s) => s.write(bytes),
         }
     }
@@ -58,6 +60,26 @@ impl Stream {
                 s.socket.set_nonblocking(true)
             }
         }
+    }
+
+    /// Makes reads wait, at most for `limit`; an encrypted one cannot be told to.
+    pub(crate) fn set_blocking(&mut self, limit: Option<Duration>) -> io::Result<()> {
+        match self {
+            Self::Unix(s) => {
+                s.set_nonblocking(false)?;
+                s.set_read_timeout(limit)
+            }
+            Self::Tcp(s) => {
+                s.set_nonblocking(false)?;
+                s.set_read_timeout(limit)
+            }
+            Self::Tls(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// Whether its bytes are the socket's own.
+    pub(crate) fn is_plain(&self) -> bool {
+        !matches!(self, Self::Tls(_))
     }
 
     pub(super) fn set_limit(&self, limit: Duration) -> io::Result<()> {

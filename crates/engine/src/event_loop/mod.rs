@@ -23,6 +23,8 @@ pub(crate) struct Outcome {
     pub(crate) ended: Moment,
     /// Clients (by index) whose statement was under way when they were told to stop.
     pub(crate) cut_off: Vec<usize>,
+    /// What carried its bytes.
+    pub(crate) reactor: String,
 }
 
 struct Clients {
@@ -31,6 +33,8 @@ struct Clients {
     /// Whom to wake when: at most one entry a client.
     timers: BinaryHeap<Reverse<(Moment, usize)>>,
     pacer: Pacer,
+    /// When the present turn brought its first reply, and its last.
+    woken: Option<(Moment, Moment)>,
     /// Who waits for a new connection.
     connecting: Vec<usize>,
     active: usize,
@@ -85,6 +89,15 @@ impl Clients {
         });
         self.note(index, next)
     }
+
+    fn unreachable(&mut self, index: usize, how: &str, now: Moment) {
+        let mut nowhere = Vec::new();
+        let next = self.clients[index].unreachable(
+            how,
+            &mut Turn { now, out: &mut nowhere, recorder: &mut self.recorder, pacer: &mut self.pacer },
+        );
+        self.note(index, next);
+    }
 }
 
 impl Driver for Clients {
@@ -92,6 +105,7 @@ impl Driver for Clients {
         if self.clients[link].has_ended() {
             return Keep::Close;
         }
+        self.woken.get_or_insert((now, now)).1 = now;
         let next = self.clients[link]
             .receive(bytes, &mut Turn { now, out, recorder: &mut self.recorder, pacer: &mut self.pacer });
         // A client that sleeps and hears a notice has its timer already.
@@ -106,11 +120,11 @@ impl Driver for Clients {
             return;
         }
         let mut nowhere = Vec::new();
-        self.clients[link].lost(
+        let next = self.clients[link].lost(
             how,
             &mut Turn { now, out: &mut nowhere, recorder: &mut self.recorder, pacer: &mut self.pacer },
         );
-        self.active -= 1;
+        self.note(link, next);
     }
 }
 
@@ -129,6 +143,7 @@ pub(crate) fn run<R: Reactor>(
         recorder,
         timers: BinaryHeap::with_capacity(count),
         pacer,
+        woken: None,
         connecting: Vec::new(),
         active: count,
     };
@@ -154,17 +169,22 @@ pub(crate) fn run<R: Reactor>(
                     let now = reactor.now();
                     reactor.send(index, &mut |out| all.wake(index, now, out));
                 }
-                Err(how) => all.lost(index, &how, reactor.now()),
+                Err(how) => all.unreachable(index, &how, reactor.now()),
             }
         }
         // Those who ask to be woken at once again have their turn after the others' replies.
         let due = all.timers.len();
+        let mut woken = false;
         for _ in 0..due {
             match all.timers.peek() {
                 Some(Reverse((at, index))) if *at <= now => {
-                    let index = *index;
+                    let (at, index) = (*at, *index);
                     all.timers.pop();
+                    // Those before it took their time.
+                    let now = reactor.now();
+                    all.recorder.waited(now.nanoseconds_since(at));
                     reactor.send(index, &mut |out| all.wake(index, now, out));
+                    woken = true;
                 }
                 _ => break,
             }
@@ -172,7 +192,11 @@ pub(crate) fn run<R: Reactor>(
         let timer = all.timers.peek().map_or(Moment::NEVER, |Reverse((at, _))| *at);
         let soon = if all.connecting.is_empty() { now.after(STOP_CHECK) } else { now };
         let until = soon.min(all.recorder.next_tick()).min(timer).min(deadline);
-        reactor.turn(until, &mut all)?;
+        reactor.turn(if woken { reactor.now() } else { now }, until, &mut all)?;
+        // Replies of one turn were there when the first was read: the last has waited longest.
+        if let Some((first, last)) = all.woken.take() {
+            all.recorder.waited(last.nanoseconds_since(first));
+        }
     }
     let mut cut_off = Vec::new();
     for index in 0..count {
@@ -189,7 +213,7 @@ pub(crate) fn run<R: Reactor>(
         });
     }
     let ended = reactor.now();
-    Ok(Outcome { tally: all.recorder.finish(ended), ended, cut_off })
+    Ok(Outcome { tally: all.recorder.finish(ended), ended, cut_off, reactor: String::new() })
 }
 
 #[cfg(test)]

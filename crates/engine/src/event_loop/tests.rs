@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pgdyno_model::Measurement;
-use pgdyno_model::experiment::{Length, Protocol};
+use pgdyno_model::experiment::{Length, Protocol, ReconnectLost};
 use pgdyno_model::target::{Address, Target};
 use pgdyno_model::units::Span;
 
@@ -160,13 +160,11 @@ impl Load {
         let stop = Arc::new(AtomicBool::new(false));
         let mut program = Program::link(&spec.scripts, spec.protocol, spec.seed, &spec.variables).unwrap();
         program.rules = Rules {
-            latency_limit: spec.latency_limit,
-            max_tries: spec.max_tries,
-            reconnect_each: spec.reconnect_each,
-            on_error: spec.on_error,
             say: spec.say.clone(),
             say_failures: spec.say_failures,
+            say_steps: spec.say_steps,
             stop: Arc::clone(&stop),
+            ..Rules::of(&spec.options)
         };
         let program = Arc::new(program);
         let opening = Moment(0).after(self.warm_up);
@@ -187,11 +185,11 @@ impl Load {
         let intervals: Arc<Mutex<Vec<Interval>>> = Arc::default();
         let ended = Arc::clone(&intervals);
         let log = spec.log.as_ref().map(|log| (log.open(0).unwrap(), std::time::SystemTime::UNIX_EPOCH));
-        let extras = Extras { log, latency_limit: spec.latency_limit };
+        let extras = Extras { log, ..Extras::of(&spec.options) };
         let ended = Box::new(move |i| ended.lock().unwrap().push(i));
         let recorder = Recorder::with(&program, schedule, ended, extras);
         let mut pacer = Pacer::default();
-        if let Some(rate) = spec.rate {
+        if let Some(rate) = spec.options.rate {
             pacer.throttle(rate, schedule.start, Random::new(3));
         }
         let client = |id| {
@@ -263,7 +261,8 @@ fn a_one_second_stall_is_one_long_latency_and_a_second_without_transactions() {
 fn bytes_may_travel_in_pieces_of_any_size() {
     for protocol in [Protocol::Simple, Protocol::Extended, Protocol::Prepared] {
         for piece in 1..40 {
-            let network = Network { read: piece, write: 41 - piece, pace: Duration::from_nanos(10) };
+            let network =
+                Network { read: piece, write: 41 - piece, pace: Duration::from_nanos(10), away: None };
             let length = Length::Transactions(7);
             let load =
                 Load { network, protocol, length, ..Load::new("\\set x 40 + 2\nSELECT :x;\nSELECT 'a';") };
@@ -358,6 +357,87 @@ fn what_the_server_should_not_send_ends_the_client_with_a_reason() {
             assert!(m.abort_reasons[0].contains(words), "{words}: {:?}", m.abort_reasons);
         }
     }
+}
+
+#[test]
+fn a_lost_connection_fails_its_transaction_and_is_made_anew_as_often_as_is_allowed() {
+    // Every third transaction ends in a hang-up, one of them after the server said why.
+    let hangs_up = |_| -> Answer {
+        let mut asked = 0;
+        Box::new(move |_, _| {
+            asked += 1;
+            match asked {
+                3 => vec![(MS, Act::HangUp)],
+                6 => vec![(MS, Act::Send(error("57P01", b'I')[..20].to_vec())), (MS, Act::HangUp)],
+                9 => {
+                    let fatal = message(b'E', b"SFATAL\0VFATAL\0C57P01\0Mbye\0\0");
+                    vec![(MS, Act::Send(fatal)), (2 * MS, Act::HangUp)]
+                }
+                _ => after(MS, done(b'I')),
+            }
+        })
+    };
+    let load = |change, protocol| Load {
+        length: Length::Transactions(10),
+        protocol,
+        change,
+        clients: 2,
+        ..Load::new("SELECT 1;")
+    };
+    for protocol in [Protocol::Simple, Protocol::Prepared] {
+        let seen = load(|spec| spec.options.reconnect_lost = ReconnectLost::UpTo(1), protocol).run(hangs_up);
+        let m = &seen.measurement;
+        assert_eq!((m.transactions, m.failed, m.aborted_clients), (14, 6, 0), "{:?}", m.abort_reasons);
+        assert_eq!(m.failures.get("08006"), Some(&6));
+        assert_eq!((m.lost_connections, m.reconnections), (6, 6));
+        assert_eq!(m.scripts[0].statements[0].failed, 6);
+        // What was prepared went with its connection.
+        let prepared = if protocol == Protocol::Prepared { 2 * 4 } else { 0 };
+        assert_eq!(seen.parsed, prepared);
+        let m = load(|_| {}, protocol).run(hangs_up).measurement;
+        assert_eq!((m.transactions, m.failed, m.aborted_clients, m.lost_connections), (4, 2, 2, 0));
+    }
+    // One that is lost again and again is given up after so many, and never where there is no limit.
+    let gone = |_| -> Answer { Box::new(|_, _| vec![(MS, Act::HangUp)]) };
+    let m = load(|spec| spec.options.reconnect_lost = ReconnectLost::UpTo(3), Protocol::Simple).run(gone);
+    let m = m.measurement;
+    assert_eq!((m.failed, m.aborted_clients, m.lost_connections), (2 * 4, 2, 2 * 3));
+    let m = load(|spec| spec.options.reconnect_lost = ReconnectLost::Always, Protocol::Simple).run(gone);
+    let m = m.measurement;
+    assert_eq!((m.transactions, m.failed, m.aborted_clients, m.lost_connections), (0, 20, 0, 20));
+}
+
+#[test]
+fn a_client_whose_server_stays_away_tries_again_ever_more_rarely() {
+    let hangs_up =
+        |_| -> Answer {
+            Box::new(|_, now| {
+                if now < Moment(0).after(SECOND) { after(MS, done(b'I')) } else { vec![(MS, Act::HangUp)] }
+            })
+        };
+    let away =
+        Network { away: Some((Moment(0).after(SECOND), Moment(0).after(3 * SECOND))), ..Network::default() };
+    let back = |_| steady(MS)(0);
+    let load = |change| Load { network: away, change, ..Load::new("\\sleep 10 ms\nSELECT 1;") };
+    let m = load(|spec| spec.options.reconnect_lost = ReconnectLost::Always).run(hangs_up).measurement;
+    assert!(m.transactions > 80 && m.aborted_clients == 0, "{m:?}");
+    let m = load(|spec| {
+        spec.options.reconnect_lost = ReconnectLost::UpTo(3);
+        spec.options.reconnect = true;
+    })
+    .run(back)
+    .measurement;
+    assert_eq!((m.aborted_clients, m.lost_connections), (1, 0));
+    assert!(m.abort_reasons[0].contains("after 3 in a row"), "{:?}", m.abort_reasons);
+    let m = load(|spec| {
+        spec.options.reconnect_lost = ReconnectLost::UpTo(8);
+        spec.options.reconnect = true;
+    })
+    .run(back)
+    .measurement;
+    assert_eq!((m.aborted_clients, m.failed), (0, 0), "nothing was under way");
+    let silent = m.series.iter().filter(|s| s.transactions == 0).count();
+    assert!((1..=2).contains(&silent) && m.series.len() == 5, "{:?}", m.series);
 }
 
 #[test]

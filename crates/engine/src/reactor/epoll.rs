@@ -3,10 +3,10 @@
 use std::io;
 use std::time::Duration;
 
-use rustix::event::{Timespec, epoll};
+use rustix::event::epoll;
 use rustix::fd::OwnedFd;
 
-use super::{Driver, Keep, Reactor};
+use super::{Connector, Driver, Keep, Reactor, timespec};
 use crate::connect::Stream;
 use crate::schedule::{Clock, Moment};
 
@@ -31,9 +31,6 @@ struct Link {
     broken: bool,
 }
 
-/// Makes a connection; or says in words why not.
-pub type Connector = Box<dyn FnMut(usize) -> Result<Stream, String> + Send>;
-
 /// Connections on one epoll instance.
 pub struct Epoll {
     connector: Option<Connector>,
@@ -49,11 +46,11 @@ pub struct Epoll {
 }
 
 impl Epoll {
-    /// A reactor of `streams`, which do not block.
+    /// A reactor of `streams`, which do not block; new connections are `connector`'s.
     ///
     /// # Errors
     /// The kernel refuses an epoll instance or a registration.
-    pub fn new(clock: Clock, streams: Vec<Stream>) -> io::Result<Self> {
+    pub fn new(clock: Clock, streams: Vec<Stream>, connector: Option<Connector>) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let mut links = Vec::with_capacity(streams.len());
         for (index, stream) in streams.into_iter().enumerate() {
@@ -67,7 +64,7 @@ impl Epoll {
             });
         }
         Ok(Self {
-            connector: None,
+            connector,
             epoll,
             clock,
             events: Vec::with_capacity(EVENTS),
@@ -76,13 +73,6 @@ impl Epoll {
             gone: Vec::new(),
             links,
         })
-    }
-
-    /// New connections are `connector`'s.
-    #[must_use]
-    pub fn with_connector(mut self, connector: Connector) -> Self {
-        self.connector = Some(connector);
-        self
     }
 
     /// Sends as much as the kernel takes; on failure the connection is remembered as gone.
@@ -228,13 +218,10 @@ impl Reactor for Epoll {
         Ok(self.clock.now().since(begun))
     }
 
-    fn turn(&mut self, until: Moment, driver: &mut impl Driver) -> io::Result<()> {
+    fn turn(&mut self, now: Moment, until: Moment, driver: &mut impl Driver) -> io::Result<()> {
         self.report_gone(driver);
-        let wait = if self.unread.is_empty() { until.since(self.clock.now()) } else { Duration::ZERO };
-        let timeout = Timespec {
-            tv_sec: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: wait.subsec_nanos().into(),
-        };
+        let wait = if self.unread.is_empty() { until.since(now) } else { Duration::ZERO };
+        let timeout = timespec(wait);
         self.events.clear();
         match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut self.events), Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}

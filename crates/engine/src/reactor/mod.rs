@@ -1,12 +1,22 @@
 //! What carries a thread's bytes and tells its time.
 
+pub mod blocking;
+mod buffers;
+pub(crate) mod choice;
 pub mod epoll;
 pub mod sim;
+pub mod uring;
 
 use std::io;
 use std::time::Duration;
 
+use rustix::event::Timespec;
+
+use crate::connect::Stream;
 use crate::schedule::Moment;
+
+/// Makes a connection; or says in words why not.
+pub type Connector = Box<dyn FnMut(usize) -> Result<Stream, String> + Send>;
 
 /// Whether a connection is still wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,9 +51,20 @@ pub trait Reactor {
     /// In words, why there is none.
     fn reconnect(&mut self, link: usize) -> Result<Duration, String>;
 
-    /// Waits for something to happen, at most until `until`, and brings all that did.
+    /// Waits for something to happen, from `now` at most until `until`, and brings all that did.
     ///
     /// # Errors
     /// The reactor itself no longer works.
-    fn turn(&mut self, until: Moment, driver: &mut impl Driver) -> io::Result<()>;
+    fn turn(&mut self, now: Moment, until: Moment, driver: &mut impl Driver) -> io::Result<()>;
 }
+
+/// `wait` as the kernel wants it.
+fn timespec(wait: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: wait.subsec_nanos().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

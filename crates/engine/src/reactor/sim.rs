@@ -38,11 +38,13 @@ pub struct Network {
     pub write: usize,
     /// Time between the pieces.
     pub pace: Duration,
+    /// From when to when no new connection is to be had.
+    pub away: Option<(Moment, Moment)>,
 }
 
 impl Default for Network {
     fn default() -> Self {
-        Self { read: usize::MAX, write: usize::MAX, pace: Duration::from_micros(1) }
+        Self { read: usize::MAX, write: usize::MAX, pace: Duration::from_micros(1), away: None }
     }
 }
 
@@ -176,6 +178,9 @@ impl<P: Peer> Reactor for Sim<P> {
     }
 
     fn reconnect(&mut self, link: usize) -> Result<Duration, String> {
+        if self.network.away.is_some_and(|(from, until)| (from..until).contains(&self.now)) {
+            return Err("nobody listens".to_owned());
+        }
         // What was on its way on the old connection never arrives.
         self.events.retain(|Reverse((_, _, at, _))| *at != link);
         let link = &mut self.links[link];
@@ -187,7 +192,7 @@ impl<P: Peer> Reactor for Sim<P> {
         Ok(took)
     }
 
-    fn turn(&mut self, until: Moment, driver: &mut impl Driver) -> io::Result<()> {
+    fn turn(&mut self, _: Moment, until: Moment, driver: &mut impl Driver) -> io::Result<()> {
         let until = until.max(self.now.after(TICK));
         let Some(Reverse((at, ..))) = self.events.peek() else {
             self.now = until;

@@ -93,7 +93,7 @@ impl Value {
         let _ = match self {
             Self::Null => write!(out, "NULL"),
             Self::Bool(b) => write!(out, "{b}"),
-            Self::Int(n) => write!(out, "{n}"),
+            Self::Int(n) => return out.extend_from_slice(itoa::Buffer::new().format(n).as_bytes()),
             Self::Double(x) => return write_double(x, out),
         };
     }

@@ -44,7 +44,7 @@ pub(crate) const KEYWORDS: &[Keyword] = &[
     known("keepalives_idle", None, Use::Harmless),
     known("keepalives_interval", None, Use::Harmless),
     known("krbsrvname", Some("PGKRBSRVNAME"), Use::Harmless),
-    known("load_balance_hosts", Some("PGLOADBALANCEHOSTS"), Use::Only(&["disable"])),
+    known("load_balance_hosts", Some("PGLOADBALANCEHOSTS"), Use::Followed),
     known("max_protocol_version", Some("PGMAXPROTOCOLVERSION"), Use::Only(&["3.0", "3.2", "latest"])),
     known("min_protocol_version", Some("PGMINPROTOCOLVERSION"), Use::Only(&["3.0"])),
     known("options", Some("PGOPTIONS"), Use::Followed),

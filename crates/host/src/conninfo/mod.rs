@@ -13,7 +13,10 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use pgdyno_model::target::{Address, ChannelBinding, RootCert, Secret, SessionAttrs, SslMode, Target, Tls};
+use pgdyno_model::target::{
+    Address, ChannelBinding, LoadBalanceHosts, RootCert, Secret, Servers, SessionAttrs, SslMode, Target, Tls,
+};
+use postgres::Client;
 
 pub use environment::Environment;
 
@@ -58,12 +61,8 @@ impl fmt::Debug for ConnectOptions {
 /// Where to connect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resolved {
-    /// Every server to try, in order; at least one. What follows is in each of them, too.
-    pub targets: Vec<Target>,
-    /// What kind of session is wanted.
-    pub target_session_attrs: SessionAttrs,
-    /// How long connecting to one of them may take, where that is said.
-    pub connect_timeout: Option<Duration>,
+    /// Every server that will do.
+    pub servers: Servers,
     /// What is worth telling: files that are not used.
     pub notes: Vec<String>,
 }
@@ -293,8 +292,13 @@ impl Said {
                 ..Target::new(address, user.clone(), database.clone())
             }
         };
+        let load_balance_hosts = match self.get("load_balance_hosts") {
+            None | Some("disable") => LoadBalanceHosts::Disable,
+            Some("random") => LoadBalanceHosts::Random,
+            Some(_) => return Err(self.wrong("load_balance_hosts", "disable or random")),
+        };
         let targets = self.addresses(environment)?.into_iter().map(target).collect();
-        Ok(Resolved { targets, target_session_attrs: session_attrs, connect_timeout, notes })
+        Ok(Resolved { servers: Servers { targets, load_balance_hosts }, notes })
     }
 
     fn addresses(&self, environment: &Environment) -> Result<Vec<(Address, Option<IpAddr>)>, ConninfoError> {
@@ -427,35 +431,14 @@ fn usual_address(environment: &Environment, port: u16) -> Address {
 }
 
 impl Resolved {
-    /// The first server that takes a connection of the kind that is wanted. One that answers and refuses the user ends
-    /// the search, as no other would be asked by libpq.
+    /// A control connection to the first server that takes one of the kind that is wanted, and how to reach that server.
     ///
     /// # Errors
     /// What each of them answered.
-    pub fn select(&self) -> Result<Target, ControlError> {
-        // Where standbys are only preferred, all are asked twice.
-        let passes: &[SessionAttrs] = match self.target_session_attrs {
-            SessionAttrs::PreferStandby => &[SessionAttrs::Standby, SessionAttrs::Any],
-            _ => std::slice::from_ref(&self.target_session_attrs),
-        };
-        let mut errors = Vec::new();
-        for attrs in passes {
-            errors.clear();
-            for target in &self.targets {
-                let asked = Target { session_attrs: *attrs, ..target.clone() };
-                match control::connect(&asked) {
-                    Ok(_) => return Ok(asked),
-                    Err(error) => {
-                        let ends = error.sqlstate().is_some_and(|code| code.starts_with("28"));
-                        errors.push(error);
-                        if ends {
-                            break;
-                        }
-                    }
-                }
-            }
-        }
-        Err(match errors.len() {
+    pub fn connect(&self) -> Result<(Client, Target), ControlError> {
+        let connected =
+            self.servers.find(|n| fastrand::usize(..n), control::connect, ControlError::ends_search);
+        connected.map_err(|mut errors| match errors.len() {
             1 => errors.remove(0),
             _ => ControlError::NoneServes { errors },
         })

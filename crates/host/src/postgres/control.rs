@@ -30,6 +30,14 @@ pub enum ControlError {
         /// The server's SQLSTATE, where it was the server that refused.
         sqlstate: Option<String>,
     },
+    /// The server asks for a password, and there is none.
+    #[error("cannot connect to {address} as {user}: it asks for a password, and none is given")]
+    NoPassword {
+        /// Where.
+        address: String,
+        /// As whom.
+        user: String,
+    },
     /// Encryption that is asked for cannot be had, or the server is not trusted.
     #[error("cannot connect to {address} by TLS: {cause}")]
     Tls {
@@ -72,6 +80,9 @@ impl ControlError {
     pub fn help(&self) -> Option<String> {
         let (sqlstate, why) = match self {
             Self::Connect { sqlstate, why, .. } => (sqlstate, why),
+            Self::NoPassword { .. } => {
+                return Some("give it by PGPASSWORD, `.pgpass` or the connection string".into());
+            }
             Self::Tls { cause, .. } => return cause.help(),
             Self::NotWanted { .. } => {
                 return Some("name other hosts too, or another target_session_attrs".into());
@@ -96,8 +107,30 @@ impl ControlError {
     pub fn sqlstate(&self) -> Option<&str> {
         match self {
             Self::Connect { sqlstate, .. } | Self::Query { sqlstate, .. } => sqlstate.as_deref(),
-            Self::Tls { .. } | Self::NotWanted { .. } | Self::NoneServes { .. } => None,
+            Self::NoPassword { .. } | Self::Tls { .. } | Self::NotWanted { .. } | Self::NoneServes { .. } => {
+                None
+            }
         }
+    }
+
+    /// Whether a password would help.
+    #[must_use]
+    pub fn needs_password(&self) -> bool {
+        match self {
+            Self::NoPassword { .. } => true,
+            Self::NoneServes { errors } => errors.iter().any(Self::needs_password),
+            _ => false,
+        }
+    }
+
+    /// Whether no other of several servers is to be asked: this one answered, and libpq goes on only from one that cannot
+    /// take connections now.
+    pub(crate) fn ends_search(&self) -> bool {
+        if self.needs_password() {
+            return true;
+        }
+        let refused = self.sqlstate();
+        refused.is_some_and(|code| code != SqlState::CANNOT_CONNECT_NOW.code())
     }
 
     pub(crate) fn query(what: &'static str, error: &postgres::Error) -> Self {
@@ -258,6 +291,12 @@ fn check_kind(target: &Target, client: &mut Client) -> Result<(), ControlError> 
 }
 
 pub(crate) fn refused(target: &Target, error: &postgres::Error) -> ControlError {
+    // The client library has no other sign of it than these words.
+    if target.password.is_none()
+        && error.source().is_some_and(|cause| cause.to_string() == "password missing")
+    {
+        return ControlError::NoPassword { address: target.address.to_string(), user: target.user.clone() };
+    }
     ControlError::Connect {
         address: target.address.to_string(),
         user: target.user.clone(),

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use pgdyno_model::facts::{BuildSource, ServerFacts};
-use pgdyno_model::target::{Address, Secret, Target};
+use pgdyno_model::target::{Address, LoadBalanceHosts, Secret, Target};
 use postgres::Client;
 
 use super::control::{self, ControlError};
@@ -72,8 +72,8 @@ impl Given {
     /// [`GivenError`].
     pub fn connect(dsn: &Secret) -> Result<Self, GivenError> {
         let resolved = resolved(dsn, &Environment::of_process())?;
-        match resolved.select() {
-            Ok(target) => Ok(Self { target }),
+        match resolved.connect() {
+            Ok((_, target)) => Ok(Self { target }),
             Err(error) => Err(GivenError::Refused { error: error.into(), notes: resolved.notes }),
         }
     }
@@ -143,7 +143,14 @@ fn resolved(dsn: &Secret, environment: &Environment) -> Result<Resolved, GivenEr
     let options =
         ConnectOptions { dsn_or_dbname: Some(dsn.reveal().trim().to_owned()), ..Default::default() };
     let mut resolved = resolve_in(&options, environment)?;
-    for target in &mut resolved.targets {
+    let servers = &mut resolved.servers;
+    if servers.targets.len() > 1 && servers.load_balance_hosts == LoadBalanceHosts::Random {
+        return Err(GivenError::Unsupported {
+            what: "its `load_balance_hosts=random` spreads clients over several servers, and an experiment measures one",
+            help: "name one host, or leave `load_balance_hosts` out to have the first that serves",
+        });
+    }
+    for target in &mut servers.targets {
         let Some(at) = target.settings.iter().position(|(name, _)| name == "options") else { continue };
         let (_, options) = target.settings.remove(at);
         target.settings.extend(start_up_settings(&options)?);
@@ -183,7 +190,7 @@ mod tests {
 
     fn targets(dsn: &Secret) -> Result<Vec<Target>, GivenError> {
         let environment = Environment { user: Some("me".into()), ..Environment::default() };
-        resolved(dsn, &environment).map(|resolved| resolved.targets)
+        resolved(dsn, &environment).map(|resolved| resolved.servers.targets)
     }
 
     #[test]

@@ -32,6 +32,10 @@ pub struct ClusterSpec {
     pub install: Install,
     /// The directory to make, below a storage directory; it must not exist.
     pub directory: PathBuf,
+    /// A directory to make for `pg_wal`, on another storage; none leaves it in PGDATA.
+    pub wal: Option<PathBuf>,
+    /// Directories to make for tablespaces, on other storages.
+    pub tablespaces: Vec<PathBuf>,
     /// Options for initdb.
     pub initdb: Vec<String>,
     /// Settings for every treatment.
@@ -61,6 +65,8 @@ impl ClusterSpec {
         Ok(Self {
             install,
             directory,
+            wal: None,
+            tablespaces: Vec::new(),
             initdb: Vec::new(),
             settings: BTreeMap::new(),
             connect: Connect::default(),
@@ -77,6 +83,12 @@ impl ClusterSpec {
 
     pub(super) fn socket_directory(&self) -> PathBuf {
         self.socket_base.join(self.directory.file_name().unwrap_or_default())
+    }
+
+    /// Where the server is told that tablespace `directory` of [`Self::tablespaces`] lies: empty, and beside the marker.
+    #[must_use]
+    pub fn location(directory: &Path) -> PathBuf {
+        directory.join("tablespace")
     }
 
     fn password_file(&self) -> PathBuf {
@@ -102,6 +114,7 @@ impl ClusterSpec {
             ("log_destination", "stderr".to_owned()),
             ("logging_collector", "off".to_owned()),
             ("log_line_prefix", "%m [%p] ".to_owned()),
+            ("log_timezone", "UTC".to_owned()),
             ("log_checkpoints", "on".to_owned()),
             ("log_autovacuum_min_duration", "0".to_owned()),
         ]
@@ -136,11 +149,12 @@ impl ClusterSpec {
     /// Everything that taking the cluster down does to the host.
     #[must_use]
     pub fn take_down_steps(&self) -> Vec<Step> {
-        vec![
-            Step::StopServer { data: self.data() },
-            Step::RemoveMarked { path: self.socket_directory() },
-            Step::RemoveMarked { path: self.directory.clone() },
-        ]
+        let mut steps = vec![Step::StopServer { data: self.data() }];
+        let elsewhere = self.tablespaces.iter().rev().chain(&self.wal);
+        steps.extend(elsewhere.map(|path| Step::RemoveMarked { path: path.clone() }));
+        steps.push(Step::RemoveMarked { path: self.socket_directory() });
+        steps.push(Step::RemoveMarked { path: self.directory.clone() });
+        steps
     }
 
     pub(super) fn making(&self, password: &Secret, port: &str) -> Vec<Step> {
@@ -155,6 +169,14 @@ impl ClusterSpec {
         steps.push(Step::MakeMarked { made, mode, owner: None });
         let made = Made::Directory { path: self.socket_directory() };
         steps.push(Step::MakeMarked { made, mode: 0o700, owner: owner.clone() });
+        for path in self.wal.iter().chain(&self.tablespaces) {
+            let made = Made::Directory { path: path.clone() };
+            steps.push(Step::MakeMarked { made, mode: 0o700, owner: owner.clone() });
+        }
+        for directory in &self.tablespaces {
+            let path = Self::location(directory);
+            steps.push(Step::MakeDirectory { path, mode: 0o700, owner: owner.clone() });
+        }
         steps.push(Step::MakeDirectory { path: self.data(), mode: 0o700, owner: owner.clone() });
         steps.push(Step::WriteFile {
             path: self.password_file(),
@@ -186,6 +208,11 @@ impl ClusterSpec {
         password_file.push(self.password_file());
         args.push(password_file);
         args.push("--no-instructions".into());
+        if let Some(directory) = &self.wal {
+            let mut wal = OsString::from("--waldir=");
+            wal.push(directory.join("pg_wal"));
+            args.push(wal);
+        }
         let given = |names: &[&str]| {
             self.initdb.iter().any(|a| names.iter().any(|n| a == n || a.starts_with(&format!("{n}="))))
         };

@@ -1,5 +1,14 @@
 //! Measurements of a storage without PostgreSQL.
 
-pub mod fsync;
+mod disk;
+mod error;
+mod fsync;
+mod implausible;
+mod place;
 
-pub use fsync::{ProbeError, fsync_rate};
+pub use disk::{DiskOptions, DiskPlan};
+pub use error::ProbeError;
+pub use fsync::{FsyncOptions, fsync, fsync_rate};
+
+/// Told what is being done and how much of it is done (0 to 1).
+pub type Progress<'a> = &'a dyn Fn(&str, f64);

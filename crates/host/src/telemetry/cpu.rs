@@ -1,21 +1,45 @@
-//! CPU time of the whole machine by mode, from `/proc/stat`.
+//! CPU time by mode, of the whole machine and of each core, from `/proc/stat`.
 
-use procfs::{CurrentSI, KernelStats};
+use procfs::{CpuTime, CurrentSI, KernelStats};
 
-use super::{Column, Kind, Probe, Watched, column, float};
+use pgdyno_model::telemetry::{Column, Kind};
+
+use super::columns::Columns;
+use super::{Probe, Watched, column, float};
 
 /// `/proc/stat` counts guest time in user time as well; so do these.
-const MODES: &[&str] = &["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
+const MODES: [&str; 8] = ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
 
-struct Cpu {
+struct All {
     columns: Vec<Column>,
 }
 
-pub(super) fn make(_: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
-    Ok(Some(Box::new(Cpu { columns: MODES.iter().map(|m| column(*m, "s", Kind::Counter)).collect() })))
+#[derive(Default)]
+struct Cores {
+    columns: Columns,
 }
 
-impl Probe for Cpu {
+pub(super) fn all(_: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
+    Ok(Some(Box::new(All { columns: MODES.iter().map(|m| column(*m, "s", Kind::Counter)).collect() })))
+}
+
+/// Modes in which a core never was have no column.
+pub(super) fn cores(_: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
+    Ok(Some(Box::new(Cores::default())))
+}
+
+fn stat() -> Result<KernelStats, String> {
+    KernelStats::current().map_err(|e| format!("cannot read /proc/stat: {e}"))
+}
+
+/// Seconds in each of [`MODES`].
+fn seconds(t: &CpuTime) -> [Option<f64>; 8] {
+    let per_second = float(procfs::ticks_per_second());
+    [Some(t.user), Some(t.nice), Some(t.system), Some(t.idle), t.iowait, t.irq, t.softirq, t.steal]
+        .map(|ticks| ticks.map(|ticks| float(ticks) / per_second))
+}
+
+impl Probe for All {
     fn name(&self) -> &'static str {
         "cpu"
     }
@@ -25,10 +49,27 @@ impl Probe for Cpu {
     }
 
     fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
-        let t = KernelStats::current().map_err(|e| format!("cannot read /proc/stat: {e}"))?.total;
-        let ticks =
-            [Some(t.user), Some(t.nice), Some(t.system), Some(t.idle), t.iowait, t.irq, t.softirq, t.steal];
-        let per_second = float(procfs::ticks_per_second());
-        Ok(ticks.into_iter().map(|t| t.map(|t| float(t) / per_second)).collect())
+        Ok(seconds(&stat()?.total).to_vec())
+    }
+}
+
+impl Probe for Cores {
+    fn name(&self) -> &'static str {
+        "cpu_cores"
+    }
+
+    fn columns(&self) -> &[Column] {
+        self.columns.all()
+    }
+
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
+        let stat = stat()?;
+        let mut row = self.columns.row();
+        for (core, times) in stat.cpu_time.iter().enumerate() {
+            for (mode, seconds) in MODES.iter().zip(seconds(times)) {
+                row.set(&format!("cpu{core}.{mode}"), "s", Kind::Counter, seconds.unwrap_or(0.0));
+            }
+        }
+        Ok(row.values())
     }
 }

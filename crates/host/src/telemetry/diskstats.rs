@@ -1,6 +1,11 @@
-//! The block device under the data and the disk it is part of, from `/proc/diskstats`.
+//! Every block device under the data, the write-ahead log and the tablespaces, from `/proc/diskstats`.
 
-use super::{Column, Kind, Probe, Watched, column, float};
+use std::path::{Path, PathBuf};
+
+use pgdyno_model::telemetry::{Column, Kind};
+
+use super::layers::Layers;
+use super::{Probe, Watched, column, float, read};
 
 /// The fields after the device's name, as the kernel's `Documentation/block/stat.rst` orders them. Sectors have 512
 /// bytes, whatever the device's own are.
@@ -27,23 +32,54 @@ const FIELDS: &[(&str, &str, Kind)] = &[
 struct Diskstats {
     devices: Vec<String>,
     columns: Vec<Column>,
+    /// For each column: what it read last, and what its wraps so far amount to.
+    unwrapped: Vec<(f64, f64)>,
+    unknown: Vec<String>,
+    gone: Vec<String>,
 }
 
 pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
-    let data = watched.data.as_deref().ok_or("the data lies on another machine")?;
-    let facts = crate::facts::storage("", data).map_err(|e| e.to_string())?;
-    let (Some(device), Some(disk)) = (facts.device, facts.disk) else {
-        return Err(format!("{} lies on {}, which has no block device", data.display(), facts.filesystem));
-    };
-    let mut devices = vec![device];
-    if devices[0] != disk {
-        devices.push(disk);
+    let data = watched.subject.data.as_deref().ok_or("the data lies on another machine")?;
+    let mut layers = Layers::default();
+    layers.add_path(data);
+    match elsewhere(data) {
+        Ok(places) => places.iter().for_each(|place| layers.add_path(place)),
+        Err(e) => layers.unknown.push(e),
     }
-    let columns = devices
+    if layers.devices.is_empty() {
+        return Err(layers.unknown.join("; "));
+    }
+    let Layers { devices, unknown } = layers;
+    let columns: Vec<Column> = devices
         .iter()
         .flat_map(|d| FIELDS.iter().map(move |(name, unit, kind)| column(format!("{d}.{name}"), unit, *kind)))
         .collect();
-    Ok(Some(Box::new(Diskstats { devices, columns })))
+    let unwrapped = vec![(0.0, 0.0); columns.len()];
+    Ok(Some(Box::new(Diskstats { devices, columns, unwrapped, unknown, gone: Vec::new() })))
+}
+
+/// Where the links in PGDATA lead: the write-ahead log and the tablespaces.
+fn elsewhere(data: &Path) -> Result<Vec<PathBuf>, String> {
+    let failed = |path: &Path| {
+        let path = path.display().to_string();
+        move |e: std::io::Error| format!("cannot follow {path}: {e}")
+    };
+    let mut links = Vec::new();
+    for (name, inside) in [("pg_wal", false), ("pg_tblspc", true)] {
+        let path = data.join(name);
+        // Another directory on the same device may stand for PGDATA: it has neither.
+        if !path.try_exists().map_err(failed(&path))? {
+            continue;
+        }
+        if inside {
+            for entry in std::fs::read_dir(&path).map_err(failed(&path))? {
+                links.push(entry.map_err(failed(&path))?.path());
+            }
+        } else {
+            links.push(path);
+        }
+    }
+    links.into_iter().map(|link| link.canonicalize().map_err(failed(&link))).collect()
 }
 
 impl Probe for Diskstats {
@@ -56,15 +92,44 @@ impl Probe for Diskstats {
     }
 
     fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
-        let text = std::fs::read_to_string("/proc/diskstats")
-            .map_err(|e| format!("cannot read /proc/diskstats: {e}"))?;
-        self.devices.iter().try_fold(Vec::with_capacity(self.columns.len()), |mut values, device| {
-            values.extend(
-                fields_of(&text, device).ok_or_else(|| format!("{device} is gone from /proc/diskstats"))?,
-            );
-            Ok(values)
-        })
+        let text = read("/proc/diskstats")?;
+        let mut values = Vec::with_capacity(self.columns.len());
+        for device in &self.devices {
+            if let Some(fields) = fields_of(&text, device) {
+                values.extend(fields);
+            } else {
+                values.extend(FIELDS.iter().map(|_| None));
+                if !self.gone.contains(device) {
+                    self.gone.push(device.clone());
+                }
+            }
+        }
+        for ((value, column), (last, wrapped)) in
+            values.iter_mut().zip(&self.columns).zip(&mut self.unwrapped)
+        {
+            if let Some(value) = value.as_mut().filter(|_| column.unit == "ms") {
+                *value = unwrap(*value, last, wrapped);
+            }
+        }
+        Ok(values)
     }
+
+    fn gap(&self) -> Option<String> {
+        let gone = self.gone.iter().map(|d| format!("{d} was gone from /proc/diskstats at times"));
+        let all: Vec<String> = self.unknown.iter().cloned().chain(gone).collect();
+        (!all.is_empty()).then(|| all.join("; "))
+    }
+}
+
+/// The kernel prints milliseconds as 32 bits (block/genhd.c), which are full after 49.7 days of waiting. A fall from
+/// the upper quarter to the lower is taken for that; another one is a device that was made anew, and stays a fall.
+fn unwrap(value: f64, last: &mut f64, wrapped: &mut f64) -> f64 {
+    const FULL: f64 = 4_294_967_296.0;
+    if *last > 0.75 * FULL && value < 0.25 * FULL {
+        *wrapped += FULL;
+    }
+    *last = value;
+    value + *wrapped
 }
 
 /// The values of one device; kernels before 5.5 have fewer.
@@ -85,5 +150,17 @@ mod tests {
         assert_eq!((old[4], old[10], old[11], old[16]), (Some(5.0), Some(11.0), None, None));
         assert_eq!(fields_of(text, "vda1").unwrap()[16], Some(17.0));
         assert_eq!(fields_of(text, "vdb"), None);
+    }
+
+    #[test]
+    fn a_32_bit_counter_that_wraps_goes_on_growing_and_one_that_starts_anew_falls() {
+        let (mut last, mut wrapped) = (0.0, 0.0);
+        let read: Vec<f64> = [4_294_967_000.0, 4.0, 1_004.0, 0.0]
+            .into_iter()
+            .map(|v| unwrap(v, &mut last, &mut wrapped))
+            .collect();
+        assert_eq!(read[1] - read[0], 300.0);
+        assert_eq!(read[2] - read[1], 1000.0);
+        assert!(read[3] < read[2], "a device made anew is no wrap");
     }
 }

@@ -1,10 +1,13 @@
-//! Pages that wait for the device, from `/proc/meminfo`.
+//! Main memory, and pages that wait for the device, from `/proc/meminfo`.
+
+use pgdyno_model::telemetry::{Column, Kind};
 
 use crate::facts::kilobytes;
 
-use super::{Column, Kind, Probe, Watched, column, float};
+use super::{Probe, Watched, column, float, read};
 
-const FIELDS: &[&str] = &["Dirty", "Writeback"];
+const FIELDS: &[&str] =
+    &["Dirty", "Writeback", "MemFree", "MemAvailable", "Cached", "AnonPages", "Shmem", "Slab", "SwapFree"];
 
 struct Memory {
     columns: Vec<Column>,
@@ -24,8 +27,7 @@ impl Probe for Memory {
     }
 
     fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
-        let text = std::fs::read_to_string("/proc/meminfo")
-            .map_err(|e| format!("cannot read /proc/meminfo: {e}"))?;
+        let text = read("/proc/meminfo")?;
         Ok(FIELDS.iter().map(|f| kilobytes(&text, f).map(float)).collect())
     }
 }

@@ -1,10 +1,14 @@
-//! PostgreSQL's own counters: every numeric column that the server's version has, by its own name.
+//! PostgreSQL's own counters: every numeric column that the server's version has, by its own name, and when they were
+//! last reset.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use postgres::{Client, Statement};
+use postgres::Statement;
 
-use super::{Column, Kind, Probe, Watched, column};
+use pgdyno_model::telemetry::{Column, Kind, STATS_RESET};
+
+use super::session::Session;
+use super::{Probe, SLOW, Watched, column};
 use crate::postgres::control::said;
 
 struct View {
@@ -12,64 +16,84 @@ struct View {
     columns: Vec<Column>,
     query: Statement,
     database: Option<String>,
-    client: Arc<Mutex<Client>>,
+    session: Session,
+    every: Duration,
 }
 
 pub(super) fn wal(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
-    view(watched, "pg_stat_wal", false)
+    view(watched, "pg_stat_wal", false, Duration::ZERO)
 }
 
 pub(super) fn database(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
-    view(watched, "pg_stat_database", true)
+    view(watched, "pg_stat_database", true, Duration::ZERO)
 }
 
 pub(super) fn bgwriter(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
-    view(watched, "pg_stat_bgwriter", false)
+    view(watched, "pg_stat_bgwriter", false, Duration::ZERO)
 }
 
 /// From PostgreSQL 17 on; before, `pg_stat_bgwriter` has its counters.
 pub(super) fn checkpointer(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
-    view(watched, "pg_stat_checkpointer", false)
+    view(watched, "pg_stat_checkpointer", false, Duration::ZERO)
+}
+
+pub(super) fn archiver(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
+    view(watched, "pg_stat_archiver", false, SLOW)
 }
 
 /// Columns that are no counters: what they say is how it is now.
-const GAUGES: &[&str] = &["numbackends"];
+const GAUGES: &[&str] = &["numbackends", STATS_RESET];
 
-fn view(watched: &Watched, name: &'static str, of_database: bool) -> Result<Option<Box<dyn Probe>>, String> {
-    let shared = watched.client.as_ref().map_err(Clone::clone)?;
-    let mut client = shared.lock().unwrap_or_else(PoisonError::into_inner);
+fn view(
+    watched: &Watched,
+    name: &'static str,
+    of_database: bool,
+    every: Duration,
+) -> Result<Option<Box<dyn Probe>>, String> {
+    let session = watched.session()?.clone();
+    let mut client = session.client();
     let rows = client
         .query(
             "SELECT attname::text FROM pg_catalog.pg_attribute \
              WHERE attrelid = to_regclass('pg_catalog.' || $1) AND attnum > 0 AND NOT attisdropped \
-             AND atttypid IN ('int4'::regtype, 'int8'::regtype, 'float8'::regtype, 'numeric'::regtype) \
+             AND (atttypid IN ('int4'::regtype, 'int8'::regtype, 'float8'::regtype, 'numeric'::regtype) \
+                  OR attname = $2) \
              ORDER BY attnum",
-            &[&name],
+            &[&name, &STATS_RESET],
         )
         .map_err(|e| said(&e))?;
     if rows.is_empty() {
         return Ok(None);
     }
     let names: Vec<String> = rows.iter().map(|r| r.get(0)).collect();
-    let list = names.iter().map(|n| format!("{n}::float8")).collect::<Vec<_>>().join(", ");
+    let select = |n: &String| match n.as_str() {
+        STATS_RESET => format!("extract(epoch FROM {n})::float8"),
+        _ => format!("{n}::float8"),
+    };
+    let list = names.iter().map(select).collect::<Vec<_>>().join(", ");
     let which = if of_database { " WHERE datname = $1" } else { "" };
     let query =
         client.prepare(&format!("SELECT {list} FROM pg_catalog.{name}{which}")).map_err(|e| said(&e))?;
     let columns = names
         .iter()
-        .map(|n| {
-            let unit = if n.ends_with("_time") {
-                "ms"
-            } else if n.ends_with("_bytes") {
-                "bytes"
-            } else {
-                "count"
-            };
-            column(n, unit, if GAUGES.contains(&n.as_str()) { Kind::Gauge } else { Kind::Counter })
-        })
+        .map(|n| column(n, unit(n), if GAUGES.contains(&n.as_str()) { Kind::Gauge } else { Kind::Counter }))
         .collect();
-    let database = of_database.then(|| watched.database.clone());
-    Ok(Some(Box::new(View { name, columns, query, database, client: Arc::clone(shared) })))
+    let database = of_database.then(|| watched.subject.loaded.database.clone());
+    drop(client);
+    Ok(Some(Box::new(View { name, columns, query, database, session, every })))
+}
+
+/// The unit of a column of PostgreSQL's statistics, as they are named throughout.
+pub(super) fn unit(column: &str) -> &'static str {
+    if column == STATS_RESET {
+        "s"
+    } else if column.ends_with("_time") {
+        "ms"
+    } else if column.ends_with("_bytes") {
+        "bytes"
+    } else {
+        "count"
+    }
 }
 
 impl Probe for View {
@@ -82,7 +106,7 @@ impl Probe for View {
     }
 
     fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
-        let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut client = self.session.client();
         let row = match &self.database {
             Some(database) => client.query_opt(&self.query, &[database]),
             None => client.query_opt(&self.query, &[]),
@@ -90,6 +114,10 @@ impl Probe for View {
         let row = row.map_err(|e| said(&e))?;
         let row = row.ok_or_else(|| format!("{} has no row{}", self.name, self.which()))?;
         Ok((0..self.columns.len()).map(|i| row.get(i)).collect())
+    }
+
+    fn every(&self) -> Duration {
+        self.every
     }
 }
 

@@ -11,7 +11,7 @@ use super::Probe;
 /// Samples until it is finished or dropped.
 pub struct Sampler {
     end: Option<Sender<()>>,
-    thread: Option<JoinHandle<Vec<Taken>>>,
+    thread: std::io::Result<Option<JoinHandle<Vec<Taken>>>>,
 }
 
 /// What one probe gave.
@@ -19,6 +19,8 @@ struct Taken {
     probe: Box<dyn Probe>,
     samples: Vec<(Instant, Vec<Option<f64>>)>,
     failed: Option<String>,
+    /// When it may be asked again.
+    due: Instant,
 }
 
 impl Sampler {
@@ -31,7 +33,7 @@ impl Sampler {
         let spawned = std::thread::Builder::new()
             .name("telemetry".into())
             .spawn(move || watch(probes, interval, &ended));
-        Self { end: Some(end), thread: spawned.ok() }
+        Self { end: Some(end), thread: spawned.map(Some) }
     }
 
     /// Takes a last sample and gives all tables: times relative to `opened`, from the last sample at or before it
@@ -39,26 +41,38 @@ impl Sampler {
     #[must_use]
     pub fn finish(mut self, opened: Instant, closed: Instant) -> Vec<Table> {
         self.end = None;
-        let taken = self.thread.take().and_then(|t| t.join().ok()).unwrap_or_default();
+        let taken = match &mut self.thread {
+            Ok(thread) => match thread.take().map(JoinHandle::join) {
+                Some(Ok(taken)) => taken,
+                _ => return vec![nothing("a probe panicked".into())],
+            },
+            Err(e) => return vec![nothing(format!("cannot start a thread: {e}"))],
+        };
         taken.into_iter().map(|t| t.table(opened, closed)).collect()
     }
+}
+
+/// What stands for all tables where there are none.
+fn nothing(why: String) -> Table {
+    Table { probe: "all".into(), columns: Vec::new(), samples: Vec::new(), unavailable: Some(why) }
 }
 
 impl Drop for Sampler {
     fn drop(&mut self) {
         self.end = None;
-        if let Some(thread) = self.thread.take() {
+        if let Ok(Some(thread)) = self.thread.as_mut().map(Option::take) {
             let _ = thread.join();
         }
     }
 }
 
 fn watch(probes: Vec<Box<dyn Probe>>, interval: Duration, ended: &Receiver<()>) -> Vec<Taken> {
-    let mut all: Vec<Taken> =
-        probes.into_iter().map(|probe| Taken { probe, samples: Vec::new(), failed: None }).collect();
     let mut due = Instant::now();
+    let mut all: Vec<Taken> =
+        probes.into_iter().map(|probe| Taken { probe, samples: Vec::new(), failed: None, due }).collect();
     loop {
-        all.iter_mut().for_each(Taken::take);
+        let now = Instant::now();
+        all.iter_mut().filter(|t| t.due <= now).for_each(Taken::take);
         // Samples that could not be taken in time are left out, not made up for.
         let now = Instant::now();
         while due <= now {
@@ -79,6 +93,7 @@ impl Taken {
             return;
         }
         let before = Instant::now();
+        self.due = before + self.probe.every();
         match self.probe.sample() {
             Ok(values) => self.samples.push((before + before.elapsed() / 2, values)),
             Err(why) => self.failed = Some(why),
@@ -88,19 +103,20 @@ impl Taken {
     fn table(self, opened: Instant, closed: Instant) -> Table {
         let first = self.samples.iter().rposition(|(at, _)| *at <= opened).unwrap_or(0);
         let last = self.samples.iter().position(|(at, _)| *at >= closed).unwrap_or(self.samples.len());
+        let columns = self.probe.columns().to_vec();
         let samples = self
             .samples
             .into_iter()
             .enumerate()
             .filter(|(i, _)| (first..=last).contains(i))
-            .map(|(_, (at, values))| Sample { t_s: seconds_from(opened, at), values })
+            .map(|(_, (at, mut values))| {
+                // What has a column only since a later sample was 0 until then.
+                values.resize(columns.len(), Some(0.0));
+                Sample { t_s: seconds_from(opened, at), values }
+            })
             .collect();
-        Table {
-            probe: self.probe.name().to_owned(),
-            columns: self.probe.columns().to_vec(),
-            samples,
-            unavailable: self.failed,
-        }
+        let unavailable = self.failed.or_else(|| self.probe.gap());
+        Table { probe: self.probe.name().to_owned(), columns, samples, unavailable }
     }
 }
 

@@ -34,6 +34,15 @@ struct Cell {
     place: Place,
     /// What the ratio of CPU and of tps is meant to reach.
     target: (f64, f64),
+    /// Further options.
+    options: &'static [&'static str],
+}
+
+impl Cell {
+    /// With `options` too.
+    const fn with(self, options: &'static [&'static str]) -> Self {
+        Self { options, ..self }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -77,7 +86,7 @@ const fn cell(
     place: Place,
     target: (f64, f64),
 ) -> Cell {
-    Cell { name, clients, script, protocol, place, target }
+    Cell { name, clients, script, protocol, place, target, options: &[] }
 }
 
 const CELLS: &[Cell] = &[
@@ -93,6 +102,9 @@ const CELLS: &[Cell] = &[
     cell("tpcb-like", 16, Script::Tpcb, "prepared", Place::Socket, (0.65, 1.00)),
     cell("tpcb-like", 64, Script::Tpcb, "prepared", Place::Socket, (0.65, 1.00)),
     cell("tpcb-like, pipelined", 16, Script::Pipelined, "prepared", Place::Socket, (0.55, 1.10)),
+    cell("select-only, -C", 4, Script::Select, "simple", Place::Socket, (1.00, 1.00)).with(&["-C"]),
+    cell("select-only, -R 1000", 16, Script::Select, "prepared", Place::Socket, (1.00, 0.99))
+        .with(&["-R", "1000"]),
     cell("null server", 16, Script::One, "prepared", Place::Null, (0.70, 1.40)),
     cell("null server", 256, Script::One, "prepared", Place::Null, (0.55, 1.50)),
     cell("null server", 1000, Script::One, "prepared", Place::Null, (0.55, 1.50)),
@@ -185,6 +197,7 @@ fn compare(options: &Options) -> Result<(), Anything> {
         let run = Run {
             clients: cell.clients,
             protocol: cell.protocol,
+            options: cell.options,
             script: &script,
             // Connecting a thousand takes seconds, which must not be most of the run.
             seconds: options.seconds.max(cell.clients / 80),

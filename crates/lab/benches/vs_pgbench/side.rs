@@ -28,6 +28,7 @@ pub(crate) struct Side {
 pub(crate) struct Run<'a> {
     pub(crate) clients: u32,
     pub(crate) protocol: &'a str,
+    pub(crate) options: &'a [&'a str],
     pub(crate) script: &'a Path,
     pub(crate) seconds: u32,
     pub(crate) connection: &'a Connection,
@@ -79,7 +80,8 @@ impl Side {
     pub(crate) fn run(&self, run: &Run<'_>, logged: bool) -> Result<Seen, Anything> {
         let mut command = self.command(run.connection);
         command.args(["-n", "-M", run.protocol, "-c", &run.clients.to_string(), "-j", "1"]);
-        command.args(["-T", &run.seconds.to_string(), "-D", "scale=10", "-f"]).arg(run.script);
+        command.args(["-T", &run.seconds.to_string(), "-D", "scale=10"]);
+        command.args(run.options).arg("-f").arg(run.script);
         let logs = tempfile::tempdir_in(run.logs)?;
         if logged {
             command.args(["-l", "--sampling-rate=0.1", "--log-prefix"]).arg(logs.path().join("log"));

@@ -3,7 +3,9 @@
 mod error;
 mod factors;
 mod overrides;
+mod probe;
 mod raw;
+mod storage;
 
 use std::path::{Path, PathBuf};
 
@@ -12,6 +14,7 @@ use pgdyno_model::Experiment;
 pub use error::FileError;
 pub(crate) use factors::spelled;
 pub use overrides::Override;
+pub(crate) use raw::set_option;
 
 /// An experiment's text and where it came from.
 #[derive(Clone, Debug)]
@@ -35,7 +38,9 @@ impl Source {
         let text = std::fs::read_to_string(path)
             .map_err(|e| FileError::Unreadable { path: path.to_owned(), found: e.to_string() })?;
         let name = path.file_stem().map_or_else(|| "experiment".into(), |s| s.to_string_lossy().into_owned());
-        let base = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned();
+        let base = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // Programs are run elsewhere, and a dry run shows what they are given.
+        let base = std::path::absolute(base).unwrap_or_else(|_| base.to_owned());
         Ok(Self { name, shown: path.display().to_string(), text, base })
     }
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pgdyno_model::experiment::{
-    Between, Connect, Experiment, Length, Load, Order, Postgres, Protocol, Storage, Telemetry, WorkloadChoice,
+    Between, Connect, Experiment, Length, Load, LoadOptions, OnError, Order, Postgres, Protocol,
+    ReconnectLost, Telemetry, WorkloadChoice,
 };
 use pgdyno_model::level::{Key, LevelValue};
 use pgdyno_model::target::Secret;
@@ -17,6 +18,8 @@ use toml::Spanned;
 use super::Source;
 use super::error::Complaint;
 use super::factors::Factors;
+use super::storage::{Tables, storages};
+use crate::pgbench::is_variable_name;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -34,11 +37,13 @@ pub(super) struct File {
     #[serde(default)]
     postgres: PostgresTable,
     #[serde(default)]
-    storage: BTreeMap<String, StorageTable>,
+    storage: Tables,
     #[serde(default)]
     telemetry: TelemetryTable,
     #[serde(default)]
     between: BetweenTable,
+    #[serde(default)]
+    probe: super::probe::ProbeTable,
 }
 
 #[derive(Default, Deserialize)]
@@ -49,6 +54,7 @@ struct ExperimentTable {
     repeats: Option<NonZeroU32>,
     order: Option<Order>,
     seed: Option<u64>,
+    margin: Option<Spanned<String>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -76,6 +82,82 @@ struct LoadTable {
     duration: Option<Spanned<Span>>,
     transactions: Option<std::num::NonZeroU64>,
     warm_up: Option<Span>,
+    rate: Option<Spanned<LevelValue>>,
+    latency_limit: Option<Spanned<LevelValue>>,
+    max_tries: Option<u32>,
+    on_error: Option<OnError>,
+    reconnect: Option<bool>,
+    reconnect_lost: Option<ReconnectLost>,
+    #[serde(default)]
+    define: BTreeMap<Spanned<String>, LevelValue>,
+}
+
+impl LoadTable {
+    /// What of it goes beyond the scripts.
+    fn options(&mut self) -> Result<LoadOptions, Complaint> {
+        let mut options = LoadOptions::default();
+        for (key, value) in [(Key::Rate, self.rate.take()), (Key::LatencyLimit, self.latency_limit.take())] {
+            if let Some(value) = value {
+                let (span, value) = (value.span(), value.into_inner());
+                check_level(&key, &value).map_err(|c| c.at(span))?;
+                set_option(&mut options, &key, &value);
+            }
+        }
+        options.max_tries = self.max_tries.unwrap_or(options.max_tries);
+        options.on_error = self.on_error.unwrap_or_default();
+        options.reconnect = self.reconnect.unwrap_or_default();
+        options.reconnect_lost = self.reconnect_lost.unwrap_or_default();
+        for (name, value) in std::mem::take(&mut self.define) {
+            if !is_variable_name(name.get_ref()) {
+                return Err(Complaint::new(format!("`{}` cannot be a variable's name", name.get_ref()))
+                    .with_help("letters, digits and underscores, no digit first")
+                    .at(name.span()));
+            }
+            let text = match value {
+                LevelValue::Bool(b) => b.to_string(),
+                // With a point, so that scripts find a double.
+                LevelValue::Float(x) => format!("{x:?}"),
+                LevelValue::Int(_) | LevelValue::Text(_) => value.to_string(),
+            };
+            options.define.insert(name.into_inner(), text);
+        }
+        Ok(options)
+    }
+}
+
+/// A share from its text in percent: 0.03 from `3%`.
+fn margin(text: &str) -> Result<f64, Complaint> {
+    let percent = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+    match percent {
+        Some(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
+        _ => Err(Complaint::new(format!("`{text}` is no margin"))
+            .with_help("a percentage above 0 and below 100, such as \"3%\"")),
+    }
+}
+
+/// Gives the option of `key`, if it is one, a value that [`check_level`] has let through.
+pub(crate) fn set_option(options: &mut LoadOptions, key: &Key, value: &LevelValue) {
+    let text = value.to_string();
+    match key {
+        Key::Rate => options.rate = text.parse().ok(),
+        Key::LatencyLimit => options.latency_limit = text.parse().ok(),
+        Key::MaxTries => options.max_tries = text.parse().unwrap_or(options.max_tries),
+        Key::OnError => options.on_error = OnError::parse(&text).unwrap_or_default(),
+        Key::Reconnect => options.reconnect = *value == LevelValue::Bool(true),
+        Key::ReconnectLost => options.reconnect_lost = text.parse().unwrap_or_default(),
+        Key::Clients
+        | Key::Threads
+        | Key::Protocol
+        | Key::Scale
+        | Key::Workload
+        | Key::PostgresVersion
+        | Key::Storage
+        | Key::DeviceScheduler
+        | Key::DeviceReadAhead
+        | Key::DeviceRequests
+        | Key::DeviceWriteCache
+        | Key::Setting(_) => {}
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -102,17 +184,15 @@ impl<'de> Deserialize<'de> for Major {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct StorageTable {
-    directory: Option<PathBuf>,
-}
-
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TelemetryTable {
     interval: Option<Span>,
     fsync: Option<Span>,
+    wait_events: Option<Span>,
+    statements: Option<bool>,
+    buffercache: Option<bool>,
+    keep_serials: Option<bool>,
 }
 
 #[derive(Default, Deserialize)]
@@ -121,6 +201,8 @@ struct BetweenTable {
     vacuum: Option<bool>,
     checkpoint: Option<bool>,
     drop_caches: Option<bool>,
+    prewarm: Option<bool>,
+    trim: Option<bool>,
     pause: Option<Span>,
     #[serde(default)]
     command: Vec<String>,
@@ -170,8 +252,9 @@ pub(super) fn flattened(map: &toml::Table) -> Vec<(String, &toml::Value)> {
 
 impl File {
     /// All tables together, checked against each other.
-    pub(super) fn into_experiment(self, source: &Source) -> Result<Experiment, Complaint> {
+    pub(super) fn into_experiment(mut self, source: &Source) -> Result<Experiment, Complaint> {
         let at = |path: PathBuf| if path.is_absolute() { path } else { source.base.join(path) };
+        let options = self.load.options()?;
         let length = match (self.load.duration, self.load.transactions) {
             (Some(_), Some(_)) => {
                 return Err(Complaint::new("`load.duration` and `load.transactions` are both given")
@@ -190,12 +273,10 @@ impl File {
             let value = setting_value(&name, value)?;
             settings.insert(name, value);
         }
-        let mut storage: BTreeMap<String, Storage> = BTreeMap::new();
-        for (name, table) in self.storage {
-            storage.insert(name, Storage { directory: table.directory.map(at) });
-        }
-        if storage.is_empty() {
-            storage.insert("disk".into(), Storage { directory: None });
+        let storage = storages(self.storage, &at, self.between.trim.unwrap_or(false))?;
+        if self.between.prewarm == Some(true) && self.between.drop_caches == Some(true) {
+            return Err(Complaint::new("`between.prewarm` and `between.drop_caches` are both asked for")
+                .with_help("a trial begins warm or cold: keep one of the two"));
         }
         if self.postgres.dsn.is_some() && (self.postgres.bindir.is_some() || !self.postgres.initdb.is_empty())
         {
@@ -213,7 +294,9 @@ impl File {
             .map(|e| exclusion(e.get_ref(), &factors).map_err(|complaint| complaint.at(e.span())))
             .collect::<Result<_, _>>()?;
         let clients = self.load.clients.unwrap_or(one);
+        let margin = self.experiment.margin.map(|m| margin(m.get_ref()).map_err(|c| c.at(m.span())));
         Ok(Experiment {
+            margin: margin.transpose()?,
             name: self.experiment.name.unwrap_or_else(|| source.name.clone()),
             question: self.experiment.question,
             repeats: self.experiment.repeats.unwrap_or(NonZeroU32::MIN.saturating_add(2)),
@@ -237,6 +320,7 @@ impl File {
                 protocol: self.load.protocol.unwrap_or_default(),
                 length,
                 warm_up: self.load.warm_up.unwrap_or(Span::from_secs(1)),
+                options,
             },
             postgres: Postgres {
                 bindir: self.postgres.bindir.map(at),
@@ -254,9 +338,11 @@ impl File {
                 // On a server that is not ours a checkpoint is asked for only where the file says so.
                 checkpoint: self.between.checkpoint.unwrap_or(!given),
                 drop_caches: self.between.drop_caches.unwrap_or(false),
+                prewarm: self.between.prewarm.unwrap_or(false),
                 pause: self.between.pause.unwrap_or_default(),
                 command: self.between.command,
             },
+            probe: self.probe.into_stages(given)?,
         })
     }
 }
@@ -267,7 +353,19 @@ fn telemetry(table: &TelemetryTable) -> Result<Telemetry, Complaint> {
         return Err(Complaint::new(format!("`telemetry.interval` is {interval}"))
             .with_help("the shortest interval is 100ms: watching must not become the load"));
     }
-    Ok(Telemetry { interval, fsync: table.fsync.unwrap_or(Span::from_secs(2)) })
+    let wait_events = table.wait_events.unwrap_or(Span(Duration::from_millis(100)));
+    if !wait_events.0.is_zero() && wait_events.0.as_millis() < 10 {
+        return Err(Complaint::new(format!("`telemetry.wait_events` is {wait_events}"))
+            .with_help("the shortest time between looks is 10ms; \"0s\" leaves them out"));
+    }
+    Ok(Telemetry {
+        interval,
+        fsync: table.fsync.unwrap_or(Span::from_secs(2)),
+        wait_events,
+        statements: table.statements.unwrap_or(false),
+        buffercache: table.buffercache.unwrap_or(false),
+        keep_serials: table.keep_serials.unwrap_or(false),
+    })
 }
 
 /// A folder is meant where the name has a slash; it is then taken from the file's folder.
@@ -317,17 +415,54 @@ pub(super) fn check_level(key: &Key, value: &LevelValue) -> Result<(), Complaint
                 Err(Complaint::new(format!("`{text}` is no number of {}; it must be 1 or more", plural(key))))
             }
         },
-        Key::Protocol if Protocol::parse(&text).is_none() => {
-            let near = crate::nearest::nearest(&text, Protocol::NAMES);
-            Err(Complaint::new(format!("unknown protocol `{text}`")).with_help(format!(
-                "nearest is `{}`; allowed: {}",
-                near[0],
-                Protocol::NAMES.join(", ")
-            )))
+        Key::Protocol if Protocol::parse(&text).is_none() => Err(unknown("protocol", &text, Protocol::NAMES)),
+        Key::Rate => match text.parse::<f64>() {
+            Ok(rate) if rate > 0.0 && rate.is_finite() => Ok(()),
+            _ => Err(Complaint::new(format!("`{text}` is no rate; it must be a number above 0"))
+                .with_help("transactions per second over all clients together")),
+        },
+        Key::LatencyLimit => match text.parse::<Span>() {
+            Ok(limit) if !limit.0.is_zero() => Ok(()),
+            Ok(_) => Err(Complaint::new("a latency limit of nothing: every transaction would be late")),
+            Err(wrong) => Err(Complaint::new(wrong)),
+        },
+        Key::MaxTries => match text.parse::<u32>() {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Complaint::new(format!("`{text}` is no number of tries"))
+                .with_help("1 is one try; 0 is without end")),
+        },
+        Key::OnError if OnError::parse(&text).is_none() => Err(unknown("on_error", &text, OnError::NAMES)),
+        Key::Reconnect | Key::DeviceWriteCache if !matches!(value, LevelValue::Bool(_)) => {
+            Err(Complaint::new(format!("`{text}` is neither true nor false")))
         }
+        Key::DeviceReadAhead if text.parse::<u32>().is_err() => {
+            Err(Complaint::new(format!("`{text}` is no number of KiB to read ahead")))
+        }
+        Key::DeviceRequests if !text.parse::<u32>().is_ok_and(|n| n > 0) => {
+            Err(Complaint::new(format!("`{text}` is no number of requests; it must be 1 or more")))
+        }
+        Key::ReconnectLost => text.parse::<ReconnectLost>().map(drop).map_err(Complaint::new),
         Key::PostgresVersion => major(value).map(drop),
-        Key::Protocol | Key::Workload | Key::Storage | Key::Setting(_) => Ok(()),
+        Key::Protocol
+        | Key::OnError
+        | Key::Reconnect
+        | Key::Workload
+        | Key::Storage
+        | Key::DeviceScheduler
+        | Key::DeviceReadAhead
+        | Key::DeviceRequests
+        | Key::DeviceWriteCache
+        | Key::Setting(_) => Ok(()),
     }
+}
+
+fn unknown(what: &str, found: &str, allowed: &[&str]) -> Complaint {
+    let near = crate::nearest::nearest(found, allowed);
+    Complaint::new(format!("unknown {what} `{found}`")).with_help(format!(
+        "nearest is `{}`; allowed: {}",
+        near[0],
+        allowed.join(", ")
+    ))
 }
 
 fn plural(key: &Key) -> &'static str {

@@ -1,6 +1,6 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use pgdyno_model::experiment::{Length, Order};
+use pgdyno_model::experiment::{Length, LoadOptions, OnError, Order};
 use pgdyno_model::level::{Key, LevelValue};
 use pgdyno_model::units::Span;
 
@@ -35,6 +35,15 @@ fn an_empty_file_is_a_whole_experiment() {
 }
 
 #[test]
+fn waits_are_looked_for_ten_times_a_second_unless_the_file_says_otherwise() {
+    let asked = |text: &str| parse(&source(text), &[]).unwrap().telemetry.wait_events;
+    assert_eq!(asked(""), "100ms".parse().unwrap());
+    assert_eq!(asked("[telemetry]\nwait_events = \"0s\""), Span::default());
+    let refused = error("[telemetry]\nwait_events = \"5ms\"");
+    assert!(refused.contains("10ms"), "{refused}");
+}
+
+#[test]
 fn factors_keep_their_order_and_know_what_they_set() {
     let e = parse(
         &source(
@@ -58,7 +67,7 @@ fn an_unknown_key_is_answered_with_its_place_and_the_nearest() {
     try.toml:3:1: unknown key `duraton`
     3 | duraton = "5s"
       | ^^^^^^^
-    help: nearest is `duration`; allowed here: duration, threads, protocol, warm_up, clients, transactions
+    help: nearest is `duration`; allowed here: duration, rate, threads, protocol, warm_up, define, clients, on_error, transactions, max_tries, reconnect, latency_limit, reconnect_lost
     "#);
 }
 
@@ -95,7 +104,7 @@ fn wrong_values_are_answered_with_their_place() {
     try.toml:2:1: unknown factor `client`
     2 | client = [1, 2]
       | ^^^^^^
-    help: nearest is `clients`; a factor is one of clients, threads, protocol, scale, workload, postgres.version, storage or a PostgreSQL setting
+    help: nearest is `clients`; a factor is one of clients, threads, protocol, rate, latency_limit, max_tries, on_error, reconnect, reconnect_lost, scale, workload, postgres.version, storage, device.scheduler, device.read_ahead_kb, device.nr_requests, device.write_cache or a PostgreSQL setting
     ");
     insta::assert_snapshot!(error("[factors]\nprotocol = [\"prepred\"]\n"), @r#"
     try.toml:2:13: factor `protocol`: unknown protocol `prepred`
@@ -123,17 +132,33 @@ fn wrong_values_are_answered_with_their_place() {
 }
 
 #[test]
+fn a_margin_is_a_share_in_percent() {
+    let margin = |text: &str| with(&format!("[experiment]\nmargin = \"{text}\"\n"), &[]).map(|e| e.margin);
+    assert_eq!(margin("2.5%").unwrap(), Some(0.025));
+    assert_eq!(with("", &[]).unwrap().margin, None);
+    for wrong in ["0%", "100%", "-3%", "NaN%", "0.03", "%"] {
+        assert!(margin(wrong).is_err(), "{wrong}");
+    }
+    insta::assert_snapshot!(error("[experiment]\nmargin = \"3\"\n"), @r#"
+    try.toml:2:10: `3` is no margin
+    2 | margin = "3"
+      |          ^^^
+    help: a percentage above 0 and below 100, such as "3%"
+    "#);
+}
+
+#[test]
 fn an_override_wins_and_is_blamed_when_it_is_wrong() {
     let file = "[load]\nduration = \"5s\"\n[factors]\nclients = [1, 8]\n";
     let e =
         with(file, &["load.duration=2s", "factors.clients=[4]", "storage.disk.directory=/mnt/new"]).unwrap();
     assert_eq!(e.load.length, Length::Duration(Span::from_secs(2)));
     assert_eq!(e.factors[0].levels.len(), 1);
-    assert_eq!(e.storage["disk"].directory, Some(PathBuf::from("/mnt/new")));
+    assert_eq!(e.storage["disk"].named_directory(), Some(Path::new("/mnt/new")));
     assert_eq!(with(file, &["load.transactions=10"]).unwrap().load.length, Length::Transactions(10));
     insta::assert_snapshot!(shown(&with(file, &["load.durations=2s"]).unwrap_err()), @"
     --set load.durations=2s: unknown key `durations`
-    help: nearest is `duration`; allowed here: duration, transactions, clients, threads, protocol, warm_up
+    help: nearest is `duration`; allowed here: duration, transactions, rate, define, clients, threads, protocol, max_tries, warm_up, on_error, reconnect, latency_limit, reconnect_lost
     ");
     insta::assert_snapshot!(shown(&with(file, &["load.duration=2x"]).unwrap_err()), @r#"--set load.duration=2x: `2x` is no length of time; write it like "5s", "250ms", "2m 30s""#);
     insta::assert_snapshot!(shown(&with(file, &["factors.clients=[0]"]).unwrap_err()), @"--set factors.clients=[0]: factor `clients`: `0` is no number of clients; it must be 1 or more");
@@ -144,9 +169,77 @@ fn an_override_wins_and_is_blamed_when_it_is_wrong() {
 }
 
 #[test]
+fn a_load_says_what_pgbenchs_options_say() {
+    let e = with(
+        "[load]\nrate = 200\nlatency_limit = \"50ms\"\nmax_tries = 3\non_error = \"continue\"\nreconnect = true\n\
+         define = { batch = 10, share = 2.0, name = \"x y\", flag = true }\n\
+         [factors]\nmax_tries = [1, 0]\nslow = { none = {}, some = { rate = 0.5, latency_limit = \"2s\" } }\n",
+        &["load.reconnect=false"],
+    )
+    .unwrap();
+    let options = &e.load.options;
+    assert_eq!((options.rate, options.max_tries), (Some(200.0), 3));
+    assert_eq!((options.on_error, options.reconnect), (OnError::Continue, false));
+    assert_eq!(options.latency_limit, Some("50ms".parse().unwrap()));
+    let defined: Vec<(&str, &str)> = options.define.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
+    assert_eq!(defined, [("batch", "10"), ("flag", "true"), ("name", "x y"), ("share", "2.0")]);
+    assert_eq!(e.factors[0].levels[1].sets, [(Key::MaxTries, LevelValue::Int(0))]);
+    assert_eq!(e.factors[1].levels[1].sets.len(), 2);
+    assert_eq!(with("", &[]).unwrap().load.options, LoadOptions::default());
+}
+
+#[test]
+fn options_of_a_load_that_cannot_be_are_answered_with_their_place() {
+    for (file, place, words) in [
+        ("[load]\nrate = 0\n", "try.toml:2:8", "no rate"),
+        ("[load]\nrate = \"fast\"\n", "try.toml:2:8", "`fast` is no rate"),
+        ("[load]\nlatency_limit = 50\n", "try.toml:2:17", "no length of time"),
+        ("[load]\nlatency_limit = \"0s\"\n", "try.toml:2:17", "would be late"),
+        ("[load]\nmax_tries = -1\n", "try.toml:2:13", "-1"),
+        ("[load]\non_error = \"abort\"\n", "try.toml:2:12", "abort-client"),
+        ("[load]\nreconnect = 1\n", "try.toml:2:13", "boolean"),
+        ("[load]\ndefine = { a-b = 1 }\n", "try.toml:2:12", "variable's name"),
+        ("[load]\ndefine = { a = [1] }\n", "try.toml:2:16", "a string, a number or a boolean"),
+        ("[factors]\nrate = [100, -1]\n", "try.toml:2:14", "no rate"),
+        ("[factors]\non_error = [\"go\"]\n", "try.toml:2:13", "abort-all"),
+        ("[factors]\nreconnect = [1]\n", "try.toml:2:14", "neither true nor false"),
+        ("[factors]\nmax_trys = [1]\n", "try.toml:2:1", "max_tries"),
+    ] {
+        let found = error(file);
+        assert!(found.starts_with(place) && found.contains(words), "{file}: {found}");
+    }
+}
+
+#[test]
 fn relative_paths_start_from_the_files_folder() {
     let e =
         with("[storage.a]\ndirectory = \"x\"\n[workload]\nscripts = [{ file = \"s.sql\" }]\n", &[]).unwrap();
-    assert_eq!(e.storage["a"].directory, Some(PathBuf::from("/base/x")));
+    assert_eq!(e.storage["a"].named_directory(), Some(Path::new("/base/x")));
     assert_eq!(e.workload.scripts, [(PathBuf::from("/base/s.sql"), 1)]);
+}
+
+#[test]
+fn probes_before_and_after_are_read_and_what_makes_no_sense_is_refused() {
+    use pgdyno_model::experiment::{ProbeKind, ProbeStages};
+    let of = |text: &str| parse(&source(text), &[]).unwrap().probe;
+    assert_eq!(of(""), ProbeStages::default());
+    let asked = of(
+        "[probe]\nbefore = [\"fsync\"]\nafter = [\"fsync\", \"disk\"]\nduration = \"50ms\"\nsize = \"64MiB\"",
+    );
+    assert_eq!(
+        (asked.before, asked.after),
+        (vec![ProbeKind::Fsync], vec![ProbeKind::Fsync, ProbeKind::Disk])
+    );
+    assert_eq!((asked.duration, asked.size.0), ("50ms".parse().unwrap(), 64 << 20));
+    for (text, words) in [
+        ("[probe]\nbefore = [\"fsnyc\"]", "fsync"),
+        ("[probe]\nafter = [\"disk\", \"disk\"]", "twice"),
+        ("[probe]\nbetween = [\"disk\"]", "between"),
+        ("[probe]\nsize = \"4\"", "4GB"),
+        ("[probe]\nduration = \"0s\"", "10ms"),
+        ("[postgres]\ndsn = \"host=h\"\n[probe]\nafter = [\"fsync\"]", "pgdyno fsync DIR"),
+    ] {
+        let refused = error(text);
+        assert!(refused.contains(words) && refused.contains("try.toml:"), "{refused}");
+    }
 }

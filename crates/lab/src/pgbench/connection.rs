@@ -1,19 +1,34 @@
 //! Whom to connect to, and the connection for setup.
 
+use std::sync::atomic::AtomicBool;
+
 use pgdyno_host::conninfo::{self, ConnectOptions, ConninfoError};
-use pgdyno_host::postgres::{ControlError, control};
-use pgdyno_model::target::Target;
+use pgdyno_host::postgres::ControlError;
+use pgdyno_model::target::{Servers, Target};
 use postgres::Client;
 
+use super::initialize::Ended;
 use super::options::Connect;
+use super::password;
 use super::refused::Refused;
 
 /// What follows when there is no first connection.
 const NO_SETUP: &str = "could not create connection for setup";
 
-/// Connects for setup: to the first server that serves of those that options and environment name. Also what is worth
-/// telling.
-pub(super) fn connect(connect: &Connect) -> Result<(Target, Client, Vec<String>), Refused> {
+/// The connection for setup.
+pub(super) struct Connected {
+    /// All servers that options and environment name.
+    pub(super) servers: Servers,
+    /// The session, on the first of them that serves.
+    pub(super) client: Client,
+    /// That one.
+    pub(super) target: Target,
+    /// What is worth telling.
+    pub(super) notes: Vec<String>,
+}
+
+/// Connects for setup. Where a server asks for a password and none is given, the terminal is asked for one, once.
+pub(super) fn connect(connect: &Connect, stop: &AtomicBool) -> Result<Connected, Ended> {
     let options = ConnectOptions {
         dsn_or_dbname: connect.database.clone(),
         host: connect.host.clone(),
@@ -22,10 +37,18 @@ pub(super) fn connect(connect: &Connect) -> Result<(Target, Client, Vec<String>)
         password: None,
         fallback_application_name: Some("pgbench".to_owned()),
     };
-    let resolved = conninfo::resolve(&options).map_err(|e| unresolved(&e, connect))?;
-    let target = resolved.select().map_err(|e| refused(&e))?;
-    let client = control::connect(&target).map_err(|e| refused(&e))?;
-    Ok((target, client, resolved.notes))
+    let mut resolved = conninfo::resolve(&options).map_err(|e| unresolved(&e, connect))?;
+    let mut connected = resolved.connect();
+    if connected.as_ref().is_err_and(ControlError::needs_password)
+        && let Some(password) = password::ask(stop)?
+    {
+        for target in &mut resolved.servers.targets {
+            target.password.get_or_insert_with(|| password.clone());
+        }
+        connected = resolved.connect();
+    }
+    let (client, target) = connected.map_err(|e| refused(&e))?;
+    Ok(Connected { servers: resolved.servers, client, target, notes: resolved.notes })
 }
 
 fn unresolved(error: &ConninfoError, connect: &Connect) -> Refused {
@@ -46,6 +69,11 @@ fn refused(error: &ControlError) -> Refused {
             let at = if address.starts_with('/') { "on socket" } else { "at" };
             let fatal = if sqlstate.is_some() { "FATAL:  " } else { "" };
             format!("connection to server {at} \"{address}\" failed: {fatal}{why}")
+        }
+        // libpq's words.
+        ControlError::NoPassword { address, .. } => {
+            let at = if address.starts_with('/') { "on socket" } else { "at" };
+            format!("connection to server {at} \"{address}\" failed: fe_sendauth: no password supplied")
         }
         other => other.to_string(),
     };

@@ -1,13 +1,8 @@
-//! Results in files: JSON, and HdrHistogram's interval log.
+//! Results as JSON.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
 
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::V2DeflateSerializer;
-use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use pgdyno_model::{Latencies, Measurement};
 use serde_json::{Map, Value, json};
 
@@ -42,11 +37,14 @@ pub(super) fn json(
     };
     let mut measurement = serde_json::to_value(m).map_err(|e| wrong(&e))?;
     measurement["latency_us"] = quantiles(&m.latency);
+    measurement["service_us"] = m.service.as_ref().map_or(Value::Null, quantiles);
     for (index, script) in m.scripts.iter().enumerate() {
         let value = &mut measurement["scripts"][index];
         value["latency_us"] = quantiles(&script.latency);
+        value["service_us"] = script.service.as_ref().map_or(Value::Null, quantiles);
         for (n, statement) in script.statements.iter().enumerate() {
             value["statements"][n]["latency_us"] = quantiles(&statement.latency);
+            value["statements"][n]["first_byte_us"] = quantiles(&statement.first_byte);
         }
     }
     let done = m.transactions + m.drained_transactions;
@@ -65,41 +63,4 @@ pub(super) fn json(
         None => out.write_all(text.as_bytes()).map_err(|e| wrong(&system_words(&e))),
         Some(path) => std::fs::write(path, text).map_err(|e| wrong(&system_words(&e))),
     }
-}
-
-/// Writes the latencies as an interval log with one interval: the whole run, and one more for each of several scripts.
-pub(super) fn hdr_log(m: &Measurement, file: &Path) -> Result<(), Refused> {
-    let wrong = |e: &dyn std::fmt::Display| {
-        Refused::new(format!("could not write the histogram log \"{}\": {e}", file.display()))
-    };
-    let mut to = BufWriter::new(File::create(file).map_err(|e| wrong(&system_words(&e)))?);
-    let length = Duration::from_secs_f64(m.measured_s.max(0.0));
-    let began = SystemTime::now().checked_sub(length).unwrap_or(SystemTime::UNIX_EPOCH);
-    let mut serializer = V2DeflateSerializer::new();
-    let mut log = IntervalLogWriterBuilder::new()
-        .add_comment("latencies in nanoseconds; pgdyno")
-        .with_base_time(began)
-        .with_start_time(began)
-        // Written in milliseconds.
-        .with_max_value_divisor(1e6)
-        .begin_log_with(&mut to, &mut serializer)
-        .map_err(|e| wrong(&format!("{e:?}")))?;
-    let whole = [(None, &m.latency)];
-    let several = m.scripts.len() > 1;
-    let scripts = m.scripts.iter().filter(|_| several).enumerate();
-    let scripts = scripts.map(|(n, s)| (Some(format!("script{}", n + 1)), &s.latency));
-    for (tag, latency) in whole.into_iter().chain(scripts) {
-        let histogram = histogram(latency).map_err(|e| wrong(&e))?;
-        let tag = tag.as_deref().and_then(Tag::new);
-        log.write_histogram(&histogram, Duration::ZERO, length, tag).map_err(|e| wrong(&format!("{e:?}")))?;
-    }
-    drop(log);
-    to.flush().map_err(|e| wrong(&system_words(&e)))
-}
-
-fn histogram(latency: &Latencies) -> Result<Histogram<u64>, String> {
-    let bytes = latency.to_bytes();
-    hdrhistogram::serialization::Deserializer::new()
-        .deserialize(&mut bytes.as_slice())
-        .map_err(|e| format!("{e:?}"))
 }

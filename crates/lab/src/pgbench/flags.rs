@@ -32,6 +32,11 @@ impl Dialect {
         self.0 <= 905
     }
 
+    /// Whether its scripts have `\syncpipeline` (from 17).
+    pub(super) fn has_sync_pipeline(self) -> bool {
+        self.0 >= 1700
+    }
+
     /// Reads `9.4` or `17`.
     pub(super) fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|d| d.to_string() == text)
@@ -99,8 +104,10 @@ pub(super) enum Opt {
     Version,
     Help,
     Dialect,
+    ReconnectLost,
     Json,
     HdrLog,
+    Reactor,
 }
 
 /// When an option may be given.
@@ -209,8 +216,8 @@ pub(super) const FLAGS: &[Flag] = &[
     flag(Opt::ExitOnAbort, None, "exit-on-abort", No, Run, 1700, NEW, "end the run when one client has given up"),
     flag(Opt::ContinueOnError, None, "continue-on-error", No, Run, 1800, NEW, "a client goes on after an SQL error of any kind"),
 
-    flag(Opt::Debug, Some('d'), "debug", No, Both, OLD, 1600, "say what is connected to and run"),
-    flag(Opt::Debug, None, "debug", No, Both, 1700, NEW, "say what is connected to and run"),
+    flag(Opt::Debug, Some('d'), "debug", No, Both, OLD, 1600, "say what is connected to and every step of the clients"),
+    flag(Opt::Debug, None, "debug", No, Both, 1700, NEW, "say what is connected to and every step of the clients"),
     flag(Opt::Dbname, Some('d'), "dbname", Takes("DBNAME"), Both, 1700, NEW, "the database"),
     flag(Opt::Host, Some('h'), "host", Takes("HOST"), Both, OLD, NEW, "host, or directory of the server's socket"),
     flag(Opt::Port, Some('p'), "port", Takes("PORT"), Both, OLD, NEW, "port"),
@@ -219,8 +226,10 @@ pub(super) const FLAGS: &[Flag] = &[
     flag(Opt::Help, Some('?'), "help", No, Both, OLD, NEW, "print this"),
 
     flag(Opt::Dialect, None, "dialect", Takes("9.4|…|18"), Own, OLD, NEW, "the version of pgbench whose options these are [the newest that accepts them]"),
+    flag(Opt::ReconnectLost, None, "reconnect-lost", Takes("never|NUM|always"), Own, OLD, NEW, "a client whose connection is lost makes another, and ends after NUM in a row [never]"),
     flag(Opt::Json, None, "json", Maybe("FILE"), Own, OLD, NEW, "write the results as JSON, to FILE or after the report"),
     flag(Opt::HdrLog, None, "hdr-log", Takes("FILE"), Own, OLD, NEW, "write the latency histogram as an HdrHistogram interval log"),
+    flag(Opt::Reactor, None, "reactor", Takes("NAME"), Own, OLD, NEW, "how bytes are carried: auto, blocking, epoll or io_uring (default: auto)"),
 ];
 
 /// The help text.

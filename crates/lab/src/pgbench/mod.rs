@@ -4,9 +4,11 @@ mod connection;
 mod files;
 mod flags;
 mod getopt;
+mod hdr_log;
 mod initialize;
 mod log;
 mod options;
+mod password;
 mod progress;
 mod refused;
 mod report;
@@ -19,6 +21,7 @@ use std::sync::atomic::AtomicBool;
 
 use initialize::Ended;
 use options::Request;
+pub(crate) use scripts::is_variable_name;
 
 /// Exit statuses, as pgbench has them.
 const WELL: i32 = 0;
@@ -52,23 +55,20 @@ pub fn main(args: &[String], out: &mut dyn Write, err: &mut (dyn Write + Send), 
             let _ = err.write_all(text.as_bytes());
             Ok(WELL)
         }
-        Request::Initialize(what) => {
-            connection::connect(&what.connect).map_err(Ended::Refused).and_then(|(_, client, notes)| {
-                tell(err, &notes);
-                initialize::initialize(client, &what, err, stop).map(|()| WELL)
-            })
-        }
-        Request::Run(what) => connection::connect(&what.connect)
-            .and_then(|(target, client, notes)| {
-                tell(err, &notes);
-                run::run(&target, client, &what, out, err, stop)
+        Request::Initialize(what) => connection::connect(&what.connect, stop).and_then(|connected| {
+            tell(err, &connected.notes);
+            initialize::initialize(connected.client, &what, err, stop).map(|()| WELL)
+        }),
+        Request::Run(what) => connection::connect(&what.connect, stop)
+            .and_then(|connected| {
+                tell(err, &connected.notes);
+                run::run(connected, &what, out, err, stop).map_err(Ended::Refused)
             })
             .map(|ended| match ended {
                 run::Ended::Well => WELL,
                 run::Ended::Incomplete => INCOMPLETE,
                 run::Ended::Interrupted => INTERRUPTED,
-            })
-            .map_err(Ended::Refused),
+            }),
     };
     let _ = out.flush();
     match ended {

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use pgdyno_model::experiment::Protocol;
+use pgdyno_engine::ReactorChoice;
+use pgdyno_model::experiment::{Protocol, ReconnectLost};
 
 use super::flags::{Dialect, FLAGS, Mode, Opt};
 use super::getopt;
@@ -68,6 +69,7 @@ pub(super) struct Run {
     pub(super) clients: u32,
     pub(super) threads: u32,
     pub(super) reconnect: bool,
+    pub(super) reconnect_lost: ReconnectLost,
     pub(super) variables: Vec<(String, String)>,
     pub(super) log: Option<Log>,
     pub(super) latency_limit_ms: Option<f64>,
@@ -92,6 +94,7 @@ pub(super) struct Run {
     /// Where the results go as JSON; standard output where no file is named.
     pub(super) json: Option<Option<PathBuf>>,
     pub(super) hdr_log: Option<PathBuf>,
+    pub(super) reactor: ReactorChoice,
 }
 
 /// What `-l` writes.
@@ -114,6 +117,7 @@ impl Run {
             clients: 1,
             threads: 1,
             reconnect: false,
+            reconnect_lost: ReconnectLost::Never,
             variables: Vec::new(),
             log: None,
             latency_limit_ms: None,
@@ -135,6 +139,7 @@ impl Run {
             continue_on_error: false,
             json: None,
             hdr_log: None,
+            reactor: ReactorChoice::default(),
         }
     }
 
@@ -393,8 +398,18 @@ impl Reading {
             Opt::Version => return Ok(Some(Request::Print(version()))),
             Opt::Help => return Ok(Some(Request::Print(super::flags::help()))),
             Opt::Dialect => {}
+            Opt::ReconnectLost => {
+                run.reconnect_lost =
+                    text.parse().map_err(|wrong| Refused::new(format!("--reconnect-lost: {wrong}")))?;
+            }
             Opt::Json => run.json = Some(value.map(PathBuf::from)),
             Opt::HdrLog => run.hdr_log = Some(PathBuf::from(text)),
+            Opt::Reactor => {
+                run.reactor = ReactorChoice::parse(text).ok_or_else(|| {
+                    let names = ReactorChoice::NAMES.join(", ");
+                    Refused::new(format!("unrecognized reactor \"{text}\"; known are {names}"))
+                })?;
+            }
         }
         Ok(None)
     }
@@ -498,7 +513,7 @@ impl Reading {
             )
             .detail(format!("--{flag} is for a run")));
         }
-        if let Some(own) = given.iter().find(|o| matches!(o, Opt::Json | Opt::HdrLog)) {
+        if let Some(own) = given.iter().find(|o| matches!(o, Opt::Json | Opt::HdrLog | Opt::Reactor)) {
             let name = FLAGS.iter().find(|f| f.opt == *own).map_or("", |f| f.long);
             return Err(Refused::new(format!("--{name} cannot be used in initialization (-i) mode")));
         }

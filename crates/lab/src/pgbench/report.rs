@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Write as _};
 
-use pgdyno_model::experiment::Protocol;
-use pgdyno_model::measurement::ScriptMeasurement;
+use pgdyno_model::experiment::{Protocol, ReconnectLost};
+use pgdyno_model::measurement::{ScriptMeasurement, Sums};
 use pgdyno_model::{Latencies, Measurement};
 
 use super::options::Run;
@@ -50,31 +50,26 @@ struct Counts {
 
 impl Counts {
     fn of(m: &Measurement, run: &Run) -> Self {
-        // Other errors are failed transactions only where they do not end the client.
-        let others = if run.continue_on_error { m.other_failures } else { 0 };
-        Self {
-            done: m.transactions + m.drained_transactions + m.warm_up_transactions,
-            failed: m.serialization_failures + m.deadlock_failures + others,
-            serialization: m.serialization_failures,
-            deadlock: m.deadlock_failures,
-            others,
-            skipped: m.skipped,
-            retried: m.retried,
-            retries: m.retries,
-        }
+        Self::new(m.transactions + m.drained_transactions + m.warm_up_transactions, &m.sums, run)
     }
 
     fn of_script(s: &ScriptMeasurement, run: &Run) -> Self {
-        let others = if run.continue_on_error { s.other_failures } else { 0 };
+        Self::new(s.sums.latency_count, &s.sums, run)
+    }
+
+    fn new(done: u64, sums: &Sums, run: &Run) -> Self {
+        // Other errors are failed transactions only where they do not end the client.
+        let goes_on = run.continue_on_error || run.reconnect_lost != ReconnectLost::Never;
+        let others = if goes_on { sums.other_failures } else { 0 };
         Self {
-            done: s.latency_count,
-            failed: s.serialization_failures + s.deadlock_failures + others,
-            serialization: s.serialization_failures,
-            deadlock: s.deadlock_failures,
+            done,
+            failed: sums.serialization_failures + sums.deadlock_failures + others,
+            serialization: sums.serialization_failures,
+            deadlock: sums.deadlock_failures,
             others,
-            skipped: s.skipped,
-            retried: s.retried,
-            retries: s.retries,
+            skipped: sums.skipped,
+            retried: sums.retried,
+            retries: sums.retries,
         }
     }
 
@@ -148,18 +143,18 @@ pub(super) fn pgbench(m: &Measurement, run: &Run, tables: &Tables) -> String {
     }
     counts.skipped_line(&mut text, "", run);
     if let Some(limit) = run.latency_limit_ms {
-        let share = if counts.done > 0 { percent(m.late, counts.done) } else { 0.0 };
+        let share = if counts.done > 0 { percent(m.sums.late, counts.done) } else { 0.0 };
         let _ = writeln!(
             text,
             "number of transactions above the {limit:.1} ms latency limit: {}/{} ({}%)",
-            m.late,
+            m.sums.late,
             counts.done,
             three(share)
         );
     }
     let tps = counts.done as f64 / m.total_s;
     if run.rate.is_some() || run.progress.is_some() || run.latency_limit_ms.is_some() {
-        latency_lines(&mut text, "", counts.done, m.latency_sum_us, m.latency_sum_squares_us2);
+        latency_lines(&mut text, "", counts.done, m.sums.latency_sum_us, m.sums.latency_sum_squares_us2);
     } else {
         let mean = 1000.0 * m.total_s * f64::from(run.clients) / counts.all() as f64;
         let with = if counts.failed > 0 { " (including failures)" } else { "" };
@@ -169,8 +164,8 @@ pub(super) fn pgbench(m: &Measurement, run: &Run, tables: &Tables) -> String {
         let _ = writeln!(
             text,
             "rate limit schedule lag: avg {} (max {}) ms",
-            three(m.lag_sum_us / counts.done as f64 / 1000.0),
-            three(m.lag_max_us / 1000.0)
+            three(m.sums.lag_sum_us / counts.done as f64 / 1000.0),
+            three(m.sums.lag_max_us / 1000.0)
         );
     }
     if run.reconnect {
@@ -239,8 +234,8 @@ fn scripts(text: &mut String, m: &Measurement, run: &Run, done: u64) {
                     text,
                     " - ",
                     counts.done,
-                    script.latency_sum_us,
-                    script.latency_sum_squares_us2,
+                    script.sums.latency_sum_us,
+                    script.sums.latency_sum_squares_us2,
                 );
             }
         }
@@ -283,6 +278,9 @@ pub(super) fn more(m: &Measurement, run: &Run) -> String {
             "pgdyno: latency counts from when a transaction was due, not from when it was sent"
         );
     }
+    if let Some(service) = &m.service {
+        let _ = writeln!(text, "pgdyno: service time (from sent): {}", quantiles(service));
+    }
     for (index, script) in m.scripts.iter().enumerate() {
         if m.scripts.len() > 1 {
             let _ = writeln!(text, "pgdyno: script {} latency: {}", index + 1, quantiles(&script.latency));
@@ -296,11 +294,21 @@ pub(super) fn more(m: &Measurement, run: &Run) -> String {
                     statement.line,
                     quantiles(&statement.latency)
                 );
+                let _ = writeln!(
+                    text,
+                    "pgdyno: script {} line {} first byte: {}",
+                    index + 1,
+                    statement.line,
+                    quantiles(&statement.first_byte)
+                );
             }
         }
     }
     for (sqlstate, count) in &m.failures {
         let _ = writeln!(text, "pgdyno: errors of SQLSTATE {sqlstate}: {count}");
+    }
+    if m.lost_connections > 0 {
+        let _ = writeln!(text, "pgdyno: lost connections that were made anew: {}", m.lost_connections);
     }
     if m.measured_s > 0.0 {
         let each = match m.transactions {
@@ -314,20 +322,27 @@ pub(super) fn more(m: &Measurement, run: &Run) -> String {
             m.generator_cpu_s,
             cores * 100.0
         );
-        // A short run is mostly its beginning.
-        if m.measured_s >= 1.0 && cores > 0.9 * f64::from(run.threads) {
-            let remedy = if run.threads < run.clients {
-                format!("use more threads (-j {})", run.clients.min(run.threads * 2))
-            } else {
-                "spread the load over more generators".to_owned()
-            };
-            let _ = writeln!(
-                text,
-                "pgdyno: warning: the generator was busy {:.0}% of the time of its {} threads, so it may be the limit: {remedy}",
-                cores * 100.0 / f64::from(run.threads),
-                run.threads
-            );
-        }
+    }
+    if !m.reactor.is_empty() {
+        let _ = writeln!(text, "pgdyno: bytes carried by {}", m.reactor);
+    }
+    if let Some(lag) = &m.event_loop_lag {
+        let ms = |us: f64| three(us / 1000.0);
+        let _ = writeln!(
+            text,
+            "pgdyno: event loop lag: p50 = {} ms, p99 = {} ms, max = {} ms",
+            ms(lag.p50_us),
+            ms(lag.p99_us),
+            ms(lag.max_us)
+        );
+    }
+    if let Some(limit) = m.generator_limit() {
+        let remedy = if run.threads < run.clients {
+            format!("use more threads (-j {})", run.clients.min(run.threads * 2))
+        } else {
+            "use fewer clients, or spread the load over more generators".to_owned()
+        };
+        let _ = writeln!(text, "pgdyno: warning: {limit}, so it may be the limit: {remedy}");
     }
     text
 }

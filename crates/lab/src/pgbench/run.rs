@@ -8,14 +8,15 @@ use std::time::Duration;
 
 use pgdyno_engine::script::Value;
 use pgdyno_engine::{
-    Live, LoadError, LoadSpec, OnError, PgbenchSeeds, TransactionLog, Watch, WeightedScript, drive,
+    Live, LoadError, LoadSpec, PgbenchSeeds, Told, TransactionLog, Watch, WeightedScript, drive,
 };
 use pgdyno_model::Measurement;
-use pgdyno_model::experiment::Length;
-use pgdyno_model::target::Target;
+use pgdyno_model::experiment::{Length, LoadOptions, OnError};
+use pgdyno_model::target::{Address, Servers};
 use pgdyno_model::units::Span;
-use postgres::Client;
 
+use super::connection::Connected;
+use super::hdr_log::HdrLog;
 use super::initialize::server_version;
 use super::log::Logs;
 use super::options::Run;
@@ -33,18 +34,18 @@ pub(super) enum Ended {
     Interrupted,
 }
 
-/// Runs `run` against `target`.
+/// Runs `run` against the servers of `connected`.
 ///
 /// # Errors
 /// Nothing was measured.
 pub(super) fn run(
-    target: &Target,
-    mut control: Client,
+    connected: Connected,
     run: &Run,
     out: &mut dyn Write,
     err: &mut (dyn Write + Send),
     stop: &AtomicBool,
 ) -> Result<Ended, Refused> {
+    let Connected { servers, client: mut control, target, .. } = connected;
     let server = server_version(&mut control)?;
     let _ = writeln!(
         out,
@@ -55,10 +56,13 @@ pub(super) fn run(
     );
     let _ = out.flush();
     if run.debug {
+        let (host, port) = match &target.address {
+            Address::Unix { directory, port } => (directory.display().to_string(), port),
+            Address::Tcp { host, port } => (host.clone(), port),
+        };
         let _ = writeln!(
             err,
-            "pgbench: server: {} nclients: {} {} dbName: {}",
-            target.address,
+            "pgbench: pghost: {host} pgport: {port} nclients: {} {} dbName: {}",
             run.clients,
             run.transactions.map_or_else(
                 || format!("duration: {}", run.seconds.unwrap_or(0)),
@@ -70,11 +74,16 @@ pub(super) fn run(
     let tables = tables::look(&mut control, &target.database, run, err)?;
     tables::vacuum(&mut control, run, err);
     drop(control);
-    let measurement = load(target, run, &tables, err, stop)?;
+    let mut log = run
+        .hdr_log
+        .as_deref()
+        .map(|path| HdrLog::create(path, run.progress.unwrap_or(Duration::from_secs(1))))
+        .transpose()?;
+    let measurement = load(servers, run, &tables, log.as_mut(), err, stop)?;
     let _ = out.write_all(report::pgbench(&measurement, run, &tables).as_bytes());
     let _ = out.write_all(report::more(&measurement, run).as_bytes());
-    if let Some(file) = &run.hdr_log {
-        files::hdr_log(&measurement, file)?;
+    if let Some(log) = log {
+        log.finish(&measurement)?;
     }
     if let Some(file) = &run.json {
         files::json(&measurement, run, &tables, file.as_deref(), out)?;
@@ -102,20 +111,16 @@ fn nonzero(n: u32) -> NonZeroU32 {
 
 /// Offers the load. Words of its threads go to `err` as they come.
 fn load(
-    target: &Target,
+    servers: Servers,
     run: &Run,
     tables: &Tables,
+    hdr_log: Option<&mut HdrLog>,
     err: &mut (dyn Write + Send),
     stop: &AtomicBool,
 ) -> Result<Measurement, Refused> {
     let seed = run.seed.unwrap_or_else(|| fastrand::u64(..));
     let scripts =
         run.scripts.iter().map(|s| WeightedScript { script: Arc::clone(&s.script), weight: s.weight });
-    let mut variables: Vec<_> =
-        run.variables.iter().map(|(name, text)| (name.clone(), text.as_str().into())).collect();
-    if variables.iter().all(|(name, _)| name != "scale") {
-        variables.push(("scale".to_owned(), Value::Int(tables.scale.into()).into()));
-    }
     let logs = run.log.as_ref().map(|log| Arc::new(Logs::new(log, run)));
     let (words, told) = mpsc::channel::<String>();
     let say = words.clone();
@@ -128,27 +133,22 @@ fn load(
             (None, each) => Length::Transactions(each.unwrap_or(1).into()),
         },
         seed,
-        variables,
-        rate: run.rate,
-        latency_limit: run.latency_limit_ms.map(|ms| Duration::from_secs_f64((ms / 1000.0).min(1e9))),
-        max_tries: run.max_tries,
-        reconnect_each: run.reconnect,
-        on_error: match (run.exit_on_abort, run.continue_on_error) {
-            (true, _) => OnError::AbortAll,
-            (false, true) => OnError::Continue,
-            (false, false) => OnError::AbortClient,
-        },
+        variables: vec![("scale".to_owned(), Value::Int(tables.scale.into()).into())],
+        options: options(run),
         log: logs.clone().map(|logs| logs as Arc<dyn TransactionLog>),
-        say: Some(Arc::new(move |text: &str| {
-            // Failures that are tried again or counted are news; what ends a client is an error.
-            let is_news =
-                [" got an error in command", " ends the failed transaction", " repeats the transaction"];
-            let error = if is_news.iter().any(|words| text.contains(words)) { "" } else { "error: " };
-            let _ = say.send(format!("pgbench: {error}{text}\n"));
+        say: Some(Arc::new(move |about, text: &str| {
+            let begin = match about {
+                Told::Error => "pgbench: error: ",
+                Told::News => "pgbench: ",
+                Told::Value => "",
+            };
+            let _ = say.send(format!("{begin}{text}\n"));
         })),
         say_failures: run.verbose_errors,
+        say_steps: run.debug,
         pgbench_seeds: Some(PgbenchSeeds { seed }),
-        ..LoadSpec::new(target.clone(), scripts.collect())
+        reactor: run.reactor,
+        ..LoadSpec::new(servers, scripts.collect())
     };
     let progress = run.progress.map(|every| Mutex::new(Progress::new(every, run)));
     let driven = std::thread::scope(|scope| {
@@ -165,8 +165,20 @@ fn load(
                 let _ = lines.send(told(&mut progress));
             }
         };
-        let on_second = |live: &Live| show(&|progress| progress.second(live));
-        let driven = drive(&spec, &Watch { stop, on_open: &|_| {}, on_second: &on_second });
+        let hdr_log = Mutex::new(hdr_log);
+        let with_log = |act: &dyn Fn(&mut HdrLog)| {
+            if let Ok(mut log) = hdr_log.lock()
+                && let Some(log) = log.as_deref_mut()
+            {
+                act(log);
+            }
+        };
+        let on_open = |opened| with_log(&|log| log.open(opened));
+        let on_second = |live: &Live| {
+            with_log(&|log| log.second(live));
+            show(&|progress| progress.second(live));
+        };
+        let driven = drive(&spec, &Watch { stop, on_open: &on_open, on_second: &on_second });
         if let Ok(measurement) = &driven {
             let measured = Duration::from_secs_f64(measurement.measured_s.max(0.0));
             show(&|progress| progress.finish(measured));
@@ -176,6 +188,23 @@ fn load(
         driven
     });
     driven.map_err(|e| refused(&e, logs.as_deref()))
+}
+
+/// What is to be done beyond the scripts.
+fn options(run: &Run) -> LoadOptions {
+    LoadOptions {
+        rate: run.rate,
+        latency_limit: run.latency_limit_ms.map(|ms| Span(Duration::from_secs_f64((ms / 1000.0).min(1e9)))),
+        max_tries: run.max_tries,
+        on_error: match (run.exit_on_abort, run.continue_on_error) {
+            (true, _) => OnError::AbortAll,
+            (false, true) => OnError::Continue,
+            (false, false) => OnError::AbortClient,
+        },
+        reconnect: run.reconnect,
+        reconnect_lost: run.reconnect_lost,
+        define: run.variables.iter().cloned().collect(),
+    }
 }
 
 fn refused(error: &LoadError, logs: Option<&Logs>) -> Refused {

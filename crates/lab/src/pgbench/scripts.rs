@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::sync::Arc;
 
-use pgdyno_engine::script::{Script, ScriptError};
+use pgdyno_engine::script::{Op, Script, ScriptError};
 
 use super::flags::Dialect;
 use super::refused::Refused;
@@ -120,7 +120,17 @@ impl Chosen {
                 Err(error) => (Err(error), None),
             },
         };
-        Ok((Self::of(parsed, &text, weight)?, note))
+        let chosen = Self::of(parsed, &text, weight)?;
+        if asked.is_some_and(|dialect| !dialect.has_sync_pipeline())
+            && let Some(command) = chosen.script.commands.iter().find(|c| matches!(c.op, Op::SyncPipeline))
+        {
+            let (line, text) = (command.line, &command.text);
+            return Err(Refused::new(format!(
+                "{file}:{line}: invalid command in command \"syncpipeline\"\n  {text}"
+            ))
+            .hint("it is of pgbench 17 and later: --dialect=17"));
+        }
+        Ok((chosen, note))
     }
 
     fn of(parsed: Result<Script, ScriptError>, text: &str, weight: u32) -> Result<Self, Refused> {
@@ -203,7 +213,7 @@ pub(super) fn weighted(text: &str) -> Result<(&str, u32), Refused> {
 }
 
 /// Whether pgbench takes `name` as a variable's.
-pub(super) fn is_variable_name(name: &str) -> bool {
+pub(crate) fn is_variable_name(name: &str) -> bool {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii();
     name.chars().all(word) && name.starts_with(|c: char| !c.is_ascii_digit())
 }
@@ -224,6 +234,19 @@ mod tests {
         let folded = ["SELECT 1 FROM t;", "SELECT 2", "SELECT 2;", "SELECT 3 ; SELECT 4", "not there"];
         let lines = chosen.first_lines(folded.into_iter());
         assert_eq!(lines, ["SELECT  1", "SELECT 2;", "SELECT 2;", "SELECT 3 ; SELECT 4;", "not there"]);
+    }
+
+    #[test]
+    fn a_command_of_pgbench_17_is_not_one_of_16() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = file.path().to_str().unwrap();
+        std::fs::write(path, "\\startpipeline\nSELECT 1;\n\\syncpipeline\nSELECT 2;\n\\endpipeline\n")
+            .unwrap();
+        for (dialect, taken) in [(None, true), (Some("18"), true), (Some("17"), true), (Some("16"), false)] {
+            let dialect = dialect.and_then(Dialect::parse);
+            let read = Chosen::file(path, 1, dialect);
+            assert_eq!(read.is_ok(), taken, "{dialect:?}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use pgdyno_model::experiment::Between;
 use pgdyno_model::record::ServerCount;
 
+use super::provision::Ready;
 use super::server::{Server, execute, number};
 use crate::LabError;
 use crate::workload::Workload;
@@ -26,15 +27,16 @@ pub(super) fn rest(time: Duration, stop: &AtomicBool) -> Result<(), LabError> {
     }
 }
 
-/// Settles the server before a trial: tidying, the user's command, CHECKPOINT, cold caches, a rest; in this order.
+/// Settles the server before a trial: tidying, the user's command, CHECKPOINT, TRIM, cold or warm caches, a rest; in this
+/// order.
 pub(super) fn settle(
-    server: &mut Server,
+    ready: &mut Ready<'_>,
     between: &Between,
     workload: &Workload,
     stop: &AtomicBool,
 ) -> Result<(), LabError> {
     if between.vacuum && !workload.between.is_empty() {
-        let mut client = server.loaded()?;
+        let mut client = ready.server.loaded()?;
         for sql in &workload.between {
             execute(&mut client, &format!("tidy up before the trial (`{sql}`)"), sql)?;
         }
@@ -43,12 +45,41 @@ pub(super) fn settle(
         run_command(&between.command, stop)?;
     }
     if between.checkpoint {
-        execute(&mut server.aside()?, "checkpoint before the trial", "CHECKPOINT")?;
+        execute(&mut ready.server.aside()?, "checkpoint before the trial", "CHECKPOINT")?;
     }
+    ready.trim()?;
     if between.drop_caches {
-        drop_caches(server, stop)?;
+        drop_caches(ready.server, stop)?;
+    }
+    if between.prewarm {
+        prewarm(ready.server, workload)?;
     }
     rest(between.pause.0, stop)
+}
+
+/// Whether the server can do what [`prewarm`] asks of it.
+pub(super) fn check_prewarm(server: &Server) -> Result<(), LabError> {
+    let mut client = server.aside()?;
+    let asked = "SELECT count(*) FROM pg_available_extensions WHERE name = 'pg_prewarm'";
+    if number(&mut client, "look for the extension pg_prewarm", asked)? > 0 {
+        return Ok(());
+    }
+    let version = server.facts()?.version;
+    Err(LabError::NoPrewarm { version })
+}
+
+/// Reads the workload's tables and their indexes into shared buffers, whole.
+fn prewarm(server: &Server, workload: &Workload) -> Result<(), LabError> {
+    let mut client = server.loaded()?;
+    execute(&mut client, "make the extension pg_prewarm", "CREATE EXTENSION IF NOT EXISTS pg_prewarm")?;
+    for name in workload.data.table_names() {
+        let sql = format!(
+            "SELECT coalesce(sum(pg_prewarm(r)), 0)::bigint FROM (SELECT '{name}'::regclass AS r UNION ALL \
+             SELECT indexrelid::regclass FROM pg_index WHERE indrelid = '{name}'::regclass) AS relations"
+        );
+        number(&mut client, &format!("read {name} into shared buffers"), &sql)?;
+    }
+    Ok(())
 }
 
 /// The user's command; a signal to pgdyno ends it too.

@@ -2,15 +2,19 @@
 
 mod between;
 mod given;
+mod places;
 mod provision;
 pub(crate) use provision::{Programs, base_settings, programs};
 mod server;
 mod session;
+pub(crate) use session::id_of;
+mod stage;
 mod trial;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use pgdyno_host::storage::Wipe;
 use pgdyno_host::{Journal, paths};
 use pgdyno_model::record::SessionEnd;
 use pgdyno_results::store::Store;
@@ -47,13 +51,14 @@ pub fn run(
 }
 
 /// Goes on with run `named` of the store at `store`: runs its trials that are not complete. `dsn` is for a server
-/// that pgdyno does not own: its password was not stored.
+/// that pgdyno does not own: its password was not stored. `wipe` names devices anew: consent is not stored either.
 ///
 /// # Errors
 /// As [`run`]; also if nothing is left to do, or another process works on the run.
 pub fn resume(
     named: &str,
     dsn: Option<&Override>,
+    wipe: Wipe,
     store: &Path,
     progress: &dyn Progress,
     stop: &AtomicBool,
@@ -73,7 +78,7 @@ pub fn resume(
     };
     let mut overrides = record.overrides.iter().map(|o| Override::parse(o)).collect::<Result<Vec<_>, _>>()?;
     overrides.extend(dsn.cloned());
-    let prepared = Prepared::new(source, overrides)?;
+    let prepared = Prepared::new(source, overrides)?.with_wipe(wipe)?;
     if prepared.plan != record.plan {
         return Err(LabError::PlanChanged { run: id });
     }
@@ -81,7 +86,7 @@ pub fn resume(
 }
 
 /// Clears what killed processes left behind, telling what it was; opens the journal.
-fn clear_leftovers(progress: &dyn Progress, stop: &AtomicBool) -> Result<Journal, LabError> {
+pub(crate) fn clear_leftovers(progress: &dyn Progress, stop: &AtomicBool) -> Result<Journal, LabError> {
     let journal = Journal::open(&paths::state_dir())?;
     for swept in pgdyno_host::sweep(&journal, stop)? {
         progress.event(&Event::Note(swept.to_string()));

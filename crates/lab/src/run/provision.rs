@@ -1,16 +1,24 @@
 //! Servers for a plan: programs found or fetched, clusters made, data sets loaded, one server running at a time.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pgdyno_host::postgres::{self, Cluster, ClusterSpec, FetchProgress, Install, StopMode};
-use pgdyno_host::{Account, Journal, StorageDirectory, server_account};
+use pgdyno_host::{Account, Journal, room, server_account};
 use pgdyno_model::Treatment;
+use pgdyno_model::facts::StorageFacts;
+use pgdyno_model::storage::Backing;
+use pgdyno_model::units::Bytes;
 
+use super::between;
 use super::given::GivenServer;
+use super::places::Places;
 use super::server::{DATABASE, Server, execute};
 use crate::LabError;
 use crate::dataset;
+use crate::estimate;
 use crate::prepare::{ClusterKey, Prepared};
 use crate::progress::{Event, Progress};
 
@@ -76,13 +84,19 @@ fn of(done: u64, total: Option<u64>) -> Option<f64> {
     total.filter(|t| *t > 0).map(|total| done as f64 / total as f64)
 }
 
-/// All servers of a run.
+/// All servers of a run, and the storages they lie on.
 pub(super) struct Bench {
+    // Dropped in this order: servers before what holds them.
     slots: BTreeMap<ClusterKey, Slot>,
+    installs: BTreeMap<Option<u32>, Install>,
+    journal: Journal,
+    /// None where the server is given.
+    places: Option<Places>,
 }
 
 struct Slot {
-    server: Server,
+    /// None while its storage is taken down for another one.
+    server: Option<Server>,
     data: Data,
 }
 
@@ -94,45 +108,186 @@ enum Data {
     Broken(String),
 }
 
+/// A server that is ready for a trial.
+pub(super) struct Ready<'a> {
+    pub(super) server: &'a mut Server,
+    places: Option<&'a Places>,
+    storage: &'a str,
+    prepared: &'a Prepared,
+}
+
+impl Ready<'_> {
+    /// Trims what the server lies on, where the experiment asks for that.
+    pub(super) fn trim(&self) -> Result<(), LabError> {
+        let Some(places) = self.places else { return Ok(()) };
+        self.prepared.lies_on(self.storage).into_iter().try_for_each(|name| places.trim(name))
+    }
+}
+
 impl Bench {
-    /// Makes every cluster that the plan needs and lets it judge every setting that it will be given. No data yet.
+    /// Makes every storage and cluster that the plan needs and lets each cluster judge every setting that it will be given.
+    /// No data yet. A storage that cannot be made costs the treatments on it; only if that is all of them, it is an error.
     pub(super) fn make(
         prepared: &Prepared,
-        installs: &BTreeMap<Option<u32>, Install>,
-        storages: &BTreeMap<String, StorageDirectory>,
+        installs: BTreeMap<Option<u32>, Install>,
+        places: Places,
         journal: &Journal,
         progress: &dyn Progress,
         stop: &AtomicBool,
     ) -> Result<Self, LabError> {
-        let mut bench = Self { slots: BTreeMap::new() };
-        for (key, _) in prepared.clusters() {
-            let install = installs[&key.version].clone();
-            let what = format!("making a cluster of PostgreSQL {} on {}", install.version, key.storage);
-            progress.event(&Event::Working { what, share: None });
-            let directory = postgres::cluster::cluster_directory(storages[&key.storage].path())
-                .map_err(pgdyno_host::JournalError::Random)?;
-            let mut spec = ClusterSpec::new(install, directory)?;
-            spec.initdb.clone_from(&prepared.experiment.postgres.initdb);
-            spec.settings = base_settings(prepared);
-            spec.connect = prepared.experiment.postgres.connect;
-            let mut cluster = Cluster::create(spec, journal, stop)?;
-            cluster.start(stop)?;
-            cluster.check_settings(&prepared.settings_of(&key))?;
-            execute(
-                &mut cluster.control("postgres")?,
-                "make the database",
-                &format!("CREATE DATABASE {DATABASE}"),
-            )?;
-            cluster.stop(StopMode::Fast);
-            let server = Server::Managed(Box::new(cluster));
-            bench.slots.insert(key, Slot { server, data: Data::Missing });
+        let mut bench =
+            Self { slots: BTreeMap::new(), installs, journal: journal.clone(), places: Some(places) };
+        let mut room = Room::of(prepared);
+        let mut refused = None;
+        for storage in prepared.storages() {
+            match bench.stand(prepared, storage, progress, stop) {
+                Ok(()) => {}
+                Err(e) if e.is_the_users() || stop.load(Ordering::Relaxed) => return Err(e),
+                Err(e) => {
+                    progress
+                        .event(&Event::Note(format!("every trial on {storage} will fail: {}", e.in_words())));
+                    bench.places_mut()?.give_up(storage, &e);
+                    refused.get_or_insert(e);
+                    continue;
+                }
+            }
+            for name in prepared.lies_on(storage) {
+                room.check(name, &bench.places_mut()?.path(name)?, !bench.is_own(prepared, name))?;
+            }
+            for (key, _) in prepared.clusters().into_iter().filter(|(key, _)| key.storage == storage) {
+                let server = bench.cluster(prepared, &key, progress, stop)?;
+                bench.slots.insert(key, Slot { server: Some(server), data: Data::Missing });
+            }
         }
-        Ok(bench)
+        match refused {
+            Some(e) if bench.slots.is_empty() => Err(e),
+            _ => Ok(bench),
+        }
+    }
+
+    /// Whether storage `name` is a filesystem of pgdyno's making.
+    fn is_own(&self, prepared: &Prepared, name: &str) -> bool {
+        !matches!(prepared.experiment.storage[name].backing, Backing::Directory(_))
+    }
+
+    fn places_mut(&mut self) -> Result<&mut Places, LabError> {
+        let none = || LabError::Storage { found: "a given server lies on no storage of pgdyno's".into() };
+        self.places.as_mut().ok_or_else(none)
+    }
+
+    /// Makes storage `name` and those that clusters on it lie on, unless they stand; first takes down what is in the way,
+    /// with the clusters there.
+    pub(super) fn stand(
+        &mut self,
+        prepared: &Prepared,
+        name: &str,
+        progress: &dyn Progress,
+        stop: &AtomicBool,
+    ) -> Result<(), LabError> {
+        let standing = self.places_mut()?.standing();
+        for other in prepared.excluded_by(name).into_iter().filter(|other| standing.contains(*other)) {
+            progress.event(&Event::Working { what: format!("taking down storage {other}"), share: None });
+            let on_it = |key: &ClusterKey| prepared.lies_on(&key.storage).contains(other);
+            for (_, slot) in self.slots.iter_mut().filter(|(key, _)| on_it(key)) {
+                slot.data = Data::Missing;
+                if let Some(Server::Managed(cluster)) = slot.server.take()
+                    && let Err(e) = cluster.remove()
+                {
+                    // On a device that is gone; the storage itself is taken down next.
+                    progress.event(&Event::Note(LabError::from(e).in_words()));
+                }
+            }
+            for left in self.places_mut()?.take_down(other) {
+                progress.event(&Event::Note(left));
+            }
+        }
+        for one in prepared.lies_on(name) {
+            self.places_mut()?.make(one, &prepared.experiment.storage[one], progress, stop)?;
+        }
+        Ok(())
+    }
+
+    /// A cluster of `key`, which has judged its settings; it does not run.
+    fn cluster(
+        &mut self,
+        prepared: &Prepared,
+        key: &ClusterKey,
+        progress: &dyn Progress,
+        stop: &AtomicBool,
+    ) -> Result<Server, LabError> {
+        let install = self.installs[&key.version].clone();
+        let what = format!("making a cluster of PostgreSQL {} on {}", install.version, key.storage);
+        progress.event(&Event::Working { what, share: None });
+        let places = self.places_mut()?;
+        let fresh = |storage: &str| {
+            let path = places.path(storage)?;
+            Ok::<_, LabError>(
+                postgres::cluster::cluster_directory(&path).map_err(pgdyno_host::JournalError::Random)?,
+            )
+        };
+        let asked = &prepared.experiment.storage[&key.storage];
+        let mut spec = ClusterSpec::new(install, fresh(&key.storage)?)?;
+        spec.wal = asked.wal.as_deref().map(fresh).transpose()?;
+        spec.tablespaces = asked.tablespaces.keys().map(|name| fresh(name)).collect::<Result<_, _>>()?;
+        spec.initdb.clone_from(&prepared.experiment.postgres.initdb);
+        spec.settings = base_settings(prepared);
+        spec.connect = prepared.experiment.postgres.connect;
+        let locations: Vec<_> = spec.tablespaces.iter().map(|path| ClusterSpec::location(path)).collect();
+        let mut cluster = Cluster::create(spec, &self.journal, stop)?;
+        cluster.start(stop)?;
+        cluster.check_settings(&prepared.settings_of(key))?;
+        let mut client = cluster.control("postgres")?;
+        for (storage, location) in asked.tablespaces.keys().zip(locations) {
+            let location = location.display().to_string().replace('\'', "''");
+            let sql = format!("CREATE TABLESPACE {} LOCATION '{location}'", tablespace(storage));
+            execute(&mut client, &format!("make a tablespace on storage {storage}"), &sql)?;
+        }
+        execute(&mut client, "make the database", &format!("CREATE DATABASE {DATABASE}"))?;
+        drop(client);
+        let mut server = Server::Managed(Box::new(cluster));
+        if prepared.experiment.between.prewarm {
+            between::check_prewarm(&server)?;
+        }
+        if let Server::Managed(cluster) = &mut server {
+            cluster.stop(StopMode::Fast);
+        }
+        Ok(server)
+    }
+
+    /// What is known of every storage.
+    pub(super) fn facts(&self, prepared: &Prepared) -> Vec<StorageFacts> {
+        let Some(places) = &self.places else { return Vec::new() };
+        let asked = |name: &str| &prepared.experiment.storage[name];
+        prepared.storages().into_iter().map(|name| places.facts(name, asked(name))).collect()
+    }
+
+    /// Where storage `name` is, made if it does not stand.
+    pub(super) fn path(&mut self, name: &str) -> Result<PathBuf, LabError> {
+        self.places_mut()?.path(name)
+    }
+
+    /// The storages that can be made, those first that stand now.
+    pub(super) fn usable(&self, prepared: &Prepared) -> Vec<String> {
+        let Some(places) = &self.places else { return Vec::new() };
+        let standing = places.standing();
+        let all = prepared.storages().into_iter().filter(|name| !places.is_broken(name)).map(str::to_owned);
+        let (mut first, then): (Vec<String>, Vec<String>) = all.partition(|name| standing.contains(name));
+        first.extend(then);
+        first
     }
 
     /// Connects to the given server once for each data set, each in a schema of its own.
-    pub(super) fn given(prepared: &Prepared, progress: &dyn Progress) -> Result<Self, LabError> {
-        let mut bench = Self { slots: BTreeMap::new() };
+    pub(super) fn given(
+        prepared: &Prepared,
+        journal: &Journal,
+        progress: &dyn Progress,
+    ) -> Result<Self, LabError> {
+        let mut bench = Self {
+            slots: BTreeMap::new(),
+            installs: BTreeMap::new(),
+            journal: journal.clone(),
+            places: None,
+        };
         let Some(dsn) = &prepared.experiment.postgres.dsn else { return Ok(bench) };
         let base = prepared.experiment.postgres.schema.as_deref();
         for (number, (key, _)) in (1..).zip(prepared.clusters()) {
@@ -143,33 +298,57 @@ impl Bench {
             for treatment in prepared.plan.treatments.iter().filter(|t| prepared.key(t) == key) {
                 given.check(&treatment.settings)?;
             }
-            bench.slots.insert(key, Slot { server: Server::Given(Box::new(given)), data: Data::Missing });
+            let server = Server::Given(Box::new(given));
+            if prepared.experiment.between.prewarm {
+                between::check_prewarm(&server)?;
+            }
+            bench.slots.insert(key, Slot { server: Some(server), data: Data::Missing });
         }
         Ok(bench)
     }
 
-    /// The server for `treatment`, running, alone, its data loaded.
-    pub(super) fn ready(
-        &mut self,
-        prepared: &Prepared,
-        treatment: &Treatment,
-        progress: &dyn Progress,
-        stop: &AtomicBool,
-    ) -> Result<&mut Server, LabError> {
-        let key = prepared.key(treatment);
+    /// Stops every server that is pgdyno's.
+    pub(super) fn rest(&mut self) {
+        self.rest_but(None);
+    }
+
+    fn rest_but(&mut self, key: Option<&ClusterKey>) {
         // Servers that wait would still write, vacuum and hold memory.
-        for (_, slot) in self.slots.iter_mut().filter(|(k, _)| **k != key) {
-            if let Server::Managed(cluster) = &mut slot.server {
+        for (_, slot) in self.slots.iter_mut().filter(|(k, _)| Some(*k) != key) {
+            if let Some(Server::Managed(cluster)) = &mut slot.server {
                 cluster.stop(StopMode::Fast);
             }
         }
-        let Some(slot) = self.slots.get_mut(&key) else {
-            unreachable!("every treatment's cluster was made before the first trial");
+    }
+
+    /// The server for `treatment`, running, alone, its data loaded, its storage's devices set.
+    pub(super) fn ready<'a>(
+        &'a mut self,
+        prepared: &'a Prepared,
+        treatment: &'a Treatment,
+        progress: &dyn Progress,
+        stop: &AtomicBool,
+    ) -> Result<Ready<'a>, LabError> {
+        let key = prepared.key(treatment);
+        self.rest_but(Some(&key));
+        if self.places.is_some() {
+            self.stand(prepared, &key.storage, progress, stop)?;
+            let device = prepared.experiment.storage[&key.storage].device.overlaid(&treatment.device);
+            self.places_mut()?.set(&key.storage, &device, stop)?;
+            if self.slots.get(&key).is_none_or(|slot| slot.server.is_none()) {
+                let server = self.cluster(prepared, &key, progress, stop)?;
+                self.slots.insert(key.clone(), Slot { server: Some(server), data: Data::Missing });
+            }
+        }
+        let Some(Slot { server: Some(server), data }) = self.slots.get_mut(&key) else {
+            unreachable!(
+                "a treatment's cluster was made just now, and given servers were before the first trial"
+            );
         };
-        if let Server::Managed(cluster) = &mut slot.server {
+        if let Server::Managed(cluster) = server {
             cluster.start(stop)?;
         }
-        match &slot.data {
+        match data {
             Data::Loaded => {}
             Data::Broken(words) => {
                 return Err(LabError::Sql {
@@ -178,22 +357,22 @@ impl Bench {
                 });
             }
             Data::Missing => {
-                let loaded = load(&mut slot.server, prepared, treatment, progress, stop);
-                slot.data = match &loaded {
+                let loaded = load(server, prepared, treatment, progress, stop);
+                *data = match &loaded {
                     Ok(()) => Data::Loaded,
                     Err(e) => Data::Broken(e.in_words()),
                 };
                 loaded?;
             }
         }
-        Ok(&mut slot.server)
+        Ok(Ready { server, places: self.places.as_ref(), storage: &treatment.storage, prepared })
     }
 
-    /// Takes every server down; what could not be is told.
+    /// Takes every server down, and every storage; what could not be is told.
     pub(super) fn take_down(self) -> Vec<String> {
         let mut told = Vec::new();
-        for (_, slot) in self.slots {
-            let gone = match slot.server {
+        for server in self.slots.into_values().filter_map(|slot| slot.server) {
+            let gone = match server {
                 Server::Managed(cluster) => cluster.remove().map_err(LabError::from),
                 Server::Given(given) => given.release(),
             };
@@ -201,7 +380,55 @@ impl Bench {
                 told.push(e.in_words());
             }
         }
+        told.extend(self.places.into_iter().flat_map(Places::take_all_down));
         told
+    }
+}
+
+/// What a tablespace on storage `name` is called, quoted.
+fn tablespace(name: &str) -> String {
+    format!("\"pgdyno_{}\"", name.replace('"', "\"\""))
+}
+
+/// Storages may share a filesystem: what they need there counts together.
+struct Room {
+    needed: BTreeMap<String, (Bytes, String)>,
+    /// By number of the device, where the filesystem is not the storage's own.
+    on: BTreeMap<u64, u64>,
+    checked: BTreeSet<String>,
+}
+
+impl Room {
+    fn of(prepared: &Prepared) -> Self {
+        Self { needed: estimate::room(prepared), on: BTreeMap::new(), checked: BTreeSet::new() }
+    }
+
+    /// Whether storage `name` in `directory` has room for what is to lie there; what is in a `shared` filesystem counts with
+    /// what was checked before.
+    fn check(&mut self, name: &str, directory: &Path, shared: bool) -> Result<(), LabError> {
+        let Some((needed, what)) = self.needed.get(name).cloned() else { return Ok(()) };
+        if !self.checked.insert(name.to_owned()) {
+            return Ok(());
+        }
+        let mut needed = needed;
+        if shared {
+            // A directory that was just opened can be asked; if not, it is counted by itself.
+            let device = std::fs::metadata(directory).map_or(0, |m| m.dev());
+            let total = self.on.entry(device).or_default();
+            *total = total.saturating_add(needed.0);
+            needed = Bytes(*total);
+        }
+        let available = room(directory)?;
+        if available >= needed {
+            return Ok(());
+        }
+        Err(LabError::NoRoom {
+            what,
+            storage: name.to_owned(),
+            directory: directory.to_owned(),
+            needed,
+            available,
+        })
     }
 }
 
@@ -243,11 +470,16 @@ fn load(
             progress.event(&Event::Working { what: what.clone(), share: Some(share) });
         }
     };
+    let mut placed = Vec::new();
     if let Server::Given(given) = server {
         given.before_load()?;
+    } else {
+        for (storage, tables) in &prepared.experiment.storage[&treatment.storage].tablespaces {
+            placed.extend(tables.iter().map(|table| (table.clone(), tablespace(storage))));
+        }
     }
     let loaded = server.loaded().and_then(|mut client| {
-        dataset::load(&mut client, data, treatment.scale, &mut tell, stop).map_err(LabError::from)
+        dataset::load(&mut client, data, treatment.scale, &placed, &mut tell, stop).map_err(LabError::from)
     });
     if let Server::Given(given) = server {
         given.after_load()?;

@@ -1,12 +1,12 @@
 //! A server with a data set in it: pgdyno's own, or one that was given.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use pgdyno_host::postgres::Cluster;
 use pgdyno_host::postgres::control::said;
+use pgdyno_host::telemetry::Subject;
 use pgdyno_model::facts::ServerFacts;
 use pgdyno_model::target::Target;
 use postgres::Client;
@@ -40,19 +40,20 @@ impl Server {
         }
     }
 
-    /// Where telemetry connects to.
-    pub(super) fn aside_target(&self) -> Target {
+    /// What telemetry watches.
+    pub(super) fn subject(&self) -> Subject {
         match self {
-            Self::Managed(cluster) => cluster.control_target("postgres"),
-            Self::Given(given) => given.target(&BTreeMap::new()),
-        }
-    }
-
-    /// PGDATA, where it is on this machine and known.
-    pub(super) fn data_directory(&self) -> Option<PathBuf> {
-        match self {
-            Self::Managed(cluster) => Some(cluster.data()),
-            Self::Given(given) => given.data_directory(),
+            Self::Managed(cluster) => Subject {
+                data: Some(cluster.data()),
+                control: cluster.control_target("postgres"),
+                loaded: cluster.control_target(DATABASE),
+                managed: true,
+            },
+            Self::Given(given) => {
+                let target = given.target(&BTreeMap::new());
+                let data = given.data_directory();
+                Subject { data, control: target.clone(), loaded: target, managed: false }
+            }
         }
     }
 

@@ -1,22 +1,22 @@
 //! One stretch of work on a run: everything is checked and made before the store hears of it.
 
-use std::collections::BTreeMap;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use pgdyno_host::{Journal, StorageDirectory, current_owner, probe, room, server_account};
+use pgdyno_host::{Journal, current_owner, facts, probe, server_account};
+use pgdyno_model::experiment::ProbeKind;
 use pgdyno_model::record::{RunRecord, SessionEnd, SessionRecord};
-use pgdyno_model::units::{Bytes, Epoch};
+use pgdyno_model::units::Epoch;
 use pgdyno_model::{PlannedTrial, TrialRecord};
 use pgdyno_results::store::{SessionId, Store};
 
 use super::Outcome;
+use super::places::Places;
 use super::provision::{Bench, installs};
+use super::stage::Stage;
 use super::trial::Trial;
 use crate::LabError;
-use crate::estimate::{self, Clock};
+use crate::estimate::Clock;
 use crate::prepare::Prepared;
 use crate::progress::{Event, Progress};
 use crate::redact;
@@ -31,9 +31,7 @@ pub(super) struct Session<'a> {
     run: String,
     session: SessionId,
     todo: Vec<PlannedTrial>,
-    // Dropped in this order: servers before the directories that hold them.
     bench: Bench,
-    storages: BTreeMap<String, StorageDirectory>,
 }
 
 impl<'a> Session<'a> {
@@ -57,16 +55,13 @@ impl<'a> Session<'a> {
                 return Err(LabError::NothingToResume { run: run.to_owned() });
             }
         }
-        let (bench, storages) = provide(prepared, journal, progress, stop)
+        let bench = provide(prepared, journal, progress, stop)
             .map_err(|e| if stop.load(Ordering::Relaxed) { LabError::Interrupted } else { e })?;
         let record = SessionRecord {
             started_at: Epoch::of(SystemTime::now()),
             owner: current_owner().map_err(pgdyno_host::JournalError::Owner)?,
-            host: pgdyno_host::facts::host(),
-            storage: storages
-                .iter()
-                .map(|(name, storage)| pgdyno_host::facts::storage(name, storage.path()))
-                .collect::<Result<_, _>>()?,
+            host: facts::host(),
+            storage: bench.facts(prepared),
         };
         let run = match resumed {
             Some(run) => run.to_owned(),
@@ -78,12 +73,12 @@ impl<'a> Session<'a> {
         };
         let session = store.begin_session(&run, &record)?;
         progress.event(&Event::Begun { run: &run, trials: todo.len(), store: store.path() });
-        Ok(Self { prepared, progress, stop, journal, store, run, session, todo, bench, storages })
+        Ok(Self { prepared, progress, stop, journal, store, run, session, todo, bench })
     }
 
     /// Runs every trial that is left, then takes everything down.
     pub(super) fn work(mut self) -> Result<Outcome, LabError> {
-        let worked = self.probe().and_then(|()| self.trials());
+        let worked = self.work_through();
         let end = match &worked {
             Ok(0) => SessionEnd::Completed,
             Err(LabError::Interrupted) => SessionEnd::Interrupted,
@@ -92,16 +87,43 @@ impl<'a> Session<'a> {
         // The store first: a take-down that hangs or fails must not cost the word on how the session ended.
         self.store.end_session(self.session, end)?;
         self.progress.event(&Event::TakingDown);
-        let Self { bench, storages, progress, run, .. } = self;
+        let Self { bench, progress, run, .. } = self;
         for left in bench.take_down() {
             progress.event(&Event::Note(left));
         }
-        drop(storages);
         match worked {
             Ok(failed) => Ok(Outcome { run, end, failed }),
             Err(LabError::Interrupted) => Ok(Outcome { run, end, failed: 0 }),
             Err(e) => Err(e),
         }
+    }
+
+    /// Probes, trials, probes; the number of trials that failed.
+    fn work_through(&mut self) -> Result<u32, LabError> {
+        let probes = &self.prepared.experiment.probe;
+        self.probe()?;
+        self.stage(&probes.before)?;
+        let failed = self.trials()?;
+        if !probes.after.is_empty() {
+            self.bench.rest();
+            self.stage(&probes.after)?;
+        }
+        Ok(failed)
+    }
+
+    fn stage(&mut self, kinds: &[ProbeKind]) -> Result<(), LabError> {
+        if kinds.is_empty() {
+            return Ok(());
+        }
+        let Self { prepared, journal, progress, stop, .. } = *self;
+        let stages = &prepared.experiment.probe;
+        for name in self.bench.usable(prepared) {
+            self.bench.stand(prepared, &name, progress, stop)?;
+            let directory = &self.bench.path(&name)?;
+            let stage = Stage { kinds, stages, name: &name, directory, journal, progress, stop };
+            stage.perform(self.store, &self.run, self.session)?;
+        }
+        Ok(())
     }
 
     /// The fsync rate of every storage.
@@ -110,10 +132,12 @@ impl<'a> Session<'a> {
         if time.is_zero() {
             return Ok(());
         }
-        for (name, storage) in &self.storages {
+        for name in self.bench.usable(self.prepared) {
+            self.bench.stand(self.prepared, &name, self.progress, self.stop)?;
+            let path = self.bench.path(&name)?;
             let what = format!("measuring the fsync rate of {name}");
             self.progress.event(&Event::Working { what, share: None });
-            let rate = probe::fsync_rate(name, storage.path(), time, self.journal, self.stop);
+            let rate = probe::fsync_rate(&name, &path, time, self.journal, self.stop);
             if self.stop.load(Ordering::Relaxed) {
                 return Err(LabError::Interrupted);
             }
@@ -162,7 +186,7 @@ impl<'a> Session<'a> {
         let trial = Trial { prepared, planned, treatment, progress, stop, left };
         let mut record = trial.record();
         match self.bench.ready(prepared, treatment, progress, stop) {
-            Ok(server) => trial.run(server),
+            Ok(ready) => trial.run(ready),
             Err(_) if stop.load(Ordering::Relaxed) => Err(LabError::Interrupted),
             Err(e) => {
                 record.failure = Some(e.in_words());
@@ -172,50 +196,27 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Servers and the directories they lie in; everything checked that can be before anything is measured.
+/// Servers and the storages they lie on; everything checked that can be before anything is measured.
 fn provide(
     prepared: &Prepared,
     journal: &Journal,
     progress: &dyn Progress,
     stop: &AtomicBool,
-) -> Result<(Bench, BTreeMap<String, StorageDirectory>), LabError> {
+) -> Result<Bench, LabError> {
     if prepared.experiment.postgres.dsn.is_some() {
         if prepared.experiment.between.drop_caches {
             return Err(LabError::DropCaches { why: "the server is not pgdyno's to stop meanwhile" });
         }
-        return Ok((Bench::given(prepared, progress)?, BTreeMap::new()));
+        return Bench::given(prepared, journal, progress);
     }
     if prepared.experiment.between.drop_caches && !pgdyno_host::caches::is_root() {
         return Err(LabError::DropCaches { why: "that needs root" });
     }
     let account = server_account()?;
-    let mut storages = BTreeMap::new();
-    for name in prepared.storages() {
-        let named = prepared.experiment.storage[name].directory.as_deref();
-        storages.insert(name.to_owned(), StorageDirectory::open(named, &account)?);
-    }
-    check_room(prepared, &storages)?;
+    let places = Places::of(prepared, &account, journal);
+    places.check_directories(prepared)?;
     let installs = installs(prepared, &account, progress, stop)?;
-    let bench = Bench::make(prepared, &installs, &storages, journal, progress, stop)?;
-    Ok((bench, storages))
-}
-
-/// Storages may share a filesystem: what they need there counts together.
-fn check_room(prepared: &Prepared, storages: &BTreeMap<String, StorageDirectory>) -> Result<(), LabError> {
-    let mut needed_on: BTreeMap<u64, u64> = BTreeMap::new();
-    for (name, (needed, what)) in estimate::room(prepared) {
-        let directory: &Path = storages[&name].path();
-        // A directory that was just opened can be asked; if not, it is counted by itself.
-        let device = std::fs::metadata(directory).map_or(0, |m| m.dev());
-        let total = needed_on.entry(device).or_default();
-        *total = total.saturating_add(needed.0);
-        let (needed, available) = (Bytes(*total), room(directory)?);
-        if available < needed {
-            let directory = directory.to_owned();
-            return Err(LabError::NoRoom { what, storage: name, directory, needed, available });
-        }
-    }
-    Ok(())
+    Bench::make(prepared, installs, places, journal, progress, stop)
 }
 
 /// A run's id begins with the experiment's name, as far as file names and shells like it.
@@ -226,15 +227,20 @@ fn id_stem(name: &str) -> String {
     if stem.is_empty() { "run".to_owned() } else { stem.chars().take(60).collect() }
 }
 
-fn new_run(prepared: &Prepared, started_at: Epoch) -> RunRecord {
-    // 2026-11-21T06:48:13Z is 20261121-064813 here; four letters tell runs of the same second apart.
+/// A name for the store.
+pub(crate) fn id_of(stem: &str, started_at: Epoch) -> String {
+    // 2026-11-21T06:48:13Z is 20261121-064813 here; four letters tell those of the same second apart.
     let stamp: String = started_at.to_string().chars().filter(char::is_ascii_digit).collect();
     let (date, time) = stamp.split_at(stamp.len().min(8));
     let letters: String = std::iter::repeat_with(fastrand::lowercase).take(4).collect();
+    format!("{stem}-{date}-{time}-{letters}")
+}
+
+fn new_run(prepared: &Prepared, started_at: Epoch) -> RunRecord {
     let dsn = prepared.experiment.postgres.dsn.as_ref();
     let folder = std::path::absolute(&prepared.source.base).unwrap_or_else(|_| prepared.source.base.clone());
     RunRecord {
-        id: format!("{}-{date}-{time}-{letters}", id_stem(&prepared.plan.name)),
+        id: id_of(&id_stem(&prepared.plan.name), started_at),
         recipe: prepared.source.name.clone(),
         started_at,
         pgdyno_version: env!("CARGO_PKG_VERSION").to_owned(),

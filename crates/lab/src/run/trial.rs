@@ -12,6 +12,7 @@ use pgdyno_model::units::Epoch;
 use pgdyno_model::{Measurement, PlannedTrial, Treatment, TrialRecord};
 
 use super::between::{self, Counters};
+use super::provision::Ready;
 use super::server::Server;
 use crate::LabError;
 use crate::prepare::Prepared;
@@ -52,11 +53,12 @@ impl Trial<'_> {
         }
     }
 
-    /// Runs the trial on `server`. A failure is in the record; only an interruption is an error.
-    pub(super) fn run(&self, server: &mut Server) -> Result<TrialRecord, LabError> {
+    /// Runs the trial on the server of `ready`. A failure is in the record; only an interruption is an error.
+    pub(super) fn run(&self, mut ready: Ready<'_>) -> Result<TrialRecord, LabError> {
         let mut record = self.record();
-        let mark = server.log_mark();
-        let outcome = self.measure(server, &mut record);
+        let mark = ready.server.log_mark();
+        let outcome = self.measure(&mut ready, &mut record);
+        let server = ready.server;
         record.server_log = server.log_since(mark);
         if self.stop.load(Ordering::Relaxed) {
             return Err(LabError::Interrupted);
@@ -68,10 +70,11 @@ impl Trial<'_> {
         Ok(record)
     }
 
-    fn measure(&self, server: &mut Server, record: &mut TrialRecord) -> Result<(), LabError> {
+    fn measure(&self, ready: &mut Ready<'_>, record: &mut TrialRecord) -> Result<(), LabError> {
         let workload = self.prepared.workload(self.treatment);
-        server.apply(&self.treatment.settings, self.stop)?;
-        between::settle(server, &self.prepared.experiment.between, workload, self.stop)?;
+        ready.server.apply(&self.treatment.settings, self.stop)?;
+        between::settle(ready, &self.prepared.experiment.between, workload, self.stop)?;
+        let server = &mut *ready.server;
         let before = between::counters(server, workload, self.stop)?;
         record.server = Some(server.facts()?);
         let (measurement, opened) = self.offer(server, record)?;
@@ -102,13 +105,14 @@ impl Trial<'_> {
             warm_up: plan.warm_up.0,
             length: plan.length,
             seed: plan.seed.wrapping_mul(1_000_003).wrapping_add(u64::from(self.planned.ordinal)),
+            options: treatment.options.clone(),
             variables: vec![("scale".into(), Value::Int(i64::from(treatment.scale)).into())],
             ..LoadSpec::new(
                 server.load_target(&treatment.settings),
                 self.prepared.scripts(treatment).to_vec(),
             )
         };
-        let watched = Watched::new(server.data_directory(), &server.aside_target(), &server.database());
+        let watched = Watched::new(server.subject(), self.prepared.experiment.telemetry);
         let sampler = Sampler::start(probes(&watched), self.prepared.experiment.telemetry.interval.0);
         let began = Instant::now();
         let opened: Mutex<Option<Instant>> = Mutex::new(None);
@@ -151,7 +155,9 @@ impl Trial<'_> {
         let after = between::counters(server, workload, self.stop)?;
         let count = before.until(after, workload, measurement.acknowledged());
         let each = workload.count.as_ref().map_or(0, |c| c.rows_per_transaction);
-        let verdict = agreement(&count, each, measurement.aborted_clients);
+        let lost = u32::try_from(measurement.lost_connections).unwrap_or(u32::MAX);
+        let in_doubt = measurement.aborted_clients.saturating_add(lost);
+        let verdict = agreement(&count, each, in_doubt);
         record.server_count = Some(count);
         if let Agreement::Disagrees(words) = verdict {
             record.failure = Some(words);

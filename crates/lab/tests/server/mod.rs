@@ -10,7 +10,7 @@ use std::time::Duration;
 use pgdyno_engine::script::{Script, Value};
 use pgdyno_engine::{LoadSpec, Watch, WeightedScript};
 use pgdyno_host::postgres::cluster::cluster_directory;
-use pgdyno_host::postgres::{Cluster, ClusterSpec, control, fetch, find};
+use pgdyno_host::postgres::{Cluster, ClusterSpec, Install, control, fetch, find};
 use pgdyno_host::{Journal, server_account};
 use pgdyno_model::experiment::{Connect, Length, Protocol};
 use pgdyno_model::target::{Address, Secret, Target};
@@ -46,7 +46,28 @@ pub const TPCB_TABLES: &str = "
     INSERT INTO tellers SELECT generate_series(1, 10);
     INSERT INTO branches VALUES (1);";
 
-/// A server of this test's own: found, or else fetched.
+/// PostgreSQL of `major`, or of any, for tests: found, or else fetched.
+pub fn install(major: Option<u32>) -> Install {
+    find(None, major)
+        .unwrap()
+        .unwrap_or_else(|| fetch(major.unwrap_or(17), &server_account().unwrap(), &GO_ON, &|_| {}).unwrap())
+}
+
+/// A cluster of this test's own, made and not started, in a folder that goes with it; its server listens on TCP.
+pub fn made(install: Install) -> (Cluster, tempfile::TempDir) {
+    let home = tempfile::tempdir().unwrap();
+    // The server's account has to pass.
+    fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let journal = Journal::open(&home.path().join("state")).unwrap();
+    let mut spec = ClusterSpec::new(install, cluster_directory(home.path()).unwrap()).unwrap();
+    spec.connect = Connect::Tcp;
+    // Nothing here is about the disk.
+    let settings = [("fsync", "off"), ("max_connections", "50"), ("shared_buffers", "16MB")];
+    spec.settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    (Cluster::create(spec, &journal, &GO_ON).unwrap(), home)
+}
+
+/// A server of this test's own.
 pub struct Server {
     cluster: Cluster,
     home: tempfile::TempDir,
@@ -54,21 +75,11 @@ pub struct Server {
 
 impl Server {
     pub fn start() -> Self {
-        let home = tempfile::tempdir().unwrap();
-        // The server's account has to pass.
-        fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let account = server_account().unwrap();
-        let install = match find(None, None).unwrap() {
-            Some(install) => install,
-            None => fetch(17, &account, &GO_ON, &|_| {}).unwrap(),
-        };
-        let journal = Journal::open(&home.path().join("state")).unwrap();
-        let mut spec = ClusterSpec::new(install, cluster_directory(home.path()).unwrap()).unwrap();
-        spec.connect = Connect::Tcp;
-        // Nothing here is about the disk.
-        let settings = [("fsync", "off"), ("max_connections", "50"), ("shared_buffers", "16MB")];
-        spec.settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        let mut cluster = Cluster::create(spec, &journal, &GO_ON).unwrap();
+        Self::of(install(None))
+    }
+
+    pub fn of(install: Install) -> Self {
+        let (mut cluster, home) = made(install);
         let hba = "local all all trust\n\
                    host all md5user 127.0.0.1/32 md5\n\
                    host all plain 127.0.0.1/32 password\n\

@@ -1,10 +1,18 @@
 //! From a run in the store to what can be said about it.
 
+mod compare;
+mod floor;
 mod notes;
 mod rates;
+mod scaling;
+mod server_log;
+mod stages;
+mod steadiness;
+mod telemetry;
 mod treatment;
 mod trial;
 mod view;
+mod waits;
 mod words;
 
 use std::collections::BTreeSet;
@@ -15,10 +23,14 @@ use pgdyno_model::{Latencies, TrialRecord};
 use serde::Serializer;
 
 use crate::store::{Store, StoreError};
+pub use floor::NoiseFloor;
+pub use scaling::ScalingView;
+pub use stages::StageProbeView;
 use treatment::Sums;
 pub use view::{
-    Comparison, FsyncView, LatencyView, RateLine, RateTable, RatioView, RunHead, RunView, SecondView,
-    ServerView, SessionView, SettingView, StatementView, TpsView, TreatmentView, TrialState, TrialView,
+    Change, Comparison, FsyncView, LatencyInterval, LatencyRatio, LatencyView, LogEvent, ObserverView,
+    RateLine, RateTable, RatioView, RunHead, RunView, SecondView, ServerView, SessionView, SettingView,
+    StatementView, Steadiness, TpsView, TreatmentView, TrialState, TrialView, WaitView,
 };
 
 /// Analyses the run whose full name is `run`.
@@ -77,7 +89,10 @@ pub fn analyse(store: &Store, run: &str) -> Result<RunView, StoreError> {
         best: None,
         treatments,
         comparisons: Vec::new(),
+        scaling: Vec::new(),
+        noise_floor: None,
         notes: Vec::new(),
+        probes: stages::views(store, run, &trials)?,
         trials,
         fsync,
         sessions: sessions
@@ -94,8 +109,12 @@ pub fn analyse(store: &Store, run: &str) -> Result<RunView, StoreError> {
         experiment: record.experiment,
         overrides: record.overrides,
     };
-    treatment::rank(&mut view, &sums);
-    view.comparisons = treatment::compare(&view, &sums);
+    compare::rank(&mut view, &sums);
+    view.comparisons = compare::compare(&view, &sums);
+    view.scaling = scaling::sweeps(&view.plan, &sums);
+    if let Some(session) = view.sessions.last() {
+        view.noise_floor = floor::of(store, &session.host)?;
+    }
     view.answer = words::answer(&view);
     view.notes = notes::notes(&view, &watched);
     Ok(view)

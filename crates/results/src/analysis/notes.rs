@@ -3,19 +3,33 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgdyno_model::facts::BuildSource;
+use pgdyno_model::measurement::GeneratorLimit;
 use pgdyno_model::record::RunState;
 use pgdyno_model::{Treatment, TrialRecord};
 
-use super::view::{RunView, TrialState, TrialView};
+use super::rates::resets;
+use super::view::{RunView, TreatmentView, TrialState, TrialView};
+use super::{floor, scaling};
 use crate::number;
+
+/// A trend over repeats that chance makes more often than this is not spoken of.
+const DRIFT: f64 = 0.05;
 
 /// What the views do not keep.
 #[derive(Default)]
 pub(super) struct Watched {
     /// Why a probe saw nothing or less than expected.
     unavailable: BTreeSet<(String, String)>,
+    /// Trials (counted from 1) in which a probe's counters were reset.
+    resets: BTreeMap<String, BTreeSet<u32>>,
     /// The largest share of its threads that the load generator used.
     generator: Option<(f64, u32)>,
+    /// Why the generator may have been the limit, and with how many threads and clients, in the first such trial; and in
+    /// how many.
+    limit: Option<(GeneratorLimit, u32, u32)>,
+    limited: u32,
+    /// What carried the load's bytes where that is not what was to be expected.
+    reactors: BTreeSet<String>,
     fsync_off: bool,
     shorter_than_checkpoints: Option<(f64, f64)>,
 }
@@ -26,11 +40,21 @@ impl Watched {
             if let Some(why) = &table.unavailable {
                 self.unavailable.insert((table.probe.clone(), why.clone()));
             }
+            if !resets(table).is_empty() {
+                self.resets.entry(table.probe.clone()).or_default().insert(trial.ordinal + 1);
+            }
         }
         if let Some(server) = &trial.server {
             self.fsync_off |= server.setting("fsync") == Some("off");
         }
         let Some(m) = trial.measurement.as_ref().filter(|m| m.measured_s > 0.0) else { return };
+        if let Some(limit) = m.generator_limit() {
+            self.limit.get_or_insert((limit, treatment.threads, treatment.clients));
+            self.limited += 1;
+        }
+        if m.reactor.contains('(') {
+            self.reactors.insert(m.reactor.clone());
+        }
         let cpus = m.generator_cpu_s / m.measured_s;
         let share = |(cpus, threads): (f64, u32)| cpus / f64::from(threads.max(1));
         if self.generator.is_none_or(|known| share(known) < share((cpus, treatment.threads))) {
@@ -49,6 +73,11 @@ pub(super) fn notes(view: &RunView, watched: &Watched) -> Vec<String> {
     progress(view, &mut out);
     failures(view, &mut out);
     statistics(view, &mut out);
+    generator_limited(view, &mut out);
+    if view.treatments.iter().any(|t| t.trials > 0) {
+        out.push(floor::note(view.noise_floor.as_ref()));
+    }
+    out.extend(view.scaling.iter().map(|s| s.words.clone()));
     ceiling(view, &mut out);
     server(view, watched, &mut out);
     environment(view, watched, &mut out);
@@ -125,8 +154,8 @@ fn statistics(view: &RunView, out: &mut Vec<String>) {
     let judged = view.comparisons.iter().filter(|c| c.ratio.ci95.is_some()).count();
     if judged > 1 {
         out.push(format!(
-            "Every interval holds for its own pair with 95% confidence; of {judged} comparisons some may be wrong by \
-             chance. Each is also judged by Holm's rule for all together, and it is said where that changes the verdict."
+            "Every interval is one pair's own. Verdicts judge all {judged} comparisons together (Holm): were nothing \
+             different, 19 of 20 such runs would find nothing."
         ));
     }
     if sequential(view) {
@@ -136,6 +165,8 @@ fn statistics(view: &RunView, out: &mut Vec<String>) {
                 .to_owned(),
         );
     }
+    drift(&measured, out);
+    steadiness(view, out);
     let few: Vec<&str> = measured
         .iter()
         .filter(|t| t.latency_us.as_ref().is_some_and(|l| l.count < 1000))
@@ -147,6 +178,114 @@ fn statistics(view: &RunView, out: &mut Vec<String>) {
             few.join("; ")
         ));
     }
+}
+
+/// Which trials may have measured the load generator.
+fn generator_limited(view: &RunView, out: &mut Vec<String>) {
+    let trials: Vec<String> = view
+        .trials
+        .iter()
+        .filter(|t| t.state == TrialState::Completed && t.generator_limit.is_some())
+        .map(|t| (t.ordinal + 1).to_string())
+        .collect();
+    if !trials.is_empty() {
+        out.push(format!(
+            "Generator-limited: trials {}. Comparisons drawn from them say so.",
+            trials.join(", ")
+        ));
+    }
+}
+
+/// Treatments whose repeats rise or fall.
+fn drift(measured: &[&TreatmentView], out: &mut Vec<String>) {
+    for t in measured {
+        let Some(trend) = t.drift.filter(|trend| trend.chance <= DRIFT) else { continue };
+        let (way, hint) = if trend.rising {
+            ("rises", "it was still warming up")
+        } else {
+            ("falls", "something wears down: bloat, a filling disk, heat")
+        };
+        let how = if trend.every_one { "with every repeat" } else { "over its repeats" };
+        out.push(format!(
+            "{}: tps {way} {how} (by chance in 1 of {} orders): {hint}; its mean is one of a moving thing.",
+            t.label,
+            number::rate(1.0 / trend.chance)
+        ));
+    }
+}
+
+/// Trials that were not steady, and what happened where they changed.
+fn steadiness(view: &RunView, out: &mut Vec<String>) {
+    /// A warm-up that changes the mean by less is not worth a word.
+    const MATTERS: f64 = 0.01;
+    let all = || {
+        view.trials
+            .iter()
+            .filter(|t| t.state == TrialState::Completed)
+            .filter_map(|t| Some((t.ordinal + 1, t.steadiness.as_ref()?)))
+    };
+    let list = |trials: &[u32]| trials.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let unsteady: Vec<u32> = all().filter(|(_, s)| s.steady == Some(false)).map(|(n, _)| n).collect();
+    if !unsteady.is_empty() {
+        out.push(format!(
+            "tps never became steady in trials {}: longer trials, or a longer `load.warm_up`, would tell.",
+            list(&unsteady)
+        ));
+    }
+    let warming = || all().filter(|(_, s)| s.warm_up_gain.is_some_and(|gain| gain.abs() >= MATTERS));
+    let longest = warming().max_by_key(|(_, s)| s.warm_up_s);
+    if let Some((trial, s)) = longest
+        && let (Some(seconds), Some(gain)) = (s.warm_up_s, s.warm_up_gain)
+    {
+        let trials: Vec<u32> = warming().map(|(n, _)| n).collect();
+        out.push(format!(
+            "The window begins with a warm-up (MSER-5) in trials {}: in trial {trial} its first {seconds} s, without \
+             which tps would be {}% {}; add that to `load.warm_up`.",
+            list(&trials),
+            number::percent(gain.abs()),
+            if gain > 0.0 { "higher" } else { "lower" }
+        ));
+    }
+    changes(all(), out);
+}
+
+/// What the changes within trials coincide with, the commonest first.
+fn changes<'a>(all: impl Iterator<Item = (u32, &'a super::Steadiness)>, out: &mut Vec<String>) {
+    const SHOWN: usize = 4;
+    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    let (mut count, mut trials) = (0, 0);
+    for (_, s) in all {
+        let changes = s.changes.as_deref().unwrap_or_default();
+        count += changes.len();
+        trials += usize::from(!changes.is_empty());
+        for change in changes {
+            // Numbers differ from change to change: what is before them is the kind.
+            let kind = |with: &String| match with.split_once(" → ") {
+                Some((before, _)) => before.rsplit_once(' ').map_or(before, |(name, _)| name).to_owned(),
+                None => with.clone(),
+            };
+            let distinct: BTreeSet<String> = if change.with.is_empty() {
+                BTreeSet::from(["nothing that was watched".to_owned()])
+            } else {
+                change.with.iter().map(kind).collect()
+            };
+            for kind in distinct {
+                *kinds.entry(kind).or_default() += 1;
+            }
+        }
+    }
+    if count == 0 {
+        return;
+    }
+    let mut kinds: Vec<(String, usize)> = kinds.into_iter().collect();
+    kinds.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    let shown: Vec<String> = kinds.iter().take(SHOWN).map(|(kind, n)| format!("{kind} ({n})")).collect();
+    out.push(format!(
+        "tps changed {count} {} within {trials} {}, at the same time as: {}. The report's trials say when.",
+        if count == 1 { "time" } else { "times" },
+        if trials == 1 { "trial" } else { "trials" },
+        shown.join(", ")
+    ));
 }
 
 /// Whether the plan's blocks are not rounds in time: with more than one treatment and repeat, some block's trials
@@ -170,6 +309,7 @@ fn ceiling(view: &RunView, out: &mut Vec<String>) {
                 plan.storage
             ));
         }
+        out.extend(scaling::notes(t, plan));
     }
 }
 
@@ -211,6 +351,9 @@ fn server(view: &RunView, watched: &Watched, out: &mut Vec<String>) {
 }
 
 fn environment(view: &RunView, watched: &Watched, out: &mut Vec<String>) {
+    for reactor in &watched.reactors {
+        out.push(format!("The load's bytes were carried by {reactor}."));
+    }
     if let Some((cpus, threads)) = watched.generator {
         let used = format!(
             "The load generator used up to {} CPUs for its {threads} {}",
@@ -220,15 +363,27 @@ fn environment(view: &RunView, watched: &Watched, out: &mut Vec<String>) {
         let given = view.servers.iter().any(|s| matches!(s.build, BuildSource::Given { .. }));
         if cpus >= 0.9 * f64::from(threads) {
             out.push(format!("{used}: it may itself have been the limit; give it more with `load.threads`."));
+        } else if let Some((limit, threads, clients)) = watched.limit {
+            let remedy = if threads < clients {
+                "more `load.threads`"
+            } else {
+                "fewer `load.clients`, or a generator on another machine"
+            };
+            let many = if watched.limited == 1 { "a trial" } else { "several trials" };
+            out.push(format!("In {many} {limit}: it may itself have been the limit; {remedy} would tell."));
         } else if !given {
             let all = view.sessions.first().map_or(0, |s| s.host.cpus);
             out.push(format!("{used}, on the machine of the server, which has {all}."));
         }
     }
-    if view.sessions.windows(2).any(|pair| pair[0].host != pair[1].host) {
-        out.push(
-            "The sessions ran on different hosts or kernels: their trials may not be comparable.".to_owned(),
-        );
+    let pairs = view.sessions.windows(2);
+    let different: BTreeSet<&str> = pairs.flat_map(|pair| pair[0].host.differences(&pair[1].host)).collect();
+    if !different.is_empty() {
+        let different: Vec<&str> = different.into_iter().collect();
+        out.push(format!(
+            "The sessions ran on hosts that differ ({}): their trials may not be comparable.",
+            different.join(", ")
+        ));
     } else if view.sessions.windows(2).any(|pair| {
         let of = |i: usize| -> Vec<_> {
             let s: &super::SessionView = &pair[i];
@@ -241,7 +396,39 @@ fn environment(view: &RunView, watched: &Watched, out: &mut Vec<String>) {
     }) {
         out.push("The sessions used different storage: their trials may not be comparable.".to_owned());
     }
-    for (probe, why) in &watched.unavailable {
-        out.push(format!("Telemetry `{probe}` is missing or incomplete: {why}."));
+    for (probe, trials) in &watched.resets {
+        let trials: Vec<String> = trials.iter().map(ToString::to_string).collect();
+        out.push(format!(
+            "Counters of `{probe}` were reset while they were watched (trials {}): those intervals have no rate.",
+            trials.join(", ")
+        ));
     }
+    observer(view, out);
+    let missing: Vec<String> =
+        watched.unavailable.iter().map(|(probe, why)| format!("`{probe}` ({why})")).collect();
+    if !missing.is_empty() {
+        out.push(format!("Telemetry that is missing or incomplete: {}.", missing.join("; ")));
+    }
+}
+
+/// What watching cost at most: it is part of what was measured.
+fn observer(view: &RunView, out: &mut Vec<String>) {
+    /// Above this share of one core it may be felt on small machines.
+    const MUCH: f64 = 0.01;
+    let costs = view.trials.iter().filter_map(|t| t.observer);
+    let Some(most) = costs.max_by(|a, b| a.cpus().total_cmp(&b.cpus())) else { return };
+    let backends = match most.backends_cpus {
+        Some(cpus) => format!("{}% in the server's backends that answered", number::percent(cpus)),
+        None => "what the server's backends spent on it is not known".to_owned(),
+    };
+    let remedy = if most.cpus() > MUCH {
+        "; a longer `telemetry.interval` or `telemetry.wait_events` makes it less"
+    } else {
+        ""
+    };
+    out.push(format!(
+        "Watching cost up to {}% of one core ({}% in pgdyno, {backends}){remedy}.",
+        number::percent(most.cpus()),
+        number::percent(most.sampler_cpus)
+    ));
 }

@@ -1,22 +1,28 @@
-//! Treatments over their trials, and their comparison.
+//! Treatments over their trials.
 
 use std::collections::BTreeMap;
 
 use pgdyno_model::facts::ServerFacts;
-use pgdyno_model::{Latencies, LevelValue, Treatment, TrialRecord};
+use pgdyno_model::{Latencies, Measurement, Treatment, TrialRecord};
 
 use super::view::{
-    Comparison, FsyncView, RatioView, RunView, StatementView, TpsView, TreatmentView, TrialState,
+    FsyncView, LatencyInterval, PERCENTILES, StatementView, TpsView, TreatmentView, TrialState,
 };
-use super::{latency_view, words};
+use super::waits::Waits;
+use super::{latency_view, scaling, words};
 use crate::stats;
 
 /// What the trials of one treatment come to.
 #[derive(Default)]
 pub(super) struct Sums {
     /// (block, tps) of each completed trial.
-    tps: Vec<(u32, f64)>,
+    pub(super) tps: Vec<(u32, f64)>,
+    /// The same of each of [`PERCENTILES`] (microseconds), of trials with enough transactions for it.
+    pub(super) percentiles: [Vec<(u32, f64)>; PERCENTILES.len()],
+    /// Completed trials in which the generator may have been the limit (count).
+    pub(super) generator_limited: usize,
     latency: Latencies,
+    service: Option<Latencies>,
     transactions: u64,
     failed: u64,
     failures: BTreeMap<String, u64>,
@@ -24,6 +30,9 @@ pub(super) struct Sums {
     attempts_failed: usize,
     commits_wait: Option<bool>,
     sync_method: Option<String>,
+    waits: Waits,
+    /// Flushes of WAL in trials whose telemetry counts them, and their time (seconds).
+    wal_flushes: (f64, f64),
 }
 
 struct Statement {
@@ -32,6 +41,7 @@ struct Statement {
     text: String,
     failed: u64,
     latency: Latencies,
+    first_byte: Latencies,
 }
 
 impl Sums {
@@ -41,7 +51,18 @@ impl Sums {
         }
         let (TrialState::Completed, Some(m)) = (state, &trial.measurement) else { return };
         self.tps.extend(m.tps().map(|tps| (trial.block, tps)));
+        self.generator_limited += usize::from(m.generator_limit().is_some());
+        for ((_, quantile), values) in PERCENTILES.iter().zip(&mut self.percentiles) {
+            values.extend(percentile(m, *quantile).map(|us| (trial.block, us)));
+        }
+        self.waits.add(&trial.telemetry);
+        if let Some((flushes, seconds)) = scaling::wal_flushes(&trial.telemetry) {
+            self.wal_flushes = (self.wal_flushes.0 + flushes, self.wal_flushes.1 + seconds);
+        }
         self.latency.merge(&m.latency);
+        if let Some(service) = &m.service {
+            self.service.get_or_insert_with(Latencies::new).merge(service);
+        }
         self.transactions += m.transactions;
         self.failed += m.failed;
         for (sqlstate, count) in &m.failures {
@@ -55,6 +76,7 @@ impl Sums {
                 if let Some(known) = self.statements.iter_mut().find(same) {
                     known.failed += s.failed;
                     known.latency.merge(&s.latency);
+                    known.first_byte.merge(&s.first_byte);
                 } else {
                     self.statements.push(Statement {
                         script: script.name.clone(),
@@ -62,6 +84,7 @@ impl Sums {
                         text: s.text.clone(),
                         failed: s.failed,
                         latency: s.latency.clone(),
+                        first_byte: s.first_byte.clone(),
                     });
                 }
             }
@@ -95,8 +118,15 @@ impl Sums {
             text: s.text.clone(),
             failed: s.failed,
             latency_us: latency_view(&s.latency),
+            first_byte_us: latency_view(&s.first_byte),
         };
+        let flushes = (self.wal_flushes.1 > 0.0).then(|| self.wal_flushes.0 / self.wal_flushes.1);
+        let flushes = flushes.filter(|_| self.commits_wait == Some(true));
+        let mean_tps = tps.as_ref().map(|tps| tps.mean);
         TreatmentView {
+            little: self.little(t, mean_tps),
+            wal_flushes_per_second: flushes,
+            commits_per_flush: flushes.and_then(|flushes| Some(mean_tps? / flushes)),
             index,
             label: words::label(&t.levels),
             factors: t.levels.clone(),
@@ -106,6 +136,10 @@ impl Sums {
             tps,
             reason: estimate.why.map(str::to_owned),
             latency_us: latency_view(&self.latency),
+            latency_intervals: self.latency_intervals(),
+            generator_limited: self.generator_limited,
+            drift: drift(&self.tps),
+            service_us: self.service.as_ref().and_then(latency_view),
             ratio_to_best: None,
             transactions: self.transactions,
             failed: self.failed,
@@ -113,8 +147,27 @@ impl Sums {
             commits_wait: self.commits_wait,
             fsync_per_second: self.fsync(&t.storage, fsync),
             statements: self.statements.iter().map(statement).collect(),
+            waits: self.waits.view(),
             quantiles: quantiles(&self.latency),
         }
+    }
+
+    /// Clients' share of the time that is in latency: tps × mean latency ÷ clients (J. D. C. Little, *A proof for the queuing
+    /// formula L = λW*, Operations Research 9, 1961). Of a closed loop only, and where all time is in transactions that
+    /// ended well.
+    fn little(&self, t: &Treatment, tps: Option<f64>) -> Option<f64> {
+        let closed = t.options.rate.is_none() && !t.options.reconnect && self.failed == 0;
+        let latency = self.latency.mean_us().filter(|_| closed && t.clients > 0)?;
+        Some(tps? * latency / 1e6 / f64::from(t.clients))
+    }
+
+    fn latency_intervals(&self) -> Vec<LatencyInterval> {
+        let of = |((name, _), trials): (&(&'static str, f64), &Vec<(u32, f64)>)| {
+            let values: Vec<f64> = trials.iter().map(|(_, us)| *us).collect();
+            let estimate = stats::geometric_mean_ci95(&values);
+            Some(LatencyInterval { percentile: name, us: estimate.mean?, ci95: estimate.ci95 })
+        };
+        PERCENTILES.iter().zip(&self.percentiles).filter_map(of).collect()
     }
 
     /// The newest rate of the server's own method on `storage`, else the newest of any.
@@ -126,6 +179,21 @@ impl Sums {
         let of_method = here().find(|f| Some(&f.method) == self.sync_method.as_ref());
         of_method.or_else(|| here().next())?.per_second
     }
+}
+
+/// The latency of `quantile` in one trial; none where fewer than ten transactions lie beyond it.
+#[allow(clippy::cast_precision_loss)]
+fn percentile(measurement: &Measurement, quantile: f64) -> Option<f64> {
+    const BEYOND: f64 = 10.0;
+    let latency = &measurement.latency;
+    (latency.count() as f64 * (1.0 - quantile) >= BEYOND - 1e-6).then(|| latency.quantile_us(quantile))?
+}
+
+/// The trend of tps over repeats, in the order of blocks.
+fn drift(tps: &[(u32, f64)]) -> Option<stats::Trend> {
+    let mut tps = tps.to_vec();
+    tps.sort_by_key(|(block, _)| *block);
+    stats::trend(&tps.iter().map(|(_, tps)| *tps).collect::<Vec<_>>())
 }
 
 /// Whether commits wait for a flush. A workload that only reads commits nothing.
@@ -148,80 +216,4 @@ fn quantiles(latency: &Latencies) -> Vec<(f64, f64)> {
         .map(|nines| 1.0 - 10f64.powf(-nines))
         .filter_map(|q| Some((q, latency.quantile_us(q)?)))
         .collect()
-}
-
-/// Fills in every treatment's ratio to the best. The best has the highest geometric mean: ratios are geometric means
-/// too, so that with all trials complete none is above 1.
-pub(super) fn rank(view: &mut RunView, sums: &[Sums]) {
-    let mean_log = |t: &TreatmentView| {
-        let tps = &sums[t.index].tps;
-        #[allow(clippy::cast_precision_loss)]
-        let count = tps.len() as f64;
-        (!tps.is_empty() && tps.iter().all(|(_, v)| *v > 0.0))
-            .then(|| tps.iter().map(|(_, v)| v.ln()).sum::<f64>() / count)
-    };
-    let best = view
-        .treatments
-        .iter()
-        .filter_map(|t| Some((t.index, mean_log(t)?)))
-        .max_by(|a, b| a.1.total_cmp(&b.1))
-        .map(|(index, _)| index);
-    view.best = best;
-    for t in &mut view.treatments {
-        if t.trials == 0 {
-            continue;
-        }
-        t.ratio_to_best = Some(match best {
-            None => RatioView {
-                value: None,
-                ci95: None,
-                method: None,
-                told_apart: None,
-                verdict: "no transaction was completed, so that no ratio can be formed".into(),
-            },
-            Some(best) if best == t.index => RatioView {
-                value: Some(1.0),
-                ci95: None,
-                method: None,
-                told_apart: None,
-                verdict: "the best: the highest geometric mean".into(),
-            },
-            Some(best) => words::ratio_to_best(&stats::ratio(&sums[t.index].tps, &sums[best].tps)),
-        });
-    }
-}
-
-/// For every factor: each treatment against the one that differs in that factor only and has its first level.
-pub(super) fn compare(view: &RunView, sums: &[Sums]) -> Vec<Comparison> {
-    let mut pairs = Vec::new();
-    for factor in &view.plan.factors {
-        for (index, t) in view.plan.treatments.iter().enumerate() {
-            let Some(first) = view.plan.treatments.iter().position(|o| alike_but(factor, o, t)) else {
-                continue;
-            };
-            if first != index && !sums[index].tps.is_empty() && !sums[first].tps.is_empty() {
-                pairs.push((factor, index, first, stats::ratio(&sums[index].tps, &sums[first].tps)));
-            }
-        }
-    }
-    // Pairs without an interval were not judged and do not make the others' verdicts stricter.
-    let p: Vec<f64> = pairs.iter().filter_map(|(.., ratio)| ratio.p).collect();
-    let known = p.len();
-    let mut holds = stats::holm(&p, 1.0 - stats::CONFIDENCE).into_iter();
-    pairs
-        .into_iter()
-        .map(|(factor, treatment, to, ratio)| {
-            let levels = |index: usize| &view.plan.treatments[index].levels;
-            let holm = ratio.p.and_then(|_| holds.next());
-            words::comparison(factor, (treatment, levels(treatment)), (to, levels(to)), &ratio, (holm, known))
-        })
-        .collect()
-}
-
-/// Whether two treatments agree in all factors but `factor`.
-fn alike_but(factor: &str, a: &Treatment, b: &Treatment) -> bool {
-    let others = |t: &Treatment| -> Vec<(String, LevelValue)> {
-        t.levels.0.iter().filter(|(name, _)| name != factor).cloned().collect()
-    };
-    others(a) == others(b)
 }

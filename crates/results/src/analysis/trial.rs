@@ -5,7 +5,7 @@ use pgdyno_model::measurement::{Measurement, Second};
 use pgdyno_model::{Treatment, TrialRecord};
 
 use super::view::{SecondView, ServerView, SettingView, StatementView, TrialState, TrialView};
-use super::{latency_view, rates};
+use super::{latency_view, server_log, steadiness, telemetry};
 
 pub(super) fn view(
     trial: &TrialRecord,
@@ -17,6 +17,8 @@ pub(super) fn view(
 ) -> TrialView {
     let measured = trial.measurement.as_ref();
     let completed = measured.filter(|_| state != TrialState::Failed);
+    let events =
+        (!trial.server_log.is_empty()).then(|| server_log::events(&trial.server_log, trial.measured_at));
     TrialView {
         ordinal: trial.ordinal,
         block: trial.block,
@@ -40,11 +42,19 @@ pub(super) fn view(
         aborted_clients: measured.map_or(0, |m| m.aborted_clients),
         abort_reasons: measured.map(|m| m.abort_reasons.clone()).unwrap_or_default(),
         generator_cpus: measured.filter(|m| m.measured_s > 0.0).map(|m| m.generator_cpu_s / m.measured_s),
+        event_loop_lag: measured.and_then(|m| m.event_loop_lag),
+        busiest_thread: measured.filter(|m| m.busiest_thread > 0.0).map(|m| m.busiest_thread),
+        generator_limit: measured.and_then(Measurement::generator_limit).map(|limit| limit.to_string()),
         latency_us: measured.and_then(|m| latency_view(&m.latency)),
+        service_us: measured.and_then(|m| latency_view(m.service.as_ref()?)),
         server_count: trial.server_count.clone(),
         statements: measured.map(statements).unwrap_or_default(),
         series: measured.map(|m| m.series.iter().map(second).collect()).unwrap_or_default(),
-        telemetry: rates::rates(&trial.telemetry, devices),
+        telemetry: telemetry::rates(&trial.telemetry, devices),
+        observer: telemetry::observer(&trial.telemetry),
+        steadiness: completed
+            .and_then(|m| steadiness::of(&m.series, events.as_deref().unwrap_or_default(), &trial.telemetry)),
+        events,
     }
 }
 
@@ -56,6 +66,7 @@ fn statements(measurement: &Measurement) -> Vec<StatementView> {
             text: s.text.clone(),
             failed: s.failed,
             latency_us: latency_view(&s.latency),
+            first_byte_us: latency_view(&s.first_byte),
         };
         script.statements.iter().map(view).collect::<Vec<_>>()
     };

@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 
 use pgdyno_model::facts::{BuildSource, HostFacts, StorageFacts};
+use pgdyno_model::measurement::EventLoopLag;
 use pgdyno_model::record::{RunState, ServerCount, SessionEnd};
 use pgdyno_model::units::Epoch;
 use pgdyno_model::{Levels, Plan};
 use serde::Serialize;
 
-use crate::stats::Method;
+use super::floor::NoiseFloor;
+use super::scaling::ScalingView;
+use crate::stats::{Autocorrelation, Method, Trend};
 
 /// A run, analysed.
 #[derive(Clone, Debug, Serialize)]
@@ -23,12 +26,18 @@ pub struct RunView {
     pub treatments: Vec<TreatmentView>,
     /// Pairs of treatments that differ in one factor.
     pub comparisons: Vec<Comparison>,
+    /// How tps grows with the number of clients, where at least three numbers were measured.
+    pub scaling: Vec<ScalingView>,
+    /// How far the same treatment differed from itself on the last session's host; none where that is not known.
+    pub noise_floor: Option<NoiseFloor>,
     /// What a reader must know to trust or doubt the above.
     pub notes: Vec<String>,
     /// Every attempt at a trial, in the order of recording.
     pub trials: Vec<TrialView>,
     /// What the fsync probe found, in order.
     pub fsync: Vec<FsyncView>,
+    /// Probes of the storages before and after the trials, in order.
+    pub probes: Vec<super::StageProbeView>,
     /// The stretches of work.
     pub sessions: Vec<SessionView>,
     /// Every distinct server.
@@ -86,6 +95,14 @@ pub struct TreatmentView {
     pub reason: Option<String>,
     /// Latency of all its transactions together; none without one.
     pub latency_us: Option<LatencyView>,
+    /// Percentiles of latency over its trials, with intervals.
+    pub latency_intervals: Vec<LatencyInterval>,
+    /// Completed trials in which the load generator may have been the limit (count).
+    pub generator_limited: usize,
+    /// Whether tps rises or falls over its repeats; none for fewer than four.
+    pub drift: Option<Trend>,
+    /// With a rate, where latency counts from when a transaction was due: the same from when it was sent.
+    pub service_us: Option<LatencyView>,
     /// Its tps over that of the treatment with the highest mean; none without a completed trial.
     pub ratio_to_best: Option<RatioView>,
     /// Transactions in its completed trials' windows (count).
@@ -98,8 +115,16 @@ pub struct TreatmentView {
     pub commits_wait: Option<bool>,
     /// The rate of flushes of one writer on its storage (1/s), where commits wait for one.
     pub fsync_per_second: Option<f64>,
+    /// Flushes of the write-ahead log (1/s), where commits wait for one and the server counts them.
+    pub wal_flushes_per_second: Option<f64>,
+    /// Transactions for each of them: above 1 commits share flushes.
+    pub commits_per_flush: Option<f64>,
+    /// tps × mean latency ÷ clients: 1 by Little's law in a closed loop; none for another one, or with failures.
+    pub little: Option<f64>,
     /// Its statements, over all its completed trials.
     pub statements: Vec<StatementView>,
+    /// What its backends did or waited for over all its completed trials, the commonest first.
+    pub waits: Vec<WaitView>,
     /// Latency by quantile: (share of transactions, microseconds), to where ten transactions are left.
     pub quantiles: Vec<(f64, f64)>,
 }
@@ -134,17 +159,53 @@ pub struct LatencyView {
     pub max: f64,
 }
 
-/// A treatment's tps over another's.
+/// The percentiles of latency that are given intervals: name and quantile.
+pub(super) const PERCENTILES: [(&str, f64); 3] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)];
+
+/// A percentile of latency over the trials that have ten transactions beyond it.
 #[derive(Clone, Debug, Serialize)]
-pub struct RatioView {
-    /// The geometric mean of the ratio; none where none can be formed.
-    pub value: Option<f64>,
-    /// Its 95% confidence interval.
+pub struct LatencyInterval {
+    /// Which.
+    pub percentile: &'static str,
+    /// The geometric mean of the trials' (microseconds).
+    pub us: f64,
+    /// Its 95% confidence interval, Student's on logarithms; none for one trial or equal ones.
+    pub ci95: Option<[f64; 2]>,
+}
+
+/// A percentile of latency over another treatment's.
+#[derive(Clone, Debug, Serialize)]
+pub struct LatencyRatio {
+    /// Which.
+    pub percentile: &'static str,
+    /// The geometric mean of the ratio.
+    pub value: f64,
+    /// Its 95% confidence interval, for itself alone.
     pub ci95: Option<[f64; 2]>,
     /// How the interval was made.
     pub method: Option<Method>,
-    /// Whether the interval leaves 1 out; none without an interval.
+}
+
+/// A treatment's tps over another's.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct RatioView {
+    /// The geometric mean of the ratio; none where none can be formed.
+    pub value: Option<f64>,
+    /// Its 95% confidence interval, for itself alone.
+    pub ci95: Option<[f64; 2]>,
+    /// How the interval was made.
+    pub method: Option<Method>,
+    /// The p-value of no difference, for itself alone.
+    pub p: Option<f64>,
+    /// The same when all comparisons of its kind are judged together (Holm).
+    pub p_together: Option<f64>,
+    /// Whether `p_together` is at most 5%; none without an interval.
     pub told_apart: Option<bool>,
+    /// Whether the two are equivalent within the plan's margin (two one-sided tests, Holm); none without an interval or a
+    /// margin.
+    pub equivalent: Option<bool>,
+    /// The smallest true difference (a share) that is told apart in 80% of runs like this one.
+    pub detectable: Option<f64>,
     /// The same in words.
     pub verdict: String,
 }
@@ -162,8 +223,12 @@ pub struct Comparison {
     pub to: usize,
     /// The ratio of their tps.
     pub ratio: RatioView,
-    /// Whether they are told apart also when all comparisons here are judged together (Holm); none without an interval.
+    /// The same as the ratio's `told_apart`.
     pub holm: Option<bool>,
+    /// The ratios of percentiles of latency.
+    pub latency: Vec<LatencyRatio>,
+    /// Whether a trial of either was generator-limited, so that the difference may be the generator's.
+    pub generator_limited: bool,
     /// All of it in a sentence.
     pub words: String,
 }
@@ -217,8 +282,19 @@ pub struct TrialView {
     pub abort_reasons: Vec<String>,
     /// CPU that the load generator used (cores: seconds of CPU a second).
     pub generator_cpus: Option<f64>,
+    /// How long replies and due transactions waited for the load generator's event loops; none if stored before that was
+    /// measured.
+    pub event_loop_lag: Option<EventLoopLag>,
+    /// CPU that the busiest of its threads used (cores).
+    pub busiest_thread: Option<f64>,
+    /// Why the load generator may have been the limit; none if it was not.
+    pub generator_limit: Option<String>,
+    /// Whether its series is steady; none where there is none.
+    pub steadiness: Option<Steadiness>,
     /// Latency of its transactions.
     pub latency_us: Option<LatencyView>,
+    /// With a rate: the same from sent to done.
+    pub service_us: Option<LatencyView>,
     /// The server's own count.
     pub server_count: Option<ServerCount>,
     /// Its scripts and their statements.
@@ -227,6 +303,83 @@ pub struct TrialView {
     pub series: Vec<SecondView>,
     /// What was watched, as rates.
     pub telemetry: Vec<RateTable>,
+    /// What watching cost; none where it was not measured.
+    pub observer: Option<ObserverView>,
+    /// Checkpoints and autovacuum, as the server's log has them; none where the log is out of reach.
+    pub events: Option<Vec<LogEvent>>,
+}
+
+/// CPU that watching took, beside the load.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ObserverView {
+    /// Of pgdyno's sampling threads (cores: seconds of CPU a second).
+    pub sampler_cpus: f64,
+    /// Of the server's backends that answer them (cores); none where they run on another machine.
+    pub backends_cpus: Option<f64>,
+}
+
+impl ObserverView {
+    /// Both together (cores).
+    #[must_use]
+    pub fn cpus(&self) -> f64 {
+        self.sampler_cpus + self.backends_cpus.unwrap_or(0.0)
+    }
+}
+
+/// How steady a trial's tps was from second to second. Whole seconds of the window only.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Steadiness {
+    /// Seconds at the window's beginning that still look like warm-up (MSER-5); 0 for none; none where that cannot be
+    /// told: fewer than 40 seconds, or never steady.
+    pub warm_up_s: Option<u32>,
+    /// What tps would gain without those seconds (a share).
+    pub warm_up_gain: Option<f64>,
+    /// Whether it became steady at all; none for fewer than 40 seconds.
+    pub steady: Option<bool>,
+    /// How neighbouring seconds resemble each other.
+    pub autocorrelation: Option<Autocorrelation>,
+    /// The 95% interval of the mean over seconds, as a share of it to either side; it holds for this trial only and says
+    /// nothing of another one.
+    pub within: Option<f64>,
+    /// Where tps changed; none where that was not looked for (fewer than 20 seconds).
+    pub changes: Option<Vec<Change>>,
+}
+
+/// A change of the mean tps within a trial.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Change {
+    /// From the window's opening (seconds).
+    pub t_s: u32,
+    /// Mean tps before it, back to the change before.
+    pub before: f64,
+    /// Mean tps after it, up to the next change.
+    pub after: f64,
+    /// What happened or changed at that time by the server's log and telemetry. It need not be the cause.
+    pub with: Vec<String>,
+}
+
+/// Something of the server's own that the load may have felt.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LogEvent {
+    /// When it was logged (seconds from the window's opening); none where the log's times cannot be read.
+    pub t_s: Option<f64>,
+    /// `checkpoint starting`, `checkpoint complete`, `automatic vacuum`, `automatic analyze`, …, in the log's own words.
+    pub kind: String,
+    /// What it was about: the checkpoint's reasons, or the table.
+    pub of: String,
+    /// The log's numbers by the log's names, in its units.
+    pub numbers: BTreeMap<String, f64>,
+}
+
+/// What the backends of a treatment's load did or waited for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WaitView {
+    /// `type:event` as in `pg_stat_activity`, or `CPU`: runs or wants to.
+    pub event: String,
+    /// Share of all sightings (0 to 1).
+    pub share: f64,
+    /// Backends in it on average.
+    pub backends: f64,
 }
 
 /// What became of an attempt.
@@ -254,6 +407,8 @@ pub struct StatementView {
     pub failed: u64,
     /// Latency from sent to done; none if it never ended.
     pub latency_us: Option<LatencyView>,
+    /// From sent to the first byte of its reply; none if it never ended, or was stored before this was measured.
+    pub first_byte_us: Option<LatencyView>,
 }
 
 /// One second of a trial's window.
@@ -282,13 +437,16 @@ pub struct SecondView {
 /// Rates over time that share a unit and an axis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RateTable {
-    /// What it shows: `cpu`, `device_throughput`, `device_operations`, `device_busy`, `wal`,
-    /// `memory`.
+    /// What it shows: `cpu`, `device_throughput`, `device_operations`, `device_busy`, `wait_events`, `wal`, `memory`, …
     pub group: &'static str,
     /// In words.
     pub title: String,
     /// The values' unit.
     pub unit: &'static str,
+    /// Whether the lines are parts of a whole.
+    pub stacked: bool,
+    /// Whether it is for those who look closer.
+    pub detail: bool,
     /// When each interval begins (seconds from the window's opening).
     pub t_s: Vec<f64>,
     /// The lines.

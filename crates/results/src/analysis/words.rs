@@ -4,84 +4,131 @@ use std::cmp::Ordering;
 
 use pgdyno_model::Levels;
 
+use super::compare::Judged;
+use super::floor;
 use super::view::{Comparison, RatioView, RunView, TreatmentView};
 use crate::number;
-use crate::stats::Ratio;
 
 /// A treatment in one line.
 pub(super) fn label(levels: &Levels) -> String {
     if levels.0.is_empty() { "the only treatment".to_owned() } else { levels.to_string() }
 }
 
-pub(super) fn ratio_to_best(ratio: &Ratio) -> RatioView {
-    let verdict = match (ratio.value, ratio.ci95) {
-        (Some(value), Some(ci95)) if ratio.told_apart() == Some(true) => {
+pub(super) fn ratio_to_best(judged: &Judged, generator_limited: bool) -> RatioView {
+    let verdict = match (judged.ratio.value, judged.told_apart()) {
+        (Some(value), Some(true)) => {
             let direction = if value < 1.0 { "slower than" } else { "faster than" };
-            format!("{direction} the best: {} times its tps, {}", number::times(value), interval(ci95))
+            format!("{direction} the best: {}× its tps{}", number::times(value), interval(judged))
         }
-        (_, Some(_)) => format!("cannot be told apart from the best; {}", resolution(ratio)),
-        (_, None) => ratio.why.unwrap_or("no interval").to_owned(),
+        (_, Some(_)) => format!("cannot be told apart from the best{}", unseen(judged)),
+        (_, None) => judged.ratio.why.unwrap_or("no interval").to_owned(),
     };
-    view(ratio, verdict)
+    view(judged, format!("{verdict}{}{}", equivalence(judged), limit(generator_limited)))
 }
 
 pub(super) fn comparison(
     factor: &str,
     (treatment, levels): (usize, &Levels),
     (to, base): (usize, &Levels),
-    ratio: &Ratio,
-    (holm, comparisons): (Option<bool>, usize),
+    judged: &Judged,
+    generator_limited: bool,
 ) -> Comparison {
     let level =
         |levels: &Levels| levels.get(factor).map_or_else(String::new, |level| format!("{factor}={level}"));
     let given = Levels(levels.0.iter().filter(|(name, _)| name != factor).cloned().collect()).to_string();
     let with = if given.is_empty() { String::new() } else { format!("With {given}: ") };
     let (this, that) = (level(levels), level(base));
-    let verdict = match (ratio.value, ratio.ci95) {
-        (Some(value), Some(ci95)) if ratio.told_apart() == Some(true) => {
-            let alone = match holm {
-                Some(false) => {
-                    format!("; not told apart when all {comparisons} comparisons are judged together")
-                }
-                _ => String::new(),
-            };
-            format!("{this} has {} times the tps of {that} ({}){alone}", number::times(value), interval(ci95))
+    let why = |or: &'static str| judged.ratio.why.unwrap_or(or);
+    let verdict = match (judged.ratio.value, judged.told_apart()) {
+        (Some(value), Some(true)) => {
+            format!("{this} has {}× the tps of {that}{}", number::times(value), interval(judged))
         }
-        (Some(value), Some(ci95)) => format!(
-            "{this} and {that} cannot be told apart (ratio {}, {}); {}",
+        (Some(value), Some(false)) => format!(
+            "{this} and {that} cannot be told apart (ratio {}{}){}",
             number::times(value),
-            interval(ci95),
-            resolution(ratio)
+            judged.ratio.ci95.map_or_else(String::new, |ci95| format!(", 95% CI {}", range(ci95))),
+            unseen(judged)
         ),
         (Some(value), None) => format!(
-            "{this} had {} times the tps of {that}, and whether that is a difference cannot be told ({})",
+            "{this} had {}× the tps of {that}, and whether that is a difference cannot be told ({})",
             number::times(value),
-            ratio.why.unwrap_or("no interval")
+            why("no interval")
         ),
-        (None, _) => format!("{this} and {that} cannot be compared: {}", ratio.why.unwrap_or("no ratio")),
+        (None, _) => format!("{this} and {that} cannot be compared: {}", why("no ratio")),
     };
-    let words = format!("{with}{verdict}.");
-    let ratio = view(ratio, verdict);
-    Comparison { factor: factor.to_owned(), given, treatment, to, ratio, holm, words }
+    let verdict = format!("{verdict}{}{}", equivalence(judged), limit(generator_limited));
+    Comparison {
+        factor: factor.to_owned(),
+        given,
+        treatment,
+        to,
+        words: format!("{with}{verdict}."),
+        ratio: view(judged, verdict),
+        holm: judged.told_apart(),
+        latency: Vec::new(),
+        generator_limited,
+    }
 }
 
-fn view(ratio: &Ratio, verdict: String) -> RatioView {
+fn view(judged: &Judged, verdict: String) -> RatioView {
+    let ratio = &judged.ratio;
     RatioView {
         value: ratio.value,
         ci95: ratio.ci95,
         method: ratio.method,
-        told_apart: ratio.told_apart(),
+        p: ratio.p,
+        p_together: judged.p,
+        told_apart: judged.told_apart(),
+        equivalent: judged.equivalent(),
+        detectable: judged.detectable(),
         verdict,
     }
 }
 
-fn interval([lo, hi]: [f64; 2]) -> String {
-    format!("95% CI {} to {}", number::times(lo), number::times(hi))
+fn range([lo, hi]: [f64; 2]) -> String {
+    format!("{}–{}", number::times(lo), number::times(hi))
 }
 
-fn resolution(ratio: &Ratio) -> String {
-    let from = ratio.resolution().map_or_else(|| "–".to_owned(), number::percent);
-    format!("these repeats resolve differences from about {from}% on")
+fn interval(judged: &Judged) -> String {
+    judged.ratio.ci95.map_or_else(String::new, |ci95| format!(" (95% CI {})", range(ci95)))
+}
+
+/// What a verdict of no difference leaves open.
+fn unseen(judged: &Judged) -> String {
+    let alone = judged.ratio.p.is_some_and(|p| p <= super::compare::ALPHA);
+    let alone = if alone {
+        format!(
+            ": by itself the interval leaves 1 out, but not when all {} comparisons are judged together",
+            judged.comparisons
+        )
+    } else {
+        String::new()
+    };
+    let seen = judged.detectable().map_or_else(String::new, |share| {
+        format!("; a difference over {}% would have been seen", number::percent(share))
+    });
+    format!("{alone}{seen}")
+}
+
+/// Whether the difference is known to be less than the margin.
+fn equivalence(judged: &Judged) -> String {
+    let Some((margin, _)) = judged.equivalence else { return String::new() };
+    let margin = number::percent(margin);
+    match (judged.equivalent(), judged.told_apart()) {
+        (Some(true), Some(true)) => format!("; the difference is less than the margin of {margin}%"),
+        (Some(true), _) => format!("; equivalent within the margin of {margin}%"),
+        (_, Some(false)) => format!("; not shown to be equivalent within the margin of {margin}%"),
+        _ => String::new(),
+    }
+}
+
+/// That the load generator may be what was compared.
+fn limit(generator_limited: bool) -> &'static str {
+    if generator_limited {
+        "; generator-limited: the load generator may be what was compared, not the server"
+    } else {
+        ""
+    }
 }
 
 /// One or two sentences that answer the question as far as the data do.
@@ -135,11 +182,18 @@ pub(super) fn answer(view: &RunView) -> Vec<String> {
             first.push_str(&format!(" and {} more", more.len()));
         }
     }
+    if measured.iter().any(|(t, _)| t.generator_limited > 0) {
+        first.push_str(" (in some trials the load generator may have been the limit)");
+    }
     first.push('.');
     let mut out = vec![first];
     // The first factor is what the question is about: it is spoken of even where it did nothing that can be told.
     let effects = view.plan.factors.iter().enumerate().filter_map(|(i, factor)| effect(view, factor, i == 0));
     out.extend(effects.take(2));
+    if let Some(pair) = floor::same_pair(&view.plan) {
+        let [a, b] = pair.map(|index| view.treatments[index].label.as_str());
+        out.push(format!("{a} and {b} are the same treatment: what differs between them is noise."));
+    }
     out
 }
 
@@ -165,7 +219,7 @@ fn effect(view: &RunView, factor: &str, anyway: bool) -> Option<String> {
     let say = |c: &Comparison| {
         let with = if c.given.is_empty() { String::new() } else { format!(" with {}", c.given) };
         match (c.ratio.value, c.ratio.told_apart) {
-            (Some(value), Some(true)) => format!("{} times the tps{with}", number::times(value)),
+            (Some(value), Some(true)) => format!("{}× the tps{with}", number::times(value)),
             (_, Some(false)) => format!("no difference that can be told{with}"),
             _ => format!("unknown{with}"),
         }

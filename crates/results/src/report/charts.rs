@@ -178,6 +178,56 @@ pub(super) fn quantiles(view: &RunView) -> Option<Quantiles> {
     Some(Quantiles { x, y, lines })
 }
 
+/// What each treatment's backends did or waited for, as parts of a bar.
+#[derive(Debug, Serialize)]
+pub(super) struct Waits {
+    rows: Vec<WaitRow>,
+}
+
+#[derive(Debug, Serialize)]
+struct WaitRow {
+    label: String,
+    parts: Vec<WaitPart>,
+}
+
+#[derive(Debug, Serialize)]
+struct WaitPart {
+    event: String,
+    colour: usize,
+    percent: f64,
+    text: String,
+}
+
+/// None where no trial was looked at. An event has one colour in all rows; the last colour is that of all the rare ones.
+pub(super) fn waits(view: &RunView) -> Option<Waits> {
+    const OTHERS: &str = "others";
+    let mut totals: Vec<(&str, f64)> = Vec::new();
+    for wait in view.treatments.iter().flat_map(|t| &t.waits) {
+        match totals.iter_mut().find(|(event, _)| *event == wait.event) {
+            Some((_, share)) => *share += wait.share,
+            None => totals.push((&wait.event, wait.share)),
+        }
+    }
+    totals.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let shown: Vec<&str> = totals.iter().take(COLOURS - 1).map(|(event, _)| *event).collect();
+    let row = |t: &crate::analysis::TreatmentView| {
+        let share = |event: &str| t.waits.iter().filter(|w| w.event == event).map(|w| w.share).sum::<f64>();
+        let others =
+            t.waits.iter().filter(|w| !shown.contains(&w.event.as_str())).map(|w| w.share).sum::<f64>();
+        let named = shown.iter().map(|event| (*event, share(event))).chain([(OTHERS, others)]);
+        let part = |(colour, (event, share)): (usize, (&str, f64))| WaitPart {
+            event: event.to_owned(),
+            colour,
+            percent: round(100.0 * share),
+            text: format!("{}%", number::percent(share)),
+        };
+        let parts = named.enumerate().filter(|(_, (_, share))| *share > 0.0).map(part).collect();
+        WaitRow { label: t.label.clone(), parts }
+    };
+    let rows: Vec<WaitRow> = view.treatments.iter().filter(|t| !t.waits.is_empty()).map(row).collect();
+    (!rows.is_empty()).then_some(Waits { rows })
+}
+
 fn round(percent: f64) -> f64 {
     (percent * 100.0).round() / 100.0
 }

@@ -8,8 +8,9 @@ use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::{ReportError, charts};
-use crate::analysis::{RunView, TrialState, TrialView};
+use super::fingerprint::{self, Row};
+use super::{ReportError, charts, verdicts};
+use crate::analysis::{RunView, SessionView, TrialState, TrialView};
 use crate::number;
 
 const TEMPLATE: &str = include_str!("../../assets/report.html");
@@ -46,9 +47,15 @@ fn render(view: &RunView) -> Result<String, minijinja::Error> {
     environment.get_template("report.html")?.render(context! {
         view => Value::from(Serde(view)),
         treatments => Value::from(Serde(treatments(view))),
+        service => view.treatments.iter().any(|t| t.service_us.is_some()),
         trials => Value::from(Serde(trials(view))),
         intervals => Value::from(Serde(charts::intervals(view))),
         quantiles => Value::from(Serde(charts::quantiles(view))),
+        waits => Value::from(Serde(charts::waits(view))),
+        probes => Value::from(Serde(view.probes.iter().map(super::terminal::probed).collect::<Vec<_>>())),
+        differences => Value::from(Serde(verdicts::differences(view))),
+        steadiness => Value::from(Serde(verdicts::steadiness(view))),
+        machines => Value::from(Serde(machines(view))),
         policy => policy(),
         style => Value::from_safe_string(format!("{UPLOT_STYLE}\n{STYLE}")),
         uplot => Value::from_safe_string(UPLOT_SCRIPT.to_owned()),
@@ -120,6 +127,24 @@ fn for_script(json: &str) -> String {
         }
     }
     out
+}
+
+/// What the template needs of a session beside its view.
+#[derive(Serialize)]
+struct Machine {
+    host: Vec<Row>,
+    details: Vec<Row>,
+    /// By name.
+    storage: Vec<(String, Vec<Row>)>,
+}
+
+fn machines(view: &RunView) -> Vec<Machine> {
+    let machine = |s: &SessionView| {
+        let (details, host) = fingerprint::host(&s.host).into_iter().partition(|row| row.detail);
+        let storage = s.storage.iter().map(|s| (s.name.clone(), fingerprint::storage(s))).collect();
+        Machine { host, details, storage }
+    };
+    view.sessions.iter().map(machine).collect()
 }
 
 /// What the template needs of a treatment beside its view.

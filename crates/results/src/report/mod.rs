@@ -1,8 +1,13 @@
 //! Reports: a table for the terminal, one offline HTML file for everyone.
 
 mod charts;
+pub mod fingerprint;
 mod html;
+mod probe;
+mod stack;
 mod terminal;
+pub mod text;
+mod verdicts;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -10,6 +15,7 @@ use std::path::{Path, PathBuf};
 use crate::RunView;
 
 pub use html::html;
+pub use probe::{ProbeView, probe};
 pub use terminal::terminal;
 
 /// Why a report could not be made.

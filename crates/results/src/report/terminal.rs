@@ -2,7 +2,11 @@
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
-use crate::analysis::{Comparison, FsyncView, RatioView, RunView, TreatmentView};
+use super::fingerprint;
+use super::text::{plain, wrap};
+use crate::analysis::{
+    Comparison, FsyncView, LatencyView, RatioView, RunView, StageProbeView, TreatmentView,
+};
 use crate::number;
 
 /// Lines only under the header: numbers are what is to be seen.
@@ -10,6 +14,9 @@ const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─
 
 const LEGEND: &str = "p50, p95, p99: latency in ms. ±: half of the 95% confidence interval over trials. \
                       ~: cannot be told apart from the best.";
+
+const SERVICE: &str =
+    "With a rate, latency counts from when a transaction was due; service p50, p99: from when it was sent.";
 
 /// Shown where there is nothing.
 const NONE: &str = "–";
@@ -41,10 +48,17 @@ pub fn terminal(view: &RunView, width: u16) -> String {
     paragraph("");
     lines.extend(table(view, width).lines().map(|line| line.trim_end().to_owned()));
     lines.extend(wrap(LEGEND, usize::from(width), ""));
+    if has_service(view) {
+        lines.extend(wrap(SERVICE, usize::from(width), ""));
+    }
     let fsync: Vec<String> = newest(&view.fsync).into_iter().map(ceiling).collect();
-    for (title, items) in
-        [("Ceiling", fsync), ("Differences", comparisons(view)), ("Notes", view.notes.clone())]
-    {
+    for (title, items) in [
+        ("Ceiling", fsync),
+        ("Probes", view.probes.iter().map(probed).collect()),
+        ("Differences", comparisons(view)),
+        ("Machine", machine(view)),
+        ("Notes", view.notes.clone()),
+    ] {
         if !items.is_empty() {
             lines.extend([String::new(), title.to_owned()]);
             lines.extend(items.iter().flat_map(|item| wrap(&format!("- {item}"), usize::from(width), "  ")));
@@ -63,7 +77,9 @@ fn table(view: &RunView, width: u16) -> String {
         .set_content_arrangement(ContentArrangement::Dynamic);
     let factors = &view.plan.factors;
     let mut header: Vec<Cell> = factors.iter().map(|factor| Cell::new(plain(factor))).collect();
-    for title in ["trials", "tps", "± 95%", "ratio to best", "p50", "p95", "p99", "failed"] {
+    let service: &[&str] = if has_service(view) { &["service p50", "service p99"] } else { &[] };
+    let titles = ["trials", "tps", "± 95%", "ratio to best", "p50", "p95", "p99"];
+    for title in titles.iter().chain(service).chain(&["failed"]) {
         header.push(Cell::new(title).set_alignment(CellAlignment::Right));
     }
     table.set_header(header);
@@ -74,7 +90,11 @@ fn table(view: &RunView, width: u16) -> String {
                 Cell::new(t.factors.get(factor).map(|level| plain(&level.to_string())).unwrap_or_default())
             })
             .collect();
-        row.extend(numbers(t).into_iter().map(|text| Cell::new(text).set_alignment(CellAlignment::Right)));
+        row.extend(
+            numbers(t, has_service(view))
+                .into_iter()
+                .map(|text| Cell::new(text).set_alignment(CellAlignment::Right)),
+        );
         table.add_row(row);
     }
     for column in table.column_iter_mut() {
@@ -83,7 +103,12 @@ fn table(view: &RunView, width: u16) -> String {
     table.to_string()
 }
 
-fn numbers(t: &TreatmentView) -> [String; 8] {
+/// Whether any treatment's service time is not its latency.
+fn has_service(view: &RunView) -> bool {
+    view.treatments.iter().any(|t| t.service_us.is_some())
+}
+
+fn numbers(t: &TreatmentView, with_service: bool) -> Vec<String> {
     let trials = if t.trials == t.trials_planned {
         t.trials.to_string()
     } else {
@@ -91,19 +116,23 @@ fn numbers(t: &TreatmentView) -> [String; 8] {
     };
     let tps = t.tps.as_ref().map_or(NONE.to_owned(), |tps| number::rate(tps.mean));
     let half = t.tps.as_ref().and_then(|tps| number::plus_minus(tps.mean, tps.ci95?));
-    let latency = |of: fn(&crate::analysis::LatencyView) -> f64| {
-        t.latency_us.as_ref().map_or(NONE.to_owned(), |l| number::milliseconds(of(l)))
+    let milliseconds = |latency: &Option<LatencyView>, of: fn(&LatencyView) -> f64| {
+        latency.as_ref().map_or(NONE.to_owned(), |l| number::milliseconds(of(l)))
     };
-    [
+    let mut out = vec![
         trials,
         tps,
         half.map_or(NONE.to_owned(), |half| format!("{half}%")),
         t.ratio_to_best.as_ref().map_or(NONE.to_owned(), ratio),
-        latency(|l| l.p50),
-        latency(|l| l.p95),
-        latency(|l| l.p99),
-        if t.trials == 0 { NONE.to_owned() } else { number::count(t.failed) },
-    ]
+        milliseconds(&t.latency_us, |l| l.p50),
+        milliseconds(&t.latency_us, |l| l.p95),
+        milliseconds(&t.latency_us, |l| l.p99),
+    ];
+    if with_service {
+        out.extend([milliseconds(&t.service_us, |l| l.p50), milliseconds(&t.service_us, |l| l.p99)]);
+    }
+    out.push(if t.trials == 0 { NONE.to_owned() } else { number::count(t.failed) });
+    out
 }
 
 fn ratio(ratio: &RatioView) -> String {
@@ -140,6 +169,41 @@ fn ceiling(f: &FsyncView) -> String {
     )
 }
 
+/// A probe in a line or two.
+pub(super) fn probed(probe: &StageProbeView) -> String {
+    let when = match probe.attempts_before {
+        0 => "before the first trial".to_owned(),
+        1 => "after 1 trial".to_owned(),
+        n => format!("after {n} trials"),
+    };
+    let flushes = probe.flushes_per_second.map(|f| format!("{} flushes/s of one writer", number::rate(f)));
+    let megabytes =
+        |what: &str, rate: Option<f64>| Some(format!("{what} {} MB/s", number::rate(rate? / 1e6)));
+    let iops = |what: &str, rate: Option<f64>| Some(format!("{what} {} IOPS", number::rate(rate?)));
+    let figures: Vec<String> = [
+        flushes,
+        megabytes("sequential writes", probe.write_bytes_per_second),
+        megabytes("sequential reads", probe.read_bytes_per_second),
+        iops("random reads of 8 kB up to", probe.randread_iops),
+        iops("random writes of 8 kB up to", probe.randwrite_iops),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let figures = if figures.is_empty() { "nothing to compare".to_owned() } else { figures.join(", ") };
+    let partly = if probe.complete { "" } else { " (not complete)" };
+    let suspect: String = probe.warnings.iter().map(|w| format!(" Suspect: {w}.")).collect();
+    format!("storage `{}`, {when}{partly}: {figures} ({}).{suspect}", probe.storage, probe.id)
+}
+
+/// The newest session's machine, a line for it and one for each storage.
+fn machine(view: &RunView) -> Vec<String> {
+    let Some(session) = view.sessions.last() else { return Vec::new() };
+    let storage =
+        session.storage.iter().map(|s| format!("storage `{}`: {}", s.name, fingerprint::storage_in_brief(s)));
+    [fingerprint::host_in_brief(&session.host)].into_iter().chain(storage).collect()
+}
+
 /// The largest differences first, then what cannot be told apart.
 fn comparisons(view: &RunView) -> Vec<String> {
     let size = |c: &&Comparison| match (c.ratio.value, c.ratio.told_apart) {
@@ -154,41 +218,4 @@ fn comparisons(view: &RunView) -> Vec<String> {
         out.push(format!("{} more in the report.", sorted.len() - COMPARISONS));
     }
     out
-}
-
-/// `text` without what a terminal would obey: servers and files word much of a report.
-fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && !c.is_whitespace() { '\u{fffd}' } else { c }).collect()
-}
-
-/// `text` in lines of at most `width` characters where words allow it; lines after the first begin with `indent`.
-fn wrap(text: &str, width: usize, indent: &str) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in plain(text).split_whitespace() {
-        let last = lines.len() - 1;
-        let line = &mut lines[last];
-        let used = line.chars().count();
-        if line.trim().is_empty() {
-            line.push_str(word);
-        } else if used + 1 + word.chars().count() <= width {
-            line.push(' ');
-            line.push_str(word);
-        } else {
-            lines.push(format!("{indent}{word}"));
-        }
-    }
-    lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_kept_whole_and_lines_short() {
-        assert_eq!(wrap("- one two three", 9, "  "), ["- one two", "  three"]);
-        assert_eq!(wrap("averyveryverylongword b", 5, ""), ["averyveryverylongword", "b"]);
-        assert_eq!(wrap("", 5, ""), [""]);
-        assert_eq!(wrap("a\u{1b}[31m red", 80, ""), ["a\u{fffd}[31m red"]);
-    }
 }

@@ -4,19 +4,36 @@
 //! logarithms). Intervals are Student's: Student, *The probable error of a mean*, Biometrika 6 (1908); for two groups
 //! of unequal variance: B. L. Welch, *The generalization of "Student's" problem*, Biometrika 34 (1947).
 
+mod changes;
 mod holm;
+mod power;
+#[cfg(test)]
+pub(crate) mod random;
 mod ratio;
+mod scaling;
+mod series;
+#[cfg(test)]
+mod simulations;
+mod trend;
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
+pub use changes::changes;
 pub use holm::holm;
+pub use power::{POWER, t_power};
 pub use ratio::{Method, Ratio, ratio};
+pub use scaling::{Fitted, Scaling, scaling};
+pub use series::{Autocorrelation, WarmUp, autocorrelation, warm_up};
+pub use trend::{Trend, trend};
 
 /// The confidence level of every interval.
 pub const CONFIDENCE: f64 = 0.95;
 
 /// A spread below this share of the mean is rounding, not spread.
 const ROUNDING: f64 = 1e-12;
+
+/// Why an interval that no number can hold is none.
+const TOO_WIDE: &str = "the repeats differ too much for an interval";
 
 /// A mean over repeats, and how sure it is.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,6 +80,26 @@ pub fn mean_ci95(values: &[f64]) -> Estimate {
     }
 }
 
+/// The geometric mean of `values` with Student's 95% interval of the mean logarithm. Its `sd` is that of logarithms.
+/// Values that are not finite and positive make the mean none.
+#[must_use]
+pub fn geometric_mean_ci95(values: &[f64]) -> Estimate {
+    let logs: Vec<f64> = values.iter().map(|v| if *v > 0.0 { v.ln() } else { f64::NAN }).collect();
+    let of_logs = mean_ci95(&logs);
+    let ci95 = of_logs.ci95.map(|ci| ci.map(f64::exp)).filter(|[_, hi]| hi.is_finite());
+    let too_wide = (of_logs.ci95.is_some() && ci95.is_none()).then_some(TOO_WIDE);
+    Estimate { mean: of_logs.mean.map(f64::exp), ci95, why: of_logs.why.or(too_wide), ..of_logs }
+}
+
+/// Half of the 95% interval of the mean of `values` that are worth `effective` independent ones, as a share of it; none
+/// where there is no spread, no positive mean, or fewer than two such.
+#[must_use]
+pub fn relative_error_of_mean(values: &[f64], effective: f64) -> Option<f64> {
+    let (mean, sd) = moments(values).filter(|(mean, sd)| *mean > 0.0 && *sd > ROUNDING * mean)?;
+    let t = (effective >= 2.0).then(|| t_quantile(0.5 + CONFIDENCE / 2.0, effective - 1.0))??;
+    Some(t * sd / effective.sqrt() / mean)
+}
+
 /// Mean and sample standard deviation; none for fewer than two values or one that is not finite.
 #[allow(clippy::cast_precision_loss)]
 fn moments(values: &[f64]) -> Option<(f64, f64)> {
@@ -81,6 +118,12 @@ fn t_quantile(p: f64, freedom: f64) -> Option<f64> {
     t.is_finite().then_some(t)
 }
 
+/// The probability of a t at least so large.
+fn t_one_sided(t: f64, freedom: f64) -> Option<f64> {
+    let p = StudentsT::new(0.0, 1.0, freedom).ok()?.sf(t);
+    p.is_finite().then_some(p)
+}
+
 /// The probability of a t at least so far from 0, either way.
 fn t_two_sided(t: f64, freedom: f64) -> Option<f64> {
     let p = 2.0 * StudentsT::new(0.0, 1.0, freedom).ok()?.sf(t.abs());
@@ -88,7 +131,8 @@ fn t_two_sided(t: f64, freedom: f64) -> Option<f64> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
+    use super::random::coverage;
     use super::*;
 
     fn close(a: f64, b: f64) {
@@ -129,30 +173,6 @@ pub(crate) mod tests {
             assert_eq!((e.mean, e.ci95), (mean, None), "{values:?}");
             assert!(e.why.unwrap().contains(word), "{values:?}: {:?}", e.why);
         }
-    }
-
-    /// A small generator of normal deviates (xorshift64*, Box–Muller): the same values everywhere.
-    pub(crate) struct Normal(pub(crate) u64);
-
-    impl Normal {
-        #[allow(clippy::cast_precision_loss)]
-        fn uniform(&mut self) -> f64 {
-            self.0 ^= self.0 >> 12;
-            self.0 ^= self.0 << 25;
-            self.0 ^= self.0 >> 27;
-            (((self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)) >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
-        }
-
-        pub(crate) fn draw(&mut self) -> f64 {
-            (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
-        }
-    }
-
-    /// How many of `times` experiments have the truth in their interval (percent).
-    pub(crate) fn coverage(times: u32, mut holds: impl FnMut(&mut Normal) -> bool) -> f64 {
-        let mut normal = Normal(0x9E37_79B9_7F4A_7C15);
-        let held = (0..times).filter(|_| holds(&mut normal)).count();
-        100.0 * f64::from(u32::try_from(held).unwrap()) / f64::from(times)
     }
 
     #[test]

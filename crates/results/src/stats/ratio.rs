@@ -1,6 +1,7 @@
 //! How many times as fast one treatment is as another.
 
-use super::{CONFIDENCE, ROUNDING, moments, t_quantile, t_two_sided};
+use super::power::{POWER, detectable};
+use super::{CONFIDENCE, ROUNDING, TOO_WIDE, moments, t_one_sided, t_quantile, t_two_sided};
 
 /// How an interval was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -12,7 +13,7 @@ pub enum Method {
     Welch,
 }
 
-/// A ratio of two treatments' tps, and how sure it is.
+/// A ratio of two treatments' values (tps, a percentile of latency), and how sure it is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ratio {
     /// The geometric mean of the ratio; none where nothing can be said.
@@ -25,35 +26,49 @@ pub struct Ratio {
     pub p: Option<f64>,
     /// Why there is no value or no interval.
     pub why: Option<&'static str>,
+    /// What the interval was made of.
+    log: Option<LogDifference>,
 }
 
-/// The ratio `a` ÷ `b` from their trials' (block, tps): paired by block where at least two blocks have both, else by
+/// A difference of mean logarithms, its standard error and degrees of freedom.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct LogDifference {
+    difference: f64,
+    error: f64,
+    freedom: f64,
+}
+
+/// The ratio `a` ÷ `b` from their trials' (block, value): paired by block where at least two blocks have both, else by
 /// Welch's method. Both work on logarithms: a ratio and its inverse are treated alike, and no interval reaches below 0.
 #[must_use]
 pub fn ratio(a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
-    let without = |value, why| Ratio { value, ci95: None, method: None, p: None, why: Some(why) };
+    let without = |value, why| Ratio { value, ci95: None, method: None, p: None, why: Some(why), log: None };
     if a.is_empty() || b.is_empty() {
         return without(None, "one of the two has no completed trial");
     }
-    if a.iter().chain(b).any(|(_, tps)| !tps.is_finite() || *tps <= 0.0) {
+    if a.iter().chain(b).any(|(_, value)| !value.is_finite() || *value <= 0.0) {
         return without(None, "a trial completed no transaction, so that no ratio can be formed");
     }
-    let logs = |trials: &[(u32, f64)]| trials.iter().map(|(_, tps)| tps.ln()).collect::<Vec<_>>();
+    let logs = |trials: &[(u32, f64)]| trials.iter().map(|(_, value)| value.ln()).collect::<Vec<_>>();
     let within: Vec<f64> = a
         .iter()
-        .filter_map(|(block, tps)| {
-            b.iter().find(|(other, _)| other == block).map(|(_, base)| (tps / base).ln())
+        .filter_map(|(block, value)| {
+            b.iter().find(|(other, _)| other == block).map(|(_, base)| value.ln() - base.ln())
         })
         .collect();
-    let (difference, error, freedom, method) = match (moments(&within), welch(&logs(a), &logs(b))) {
-        (Some((mean, sd)), _) => (mean, sd / count(&within).sqrt(), count(&within) - 1.0, Method::Paired),
-        (None, Some((difference, error, freedom))) => (difference, error, freedom, Method::Welch),
+    let (log, method) = match (moments(&within), welch(&logs(a), &logs(b))) {
+        (Some((mean, sd)), _) => {
+            let n = count(&within);
+            (LogDifference { difference: mean, error: sd / n.sqrt(), freedom: n - 1.0 }, Method::Paired)
+        }
+        (None, Some(log)) => (log, Method::Welch),
         (None, None) => {
             let difference = mean(&logs(a)) - mean(&logs(b));
-            return without(Some(difference.exp()), "one repeat only: no interval");
+            return without(finite(difference.exp()), "one repeat only: no interval");
         }
     };
-    let value = Some(difference.exp());
+    let LogDifference { difference, error, freedom } = log;
+    let value = finite(difference.exp());
     if error <= ROUNDING {
         return without(value, "all repeats are equal: their spread cannot be estimated, no interval");
     }
@@ -63,35 +78,52 @@ pub fn ratio(a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
         return without(value, "the interval could not be computed");
     };
     let ci95 = [(difference - t * error).exp(), (difference + t * error).exp()];
-    if !ci95[1].is_finite() {
-        return without(value, "the repeats differ too much for an interval");
+    if value.is_none() || ci95[0] <= 0.0 || !ci95[1].is_finite() {
+        return without(value, TOO_WIDE);
     }
-    Ratio { value, ci95: Some(ci95), method: Some(method), p: Some(p), why: None }
+    Ratio { value, ci95: Some(ci95), method: Some(method), p: Some(p), why: None, log: Some(log) }
+}
+
+fn finite(value: f64) -> Option<f64> {
+    (value.is_finite() && value > 0.0).then_some(value)
 }
 
 impl Ratio {
-    /// Whether the interval leaves 1 out; none without an interval.
+    /// The smallest true difference (a share: 0.1 for 10% more) that such repeats tell apart in [`POWER`] of all runs, if
+    /// their spread is the true one, and it is judged beside `comparisons - 1` others; none without an interval.
     #[must_use]
-    pub fn told_apart(&self) -> Option<bool> {
-        self.ci95.map(|[lo, hi]| lo > 1.0 || hi < 1.0)
+    #[allow(clippy::cast_precision_loss)]
+    pub fn detectable(&self, comparisons: usize) -> Option<f64> {
+        let log = self.log?;
+        // Holm's rule asks no more than this of any comparison.
+        let alpha = (1.0 - CONFIDENCE) / comparisons.max(1) as f64;
+        let share = (detectable(log.freedom, alpha, POWER)? * log.error).exp() - 1.0;
+        share.is_finite().then_some(share)
     }
 
-    /// The smallest difference that would have been told apart, as a share (0.1 for 10%): the interval's half-width
-    /// on the log scale, upwards.
+    /// The p-value of the hypothesis that the two differ by `margin` or more (0.03 for 3%: from 1 ÷ 1.03 to 1.03): two
+    /// one-sided tests. D. J. Schuirmann, *A comparison of the two one-sided tests procedure and the power approach for
+    /// assessing the equivalence of average bioavailability*, Journal of Pharmacokinetics and Biopharmaceutics 15 (1987).
+    /// None without an interval or for a margin that is none.
     #[must_use]
-    pub fn resolution(&self) -> Option<f64> {
-        self.ci95.map(|[lo, hi]| (hi / lo).sqrt() - 1.0)
+    pub fn equivalence_p(&self, margin: f64) -> Option<f64> {
+        let LogDifference { difference, error, freedom } = self.log?;
+        let bound = (margin > 0.0).then(|| margin.ln_1p()).filter(|b| b.is_finite())?;
+        let above = t_one_sided((difference + bound) / error, freedom)?;
+        let below = t_one_sided((bound - difference) / error, freedom)?;
+        Some(above.max(below))
     }
 }
 
-/// The difference of means, its standard error and Welch's degrees of freedom; none with fewer than two on a side.
-fn welch(a: &[f64], b: &[f64]) -> Option<(f64, f64, f64)> {
+/// The difference of means with Welch's degrees of freedom; none with fewer than two on a side.
+fn welch(a: &[f64], b: &[f64]) -> Option<LogDifference> {
     let ((mean_a, sd_a), (mean_b, sd_b)) = (moments(a)?, moments(b)?);
     let (va, vb) = (sd_a.powi(2) / count(a), sd_b.powi(2) / count(b));
     let together = va + vb;
     let freedom = together.powi(2) / (va.powi(2) / (count(a) - 1.0) + vb.powi(2) / (count(b) - 1.0));
     // Without any spread there are no degrees of freedom to speak of; the caller sees the error of 0.
-    Some((mean_a - mean_b, together.sqrt(), if freedom.is_finite() { freedom } else { 1.0 }))
+    let freedom = if freedom.is_finite() { freedom } else { 1.0 };
+    Some(LogDifference { difference: mean_a - mean_b, error: together.sqrt(), freedom })
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -105,7 +137,7 @@ fn count(values: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::coverage;
+    use super::super::random::coverage;
     use super::*;
 
     fn blocks(values: &[f64]) -> Vec<(u32, f64)> {
@@ -121,7 +153,6 @@ mod tests {
         assert!((r.value.unwrap() - mean.exp()).abs() < 1e-12);
         let [lo, hi] = r.ci95.unwrap();
         assert!((lo - 1.553_40).abs() < 1e-4 && (hi - 2.557_80).abs() < 1e-4, "{lo} {hi}");
-        assert_eq!(r.told_apart(), Some(true));
         // t = 0.6897971 / (0.1003769 / sqrt 3) = 11.9028; with 2 degrees of freedom p = 1 - t / sqrt(t² + 2) = 0.006985.
         assert!((r.p.unwrap() - 0.006_985).abs() < 1e-6, "{:?}", r.p);
     }
@@ -134,7 +165,7 @@ mod tests {
         let r = ratio(&[(1, e(0.0)), (2, e(1.0))], &[(3, e(3.0)), (4, e(5.0))]);
         assert_eq!(r.method, Some(Method::Welch));
         assert!((r.value.unwrap().ln() + 3.5).abs() < 1e-12);
-        let (_, error, freedom) = welch(&[0.0, 1.0], &[3.0, 5.0]).unwrap();
+        let LogDifference { error, freedom, .. } = welch(&[0.0, 1.0], &[3.0, 5.0]).unwrap();
         assert!((error - 1.25f64.sqrt()).abs() < 1e-12 && (freedom - 1.470_588).abs() < 1e-6);
     }
 
@@ -144,8 +175,21 @@ mod tests {
         let (there, back) = (ratio(&a, &b), ratio(&b, &a));
         assert!((there.value.unwrap() * back.value.unwrap() - 1.0).abs() < 1e-12);
         assert!((there.ci95.unwrap()[0] * back.ci95.unwrap()[1] - 1.0).abs() < 1e-12);
-        assert_eq!(there.told_apart(), Some(false));
-        assert!(there.resolution().unwrap() > 0.1);
+        assert_eq!(there.detectable(3), back.detectable(3));
+        assert!(there.detectable(3).unwrap() > there.detectable(1).unwrap());
+    }
+
+    #[test]
+    fn equivalence_by_hand() {
+        // Log ratios -0.01, 0, 0.01: mean 0, error 0.01 / √3. Margin 3%: t = ln 1.03 √3 / 0.01 = 5.1198 on 2 degrees of
+        // freedom, one-sided p = (1 - t / √(t² + 2)) / 2 = 0.01805.
+        let e = f64::exp;
+        let r = ratio(&blocks(&[e(-0.01), 1.0, e(0.01)]), &blocks(&[1.0; 3]));
+        assert!((r.equivalence_p(0.03).unwrap() - 0.018_05).abs() < 1e-5, "{:?}", r.equivalence_p(0.03));
+        assert!(r.equivalence_p(0.001).unwrap() > 0.05);
+        for no_margin in [0.0, -0.1, f64::NAN, f64::INFINITY] {
+            assert_eq!(r.equivalence_p(no_margin), None);
+        }
     }
 
     #[test]
@@ -160,7 +204,12 @@ mod tests {
             (blocks(&[1e300, 1e-300]), blocks(&[1e-300, 1e300]), true, "differ too much"),
         ] {
             let r = ratio(&a, &b);
-            assert_eq!((r.value.is_some(), r.ci95, r.told_apart()), (value, None, None), "{a:?} {b:?} {r:?}");
+            assert_eq!(
+                (r.value.is_some(), r.ci95, r.detectable(1)),
+                (value, None, None),
+                "{a:?} {b:?} {r:?}"
+            );
+            assert_eq!(r.equivalence_p(0.1), None);
             assert!(r.why.unwrap().contains(word), "{a:?} {b:?}: {:?}", r.why);
         }
     }

@@ -80,7 +80,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// No run has that name.
-    #[error("no run is named `{name}` in the store {}", path.display())]
+    #[error("no run or probe is named `{name}` in the store {}", path.display())]
     UnknownRun {
         /// The store.
         path: PathBuf,
@@ -90,11 +90,11 @@ pub enum StoreError {
         nearest: Vec<String>,
     },
     /// Several runs' names begin so.
-    #[error("`{name}` could be any of {} runs: {}", candidates.len(), some(candidates))]
+    #[error("`{name}` could be any of {}: {}", candidates.len(), some(candidates))]
     AmbiguousRun {
         /// As asked for.
         name: String,
-        /// All runs whose names begin so, newest first.
+        /// All whose names begin so, newest first.
         candidates: Vec<String>,
     },
     /// Another process works on the run.

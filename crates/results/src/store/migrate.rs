@@ -11,7 +11,11 @@ use super::StoreError;
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"pgdy");
 
 /// The script at index n brings version n to version n + 1. Published scripts never change.
-pub(super) const MIGRATIONS: &[&str] = &[include_str!("../../migrations/0001.sql")];
+pub(super) const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/0001.sql"),
+    include_str!("../../migrations/0002.sql"),
+    include_str!("../../migrations/0003.sql"),
+];
 
 /// Makes sure that `path` is a store (an empty file becomes one) and of the newest version.
 pub(super) fn bring_up_to_date(

@@ -9,6 +9,7 @@
 mod error;
 mod migrate;
 mod names;
+mod probe;
 mod read;
 mod write;
 
@@ -21,6 +22,8 @@ use pgdyno_model::units::Epoch;
 use rusqlite::{Connection, OpenFlags};
 
 pub use error::StoreError;
+pub use names::Stored;
+pub use probe::ProbeSummary;
 
 /// Several pgdyno processes may share a store: how long one waits for another's transaction.
 const BUSY: Duration = Duration::from_secs(30);

@@ -319,13 +319,16 @@ impl Store {
         for (scope, (script, statement), v2) in rows {
             let read = Latencies::from_bytes(&v2).map_err(|e| self.corrupt("a histogram", &e))?;
             let script = usize::try_from(script).ok().and_then(|i| measurement.scripts.get_mut(i));
-            let place = match (scope.as_str(), script) {
-                ("trial", None) => Some(&mut measurement.latency),
-                ("script", Some(script)) => Some(&mut script.latency),
-                ("statement", Some(script)) => usize::try_from(statement)
-                    .ok()
-                    .and_then(|i| script.statements.get_mut(i))
-                    .map(|statement| &mut statement.latency),
+            let statement = usize::try_from(statement).ok();
+            let place = match (scope.as_str(), script, statement) {
+                ("trial", None, None) => Some(&mut measurement.latency),
+                ("service", None, None) => Some(measurement.service.get_or_insert_default()),
+                ("script", Some(script), None) => Some(&mut script.latency),
+                ("service", Some(script), None) => Some(script.service.get_or_insert_default()),
+                ("statement", Some(script), Some(i)) => script.statements.get_mut(i).map(|s| &mut s.latency),
+                ("first_byte", Some(script), Some(i)) => {
+                    script.statements.get_mut(i).map(|s| &mut s.first_byte)
+                }
                 _ => None,
             };
             match place {
@@ -378,7 +381,7 @@ impl Store {
             .map_err(self.failed(doing))
     }
 
-    fn json<T: DeserializeOwned>(&self, what: &str, text: &str) -> Result<T, StoreError> {
+    pub(super) fn json<T: DeserializeOwned>(&self, what: &str, text: &str) -> Result<T, StoreError> {
         serde_json::from_str(text).map_err(|e| self.corrupt(what, &e))
     }
 

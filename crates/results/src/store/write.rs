@@ -240,10 +240,19 @@ fn add_histograms(
         ])
     };
     add("trial", -1, -1, &measurement.latency)?;
+    if let Some(service) = &measurement.service {
+        add("service", -1, -1, service)?;
+    }
     for (i, script) in (0_i64..).zip(&measurement.scripts) {
         add("script", i, -1, &script.latency)?;
+        if let Some(service) = &script.service {
+            add("service", i, -1, service)?;
+        }
         for (j, command) in (0_i64..).zip(&script.statements) {
             add("statement", i, j, &command.latency)?;
+            if command.first_byte.count() > 0 {
+                add("first_byte", i, j, &command.first_byte)?;
+            }
         }
     }
     Ok(())
@@ -267,7 +276,7 @@ fn add_telemetry(transaction: &Transaction<'_>, trial: i64, table: &Table) -> ru
 }
 
 /// `value` as JSON that is known to read back: a NaN, for one, would not.
-fn encode<T: Serialize + DeserializeOwned>(
+pub(super) fn encode<T: Serialize + DeserializeOwned>(
     what: impl Fn() -> String,
     value: &T,
 ) -> Result<String, StoreError> {

@@ -2,13 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use pgdyno_model::experiment::{Length, Protocol};
+use pgdyno_model::experiment::{Length, LoadOptions, Protocol};
 use pgdyno_model::facts::{BuildSource, HostFacts, Owner, ServerFacts, Setting, StorageFacts};
 use pgdyno_model::measurement::{Measurement, ScriptMeasurement, Second, StatementMeasurement};
+use pgdyno_model::probe::{
+    DiskPoint, DiskProbe, Flushes, FsyncGroup, FsyncOutcome, FsyncProbe, FsyncTest, LatencySummary, Pattern,
+    ProbeResult, Transfers,
+};
 use pgdyno_model::record::{FsyncRate, ServerCount, SessionEnd, SessionRecord};
 use pgdyno_model::telemetry::{Column, Kind, Sample, Table};
 use pgdyno_model::units::{Bytes, Epoch, Span};
-use pgdyno_model::{Latencies, LevelValue, Levels, Plan, PlannedTrial, RunRecord, Treatment, TrialRecord};
+use pgdyno_model::{
+    Latencies, LevelValue, Levels, Plan, PlannedTrial, ProbeRecord, RunRecord, Treatment, TrialRecord,
+};
 use pgdyno_results::Store;
 
 pub(crate) const RUN: &str = "quickstart-20261121T070000Z-abcd";
@@ -43,6 +49,8 @@ pub(crate) fn plan(repeats: u32) -> Plan {
             clients: u32::try_from(clients).unwrap(),
             threads: 1,
             protocol: Protocol::Prepared,
+            options: LoadOptions::default(),
+            device: pgdyno_model::storage::DeviceSettings::default(),
             postgres_version: None,
             settings: BTreeMap::from([("synchronous_commit".into(), commit.into())]),
         })
@@ -67,6 +75,7 @@ pub(crate) fn plan(repeats: u32) -> Plan {
         warm_up: Span::from_secs(2),
         length: Length::Duration(Span::from_secs(u64::from(SECONDS))),
         seed: 42,
+        margin: None,
     }
 }
 
@@ -93,6 +102,7 @@ pub(crate) fn session_record() -> SessionRecord {
             cpu_model: "A CPU".into(),
             cpus: 2,
             memory: Bytes(8_000_000_000),
+            ..HostFacts::default()
         },
         storage: vec![StorageFacts {
             name: "here".into(),
@@ -109,6 +119,7 @@ pub(crate) fn session_record() -> SessionRecord {
             write_cache: Some("write back".into()),
             size: Bytes(100_000_000_000),
             available: Bytes(60_000_000_000),
+            ..StorageFacts::default()
         }],
     }
 }
@@ -127,6 +138,97 @@ pub(crate) fn fsync_rate() -> FsyncRate {
         seconds: 1.96,
         latency,
         measured_at: Epoch(START + 2),
+    }
+}
+
+/// An fsync probe in the run, complete.
+pub(crate) fn fsync_probe() -> ProbeRecord {
+    let latency = LatencySummary {
+        us_mean: 980.0,
+        us_p50: 910.4,
+        us_p90: 1300.0,
+        us_p95: 1_420.0,
+        us_p99: 1_650.9,
+        us_p999: 12_700.1,
+        us_max: 90_112.0,
+    };
+    let measured = |operations: u64| FsyncOutcome::Measured(Flushes { operations, seconds: 5.0, latency });
+    let test = |group, name: &str, files, outcome| FsyncTest { group, name: name.into(), files, outcome };
+    let tests = vec![
+        test(
+            FsyncGroup::OneBlock,
+            "open_datasync",
+            1,
+            FsyncOutcome::NotAvailable("O_DIRECT is refused".into()),
+        ),
+        test(FsyncGroup::OneBlock, "fdatasync", 1, measured(5_102)),
+        test(FsyncGroup::OpenSyncSizes, " 1 * 16kB open_sync write", 1, measured(4_700)),
+        test(FsyncGroup::OtherDescriptor, "write, close, fsync", 1, measured(5_000)),
+        test(FsyncGroup::NotSynced, "write", 1, measured(2_400_123)),
+        test(FsyncGroup::Concurrent, "fdatasync", 64, measured(20_480)),
+    ];
+    let warnings = vec!["sda is a disk of this test, and what it says is not to be believed at all".into()];
+    let probe = FsyncProbe { block_bytes: 8192, seconds_per_test: 5.0, tests, complete: true, warnings };
+    ProbeRecord {
+        id: "fsync-20261121-064813-abcd".into(),
+        run: Some(RUN.into()),
+        name: "here".into(),
+        started_at: Epoch(START - 1),
+        pgdyno_version: "0.1.0".into(),
+        host: session_record().host,
+        storage: session_record().storage.swap_remove(0),
+        result: ProbeResult::Fsync(probe),
+    }
+}
+
+/// A disk probe by itself, interrupted.
+pub(crate) fn disk_probe() -> ProbeRecord {
+    let side = |iops: f64, block: u32| Transfers {
+        operations: 3_000,
+        iops,
+        bytes_per_second: iops * f64::from(block),
+        latency: LatencySummary {
+            us_p50: 85.5,
+            us_p99: 220.0,
+            us_p999: 1_900.0,
+            us_max: 4_000.0,
+            ..Default::default()
+        },
+    };
+    let point = |pattern: Pattern, block_bytes, queue_depth, offset, iops: f64| DiskPoint {
+        pattern,
+        block_bytes,
+        queue_depth,
+        offset: Bytes(offset),
+        length: Bytes(2_000_000_000),
+        seconds: 3.0,
+        read: (pattern != Pattern::Write).then(|| side(iops, block_bytes)),
+        write: pattern.writes().then(|| side(iops / 2.0, block_bytes)),
+    };
+    let points = vec![
+        point(Pattern::Write, 1 << 20, 4, 0, 900.0),
+        point(Pattern::Write, 1 << 20, 4, 2_000_000_000, 800.0),
+        point(Pattern::Read, 1 << 20, 4, 0, 2_500.0),
+        point(Pattern::RandRead, 8192, 1, 0, 11_000.0),
+        point(Pattern::RandRead, 8192, 64, 0, 240_000.0),
+        point(Pattern::RandRw, 8192, 16, 0, 50_000.0),
+    ];
+    ProbeRecord {
+        id: "disk-20261121-064813-efgh".into(),
+        run: None,
+        name: "/mnt/ssd".into(),
+        started_at: Epoch(START + 9),
+        result: ProbeResult::Disk(DiskProbe {
+            driver: "fio-3.33 (libaio)".into(),
+            direct: true,
+            span: Bytes(4_000_000_000),
+            seconds_per_point: 3.0,
+            points,
+            not_measured: vec!["randwrite, queue depth 8: it went wrong".into()],
+            complete: false,
+            warnings: Vec::new(),
+        }),
+        ..fsync_probe()
     }
 }
 
@@ -175,6 +277,8 @@ pub(crate) fn trial(plan: &Plan, planned: PlannedTrial) -> TrialRecord {
             for (share, s) in [0.3, 0.1, 0.6].into_iter().zip(&mut script.statements) {
                 #[allow(clippy::cast_precision_loss)]
                 s.latency.record(nanoseconds(ns as f64 * share));
+                #[allow(clippy::cast_precision_loss)]
+                s.first_byte.record(nanoseconds(ns as f64 * share * 0.9));
             }
         }
         m.latency.merge(&second);
@@ -192,6 +296,10 @@ pub(crate) fn trial(plan: &Plan, planned: PlannedTrial) -> TrialRecord {
     }
     script.transactions = m.transactions;
     script.latency = m.latency.clone();
+    if treatment.options.rate.is_some() {
+        m.service = Some(m.latency.clone());
+        script.service.clone_from(&m.service);
+    }
     m.scripts = vec![script];
     m.warm_up_transactions = 2 * m.transactions / u64::from(SECONDS);
     let rows = i64::try_from(m.acknowledged()).unwrap();
@@ -211,9 +319,14 @@ pub(crate) fn trial(plan: &Plan, planned: PlannedTrial) -> TrialRecord {
         }),
         server: Some(server(treatment)),
         telemetry: telemetry(per_second, planned.treatment < 2),
-        server_log: "LOG:  database system is ready to accept connections\n".into(),
+        server_log: SERVER_LOG.into(),
     }
 }
+
+/// The checkpoint begins in the first trial's window.
+const SERVER_LOG: &str = "2026-11-21 07:00:04.500 UTC [7] LOG:  checkpoint starting: time\n\
+    2026-11-21 07:00:05.000 UTC [9] LOG:  automatic analyze of table \"pgdyno.public.pgbench_tellers\"\n\
+    \tsystem usage: CPU: user: 0.01 s, system: 0.00 s, elapsed: 0.02 s\n";
 
 fn server(treatment: &Treatment) -> ServerFacts {
     let setting = |name: &str, value: &str, unit: Option<&str>| Setting {
@@ -279,6 +392,30 @@ fn telemetry(per_second: f64, waits: bool) -> Vec<Table> {
             samples: samples(&[per_second * 600.0]),
             unavailable: None,
         },
+        Table {
+            probe: "wait_events".into(),
+            columns: columns(&[
+                ("polls", "count"),
+                ("state.active", "count"),
+                ("load.IO:WALSync", "count"),
+                ("load.CPU", "count"),
+                ("load.Client:ClientRead", "count"),
+                ("walwriter.IO:WALSync", "count"),
+            ]),
+            samples: samples(&[10.0, 9.0, if waits { 7.0 } else { 0.0 }, 2.0, 1.0, 3.0]),
+            unavailable: None,
+        },
+        Table {
+            probe: "observer".into(),
+            columns: columns(&[("sampler_cpu", "s"), ("backends_cpu", "s")]),
+            samples: (0..=SECONDS)
+                .map(|t| Sample {
+                    t_s: f64::from(t) - 0.001,
+                    values: vec![Some(0.002 * f64::from(t)), Some(0.004 * f64::from(t))],
+                })
+                .collect(),
+            unavailable: None,
+        },
     ]
 }
 
@@ -314,6 +451,11 @@ pub(crate) fn fill(store: &mut Store, record: &RunRecord, failing: Option<u32>) 
     store.begin_run(record).unwrap();
     let session = store.begin_session(&record.id, &session_record()).unwrap();
     store.add_fsync_rate(&record.id, session, &fsync_rate()).unwrap();
+    let probe = fsync_probe();
+    // Tests that fill one store with several runs need a probe's name for each.
+    let id = if record.id == RUN { probe.id.clone() } else { format!("fsync-{}", record.id) };
+    let probe = ProbeRecord { id, run: Some(record.id.clone()), ..probe };
+    store.add_probe(Some(session), &probe).unwrap();
     for planned in &record.plan.trials {
         let trial = if failing == Some(planned.ordinal) {
             failed_trial(*planned)

@@ -4,7 +4,9 @@ use std::io;
 use std::time::SystemTime;
 
 use super::*;
-use crate::load::OnError;
+use pgdyno_model::experiment::OnError;
+use pgdyno_model::units::Span;
+
 use crate::log::{LoggedOutcome, LoggedTransaction, TransactionLog, TransactionSink};
 use crate::recorder::Failure;
 
@@ -39,7 +41,7 @@ fn with_a_rate_every_arrival_during_a_stall_is_seen_to_wait() {
             after(delay, done(b'I'))
         })
     };
-    let load = Load { change: |spec| spec.rate = Some(100.0), ..Load::new("SELECT 1;") };
+    let load = Load { change: |spec| spec.options.rate = Some(100.0), ..Load::new("SELECT 1;") };
     let m = load.run(stalls).measurement;
     // Poisson: 500 arrivals in five seconds, give or take five standard deviations.
     assert!((390..610).contains(&m.transactions), "{}", m.transactions);
@@ -48,24 +50,24 @@ fn with_a_rate_every_arrival_during_a_stall_is_seen_to_wait() {
     let p90 = m.latency.quantile_us(0.9).unwrap();
     assert!((300_000.0..700_000.0).contains(&p90), "{p90}");
     assert!(m.latency.quantile_us(0.5).unwrap() < 20_000.0);
-    assert!(m.lag_max_us > 0.9e6 && m.lag_max_us < 1e6, "{}", m.lag_max_us);
-    assert!(m.skipped == 0 && m.late == 0);
-    let mean = m.latency_sum_us / (m.transactions + m.drained_transactions) as f64;
+    assert!(m.sums.lag_max_us > 0.9e6 && m.sums.lag_max_us < 1e6, "{}", m.sums.lag_max_us);
+    assert!(m.sums.skipped == 0 && m.sums.late == 0);
+    let mean = m.sums.latency_sum_us / (m.transactions + m.drained_transactions) as f64;
     assert!((60_000.0..160_000.0).contains(&mean), "{mean}");
 
     // With a limit, those that are too late to make it are skipped, and what is late is counted.
     let load = Load {
         change: |spec| {
-            spec.rate = Some(100.0);
-            spec.latency_limit = Some(100 * MS);
+            spec.options.rate = Some(100.0);
+            spec.options.latency_limit = Some(Span(100 * MS));
         },
         ..Load::new("SELECT 1;")
     };
     let limited = load.run(stalls).measurement;
-    assert!((60..130).contains(&limited.skipped), "{}", limited.skipped);
-    assert!(limited.late >= 1 && limited.late < 30, "{}", limited.late);
+    assert!((60..130).contains(&limited.sums.skipped), "{}", limited.sums.skipped);
+    assert!(limited.sums.late >= 1 && limited.sums.late < 30, "{}", limited.sums.late);
     assert_eq!(
-        limited.transactions + limited.drained_transactions + limited.skipped,
+        limited.transactions + limited.drained_transactions + limited.sums.skipped,
         m.transactions + m.drained_transactions
     );
 }
@@ -92,9 +94,9 @@ fn a_retry_repeats_the_same_draws_until_it_may_no_more() {
         change,
         ..Load::new("\\set x random(1, 1000000000)\nBEGIN; UPDATE :x; END;")
     };
-    let seen = load(|spec| spec.max_tries = 3).run(fails);
+    let seen = load(|spec| spec.options.max_tries = 3).run(fails);
     let m = &seen.measurement;
-    assert_eq!((m.transactions, m.failed, m.retried, m.retries), (10, 0, 10, 20));
+    assert_eq!((m.transactions, m.failed, m.sums.retried, m.sums.retries), (10, 0, 10, 20));
     assert_eq!((m.scripts[0].commands[2].retries, m.scripts[0].commands[2].count), (20, 10));
     let updates: Vec<&String> = seen.asked[0].iter().filter(|sql| sql.starts_with("UPDATE")).collect();
     assert_eq!(updates.len(), 30);
@@ -104,14 +106,17 @@ fn a_retry_repeats_the_same_draws_until_it_may_no_more() {
     assert_ne!(updates[0], updates[3]);
 
     let seen = load(|spec| {
-        spec.max_tries = 2;
+        spec.options.max_tries = 2;
         spec.log = Some(Arc::new(Kept::default()));
     })
     .run(fails);
     let m = &seen.measurement;
     // Tries fail, fail, pass: fails, then passes at the first or second try, in turn.
     assert_eq!(m.transactions + m.failed, 10);
-    assert_eq!((m.serialization_failures, m.deadlock_failures, m.other_failures), (m.failed, 0, 0));
+    assert_eq!(
+        (m.sums.serialization_failures, m.sums.deadlock_failures, m.sums.other_failures),
+        (m.failed, 0, 0)
+    );
     assert!(m.failed > 0 && m.transactions > 0);
 }
 
@@ -127,13 +132,13 @@ fn errors_that_may_be_passed_over_leave_the_client_at_work() {
     let load = Load {
         length: Length::Transactions(10),
         change: |spec| {
-            spec.on_error = OnError::Continue;
+            spec.options.on_error = OnError::Continue;
             spec.log = Some(Arc::new(Shared));
         },
         ..Load::new("SELECT 1;")
     };
     let m = load.run(every_other).measurement;
-    assert_eq!((m.transactions, m.failed, m.aborted_clients, m.other_failures), (5, 5, 0, 5));
+    assert_eq!((m.transactions, m.failed, m.aborted_clients, m.sums.other_failures), (5, 5, 0, 5));
     let logged = LOGGED.lock().unwrap();
     let numbers: Vec<u64> = logged.iter().map(|t| t.number).collect();
     assert_eq!(numbers, (0..10).collect::<Vec<_>>());
@@ -141,8 +146,11 @@ fn errors_that_may_be_passed_over_leave_the_client_at_work() {
     assert_eq!(logged[1].outcome, LoggedOutcome::Failed(Failure::Other));
     assert_eq!(logged[2].outcome, LoggedOutcome::Done);
 
-    let load =
-        Load { change: |spec| spec.on_error = OnError::AbortAll, clients: 3, ..Load::new("SELECT 1;") };
+    let load = Load {
+        change: |spec| spec.options.on_error = OnError::AbortAll,
+        clients: 3,
+        ..Load::new("SELECT 1;")
+    };
     let m = load.run(every_other).measurement;
     assert!((1..=3).contains(&m.aborted_clients) && m.transactions <= 3, "{m:?}");
 }
@@ -245,7 +253,7 @@ fn each_transaction_can_have_its_own_connection() {
     let load = Load {
         length: Length::Transactions(5),
         protocol: Protocol::Prepared,
-        change: |spec| spec.reconnect_each = true,
+        change: |spec| spec.options.reconnect = true,
         clients: 2,
         ..Load::new("SELECT 1;\nSELECT 2;")
     };
@@ -257,4 +265,96 @@ fn each_transaction_can_have_its_own_connection() {
     // Nothing stays prepared.
     assert_eq!(seen.parsed, 20);
     assert_eq!(seen.asked[0].iter().filter(|sql| *sql == "goodbye").count(), 5);
+}
+
+#[test]
+fn a_reply_that_comes_in_parts_has_its_first_byte_before_its_last() {
+    let in_parts = |_| -> Answer {
+        Box::new(|_, _| {
+            let reply = done(b'I');
+            let (first, rest) = reply.split_at(7);
+            vec![(10 * MS, Act::Send(first.to_vec())), (40 * MS, Act::Send(rest.to_vec()))]
+        })
+    };
+    for protocol in [Protocol::Simple, Protocol::Prepared] {
+        let load = Load { protocol, length: Length::Transactions(20), ..Load::new("SELECT 1;\nSELECT 2;") };
+        let m = load.run(in_parts).measurement;
+        assert_eq!(m.transactions, 20);
+        for statement in &m.scripts[0].statements {
+            assert_eq!((statement.latency.count(), statement.first_byte.count()), (20, 20));
+            let p50 = |latencies: &pgdyno_model::Latencies| latencies.quantile_us(0.5).unwrap();
+            let (first, whole) = (p50(&statement.first_byte), p50(&statement.latency));
+            // The simulated server acknowledges a Bind at once.
+            let expected = if protocol == Protocol::Simple { 10_000.0 } else { 0.0 };
+            assert!((first - expected).abs() < 50.0, "{protocol:?}: {first}");
+            assert!((whole - 40_000.0).abs() < 50.0, "{protocol:?}: {whole}");
+        }
+    }
+}
+
+#[test]
+fn with_a_rate_service_time_is_recorded_beside_latency() {
+    let load = |change| Load { change, ..Load::new("SELECT 1;") };
+    let m = load(|spec| spec.options.rate = Some(150.0)).run(steady(10 * MS)).measurement;
+    let service = m.service.as_ref().unwrap();
+    assert_eq!((service.count(), m.scripts[0].service.as_ref()), (m.latency.count(), Some(service)));
+    // One client does a hundred a second: the rest waits, which service time does not see.
+    assert!((service.max_us().unwrap() - 10_000.0).abs() < 50.0, "{service:?}");
+    assert!(m.latency.quantile_us(0.5).unwrap() > 200_000.0, "{:?}", m.latency);
+    assert_eq!(load(|_| {}).run(steady(10 * MS)).measurement.service, None);
+}
+
+#[test]
+fn what_holds_the_event_loop_up_is_seen_as_its_lag() {
+    let load = |pace, reconnect| {
+        let change: fn(&mut LoadSpec) = if reconnect {
+            |spec| {
+                spec.options.reconnect = true;
+                spec.options.rate = Some(200.0);
+            }
+        } else {
+            |spec| spec.options.rate = Some(200.0)
+        };
+        Load { clients: 8, network: Network { pace, ..Network::default() }, change, ..Load::new("SELECT 1;") }
+            .run(steady(MS))
+            .measurement
+    };
+    let free = load(MS, false).event_loop_lag.unwrap();
+    assert!(free.max_us < 10.0, "{free:?}");
+    // Making a connection takes the loop 4 ms, during which others become due: at 200 a second it is busy most of the time.
+    let held_up = load(4 * MS, true);
+    let lag = held_up.event_loop_lag.unwrap();
+    assert!(lag.p99_us > 3_000.0 && lag.max_us >= lag.p99_us && lag.p99_us >= lag.p50_us, "{lag:?}");
+}
+
+#[test]
+fn replies_that_overtake_each_other_reach_their_own_clients() {
+    // The later a client asks, the sooner it is answered; how much so changes with every round.
+    let crossing = |n: usize| -> Answer {
+        let mut round = 0;
+        Box::new(move |sql, _| {
+            round += 1;
+            let delay = MS * u32::try_from(1 + (16 - n) * (1 + round % 5)).unwrap();
+            let own = sql.ends_with(&format!("= {n}"));
+            after(delay, if own { done(b'I') } else { error("XX000", b'I') })
+        })
+    };
+    for piece in [1, usize::MAX] {
+        let load = Load {
+            clients: 16,
+            length: Length::Transactions(30),
+            network: Network { read: piece, ..Network::default() },
+            ..Load::new("SELECT 1 = :client_id;\nSELECT 2 = :client_id;")
+        };
+        let seen = load.run(crossing);
+        let m = &seen.measurement;
+        assert_eq!((m.transactions, m.failed, m.aborted_clients), (16 * 30, 0, 0), "{:?}", m.abort_reasons);
+        for (n, asked) in seen.asked.iter().enumerate() {
+            let expected = [format!("SELECT 1 = {n}"), format!("SELECT 2 = {n}")];
+            assert_eq!(asked.len(), 61, "60 statements and a goodbye");
+            assert!(asked[..60].chunks(2).all(|pair| pair == expected), "client {n}: {asked:?}");
+        }
+        let of = |n: usize| m.scripts[0].statements[n].latency.count();
+        assert_eq!((of(0), of(1)), (16 * 30, 16 * 30));
+    }
 }

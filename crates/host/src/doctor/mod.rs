@@ -1,15 +1,21 @@
-//! What is here and what is missing, as data for `pgdyno doctor`.
+//! What is here, what is missing and what to change, as data for `pgdyno doctor`.
+
+mod advice;
+mod rules;
 
 use std::path::{Path, PathBuf};
 
-use pgdyno_model::facts::{HostFacts, StorageFacts};
+use pgdyno_model::facts::{BlockDevice, DeviceKind, HostFacts, StorageFacts};
+
+pub use crate::postgres::Install;
+pub use advice::{Advice, Advised, Severity, Unseen, advise};
 
 use crate::account::{Account, server_account};
 use crate::directory;
-use crate::facts;
+use crate::facts::{self, Serials};
 use crate::paths::default_storage_dir;
 use crate::postgres::install::OLDEST_MAJOR;
-use crate::postgres::{FETCHABLE, Install, cached, find_all};
+use crate::postgres::{FETCHABLE, cached, find_all};
 
 /// The examination of this machine.
 #[derive(Clone, Debug)]
@@ -30,6 +36,8 @@ pub struct Doctor {
     pub directory: DirectoryReport,
     /// What would make more possible.
     pub missing: Vec<Missing>,
+    /// What the rules say of the machine and of what lies under the directory.
+    pub advised: Advised,
 }
 
 /// What there is to say of a directory for clusters.
@@ -58,7 +66,7 @@ pub struct Missing {
 
 /// Examines this machine, and `directory` or else the place where clusters are made.
 #[must_use]
-pub fn examine(directory: Option<&Path>) -> Doctor {
+pub fn examine(directory: Option<&Path>, serials: Serials) -> Doctor {
     let account = server_account().map_err(|e| e.to_string());
     let found = find_all();
     let cached = account.as_ref().map_or_else(
@@ -71,11 +79,14 @@ pub fn examine(directory: Option<&Path>) -> Doctor {
         _ => "",
     };
     let root = rustix::process::geteuid().is_root();
-    let missing = missing(&found, root);
+    let host = facts::host();
+    let directory = report(directory, account.as_ref().ok(), serials);
+    let missing = missing(&found, root, directory.storage.as_ref().ok());
     Doctor {
-        host: facts::host(),
+        advised: advise(&host, directory.storage.as_ref().ok()),
+        host,
         root,
-        directory: report(directory, account.as_ref().ok()),
+        directory,
         account,
         found,
         cached,
@@ -88,7 +99,7 @@ pub fn examine(directory: Option<&Path>) -> Doctor {
     }
 }
 
-fn report(named: Option<&Path>, account: Option<&Account>) -> DirectoryReport {
+fn report(named: Option<&Path>, account: Option<&Account>, serials: Serials) -> DirectoryReport {
     let path = named.map_or_else(default_storage_dir, Path::to_owned);
     let exists = path.exists();
     // One that is to be made lies on what its nearest parent lies on.
@@ -96,14 +107,15 @@ fn report(named: Option<&Path>, account: Option<&Account>) -> DirectoryReport {
     let checked = if exists || named.is_some() { path.as_path() } else { nearest };
     let problem = account.and_then(|account| directory::check(checked, account).err());
     DirectoryReport {
-        storage: facts::storage("", if exists { &path } else { nearest }).map_err(|e| e.to_string()),
+        storage: facts::fingerprint("", if exists { &path } else { nearest }, serials)
+            .map_err(|e| e.to_string()),
         problem: problem.map(|e| (e.to_string(), e.help())),
         exists,
         path,
     }
 }
 
-fn missing(found: &[Install], root: bool) -> Vec<Missing> {
+fn missing(found: &[Install], root: bool, storage: Option<&StorageFacts>) -> Vec<Missing> {
     let mut missing = Vec::new();
     if !found.iter().any(|i| i.major >= OLDEST_MAJOR) {
         missing.push(Missing {
@@ -120,8 +132,21 @@ fn missing(found: &[Install], root: bool) -> Vec<Missing> {
     if !root {
         missing.push(Missing {
             what: "root's privileges".into(),
-            why: "the kernel's page cache cannot be dropped between trials (`between.drop_caches`)".into(),
+            why: "the kernel's page cache cannot be dropped between trials (`between.drop_caches`), and disks do \
+                  not tell their health"
+                .into(),
             how: vec![("anywhere", "sudo pgdyno …".into())],
+        });
+    }
+    let disk = |d: &&BlockDevice| d.kind == DeviceKind::Disk;
+    if storage.is_some_and(|s| s.layers().iter().any(disk)) && !facts::has_smartctl() {
+        missing.push(Missing {
+            what: "smartctl".into(),
+            why: "nobody knows whether the disks are healthy and how worn they are".into(),
+            how: vec![
+                ("Debian, Ubuntu", "apt install smartmontools".into()),
+                ("Fedora", "dnf install smartmontools".into()),
+            ],
         });
     }
     missing
@@ -133,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_machine_without_a_server_is_told_how_to_get_one() {
-        let all = missing(&[], true);
+        let all = missing(&[], true, None);
         assert_eq!(all.len(), 1);
         assert!(all[0].how.iter().any(|(_, command)| command == "apt install postgresql"));
     }
@@ -141,7 +166,7 @@ mod tests {
     #[test]
     fn a_directory_is_reported_with_what_lies_under_it() {
         let dir = tempfile::tempdir().unwrap();
-        let doctor = examine(Some(&dir.path().join("missing")));
+        let doctor = examine(Some(&dir.path().join("missing")), Serials::Hashed);
         assert!(!doctor.directory.exists && doctor.directory.storage.is_ok());
         let (problem, help) = doctor.directory.problem.unwrap();
         assert!(problem.contains("does not exist") && help.unwrap().contains("mkdir"), "{problem}");

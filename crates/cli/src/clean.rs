@@ -1,0 +1,43 @@
+//! `pgdyno clean` and `pgdyno filesystems`.
+
+use std::sync::atomic::AtomicBool;
+
+use pgdyno_lab::clean as lab;
+
+use crate::Done;
+use crate::args::Clean;
+use crate::output::{Failure, print};
+
+pub(crate) fn clean(options: &Clean, stop: &AtomicBool) -> Result<Done, Failure> {
+    const NOTHING: &str = "nothing is left behind";
+    if options.dry_run {
+        let found = lab::find(&options.directories)?;
+        if found.is_empty() {
+            print(NOTHING);
+        }
+        found.iter().for_each(|line| print(line));
+        return Ok(Done::Whole);
+    }
+    let cleaned = lab::clean(&options.directories, stop)?;
+    if cleaned.told.is_empty() {
+        print(NOTHING);
+    }
+    cleaned.told.iter().for_each(|line| print(line));
+    if cleaned.left {
+        return Err(Failure::new("not everything could be removed; what is left is listed above"));
+    }
+    Ok(Done::Whole)
+}
+
+pub(crate) fn filesystems() -> Done {
+    for known in lab::filesystems() {
+        match known.missing {
+            None => print(&format!("{:<10} can be made here", known.name)),
+            Some((what, help)) => {
+                let help = help.map_or_else(String::new, |help| format!("; {help}"));
+                print(&format!("{:<10} {what}{help}", known.name));
+            }
+        }
+    }
+    Done::Whole
+}

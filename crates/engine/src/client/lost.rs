@@ -1,0 +1,84 @@
+//! Connections that are lost, and what becomes of their clients.
+
+use std::time::Duration;
+
+use super::failure::{Abort, Fault};
+use super::{Client, Next, State, Turn};
+use crate::load::Told;
+use crate::recorder::sqlstate;
+
+/// How long a client waits before its second new connection in a row; twice as long before each further one.
+const PAUSE: Duration = Duration::from_millis(100);
+/// The longest of those waits.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+impl Client {
+    /// Learns that its connection is gone; `how` says what was seen. Either it gives up with its transaction, or that
+    /// has failed and it wants another connection.
+    pub fn lost(&mut self, how: &str, turn: &mut Turn<'_>) -> Next {
+        if self.state == State::Ended {
+            return Next::Close;
+        }
+        let told = self.error.take();
+        // What the server said before it hung up tells more than that it did.
+        let (reason, said) = match &told {
+            Some(Fault { error, .. }) => (
+                format!("connection lost ({how}) after {error}"),
+                format!("{}:  {}", error.severity, error.message),
+            ),
+            None => {
+                (format!("connection lost: {how}"), "perhaps the backend died while processing".to_owned())
+            }
+        };
+        if !self.program.rules.reconnect_lost.allows(self.reconnections) {
+            return self.abort(&Abort::own(sqlstate::CONNECTION_FAILURE, &reason).saying(&said), turn);
+        }
+        self.say(Told::News, &format!("client {} makes another connection; {reason}", self.id));
+        turn.recorder.lost_connection();
+        self.reconnections += 1;
+        self.connected = false;
+        let waits = match self.state {
+            // Nothing was begun: when the time for it comes, there is a new connection first.
+            State::Between | State::Due => return Next::Reply,
+            State::Asleep => true,
+            State::Sent(_) | State::Piped | State::RollingBack | State::Ended => false,
+        };
+        let (step, statement) = match (self.failure.take().or(told), self.state) {
+            (Some(fault), _) => (fault.step, fault.statement),
+            (None, State::Sent(statement)) => (self.step, Some(statement)),
+            (None, _) => (self.step, None),
+        };
+        let steps = self.program.scripts[self.script].steps.len();
+        let ended = self.ended(turn.now);
+        let step = Some(step).filter(|step| *step < steps);
+        turn.recorder.failure(&ended, step, statement, sqlstate::CONNECTION_FAILURE);
+        self.number += 1;
+        self.piping = false;
+        self.piped.clear();
+        self.state = State::Between;
+        // One that sleeps is to be woken already.
+        if waits { Next::Reply } else { self.begin(turn) }
+    }
+
+    /// Learns that the connection it asked for cannot be had; `how` says why.
+    pub fn unreachable(&mut self, how: &str, turn: &mut Turn<'_>) -> Next {
+        if self.state == State::Ended {
+            return Next::Close;
+        }
+        if turn.now >= turn.recorder.schedule().closing {
+            return self.finish(turn);
+        }
+        let rules = &self.program.rules;
+        if !rules.reconnect_lost.allows(self.reconnections) {
+            let reason = match self.reconnections {
+                0 => format!("connection lost: {how}"),
+                n => format!("no new connection after {n} in a row: {how}"),
+            };
+            let said = "perhaps the backend died while processing";
+            return self.abort(&Abort::own(sqlstate::CONNECTION_FAILURE, &reason).saying(said), turn);
+        }
+        let doublings = self.reconnections.saturating_sub(1).min(8);
+        self.reconnections += 1;
+        Next::Wake(turn.now.after((PAUSE * 2_u32.pow(doublings)).min(LONGEST_PAUSE)))
+    }
+}

@@ -1,0 +1,91 @@
+//! Buffers that the kernel takes from a ring for what it receives, whichever connection it comes on.
+#![allow(unsafe_code)]
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::io;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use io_uring::Submitter;
+use io_uring::types::BufRingEntry;
+
+/// Bytes of one buffer: a reply of a few rows.
+const SIZE: usize = 4 * 1024;
+/// What the kernel wants the ring to be aligned to.
+const PAGE: usize = 4096;
+
+/// The buffers of one `io_uring`, all of one group.
+pub(super) struct Buffers {
+    /// `count` entries; the kernel reads those before its tail.
+    ring: *mut BufRingEntry,
+    layout: Layout,
+    memory: Box<[u8]>,
+    count: u16,
+    tail: u16,
+}
+
+// SAFETY: the memory behind `ring` is this value's own, and nothing about it belongs to a thread.
+unsafe impl Send for Buffers {}
+
+impl Buffers {
+    /// The group's number.
+    pub(super) const GROUP: u16 = 0;
+
+    /// As many buffers as there are `connections`, within reason, made known to the kernel.
+    ///
+    /// # Errors
+    /// The kernel refuses the ring.
+    pub(super) fn register(connections: usize, submitter: &Submitter<'_>) -> io::Result<Self> {
+        let count = u16::try_from(connections.next_power_of_two().clamp(32, 4096)).unwrap_or(4096);
+        let size = usize::from(count) * size_of::<BufRingEntry>();
+        let layout = Layout::from_size_align(size, PAGE).map_err(io::Error::other)?;
+        // SAFETY: the layout's size is not zero.
+        let ring = unsafe { alloc_zeroed(layout) };
+        if ring.is_null() {
+            handle_alloc_error(layout);
+        }
+        let mut buffers = Self {
+            ring: ring.cast(),
+            layout,
+            memory: vec![0; usize::from(count) * SIZE].into_boxed_slice(),
+            count,
+            tail: 0,
+        };
+        for id in 0..count {
+            buffers.give_back(id);
+        }
+        // SAFETY: the ring has `count` entries and lives until `self` is dropped, which the owner lets happen after the
+        // `io_uring` is gone.
+        unsafe { submitter.register_buf_ring_with_flags(buffers.ring as u64, count, Self::GROUP, 0)? };
+        Ok(buffers)
+    }
+
+    /// The first `length` bytes of buffer `id`, which the kernel has filled and not been given back.
+    pub(super) fn filled(&self, id: u16, length: usize) -> &[u8] {
+        let begin = usize::from(id) * SIZE;
+        &self.memory[begin..begin + length.min(SIZE)]
+    }
+
+    /// Lets the kernel fill buffer `id` again.
+    pub(super) fn give_back(&mut self, id: u16) {
+        let begin = usize::from(id) * SIZE;
+        let address = self.memory[begin..begin + SIZE].as_mut_ptr() as u64;
+        let slot = usize::from(self.tail & (self.count - 1));
+        // SAFETY: `slot` is below the ring's `count` of zeroed entries, and one beyond what the kernel may read yet.
+        let entry = unsafe { &mut *self.ring.add(slot) };
+        entry.set_addr(address);
+        entry.set_len(u32::try_from(SIZE).unwrap_or_default());
+        entry.set_bid(id);
+        self.tail = self.tail.wrapping_add(1);
+        // SAFETY: the first entry's reserved field is the ring's tail, which only this side writes; the kernel reads
+        // entries before it once it is stored.
+        let tail = unsafe { AtomicU16::from_ptr(BufRingEntry::tail(self.ring).cast_mut()) };
+        tail.store(self.tail, Ordering::Release);
+    }
+}
+
+impl Drop for Buffers {
+    fn drop(&mut self) {
+        // SAFETY: it was allocated with this layout, and its owner drops the `io_uring` first.
+        unsafe { dealloc(self.ring.cast(), self.layout) };
+    }
+}

@@ -1,0 +1,81 @@
+//! Which reactor serves a thread's clients.
+
+use std::fmt;
+
+use super::uring::Uring;
+use crate::connect::Stream;
+
+/// What the user asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReactorChoice {
+    /// Whatever costs least here.
+    #[default]
+    Auto,
+    /// Reads that wait, for threads with one client whose connection is not encrypted.
+    Blocking,
+    /// epoll, always.
+    Epoll,
+    /// `io_uring`, wherever the kernel lets this process use it and the connection is not encrypted.
+    IoUring,
+}
+
+impl ReactorChoice {
+    /// The names that options accept.
+    pub const NAMES: &[&str] = &["auto", "blocking", "epoll", "io_uring"];
+
+    /// The choice of that name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "auto" => Some(Self::Auto),
+            "blocking" => Some(Self::Blocking),
+            "epoll" => Some(Self::Epoll),
+            "io_uring" => Some(Self::IoUring),
+            _ => None,
+        }
+    }
+}
+
+/// From how many clients on a thread `io_uring` costs less than epoll (count), by the bench `vs_pgbench`.
+const URING_FROM: usize = 16;
+
+/// What serves a thread's clients, and why it is not what was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Chosen {
+    Blocking,
+    Epoll { instead: Option<String> },
+    Uring,
+}
+
+impl fmt::Display for Chosen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Blocking => f.write_str("blocking"),
+            Self::Epoll { instead: None } => f.write_str("epoll"),
+            Self::Epoll { instead: Some(why) } => write!(f, "epoll ({why})"),
+            Self::Uring => f.write_str("io_uring"),
+        }
+    }
+}
+
+/// What serves `streams`; `renewed` where every transaction has a connection of its own.
+pub(crate) fn choose(choice: ReactorChoice, streams: &[Stream], renewed: bool) -> Chosen {
+    let encrypted = !streams.iter().all(Stream::is_plain);
+    match choice {
+        ReactorChoice::Epoll => Chosen::Epoll { instead: None },
+        // Making connections costs so much more that nothing is gained.
+        ReactorChoice::Auto if encrypted || renewed => Chosen::Epoll { instead: None },
+        ReactorChoice::Blocking if streams.len() == 1 && !encrypted => Chosen::Blocking,
+        ReactorChoice::Blocking => Chosen::Epoll {
+            instead: Some("blocking reads serve one client a thread, unencrypted".to_owned()),
+        },
+        ReactorChoice::Auto if streams.len() < URING_FROM => Chosen::Epoll { instead: None },
+        ReactorChoice::IoUring if encrypted => {
+            Chosen::Epoll { instead: Some("io_uring does not serve encrypted connections".to_owned()) }
+        }
+        ReactorChoice::Auto | ReactorChoice::IoUring => match Uring::probe() {
+            Ok(()) => Chosen::Uring,
+            Err(e) => Chosen::Epoll { instead: Some(format!("the kernel refuses io_uring: {e}")) },
+        },
+    }
+}

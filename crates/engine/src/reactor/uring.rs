@@ -1,0 +1,417 @@
+//! `io_uring`: one system call submits what all clients have to send and waits for what has arrived.
+//!
+//! Every connection has one receive under way, which goes on for all that arrives, in buffers from a common ring; and at
+//! most one send, whose buffer is the kernel's from submission to completion: nothing here touches, moves or frees it
+//! meanwhile.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::mem::ManuallyDrop;
+use std::time::Duration;
+
+use io_uring::types::{Fd, SubmitArgs, Timespec};
+use io_uring::{IoUring, cqueue, opcode, squeue};
+use rustix::fd::{AsFd, AsRawFd};
+
+use super::buffers::Buffers;
+use super::{Connector, Driver, Keep, Reactor};
+use crate::connect::Stream;
+use crate::schedule::{Clock, Moment};
+
+/// Submissions that the kernel is handed at the latest when so many are queued: servers begin to work meanwhile.
+const BATCH: u32 = 64;
+/// How long the end waits for what is under way.
+const END: Duration = Duration::from_secs(2);
+
+/// What a completion is of: the lowest bit of its user data; the rest is the connection's index.
+const SEND: u64 = 1;
+
+struct Link {
+    /// None once it is closed.
+    stream: Option<Stream>,
+    /// What is not handed to the kernel yet.
+    out: Vec<u8>,
+    /// What the kernel sends while `is_sending`.
+    sending: Vec<u8>,
+    /// How much of `sending` is sent.
+    sent: usize,
+    is_sending: bool,
+    /// Whether the kernel brings what arrives.
+    is_receiving: bool,
+    /// Whether it is to be closed once all is sent.
+    closing: bool,
+    /// Why sending failed: it is read to its end, then reported as gone.
+    broken: Option<String>,
+}
+
+/// What the kernel says of one operation.
+#[derive(Clone, Copy)]
+struct Completion {
+    data: u64,
+    result: i32,
+    flags: u32,
+}
+
+impl Completion {
+    /// The connection's index.
+    fn link(self) -> usize {
+        usize::try_from(self.data >> 1).unwrap_or(usize::MAX)
+    }
+
+    fn is_send(self) -> bool {
+        self.data & SEND != 0
+    }
+}
+
+/// Connections on one `io_uring`.
+pub struct Uring {
+    connector: Option<Connector>,
+    // Dropped in this order: the ring before the buffers that it may write to.
+    ring: IoUring,
+    buffers: ManuallyDrop<Buffers>,
+    clock: Clock,
+    links: Vec<Link>,
+    /// Completions taken from the kernel and not acted upon.
+    completed: Vec<Completion>,
+    /// Submissions queued since the last system call (count).
+    queued: u32,
+}
+
+impl Uring {
+    /// Whether the kernel lets this process use `io_uring`, as far as this reactor needs it.
+    ///
+    /// # Errors
+    /// It does not: containers and `kernel.io_uring_disabled` forbid it, and kernels before 6.1 lack parts.
+    pub fn probe() -> io::Result<()> {
+        ring(8).map(drop)
+    }
+
+    /// A reactor of `streams`, which are not encrypted; new connections are `connector`'s.
+    ///
+    /// # Errors
+    /// The kernel refuses a ring.
+    pub fn new(clock: Clock, mut streams: Vec<Stream>, connector: Option<Connector>) -> io::Result<Self> {
+        for stream in &mut streams {
+            // Else the kernel would answer that nothing is there yet, and not wait for it.
+            stream.set_blocking(None)?;
+        }
+        let entries = u32::try_from(streams.len().saturating_mul(2)).unwrap_or(u32::MAX).clamp(64, 4096);
+        let links = streams
+            .into_iter()
+            .map(|stream| Link {
+                stream: Some(stream),
+                out: Vec::with_capacity(256),
+                sending: Vec::with_capacity(256),
+                sent: 0,
+                is_sending: false,
+                is_receiving: false,
+                closing: false,
+                broken: None,
+            })
+            .collect::<Vec<_>>();
+        let ring = ring(entries.next_power_of_two())?;
+        let buffers = ManuallyDrop::new(Buffers::register(links.len(), &ring.submitter())?);
+        let mut uring = Self {
+            connector,
+            ring,
+            buffers,
+            clock,
+            completed: Vec::with_capacity(2 * links.len()),
+            links,
+            queued: 0,
+        };
+        for index in 0..uring.links.len() {
+            uring.receive(index)?;
+        }
+        Ok(uring)
+    }
+
+    /// Queues `entry`; hands all to the kernel first where the queue is full.
+    fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
+        loop {
+            // SAFETY: an entry of `receive` names no memory but the group of buffers, which outlives the ring; one of
+            // `transmit` a connection's own, which is left alone while `is_sending`, and the drop waits for that.
+            if unsafe { self.ring.submission().push(entry) }.is_ok() {
+                self.queued += 1;
+                return Ok(());
+            }
+            self.submit()?;
+        }
+    }
+
+    fn submit(&mut self) -> io::Result<()> {
+        match self.ring.submit() {
+            Ok(_) => {}
+            // Completions have to be taken before more is accepted.
+            Err(e) if is_busy(&e) => self.collect(),
+            Err(e) => return Err(e),
+        }
+        self.queued = 0;
+        Ok(())
+    }
+
+    /// Takes completions from the kernel.
+    fn collect(&mut self) {
+        let completions = self.ring.completion();
+        self.completed.extend(completions.map(|c| Completion {
+            data: c.user_data(),
+            result: c.result(),
+            flags: c.flags(),
+        }));
+    }
+
+    /// Asks the kernel for all that arrives on connection `index`.
+    fn receive(&mut self, index: usize) -> io::Result<()> {
+        let link = &mut self.links[index];
+        let Some(stream) = link.stream.as_ref().filter(|_| !link.is_receiving) else { return Ok(()) };
+        let entry = opcode::RecvMulti::new(Fd(stream.as_fd().as_raw_fd()), Buffers::GROUP)
+            .build()
+            .user_data((index as u64) << 1);
+        link.is_receiving = true;
+        self.push(&entry)
+    }
+
+    /// Has the kernel send what connection `index` has to say, if it is not still sending.
+    fn transmit(&mut self, index: usize) -> io::Result<()> {
+        let link = &mut self.links[index];
+        if link.is_sending {
+            return Ok(());
+        }
+        if link.sent == link.sending.len() {
+            link.sending.clear();
+            link.sent = 0;
+            std::mem::swap(&mut link.sending, &mut link.out);
+        }
+        let Some(stream) = link.stream.as_ref().filter(|_| link.broken.is_none()) else {
+            link.out.clear();
+            link.sending.clear();
+            return Ok(());
+        };
+        let rest = &link.sending[link.sent..];
+        if rest.is_empty() {
+            if link.closing {
+                // Ends the receive that is under way, too.
+                let _ = rustix::net::shutdown(stream, rustix::net::Shutdown::Both);
+                if !link.is_receiving {
+                    link.stream = None;
+                }
+            }
+            return Ok(());
+        }
+        let length = u32::try_from(rest.len()).unwrap_or(u32::MAX);
+        let entry = opcode::Send::new(Fd(stream.as_fd().as_raw_fd()), rest.as_ptr(), length)
+            .flags(rustix::net::SendFlags::NOSIGNAL.bits().cast_signed())
+            .build()
+            .user_data((index as u64) << 1 | SEND);
+        link.is_sending = true;
+        self.push(&entry)
+    }
+
+    /// Connection `index` has sent `result` bytes, or failed to.
+    fn sent(&mut self, index: usize, result: i32) -> io::Result<()> {
+        let link = &mut self.links[index];
+        link.is_sending = false;
+        match usize::try_from(result) {
+            Ok(n) => link.sent += n,
+            Err(_) => {
+                let error = io::Error::from_raw_os_error(-result);
+                if error.kind() != io::ErrorKind::Interrupted {
+                    link.broken = Some(error.to_string());
+                }
+            }
+        }
+        if link.stream.is_some() && (link.sent < link.sending.len() || !link.out.is_empty() || link.closing) {
+            self.transmit(index)?;
+        }
+        Ok(())
+    }
+
+    /// Bytes have arrived on connection `index`, or it has ended.
+    fn arrived(&mut self, index: usize, arrival: Completion, driver: &mut impl Driver) -> io::Result<()> {
+        let buffer = cqueue::buffer_select(arrival.flags);
+        let link = &mut self.links[index];
+        link.is_receiving = cqueue::more(arrival.flags);
+        if link.closing {
+            if !link.is_sending && !link.is_receiving {
+                link.stream = None;
+            }
+            buffer.into_iter().for_each(|id| self.buffers.give_back(id));
+            return Ok(());
+        }
+        let how = match (usize::try_from(arrival.result), buffer) {
+            (Ok(n), Some(id)) if n > 0 => {
+                // Stamped for each reply: others of the same batch were dealt with before.
+                let now = self.clock.now();
+                if driver.received(index, self.buffers.filled(id, n), now, &mut link.out) == Keep::Close {
+                    link.closing = true;
+                }
+                self.buffers.give_back(id);
+                let link = &mut self.links[index];
+                if link.closing || !link.out.is_empty() {
+                    self.transmit(index)?;
+                }
+                return self.receive(index);
+            }
+            (Ok(_), _) => "the server closed the connection".to_owned(),
+            (Err(_), _) => {
+                let error = io::Error::from_raw_os_error(-arrival.result);
+                let no_buffers = Some(rustix::io::Errno::NOBUFS.raw_os_error());
+                if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock)
+                    || error.raw_os_error() == no_buffers
+                {
+                    return self.receive(index);
+                }
+                error.to_string()
+            }
+        };
+        link.stream = None;
+        let how = link.broken.take().unwrap_or(how);
+        driver.lost(index, &how, self.clock.now());
+        Ok(())
+    }
+
+    /// Submits what is queued and waits for a completion, at most for `wait`.
+    fn enter(&mut self, wait: Duration) -> io::Result<()> {
+        let timeout = Timespec::from(wait);
+        let args = SubmitArgs::new().timespec(&timeout);
+        match self.ring.submitter().submit_with_args(1, &args) {
+            Ok(_) => {}
+            Err(e) if e.raw_os_error() == Some(rustix::io::Errno::TIME.raw_os_error()) => {}
+            Err(e) if e.kind() == io::ErrorKind::Interrupted || is_busy(&e) => {}
+            Err(e) => return Err(e),
+        }
+        self.queued = 0;
+        self.collect();
+        Ok(())
+    }
+
+    /// Waits until the kernel has done with connection `index`, or with all; false if it has not within [`END`].
+    fn settle(&mut self, index: Option<usize>) -> bool {
+        let begun = self.clock.now();
+        let mut others = Vec::new();
+        loop {
+            let busy = |link: &Link| link.is_sending || link.is_receiving;
+            let unsettled = match index {
+                Some(index) => busy(&self.links[index]),
+                None => self.links.iter().any(busy),
+            };
+            let left = END.saturating_sub(self.clock.now().since(begun));
+            if !unsettled || left.is_zero() {
+                self.completed.append(&mut others);
+                return !unsettled;
+            }
+            if self.completed.is_empty() && self.enter(left).is_err() {
+                self.completed.append(&mut others);
+                return false;
+            }
+            for completion in std::mem::take(&mut self.completed) {
+                let link = completion.link();
+                if index.is_some_and(|index| index != link) {
+                    others.push(completion);
+                } else if completion.is_send() {
+                    if self.sent(link, completion.result).is_err() {
+                        return false;
+                    }
+                } else {
+                    self.links[link].is_receiving = cqueue::more(completion.flags);
+                    let buffer = cqueue::buffer_select(completion.flags);
+                    buffer.into_iter().for_each(|id| self.buffers.give_back(id));
+                }
+            }
+        }
+    }
+}
+
+fn is_busy(error: &io::Error) -> bool {
+    let busy = [rustix::io::Errno::BUSY, rustix::io::Errno::AGAIN];
+    busy.iter().any(|e| error.raw_os_error() == Some(e.raw_os_error()))
+}
+
+/// A ring whose completions are brought only when they are asked for, which spares interruptions. Kernels that know it,
+/// from 6.1 on, know all else that is needed.
+fn ring(entries: u32) -> io::Result<IoUring> {
+    IoUring::builder().setup_single_issuer().setup_defer_taskrun().build(entries)
+}
+
+impl Reactor for Uring {
+    fn now(&self) -> Moment {
+        self.clock.now()
+    }
+
+    fn send(&mut self, link: usize, fill: &mut dyn FnMut(&mut Vec<u8>) -> Keep) {
+        if fill(&mut self.links[link].out) == Keep::Close {
+            self.links[link].closing = true;
+        }
+        if let Err(e) = self.transmit(link) {
+            self.links[link].broken = Some(e.to_string());
+        }
+    }
+
+    fn reconnect(&mut self, link: usize) -> Result<Duration, String> {
+        let begun = self.clock.now();
+        if self.connector.is_none() {
+            return Err("connections are not renewed".to_owned());
+        }
+        // What is being sent is shut down after.
+        self.links[link].closing = true;
+        if self.transmit(link).is_err() || !self.settle(Some(link)) {
+            return Err("the kernel does not let go of the old connection".to_owned());
+        }
+        // The old one goes first: a server at its limit has no room for both.
+        self.links[link].stream = None;
+        let Some(connector) = &mut self.connector else {
+            return Err("connections are not renewed".to_owned());
+        };
+        let mut stream = connector(link)?;
+        stream.set_blocking(None).map_err(|e| format!("the connection cannot be made to wait: {e}"))?;
+        let fresh = &mut self.links[link];
+        fresh.stream = Some(stream);
+        fresh.out.clear();
+        fresh.sending.clear();
+        fresh.sent = 0;
+        (fresh.closing, fresh.broken) = (false, None);
+        self.receive(link).map_err(|e| format!("io_uring refuses the connection: {e}"))?;
+        Ok(self.clock.now().since(begun))
+    }
+
+    fn turn(&mut self, now: Moment, until: Moment, driver: &mut impl Driver) -> io::Result<()> {
+        if self.completed.is_empty() {
+            self.enter(until.since(now))?;
+        }
+        // More may be added meanwhile: they have the next turn.
+        let count = self.completed.len();
+        for next in 0..count {
+            let completion = self.completed[next];
+            let index = completion.link();
+            if completion.is_send() {
+                self.sent(index, completion.result)?;
+            } else {
+                self.arrived(index, completion, driver)?;
+            }
+            if self.queued >= BATCH {
+                self.submit()?;
+            }
+        }
+        self.completed.drain(..count);
+        Ok(())
+    }
+}
+
+impl Drop for Uring {
+    fn drop(&mut self) {
+        for index in 0..self.links.len() {
+            let link = &self.links[index];
+            // What is being sent, a goodbye mostly, is shut down after when it is sent.
+            if let Some(stream) = link.stream.as_ref().filter(|_| !link.is_sending || !link.closing) {
+                let _ = rustix::net::shutdown(stream, rustix::net::Shutdown::Both);
+            }
+        }
+        if self.settle(None) {
+            // SAFETY: nothing is under way, so that the kernel writes to none of them, and they are not used again.
+            unsafe { ManuallyDrop::drop(&mut self.buffers) };
+        } else {
+            // The kernel may still read or write them: better lost than reused.
+            self.links.drain(..).for_each(|link| std::mem::forget(link.sending));
+        }
+    }
+}

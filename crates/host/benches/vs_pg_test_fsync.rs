@@ -1,0 +1,140 @@
+//! The fsync probe beside PostgreSQL's own `pg_test_fsync`: on the same directory, in turn (A B, B A, …). What is
+//! printed for each test is the median of operations a second on both sides and the median of the rounds' ratios.
+//!
+//!     cargo bench -p pgdyno-host --bench vs_pg_test_fsync -- [--rounds N] [--seconds S] [--directory DIR]
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use pgdyno_host::Journal;
+use pgdyno_host::postgres::{Install, find_all};
+use pgdyno_host::probe::{FsyncOptions, fsync};
+use pgdyno_model::probe::{Flushes, FsyncTest};
+
+/// How far a ratio may be from 1 before its line is marked.
+const TOLERANCE: f64 = 0.1;
+
+struct Options {
+    rounds: usize,
+    seconds: u32,
+    directory: PathBuf,
+}
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    if let Err(e) = options(&arguments).and_then(|options| compare(&options)) {
+        let _ = writeln!(std::io::stderr(), "error: {e}");
+        std::process::exit(1);
+    }
+}
+
+fn options(arguments: &[String]) -> Result<Options, Failure> {
+    let mut options = Options { rounds: 5, seconds: 1, directory: std::env::temp_dir() };
+    for pair in arguments.chunks(2) {
+        let [name, value] = pair else { return Err(format!("`{}` wants a value", pair[0]).into()) };
+        match name.as_str() {
+            "--rounds" => options.rounds = value.parse()?,
+            "--seconds" => options.seconds = value.parse()?,
+            "--directory" => options.directory = value.into(),
+            _ => return Err(format!("unknown option `{name}`").into()),
+        }
+    }
+    Ok(options)
+}
+
+/// Operations a second of one test, none where it is not available.
+type Rate = Option<f64>;
+
+fn compare(options: &Options) -> Result<(), Failure> {
+    let program = |install: &Install| install.bindir.join("pg_test_fsync");
+    let install =
+        find_all().into_iter().find(|i| program(i).is_file()).ok_or("no pg_test_fsync is installed here")?;
+    let theirs = program(&install);
+    let place = tempfile::tempdir_in(&options.directory)?;
+    let state = tempfile::tempdir()?;
+    let journal = Journal::open(state.path())?;
+    let mut names = Vec::new();
+    let (mut left, mut right): (Vec<Vec<Rate>>, Vec<Vec<Rate>>) = (Vec::new(), Vec::new());
+    for round in 0..options.rounds {
+        let ours_first = round % 2 == 0;
+        for ours in [ours_first, !ours_first] {
+            if ours {
+                let (named, rates): (Vec<_>, Vec<_>) =
+                    pgdyno(place.path(), options.seconds, &journal)?.into_iter().unzip();
+                names = named;
+                left.push(rates);
+            } else {
+                right.push(pg_test_fsync(&theirs, place.path(), options.seconds)?);
+            }
+        }
+        let _ = writeln!(std::io::stderr(), "round {} of {}", round + 1, options.rounds);
+    }
+    if let Some(other) = right.iter().find(|r| r.len() != names.len()) {
+        return Err(format!("pg_test_fsync did {} tests, pgdyno {}", other.len(), names.len()).into());
+    }
+    let mut out = std::io::stdout().lock();
+    writeln!(
+        out,
+        "pg_test_fsync {}, {} rounds of {} s a test",
+        install.version, options.rounds, options.seconds
+    )?;
+    writeln!(out, "{:<40}{:>12}{:>15}{:>8}", "ops/sec, medians", "pgdyno", "pg_test_fsync", "ratio")?;
+    for (test, name) in names.iter().enumerate() {
+        let of = |side: &[Vec<Rate>]| side.iter().filter_map(|round| round[test]).collect::<Vec<f64>>();
+        let (ours, theirs) = (of(&left), of(&right));
+        if ours.is_empty() && theirs.is_empty() {
+            writeln!(out, "{name:<40}{:>12}{:>15}", "n/a", "n/a")?;
+            continue;
+        }
+        let ratio = median(ours.iter().zip(&theirs).map(|(a, b)| a / b).collect());
+        let mark = if (ratio - 1.0).abs() > TOLERANCE { "  !" } else { "" };
+        writeln!(out, "{name:<40}{:>12.0}{:>15.0}{ratio:>8.2}{mark}", median(ours), median(theirs))?;
+    }
+    Ok(())
+}
+
+fn pgdyno(directory: &Path, seconds: u32, journal: &Journal) -> Result<Vec<(String, Rate)>, Failure> {
+    let per_test = Duration::from_secs(seconds.into());
+    let options = FsyncOptions { per_test, writers: Vec::new(), ..FsyncOptions::default() };
+    let (_, probe) = fsync(directory, &options, journal, &|_, _| {}, &AtomicBool::new(false))?;
+    let rate = |test: &FsyncTest| test.outcome.flushes().map(Flushes::per_second);
+    Ok(probe.tests.iter().map(|t| (format!("{:?}: {}", t.group, t.name), rate(t))).collect())
+}
+
+/// One line a test, in the same order as ours: a rate before `ops/sec`, or `n/a`.
+fn pg_test_fsync(program: &Path, directory: &Path, seconds: u32) -> Result<Vec<Rate>, Failure> {
+    let file = directory.join("pg_test_fsync.out");
+    let ran = Command::new(program)
+        .args(["-s", &seconds.to_string(), "-f"])
+        .arg(&file)
+        .env("LC_ALL", "C")
+        .output()?;
+    if !ran.status.success() {
+        return Err(format!("pg_test_fsync: {}", String::from_utf8_lossy(&ran.stderr)).into());
+    }
+    let text = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let mut rates = Vec::new();
+    for line in text.lines() {
+        if let Some((before, _)) = line.split_once(" ops/sec") {
+            rates.push(Some(before.split_whitespace().last().ok_or("no rate")?.parse()?));
+        } else if line.contains("n/a") {
+            rates.push(None);
+        }
+    }
+    Ok(rates)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => values[middle],
+        _ => f64::midpoint(values[middle - 1], values[middle]),
+    }
+}

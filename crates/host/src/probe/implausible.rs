@@ -1,0 +1,194 @@
+//! Results that a medium can hardly have given: suspicions with their reasons, never verdicts.
+
+use pgdyno_model::facts::StorageFacts;
+use pgdyno_model::probe::{DiskProbe, FsyncGroup, FsyncProbe, Pattern};
+
+/// Turns a second of the fastest disks sold, 15,000 a minute: the same block passes the head no more often.
+const FASTEST_ROTATION: f64 = 250.0;
+
+/// A write and a flush are two commands at least. Intel's brief for the Optane P5800X, the quickest drive sold, gives
+/// about 6 µs for one 4 kB command, without the kernel and the filesystem around it.
+const QUICKEST_FLUSH_US: f64 = 20.0;
+
+/// Programming a page of NAND flash takes 200 µs and more (TLC, as data sheets give it); quicker flushes end in a
+/// memory that a capacitor must keep alive, which a virtual disk tells nothing of.
+const QUICKEST_VIRTUAL_FLUSH_US: f64 = 100.0;
+
+/// A flush that takes less than this many times the same write without one did nothing that takes time.
+const FLUSH_OVER_WRITE: f64 = 1.5;
+
+/// What is suspicious about the flushes.
+pub(super) fn fsync(storage: &StorageFacts, probe: &FsyncProbe) -> Vec<String> {
+    let mut warnings = about_the_place(storage);
+    let Some(flushes) = probe.flushes(FsyncGroup::OneBlock, "fdatasync") else { return warnings };
+    let (rate, us) = (flushes.per_second(), flushes.latency.us_p50);
+    let memory = is_memory(storage);
+    if is_rotating(storage) && rate > FASTEST_ROTATION && !memory {
+        warnings.push(format!(
+            "{rate:.0} flushes a second on {}, which the kernel calls rotating: the same block passes the head 120 times a \
+             second at 7,200 rpm, 250 at 15,000. A volatile write cache is suspected, unless a controller's cache with a \
+             battery acknowledges",
+            disk(storage)
+        ));
+    }
+    let write_back = storage.write_cache.as_deref() == Some("write back");
+    if write_back && us < QUICKEST_FLUSH_US && !memory {
+        warnings.push(format!(
+            "{} has a write-back cache and half of the flushes took less than {us:.0} µs, where a write and a flush are two \
+             commands of some 6 µs each on the quickest drives: the flush is suspected not to reach the medium",
+            disk(storage)
+        ));
+    } else if is_virtual(storage) && us < QUICKEST_VIRTUAL_FLUSH_US {
+        warnings.push(format!(
+            "{} is virtual and half of the flushes took less than {us:.0} µs, quicker than flash is programmed (200 µs and \
+             more): the host is suspected to acknowledge from a cache; whether that survives a power loss cannot be \
+             seen from here",
+            disk(storage)
+        ));
+    }
+    if let Some(write) = probe.flushes(FsyncGroup::NotSynced, "write").map(|w| w.latency.us_p50)
+        && us < FLUSH_OVER_WRITE * write
+        && !memory
+    {
+        warnings.push(format!(
+            "a write with its flush takes {us:.0} µs, one without {write:.0} µs: flushes are suspected to be ignored"
+        ));
+    }
+    warnings
+}
+
+/// What is suspicious about the curves.
+pub(super) fn disk_curves(storage: &StorageFacts, probe: &DiskProbe) -> Vec<String> {
+    let mut warnings = about_the_place(storage);
+    let one_by_one = probe.points.iter().find(|p| p.pattern == Pattern::RandRead && p.queue_depth == 1);
+    if let Some(read) = one_by_one.and_then(|p| p.read)
+        && is_rotating(storage)
+        && read.iops > FASTEST_ROTATION
+    {
+        warnings.push(format!(
+            "{:.0} random reads a second, one at a time, on {}, which the kernel calls rotating: a head waits half a turn \
+             for each, so that 250 a second are more than any disk gives. A cache of the drive or the controller is suspected",
+            read.iops,
+            disk(storage)
+        ));
+    }
+    if !probe.direct {
+        warnings.push(
+            "the filesystem refuses O_DIRECT: everything went through the page cache, so that reads are memory's speed".into(),
+        );
+    }
+    warnings
+}
+
+/// What can be said before anything is measured.
+fn about_the_place(storage: &StorageFacts) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if is_memory(storage) {
+        warnings.push(format!("{} is memory: nothing in it survives a power loss", medium(storage)));
+    }
+    let off = |option: &str| storage.mount_options.split(',').any(|o| o == option);
+    for option in ["barrier=0", "nobarrier"] {
+        if off(option) {
+            warnings.push(format!(
+                "{} is mounted with {option}: the filesystem sends the disk no flushes, so that what a volatile write \
+                 cache holds is lost with the power (ext4(5), btrfs(5))",
+                storage.mount_point
+            ));
+        }
+    }
+    if storage.disk.as_deref().is_some_and(|d| d.starts_with("loop")) {
+        warnings.push(format!(
+            "{} is a loop device: its flushes are those of the filesystem that holds its file, and its reads may come from \
+             memory",
+            disk(storage)
+        ));
+    }
+    warnings
+}
+
+fn is_memory(storage: &StorageFacts) -> bool {
+    let memory_disk = |d: &str| d.starts_with("ram") || d.starts_with("zram");
+    matches!(storage.filesystem.as_str(), "tmpfs" | "ramfs")
+        || storage.disk.as_deref().is_some_and(memory_disk)
+}
+
+/// What a virtual disk says of its rotation means nothing: virtio's claim to rotate, whatever is behind them.
+fn is_rotating(storage: &StorageFacts) -> bool {
+    storage.rotational == Some(true) && !is_virtual(storage)
+}
+
+/// Disks that a hypervisor makes: virtio, Xen, and those whose model says so.
+fn is_virtual(storage: &StorageFacts) -> bool {
+    let name = storage.disk.as_deref().is_some_and(|d| d.starts_with("vd") || d.starts_with("xvd"));
+    let model = |m: &str| ["QEMU", "VMware", "VBOX", "Virtual"].iter().any(|v| m.contains(v));
+    name || storage.model.as_deref().is_some_and(model)
+}
+
+fn disk(storage: &StorageFacts) -> &str {
+    storage.disk.as_deref().unwrap_or(&storage.source)
+}
+
+fn medium(storage: &StorageFacts) -> &str {
+    if storage.filesystem.is_empty() { disk(storage) } else { &storage.filesystem }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pgdyno_model::probe::{Flushes, FsyncOutcome, FsyncTest, LatencySummary};
+
+    /// A probe whose flushes, and whose writes without one, took so many microseconds.
+    fn probe(flush_us: f64, write_us: f64) -> FsyncProbe {
+        let test = |group, name: &str, us: f64| {
+            let latency = LatencySummary { us_p50: us, ..LatencySummary::default() };
+            let flushes = Flushes { operations: 1_000, seconds: us / 1000.0, latency };
+            FsyncTest { group, name: name.into(), files: 1, outcome: FsyncOutcome::Measured(flushes) }
+        };
+        FsyncProbe {
+            block_bytes: 8192,
+            seconds_per_test: 5.0,
+            tests: vec![
+                test(FsyncGroup::OneBlock, "fdatasync", flush_us),
+                test(FsyncGroup::NotSynced, "write", write_us),
+            ],
+            complete: true,
+            warnings: Vec::new(),
+        }
+    }
+
+    fn on(disk: &str, rotational: bool, write_cache: &str) -> StorageFacts {
+        StorageFacts {
+            filesystem: "ext4".into(),
+            disk: Some(disk.into()),
+            rotational: Some(rotational),
+            write_cache: Some(write_cache.into()),
+            ..StorageFacts::default()
+        }
+    }
+
+    #[test]
+    fn honest_results_are_not_doubted() {
+        assert!(fsync(&on("sda", true, "write back"), &probe(8_300.0, 3.0)).is_empty());
+        assert!(fsync(&on("nvme0n1", false, "write through"), &probe(15.0, 2.0)).is_empty());
+        assert!(fsync(&on("vda", false, "write back"), &probe(400.0, 2.0)).is_empty());
+        assert!(
+            fsync(&on("vda", true, "write back"), &probe(400.0, 2.0)).is_empty(),
+            "virtio claims to rotate"
+        );
+    }
+
+    #[test]
+    fn flushes_faster_than_the_medium_are_suspected_with_the_reason() {
+        let warned = |storage: &StorageFacts, probe: &FsyncProbe| fsync(storage, probe).join("\n");
+        assert!(warned(&on("sda", true, "write back"), &probe(100.0, 3.0)).contains("volatile write cache"));
+        assert!(warned(&on("nvme0n1", false, "write back"), &probe(12.0, 3.0)).contains("two commands"));
+        assert!(warned(&on("vda", false, "write through"), &probe(60.0, 3.0)).contains("virtual"));
+        assert!(warned(&on("nvme0n1", false, "write through"), &probe(4.0, 3.0)).contains("ignored"));
+        let tmpfs = StorageFacts { filesystem: "tmpfs".into(), ..StorageFacts::default() };
+        assert_eq!(fsync(&tmpfs, &probe(3.0, 3.0)), ["tmpfs is memory: nothing in it survives a power loss"]);
+        let no_barrier =
+            StorageFacts { mount_options: "rw,barrier=0".into(), ..on("sda", false, "write back") };
+        assert!(warned(&no_barrier, &probe(500.0, 3.0)).contains("barrier=0"));
+        assert!(warned(&on("loop3", false, "write back"), &probe(500.0, 3.0)).contains("loop device"));
+    }
+}

@@ -1,0 +1,150 @@
+//! A storage stack that cannot be made.
+
+use std::path::PathBuf;
+
+use super::filesystem::{FilesystemError, Tool};
+use super::safety::SafetyError;
+use crate::directory::DirectoryError;
+use crate::journal::JournalError;
+use crate::step::StepError;
+
+/// A storage stack that cannot be made, or is not what was asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum StorageError {
+    /// What the file asks for does not go together.
+    #[error("cannot make storage `{storage}`: {why}")]
+    Contradiction {
+        /// Its name.
+        storage: String,
+        /// What does not go together.
+        why: String,
+        /// What to do.
+        help: String,
+    },
+    /// Only root may.
+    #[error("cannot {what} for storage `{storage}`: pgdyno does not run as root")]
+    NotRoot {
+        /// Its name.
+        storage: String,
+        /// What root is needed for.
+        what: &'static str,
+    },
+    /// A program is missing.
+    #[error("cannot make storage `{storage}`: the program {}, which {}, is not installed", tool.program, tool.purpose)]
+    ToolMissing {
+        /// Its name.
+        storage: String,
+        /// The program.
+        tool: Tool,
+    },
+    /// The kernel lacks it.
+    #[error("cannot make storage `{storage}`: this kernel has no {what} ({looked_for} is missing)")]
+    NotInKernel {
+        /// Its name.
+        storage: String,
+        /// What.
+        what: &'static str,
+        /// The file that would show it.
+        looked_for: &'static str,
+    },
+    /// The filesystem: it cannot be made, or was made and is not what was asked for.
+    #[error("storage `{storage}`{}", and_left(left))]
+    Filesystem {
+        /// Its name.
+        storage: String,
+        /// What about it.
+        source: Box<FilesystemError>,
+        /// What could not be taken down again.
+        left: Vec<String>,
+    },
+    /// The directory that is to hold it.
+    #[error("storage `{storage}`")]
+    Directory {
+        /// Its name.
+        storage: String,
+        /// What about it.
+        source: DirectoryError,
+    },
+    /// A named device must not be written.
+    #[error("storage `{storage}`")]
+    Unsafe {
+        /// Its name.
+        storage: String,
+        /// Which, and why.
+        source: Box<SafetyError>,
+    },
+    /// A step failed; what was made before it is taken down.
+    #[error("cannot make storage `{storage}`{}", and_left(left))]
+    Make {
+        /// Its name.
+        storage: String,
+        /// The step's error.
+        source: Box<StepError>,
+        /// What could not be taken down again.
+        left: Vec<String>,
+    },
+    /// What was set on its devices could not be put back, so that nothing else is set.
+    #[error("cannot put the devices of storage `{storage}` back as they were: {}", left.join("; "))]
+    PutBack {
+        /// Its name.
+        storage: String,
+        /// What is left, and why.
+        left: Vec<String>,
+    },
+    /// A question to what was made failed.
+    #[error("cannot read back storage `{storage}`")]
+    ReadBack {
+        /// Its name.
+        storage: String,
+        /// Why not.
+        source: Box<StepError>,
+    },
+    /// Random numbers for a name.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// A path cannot be resolved.
+    #[error("cannot resolve {}", path.display())]
+    Resolve {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+}
+
+fn and_left(left: &[String]) -> String {
+    if left.is_empty() {
+        String::new()
+    } else {
+        format!(" (and not all of it could be removed: {})", left.join("; "))
+    }
+}
+
+impl StorageError {
+    /// What to do.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Contradiction { help, .. } => Some(help.clone()),
+            Self::NotRoot { .. } => {
+                Some("run pgdyno as root, or use a directory: `storage.<name>.directory`".into())
+            }
+            Self::ToolMissing { tool, .. } => {
+                let fedora = tool.fedora.map_or_else(String::new, |package| format!(", Fedora: {package}"));
+                Some(format!("install it (Debian: {}{fedora})", tool.debian))
+            }
+            Self::NotInKernel { .. } => {
+                Some("load the kernel's module for it, or let the filesystem stripe (btrfs, zfs)".into())
+            }
+            Self::Filesystem { source, .. } => source.help(),
+            Self::Directory { source, .. } => source.help(),
+            Self::Unsafe { source, .. } => source.help(),
+            Self::Make { source, left, .. } => {
+                source.help().or_else(|| (!left.is_empty()).then(|| "`pgdyno clean` tries again".into()))
+            }
+            Self::ReadBack { source, .. } => source.help(),
+            Self::Journal(e) => e.help(),
+            Self::Resolve { .. } | Self::PutBack { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! A stack that was made, and its taking down: by its owner, or by a later process from the journal alone.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use pgdyno_model::storage::{DeviceSettings, StackFacts};
+
+use super::check::absolute;
+use super::error::StorageError;
+use super::filesystem::Filesystem;
+use super::identity::{BlockDevice, Identity};
+use super::knob::Knob;
+use super::safety::{Found, SafetyError};
+use super::stack::Stack;
+use super::{program, with_causes};
+use crate::account::Account;
+use crate::directory::StorageDirectory;
+use crate::journal::{Entry, Journal, Made};
+use crate::step::{Performing, Step};
+use crate::sweep::remove_made;
+
+const LIMIT: &str = "limited through pgdyno's control group, which lets bursts through and is no stand-in for a slow disk; under \
+                     version 1, pages that the kernel writes back by itself count only if that is the root group";
+
+/// A stack that was made. Dropping it takes it down.
+#[derive(Debug)]
+pub struct MadeStack {
+    stack: Stack,
+    journal: Journal,
+    made: Vec<Entry>,
+    /// pgdyno's own directory, which goes when it is empty.
+    _directory: Option<StorageDirectory>,
+}
+
+impl Stack {
+    /// Makes it. `account` is whom the servers run as.
+    ///
+    /// # Errors
+    /// [`StorageError`]; what was made until then is taken down.
+    pub fn make(
+        self,
+        account: &Account,
+        journal: &Journal,
+        stop: &AtomicBool,
+    ) -> Result<MadeStack, StorageError> {
+        let name = self.name().to_owned();
+        if let Some(source) = self.refusals().into_iter().next() {
+            return Err(StorageError::Unsafe { storage: name, source: Box::new(source) });
+        }
+        let default = absolute(&crate::paths::default_storage_dir())?;
+        let directory = match self.home.parent() {
+            Some(parent) if (self.is_made() && parent == default) || self.home == default => {
+                let failed = |source| StorageError::Directory { storage: name.clone(), source };
+                Some(StorageDirectory::open(None, account).map_err(failed)?)
+            }
+            _ => None,
+        };
+        let steps = self.steps();
+        let mut made =
+            MadeStack { stack: self, journal: journal.clone(), made: Vec::new(), _directory: directory };
+        let mut performing = Performing { journal, stop, made: Vec::new() };
+        let performed = steps.iter().try_for_each(|step| {
+            let performed = step.perform(&mut performing);
+            // At once, so that a panic in a later step takes it down.
+            made.made.append(&mut performing.made);
+            performed
+        });
+        if let Err(source) = performed {
+            return Err(StorageError::Make {
+                storage: name,
+                source: Box::new(source),
+                left: made.take_down(),
+            });
+        }
+        let read_back = made.stack.with_filesystem(Filesystem::read_back);
+        if let Some(Err(source)) = read_back {
+            return Err(StorageError::Filesystem {
+                storage: name,
+                source: Box::new(source),
+                left: made.take_down(),
+            });
+        }
+        Ok(made)
+    }
+}
+
+impl MadeStack {
+    /// Its plan.
+    #[must_use]
+    pub fn stack(&self) -> &Stack {
+        &self.stack
+    }
+
+    /// Where clusters go.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.stack.path()
+    }
+
+    /// What was obtained, as the kernel and the programs tell it now. `keep_serials` shows the drives' serial numbers
+    /// as they are; else they are hashed.
+    ///
+    /// # Errors
+    /// [`StorageError`]: it cannot be read, or is not what was asked for.
+    pub fn facts(&self, keep_serials: bool) -> Result<StackFacts, StorageError> {
+        let storage = || self.stack.name().to_owned();
+        let unsafe_to_tell = |path: &Path, source| StorageError::Unsafe {
+            storage: storage(),
+            source: Box::new(SafetyError { device: path.to_owned(), found: Found::Unreadable(source) }),
+        };
+        let mut devices = Vec::new();
+        for path in self.stack.members() {
+            let device = BlockDevice::at(&path).map_err(|e| unsafe_to_tell(&path, e))?;
+            devices.push(Identity::of(&device, keep_serials).into());
+        }
+        let filesystem = self.stack.with_filesystem(Filesystem::read_back).transpose().map_err(|source| {
+            StorageError::Filesystem { storage: storage(), source: Box::new(source), left: Vec::new() }
+        })?;
+        let settings: Result<Vec<(String, String)>, _> =
+            self.stack.knobs().iter().map(Knob::read_back).collect();
+        let settings = settings
+            .map_err(|source| StorageError::ReadBack { storage: storage(), source: Box::new(source) })?;
+        Ok(StackFacts {
+            devices,
+            striper: self.stack.striper(),
+            filesystem,
+            settings,
+            notes: self.stack.notes(),
+        })
+    }
+
+    /// Sets its devices as `device` says, where that differs from how they are set; what was set before goes back first.
+    ///
+    /// # Errors
+    /// [`StorageError`]: something could not be put back, or is not what was asked for.
+    pub fn set(&mut self, device: &DeviceSettings, stop: &AtomicBool) -> Result<(), StorageError> {
+        if self.stack.storage.device == *device {
+            return Ok(());
+        }
+        let left = self.put_back();
+        let name = self.stack.name().to_owned();
+        if !left.is_empty() {
+            return Err(StorageError::PutBack { storage: name, left });
+        }
+        let mut performing = Performing { journal: &self.journal, stop, made: Vec::new() };
+        let performed = self.stack.setting(device).iter().try_for_each(|step| step.perform(&mut performing));
+        self.stack.storage.device = device.clone();
+        self.made.append(&mut performing.made);
+        performed.map_err(|source| {
+            let left = self.put_back();
+            // Nothing is set now, so that the next call sets whatever it asks for.
+            self.stack.storage.device = DeviceSettings { trim: device.trim, ..DeviceSettings::default() };
+            StorageError::Make { storage: name, source: Box::new(source), left }
+        })
+    }
+
+    /// Puts everything that was set back as it was; what could not be, and what somebody else has set since.
+    fn put_back(&mut self) -> Vec<String> {
+        let (settings, others): (Vec<Entry>, Vec<Entry>) =
+            std::mem::take(&mut self.made).into_iter().partition(|e| matches!(e.made, Made::Setting { .. }));
+        self.made = others;
+        let mut left = Vec::new();
+        for entry in settings.iter().rev() {
+            let Made::Setting { restore, .. } = &entry.made else { continue };
+            match restore.perform() {
+                Ok(changed) => {
+                    left.extend(
+                        changed.map(|what| format!("left {} alone: {what}", entry.made.path().display())),
+                    );
+                    left.extend(self.journal.done(&entry.id).err().map(|e| with_causes(&e)));
+                }
+                Err(why) => left.push(why),
+            }
+        }
+        left
+    }
+
+    /// Discards the free blocks of its filesystem, if the file asks for that: to be called before every trial.
+    ///
+    /// # Errors
+    /// [`StorageError`]: `fstrim` failed.
+    pub fn trim(&self) -> Result<(), StorageError> {
+        if !self.stack.storage.device.trim {
+            return Ok(());
+        }
+        let failed = |source| StorageError::ReadBack {
+            storage: self.stack.name().to_owned(),
+            source: Box::new(source),
+        };
+        program::output("fstrim", &[self.path()]).map(drop).map_err(failed)
+    }
+
+    /// Takes it down; what could not be taken down, and why. That stays in the journal for the next start.
+    #[must_use]
+    pub fn take_down(mut self) -> Vec<String> {
+        self.remove()
+    }
+
+    fn remove(&mut self) -> Vec<String> {
+        let mut left = self.put_back();
+        let made = std::mem::take(&mut self.made);
+        // The stack's own entry stands first: what hangs on it goes before the further directories, and it goes last.
+        if let Some((stack, further)) =
+            made.split_first().filter(|(e, _)| matches!(e.made, Made::Stack { .. }))
+        {
+            if let Err(why) = self.stack.undo(&self.journal) {
+                left.push(why);
+                return left;
+            }
+            for entry in further.iter().filter(|e| matches!(e.made, Made::Directory { .. })).chain([stack]) {
+                let removed = remove_made(&entry.made, &entry.id).map_err(|e| e.to_string());
+                match removed.and_then(|_| self.journal.done(&entry.id).map_err(|e| with_causes(&e))) {
+                    Ok(()) => {}
+                    Err(why) => left.push(format!("{}: {why}", entry.made.path().display())),
+                }
+            }
+        }
+        left
+    }
+}
+
+impl Drop for MadeStack {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+impl Stack {
+    /// What a reader of the figures should know.
+    fn notes(&self) -> Vec<String> {
+        use pgdyno_model::storage::Backing;
+        let mut notes = Vec::new();
+        if self.storage.limit.is_some_and(|l| !l.is_empty()) {
+            notes.push(LIMIT.into());
+        }
+        if matches!(self.storage.backing, Backing::Ram(_)) && self.storage.filesystem.is_some() {
+            notes.push("the RAM disk is a loop device over a file in a tmpfs".into());
+        }
+        if self.storage.filesystem.as_ref().is_some_and(|f| f.name == "overlay") {
+            notes.push(
+                "the overlay's files lie in its upper directory, on the filesystem that holds it".into(),
+            );
+        }
+        notes
+    }
+
+    /// Takes down everything of it but its directories, whose removal is [`remove_made`]'s, and its settings, which
+    /// the journal knows. Programs may fail, since what they are to remove may never have been made; that nothing
+    /// holds the devices any more is what counts.
+    ///
+    /// # Errors
+    /// What is still there, and what the programs said.
+    pub(crate) fn undo(&self, journal: &Journal) -> Result<(), String> {
+        let never = AtomicBool::new(false);
+        let mut performing = Performing { journal, stop: &never, made: Vec::new() };
+        let mut complaints = Vec::new();
+        for step in self.take_down_steps() {
+            let performed = match &step {
+                Step::PutBack(_) | Step::RemoveMarked { .. } => continue,
+                Step::Run { program, args, .. } => {
+                    let ran = program::output(&program.to_string_lossy(), args);
+                    complaints.extend(ran.err().map(|e| with_causes(&e)));
+                    continue;
+                }
+                other => other.perform(&mut performing),
+            };
+            if let Err(why) = performed {
+                complaints.insert(0, with_causes(&why));
+                return Err(complaints.join("; before that: "));
+            }
+        }
+        Ok(())
+    }
+}

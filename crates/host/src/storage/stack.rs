@@ -1,0 +1,523 @@
+//! What a storage stack is made of and in which steps, known before anything is made.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use pgdyno_model::storage::{Backing, DeviceSettings, FilesystemChoice, LoopFile, Raid0, Storage, Striper};
+use pgdyno_model::units::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::claim::{Claim, Labelled};
+use super::error::StorageError;
+use super::filesystem::{self, Filesystem, Volume};
+use super::identity::BlockDevice;
+use super::image::{ImageFile, LoopDevice};
+use super::knob::{Knob, Setting};
+use super::mount::Mount;
+use super::safety::Wipe;
+use crate::journal::Made;
+use crate::step::Step;
+
+/// The plan of a storage stack: data only. The journal holds it too, so that a later process can take the stack down.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stack {
+    pub(super) name: String,
+    pub(super) storage: Storage,
+    /// The directory of the stack's own that holds images, links and mount point; for a plain directory, that one.
+    pub(super) home: PathBuf,
+    pub(super) wipe: Wipe,
+    /// The named devices as they were looked at.
+    pub(super) looked_at: Vec<BlockDevice>,
+}
+
+/// A loop file and the directory of the stack's that it lies in.
+struct Image {
+    directory: PathBuf,
+    file: ImageFile,
+    device: LoopDevice,
+}
+
+/// What [`Volume`] borrows.
+struct Parts {
+    devices: Vec<PathBuf>,
+    mount_point: PathBuf,
+    label: String,
+    log: PathBuf,
+}
+
+impl Stack {
+    /// The stack that the experiment's `[storage.<name>]` asks for, in a directory called `label` that is made below
+    /// `default`, or below the directory that the file names. Looks at nothing on the machine: for that see
+    /// [`Stack::plan`].
+    ///
+    /// # Errors
+    /// [`StorageError`]: what was asked for does not go together.
+    pub fn design(
+        name: &str,
+        storage: &Storage,
+        default: &Path,
+        label: &str,
+        wipe: &Wipe,
+    ) -> Result<Self, StorageError> {
+        let storage = without_none(name, storage)?;
+        let home = match &storage.backing {
+            Backing::Directory(path) => {
+                let directory = path.as_deref().unwrap_or(default);
+                if storage.filesystem.is_some() { directory.join(label) } else { directory.to_owned() }
+            }
+            backing => loop_files(backing)
+                .first()
+                .and_then(|f| f.directory.as_deref())
+                .unwrap_or(default)
+                .join(label),
+        };
+        let stack = Self { name: name.into(), storage, home, wipe: wipe.clone(), looked_at: Vec::new() };
+        stack.check()?;
+        Ok(stack)
+    }
+
+    /// Its name in the experiment file.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What was asked for.
+    #[must_use]
+    pub fn storage(&self) -> &Storage {
+        &self.storage
+    }
+
+    /// Where clusters are to lie: the mount point, or the plain directory.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        if self.is_made() { self.home.join("mnt") } else { self.home.clone() }
+    }
+
+    /// Whether anything is made at all; a plain directory is there already.
+    #[must_use]
+    pub fn is_made(&self) -> bool {
+        !self.is_in_directory() || self.storage.filesystem.is_some()
+    }
+
+    /// Whether it lies in a directory that is there already, and not on devices of its own.
+    fn is_in_directory(&self) -> bool {
+        matches!(self.storage.backing, Backing::Directory(_))
+    }
+
+    /// What its filesystem, pool, RAID or volume group is called.
+    #[must_use]
+    pub fn label(&self) -> String {
+        self.home.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// Everything that is done to make it, in order.
+    #[must_use]
+    pub fn steps(&self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        if self.is_made() {
+            let stack = Made::Stack { path: self.home.clone(), stack: Box::new(self.clone()) };
+            steps.push(Step::MakeMarked { made: stack, mode: 0o711, owner: None });
+            for path in self.further_directories() {
+                steps.push(Step::MakeMarked { made: Made::Directory { path }, mode: 0o700, owner: None });
+            }
+            steps.push(Step::MakeDirectory { path: self.path(), mode: 0o755, owner: None });
+        }
+        if let Some(memory) = self.memory() {
+            if memory.target != self.path() {
+                steps.push(Step::MakeDirectory { path: memory.target.clone(), mode: 0o700, owner: None });
+            }
+            steps.push(Step::Mount(memory));
+        }
+        let images = self.images();
+        steps.extend(images.iter().map(|i| Step::AllocateFile(i.file.clone())));
+        steps.extend(images.into_iter().map(|i| Step::AttachLoop(i.device)));
+        for device in self.named() {
+            let looked_at = self.looked_at.iter().find(|d| d.path == device).cloned();
+            steps.push(Step::ClaimDevice(Claim {
+                looked_at,
+                device: device.clone(),
+                wipe: self.wipe.clone(),
+            }));
+            if self.wipe.overwrite_signature {
+                steps.push(self.run("wipefs", ["--all".into(), device.clone().into()]));
+            }
+            if self.storage.device.trim {
+                steps.push(self.run("blkdiscard", [device.into()]));
+            }
+        }
+        steps.extend(self.join());
+        steps.extend(self.with_filesystem(Filesystem::make).unwrap_or_default());
+        steps.extend(self.knobs().into_iter().map(Step::Set));
+        steps
+    }
+
+    /// The steps that set its devices as `device` says, with the limit on them.
+    #[must_use]
+    pub fn setting(&self, device: &DeviceSettings) -> Vec<Step> {
+        let storage = Storage { device: device.clone(), ..self.storage.clone() };
+        Self { storage, ..self.clone() }.knobs().into_iter().map(Step::Set).collect()
+    }
+
+    /// Everything that is done to take it down, in order.
+    #[must_use]
+    pub fn take_down_steps(&self) -> Vec<Step> {
+        let mut steps: Vec<Step> = self.knobs().into_iter().rev().map(Step::PutBack).collect();
+        steps.extend(self.with_filesystem(Filesystem::take_down).unwrap_or_default());
+        steps.extend(self.part());
+        steps.extend(self.images().into_iter().rev().map(|i| Step::DetachLoop(i.device)));
+        steps.extend(self.memory().map(Step::Unmount));
+        let label =
+            self.with_filesystem(|filesystem, volume| filesystem.label(volume.label)).unwrap_or_default();
+        for device in self.named() {
+            // A RAID bears the stack's own label, a filesystem what it has room for.
+            let labels = if self.is_joined() { self.label() } else { label.clone() };
+            steps.push(Step::EraseLabelled(Labelled { device, label: labels }));
+        }
+        steps.extend(self.further_directories().into_iter().map(|path| Step::RemoveMarked { path }));
+        if self.is_made() {
+            steps.push(Step::RemoveMarked { path: self.home.clone() });
+        }
+        steps
+    }
+
+    /// The block devices of the user's that it writes to.
+    pub(super) fn named(&self) -> Vec<PathBuf> {
+        self.storage.devices().into_iter().map(Path::to_owned).collect()
+    }
+
+    /// The bytes that its images take in each directory; none in that of an overlay, which has to be there all the same.
+    pub(super) fn needed(&self) -> Vec<(PathBuf, Bytes)> {
+        if self.is_in_directory() && self.is_made() {
+            return self.home.parent().map(|p| (p.to_owned(), Bytes(0))).into_iter().collect();
+        }
+        let parent = |i: &Image| i.directory.parent().map(Path::to_owned);
+        self.images()
+            .iter()
+            .filter(|_| self.memory().is_none())
+            .filter_map(|i| Some((parent(i)?, i.file.size)))
+            .collect()
+    }
+
+    /// Which program stripes, where a RAID-0 is asked for.
+    pub(super) fn striper(&self) -> Option<Striper> {
+        let Backing::Raid0(raid) = &self.storage.backing else { return None };
+        let own = match self.storage.filesystem.as_ref().map(|f| f.name.as_str()) {
+            Some("btrfs") => Striper::Btrfs,
+            Some("zfs") => Striper::Zfs,
+            _ => Striper::Mdadm,
+        };
+        Some(raid.by.unwrap_or(own))
+    }
+
+    /// What is set on its devices.
+    pub(super) fn knobs(&self) -> Vec<Knob> {
+        let Storage {
+            device: DeviceSettings { scheduler, read_ahead_kb, nr_requests, write_cache, hook, .. },
+            limit,
+            ..
+        } = &self.storage;
+        let mut settings = Vec::new();
+        let queue = |attribute, value: &dyn ToString| Setting::Queue { attribute, value: value.to_string() };
+        // The scheduler first: it resets nr_requests.
+        settings.extend(scheduler.as_ref().map(|v| queue("scheduler", v)));
+        settings.extend(nr_requests.as_ref().map(|v| queue("nr_requests", v)));
+        settings.extend(read_ahead_kb.as_ref().map(|v| queue("read_ahead_kb", v)));
+        settings.extend(write_cache.map(Setting::WriteCache));
+        settings.extend(limit.filter(|l| !l.is_empty()).map(Setting::Limit));
+        let devices = match self.home.parent() {
+            _ if !self.is_in_directory() => self.members(),
+            Some(parent) if self.is_made() => vec![parent.to_owned()],
+            _ => vec![self.home.clone()],
+        };
+        let mut knobs: Vec<Knob> = devices
+            .into_iter()
+            .flat_map(|device| {
+                settings.iter().map(move |s| Knob { device: device.clone(), setting: s.clone() })
+            })
+            .collect();
+        knobs.extend(hook.clone().map(|hook| Knob { device: self.path(), setting: Setting::Hook(hook) }));
+        knobs
+    }
+
+    /// Calls `work` with the filesystem that is made and where it lies; none where none is made.
+    pub(super) fn with_filesystem<T>(
+        &self,
+        work: impl FnOnce(&'static dyn Filesystem, &Volume<'_>) -> T,
+    ) -> Option<T> {
+        let choice = self.storage.filesystem.as_ref()?;
+        // A name that nothing is known by was refused by `check`.
+        let filesystem = filesystem::by_name(&choice.name).ok()?;
+        let parts = self.parts();
+        Some(work(filesystem, &self.volume(&parts, choice)))
+    }
+
+    fn parts(&self) -> Parts {
+        let devices = match self.striper() {
+            Some(Striper::Mdadm) => vec![Path::new("/dev/md").join(self.label())],
+            Some(Striper::Lvm) => vec![Path::new("/dev").join(self.label()).join("data")],
+            Some(Striper::Btrfs | Striper::Zfs) | None => self.members(),
+        };
+        Parts { devices, mount_point: self.path(), label: self.label(), log: self.log() }
+    }
+
+    fn volume<'a>(&self, parts: &'a Parts, choice: &'a FilesystemChoice) -> Volume<'a> {
+        let chunk = match &self.storage.backing {
+            Backing::Raid0(raid) if !self.is_joined() => raid.chunk,
+            _ => None,
+        };
+        let Parts { devices, mount_point, label, log } = parts;
+        Volume { devices, mount_point, label, choice, chunk, log }
+    }
+
+    /// Whether a block device of its own joins the members.
+    fn is_joined(&self) -> bool {
+        matches!(self.striper(), Some(Striper::Mdadm | Striper::Lvm))
+    }
+
+    /// The backings, one level of RAID-0 opened.
+    fn flat(&self) -> Vec<&Backing> {
+        match &self.storage.backing {
+            Backing::Raid0(raid) => raid.members.iter().collect(),
+            one => vec![one],
+        }
+    }
+
+    /// The block devices of its members, as the steps name them.
+    pub(super) fn members(&self) -> Vec<PathBuf> {
+        let link = |n: usize| self.home.join(format!("device-{n}"));
+        let flat = self.flat().into_iter().enumerate();
+        flat.filter_map(|(n, backing)| match backing {
+            Backing::Loop(_) => Some(link(n)),
+            Backing::Ram(_) => self.storage.filesystem.as_ref().map(|_| link(n)),
+            Backing::Device(path) => Some(path.clone()),
+            Backing::Directory(_) | Backing::Raid0(_) => None,
+        })
+        .collect()
+    }
+
+    fn images(&self) -> Vec<Image> {
+        let label = self.label();
+        let image = |n: usize, directory: PathBuf, file: &LoopFile| {
+            let path = directory.join(format!("image-{n}"));
+            let link = self.home.join(format!("device-{n}"));
+            let LoopFile { size, sector_size, direct_io, .. } = *file;
+            let device = LoopDevice { image: path.clone(), link, sector_size, direct_io };
+            Image { directory, file: ImageFile { path, size }, device }
+        };
+        let flat = self.flat().into_iter().enumerate();
+        flat.filter_map(|(n, backing)| match backing {
+            Backing::Loop(file) => {
+                let directory = file.directory.as_ref().map_or_else(|| self.home.clone(), |d| d.join(&label));
+                Some(image(n, directory, file))
+            }
+            // tmpfs has no direct I/O to offer.
+            Backing::Ram(size) if self.storage.filesystem.is_some() => {
+                let file = LoopFile { directory: None, size: *size, sector_size: None, direct_io: false };
+                Some(image(n, self.home.join("ram"), &file))
+            }
+            _ => None,
+        })
+        .collect()
+    }
+
+    /// The tmpfs of a RAM disk: the storage itself, or what holds the file of its loop device.
+    fn memory(&self) -> Option<Mount> {
+        let Backing::Ram(size) = self.storage.backing else { return None };
+        let (target, size) = match self.storage.filesystem {
+            None => (self.path(), size.0),
+            // Room for the file's own bookkeeping.
+            Some(_) => (self.home.join("ram"), size.0.saturating_add(1 << 20)),
+        };
+        let options = vec![format!("size={size}"), "mode=0755".into(), "noatime".into()];
+        Some(Mount { filesystem: "tmpfs".into(), source: self.label().into(), target, options })
+    }
+
+    /// The directories beside [`Self::home`] that hold images.
+    fn further_directories(&self) -> Vec<PathBuf> {
+        let mut further: Vec<PathBuf> = Vec::new();
+        for Image { directory, .. } in self.images().into_iter().filter(|_| self.memory().is_none()) {
+            if directory != self.home && !further.contains(&directory) {
+                further.push(directory);
+            }
+        }
+        further
+    }
+
+    /// Joins the members into one block device, where the filesystem does not do that itself.
+    fn join(&self) -> Vec<Step> {
+        let Backing::Raid0(Raid0 { chunk, .. }) = &self.storage.backing else { return Vec::new() };
+        let (label, members) = (self.label(), self.members());
+        let count = members.len();
+        let devices = || members.iter().map(OsString::from);
+        match self.striper() {
+            Some(Striper::Mdadm) => {
+                let mut args: Vec<OsString> =
+                    ["--create".into(), format!("/dev/md/{label}"), "--run".into(), "--level=0".into()]
+                        .map(OsString::from)
+                        .into();
+                args.extend([format!("--name={label}").into(), format!("--raid-devices={count}").into()]);
+                // mdadm counts in KiB.
+                args.extend(chunk.map(|c| format!("--chunk={}", c.0 / 1024).into()));
+                args.extend(devices());
+                vec![self.run("mdadm", args)]
+            }
+            Some(Striper::Lvm) => {
+                let mut create: Vec<OsString> =
+                    ["--yes".into(), format!("--stripes={count}")].map(OsString::from).into();
+                create.extend(chunk.map(|c| format!("--stripesize={}b", c.0).into()));
+                create.extend(["--extents=100%FREE", "--name=data", &label].map(OsString::from));
+                let group = std::iter::once(OsString::from(&label)).chain(devices());
+                vec![
+                    self.run("pvcreate", devices()),
+                    self.run("vgcreate", group),
+                    self.run("lvcreate", create),
+                ]
+            }
+            Some(Striper::Btrfs | Striper::Zfs) | None => Vec::new(),
+        }
+    }
+
+    /// Undoes [`Self::join`].
+    fn part(&self) -> Vec<Step> {
+        let label = self.label();
+        match self.striper() {
+            Some(Striper::Mdadm) => {
+                vec![self.run("mdadm", ["--stop".into(), format!("/dev/md/{label}").into()])]
+            }
+            Some(Striper::Lvm) => {
+                let remove = ["--force".into(), "--yes".into(), label.into()];
+                let members = self.members();
+                vec![self.run("vgremove", remove), self.run("pvremove", members.iter().map(OsString::from))]
+            }
+            Some(Striper::Btrfs | Striper::Zfs) | None => Vec::new(),
+        }
+    }
+
+    fn run(&self, program: &str, args: impl IntoIterator<Item = OsString>) -> Step {
+        let args = args.into_iter().collect();
+        Step::Run { program: program.into(), args, as_account: None, output: self.log() }
+    }
+
+    fn log(&self) -> PathBuf {
+        self.home.join("log")
+    }
+
+    /// Whether what is asked for goes together.
+    fn check(&self) -> Result<(), StorageError> {
+        let refuse = |why: String, help: &str| {
+            Err(StorageError::Contradiction { storage: self.name.clone(), why, help: help.into() })
+        };
+        let Storage { backing, filesystem, device, limit, .. } = &self.storage;
+        match (backing, filesystem) {
+            (Backing::Directory(_), Some(f)) if f.name == "overlay" => {}
+            (_, Some(f)) if f.name == "overlay" => {
+                return refuse(
+                    "an overlay lies over a directory".into(),
+                    "name a directory as `backing`, or leave it out",
+                );
+            }
+            (Backing::Directory(_), Some(f)) => {
+                return refuse(
+                    format!(
+                        "a directory is used as it is, and `filesystem = \"{}\"` asks to make one",
+                        f.name
+                    ),
+                    "leave `filesystem` out (or say \"none\", or \"overlay\"), or choose a loop file or a device as `backing`",
+                );
+            }
+            (Backing::Loop(_) | Backing::Device(_) | Backing::Raid0(_), None) => {
+                return refuse(
+                    "a block device carries no files without a filesystem".into(),
+                    "add `filesystem`, for example `filesystem = \"ext4\"`",
+                );
+            }
+            (Backing::Ram(_), None) if *device != DeviceSettings::default() || limit.is_some() => {
+                return refuse(
+                    "a tmpfs lies on no device that could be set or limited".into(),
+                    "add a `filesystem`, or leave `device` and `limit` out",
+                );
+            }
+            _ => {}
+        }
+        if let Backing::Raid0(raid) = backing {
+            if raid.members.len() < 2 {
+                return refuse(
+                    format!("a RAID-0 of {} members stripes nothing", raid.members.len()),
+                    "name two or more",
+                );
+            }
+            if raid.members.iter().any(|m| !matches!(m, Backing::Loop(_) | Backing::Device(_))) {
+                return refuse(
+                    "a RAID-0 joins loop files and devices only".into(),
+                    "name loop files or devices as its members",
+                );
+            }
+            let named =
+                raid.members.iter().flat_map(Backing::devices).collect::<std::collections::BTreeSet<_>>();
+            if named.len() != self.named().len() {
+                return refuse("a device is named twice".into(), "name each member once");
+            }
+            let kind = filesystem.as_ref().map_or("", |f| f.name.as_str());
+            if let Some(by @ (Striper::Btrfs | Striper::Zfs)) = raid.by
+                && by.name() != kind
+            {
+                return refuse(
+                    format!("{} does not stripe for `filesystem = \"{kind}\"`", by.name()),
+                    "choose mdadm or LVM in `by`, or leave it out",
+                );
+            }
+            if raid.chunk.is_some_and(|c| !c.0.is_power_of_two() || c.0 < 4096) {
+                return refuse(
+                    "a stripe's chunk is a power of two, at least 4 KiB".into(),
+                    "choose another `chunk`, for example 64 KiB",
+                );
+            }
+        }
+        for file in loop_files(backing) {
+            if let Some(size) = file.sector_size.filter(|s| ![512, 4096].contains(s)) {
+                return refuse(format!("a sector size of {size} bytes"), "choose 512 or 4096");
+            }
+        }
+        if device.trim && filesystem.as_ref().is_some_and(|f| f.name == "zfs") {
+            return refuse(
+                "ZFS does not answer `fstrim`, which `device.trim` runs before every trial".into(),
+                "leave `trim` out, and with OpenZFS set `autotrim` in `pool`",
+            );
+        }
+        if let Some(choice) = filesystem {
+            let failed = |source| StorageError::Filesystem {
+                storage: self.name.clone(),
+                source: Box::new(source),
+                left: Vec::new(),
+            };
+            let filesystem = filesystem::by_name(&choice.name).map_err(failed)?;
+            filesystem.check(&self.volume(&self.parts(), choice)).map_err(failed)?;
+        }
+        Ok(())
+    }
+}
+
+/// `filesystem = "none"` is the word for none: a directory as it is, and a RAM disk that stays a tmpfs.
+fn without_none(name: &str, storage: &Storage) -> Result<Storage, StorageError> {
+    let mut storage = storage.clone();
+    if let Some(none) = storage.filesystem.take_if(|filesystem| filesystem.name == "none")
+        && none != (FilesystemChoice { name: none.name.clone(), ..FilesystemChoice::default() })
+    {
+        return Err(StorageError::Contradiction {
+            storage: name.into(),
+            why: "`filesystem = \"none\"` makes nothing, and options for one are given".into(),
+            help: "leave `mkfs`, `mount`, `pool` and `dataset` out, or name a filesystem".into(),
+        });
+    }
+    Ok(storage)
+}
+
+/// The loop files of a backing.
+pub(super) fn loop_files(backing: &Backing) -> Vec<&LoopFile> {
+    match backing {
+        Backing::Loop(file) => vec![file],
+        Backing::Raid0(raid) => raid.members.iter().flat_map(loop_files).collect(),
+        Backing::Directory(_) | Backing::Device(_) | Backing::Ram(_) => Vec::new(),
+    }
+}

@@ -1,0 +1,70 @@
+//! `pg_buffercache`, where the experiment asks for it: how full and how dirty the shared buffers are.
+
+use std::time::Duration;
+
+use postgres::Statement;
+
+use pgdyno_model::telemetry::{Column, Kind};
+
+use super::session::Session;
+use super::{Probe, SLOW, Watched, column};
+use crate::postgres::control::said;
+
+const NAME: &str = "pg_buffercache";
+
+struct Buffercache {
+    session: Session,
+    query: Statement,
+    columns: Vec<Column>,
+}
+
+/// None where the experiment does not ask for it.
+pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
+    if !watched.wanted.buffercache {
+        return Ok(None);
+    }
+    let (session, schema) = watched.with_extension(NAME)?;
+    let mut client = session.client();
+    // From PostgreSQL 16 on, a function that takes no locks; the view visits every buffer.
+    let summary = format!("{schema}.pg_buffercache_summary()");
+    let has_summary: bool =
+        client.query_one("SELECT to_regprocedure($1) IS NOT NULL", &[&summary]).map_err(|e| said(&e))?.get(0);
+    let query = if has_summary {
+        format!(
+            "SELECT buffers_used::float8, buffers_dirty::float8, buffers_pinned::float8, usagecount_avg::float8 \
+             FROM {summary}"
+        )
+    } else {
+        format!(
+            "SELECT count(relfilenode)::float8, count(*) FILTER (WHERE isdirty)::float8, \
+             count(*) FILTER (WHERE pinning_backends > 0)::float8, avg(usagecount)::float8 FROM {schema}.{NAME}"
+        )
+    };
+    let query = client.prepare(&query).map_err(|e| said(&e))?;
+    drop(client);
+    let columns =
+        [("used", "buffers"), ("dirty", "buffers"), ("pinned", "buffers"), ("usagecount_avg", "count")]
+            .into_iter()
+            .map(|(name, unit)| column(name, unit, Kind::Gauge))
+            .collect();
+    Ok(Some(Box::new(Buffercache { session, query, columns })))
+}
+
+impl Probe for Buffercache {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
+        let row = self.session.client().query_one(&self.query, &[]).map_err(|e| said(&e))?;
+        Ok((0..self.columns.len()).map(|i| row.get(i)).collect())
+    }
+
+    fn every(&self) -> Duration {
+        SLOW
+    }
+}

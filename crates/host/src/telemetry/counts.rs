@@ -1,0 +1,43 @@
+//! What a query counts by name, of two columns: the name and how many there are now. What never was has no column.
+
+use postgres::Statement;
+
+use pgdyno_model::telemetry::{Column, Kind};
+
+use super::columns::Columns;
+use super::session::Session;
+use super::{Probe, float};
+use crate::postgres::control::said;
+
+struct Counts {
+    name: &'static str,
+    session: Session,
+    query: Statement,
+    columns: Columns,
+}
+
+/// The probe called `name` that asks `query`.
+pub(super) fn make(name: &'static str, session: Session, query: &str) -> Result<Box<dyn Probe>, String> {
+    let query = session.client().prepare(query).map_err(|e| said(&e))?;
+    Ok(Box::new(Counts { name, session, query, columns: Columns::default() }))
+}
+
+impl Probe for Counts {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn columns(&self) -> &[Column] {
+        self.columns.all()
+    }
+
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
+        let rows = self.session.client().query(&self.query, &[]).map_err(|e| said(&e))?;
+        let mut row = self.columns.row();
+        for found in rows {
+            let count = u64::try_from(found.get::<_, i64>(1)).unwrap_or(0);
+            row.set(found.get(0), "count", Kind::Gauge, float(count));
+        }
+        Ok(row.values())
+    }
+}

@@ -1,0 +1,56 @@
+//! A probe's connection to the server.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pgdyno_model::target::Target;
+use postgres::Client;
+
+use super::Observer;
+use crate::postgres::control::{self, said};
+
+/// A connection that several probes may share.
+#[derive(Clone)]
+pub(super) struct Session(Arc<Mutex<Client>>);
+
+impl Session {
+    /// Connects, and has what the backend costs counted among what watching costs.
+    pub(super) fn open(target: &Target, observer: &Observer) -> Result<Self, String> {
+        let mut client = control::connect(target).map_err(|e| e.to_string())?;
+        // A server that hangs, or a table that is locked, must not hold up the other probes for good; nor may watching
+        // start parallel workers.
+        let ready = "SET statement_timeout = '10s'; SET lock_timeout = '200ms'; \
+            SET max_parallel_workers_per_gather = 0; SET search_path = pg_catalog";
+        client.batch_execute(ready).map_err(|e| said(&e))?;
+        let pid: i32 = client.query_one("SELECT pg_backend_pid()", &[]).map_err(|e| said(&e))?.get(0);
+        observer.add_backend(pid);
+        Ok(Self(Arc::new(Mutex::new(client))))
+    }
+
+    pub(super) fn client(&self) -> MutexGuard<'_, Client> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the server has a view of that name.
+    pub(super) fn has_relation(&self, name: &str) -> Result<bool, String> {
+        let row = self.client().query_one("SELECT to_regclass($1) IS NOT NULL", &[&name]);
+        row.map(|r| r.get(0)).map_err(|e| said(&e))
+    }
+
+    /// The schema of an extension that is there; on a server of pgdyno's own it is created if need be.
+    pub(super) fn extension(&self, name: &str, create: bool) -> Result<Option<String>, String> {
+        let mut client = self.client();
+        if create {
+            client
+                .batch_execute(&format!(
+                    "SET client_min_messages = 'error'; CREATE EXTENSION IF NOT EXISTS {name} SCHEMA public"
+                ))
+                .map_err(|e| said(&e))?;
+        }
+        let row = client.query_opt(
+            "SELECT n.nspname::text FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace \
+             WHERE e.extname = $1",
+            &[&name],
+        );
+        Ok(row.map_err(|e| said(&e))?.map(|r| format!("\"{}\"", r.get::<_, String>(0).replace('"', "\"\""))))
+    }
+}

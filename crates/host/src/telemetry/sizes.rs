@@ -1,0 +1,108 @@
+//! Sizes of the loaded database, its largest relations and `pg_wal`: at the trial's start and end, and every ten
+//! seconds between.
+
+use std::time::Duration;
+
+use postgres::Statement;
+
+use pgdyno_model::telemetry::{Column, Kind};
+
+use super::columns::Columns;
+use super::session::Session;
+use super::{Probe, SLOW, Watched};
+use crate::postgres::control::said;
+
+/// The relations to follow: the largest at the trial's start. All others are in the database's size only.
+const LARGEST: &str = "SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+    WHERE c.relkind IN ('r', 'm', 'i') AND n.nspname NOT IN ('pg_catalog', 'information_schema') \
+    AND n.nspname NOT LIKE 'pg\\_toast%' AND NOT c.relisshared \
+    ORDER BY pg_relation_size(c.oid) DESC, c.oid LIMIT 30";
+
+/// `$1` are the relations; with a table goes what belongs to it, but its indexes.
+const SIZES: &str = "SELECT oid::regclass::text, \
+    (CASE relkind WHEN 'i' THEN pg_relation_size(oid) ELSE pg_table_size(oid) END)::float8 \
+    FROM pg_class WHERE oid = ANY ($1) ORDER BY array_position($1, oid)";
+
+struct Sizes {
+    control: Session,
+    /// In the loaded database, whose catalog alone knows its relations.
+    loaded: Result<(Session, Statement, Vec<u32>), String>,
+    database: String,
+    columns: Columns,
+    gap: Option<String>,
+}
+
+pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
+    let control = watched.session()?.clone();
+    let loaded = watched.own_session(&watched.subject.loaded).and_then(|session| {
+        let rows = session.client().query(LARGEST, &[]).map_err(|e| said(&e))?;
+        let query = session.client().prepare(SIZES).map_err(|e| said(&e))?;
+        Ok((session, query, rows.iter().map(|r| r.get(0)).collect()))
+    });
+    let database = watched.subject.loaded.database.clone();
+    Ok(Some(Box::new(Sizes { control, loaded, database, columns: Columns::default(), gap: None })))
+}
+
+type Named = Vec<(String, f64)>;
+
+impl Sizes {
+    fn database(&self) -> Result<Named, String> {
+        let query = "SELECT 'database', pg_database_size(oid)::float8 FROM pg_database WHERE datname = $1";
+        named(self.control.client().query(query, &[&self.database]))
+    }
+
+    fn wal(&self) -> Result<Named, String> {
+        named(self.control.client().query("SELECT 'pg_wal', sum(size)::float8 FROM pg_ls_waldir()", &[]))
+    }
+
+    fn relations(&self) -> Result<Named, String> {
+        let (session, query, oids) = self.loaded.as_ref().map_err(Clone::clone)?;
+        named(session.client().query(query, &[oids]))
+    }
+}
+
+fn named(rows: Result<Vec<postgres::Row>, postgres::Error>) -> Result<Named, String> {
+    let rows = rows.map_err(|e| said(&e))?;
+    Ok(rows.iter().filter_map(|r| Some((r.get(0), r.get::<_, Option<f64>>(1)?))).collect())
+}
+
+impl Probe for Sizes {
+    fn name(&self) -> &'static str {
+        "sizes"
+    }
+
+    fn columns(&self) -> &[Column] {
+        self.columns.all()
+    }
+
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
+        let found = [
+            ("the database's size", self.database()),
+            ("the size of pg_wal", self.wal()),
+            ("the sizes of relations", self.relations()),
+        ];
+        let failed = |(what, result): &(&str, Result<Named, String>)| {
+            result.as_ref().err().map(|why| format!("{what} could not be read: {why}"))
+        };
+        let missing: Vec<String> = found.iter().filter_map(failed).collect();
+        if missing.len() == found.len() {
+            return Err(missing.join("; "));
+        }
+        if !missing.is_empty() {
+            self.gap = Some(missing.join("; "));
+        }
+        let mut row = self.columns.row_unknown();
+        for (name, bytes) in found.into_iter().filter_map(|(_, result)| result.ok()).flatten() {
+            row.set(&name, "bytes", Kind::Gauge, bytes);
+        }
+        Ok(row.values())
+    }
+
+    fn every(&self) -> Duration {
+        SLOW
+    }
+
+    fn gap(&self) -> Option<String> {
+        self.gap.clone()
+    }
+}

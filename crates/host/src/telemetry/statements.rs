@@ -1,0 +1,81 @@
+//! `pg_stat_statements`, where the experiment asks for it: the costliest statements of the loaded database.
+
+use std::time::Duration;
+
+use postgres::Statement;
+
+use pgdyno_model::telemetry::{Column, Kind};
+
+use super::columns::Columns;
+use super::pg_stat::unit;
+use super::session::Session;
+use super::{Probe, SLOW, Watched};
+use crate::postgres::control::said;
+
+const WANTED: &[&str] = &[
+    "calls",
+    "total_exec_time",
+    "rows",
+    "shared_blks_hit",
+    "shared_blks_read",
+    "shared_blks_dirtied",
+    "shared_blks_written",
+    "temp_blks_written",
+    "wal_bytes",
+];
+
+struct Statements {
+    session: Session,
+    query: Statement,
+    database: String,
+    columns: Columns,
+}
+
+/// None where the experiment does not ask for it.
+pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
+    const NAME: &str = "pg_stat_statements";
+    if !watched.wanted.statements {
+        return Ok(None);
+    }
+    let (session, schema) = watched.with_extension(NAME)?;
+    // The text of a utility command is stored as it came and may hold a password.
+    let query = format!(
+        "SELECT queryid::text || CASE WHEN min(query) ~* '^\\s*(select|insert|update|delete|merge|with|begin|commit|end)\\M' \
+           THEN ' ' || regexp_replace(left(min(query), 80), '\\s+', ' ', 'g') ELSE '' END, {} \
+         FROM {schema}.{NAME} s JOIN pg_database d ON d.oid = s.dbid \
+         WHERE d.datname = $1 AND queryid IS NOT NULL GROUP BY queryid ORDER BY sum(total_exec_time) DESC LIMIT 50",
+        WANTED.iter().map(|c| format!("sum({c})::float8")).collect::<Vec<_>>().join(", ")
+    );
+    let query = session.client().prepare(&query).map_err(|e| said(&e))?;
+    let database = watched.subject.loaded.database.clone();
+    Ok(Some(Box::new(Statements { session, query, database, columns: Columns::default() })))
+}
+
+impl Probe for Statements {
+    fn name(&self) -> &'static str {
+        "pg_stat_statements"
+    }
+
+    fn columns(&self) -> &[Column] {
+        self.columns.all()
+    }
+
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
+        let rows = self.session.client().query(&self.query, &[&self.database]).map_err(|e| said(&e))?;
+        // A statement that is not among the costliest for once has no value then.
+        let mut row = self.columns.row_unknown();
+        for found in rows {
+            let statement: String = found.get(0);
+            for (i, name) in WANTED.iter().enumerate() {
+                if let Some(value) = found.get::<_, Option<f64>>(i + 1) {
+                    row.set(&format!("{statement}.{name}"), unit(name), Kind::Counter, value);
+                }
+            }
+        }
+        Ok(row.values())
+    }
+
+    fn every(&self) -> Duration {
+        SLOW
+    }
+}

@@ -1,0 +1,82 @@
+//! `pgdyno clean` and `pgdyno filesystems`: what killed processes left behind, and what this machine can make.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use pgdyno_host::storage::filesystem::FILESYSTEMS;
+use pgdyno_host::sweep::Outcome;
+use pgdyno_host::{Journal, Leftover, leftovers, paths, sweep};
+
+use crate::LabError;
+
+/// What became of what was left behind.
+#[derive(Debug)]
+pub struct Cleaned {
+    /// A line for each thing that was found.
+    pub told: Vec<String>,
+    /// Whether something of pgdyno's is still there.
+    pub left: bool,
+}
+
+/// What dead processes left behind, by the journal and by marks in `directories`; nothing is changed.
+///
+/// # Errors
+/// The journal cannot be read.
+pub fn find(directories: &[PathBuf]) -> Result<Vec<String>, LabError> {
+    let journal = Journal::open(&paths::state_dir())?;
+    Ok(found(&journal, directories)?.iter().map(told).collect())
+}
+
+/// Takes down what the journal names of dead processes; what bears a mark only is told.
+///
+/// # Errors
+/// The journal cannot be read.
+pub fn clean(directories: &[PathBuf], stop: &AtomicBool) -> Result<Cleaned, LabError> {
+    let journal = Journal::open(&paths::state_dir())?;
+    let swept = sweep(&journal, stop)?;
+    let mut left = swept.iter().any(|s| matches!(s.outcome, Outcome::Failed { .. }));
+    let mut lines: Vec<String> = swept.iter().map(ToString::to_string).collect();
+    for marked in found(&journal, directories)?.iter().filter(|l| !l.journalled) {
+        left = true;
+        lines.push(told(marked));
+    }
+    Ok(Cleaned { told: lines, left })
+}
+
+fn found(journal: &Journal, directories: &[PathBuf]) -> Result<Vec<Leftover>, LabError> {
+    let (storage, sockets) = (paths::default_storage_dir(), paths::socket_base());
+    let mut all: Vec<&Path> = vec![&storage, &sockets];
+    all.extend(directories.iter().map(PathBuf::as_path));
+    Ok(leftovers(journal, &all)?)
+}
+
+fn told(leftover: &Leftover) -> String {
+    let (path, owner) = (leftover.entry.made.path().display(), leftover.entry.owner.pid);
+    let at = leftover.entry.at;
+    if leftover.journalled {
+        format!("{path}: made at {at} by process {owner}, which is gone")
+    } else {
+        format!(
+            "{path}: marked as made at {at} by process {owner}, which is gone; the journal does not name it, so it stays"
+        )
+    }
+}
+
+/// A filesystem that pgdyno knows.
+#[derive(Debug)]
+pub struct Known {
+    /// Its name in experiment files.
+    pub name: &'static str,
+    /// Why this machine cannot make it, and what to do; none if it can.
+    pub missing: Option<(String, Option<String>)>,
+}
+
+/// Every filesystem that pgdyno knows. Needs root to tell what the kernel has.
+#[must_use]
+pub fn filesystems() -> Vec<Known> {
+    let known = |f: &&'static dyn pgdyno_host::storage::filesystem::Filesystem| Known {
+        name: f.name(),
+        missing: f.check_machine().err().map(|e| (e.to_string(), e.help())),
+    };
+    FILESYSTEMS.iter().map(known).collect()
+}

@@ -1,0 +1,95 @@
+//! Probes of a storage by themselves: measured, then stored like a trial.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
+
+use pgdyno_model::ProbeRecord;
+use pgdyno_model::facts::StorageFacts;
+use pgdyno_model::probe::ProbeResult;
+use pgdyno_model::units::Epoch;
+
+pub use pgdyno_host::probe::{DiskOptions, DiskPlan, FsyncOptions};
+
+use crate::LabError;
+use crate::progress::{Event, Progress};
+use crate::run::{clear_leftovers, id_of, open_store};
+
+/// What a dry run shows of the disk probe of `path`: what is done, how long it takes at least, what is left out.
+///
+/// # Errors
+/// `path` cannot be probed.
+pub fn disk_dry_run(path: &Path, options: &DiskOptions) -> Result<String, LabError> {
+    let plan = DiskPlan::new(path, options)?;
+    let mut lines = plan.lines();
+    lines.extend(plan.not_measured().into_iter().map(|left_out| format!("not measured: {left_out}")));
+    let least = pgdyno_model::units::Span(plan.least_time());
+    lines.push(format!("takes {least} and the time to fill the file once, where one is made"));
+    Ok(lines.join("\n"))
+}
+
+/// Does `pg_test_fsync`'s job in `directory` and stores what was found in the store at `store`.
+///
+/// # Errors
+/// Nothing could be measured, or the store cannot be written.
+pub fn fsync(
+    directory: &Path,
+    options: &FsyncOptions,
+    store: &Path,
+    progress: &dyn Progress,
+    stop: &AtomicBool,
+) -> Result<ProbeRecord, LabError> {
+    let journal = clear_leftovers(progress, stop)?;
+    stored(directory, store, || {
+        let told = |what: &str, share: f64| working(progress, what, share);
+        let (storage, probe) = pgdyno_host::probe::fsync(directory, options, &journal, &told, stop)?;
+        Ok((storage, ProbeResult::Fsync(probe)))
+    })
+}
+
+/// Measures the raw curves of the directory or device `path` and stores them in the store at `store`.
+///
+/// # Errors
+/// Nothing could be measured, or the store cannot be written.
+pub fn disk(
+    path: &Path,
+    options: &DiskOptions,
+    store: &Path,
+    progress: &dyn Progress,
+    stop: &AtomicBool,
+) -> Result<ProbeRecord, LabError> {
+    let plan = DiskPlan::new(path, options)?;
+    let journal = clear_leftovers(progress, stop)?;
+    stored(path, store, || {
+        let told = |what: &str, share: f64| working(progress, what, share);
+        let (storage, probe) = plan.measure(&journal, &told, stop)?;
+        Ok((storage, ProbeResult::Disk(probe)))
+    })
+}
+
+/// Stores what `measure` finds under a new name; the store is opened first, so that minutes are not measured for nothing.
+fn stored(
+    path: &Path,
+    store: &Path,
+    measure: impl FnOnce() -> Result<(StorageFacts, ProbeResult), LabError>,
+) -> Result<ProbeRecord, LabError> {
+    let mut store = open_store(store)?;
+    let started_at = Epoch::of(SystemTime::now());
+    let (storage, result) = measure()?;
+    let record = ProbeRecord {
+        id: id_of(result.kind(), started_at),
+        run: None,
+        name: path.display().to_string(),
+        started_at,
+        pgdyno_version: env!("CARGO_PKG_VERSION").to_owned(),
+        host: pgdyno_host::facts::host(),
+        storage,
+        result,
+    };
+    store.add_probe(None, &record)?;
+    Ok(record)
+}
+
+fn working(progress: &dyn Progress, what: &str, share: f64) {
+    progress.event(&Event::Working { what: what.to_owned(), share: Some(share) });
+}

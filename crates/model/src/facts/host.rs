@@ -1,0 +1,212 @@
+//! The machine. What it does not tell stays empty; facts that older versions of pgdyno did not collect are empty in
+//! the runs they stored.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::Bytes;
+
+/// The machine that ran the trials.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostFacts {
+    /// Distribution and version, from `/etc/os-release`.
+    pub os: String,
+    /// Kernel name, release and machine, from uname.
+    pub kernel: String,
+    /// CPU model, from `/proc/cpuinfo`.
+    pub cpu_model: String,
+    /// Logical CPUs online (count).
+    pub cpus: u32,
+    /// Main memory.
+    pub memory: Bytes,
+    /// Who built it.
+    #[serde(default)]
+    pub hardware: Hardware,
+    /// How its CPUs are laid out and clocked.
+    #[serde(default)]
+    pub cpu: CpuFacts,
+    /// How its memory is laid out and paged.
+    #[serde(default)]
+    pub paging: MemoryFacts,
+    /// How its kernel was started and is set.
+    #[serde(default)]
+    pub settings: KernelFacts,
+    /// Whether it is a machine of its own.
+    #[serde(default)]
+    pub virtualization: Virtualization,
+    /// What pgdyno's control group may use of it.
+    #[serde(default)]
+    pub cgroup: CgroupFacts,
+}
+
+/// DMI's names, from `/sys/class/dmi/id`. Serial numbers and UUIDs are never read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Hardware {
+    /// `sys_vendor`.
+    pub vendor: Option<String>,
+    /// `product_name`.
+    pub product: Option<String>,
+    /// `product_version`.
+    pub version: Option<String>,
+    /// `board_name`.
+    pub board: Option<String>,
+    /// `bios_vendor`, `bios_version` and `bios_date`, as far as there.
+    pub bios: Option<String>,
+}
+
+/// CPUs, from `/sys/devices/system/cpu` and `/proc/cpuinfo`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CpuFacts {
+    /// Sockets (count).
+    pub sockets: Option<u32>,
+    /// Cores of all sockets together (count).
+    pub cores: Option<u32>,
+    /// Whether several hardware threads share a core (`smt/active`).
+    pub smt: Option<bool>,
+    /// The different `cpufreq/scaling_governor` in use; one where all CPUs have the same.
+    pub governors: Vec<String>,
+    /// `cpufreq/scaling_driver`.
+    pub driver: Option<String>,
+    /// The different `cpufreq/energy_performance_preference` in use.
+    pub energy_preferences: Vec<String>,
+    /// The lowest frequency that the hardware has (kHz), `cpuinfo_min_freq`.
+    pub hardware_min_khz: Option<u64>,
+    /// The highest frequency that the hardware has (kHz), `cpuinfo_max_freq`.
+    pub hardware_max_khz: Option<u64>,
+    /// The lowest of the highest frequencies that the CPUs are allowed (kHz), `scaling_max_freq`.
+    pub allowed_max_khz: Option<u64>,
+    /// Whether turbo or boost is on.
+    pub boost: Option<bool>,
+    /// Microcode revision, from `/proc/cpuinfo`.
+    pub microcode: Option<String>,
+}
+
+/// Memory, from `/sys/kernel/mm`, `/sys/devices/system/node` and `/proc/meminfo`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MemoryFacts {
+    /// Transparent huge pages: `always`, `madvise` or `never`.
+    pub transparent_hugepage: Option<String>,
+    /// How hard the kernel tries for them: `transparent_hugepage/defrag`.
+    pub transparent_hugepage_defrag: Option<String>,
+    /// Explicit huge pages set aside (count), `HugePages_Total`.
+    pub huge_pages: Option<u64>,
+    /// The size of one.
+    pub huge_page_size: Option<Bytes>,
+    /// Swap space.
+    pub swap: Option<Bytes>,
+    /// The memory of each NUMA node, in the nodes' order.
+    pub numa_nodes: Vec<Bytes>,
+}
+
+/// The kernel's settings.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct KernelFacts {
+    /// `/proc/cmdline` up to ` -- `, what follows being init's; values that look like secrets are left out.
+    pub cmdline: Option<String>,
+    /// CPU vulnerabilities and what is done about each, from `/sys/devices/system/cpu/vulnerabilities`.
+    pub vulnerabilities: BTreeMap<String, String>,
+    /// Sysctls that databases feel, by name.
+    pub sysctl: BTreeMap<String, String>,
+    /// The clock behind `clock_gettime`: `tsc`, `kvm-clock`, `hpet`, …
+    pub clocksource: Option<String>,
+    /// Every clock that the kernel could use.
+    pub clocksources: Vec<String>,
+}
+
+/// What the machine runs in.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Virtualization {
+    /// The hypervisor: `kvm`, `vmware`, …; `unknown` where the CPU says that there is one and DMI does not say which.
+    pub hypervisor: Option<String>,
+    /// The container manager: `docker`, `podman`, `lxc`, …
+    pub container: Option<String>,
+    /// The cloud, as DMI tells it: `Amazon EC2`, …
+    pub cloud: Option<String>,
+    /// Its instance type, where DMI tells it.
+    pub instance_type: Option<String>,
+    /// CPU time since boot that the hypervisor gave to others (share of all CPU time, 0 to 1).
+    pub steal: Option<f64>,
+}
+
+/// Limits of pgdyno's own control group and those above it: the tightest of each.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CgroupFacts {
+    /// CPUs' worth of time (count), from `cpu.max` or `cpu.cfs_quota_us`.
+    pub cpus: Option<f64>,
+    /// The CPUs that may be used, where not all: `cpuset.cpus.effective`.
+    pub cpuset: Option<String>,
+    /// Memory, page cache included, from `memory.max`, `memory.high` or `memory.limit_in_bytes`.
+    pub memory: Option<Bytes>,
+    /// Limits of devices' traffic, as `io.max` or `blkio.throttle.*` have them.
+    pub io: Vec<String>,
+}
+
+impl HostFacts {
+    /// In what two sessions' machines differ, in words; nothing where both are alike or one of them does not tell.
+    /// What changes by itself (steal) is no difference.
+    #[must_use]
+    pub fn differences(&self, other: &Self) -> Vec<&'static str> {
+        let (a, b) = (self, other);
+        let mut different = Vec::new();
+        let mut compare = |what, same: bool| {
+            if !same {
+                different.push(what);
+            }
+        };
+        compare("operating system", a.os == b.os);
+        compare("kernel", a.kernel == b.kernel);
+        compare("CPU", (&a.cpu_model, a.cpus) == (&b.cpu_model, b.cpus));
+        compare("memory", a.memory == b.memory);
+        compare("hardware", alike(&a.hardware, &b.hardware));
+        compare("CPU frequency or layout", alike(&a.cpu, &b.cpu));
+        compare("paging", alike(&a.paging, &b.paging));
+        compare("kernel settings", alike(&a.settings, &b.settings));
+        let place = |v: &Virtualization| Virtualization { steal: None, ..v.clone() };
+        compare("virtualisation", alike(&place(&a.virtualization), &place(&b.virtualization)));
+        // No limit is a fact too, but only where the fingerprint was taken at all.
+        let taken = a.settings != KernelFacts::default() && b.settings != KernelFacts::default();
+        compare("control group limits", !taken || a.cgroup == b.cgroup);
+        different
+    }
+}
+
+/// Whether two are equal, or one was never collected.
+fn alike<T: Default + PartialEq>(a: &T, b: &T) -> bool {
+    a == b || *a == T::default() || *b == T::default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steal_and_facts_never_collected_are_no_difference() {
+        let old = HostFacts { os: "Debian".into(), cpus: 4, ..HostFacts::default() };
+        let mut new = old.clone();
+        new.settings.sysctl.insert("vm.swappiness".into(), "60".into());
+        new.virtualization.steal = Some(0.1);
+        new.cgroup.cpus = Some(2.0);
+        assert_eq!(old.differences(&new), [""; 0]);
+        let mut later = new.clone();
+        later.virtualization.steal = Some(0.2);
+        assert_eq!(new.differences(&later), [""; 0]);
+        later.settings.sysctl.insert("vm.swappiness".into(), "1".into());
+        later.cgroup.cpus = None;
+        later.cpus = 8;
+        assert_eq!(new.differences(&later), ["CPU", "kernel settings", "control group limits"]);
+    }
+
+    #[test]
+    fn a_host_stored_by_an_older_pgdyno_still_opens() {
+        let old = r#"{"os":"Debian","kernel":"Linux 6.1","cpu_model":"A CPU","cpus":2,"memory":8000000000}"#;
+        let host: HostFacts = serde_json::from_str(old).unwrap();
+        assert_eq!((host.cpus, host.cpu), (2, CpuFacts::default()));
+    }
+}

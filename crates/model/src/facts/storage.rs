@@ -1,0 +1,292 @@
+//! What lies under a directory: the filesystem, and the block devices down to the disks.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::storage::{StackFacts, Storage};
+use crate::units::Bytes;
+
+/// What lies under a storage's directory.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StorageFacts {
+    /// The name in the experiment file.
+    pub name: String,
+    /// The directory that was named.
+    pub directory: String,
+    /// The mount's filesystem type, from `/proc/self/mountinfo`.
+    pub filesystem: String,
+    /// Where it is mounted.
+    pub mount_point: String,
+    /// Its mount and superblock options.
+    pub mount_options: String,
+    /// The mount's source as the kernel names it.
+    pub source: String,
+    /// The block device's kernel name (`vda1`), where there is one.
+    pub device: Option<String>,
+    /// The whole disk that the device is part of (`vda`), or the device itself.
+    pub disk: Option<String>,
+    /// The disk's model, where sysfs tells.
+    pub model: Option<String>,
+    /// `true` for spinning media, as the kernel believes.
+    pub rotational: Option<bool>,
+    /// The I/O scheduler in use.
+    pub scheduler: Option<String>,
+    /// `write back` or `write through`, as the kernel believes.
+    pub write_cache: Option<String>,
+    /// The filesystem's size.
+    pub size: Bytes,
+    /// Room that an unprivileged user may still fill.
+    pub available: Bytes,
+    /// The filesystem's block size (bytes), from statvfs.
+    #[serde(default)]
+    pub block_bytes: Option<u64>,
+    /// Whether new files in the directory are written in place on a copy-on-write filesystem (`chattr +C`).
+    #[serde(default)]
+    pub no_copy_on_write: Option<bool>,
+    /// What else the filesystem tells of itself, by its own names: ZFS's properties, btrfs's profiles.
+    #[serde(default)]
+    pub geometry: BTreeMap<String, String>,
+    /// What could not be found out, and why.
+    #[serde(default)]
+    pub unavailable: Vec<String>,
+    /// The devices that the filesystem lies on, each with those that it lies on itself.
+    #[serde(default)]
+    pub devices: Vec<BlockDevice>,
+    /// What the experiment asked for; none before pgdyno knew stacks, and where no experiment asks.
+    #[serde(default)]
+    pub asked: Option<Storage>,
+    /// What was made or set for it, as it read once it stood.
+    #[serde(default)]
+    pub obtained: Option<StackFacts>,
+    /// Why it could not be made; nothing else is known of it then.
+    #[serde(default)]
+    pub failure: Option<String>,
+}
+
+/// What a block device is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DeviceKind {
+    /// A disk, or what a hypervisor or controller shows as one.
+    #[default]
+    Disk,
+    /// A part of a disk.
+    Partition,
+    /// Linux software RAID.
+    Md,
+    /// A logical volume.
+    Lvm,
+    /// Encrypted by dm-crypt.
+    Crypt,
+    /// Several paths to one disk.
+    Multipath,
+    /// Another device-mapper target.
+    Dm,
+    /// A file behind a loop device.
+    Loop,
+    /// Main memory: brd or zram.
+    Ram,
+}
+
+impl DeviceKind {
+    /// Its name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Disk => "disk",
+            Self::Partition => "partition",
+            Self::Md => "software RAID",
+            Self::Lvm => "logical volume",
+            Self::Crypt => "encrypted",
+            Self::Multipath => "multipath",
+            Self::Dm => "device mapper",
+            Self::Loop => "loop device",
+            Self::Ram => "memory",
+        }
+    }
+}
+
+/// A block device, from `/sys/class/block`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BlockDevice {
+    /// The kernel's name: `nvme0n1p1`.
+    pub name: String,
+    /// What it is.
+    pub kind: DeviceKind,
+    /// The name its users gave it: device mapper's (`vg0-data`).
+    pub label: Option<String>,
+    /// Its size.
+    pub size: Bytes,
+    /// How it is attached: `nvme`, `virtio`, `ata`, `usb`, `scsi`, …
+    pub transport: Option<String>,
+    /// Vendor and model.
+    pub model: Option<String>,
+    /// Firmware revision.
+    pub firmware: Option<String>,
+    /// Serial number: `sha256:` and the first 16 hexadecimal digits, unless serials are kept.
+    pub serial: Option<String>,
+    /// World-wide name, treated as the serial number is.
+    pub wwn: Option<String>,
+    /// `true` for spinning media, as the kernel believes.
+    pub rotational: Option<bool>,
+    /// The I/O scheduler in use.
+    pub scheduler: Option<String>,
+    /// `queue/read_ahead_kb` (KiB).
+    pub read_ahead_kb: Option<u64>,
+    /// `queue/nr_requests` (count).
+    pub nr_requests: Option<u64>,
+    /// `write back` or `write through`, as the kernel believes.
+    pub write_cache: Option<String>,
+    /// Whether single writes can be forced to the medium (`queue/fua`).
+    pub fua: Option<bool>,
+    /// Logical block size (bytes).
+    pub logical_block_bytes: Option<u64>,
+    /// Physical block size (bytes).
+    pub physical_block_bytes: Option<u64>,
+    /// Smallest preferred request (bytes): a RAID's chunk.
+    pub minimum_io_bytes: Option<u64>,
+    /// Preferred request (bytes): a RAID's stripe; none where the device does not say.
+    pub optimal_io_bytes: Option<u64>,
+    /// Whether unused blocks can be discarded.
+    pub discard: Option<bool>,
+    /// A partition's first byte on its disk.
+    pub offset: Option<Bytes>,
+    /// Bytes by which its start misses the physical blocks, as the kernel computes.
+    pub alignment_offset: Option<i64>,
+    /// Software RAID.
+    pub raid: Option<RaidFacts>,
+    /// The file behind a loop device.
+    pub backing: Option<LoopFacts>,
+    /// A disk's health.
+    pub health: Option<Health>,
+    /// The devices that it lies on.
+    pub on: Vec<BlockDevice>,
+}
+
+/// Linux software RAID, from `md/`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RaidFacts {
+    /// `raid0`, `raid1`, …
+    pub level: String,
+    /// Members that it should have (count).
+    pub disks: Option<u32>,
+    /// Members that it lacks (count).
+    pub degraded: Option<u32>,
+    /// Bytes on one member before the next has its turn.
+    pub chunk: Option<Bytes>,
+    /// `array_state`.
+    pub state: Option<String>,
+    /// `sync_action`: `idle`, `resync`, `recover`, `check`, …
+    pub sync_action: Option<String>,
+}
+
+/// A loop device's file, from `loop/`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LoopFacts {
+    /// The file.
+    pub file: String,
+    /// Whether the loop device bypasses the page cache of the file's filesystem.
+    pub direct_io: Option<bool>,
+    /// The file's own filesystem type.
+    pub filesystem: Option<String>,
+    /// Its mount options.
+    pub mount_options: Option<String>,
+}
+
+/// A disk's own word on its health, through `smartctl`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Health {
+    /// Why there is none, in smartctl's own words where it ran.
+    pub unavailable: Option<String>,
+    /// Its overall verdict.
+    pub passed: Option<bool>,
+    /// NVMe: bits of `critical_warning`; zero is good.
+    pub critical_warning: Option<u64>,
+    /// NVMe: `percentage_used` of the rated endurance; may exceed 100.
+    pub percentage_used: Option<u64>,
+    /// NVMe: `available_spare` (%).
+    pub available_spare: Option<u64>,
+    /// NVMe: below it spare blocks are short (%).
+    pub available_spare_threshold: Option<u64>,
+    /// NVMe: `media_errors`.
+    pub media_errors: Option<u64>,
+    /// ATA: attribute 5, `Reallocated_Sector_Ct`.
+    pub reallocated_sectors: Option<u64>,
+    /// ATA: attribute 197, `Current_Pending_Sector`.
+    pub pending_sectors: Option<u64>,
+    /// Temperature (°C).
+    pub temperature: Option<i64>,
+    /// Hours powered on.
+    pub power_on_hours: Option<u64>,
+}
+
+impl StorageFacts {
+    /// Every device under the filesystem, the uppermost first; one that carries several of them comes once.
+    #[must_use]
+    pub fn layers(&self) -> Vec<&BlockDevice> {
+        fn walk<'a>(devices: &'a [BlockDevice], out: &mut Vec<&'a BlockDevice>) {
+            for device in devices {
+                if !out.iter().any(|known| known.name == device.name) {
+                    out.push(device);
+                    walk(&device.on, out);
+                }
+            }
+        }
+        let mut out = Vec::new();
+        walk(&self.devices, &mut out);
+        out
+    }
+
+    /// Whether the mount has `option`, as a word (`noatime`) or with its value (`barrier=0`).
+    #[must_use]
+    pub fn has_option(&self, option: &str) -> bool {
+        self.mount_options.split(',').any(|o| o == option)
+    }
+
+    /// The value of the mount option `name=value`.
+    #[must_use]
+    pub fn option(&self, name: &str) -> Option<&str> {
+        self.mount_options.split(',').find_map(|o| o.strip_prefix(name)?.strip_prefix('='))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_under_two_partitions_is_one_layer() {
+        let device = |name: &str, on: Vec<BlockDevice>| BlockDevice {
+            name: name.into(),
+            on,
+            ..BlockDevice::default()
+        };
+        let disk = || device("sda", Vec::new());
+        let raid = device("md0", vec![device("sda1", vec![disk()]), device("sda2", vec![disk()])]);
+        let storage = StorageFacts { devices: vec![raid], ..StorageFacts::default() };
+        let names: Vec<&str> = storage.layers().iter().map(|d| d.name.as_str()).collect();
+        assert_eq!(names, ["md0", "sda1", "sda", "sda2"]);
+    }
+
+    #[test]
+    fn options_are_whole_words() {
+        let storage =
+            StorageFacts { mount_options: "rw,relatime,data=ordered".into(), ..StorageFacts::default() };
+        assert!(storage.has_option("relatime") && !storage.has_option("atime"));
+        assert_eq!((storage.option("data"), storage.option("dat")), (Some("ordered"), None));
+    }
+
+    #[test]
+    fn a_storage_stored_by_an_older_pgdyno_still_opens() {
+        let old = r#"{"name":"here","directory":"/d","filesystem":"ext4","mount_point":"/","mount_options":"rw",
+            "source":"/dev/vda1","device":"vda1","disk":"vda","model":null,"rotational":false,"scheduler":"none",
+            "write_cache":"write back","size":10,"available":5}"#;
+        let storage: StorageFacts = serde_json::from_str(old).unwrap();
+        assert!(storage.devices.is_empty() && storage.disk.as_deref() == Some("vda"));
+    }
+}

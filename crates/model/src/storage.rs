@@ -1,0 +1,276 @@
+//! A storage stack as an experiment file describes it: what carries the bytes, which filesystem lies on it, and how
+//! its device is set. `pgdyno-host` makes it; what was obtained is in [`crate::facts`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::Bytes;
+
+/// `[storage.<name>]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Storage {
+    /// What carries the bytes.
+    pub backing: Backing,
+    /// Its speed is held down to this; none leaves it as it is.
+    pub limit: Option<Limit>,
+    /// The filesystem to make on it. None is right for a directory, which is used as it is, and for a RAM disk,
+    /// which is a tmpfs.
+    pub filesystem: Option<FilesystemChoice>,
+    /// The name of the storage that holds `pg_wal`; none leaves it in PGDATA.
+    pub wal: Option<String>,
+    /// Tables that lie on other storages: the storage's name, and the tables in a tablespace on it.
+    pub tablespaces: BTreeMap<String, Vec<String>>,
+    /// How the device under it is set while trials run, put back afterwards.
+    pub device: DeviceSettings,
+}
+
+/// What carries a storage's bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Backing {
+    /// An existing directory, used as it is; none means pgdyno's own.
+    Directory(Option<PathBuf>),
+    /// A file of pgdyno's behind a loop device.
+    Loop(LoopFile),
+    /// A block device or partition, whose contents are lost.
+    Device(PathBuf),
+    /// Main memory: a tmpfs, or with a filesystem a loop device over a file in a tmpfs.
+    Ram(Bytes),
+    /// Several backings as one volume, striped.
+    Raid0(Raid0),
+}
+
+impl Default for Backing {
+    fn default() -> Self {
+        Self::Directory(None)
+    }
+}
+
+/// A file behind a loop device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopFile {
+    /// The directory that the file is made in; none means pgdyno's own.
+    pub directory: Option<PathBuf>,
+    /// The file's size, allocated in full.
+    pub size: Bytes,
+    /// Logical sector size of the loop device (bytes): 512 or 4096; none means the kernel's default.
+    pub sector_size: Option<u32>,
+    /// Whether the loop device bypasses the page cache of the filesystem that holds the file.
+    pub direct_io: bool,
+}
+
+/// Striping over several backings.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Raid0 {
+    /// The members: loop files and devices.
+    pub members: Vec<Backing>,
+    /// Who stripes; none means the filesystem where it can (btrfs, zfs), else mdadm, else LVM.
+    pub by: Option<Striper>,
+    /// Bytes on one member before the next has its turn; none means the striper's default.
+    pub chunk: Option<Bytes>,
+}
+
+/// Who joins the members of a RAID-0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Striper {
+    /// Linux software RAID.
+    Mdadm,
+    /// A striped logical volume.
+    Lvm,
+    /// btrfs itself, `-d raid0`.
+    Btrfs,
+    /// A zpool of several vdevs.
+    Zfs,
+}
+
+impl Striper {
+    /// Its name in files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mdadm => "mdadm",
+            Self::Lvm => "lvm",
+            Self::Btrfs => "btrfs",
+            Self::Zfs => "zfs",
+        }
+    }
+}
+
+/// Upper bounds for a device's traffic, set through a control group. They let bursts through and are no stand-in for
+/// a slow disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limit {
+    /// Reads a second.
+    pub read_iops: Option<u64>,
+    /// Writes a second.
+    pub write_iops: Option<u64>,
+    /// Bytes read a second.
+    pub read_bps: Option<u64>,
+    /// Bytes written a second.
+    pub write_bps: Option<u64>,
+}
+
+/// A filesystem to be made.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilesystemChoice {
+    /// Its name, as `mount -t` wants it: `ext4`, `xfs`, `zfs`, …; `overlay` over a directory; `none` is as if none were asked for.
+    pub name: String,
+    /// Further arguments for the program that makes it.
+    pub mkfs: Vec<String>,
+    /// Mount options, beside pgdyno's defaults for it.
+    pub mount: Vec<String>,
+    /// ZFS: properties of the pool (`zpool create -o`).
+    pub pool: BTreeMap<String, String>,
+    /// ZFS: properties of the dataset (`zfs create -o`).
+    pub dataset: BTreeMap<String, String>,
+}
+
+/// A made filesystem, as the kernel and its own programs told of it once it was mounted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilesystemFacts {
+    /// Its type as mounted, from `/proc/self/mountinfo`: `ext3`, `xfs`, `fuse.zfs`, …
+    pub kind: String,
+    /// Who serves it: the kernel's driver (`ext4` for an ext2), `OpenZFS 2.1.11`, `zfs-fuse`.
+    pub driver: String,
+    /// The programs that made it, as they call themselves: `mke2fs 1.47.0 (5-Feb-2023)`.
+    pub tools: String,
+    /// Where it is mounted.
+    pub mount_point: String,
+    /// The mount's source as the kernel names it.
+    pub source: String,
+    /// Its mount and superblock options, from `/proc/self/mountinfo` and, where the driver has such a file, from its
+    /// own list, which names the defaults too.
+    pub options: Vec<String>,
+    /// Its geometry, features and properties, named as the filesystem's own programs name them.
+    pub properties: BTreeMap<String, String>,
+}
+
+/// A storage stack as it was obtained.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StackFacts {
+    /// The block devices that carry it.
+    pub devices: Vec<DeviceFacts>,
+    /// Who joins them, where they are several.
+    pub striper: Option<Striper>,
+    /// The filesystem that was made; none where a directory is used as it is, or a tmpfs.
+    pub filesystem: Option<FilesystemFacts>,
+    /// What was set on the devices and how it reads now: name and value.
+    pub settings: Vec<(String, String)>,
+    /// What a reader of the figures should know.
+    pub notes: Vec<String>,
+}
+
+/// A block device.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceFacts {
+    /// Its path.
+    pub path: String,
+    /// The kernel's name: `nvme0n1`.
+    pub name: String,
+    /// Its name in `/dev/disk/by-id`, where it has one.
+    pub by_id: Option<String>,
+    /// The disk's model, where sysfs tells.
+    pub model: Option<String>,
+    /// The disk's serial number, or the first 12 hexadecimal digits of its SHA-256.
+    pub serial: Option<String>,
+    /// Its size.
+    pub size: Bytes,
+}
+
+/// How a block device is set.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceSettings {
+    /// `queue/scheduler`: `none`, `mq-deadline`, `bfq`, `kyber`, …
+    pub scheduler: Option<String>,
+    /// `queue/read_ahead_kb` (KiB).
+    pub read_ahead_kb: Option<u32>,
+    /// `queue/nr_requests` (count).
+    pub nr_requests: Option<u32>,
+    /// The drive's volatile write cache, on or off (`hdparm -W`, `nvme set-feature`, else `queue/write_cache`).
+    pub write_cache: Option<bool>,
+    /// Whether free blocks are trimmed before every trial.
+    pub trim: bool,
+    /// For RAID controllers: the user's own commands.
+    pub hook: Option<Hook>,
+}
+
+impl DeviceSettings {
+    /// These, and where `over` says something, what it says.
+    #[must_use]
+    pub fn overlaid(&self, over: &Self) -> Self {
+        Self {
+            scheduler: over.scheduler.clone().or_else(|| self.scheduler.clone()),
+            read_ahead_kb: over.read_ahead_kb.or(self.read_ahead_kb),
+            nr_requests: over.nr_requests.or(self.nr_requests),
+            write_cache: over.write_cache.or(self.write_cache),
+            trim: self.trim || over.trim,
+            hook: over.hook.clone().or_else(|| self.hook.clone()),
+        }
+    }
+}
+
+/// Commands of the user's that set something pgdyno knows nothing of. Program and arguments, no shell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hook {
+    /// Sets it.
+    pub set: Vec<String>,
+    /// Prints what is set; stored with every trial.
+    pub read_back: Vec<String>,
+    /// What `read_back` must print once `set` has run (surrounding blanks do not matter); none: it is only stored.
+    pub expect: Option<String>,
+    /// Puts it back as it was.
+    pub restore: Vec<String>,
+}
+
+impl Storage {
+    /// A directory that is used as it is.
+    #[must_use]
+    pub fn directory(path: Option<PathBuf>) -> Self {
+        Self { backing: Backing::Directory(path), ..Self::default() }
+    }
+
+    /// The directory that the user named to hold data or loop files, if one was.
+    #[must_use]
+    pub fn named_directory(&self) -> Option<&Path> {
+        match &self.backing {
+            Backing::Directory(path) => path.as_deref(),
+            Backing::Loop(file) => file.directory.as_deref(),
+            Backing::Device(_) | Backing::Ram(_) | Backing::Raid0(_) => None,
+        }
+    }
+
+    /// Every block device of the user's that is written to.
+    #[must_use]
+    pub fn devices(&self) -> Vec<&Path> {
+        self.backing.devices()
+    }
+
+    /// The names of the other storages that a cluster on this one lies on as well.
+    #[must_use]
+    pub fn others(&self) -> BTreeSet<&str> {
+        self.wal.iter().chain(self.tablespaces.keys()).map(String::as_str).collect()
+    }
+}
+
+impl Backing {
+    /// Every block device of the user's in it.
+    #[must_use]
+    pub fn devices(&self) -> Vec<&Path> {
+        match self {
+            Self::Device(path) => vec![path],
+            Self::Raid0(raid) => raid.members.iter().flat_map(Self::devices).collect(),
+            Self::Directory(_) | Self::Loop(_) | Self::Ram(_) => Vec::new(),
+        }
+    }
+}
+
+impl Limit {
+    /// Whether it holds anything down.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}

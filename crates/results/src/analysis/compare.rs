@@ -1,0 +1,157 @@
+//! Treatments beside each other: which differ, which are equivalent, which cannot be told apart.
+
+use pgdyno_model::{LevelValue, Treatment};
+
+use super::treatment::Sums;
+use super::view::{Comparison, LatencyRatio, PERCENTILES, RatioView, RunView, TreatmentView};
+use super::words;
+use crate::stats::{self, Ratio};
+
+/// The chance of any wrong verdict that a family of comparisons is allowed.
+pub(super) const ALPHA: f64 = 1.0 - stats::CONFIDENCE;
+
+/// A ratio, judged together with all others of its family.
+pub(super) struct Judged {
+    pub(super) ratio: Ratio,
+    /// Comparisons that are judged together (count).
+    pub(super) comparisons: usize,
+    /// The p-value when they are; none without an interval.
+    pub(super) p: Option<f64>,
+    /// The margin, and the p-value of a difference as large as it or larger, judged likewise.
+    pub(super) equivalence: Option<(f64, f64)>,
+}
+
+impl Judged {
+    /// Whether the two differ; none without an interval.
+    pub(super) fn told_apart(&self) -> Option<bool> {
+        self.p.map(|p| p <= ALPHA)
+    }
+
+    /// Whether they differ by less than the margin; none without an interval or margin.
+    pub(super) fn equivalent(&self) -> Option<bool> {
+        self.equivalence.map(|(_, p)| p <= ALPHA)
+    }
+
+    /// The smallest true difference that would have been found in most such runs.
+    pub(super) fn detectable(&self) -> Option<f64> {
+        self.ratio.detectable(self.comparisons)
+    }
+}
+
+/// Judges `ratios` together. Those without an interval were not tested and do not make the others' verdicts stricter.
+fn judge(ratios: Vec<Ratio>, margin: Option<f64>) -> Vec<Judged> {
+    let p: Vec<f64> = ratios.iter().filter_map(|ratio| ratio.p).collect();
+    let comparisons = p.len();
+    let mut together = stats::holm(&p).into_iter();
+    let equivalence = |ratio: &Ratio| margin.and_then(|margin| Some((margin, ratio.equivalence_p(margin)?)));
+    let alone: Vec<Option<(f64, f64)>> = ratios.iter().map(equivalence).collect();
+    let p: Vec<f64> = alone.iter().flatten().map(|(_, p)| *p).collect();
+    let mut equivalent = stats::holm(&p).into_iter();
+    ratios
+        .into_iter()
+        .zip(alone)
+        .map(|(ratio, alone)| Judged {
+            comparisons,
+            p: ratio.p.and_then(|_| together.next()),
+            equivalence: alone.and_then(|(margin, _)| Some((margin, equivalent.next()?))),
+            ratio,
+        })
+        .collect()
+}
+
+/// Fills in every treatment's ratio to the best. The best has the highest geometric mean: ratios are geometric means
+/// too, so that with all trials complete none is above 1. Since the data chose it, each ratio is judged together with
+/// those of all pairs.
+pub(super) fn rank(view: &mut RunView, sums: &[Sums]) {
+    let mean_log = |t: &TreatmentView| {
+        let tps = &sums[t.index].tps;
+        #[allow(clippy::cast_precision_loss)]
+        let count = tps.len() as f64;
+        (!tps.is_empty() && tps.iter().all(|(_, v)| *v > 0.0))
+            .then(|| tps.iter().map(|(_, v)| v.ln()).sum::<f64>() / count)
+    };
+    let best = view
+        .treatments
+        .iter()
+        .filter_map(|t| Some((t.index, mean_log(t)?)))
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+        .map(|(index, _)| index);
+    view.best = best;
+    let measured: Vec<usize> = view.treatments.iter().filter(|t| t.trials > 0).map(|t| t.index).collect();
+    // Those with the best first: where nothing can be formed there is no best and nothing to judge.
+    let with_best = |a: usize, b: usize| best.filter(|best| *best == a || *best == b);
+    let pairs: Vec<(usize, usize)> = measured
+        .iter()
+        .flat_map(|a| measured.iter().map(move |b| (*a, *b)))
+        .filter(|(a, b)| a < b)
+        .map(|(a, b)| if with_best(a, b) == Some(a) { (b, a) } else { (a, b) })
+        .collect();
+    let ratios = pairs.iter().map(|(a, b)| stats::ratio(&sums[*a].tps, &sums[*b].tps)).collect();
+    let judged = judge(ratios, view.plan.margin);
+    for t in view.treatments.iter_mut().filter(|t| t.trials > 0) {
+        let without =
+            |value, verdict: &str| RatioView { value, verdict: verdict.into(), ..RatioView::default() };
+        t.ratio_to_best = match best {
+            None => Some(without(None, "no transaction was completed, so that no ratio can be formed")),
+            Some(best) if best == t.index => Some(without(Some(1.0), "the best: the highest geometric mean")),
+            Some(best) => pairs
+                .iter()
+                .zip(&judged)
+                .find(|(pair, _)| **pair == (t.index, best))
+                .map(|(_, judged)| words::ratio_to_best(judged, limited(sums, t.index, best))),
+        };
+    }
+}
+
+/// For every factor: each treatment against the one that differs in that factor only and has its first level.
+pub(super) fn compare(view: &RunView, sums: &[Sums]) -> Vec<Comparison> {
+    let mut pairs = Vec::new();
+    for factor in &view.plan.factors {
+        for (index, t) in view.plan.treatments.iter().enumerate() {
+            let Some(first) = view.plan.treatments.iter().position(|o| alike_but(factor, o, t)) else {
+                continue;
+            };
+            if first != index && !sums[index].tps.is_empty() && !sums[first].tps.is_empty() {
+                pairs.push((factor, index, first));
+            }
+        }
+    }
+    let ratios = pairs.iter().map(|(_, a, b)| stats::ratio(&sums[*a].tps, &sums[*b].tps)).collect();
+    judge(ratios, view.plan.margin)
+        .iter()
+        .zip(pairs)
+        .map(|(judged, (factor, treatment, to))| {
+            let levels = |index: usize| &view.plan.treatments[index].levels;
+            let words = words::comparison(
+                factor,
+                (treatment, levels(treatment)),
+                (to, levels(to)),
+                judged,
+                limited(sums, treatment, to),
+            );
+            Comparison { latency: latency(&sums[treatment], &sums[to]), ..words }
+        })
+        .collect()
+}
+
+/// Whether a trial of either treatment may have measured the load generator.
+fn limited(sums: &[Sums], a: usize, b: usize) -> bool {
+    sums[a].generator_limited + sums[b].generator_limited > 0
+}
+
+/// The ratios of the percentiles of latency, where both have any.
+fn latency(a: &Sums, b: &Sums) -> Vec<LatencyRatio> {
+    let of = |(i, (name, _)): (usize, &(&'static str, f64))| {
+        let ratio = stats::ratio(&a.percentiles[i], &b.percentiles[i]);
+        Some(LatencyRatio { percentile: name, value: ratio.value?, ci95: ratio.ci95, method: ratio.method })
+    };
+    PERCENTILES.iter().enumerate().filter_map(of).collect()
+}
+
+/// Whether two treatments agree in all factors but `factor`.
+fn alike_but(factor: &str, a: &Treatment, b: &Treatment) -> bool {
+    let others = |t: &Treatment| -> Vec<(String, LevelValue)> {
+        t.levels.0.iter().filter(|(name, _)| name != factor).cloned().collect()
+    };
+    others(a) == others(b)
+}

@@ -1,0 +1,100 @@
+//! The host's noise floor: how far the same treatment under two names differed.
+
+use pgdyno_model::facts::HostFacts;
+use pgdyno_model::record::RunState;
+use pgdyno_model::units::Epoch;
+use pgdyno_model::{Levels, Plan, Treatment};
+use serde::Serialize;
+
+use super::{as_text, words};
+use crate::number;
+use crate::stats;
+use crate::store::{Store, StoreError};
+
+/// What the newest completed A/A run on a host found.
+#[derive(Clone, Debug, Serialize)]
+pub struct NoiseFloor {
+    /// The run.
+    pub run: String,
+    /// When it began.
+    #[serde(serialize_with = "as_text")]
+    pub started_at: Epoch,
+    /// The two names.
+    pub names: [String; 2],
+    /// The ratio of their tps.
+    pub ratio: f64,
+    /// Its 95% confidence interval.
+    pub ci95: [f64; 2],
+    /// Blocks that had both (count).
+    pub blocks: usize,
+    /// The farther end of the interval as a share: a difference below it may be none.
+    pub floor: f64,
+}
+
+/// The floor of `host`, from the newest completed run there with two treatments that set the same.
+pub(super) fn of(store: &Store, host: &HostFacts) -> Result<Option<NoiseFloor>, StoreError> {
+    for summary in store.runs()?.into_iter().filter(|run| run.state == RunState::Completed) {
+        let plan = store.run(&summary.id)?.plan;
+        let Some(pair) = same_pair(&plan) else { continue };
+        let sessions = store.sessions(&summary.id)?;
+        if sessions.is_empty() || !sessions.iter().all(|(_, s, _)| s.host.differences(host).is_empty()) {
+            continue;
+        }
+        let mut tps = [Vec::new(), Vec::new()];
+        let mut seen = Vec::new();
+        for trial in store.trials(&summary.id)? {
+            let Some(side) = pair.iter().position(|index| *index == trial.treatment) else { continue };
+            if trial.failure.is_some() || seen.contains(&trial.ordinal) {
+                continue;
+            }
+            seen.push(trial.ordinal);
+            tps[side].extend(trial.measurement.and_then(|m| m.tps()).map(|tps| (trial.block, tps)));
+        }
+        let ratio = stats::ratio(&tps[0], &tps[1]);
+        // One that found no interval is no floor; an older one may be.
+        let (Some(value), Some(ci95)) = (ratio.value, ratio.ci95) else { continue };
+        return Ok(Some(NoiseFloor {
+            run: summary.id,
+            started_at: summary.started_at,
+            names: pair.map(|index| words::label(&plan.treatments[index].levels)),
+            ratio: value,
+            ci95,
+            blocks: tps[0].len().min(tps[1].len()),
+            floor: ci95[1].max(1.0 / ci95[0]) - 1.0,
+        }));
+    }
+    Ok(None)
+}
+
+/// The first two treatments that differ in nothing but their names.
+pub(super) fn same_pair(plan: &Plan) -> Option<[usize; 2]> {
+    let bare = |t: &Treatment| Treatment { levels: Levels(Vec::new()), ..t.clone() };
+    let all: Vec<Treatment> = plan.treatments.iter().map(bare).collect();
+    (0..all.len()).find_map(|a| (a + 1..all.len()).find(|b| all[a] == all[*b]).map(|b| [a, b]))
+}
+
+/// What to tell of it.
+pub(super) fn note(floor: Option<&NoiseFloor>) -> String {
+    let Some(f) = floor else {
+        return "This host's noise floor is not known: `pgdyno run noise-floor` measures how far the same treatment differs \
+                from itself."
+            .to_owned();
+    };
+    let [lo, hi] = f.ci95;
+    let apart = if lo > 1.0 || hi < 1.0 {
+        " They were told apart, which they are not: one such run in 20 does so by chance; if it happens again, intervals \
+         of this host promise too much."
+    } else {
+        ""
+    };
+    format!(
+        "Noise floor of this host: the same treatment under two names had {}× its own tps (95% CI {}–{}, {} blocks, {}). \
+         A difference below {}% may be none.{apart}",
+        number::times(f.ratio),
+        number::times(lo),
+        number::times(hi),
+        f.blocks,
+        f.run,
+        number::percent(f.floor)
+    )
+}

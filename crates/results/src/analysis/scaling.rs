@@ -1,0 +1,167 @@
+//! How tps grows with the number of clients, and what bounds it.
+
+use std::collections::BTreeSet;
+
+use pgdyno_model::telemetry::Table;
+use pgdyno_model::{Levels, Plan, Treatment};
+use serde::Serialize;
+
+use super::rates::{column, growth};
+use super::treatment::Sums;
+use super::view::TreatmentView;
+use crate::number;
+use crate::stats::{self, Fitted, Scaling};
+
+/// Treatments that differ in the number of clients only.
+#[derive(Clone, Debug, Serialize)]
+pub struct ScalingView {
+    /// What they share, in one line; empty where clients are all that varies.
+    pub given: String,
+    /// Their indices.
+    pub treatments: Vec<usize>,
+    /// The Universal Scalability Law through them; none where `words` say why.
+    pub law: Option<Scaling>,
+    /// All of it in a sentence.
+    pub words: String,
+}
+
+/// The client sweeps of `plan`.
+pub(super) fn sweeps(plan: &Plan, sums: &[Sums]) -> Vec<ScalingView> {
+    let bare = |t: &Treatment| Treatment { levels: Levels(Vec::new()), clients: 0, threads: 0, ..t.clone() };
+    let given = |t: &Treatment| {
+        Levels(t.levels.0.iter().filter(|(name, _)| name != "clients").cloned().collect()).to_string()
+    };
+    let mut groups: Vec<(Treatment, String, Vec<usize>)> = Vec::new();
+    for (index, t) in plan.treatments.iter().enumerate() {
+        // With a rate, tps is what was asked for and not what the clients reach.
+        if t.options.rate.is_some() {
+            continue;
+        }
+        let (bare, given) = (bare(t), given(t));
+        match groups.iter_mut().find(|(b, g, _)| *b == bare && *g == given) {
+            Some((.., members)) => members.push(index),
+            None => groups.push((bare, given, vec![index])),
+        }
+    }
+    groups
+        .into_iter()
+        .filter(|(.., members)| {
+            let clients: BTreeSet<u32> = members.iter().map(|i| plan.treatments[*i].clients).collect();
+            clients.len() > 2
+        })
+        .map(|(_, given, treatments)| {
+            let trials: Vec<(u32, u32, f64)> = treatments
+                .iter()
+                .flat_map(|i| {
+                    sums[*i].tps.iter().map(|(block, tps)| (*block, plan.treatments[*i].clients, *tps))
+                })
+                .collect();
+            let law = stats::scaling(&trials);
+            let with = if given.is_empty() { String::new() } else { format!("With {given}: ") };
+            let words = match &law {
+                Ok(law) => format!("{with}{}", say(law)),
+                Err(why) => format!("{with}no law of scaling is fitted: {why}."),
+            };
+            ScalingView { given, treatments, law: law.ok(), words }
+        })
+        .collect()
+}
+
+fn say(law: &Scaling) -> String {
+    /// A law that is farther off than this describes something else.
+    const POOR: f64 = 0.1;
+    let mut out = format!(
+        "the Universal Scalability Law has λ = {} tps, σ = {}, κ = {}",
+        shown(law.lambda, number::rate),
+        shown(law.sigma, number::times),
+        shown(law.kappa, number::times)
+    );
+    match (&law.peak_clients, &law.peak) {
+        (Some(clients), Some(peak)) => {
+            let beyond = if clients.value > f64::from(law.measured_to) {
+                format!(" (beyond the {} that were measured: extrapolated)", law.measured_to)
+            } else {
+                String::new()
+            };
+            out.push_str(&format!(
+                "; the peak is {} tps at {} clients{beyond}",
+                shown(*peak, number::rate),
+                shown(*clients, number::rate)
+            ));
+        }
+        (None, Some(limit)) => {
+            out.push_str(&format!("; no peak, {} tps are approached", shown(*limit, number::rate)));
+        }
+        _ => out.push_str("; no limit shows"),
+    }
+    if let Some(knee) = law.knee {
+        out.push_str(&format!(", the knee is at {} clients", shown(knee, number::rate)));
+    }
+    if law.worst > POOR {
+        out.push_str(&format!(
+            ". It is off by up to {}%, so that it describes this poorly",
+            number::percent(law.worst)
+        ));
+    }
+    out.push('.');
+    out
+}
+
+fn shown(fitted: Fitted, show: fn(f64) -> String) -> String {
+    match fitted.ci95 {
+        Some([lo, hi]) => format!("{} (95% CI {}–{})", show(fitted.value), show(lo), show(hi)),
+        None => format!("{} (no interval)", show(fitted.value)),
+    }
+}
+
+/// Flushes of the write-ahead log over a trial's telemetry, and its length (seconds): `pg_stat_wal.wal_sync`, from
+/// PostgreSQL 18 on the `fsyncs` of `pg_stat_io` on WAL. None where neither was read. With a `wal_sync_method` that opens
+/// the file for synchronous writing nothing is counted.
+pub(super) fn wal_flushes(tables: &[Table]) -> Option<(f64, f64)> {
+    let of = |probe: &str, wanted: &dyn Fn(&str) -> bool| {
+        let table = tables.iter().find(|t| t.probe == probe)?;
+        let seconds = table.samples.last()?.t_s - table.samples.first()?.t_s;
+        let columns = (0..table.columns.len()).filter(|i| wanted(&table.columns[*i].name));
+        let flushes = columns.filter_map(|i| growth(table, i)).reduce(|a, b| a + b)?;
+        (seconds > 0.0 && flushes > 0.0).then_some((flushes, seconds))
+    };
+    let by_view = tables
+        .iter()
+        .find(|t| t.probe == "pg_stat_wal")
+        .and_then(|table| column(table, "wal_sync"))
+        .and_then(|_| of("pg_stat_wal", &|name| name == "wal_sync"));
+    by_view.or_else(|| of("pg_stat_io", &|name| name.contains(".wal.") && name.ends_with(".fsyncs")))
+}
+
+/// What is to be said of a treatment by Little's law and of its flushes.
+pub(super) fn notes(t: &TreatmentView, planned: &Treatment) -> Vec<String> {
+    /// Histograms and windows' edges make less.
+    const OFF: f64 = 0.05;
+    let mut out = Vec::new();
+    if let Some(share) = t.little.filter(|share| (share - 1.0).abs() > OFF) {
+        let rest = if share < 1.0 {
+            "the rest of their time lies between transactions, in the load generator"
+        } else {
+            "the window is short beside its longest transactions"
+        };
+        out.push(format!(
+            "{}: tps times mean latency comes to {} clients of {} (Little's law): {rest}.",
+            t.label,
+            number::times(share * f64::from(planned.clients)),
+            planned.clients
+        ));
+    }
+    if let (Some(commits), Some(flushes), Some(rate)) =
+        (t.commits_per_flush, t.wal_flushes_per_second, t.fsync_per_second)
+    {
+        out.push(format!(
+            "{}: {} commits a WAL flush; its {} flushes/s are {}% of what one writer gets from storage `{}`.",
+            t.label,
+            number::times(commits),
+            number::rate(flushes),
+            number::percent(flushes / rate),
+            planned.storage
+        ));
+    }
+    out
+}

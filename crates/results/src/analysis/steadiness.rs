@@ -1,0 +1,261 @@
+//! Whether a trial was steady, where it changed, and what happened then.
+
+use pgdyno_model::measurement::Second;
+use pgdyno_model::telemetry::{Kind, Table};
+
+use super::rates::{column, ends, even, intervals, per_second, sum};
+use super::view::{Change, LogEvent, Steadiness};
+use crate::number;
+use crate::stats::{self, WarmUp};
+
+/// What can slow a server down from outside the load, and shows in telemetry.
+struct Source {
+    name: &'static str,
+    unit: &'static str,
+    probe: &'static str,
+    columns: &'static [&'static str],
+    scale: f64,
+    /// Below this it is not worth a word.
+    least: f64,
+}
+
+const SOURCES: &[Source] = &[
+    Source {
+        name: "full-page images",
+        unit: "/s",
+        probe: "pg_stat_wal",
+        columns: &["wal_fpi"],
+        scale: 1.0,
+        least: 10.0,
+    },
+    Source {
+        name: "page cache being written back",
+        unit: " MB",
+        probe: "memory",
+        columns: &["Writeback"],
+        scale: 1e-6,
+        least: 4.0,
+    },
+    Source {
+        name: "CPU time stolen by the hypervisor",
+        unit: " cores",
+        probe: "cpu",
+        columns: &["steal"],
+        scale: 1.0,
+        least: 0.05,
+    },
+    Source {
+        name: "throttling of the server's control group",
+        unit: " s/s",
+        probe: "cgroup",
+        columns: &["throttled"],
+        scale: 1.0,
+        least: 0.01,
+    },
+];
+
+/// How far an event may be from a change to be named with it (seconds).
+const NEAR_S: f64 = 2.0;
+/// Stretches compared on either side of a change are at most this long.
+const BESIDE_S: f64 = 10.0;
+/// By how many times a source must differ between them.
+const TIMES: f64 = 1.5;
+
+/// What can be said of the seconds of one trial; none without a whole second.
+pub(super) fn of(series: &[Second], events: &[LogEvent], telemetry: &[Table]) -> Option<Steadiness> {
+    #[allow(clippy::cast_precision_loss)]
+    // The last second may be a part only.
+    let tps: Vec<f64> = series
+        .iter()
+        .take_while(|s| s.length_s > 0.999)
+        .map(|s| s.transactions as f64 / s.length_s)
+        .collect();
+    if tps.is_empty() {
+        return None;
+    }
+    let (warm_up_s, warm_up_gain, steady) = match stats::warm_up(&tps) {
+        None => (None, None, None),
+        Some(WarmUp::None) => (Some(0), None, Some(true)),
+        Some(WarmUp::Until { elements, gain }) => (u32::try_from(elements).ok(), Some(gain), Some(true)),
+        Some(WarmUp::NotSteady) => (None, None, Some(false)),
+    };
+    let autocorrelation = stats::autocorrelation(&tps);
+    Some(Steadiness {
+        warm_up_s,
+        warm_up_gain,
+        steady,
+        autocorrelation,
+        within: autocorrelation.and_then(|a| stats::relative_error_of_mean(&tps, a.effective)),
+        changes: stats::changes(&tps).map(|at| changes(&tps, &at, events, telemetry)),
+    })
+}
+
+fn changes(tps: &[f64], at: &[usize], events: &[LogEvent], telemetry: &[Table]) -> Vec<Change> {
+    let sources: Vec<(&Source, Vec<(f64, f64)>)> =
+        SOURCES.iter().filter_map(|source| Some((source, source.of(telemetry)?))).collect();
+    let bounds: Vec<usize> = [0].into_iter().chain(at.iter().copied()).chain([tps.len()]).collect();
+    #[allow(clippy::cast_precision_loss)]
+    let mean = |from: usize, to: usize| tps[from..to].iter().sum::<f64>() / (to - from) as f64;
+    let change = |w: &[usize]| {
+        let [from, at, to] = *w else { return None };
+        let (before, after) = (mean(from, at), mean(at, to));
+        #[allow(clippy::cast_precision_loss)]
+        let (from_s, at_s, to_s) = (from as f64, at as f64, to as f64);
+        let mut with = near(events, at_s);
+        for (source, values) in &sources {
+            let mean = |from: f64, to: f64| {
+                let within = values.iter().filter(|(t, _)| (from..to).contains(t)).map(|(_, value)| *value);
+                stats::mean_ci95(&within.collect::<Vec<_>>()).mean
+            };
+            let sides = (mean(from_s.max(at_s - BESIDE_S), at_s), mean(at_s, to_s.min(at_s + BESIDE_S)));
+            let (Some(was), Some(is)) = sides else { continue };
+            // What moves with the load is its consequence: a cause of less work grows while work shrinks.
+            let against = (after < before) == (is > was);
+            if against && was.max(is) >= source.least && was.max(is) > TIMES * was.min(is) {
+                let (was, is) = (number::rate(was), number::rate(is));
+                with.push(format!("{} {was} → {is}{}", source.name, source.unit));
+            }
+        }
+        Some(Change { t_s: u32::try_from(at).ok()?, before, after, with })
+    };
+    bounds.windows(3).filter_map(change).collect()
+}
+
+impl Source {
+    /// Its values with the middles of their intervals (seconds from the window's opening).
+    fn of(&self, tables: &[Table]) -> Option<Vec<(f64, f64)>> {
+        let table = even(tables.iter().find(|t| t.probe == self.probe)?);
+        let columns: Vec<usize> = self.columns.iter().filter_map(|name| column(&table, name)).collect();
+        let each = columns.iter().map(|i| match table.columns[*i].kind {
+            Kind::Counter => per_second(&table, *i, self.scale),
+            Kind::Gauge => ends(&table, *i, self.scale),
+        });
+        let middles = intervals(&table).map(|(a, b)| f64::midpoint(a.t_s, b.t_s));
+        let known = middles.zip(sum(each)).filter_map(|(t, value)| Some((t, value?)));
+        (!columns.is_empty()).then(|| known.collect())
+    }
+}
+
+/// Checkpoints and autovacuum that began or ended about that time.
+fn near(events: &[LogEvent], at: f64) -> Vec<String> {
+    let mut out = Vec::new();
+    for event in events {
+        let Some(t) = event.t_s else { continue };
+        let close = |t: f64| (t - at).abs() <= NEAR_S;
+        let number = |name: &str| event.numbers.get(name).copied();
+        match event.kind.as_str() {
+            "checkpoint starting" if close(t) => {
+                // PostgreSQL's words for what asked for it; `time` alone is checkpoint_timeout's.
+                let asked = if event.of.trim() == "time" {
+                    "timed".to_owned()
+                } else {
+                    format!("requested: {}", event.of)
+                };
+                out.push(format!("checkpoint begins ({asked})"));
+            }
+            "checkpoint complete" if close(t) => out.push("checkpoint ends".to_owned()),
+            kind if kind.starts_with("automatic ") => {
+                // It is logged when it is over.
+                let began = number("elapsed_s").map(|elapsed| t - elapsed);
+                if began.is_some_and(close) && !close(t) {
+                    out.push(format!("{kind} of {} begins", event.of));
+                } else if close(t) {
+                    out.push(format!("{kind} of {}", event.of));
+                }
+            }
+            _ => {}
+        }
+    }
+    out.dedup();
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use pgdyno_model::telemetry::{Column, Sample};
+
+    use super::*;
+
+    fn seconds(tps: impl IntoIterator<Item = u64>) -> Vec<Second> {
+        let second = |(t_s, transactions)| Second { t_s, length_s: 1.0, transactions, ..Second::default() };
+        (0..).zip(tps).map(second).collect()
+    }
+
+    fn event(t_s: f64, kind: &str, of: &str, elapsed: Option<f64>) -> LogEvent {
+        let numbers: BTreeMap<String, f64> =
+            elapsed.map(|s| ("elapsed_s".to_owned(), s)).into_iter().collect();
+        LogEvent { t_s: Some(t_s), kind: kind.into(), of: of.into(), numbers }
+    }
+
+    /// A minute of about 1,000 tps, and about 600 from second 30 to 40.
+    fn dip() -> Vec<Second> {
+        seconds((0..60_u64).map(|i| if (30..40).contains(&i) { 600 } else { 1000 } + i * 7 % 11))
+    }
+
+    #[test]
+    fn a_change_is_named_with_what_happened_then_and_not_with_what_happened_else() {
+        let wal = Table {
+            probe: "pg_stat_wal".into(),
+            columns: ["wal_fpi", "wal_bytes"]
+                .map(|name| Column { name: name.into(), unit: "count".into(), kind: Kind::Counter })
+                .into(),
+            samples: (0..=60_i32)
+                .map(|t| {
+                    let burst = f64::from((t - 30).clamp(0, 10));
+                    Sample { t_s: f64::from(t), values: vec![Some(400.0 * burst + f64::from(t)), Some(0.0)] }
+                })
+                .collect(),
+            unavailable: None,
+        };
+        let events = [
+            event(10.0, "checkpoint complete", "", None),
+            event(29.4, "checkpoint starting", "wal", None),
+            event(55.0, "automatic vacuum", "db.public.t", Some(15.2)),
+        ];
+        let found = of(&dip(), &events, &[wal]).unwrap().changes.unwrap();
+        let said: Vec<(u32, &[String])> = found.iter().map(|c| (c.t_s, c.with.as_slice())).collect();
+        assert_eq!(
+            said,
+            [
+                (
+                    30,
+                    &[
+                        "checkpoint begins (requested: wal)".to_owned(),
+                        "full-page images 1.00 → 401/s".to_owned()
+                    ][..]
+                ),
+                (
+                    40,
+                    &[
+                        "automatic vacuum of db.public.t begins".to_owned(),
+                        "full-page images 401 → 1.00/s".to_owned()
+                    ]
+                ),
+            ]
+        );
+        assert!((found[0].before - 1005.0).abs() < 5.0 && (found[0].after - 605.0).abs() < 5.0);
+    }
+
+    #[test]
+    fn a_timed_checkpoint_is_called_so() {
+        let found = of(&dip(), &[event(30.5, "checkpoint starting", "time", None)], &[]).unwrap();
+        assert_eq!(found.changes.unwrap()[0].with, ["checkpoint begins (timed)"]);
+    }
+
+    #[test]
+    fn short_empty_and_constant_series_say_nothing_they_do_not_know() {
+        assert_eq!(of(&[], &[], &[]), None);
+        let short = of(&seconds([5, 6, 7]), &[], &[]).unwrap();
+        assert_eq!(
+            (short.steady, short.changes, short.within, short.autocorrelation),
+            (None, None, None, None)
+        );
+        let constant = of(&seconds([1000; 60]), &[], &[]).unwrap();
+        assert_eq!((constant.warm_up_s, constant.within), (Some(0), None));
+        assert_eq!(constant.changes, Some(Vec::new()));
+        let nothing = of(&seconds([0; 60]), &[], &[]).unwrap();
+        assert_eq!((nothing.steady, nothing.within), (None, None));
+    }
+}

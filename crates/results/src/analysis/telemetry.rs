@@ -1,0 +1,581 @@
+//! What charts show of a trial's telemetry.
+
+use pgdyno_model::telemetry::{Kind, Table};
+
+use super::rates::{begins, column, differences, ends, even, growth, per_second, short, sum};
+use super::view::{ObserverView, RateLine, RateTable};
+
+/// The kernel counts sectors of 512 bytes, whatever the device's own are (Documentation/block/stat.rst).
+const SECTOR: f64 = 512.0;
+const MEGABYTE: f64 = 1e6;
+
+/// A chart whose lines are columns of one table, or sums of such.
+struct Chart {
+    probe: &'static str,
+    group: &'static str,
+    title: &'static str,
+    unit: &'static str,
+    /// Each line's name, its columns, and what brings a second's growth (or a gauge) to the unit.
+    lines: &'static [(&'static str, &'static [&'static str], f64)],
+    /// Whether it is shown only to those who ask for more.
+    detail: bool,
+}
+
+const CHARTS: &[Chart] = &[
+    Chart {
+        probe: "pg_stat_wal",
+        group: "wal",
+        title: "write-ahead log generated",
+        unit: "MB/s",
+        lines: &[("WAL", &["wal_bytes"], 1.0 / MEGABYTE)],
+        detail: false,
+    },
+    Chart {
+        probe: "memory",
+        group: "memory",
+        title: "page cache that waits for the device",
+        unit: "MB",
+        lines: &[("dirty", &["Dirty"], 1.0 / MEGABYTE), ("being written", &["Writeback"], 1.0 / MEGABYTE)],
+        detail: false,
+    },
+    Chart {
+        probe: "pressure",
+        group: "pressure",
+        title: "time in which some task waited for a resource (PSI)",
+        unit: "%",
+        lines: &[
+            ("CPU", &["cpu.some"], 1e-4),
+            ("I/O", &["io.some"], 1e-4),
+            ("memory", &["memory.some"], 1e-4),
+        ],
+        detail: true,
+    },
+    Chart {
+        probe: "run_queue",
+        group: "run_queue",
+        title: "threads that run or want to, and that wait for I/O",
+        unit: "threads",
+        lines: &[("running", &["procs_running"], 1.0), ("blocked", &["procs_blocked"], 1.0)],
+        detail: true,
+    },
+    Chart {
+        probe: "run_queue",
+        group: "context_switches",
+        title: "context switches",
+        unit: "1/s",
+        lines: &[("switches", &["ctxt"], 1.0)],
+        detail: true,
+    },
+    Chart {
+        probe: "vmstat",
+        group: "reclaim",
+        title: "pages scanned, reclaimed and swapped",
+        unit: "1/s",
+        lines: &[
+            ("scanned", &["pgscan_kswapd", "pgscan_direct"], 1.0),
+            ("reclaimed", &["pgsteal_kswapd", "pgsteal_direct"], 1.0),
+            ("swapped in", &["pswpin"], 1.0),
+            ("swapped out", &["pswpout"], 1.0),
+        ],
+        detail: true,
+    },
+    Chart {
+        probe: "pg_stat_bgwriter",
+        group: "buffers_written",
+        title: "shared buffers written, by whom",
+        unit: "1/s",
+        lines: &[
+            ("checkpointer", &["buffers_checkpoint"], 1.0),
+            ("background writer", &["buffers_clean"], 1.0),
+            ("backends", &["buffers_backend"], 1.0),
+        ],
+        detail: true,
+    },
+    Chart {
+        probe: "pg_stat_checkpointer",
+        group: "checkpointer",
+        title: "shared buffers written by checkpoints",
+        unit: "1/s",
+        lines: &[("checkpointer", &["buffers_written"], 1.0)],
+        detail: true,
+    },
+    Chart {
+        probe: "pg_stat_database",
+        group: "blocks",
+        title: "blocks that backends of the loaded database asked for",
+        unit: "1/s",
+        lines: &[("read", &["blks_read"], 1.0), ("found in shared buffers", &["blks_hit"], 1.0)],
+        detail: true,
+    },
+    Chart {
+        probe: "sizes",
+        group: "sizes",
+        title: "size of the loaded database and of pg_wal",
+        unit: "MB",
+        lines: &[("database", &["database"], 1.0 / MEGABYTE), ("pg_wal", &["pg_wal"], 1.0 / MEGABYTE)],
+        detail: true,
+    },
+    Chart {
+        probe: "cgroup",
+        group: "cgroup",
+        title: "the server's control group: CPU used, and its limit",
+        unit: "cores",
+        lines: &[("used", &["cpu_usage"], 1.0), ("limit", &["cpu_max"], 1.0)],
+        detail: true,
+    },
+    Chart {
+        probe: "cgroup",
+        group: "throttled",
+        title: "time for which the server's control group was throttled",
+        unit: "s/s",
+        lines: &[("throttled", &["throttled"], 1.0)],
+        detail: true,
+    },
+    Chart {
+        probe: "arcstats",
+        group: "arc",
+        title: "ZFS ARC look-ups",
+        unit: "1/s",
+        lines: &[("hits", &["hits"], 1.0), ("misses", &["misses"], 1.0)],
+        detail: true,
+    },
+    Chart {
+        probe: "observer",
+        group: "observer",
+        title: "what this watching cost, of one core",
+        unit: "%",
+        lines: &[("sampler", &["sampler_cpu"], 100.0), ("server's backends", &["backends_cpu"], 100.0)],
+        detail: true,
+    },
+];
+
+/// Everything that charts show of `tables`; `devices` are the kernel names under the trial's storage, best first. What
+/// stays 0 all the time is left out of charts in detail.
+pub(super) fn rates(tables: &[Table], devices: &[&str]) -> Vec<RateTable> {
+    let mut out = Vec::new();
+    for table in tables {
+        let table = &even(table);
+        match table.probe.as_str() {
+            "cpu" => out.extend(cpu(table)),
+            "cpu_cores" => out.extend(cores(table)),
+            "diskstats" => out.extend(diskstats(table, devices)),
+            "wait_events" => out.extend(wait_events(table)),
+            "network" => out.extend(network(table)),
+            "hwmon" => out.extend(every_column(table, "temperature", "temperatures", "°C", "")),
+            "pg_locks" => out.extend(every_column(
+                table,
+                "lock_waits",
+                "sessions that wait for a lock",
+                "sessions",
+                ".waiting.",
+            )),
+            "pg_stat_progress" => {
+                out.extend(every_column(table, "progress", "long commands under way", "commands", ""));
+            }
+            _ => {}
+        }
+        out.extend(CHARTS.iter().filter(|c| c.probe == table.probe).filter_map(|chart| chart.draw(table)));
+    }
+    out.sort_by_key(|table| table.detail);
+    out
+}
+
+impl Chart {
+    fn draw(&self, table: &Table) -> Option<RateTable> {
+        let line = |(name, columns, scale): &(&str, &[&str], f64)| {
+            let there = columns.iter().filter_map(|name| column(table, name));
+            let each: Vec<Vec<Option<f64>>> = there
+                .map(|i| match table.columns[i].kind {
+                    Kind::Counter => per_second(table, i, *scale),
+                    Kind::Gauge => ends(table, i, *scale),
+                })
+                .collect();
+            (!each.is_empty()).then(|| RateLine { name: (*name).to_owned(), values: sum(each.into_iter()) })
+        };
+        let lines =
+            self.lines.iter().filter_map(line).filter(|line| !self.detail || !is_zero(line)).collect();
+        let made = table_of(table, self.group, self.title.to_owned(), self.unit, lines)?;
+        Some(RateTable { detail: self.detail, ..made })
+    }
+}
+
+fn is_zero(line: &RateLine) -> bool {
+    line.values.iter().flatten().all(|v| *v == 0.0)
+}
+
+/// CPU that watching took in a trial.
+pub(super) fn observer(tables: &[Table]) -> Option<ObserverView> {
+    let table = tables.iter().find(|t| t.probe == "observer")?;
+    let seconds = table.samples.last()?.t_s - table.samples.first()?.t_s;
+    let cores = |name: &str| Some(growth(table, column(table, name)?)? / seconds);
+    (seconds > 0.0).then_some(())?;
+    Some(ObserverView { sampler_cpus: cores("sampler_cpu")?, backends_cpus: cores("backends_cpu") })
+}
+
+/// Shares of all CPU time by mode.
+fn cpu(table: &Table) -> Option<RateTable> {
+    // guest and guest_nice are counted in user and nice already (proc_stat(5)).
+    const MODES: [(&str, &[&str]); 5] = [
+        ("user", &["user", "nice"]),
+        ("system", &["system", "irq", "softirq"]),
+        ("iowait", &["iowait"]),
+        ("steal", &["steal"]),
+        ("idle", &["idle"]),
+    ];
+    let deltas = |names: &[&str]| -> Option<Vec<Option<f64>>> {
+        let columns: Vec<usize> = names.iter().filter_map(|n| column(table, n)).collect();
+        (!columns.is_empty()).then(|| sum(columns.iter().map(|c| differences(table, *c))))
+    };
+    let modes: Vec<(&str, Vec<Option<f64>>)> =
+        MODES.iter().filter_map(|(name, columns)| Some((*name, deltas(columns)?))).collect();
+    column(table, "idle")?;
+    let total = sum(modes.iter().map(|(_, d)| d.clone()));
+    let lines = modes
+        .into_iter()
+        .filter(|(name, _)| *name != "idle")
+        .map(|(name, deltas)| {
+            let share = |(d, t): (Option<f64>, &Option<f64>)| match (d, t) {
+                (Some(d), Some(t)) if *t > 0.0 => Some(short(100.0 * d / t)),
+                _ => None,
+            };
+            RateLine { name: name.to_owned(), values: deltas.into_iter().zip(&total).map(share).collect() }
+        })
+        .collect();
+    table_of(table, "cpu", "CPU, all cores together".into(), "%", lines)
+}
+
+/// Throughput, operations and use of every device under the data; all but the storage's own are details.
+fn diskstats(table: &Table, devices: &[&str]) -> Vec<RateTable> {
+    let mut all: Vec<&str> = Vec::new();
+    for column in &table.columns {
+        let device = column.name.rsplit_once('.').map_or("", |(device, _)| device);
+        if !all.contains(&device) {
+            all.push(device);
+        }
+    }
+    let own = devices.iter().find(|d| all.contains(d)).or(all.first()).copied();
+    all.iter().flat_map(|device| of_device(table, device, Some(*device) != own)).collect()
+}
+
+fn of_device(table: &Table, device: &str, detail: bool) -> Vec<RateTable> {
+    let prefixed = |name: &str| if device.is_empty() { name.to_owned() } else { format!("{device}.{name}") };
+    let rate = |name: &str, scale: f64| -> Option<Vec<Option<f64>>> {
+        Some(per_second(table, column(table, &prefixed(name))?, scale))
+    };
+    let line = |name: &str, values: Option<Vec<Option<f64>>>| {
+        values.map(|values| RateLine { name: name.to_owned(), values })
+    };
+    let named = if device.is_empty() { "device".to_owned() } else { device.to_owned() };
+    let throughput = [
+        line("written", rate("wr_sectors", SECTOR / MEGABYTE)),
+        line("read", rate("rd_sectors", SECTOR / MEGABYTE)),
+    ];
+    let operations = [
+        line("writes", rate("wr_ios", 1.0)),
+        line("reads", rate("rd_ios", 1.0)),
+        line("flushes", rate("fl_ios", 1.0)),
+    ];
+    // Milliseconds in which at least one request was under way: 1000 a second is 100%.
+    let busy = [line("busy", rate("io_ticks", 0.1))];
+    let groups: [(_, _, _, Vec<Option<RateLine>>); 3] = [
+        ("device_throughput", format!("{named}: throughput"), "MB/s", throughput.into()),
+        ("device_operations", format!("{named}: operations"), "1/s", operations.into()),
+        ("device_busy", format!("{named}: time with a request under way"), "%", busy.into()),
+    ];
+    groups
+        .into_iter()
+        .filter_map(|(group, title, unit, lines)| {
+            let made = table_of(table, group, title, unit, lines.into_iter().flatten().collect())?;
+            Some(RateTable { detail, ..made })
+        })
+        .collect()
+}
+
+/// How busy the busiest and the idlest core were: one full core hides in the mean of many.
+fn cores(table: &Table) -> Option<RateTable> {
+    let mut names: Vec<&str> = table.columns.iter().filter_map(|c| Some(c.name.split_once('.')?.0)).collect();
+    names.dedup();
+    let of = |core: &str, idle: bool| {
+        let wanted = |name: &str| {
+            name.strip_prefix(core)
+                .and_then(|rest| rest.strip_prefix('.'))
+                .is_some_and(|mode| idle == matches!(mode, "idle" | "iowait"))
+        };
+        let columns = (0..table.columns.len()).filter(|i| wanted(&table.columns[*i].name));
+        sum(columns.map(|i| differences(table, i)))
+    };
+    let busy: Vec<Vec<Option<f64>>> = names
+        .iter()
+        .map(|core| {
+            let share = |(busy, idle): (Option<f64>, Option<f64>)| {
+                let (busy, idle) = (busy?, idle?);
+                (busy + idle > 0.0).then(|| short(100.0 * busy / (busy + idle)))
+            };
+            of(core, false).into_iter().zip(of(core, true)).map(share).collect()
+        })
+        .collect();
+    if busy.len() < 2 {
+        return None;
+    }
+    let line = |name: &str, pick: fn(f64, f64) -> f64| {
+        let at = |i: usize| busy.iter().filter_map(|core| *core.get(i)?).reduce(pick);
+        RateLine { name: name.to_owned(), values: (0..begins(table).len()).map(at).collect() }
+    };
+    let lines = vec![line("busiest core", f64::max), line("idlest core", f64::min)];
+    let made = table_of(table, "cpu_cores", "how busy single cores were".into(), "%", lines)?;
+    Some(RateTable { detail: true, ..made })
+}
+
+/// What the loaded database's backends did and waited for, in backends: sightings over looks.
+fn wait_events(table: &Table) -> Option<RateTable> {
+    /// As many as there are colours, less one for all others.
+    const MOST: usize = 6;
+    let polls = differences(table, column(table, "polls")?);
+    let mut events: Vec<(&str, f64, Vec<Option<f64>>)> = (0..table.columns.len())
+        .filter_map(|i| {
+            let name = table.columns[i].name.strip_prefix("load.")?;
+            Some((name, growth(table, i)?, differences(table, i)))
+        })
+        .filter(|(_, total, _)| *total > 0.0)
+        .collect();
+    events.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let mean = |counts: Vec<Option<f64>>| -> Vec<Option<f64>> {
+        let of = |(count, polls): (Option<f64>, &Option<f64>)| {
+            let polls = (*polls).filter(|p| *p > 0.0)?;
+            Some(short(count? / polls))
+        };
+        counts.into_iter().zip(&polls).map(of).collect()
+    };
+    let others = events.split_off(events.len().min(MOST));
+    let mut lines: Vec<RateLine> = events
+        .into_iter()
+        .map(|(name, _, counts)| RateLine { name: name.to_owned(), values: mean(counts) })
+        .collect();
+    if !others.is_empty() {
+        let counts = sum(others.into_iter().map(|(.., counts)| counts));
+        lines.push(RateLine { name: "others".into(), values: mean(counts) });
+    }
+    let title = "what the load's backends were doing or waiting for";
+    let made = table_of(table, "wait_events", title.into(), "backends", lines)?;
+    Some(RateTable { stacked: true, ..made })
+}
+
+/// Traffic of every interface that has any.
+fn network(table: &Table) -> Option<RateTable> {
+    let line = |i: usize| {
+        let (interface, field) = table.columns[i].name.rsplit_once('.')?;
+        let way = match field {
+            "rx_bytes" => "in",
+            "tx_bytes" => "out",
+            _ => return None,
+        };
+        Some(RateLine { name: format!("{interface} {way}"), values: per_second(table, i, 1.0 / MEGABYTE) })
+    };
+    let lines: Vec<RateLine> = (0..table.columns.len()).filter_map(line).filter(|l| !is_zero(l)).collect();
+    let made = table_of(table, "network", "network".into(), "MB/s", lines)?;
+    Some(RateTable { detail: true, ..made })
+}
+
+/// Every gauge whose name holds `part`, as a line of its own.
+fn every_column(
+    table: &Table,
+    group: &'static str,
+    title: &str,
+    unit: &'static str,
+    part: &str,
+) -> Option<RateTable> {
+    let lines: Vec<RateLine> = (0..table.columns.len())
+        .filter(|i| table.columns[*i].name.contains(part))
+        .map(|i| RateLine { name: table.columns[i].name.clone(), values: ends(table, i, 1.0) })
+        .filter(|line| !is_zero(line))
+        .collect();
+    let made = table_of(table, group, title.to_owned(), unit, lines)?;
+    Some(RateTable { detail: true, ..made })
+}
+
+/// A rate table over the intervals between `table`'s samples; none without an interval or a line.
+fn table_of(
+    table: &Table,
+    group: &'static str,
+    title: String,
+    unit: &'static str,
+    lines: Vec<RateLine>,
+) -> Option<RateTable> {
+    let t_s = begins(table);
+    let known = lines.iter().any(|line| line.values.iter().any(Option::is_some));
+    (!t_s.is_empty() && known).then_some(RateTable {
+        group,
+        title,
+        unit,
+        stacked: false,
+        detail: false,
+        t_s,
+        lines,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_model::telemetry::{Column, STATS_RESET, Sample};
+
+    use super::super::rates::resets;
+    use super::*;
+
+    fn table(probe: &str, columns: &[&str], samples: &[(f64, &[f64])]) -> Table {
+        let kind = |name: &str| match name {
+            "Dirty" | STATS_RESET => Kind::Gauge,
+            _ => Kind::Counter,
+        };
+        let column = |name: &&str| Column { name: (*name).into(), unit: String::new(), kind: kind(name) };
+        let sample = |(t_s, values): &(f64, &[f64])| Sample {
+            t_s: *t_s,
+            values: values.iter().map(|v| v.is_finite().then_some(*v)).collect(),
+        };
+        Table {
+            probe: probe.into(),
+            columns: columns.iter().map(column).collect(),
+            samples: samples.iter().map(sample).collect(),
+            unavailable: None,
+        }
+    }
+
+    #[test]
+    fn cpu_shares_come_from_differences_and_a_counter_that_went_back_gives_none() {
+        let cpu = table(
+            "cpu",
+            &["user", "nice", "system", "idle", "iowait", "guest"],
+            &[
+                (0.0, &[100.0, 0.0, 50.0, 1000.0, 10.0, 90.0]),
+                (1.0, &[150.0, 10.0, 60.0, 1020.0, 20.0, 140.0]),
+                (2.0, &[20.0, 10.0, 60.0, 1020.0, 20.0, 140.0]),
+            ],
+        );
+        let rates = rates(&[cpu], &[]);
+        let line = |name| &rates[0].lines.iter().find(|l| l.name == name).unwrap().values;
+        assert_eq!(line("user"), &[Some(60.0), None]);
+        assert_eq!(line("system"), &[Some(10.0), None]);
+        assert_eq!(line("iowait"), &[Some(10.0), None]);
+        assert_eq!(rates[0].t_s, [0.0, 1.0]);
+    }
+
+    #[test]
+    fn device_rates_are_those_of_the_storages_own_device() {
+        let disk = table(
+            "diskstats",
+            &["vda.wr_ios", "vda.wr_sectors", "vda.io_ticks", "vdb.wr_ios", "vdb.wr_sectors", "vdb.io_ticks"],
+            &[(0.0, &[0.0, 0.0, 0.0, 10.0, 0.0, 0.0]), (0.5, &[0.0, 0.0, 0.0, 60.0, 4000.0, 250.0])],
+        );
+        let rates = rates(std::slice::from_ref(&disk), &["vdb1", "vdb"]);
+        let value = |group| rates.iter().find(|r| r.group == group).unwrap().lines[0].values[0].unwrap();
+        assert_eq!(value("device_throughput"), 4.096);
+        assert_eq!(value("device_operations"), 100.0);
+        assert_eq!(value("device_busy"), 50.0);
+        assert!(rates.iter().all(|r| r.detail != r.title.starts_with("vdb:")), "other layers are details");
+    }
+
+    #[test]
+    fn a_reset_gives_no_rate_even_where_the_counter_has_outgrown_its_old_value_and_is_marked() {
+        let wal = table(
+            "pg_stat_wal",
+            &["wal_bytes", STATS_RESET],
+            &[(0.0, &[1e6, 100.0]), (1.0, &[2e6, 100.0]), (2.0, &[9e6, 101.5]), (3.0, &[10e6, 101.5])],
+        );
+        assert_eq!(resets(&wal), [2.0]);
+        assert_eq!(rates(&[wal], &[])[0].lines[0].values, [Some(1.0), None, Some(1.0)]);
+        let cpu =
+            table("cpu", &["user", "iowait"], &[(0.0, &[5.0, 5.0]), (1.0, &[6.0, 4.0]), (2.0, &[1.0, 4.0])]);
+        assert_eq!(resets(&cpu), [2.0], "iowait may fall");
+    }
+
+    #[test]
+    fn wait_events_are_mean_backends_the_commonest_first_and_the_rare_ones_together() {
+        let columns = [
+            "polls",
+            "load.CPU",
+            "load.A:a",
+            "load.B:b",
+            "load.C:c",
+            "load.D:d",
+            "load.E:e",
+            "load.F:f",
+            "load.G:g",
+            "walwriter.IO:x",
+        ];
+        let waits = table(
+            "wait_events",
+            &columns,
+            &[(0.0, &[0.0; 10]), (1.0, &[10.0, 5.0, 40.0, 6.0, 7.0, 8.0, 9.0, 1.0, 1.0, 10.0])],
+        );
+        let found = rates(&[waits], &[]);
+        let shown: Vec<(&str, f64)> =
+            found[0].lines.iter().map(|l| (l.name.as_str(), l.values[0].unwrap())).collect();
+        assert!(found[0].stacked);
+        assert_eq!(shown[0], ("A:a", 4.0));
+        assert_eq!(shown.last(), Some(&("others", 0.2)));
+        assert_eq!(shown.len(), 7);
+    }
+
+    #[test]
+    fn what_watching_cost_is_its_cpu_over_time_and_unknown_where_the_server_is_elsewhere() {
+        let cost = |backends: f64| {
+            table(
+                "observer",
+                &["sampler_cpu", "backends_cpu"],
+                &[(0.0, &[1.0, backends]), (4.0, &[1.02, backends + 0.04])],
+            )
+        };
+        let seen = observer(&[cost(3.0)]).unwrap();
+        assert!(
+            (seen.sampler_cpus - 0.005).abs() < 1e-9 && (seen.backends_cpus.unwrap() - 0.01).abs() < 1e-9
+        );
+        assert_eq!(observer(&[cost(f64::NAN)]).unwrap().backends_cpus, None);
+        assert_eq!(observer(&[]), None);
+    }
+
+    #[test]
+    fn the_busiest_core_shows_where_the_mean_would_hide_it() {
+        let cores = table(
+            "cpu_cores",
+            &["cpu0.user", "cpu0.idle", "cpu1.user", "cpu1.idle"],
+            &[(0.0, &[0.0, 0.0, 0.0, 0.0]), (1.0, &[1.0, 0.0, 0.1, 0.9])],
+        );
+        let found = rates(&[cores], &[]);
+        assert_eq!(found[0].lines[0].values, [Some(100.0)]);
+        assert_eq!(found[0].lines[1].values, [Some(10.0)]);
+    }
+
+    #[test]
+    fn a_sliver_at_the_windows_close_goes_to_the_second_before_it() {
+        let wal = table(
+            "pg_stat_wal",
+            &["wal_bytes"],
+            &[
+                (-0.2, &[0.0]),
+                (0.8, &[1e6]),
+                (1.8, &[2e6]),
+                (1.9, &[2.5e6]),
+                (2.8, &[3e6]),
+                (2.81, &[5.03e6]),
+            ],
+        );
+        let rates = rates(&[wal], &[]);
+        assert_eq!(rates[0].t_s, [-0.2, 0.8, 1.8]);
+        assert_eq!(rates[0].lines[0].values, [Some(1.0), Some(1.0), Some(3.0)]);
+    }
+
+    #[test]
+    fn one_sample_missing_values_and_equal_times_make_no_rate() {
+        assert_eq!(rates(&[table("pg_stat_wal", &["wal_bytes"], &[(0.0, &[1.0])])], &[]), []);
+        assert_eq!(rates(&[table("pg_stat_wal", &["wal_bytes"], &[(0.0, &[1.0]), (0.0, &[2.0])])], &[]), []);
+        assert_eq!(rates(&[table("cpu", &[], &[(0.0, &[]), (1.0, &[])])], &[]), []);
+        assert_eq!(rates(&[table("diskstats", &[], &[(0.0, &[]), (1.0, &[])])], &["vda"]), []);
+        let gap = table(
+            "pg_stat_wal",
+            &["wal_bytes"],
+            &[(0.0, &[0.0]), (1.0, &[f64::NAN]), (2.0, &[8e6]), (3.0, &[9e6])],
+        );
+        assert_eq!(rates(&[gap], &[])[0].lines[0].values, [None, None, Some(1.0)]);
+        let memory = table("memory", &["Dirty"], &[(0.0, &[5e6]), (1.0, &[4e6])]);
+        assert_eq!(rates(&[memory], &[])[0].lines[0].values, [Some(4.0)], "a gauge may fall");
+    }
+}

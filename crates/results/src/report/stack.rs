@@ -1,0 +1,126 @@
+//! A storage stack in words: what was asked for, and what was obtained.
+
+use pgdyno_model::storage::{Backing, DeviceFacts, DeviceSettings, Limit, StackFacts, Storage};
+
+use super::fingerprint::Row;
+
+/// What an experiment asked for, in a line.
+pub(super) fn asked(storage: &Storage) -> String {
+    let mut words = vec![backing(&storage.backing)];
+    if let Some(filesystem) = &storage.filesystem {
+        let properties = |all: &std::collections::BTreeMap<String, String>| {
+            all.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+        };
+        words.push(filesystem.name.clone());
+        for (what, text) in [
+            ("mkfs", filesystem.mkfs.join(" ")),
+            ("mount", filesystem.mount.join(",")),
+            ("pool", properties(&filesystem.pool)),
+            ("dataset", properties(&filesystem.dataset)),
+        ] {
+            words.extend((!text.is_empty()).then(|| format!("{what} {text}")));
+        }
+    }
+    words.extend(storage.wal.iter().map(|wal| format!("WAL on `{wal}`")));
+    for (name, tables) in &storage.tablespaces {
+        words.push(format!("{} on `{name}`", tables.join(" and ")));
+    }
+    words.extend(settings(&storage.device));
+    words.extend(storage.limit.as_ref().map(limit));
+    words.join(", ")
+}
+
+fn backing(backing: &Backing) -> String {
+    match backing {
+        Backing::Directory(None) => "a directory of pgdyno's".to_owned(),
+        Backing::Directory(Some(path)) => format!("directory {}", path.display()),
+        Backing::Loop(file) => {
+            let sectors = file.sector_size.map_or_else(String::new, |n| format!(", sectors of {n} bytes"));
+            let cached = if file.direct_io { "" } else { ", through the page cache" };
+            format!("loop file of {}{sectors}{cached}", file.size)
+        }
+        Backing::Device(path) => format!("device {}", path.display()),
+        Backing::Ram(size) => format!("{size} of main memory"),
+        Backing::Raid0(raid) => {
+            let members: Vec<String> = raid.members.iter().map(self::backing).collect();
+            let by = raid.by.map_or_else(String::new, |by| format!(" by {}", by.name()));
+            let chunk = raid.chunk.map_or_else(String::new, |c| format!(", chunk {} bytes", c.0));
+            format!("RAID-0{by}{chunk} of ({})", members.join("; "))
+        }
+    }
+}
+
+fn settings(device: &DeviceSettings) -> Vec<String> {
+    let DeviceSettings { scheduler, read_ahead_kb, nr_requests, write_cache, trim, hook } = device;
+    let on = |on: bool| if on { "on" } else { "off" };
+    let mut words = Vec::new();
+    words.extend(scheduler.as_ref().map(|s| format!("scheduler {s}")));
+    words.extend(read_ahead_kb.map(|n| format!("read-ahead {n} KiB")));
+    words.extend(nr_requests.map(|n| format!("nr_requests {n}")));
+    words.extend(write_cache.map(|c| format!("write cache {}", on(c))));
+    words.extend(trim.then(|| "trimmed before every trial".to_owned()));
+    words.extend(hook.as_ref().map(|hook| format!("set by `{}`", hook.set.join(" "))));
+    words
+}
+
+fn limit(limit: &Limit) -> String {
+    let Limit { read_iops, write_iops, read_bps, write_bps } = limit;
+    let each = [
+        (read_iops, "reads/s"),
+        (write_iops, "writes/s"),
+        (read_bps, "bytes read/s"),
+        (write_bps, "bytes written/s"),
+    ];
+    let words: Vec<String> =
+        each.iter().filter_map(|(most, what)| most.map(|most| format!("{most} {what}"))).collect();
+    format!("at most {}", words.join(", "))
+}
+
+/// What was made and set, as it read once it stood.
+pub(super) fn obtained(facts: &StackFacts) -> Vec<Row> {
+    let row = |name: &str, text: String, detail| Row { name: name.to_owned(), text, detail };
+    let mut rows = Vec::new();
+    if let Some(filesystem) = &facts.filesystem {
+        let by = if filesystem.tools.is_empty() {
+            String::new()
+        } else {
+            format!(", made by {}", filesystem.tools)
+        };
+        rows.push(row(
+            "Made",
+            format!(
+                "{} ({}{by}), mounted {}",
+                filesystem.kind,
+                filesystem.driver,
+                filesystem.options.join(",")
+            ),
+            false,
+        ));
+        let properties: Vec<String> =
+            filesystem.properties.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        if !properties.is_empty() {
+            rows.push(row("Properties", properties.join(", "), true));
+        }
+    }
+    rows.extend(facts.striper.map(|by| row("Striped by", by.name().to_owned(), false)));
+    let devices: Vec<String> = facts.devices.iter().map(device).collect();
+    if !devices.is_empty() {
+        rows.push(row("Devices", devices.join("; "), false));
+    }
+    let settings: Vec<String> =
+        facts.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    if !settings.is_empty() {
+        rows.push(row("Set", settings.join(", "), false));
+    }
+    rows.extend(facts.notes.iter().map(|note| row("Note", note.clone(), false)));
+    rows
+}
+
+fn device(device: &DeviceFacts) -> String {
+    let DeviceFacts { name, by_id, model, serial, size, .. } = device;
+    let mut words = vec![size.to_string()];
+    words.extend(by_id.clone());
+    words.extend(model.as_ref().map(|model| format!("model {model}")));
+    words.extend(serial.as_ref().map(|serial| format!("serial {serial}")));
+    format!("{name} ({})", words.join(", "))
+}

@@ -1,0 +1,40 @@
+//! Plain text for terminals.
+
+/// `text` without what a terminal would obey: servers, disks and files word much of a report.
+#[must_use]
+pub fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && !c.is_whitespace() { '\u{fffd}' } else { c }).collect()
+}
+
+/// `text` in lines of at most `width` characters where words allow it; lines after the first begin with `indent`.
+#[must_use]
+pub fn wrap(text: &str, width: usize, indent: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in plain(text).split_whitespace() {
+        let last = lines.len() - 1;
+        let line = &mut lines[last];
+        let used = line.chars().count();
+        if line.trim().is_empty() {
+            line.push_str(word);
+        } else if used + 1 + word.chars().count() <= width {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(format!("{indent}{word}"));
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_kept_whole_and_lines_short() {
+        assert_eq!(wrap("- one two three", 9, "  "), ["- one two", "  three"]);
+        assert_eq!(wrap("averyveryverylongword b", 5, ""), ["averyveryverylongword", "b"]);
+        assert_eq!(wrap("", 5, ""), [""]);
+        assert_eq!(wrap("a\u{1b}[31m red", 80, ""), ["a\u{fffd}[31m red"]);
+    }
+}

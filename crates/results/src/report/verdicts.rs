@@ -1,0 +1,103 @@
+//! What the HTML report shows of comparisons and of single trials' steadiness, as text.
+
+use serde::Serialize;
+
+use crate::analysis::{Change, Comparison, RunView, Steadiness, TrialState};
+use crate::number;
+
+const NONE: &str = "–";
+
+/// A comparison beyond its sentence.
+#[derive(Serialize)]
+pub(super) struct Difference {
+    treatment: String,
+    to: String,
+    /// p50, p95, p99.
+    latency: [String; 3],
+    p: String,
+    p_together: String,
+    detectable: String,
+}
+
+/// Every comparison with an interval.
+pub(super) fn differences(view: &RunView) -> Vec<Difference> {
+    let label = |index: usize| view.treatments.get(index).map(|t| t.label.clone()).unwrap_or_default();
+    let difference = |c: &Comparison| Difference {
+        treatment: label(c.treatment),
+        to: label(c.to),
+        latency: ["p50", "p95", "p99"].map(|name| {
+            let found = c.latency.iter().find(|l| l.percentile == name);
+            found.map_or_else(|| NONE.to_owned(), |l| with_interval(l.value, l.ci95))
+        }),
+        p: probability(c.ratio.p),
+        p_together: probability(c.ratio.p_together),
+        detectable: c
+            .ratio
+            .detectable
+            .map_or_else(|| NONE.to_owned(), |d| format!("{}%", number::percent(d))),
+    };
+    view.comparisons.iter().filter(|c| c.ratio.ci95.is_some()).map(difference).collect()
+}
+
+fn with_interval(value: f64, ci95: Option<[f64; 2]>) -> String {
+    match ci95 {
+        Some([lo, hi]) => {
+            format!("{}× ({}–{})", number::times(value), number::times(lo), number::times(hi))
+        }
+        None => format!("{}×", number::times(value)),
+    }
+}
+
+fn probability(p: Option<f64>) -> String {
+    match p {
+        None => NONE.to_owned(),
+        Some(p) if p < 0.0005 => "< 0.001".to_owned(),
+        Some(p) => format!("{p:.3}"),
+    }
+}
+
+/// A completed trial's seconds.
+#[derive(Serialize)]
+pub(super) struct Row {
+    /// The trial, from 1.
+    number: u32,
+    warm_up: String,
+    seconds: usize,
+    effective: String,
+    within: String,
+    changes: Vec<String>,
+}
+
+/// Every completed trial that is long enough to say anything of.
+pub(super) fn steadiness(view: &RunView) -> Vec<Row> {
+    let completed = view.trials.iter().filter(|t| t.state == TrialState::Completed);
+    completed
+        .filter_map(|t| {
+            let s = t.steadiness.as_ref().filter(|s| s.changes.is_some())?;
+            Some(Row {
+                number: t.ordinal + 1,
+                warm_up: warm_up(s),
+                seconds: t.series.len(),
+                effective: s
+                    .autocorrelation
+                    .map_or_else(|| NONE.to_owned(), |a| format!("{:.0}", a.effective)),
+                within: s.within.map_or_else(|| NONE.to_owned(), |w| format!("±{}%", number::percent(w))),
+                changes: s.changes.iter().flatten().map(change).collect(),
+            })
+        })
+        .collect()
+}
+
+fn warm_up(s: &Steadiness) -> String {
+    match (s.steady, s.warm_up_s) {
+        (None, _) => "too short to tell".to_owned(),
+        (Some(false), _) => "never became steady".to_owned(),
+        (Some(true), Some(seconds)) if seconds > 0 => format!("{seconds} s"),
+        (Some(true), _) => "none".to_owned(),
+    }
+}
+
+fn change(c: &Change) -> String {
+    let with = if c.with.is_empty() { "nothing that was watched".to_owned() } else { c.with.join("; ") };
+    format!("{} s: {} → {} tps ({with})", c.t_s, number::rate(c.before), number::rate(c.after))
+}
