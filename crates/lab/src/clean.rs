@@ -14,7 +14,8 @@ use crate::LabError;
 pub struct Cleaned {
     /// A line for each thing that was found.
     pub told: Vec<String>,
-    /// Whether something of pgdyno's is still there.
+    /// Whether something that the journal names is still there. What only bears a mark is not counted: another journal may
+    /// name it.
     pub left: bool,
 }
 
@@ -34,12 +35,9 @@ pub fn find(directories: &[PathBuf]) -> Result<Vec<String>, LabError> {
 pub fn clean(directories: &[PathBuf], stop: &AtomicBool) -> Result<Cleaned, LabError> {
     let journal = Journal::open(&paths::state_dir())?;
     let swept = sweep(&journal, stop)?;
-    let mut left = swept.iter().any(|s| matches!(s.outcome, Outcome::Failed { .. }));
+    let left = swept.iter().any(|s| matches!(s.outcome, Outcome::Failed { .. }));
     let mut lines: Vec<String> = swept.iter().map(ToString::to_string).collect();
-    for marked in found(&journal, directories)?.iter().filter(|l| !l.journalled) {
-        left = true;
-        lines.push(told(marked));
-    }
+    lines.extend(found(&journal, directories)?.iter().filter(|l| !l.journalled).map(told));
     Ok(Cleaned { told: lines, left })
 }
 
