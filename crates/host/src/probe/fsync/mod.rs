@@ -96,11 +96,9 @@ pub fn fsync(
         let outcome = match found {
             Found::Stopped => break,
             Found::NotAvailable(why) => FsyncOutcome::NotAvailable(why),
-            Found::Measured { latency, seconds } => FsyncOutcome::Measured(Flushes {
-                operations: latency.count(),
-                seconds,
-                latency: LatencySummary::of(&latency),
-            }),
+            Found::Measured { operations, latency, seconds } => {
+                FsyncOutcome::Measured(Flushes { operations, seconds, latency: LatencySummary::of(&latency) })
+            }
         };
         probe.tests.push(FsyncTest { group, name, files, outcome });
     }
@@ -130,12 +128,14 @@ pub fn fsync_rate(
     let found = measure(&fdatasync(WAL_BLOCK_BYTES), &[&file], for_, stop).map_err(|source| {
         ProbeError::Io { what: "write and flush a file in", path: directory.to_owned(), source }
     })?;
-    let Found::Measured { latency, seconds } = found else { return Err(ProbeError::Interrupted) };
+    let Found::Measured { operations: flushes, latency, seconds } = found else {
+        return Err(ProbeError::Interrupted);
+    };
     Ok(FsyncRate {
         storage: storage.to_owned(),
         method: "fdatasync".to_owned(),
         block_bytes: WAL_BLOCK_BYTES,
-        flushes: latency.count(),
+        flushes,
         seconds,
         latency,
         measured_at,
