@@ -21,6 +21,9 @@ const EXIT_CODES: &str = "Exit codes: 0 done; 1 something in the request is wron
 pub(crate) enum Command {
     /// Run an experiment: measure, store, report
     Run(Run),
+    /// Load a workload's tables into a database, with several connections, resumably
+    #[command(disable_help_flag = true)]
+    Load(Load),
     /// List the experiments that are built in, or show one
     Recipes(Recipes),
     /// List the runs and probes in the store
@@ -79,6 +82,57 @@ pub(crate) struct Run {
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) store: StoreOption,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Load {
+    /// A built-in workload's name, or a folder (with a slash in its name)
+    #[arg(value_name = "WORKLOAD")]
+    pub(crate) workload: String,
+    /// The data set's size in the workload's unit
+    #[arg(short = 's', long, default_value = "1")]
+    pub(crate) scale: std::num::NonZeroU32,
+    /// Connections that load side by side [default: one for each core]
+    #[arg(short = 'j', long)]
+    pub(crate) jobs: Option<std::num::NonZeroU32>,
+    /// Partitions of the tables that the workload lets be partitioned
+    #[arg(long, value_name = "NUM", default_value = "0")]
+    pub(crate) partitions: u32,
+    /// How a table is loaded [default: what suits the cores]
+    #[arg(long, value_enum)]
+    pub(crate) strategy: Option<Strategy>,
+    /// How much of every filler is blanks: 100 as pgbench has it, 0 hardly shrinks
+    #[arg(long, value_name = "PERCENT", default_value = "100", value_parser = clap::value_parser!(u8).range(..=100))]
+    pub(crate) filler_compress_percentage: u8,
+    /// Of the values that are drawn: the same seed gives the same rows, whatever the number of jobs
+    #[arg(long, default_value = "1")]
+    pub(crate) seed: u64,
+    /// Drop tables of these names first, if pgdyno made them
+    #[arg(long)]
+    pub(crate) replace: bool,
+    /// The server's host, or the directory of its socket
+    #[arg(short = 'h', long, value_name = "HOSTNAME")]
+    pub(crate) host: Option<String>,
+    /// Its port
+    #[arg(short = 'p', long, value_name = "PORT")]
+    pub(crate) port: Option<String>,
+    /// The role
+    #[arg(short = 'U', long, value_name = "USERNAME")]
+    pub(crate) username: Option<String>,
+    /// A database's name, a URI or `keyword=value` words. Give a password in PGPASSWORD or `.pgpass`
+    #[arg(short = 'd', long, value_name = "DBNAME|DSN")]
+    pub(crate) dbname: Option<String>,
+    /// Print help
+    #[arg(long, action = clap::ArgAction::Help)]
+    pub(crate) help: Option<bool>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum Strategy {
+    /// One COPY with FREEZE: rows are written once; after an interruption the table begins anew
+    Freeze,
+    /// Chunks over all connections, without FREEZE: what is loaded is not loaded again
+    Chunks,
 }
 
 #[derive(Args, Debug)]

@@ -4,6 +4,7 @@ mod args;
 mod clean;
 mod commands;
 mod doctor;
+mod load;
 mod output;
 mod pgbench;
 mod probe;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
     };
     let done = match arguments.command {
         Command::Run(options) => commands::run(&options, &stop),
+        Command::Load(options) => load::load(&options, &stop),
         Command::Recipes(options) => commands::recipes(&options),
         Command::List(options) => commands::list(&options),
         Command::Show(options) => commands::show(&options),

@@ -82,6 +82,25 @@ impl Progress for Display {
                 }
                 state.working.clone_from(what);
             }
+            Event::Loading { what, rows, of, rows_per_s, bytes_per_s, left } => {
+                let text = if rows < of {
+                    format!(
+                        "{what}: {rows} of {of} rows, {rows_per_s:.0} rows/s, {:.1} MB/s",
+                        bytes_per_s / 1e6
+                    )
+                } else {
+                    format!("{what}: all {of} rows sent; building keys, vacuuming")
+                };
+                let begins = state.working != *what;
+                if self.bar.is_none() && (begins || state.last_line.elapsed() >= PLAIN_EVERY) {
+                    state.last_line = Instant::now();
+                    let left = left.filter(|_| rows < of);
+                    tell(&left.map_or_else(|| text.clone(), |l| format!("{text}, {} left", clock(l))));
+                }
+                state.working.clear();
+                state.working.push_str(what);
+                self.live(text, *left);
+            }
             Event::Begun { run, trials, store } => {
                 self.line(&format!("run {run}: {trials} trials, kept in {}", store.display()));
                 if let Some(bar) = &self.bar {

@@ -74,6 +74,39 @@ fn tables_keys_and_rows_are_pgbenchs() {
 }
 
 #[test]
+fn load_leaves_the_tables_keys_and_rows_that_pgbench_leaves() {
+    let Some(server) = Server::start("load_leaves_the_tables_keys_and_rows_that_pgbench_leaves") else {
+        return;
+    };
+    for (theirs, ours) in [
+        ("-i -q -s 2", "-s 2 --jobs 1"),
+        ("-i -q -s 2", "-s 2 --jobs 3 --strategy chunks"),
+        ("-i -q -s 2 --partitions=3", "-s 2 --jobs 2 --partitions 3"),
+    ] {
+        assert_eq!(server.run("ref", theirs).code, Some(0));
+        let loaded = server.pgdyno(&format!("load tpcb-like {ours} --replace -d our"));
+        assert_eq!(loaded.code, Some(0), "{ours}: {}", loaded.err);
+        assert!(loaded.out.starts_with("tpcb-like at scale 2, seed 1"), "{}", loaded.out);
+        assert!(loaded.out.contains(": 200022 rows in "), "{}", loaded.out);
+        assert_same(&server, ours, SHAPE);
+        assert_same(&server, ours, ROWS);
+    }
+    // What pgbench made is not pgdyno's to drop.
+    server.run("our", "-i -q");
+    let refused = server.pgdyno("load tpcb-like --replace -d our");
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.err.contains("it is there already, not made by pgdyno"), "{}", refused.err);
+    assert_eq!(server.ask("our", "select count(*) from pgbench_accounts"), "100000");
+    let asks_too_much = server.pgdyno("load tpcb-like -s 1000000 -d ref");
+    assert_eq!(asks_too_much.code, Some(1));
+    assert!(
+        asks_too_much.err.contains("it takes about 16.0 TB, and the server's disk has"),
+        "{}",
+        asks_too_much.err
+    );
+}
+
+#[test]
 fn an_interrupted_initialization_ends_at_once_and_leaves_no_rows() {
     let Some(server) = Server::start("an_interrupted_initialization_ends_at_once_and_leaves_no_rows") else {
         return;

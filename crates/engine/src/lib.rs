@@ -7,6 +7,7 @@
 mod aggregate;
 pub mod client;
 pub mod connect;
+pub mod copy;
 mod event_loop;
 mod load;
 mod log;

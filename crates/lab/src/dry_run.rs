@@ -336,8 +336,23 @@ fn loading(prepared: &Prepared, key: &ClusterKey, treatment: &pgdyno_model::Trea
     let data = prepared.data(treatment);
     let tables: Vec<&str> = data.tables.iter().map(|t| t.name.as_str()).collect();
     let rows = dataset::rows(data, key.scale);
+    let loading = &prepared.plan.loading;
+    if !loading.settings.is_empty() {
+        let settings: Vec<String> =
+            loading.settings.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        indented(&format!("while rows are loaded: {}", settings.join(", ")), out);
+    }
+    let blanks = loading.filler_compress_percentage;
+    let filler = if blanks == 100 { String::new() } else { format!(", filler {blanks}% blanks") };
+    let parts = match loading.partitions {
+        0 => String::new(),
+        n => format!(", in {n} partitions where the workload has any"),
+    };
     indented(
-        &format!("SQL: make and fill {}: {rows} rows; build keys; VACUUM (ANALYZE)", tables.join(", ")),
+        &format!(
+            "SQL: make and fill {}: {rows} rows{parts}{filler}; build keys; VACUUM (ANALYZE)",
+            tables.join(", ")
+        ),
         out,
     );
 }

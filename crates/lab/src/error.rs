@@ -209,6 +209,7 @@ explained!(
     pgdyno_host::AccountError,
     pgdyno_host::DirectoryError,
     pgdyno_host::JournalError,
+    pgdyno_host::conninfo::ConninfoError,
     pgdyno_host::storage::StorageError,
     pgdyno_host::storage::safety::SafetyError,
     pgdyno_host::postgres::ClusterError,

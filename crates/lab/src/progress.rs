@@ -18,6 +18,21 @@ pub enum Event<'a> {
         /// How much of it is done.
         share: Option<f64>,
     },
+    /// A few times a second while a data set is loaded.
+    Loading {
+        /// What is loaded, in words.
+        what: &'a str,
+        /// Rows that were sent (count).
+        rows: u64,
+        /// Rows to be sent in all (count). When all are, keys are built and tables vacuumed.
+        of: u64,
+        /// Since it began.
+        rows_per_s: f64,
+        /// The same on the wire.
+        bytes_per_s: f64,
+        /// Time until the last row is sent, if it goes on so.
+        left: Option<Duration>,
+    },
     /// The run has its place in the store.
     Begun {
         /// Its id.

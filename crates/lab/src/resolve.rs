@@ -150,6 +150,7 @@ pub fn resolve(experiment: &Experiment) -> Result<(Plan, BTreeMap<String, Worklo
         length: experiment.load.length,
         seed: experiment.seed,
         margin: experiment.margin,
+        loading: experiment.workload.loading.clone(),
     };
     Ok((plan, workloads))
 }

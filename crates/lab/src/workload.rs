@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
+use pgdyno_model::units::Span;
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -34,7 +35,7 @@ pub struct DataSet {
     pub name: String,
     /// SQL that makes the tables.
     pub schema: String,
-    /// SQL that runs after the rows are loaded: keys and indexes.
+    /// SQL that runs after the rows are loaded and have their primary keys: indexes, sequences.
     pub keys: String,
     /// Tables to fill, in order.
     pub tables: Vec<TableSpec>,
@@ -71,21 +72,112 @@ pub struct TableSpec {
     pub rows_per_scale: u64,
     /// The columns that are filled.
     pub columns: Vec<ColumnSpec>,
+    /// The columns of its primary key, which is built after its rows are there; none: it has none, or its schema makes it.
+    #[serde(default)]
+    pub primary_key: Vec<String>,
+    /// The column by whose ranges it may be partitioned: one filled with the row's number.
+    pub partition_by: Option<String>,
+    /// What is done to it once it is filled.
+    #[serde(default)]
+    pub tidy: Tidy,
 }
 
-/// One column, and how its values are made: exactly one of the three.
+/// What is done to a table once it is filled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tidy {
+    /// `VACUUM (ANALYZE)`, with FREEZE where its rows are not frozen already.
+    #[default]
+    Vacuum,
+    /// `ANALYZE`.
+    Analyze,
+    /// Nothing.
+    Nothing,
+}
+
+/// One column, and how its values are made.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "ColumnTable")]
 pub struct ColumnSpec {
     /// Its name.
     pub name: String,
+    /// How its values are made.
+    pub values: Values,
+}
+
+/// How a column's values are made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Values {
     /// The row's number, from 1.
-    #[serde(default)]
-    pub row_number: bool,
+    RowNumber,
     /// The number of the group of so many rows that the row is in, from 1.
-    pub group_of: Option<std::num::NonZeroU64>,
-    /// The same text in every row.
-    pub constant: Option<String>,
+    GroupOf(std::num::NonZeroU64),
+    /// Drawn evenly from these and all between.
+    Uniform(i64, i64),
+    /// The same in every row, in SQL's text form.
+    Constant(String),
+    /// So many characters, of which `workload.filler_compress_percentage` are blanks.
+    Filler(u32),
+    /// Text before and after the row's number.
+    Numbered(String, String),
+    /// A moment in SQL's text form for the first row, and the time from each row to the next.
+    Timestamp(String, std::time::Duration),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ColumnTable {
+    name: String,
+    #[serde(default)]
+    row_number: bool,
+    group_of: Option<std::num::NonZeroU64>,
+    uniform: Option<(i64, i64)>,
+    constant: Option<String>,
+    filler: Option<u32>,
+    text: Option<String>,
+    timestamp: Option<TimestampTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TimestampTable {
+    from: String,
+    every: Span,
+}
+
+impl TryFrom<ColumnTable> for ColumnSpec {
+    type Error = String;
+    fn try_from(table: ColumnTable) -> Result<Self, String> {
+        let name = table.name;
+        let text = |text: String| {
+            let (before, after) = text.split_once("{row}").unwrap_or((&text, ""));
+            match text.contains("{row}") {
+                true => Values::Numbered(before.to_owned(), after.to_owned()),
+                false => Values::Constant(text),
+            }
+        };
+        let ways: Vec<Values> = [
+            table.row_number.then_some(Values::RowNumber),
+            table.group_of.map(Values::GroupOf),
+            table.uniform.map(|(low, high)| Values::Uniform(low, high)),
+            table.constant.map(Values::Constant),
+            table.filler.map(Values::Filler),
+            table.text.map(text),
+            table.timestamp.map(|t| Values::Timestamp(t.from, t.every.0)),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        match <[Values; 1]>::try_from(ways) {
+            Ok([Values::Uniform(low, high)]) if low > high => {
+                Err(format!("column `{name}`: there is no number from {low} to {high}"))
+            }
+            Ok([values]) => Ok(Self { name, values }),
+            Err(_) => Err(format!(
+                "column `{name}` needs exactly one of row_number, group_of, uniform, constant, filler, text, timestamp"
+            )),
+        }
+    }
 }
 
 /// A script of a workload.
@@ -274,16 +366,18 @@ fn load_folder(name: &str, depth: u32) -> Result<Workload, WorkloadError> {
         if table.columns.is_empty() {
             return Err(wrong(format!("table `{}` has no columns to fill", table.name)));
         }
-        for column in &table.columns {
-            let ways = usize::from(column.row_number)
-                + usize::from(column.group_of.is_some())
-                + usize::from(column.constant.is_some());
-            if ways != 1 {
-                return Err(wrong(format!(
-                    "column `{}` of `{}` needs exactly one of row_number, group_of, constant",
-                    column.name, table.name
-                )));
-            }
+        let filled = |name: &str| table.columns.iter().find(|c| c.name == name);
+        if let Some(by) = &table.partition_by
+            && filled(by).is_none_or(|column| column.values != Values::RowNumber)
+        {
+            let table = &table.name;
+            return Err(wrong(format!(
+                "`{table}` cannot be partitioned by `{by}`: it is not its row_number"
+            )));
+        }
+        if let Some(other) = table.primary_key.iter().find(|name| filled(name).is_none()) {
+            let table = &table.name;
+            return Err(wrong(format!("the primary key of `{table}` names `{other}`, which is not filled")));
         }
     }
     let scripts = file

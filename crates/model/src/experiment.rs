@@ -78,6 +78,29 @@ pub struct WorkloadChoice {
     pub scale: NonZeroU32,
     /// Script files of the user's that replace the workload's own scripts, with weights.
     pub scripts: Vec<(PathBuf, u32)>,
+    /// How its rows are made and loaded.
+    pub loading: Loading,
+}
+
+/// How a data set's rows are made and loaded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Loading {
+    /// How much of every filler is blanks (percent, 0 to 100); the rest is drawn from 64 characters. pgbench's is all blanks,
+    /// which shrinks on filesystems that compress.
+    pub filler_compress_percentage: u8,
+    /// Partitions of each table that its workload lets be partitioned (count); 0: none.
+    pub partitions: u32,
+    /// Connections that load side by side (count); none: one for each core.
+    pub jobs: Option<NonZeroU32>,
+    /// Settings of a managed server while rows are loaded, over those of `[postgres]`.
+    pub settings: BTreeMap<String, String>,
+}
+
+impl Default for Loading {
+    fn default() -> Self {
+        Self { filler_compress_percentage: 100, partitions: 0, jobs: None, settings: BTreeMap::new() }
+    }
 }
 
 /// How statements are sent.

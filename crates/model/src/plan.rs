@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::Levels;
-use crate::experiment::{Length, LoadOptions, Protocol};
+use crate::experiment::{Length, LoadOptions, Loading, Protocol};
 use crate::storage::DeviceSettings;
 use crate::units::Span;
 
@@ -32,6 +32,9 @@ pub struct Plan {
     /// experiment names none.
     #[serde(default)]
     pub margin: Option<f64>,
+    /// How the data sets' rows are made and loaded.
+    #[serde(default)]
+    pub loading: Loading,
 }
 
 /// One combination of levels, and what it comes to.

@@ -178,6 +178,13 @@ impl Server {
         ended(&output)
     }
 
+    /// Runs `pgdyno` itself with `args` (in words).
+    pub fn pgdyno(&self, args: &str) -> Ended {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pgdyno"));
+        self.with_environment(&mut command).current_dir(self.directory("our"));
+        ended(&command.args(args.split_whitespace()).output().unwrap())
+    }
+
     /// Runs `args` with both, which must end with the same status and the same report but for the numbers; and both
     /// must say `phrases` on standard error. Ours is returned.
     pub fn same(&self, args: &str, phrases: &[&str]) -> Ended {

@@ -42,6 +42,12 @@ pub fn host() -> HostFacts {
     machine(&Tree::here())
 }
 
+/// Memory that can be had without swapping, as the kernel estimates it; none if it does not say.
+#[must_use]
+pub fn memory_available() -> Option<Bytes> {
+    kilobytes(&Tree::here().read("proc/meminfo")?, "MemAvailable").map(Bytes)
+}
+
 fn machine(tree: &Tree) -> HostFacts {
     let text = |path: &str| tree.read(path).unwrap_or_default();
     let (cpuinfo, meminfo, stat) = (text("proc/cpuinfo"), text("proc/meminfo"), text("proc/stat"));

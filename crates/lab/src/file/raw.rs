@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pgdyno_model::experiment::{
-    Between, Connect, Experiment, Length, Load, LoadOptions, OnError, Order, Postgres, Protocol,
+    Between, Connect, Experiment, Length, Load, LoadOptions, Loading, OnError, Order, Postgres, Protocol,
     ReconnectLost, Telemetry, WorkloadChoice,
 };
 use pgdyno_model::level::{Key, LevelValue};
@@ -64,6 +64,42 @@ struct WorkloadTable {
     scale: Option<NonZeroU32>,
     #[serde(default)]
     scripts: Vec<ScriptTable>,
+    filler_compress_percentage: Option<Spanned<i64>>,
+    partitions: Option<u32>,
+    jobs: Option<NonZeroU32>,
+    #[serde(default)]
+    load_settings: toml::Table,
+}
+
+impl WorkloadTable {
+    /// How its rows are made and loaded; `given`: on a server that is not pgdyno's.
+    fn loading(&mut self, given: bool) -> Result<Loading, Complaint> {
+        let percentage = match self.filler_compress_percentage.take() {
+            None => Loading::default().filler_compress_percentage,
+            Some(given) => u8::try_from(*given.get_ref()).ok().filter(|p| *p <= 100).ok_or_else(|| {
+                Complaint::new(format!("{}% of filler cannot be blanks", given.get_ref()))
+                    .with_help("0 to 100: 100 is what pgbench writes, 0 hardly shrinks")
+                    .at(given.span())
+            })?,
+        };
+        if given && !self.load_settings.is_empty() {
+            return Err(Complaint::new(
+                "`workload.load_settings` changes a server, and `postgres.dsn` names one that is not pgdyno's",
+            )
+            .with_help("keep one of the two"));
+        }
+        let mut settings = BTreeMap::new();
+        for (name, value) in flattened(&self.load_settings) {
+            let value = setting_value(&name, value)?.to_string();
+            settings.insert(name, value);
+        }
+        Ok(Loading {
+            filler_compress_percentage: percentage,
+            partitions: self.partitions.unwrap_or(0),
+            jobs: self.jobs,
+            settings,
+        })
+    }
 }
 
 #[derive(Deserialize)]
@@ -305,6 +341,7 @@ impl File {
             exclude,
             factors,
             workload: WorkloadChoice {
+                loading: self.workload.loading(given)?,
                 name: workload_name(self.workload.name, &source.base),
                 scale: self.workload.scale.unwrap_or(one),
                 scripts: self

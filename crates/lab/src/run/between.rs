@@ -74,8 +74,10 @@ fn prewarm(server: &Server, workload: &Workload) -> Result<(), LabError> {
     execute(&mut client, "make the extension pg_prewarm", "CREATE EXTENSION IF NOT EXISTS pg_prewarm")?;
     for name in workload.data.table_names() {
         let sql = format!(
-            "SELECT coalesce(sum(pg_prewarm(r)), 0)::bigint FROM (SELECT '{name}'::regclass AS r UNION ALL \
-             SELECT indexrelid::regclass FROM pg_index WHERE indrelid = '{name}'::regclass) AS relations"
+            "SELECT coalesce(sum(pg_prewarm(r)), 0)::bigint FROM (WITH leaf AS (SELECT oid FROM pg_class \
+             WHERE oid = '{name}'::regclass AND relkind = 'r' UNION ALL \
+             SELECT relid FROM pg_partition_tree('{name}') WHERE isleaf) SELECT oid::regclass AS r FROM leaf UNION ALL \
+             SELECT indexrelid::regclass FROM pg_index JOIN leaf ON leaf.oid = indrelid) AS relations"
         );
         number(&mut client, &format!("read {name} into shared buffers"), &sql)?;
     }

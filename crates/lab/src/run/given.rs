@@ -171,8 +171,13 @@ impl GivenServer {
             self.made = false;
             return execute(&mut keeper, "drop our schema", &format!("DROP SCHEMA {schema} CASCADE"));
         }
+        // A partition goes with its table.
         for table in std::mem::take(&mut self.tables) {
-            execute(&mut keeper, "drop our table", &format!("DROP TABLE {schema}.{}", quoted(&table)))?;
+            execute(
+                &mut keeper,
+                "drop our table",
+                &format!("DROP TABLE IF EXISTS {schema}.{}", quoted(&table)),
+            )?;
         }
         Ok(())
     }

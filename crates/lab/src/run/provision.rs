@@ -17,7 +17,7 @@ use super::given::GivenServer;
 use super::places::Places;
 use super::server::{DATABASE, Server, execute};
 use crate::LabError;
-use crate::dataset;
+use crate::dataset::{self, Filling};
 use crate::estimate;
 use crate::prepare::{ClusterKey, Prepared};
 use crate::progress::{Event, Progress};
@@ -458,18 +458,6 @@ fn load(
     progress: &dyn Progress,
     stop: &AtomicBool,
 ) -> Result<(), LabError> {
-    let data = prepared.data(treatment);
-    let what = format!("loading {} at scale {}", data.name, treatment.scale);
-    let mut shown = None;
-    let mut tell = |done: u64, all: u64| {
-        let percent = done * 100 / all.max(1);
-        if shown != Some(percent) {
-            shown = Some(percent);
-            #[allow(clippy::cast_precision_loss)]
-            let share = percent as f64 / 100.0;
-            progress.event(&Event::Working { what: what.clone(), share: Some(share) });
-        }
-    };
     let mut placed = Vec::new();
     if let Server::Given(given) = server {
         given.before_load()?;
@@ -478,12 +466,20 @@ fn load(
             placed.extend(tables.iter().map(|table| (table.clone(), tablespace(storage))));
         }
     }
-    let loaded = server.loaded().and_then(|mut client| {
-        dataset::load(&mut client, data, treatment.scale, &placed, &mut tell, stop).map_err(LabError::from)
-    });
+    let loading = &prepared.plan.loading;
+    if let Server::Managed(cluster) = server
+        && !loading.settings.is_empty()
+    {
+        // The trial's own settings take their place before it begins.
+        cluster.apply(&loading.settings, stop)?;
+    }
+    let seed = prepared.plan.seed;
+    let filling =
+        Filling { placed: &placed, ..Filling::new(prepared.data(treatment), treatment.scale, seed, loading) };
+    let loaded = dataset::fill(&filling, &server.control_target(), progress, stop);
     if let Server::Given(given) = server {
         given.after_load()?;
     }
     // What became of the server tells more than that the connection broke.
-    loaded.map_err(|error| server.death().unwrap_or(error))
+    loaded.map(drop).map_err(|error| server.death().unwrap_or_else(|| error.into()))
 }

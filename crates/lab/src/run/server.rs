@@ -65,6 +65,14 @@ impl Server {
         }
     }
 
+    /// How pgdyno itself reaches the loaded database.
+    pub(super) fn control_target(&self) -> Target {
+        match self {
+            Self::Managed(cluster) => cluster.control_target(DATABASE),
+            Self::Given(given) => given.target(&BTreeMap::new()),
+        }
+    }
+
     /// The name of the loaded database.
     pub(super) fn database(&self) -> String {
         self.load_target(&BTreeMap::new()).database

@@ -80,6 +80,7 @@ pub(super) fn notes(view: &RunView, watched: &Watched) -> Vec<String> {
     out.extend(view.scaling.iter().map(|s| s.words.clone()));
     ceiling(view, &mut out);
     server(view, watched, &mut out);
+    data(view, &mut out);
     environment(view, watched, &mut out);
     out
 }
@@ -348,6 +349,30 @@ fn server(view: &RunView, watched: &Watched, out: &mut Vec<String>) {
             number::seconds(timeout)
         ));
     }
+}
+
+/// How the rows were made, as far as it may matter to what stores them.
+fn data(view: &RunView, out: &mut Vec<String>) {
+    let loading = &view.plan.loading;
+    if view.treatments.iter().all(|t| t.trials == 0) {
+        return;
+    }
+    let filler = match loading.filler_compress_percentage {
+        100 => "all blanks, as pgbench's is: a filesystem that compresses shrinks it to nearly nothing"
+            .to_owned(),
+        blanks => format!("{blanks}% blanks and the rest drawn from 64 characters"),
+    };
+    let partitions = match loading.partitions {
+        0 => String::new(),
+        n => format!("; tables that can be were cut into {n} partitions"),
+    };
+    let settings: Vec<String> =
+        loading.settings.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    let settings = match settings.is_empty() {
+        true => String::new(),
+        false => format!("; they were loaded under {}", settings.join(", ")),
+    };
+    out.push(format!("Filler in the rows was {filler}{partitions}{settings}."));
 }
 
 fn environment(view: &RunView, watched: &Watched, out: &mut Vec<String>) {

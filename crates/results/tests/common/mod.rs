@@ -76,6 +76,7 @@ pub(crate) fn plan(repeats: u32) -> Plan {
         length: Length::Duration(Span::from_secs(u64::from(SECONDS))),
         seed: 42,
         margin: None,
+        loading: pgdyno_model::experiment::Loading::default(),
     }
 }
 

@@ -1,0 +1,54 @@
+//! Random numbers by row: each follows from a seed, a table, a column and a row's number alone.
+
+/// splitmix64's increment and finalizer (Steele, Lea, Flood 2014).
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+#[inline]
+fn mixed(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// 64 characters: six bits each.
+const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// What is drawn for one column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Draw(u64);
+
+impl Draw {
+    /// The draws of `column` of `table` under `seed`.
+    #[must_use]
+    pub fn new(seed: u64, table: &str, column: &str) -> Self {
+        let names = table.bytes().chain([0]).chain(column.bytes());
+        Self(names.fold(mixed(seed.wrapping_add(STEP)), |state, byte| {
+            mixed(state ^ u64::from(byte)).wrapping_add(STEP)
+        }))
+    }
+
+    #[inline]
+    fn bits(self, row: u64, more: u64) -> u64 {
+        mixed(mixed(self.0.wrapping_add(row.wrapping_mul(STEP))).wrapping_add(more.wrapping_mul(STEP)))
+    }
+
+    /// For `row`, one of 0 to `most`, evenly: to within `most` / 2^64 (Lemire 2019, without the rejection).
+    #[inline]
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation)]
+    pub fn below_or_at(self, row: u64, most: u64) -> u64 {
+        ((u128::from(self.bits(row, 0)) * (u128::from(most) + 1)) >> 64) as u64
+    }
+
+    /// For `row`, characters that fill `place`.
+    #[inline]
+    pub fn letters(self, row: u64, place: &mut [u8]) {
+        for (more, ten) in (0_u64..).zip(place.chunks_mut(10)) {
+            let mut bits = self.bits(row, more);
+            for byte in ten {
+                *byte = LETTERS[(bits & 63) as usize];
+                bits >>= 6;
+            }
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! Rows for a bulk load: made from a seed and the row's number, in COPY's binary format.
+//!
+//! A row depends on nothing else, so that a table has the same rows whoever makes which of them, and in which order.
+//! Source of the format: PostgreSQL's documentation, COPY, "Binary Format".
+
+mod draw;
+#[cfg(test)]
+mod tests;
+
+use std::num::NonZeroU64;
+use std::ops::RangeInclusive;
+
+use thiserror::Error;
+
+pub use draw::Draw;
+
+/// What COPY's binary format begins with: its signature, no flags, no extension.
+pub const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
+/// What it ends with.
+pub const TRAILER: [u8; 2] = (-1_i16).to_be_bytes();
+
+/// How a column's values are made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Generator {
+    /// The row's number, from 1.
+    RowNumber,
+    /// The number of the group of so many rows that the row is in, from 1.
+    GroupOf(NonZeroU64),
+    /// Drawn evenly from these and all between.
+    Uniform {
+        /// The least.
+        low: i64,
+        /// The greatest.
+        high: i64,
+    },
+    /// The same in every row: the value as the server's own send function gives it.
+    Constant(Vec<u8>),
+    /// Characters of which so many are drawn from 64 letters and digits; the rest are blanks.
+    Filler {
+        /// All of them (bytes).
+        bytes: u32,
+        /// Those that are drawn (bytes).
+        drawn: u32,
+    },
+    /// Text around the row's number.
+    Numbered {
+        /// Before the number.
+        before: String,
+        /// After it.
+        after: String,
+    },
+    /// A time for each row.
+    Moment {
+        /// That of the first row (microseconds since 2000-01-01, as PostgreSQL counts).
+        from_us: i64,
+        /// From each row to the next (microseconds).
+        step_us: i64,
+    },
+}
+
+/// What a column's values look like on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `smallint`.
+    Int2,
+    /// `integer`.
+    Int4,
+    /// `bigint`.
+    Int8,
+    /// `text`, `varchar`, `char(n)`.
+    Text,
+    /// `timestamp`, with time zone or without.
+    Timestamp,
+    /// Any other type: only the server knows its form, so only constants can fill it.
+    Other,
+}
+
+impl Kind {
+    /// The kind of the type of that number in `pg_type`.
+    #[must_use]
+    pub fn of(oid: u32) -> Self {
+        match oid {
+            21 => Self::Int2,
+            23 => Self::Int4,
+            20 => Self::Int8,
+            25 | 1042 | 1043 => Self::Text,
+            1114 | 1184 => Self::Timestamp,
+            _ => Self::Other,
+        }
+    }
+
+    /// The numbers that it holds, if it holds numbers.
+    fn integers(self) -> Option<RangeInclusive<i64>> {
+        match self {
+            Self::Int2 => Some(i16::MIN.into()..=i16::MAX.into()),
+            Self::Int4 => Some(i32::MIN.into()..=i32::MAX.into()),
+            Self::Int8 => Some(i64::MIN..=i64::MAX),
+            Self::Text | Self::Timestamp | Self::Other => None,
+        }
+    }
+
+    /// Bytes that its numbers take.
+    fn width(self) -> usize {
+        match self {
+            Self::Int2 => 2,
+            Self::Int4 => 4,
+            _ => 8,
+        }
+    }
+}
+
+/// Why values cannot be made for a column.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum CopyError {
+    /// The generator does not make values of the column's type.
+    #[error("{generator} gives {gives}, and the column's type is another")]
+    Type {
+        /// The generator's name.
+        generator: &'static str,
+        /// What it gives.
+        gives: &'static str,
+    },
+    /// Numbers that the column's type does not hold.
+    #[error("it is to hold {low} to {high}, and its type holds {} to {}", holds.start(), holds.end())]
+    TooBig {
+        /// The least number.
+        low: i64,
+        /// The greatest.
+        high: i64,
+        /// What the type holds.
+        holds: RangeInclusive<i64>,
+    },
+}
+
+/// What is written over a place of the row's template.
+#[derive(Clone, Debug)]
+enum Patch {
+    Number { at: usize, width: usize, value: Number },
+    Letters { at: usize, bytes: usize, draw: Draw },
+}
+
+#[derive(Clone, Debug)]
+enum Number {
+    Row,
+    Group(NonZeroU64),
+    Drawn(Draw, i64, u64),
+    Moment(i64, i64),
+}
+
+impl Number {
+    #[inline]
+    fn of(&self, row: u64) -> i64 {
+        match self {
+            Self::Row => row.cast_signed(),
+            Self::Group(of) => ((row - 1) / *of + 1).cast_signed(),
+            Self::Drawn(draw, low, span) => {
+                draw.below_or_at(row, *span).wrapping_add_signed(*low).cast_signed()
+            }
+            Self::Moment(from, step) => from.wrapping_add(step.wrapping_mul((row - 1).cast_signed())),
+        }
+    }
+}
+
+/// Fields of a fixed size, and after them at most one whose size follows from the row's number.
+#[derive(Clone, Debug, Default)]
+struct Piece {
+    template: Vec<u8>,
+    patches: Vec<Patch>,
+    then: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+/// Writes a table's rows.
+#[derive(Clone, Debug)]
+pub struct RowWriter {
+    pieces: Vec<Piece>,
+}
+
+impl RowWriter {
+    /// A writer of `rows` rows with these columns (name, generator, kind); what is drawn follows from `seed`, the `table`'s
+    /// name and the column's.
+    ///
+    /// # Errors
+    /// The place of a column among them, and why its values cannot be made.
+    pub fn new(
+        seed: u64,
+        table: &str,
+        rows: u64,
+        columns: &[(&str, Generator, Kind)],
+    ) -> Result<Self, (usize, CopyError)> {
+        let mut pieces = vec![Piece::default()];
+        let count = u16::try_from(columns.len()).unwrap_or(u16::MAX);
+        pieces[0].template.extend_from_slice(&count.to_be_bytes());
+        for (place, (name, generator, kind)) in columns.iter().enumerate() {
+            let draw = Draw::new(seed, table, name);
+            let piece = pieces.len() - 1;
+            if let Some(open) = pieces[piece].field(generator, *kind, rows, draw).map_err(|e| (place, e))? {
+                pieces[piece].then = Some(open);
+                pieces.push(Piece::default());
+            }
+        }
+        Ok(Self { pieces })
+    }
+
+    /// Appends row number `row` (from 1) to `out`.
+    #[inline]
+    pub fn write(&self, row: u64, out: &mut Vec<u8>) {
+        for piece in &self.pieces {
+            let base = out.len();
+            out.extend_from_slice(&piece.template);
+            for patch in &piece.patches {
+                match patch {
+                    Patch::Number { at, width, value } => {
+                        let bytes = value.of(row).to_be_bytes();
+                        out[base + at..base + at + width].copy_from_slice(&bytes[8 - width..]);
+                    }
+                    Patch::Letters { at, bytes, draw } => {
+                        draw.letters(row, &mut out[base + at..base + at + bytes]);
+                    }
+                }
+            }
+            if let Some((before, after)) = &piece.then {
+                let mut digits = itoa::Buffer::new();
+                let digits = digits.format(row).as_bytes();
+                push_length(out, before.len() + digits.len() + after.len());
+                out.extend_from_slice(before);
+                out.extend_from_slice(digits);
+                out.extend_from_slice(after);
+            }
+        }
+    }
+}
+
+fn push_length(out: &mut Vec<u8>, length: usize) {
+    out.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes());
+}
+
+impl Piece {
+    /// Adds a field; gives back what stands around its number if its size is not fixed.
+    #[allow(clippy::type_complexity)]
+    fn field(
+        &mut self,
+        generator: &Generator,
+        kind: Kind,
+        rows: u64,
+        draw: Draw,
+    ) -> Result<Option<(Vec<u8>, Vec<u8>)>, CopyError> {
+        let last = rows.max(1);
+        let whole = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        match generator {
+            Generator::RowNumber => {
+                self.number(Number::Row, kind, "row_number", 1, whole(last))?;
+            }
+            Generator::GroupOf(of) => {
+                self.number(Number::Group(*of), kind, "group_of", 1, whole((last - 1) / *of + 1))?;
+            }
+            Generator::Uniform { low, high } => {
+                let span = high.wrapping_sub(*low).cast_unsigned();
+                self.number(Number::Drawn(draw, *low, span), kind, "uniform", *low, *high)?;
+            }
+            Generator::Moment { from_us, step_us } => {
+                if kind != Kind::Timestamp {
+                    return Err(CopyError::Type { generator: "timestamp", gives: "timestamps" });
+                }
+                self.place(Number::Moment(*from_us, *step_us), kind);
+            }
+            Generator::Constant(value) => {
+                push_length(&mut self.template, value.len());
+                self.template.extend_from_slice(value);
+            }
+            Generator::Filler { .. } | Generator::Numbered { .. } if kind != Kind::Text => {
+                let generator =
+                    if matches!(generator, Generator::Filler { .. }) { "filler" } else { "numbered" };
+                return Err(CopyError::Type { generator, gives: "text" });
+            }
+            Generator::Filler { bytes, drawn } => {
+                let (bytes, drawn) = (*bytes as usize, (*drawn).min(*bytes) as usize);
+                push_length(&mut self.template, bytes);
+                let at = self.template.len();
+                self.template.resize(at + bytes, b' ');
+                if drawn > 0 {
+                    self.patches.push(Patch::Letters { at, bytes: drawn, draw });
+                }
+            }
+            Generator::Numbered { before, after } => {
+                return Ok(Some((before.clone().into_bytes(), after.clone().into_bytes())));
+            }
+        }
+        Ok(None)
+    }
+
+    fn number(
+        &mut self,
+        value: Number,
+        kind: Kind,
+        generator: &'static str,
+        low: i64,
+        high: i64,
+    ) -> Result<(), CopyError> {
+        let holds = kind.integers().ok_or(CopyError::Type { generator, gives: "whole numbers" })?;
+        if !holds.contains(&low) || !holds.contains(&high) {
+            return Err(CopyError::TooBig { low, high, holds });
+        }
+        self.place(value, kind);
+        Ok(())
+    }
+
+    fn place(&mut self, value: Number, kind: Kind) {
+        let width = kind.width();
+        push_length(&mut self.template, width);
+        self.patches.push(Patch::Number { at: self.template.len(), width, value });
+        self.template.resize(self.template.len() + width, 0);
+    }
+}

@@ -1,0 +1,98 @@
+use super::*;
+
+fn writer(columns: &[(&str, Generator, Kind)]) -> RowWriter {
+    RowWriter::new(1, "t", 1_000, columns).unwrap()
+}
+
+fn row(writer: &RowWriter, row: u64) -> Vec<u8> {
+    let mut out = Vec::new();
+    writer.write(row, &mut out);
+    out
+}
+
+/// The fields of one row, as COPY's documentation has them.
+fn fields(row: &[u8]) -> Vec<Vec<u8>> {
+    let (count, mut rest) = row.split_at(2);
+    let mut fields = Vec::new();
+    for _ in 0..u16::from_be_bytes(count.try_into().unwrap()) {
+        let (length, after) = rest.split_at(4);
+        let length = u32::from_be_bytes(length.try_into().unwrap()) as usize;
+        fields.push(after[..length].to_vec());
+        rest = &after[length..];
+    }
+    assert!(rest.is_empty(), "{rest:?}");
+    fields
+}
+
+#[test]
+fn a_row_has_its_fields_in_order_whatever_their_sizes() {
+    let group = NonZeroU64::new(10).unwrap();
+    let w = writer(&[
+        ("id", Generator::RowNumber, Kind::Int4),
+        ("name", Generator::Numbered { before: "user ".into(), after: "!".into() }, Kind::Text),
+        ("of", Generator::GroupOf(group), Kind::Int2),
+        ("zero", Generator::Constant(vec![0, 0, 0, 7]), Kind::Int4),
+        ("at", Generator::Moment { from_us: 5, step_us: 1_000_000 }, Kind::Timestamp),
+        ("filler", Generator::Filler { bytes: 12, drawn: 0 }, Kind::Text),
+    ]);
+    let fields = fields(&row(&w, 21));
+    assert_eq!(fields[0], 21_i32.to_be_bytes());
+    assert_eq!(fields[1], b"user 21!");
+    assert_eq!(fields[2], 3_i16.to_be_bytes());
+    assert_eq!(fields[3], [0, 0, 0, 7]);
+    assert_eq!(fields[4], 20_000_005_i64.to_be_bytes());
+    assert_eq!(fields[5], b"            ");
+}
+
+#[test]
+fn what_is_drawn_is_even_and_follows_from_seed_and_names_alone() {
+    let w = writer(&[("x", Generator::Uniform { low: -2, high: 7 }, Kind::Int4)]);
+    let mut seen = [0_u32; 10];
+    for n in 1..=10_000 {
+        let value = i32::from_be_bytes(fields(&row(&w, n))[0].clone().try_into().unwrap());
+        seen[usize::try_from(value + 2).unwrap()] += 1;
+    }
+    // 1000 each with a standard deviation of 30: five of them.
+    assert!(seen.iter().all(|n| (850..=1150).contains(n)), "{seen:?}");
+    let again = writer(&[("x", Generator::Uniform { low: -2, high: 7 }, Kind::Int4)]);
+    assert_eq!(row(&w, 77), row(&again, 77));
+    let draws = |seed, table, column| {
+        (1..50).map(|n| Draw::new(seed, table, column).below_or_at(n, 1 << 40)).collect::<Vec<_>>()
+    };
+    assert_ne!(draws(1, "t", "x"), draws(2, "t", "x"));
+    assert_ne!(draws(1, "t", "x"), draws(1, "u", "x"));
+    assert_ne!(draws(1, "t", "x"), draws(1, "t", "y"));
+    assert_ne!(draws(1, "tx", "y"), draws(1, "t", "xy"));
+}
+
+#[test]
+fn filler_is_drawn_as_far_as_it_is_asked_to_be() {
+    let w = writer(&[("f", Generator::Filler { bytes: 84, drawn: 42 }, Kind::Text)]);
+    let (one, two) = (fields(&row(&w, 1)), fields(&row(&w, 2)));
+    assert!(one[0][..42].iter().all(u8::is_ascii_graphic) && one[0][42..].iter().all(|b| *b == b' '));
+    assert_ne!(one, two);
+}
+
+#[test]
+fn the_whole_of_bigint_can_be_drawn_from() {
+    let w = writer(&[("x", Generator::Uniform { low: i64::MIN, high: i64::MAX }, Kind::Int8)]);
+    assert_ne!(row(&w, 1), row(&w, 2));
+}
+
+#[test]
+fn what_a_column_cannot_hold_is_refused() {
+    let refused = |generator, kind| RowWriter::new(1, "t", 40_000, &[("x", generator, kind)]).unwrap_err().1;
+    assert_eq!(
+        refused(Generator::RowNumber, Kind::Int2).to_string(),
+        "it is to hold 1 to 40000, and its type holds -32768 to 32767"
+    );
+    assert_eq!(
+        refused(Generator::RowNumber, Kind::Text).to_string(),
+        "row_number gives whole numbers, and the column's type is another"
+    );
+    assert!(matches!(refused(Generator::Filler { bytes: 1, drawn: 0 }, Kind::Int4), CopyError::Type { .. }));
+    assert!(matches!(
+        refused(Generator::Moment { from_us: 0, step_us: 1 }, Kind::Other),
+        CopyError::Type { .. }
+    ));
+}

@@ -1,0 +1,156 @@
+//! What loads leave in a database: comments that say who made a table, and a table of pgdyno's own for what is loaded
+//! already, which goes at the end.
+
+use std::collections::BTreeSet;
+
+use postgres::Client;
+
+use super::{DatasetError, Filling};
+
+/// The table that names the pieces that are loaded.
+pub(super) const PROGRESS: &str = "pgdyno_load";
+/// The beginning of the comments on what pgdyno made.
+const COMMENT: &str = "made by pgdyno: ";
+
+/// What becomes of tables that are there before the load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// They stay, and the load is refused; one of the same data that was begun and not ended goes on.
+    Keep,
+    /// Those that pgdyno made are dropped; if there are others, they stay and the load is refused.
+    ReplaceOurs,
+}
+
+/// How a load begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Beginning {
+    /// Nothing is there.
+    Fresh,
+    /// It was begun before: these pieces are loaded.
+    GoOn(BTreeSet<String>),
+}
+
+/// The comment on the tables of `filling`.
+pub(super) fn comment(filling: &Filling<'_>) -> String {
+    format!("{COMMENT}{}", filling.identity()).replace('\'', "''")
+}
+
+/// What the progress table's comment says: also what the pieces are cut by.
+fn progress_comment(filling: &Filling<'_>) -> String {
+    format!("{}, chunks of {} rows", comment(filling), filling.chunk)
+}
+
+/// SQL that makes the progress table.
+pub(super) fn make_progress(filling: &Filling<'_>) -> String {
+    let comment = progress_comment(filling);
+    format!("CREATE TABLE {PROGRESS} (piece text PRIMARY KEY); COMMENT ON TABLE {PROGRESS} IS '{comment}'")
+}
+
+/// SQL that notes, in the transaction that loads it, that `piece` is loaded.
+pub(super) fn note(piece: &str) -> String {
+    format!("INSERT INTO {PROGRESS} VALUES ('{}')", piece.replace('\'', "''"))
+}
+
+/// The comment on table `name`; none if there is no such table.
+fn comment_on(
+    client: &mut Client,
+    filling: &Filling<'_>,
+    name: &str,
+) -> Result<Option<String>, DatasetError> {
+    const ASKED: &str = "SELECT coalesce(pg_catalog.obj_description(c.oid, 'pg_class'), '') \
+        FROM pg_catalog.pg_class c WHERE c.oid = pg_catalog.to_regclass($1)";
+    let found = client
+        .query_opt(ASKED, &[&name])
+        .map_err(|e| DatasetError::sql(filling, &format!("looking for table {name}"), &e))?;
+    Ok(found.map(|row| row.get(0)))
+}
+
+/// Looks at what is there, drops what may be dropped, and tells how to begin.
+pub(super) fn begin(client: &mut Client, filling: &Filling<'_>) -> Result<Beginning, DatasetError> {
+    let failed = |doing: &str, e: &postgres::Error| DatasetError::sql(filling, doing, e);
+    let asked = "SELECT pg_catalog.pg_try_advisory_lock(pg_catalog.hashtext('pgdyno load'))";
+    let locked: bool = client.query_one(asked, &[]).map_err(|e| failed("locking", &e))?.get(0);
+    if !locked {
+        return Err(DatasetError::Busy { data: filling.identity() });
+    }
+    let unfinished = comment_on(client, filling, PROGRESS)?;
+    if let Some(found) = &unfinished {
+        if !found.starts_with(COMMENT) {
+            return Err(exists(PROGRESS, client, filling, false)?);
+        }
+        if *found == progress_comment(filling).replace("''", "'") && filling.existing == Existing::Keep {
+            let asked = format!("SELECT piece FROM {PROGRESS}");
+            let done = client.query(&asked, &[]).map_err(|e| failed("asking what is loaded", &e))?;
+            return Ok(Beginning::GoOn(done.iter().map(|row| row.get(0)).collect()));
+        }
+        if filling.existing == Existing::Keep {
+            let found = found.trim_start_matches(COMMENT).to_owned();
+            return Err(DatasetError::Unfinished { data: filling.identity(), found });
+        }
+    }
+    let mut drop = Vec::new();
+    for name in filling.data.table_names() {
+        let Some(comment) = comment_on(client, filling, name)? else { continue };
+        let ours = comment.starts_with(COMMENT);
+        if !ours || filling.existing == Existing::Keep {
+            return Err(exists(name, client, filling, ours)?);
+        }
+        drop.push(format!("DROP TABLE {name}"));
+    }
+    if unfinished.is_some() {
+        // Partitions not attached yet, and what they are made like, are named in it.
+        for (parent, child) in children(client, filling)? {
+            drop.push(format!("DROP TABLE IF EXISTS {child}, {}", like(&parent)));
+        }
+        for table in filling.data.tables.iter().filter(|t| t.partition_by.is_some()) {
+            drop.push(format!("DROP TABLE IF EXISTS {}", like(&table.name)));
+        }
+        drop.push(format!("DROP TABLE {PROGRESS}"));
+    }
+    if !drop.is_empty() {
+        let all = format!("BEGIN; {}; COMMIT", drop.join("; "));
+        client.batch_execute(&all).map_err(|e| failed("dropping pgdyno's tables of an earlier load", &e))?;
+    }
+    Ok(Beginning::Fresh)
+}
+
+/// The table that the partitions of `parent` are made like, while they are not all attached.
+pub(super) fn like(parent: &str) -> String {
+    format!("pgdyno_like_{parent}")
+}
+
+/// Partition number `number` of `parent`.
+pub(super) fn child(parent: &str, number: u32) -> String {
+    format!("{parent}_{number}")
+}
+
+/// Parents and the partitions of theirs that the progress table names.
+fn children(client: &mut Client, filling: &Filling<'_>) -> Result<Vec<(String, String)>, DatasetError> {
+    let asked = format!("SELECT piece FROM {PROGRESS}");
+    let failed = |e: postgres::Error| DatasetError::sql(filling, "asking what is loaded", &e);
+    let pieces = client.query(&asked, &[]).map_err(failed)?;
+    let parts = |piece: String| {
+        let (parent, number) = piece.split_once(" partition ")?;
+        Some((parent.to_owned(), child(parent, number.parse().ok()?)))
+    };
+    Ok(pieces.iter().filter_map(|row| parts(row.get(0))).collect())
+}
+
+/// What is known of a table that is there and should not be.
+fn exists(
+    name: &str,
+    client: &mut Client,
+    filling: &Filling<'_>,
+    ours: bool,
+) -> Result<DatasetError, DatasetError> {
+    const ASKED: &str = "SELECT string_agg(attname || ' ' || pg_catalog.format_type(atttypid, atttypmod), ', ' ORDER BY attnum), \
+        (SELECT pg_catalog.pg_size_pretty(pg_catalog.pg_total_relation_size($1::text::regclass))) \
+        FROM pg_catalog.pg_attribute WHERE attrelid = $1::text::regclass AND attnum > 0 AND NOT attisdropped";
+    let row = client
+        .query_one(ASKED, &[&name])
+        .map_err(|e| DatasetError::sql(filling, &format!("looking at table {name}"), &e))?;
+    let (columns, size): (Option<String>, String) = (row.get(0), row.get(1));
+    let whose = if ours { "made by pgdyno" } else { "not made by pgdyno" };
+    let found = format!("{whose}, with {size} and the columns {}", columns.unwrap_or_default());
+    Ok(DatasetError::Exists { table: name.to_owned(), found, ours })
+}

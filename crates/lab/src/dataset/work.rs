@@ -1,0 +1,311 @@
+//! One connection's work: pieces, one after the other, and what follows when a table has all of its own.
+
+use std::io::Write;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use pgdyno_engine::copy::{HEADER, RowWriter, TRAILER};
+use postgres::{Client, Transaction};
+
+use super::columns::copy_statement;
+use super::shape::{Strategy, Unit};
+use super::traces::{child, like, note};
+use super::{DatasetError, Filling};
+use crate::workload::{TableSpec, Tidy};
+
+/// Bytes that are made between two looks at the stop flag, and sent together.
+const BLOCK: usize = 64 << 10;
+
+/// What all connections share.
+pub(super) struct Shared<'a> {
+    pub(super) filling: &'a Filling<'a>,
+    /// By table.
+    pub(super) writers: Vec<RowWriter>,
+    /// In the order in which they are to be taken; those that were loaded before are left out.
+    pub(super) queue: Mutex<std::vec::IntoIter<Unit>>,
+    /// Pieces that each table still lacks.
+    pub(super) left: Vec<AtomicU32>,
+    /// Whether a table's key was built by a load that this one goes on with.
+    pub(super) keyed: Vec<bool>,
+    pub(super) rows: AtomicU64,
+    pub(super) bytes: AtomicU64,
+    /// A signal, or another connection's failure.
+    pub(super) stop: &'a AtomicBool,
+    pub(super) failed: AtomicBool,
+}
+
+impl Shared<'_> {
+    pub(super) fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed)
+    }
+
+    fn next(&self) -> Option<Unit> {
+        if self.is_over() {
+            return None;
+        }
+        match self.queue.lock() {
+            Ok(mut queue) => queue.next(),
+            Err(poisoned) => poisoned.into_inner().next(),
+        }
+    }
+
+    fn interrupted(&self) -> DatasetError {
+        DatasetError::Interrupted { data: self.filling.identity() }
+    }
+
+    fn table(&self, unit: &Unit) -> &TableSpec {
+        &self.filling.data.tables[unit.table]
+    }
+
+    fn tablespace(&self, table: &str) -> Option<&str> {
+        self.filling.placed.iter().find(|(name, _)| name == table).map(|(_, place)| place.as_str())
+    }
+}
+
+/// Works until no piece is left.
+pub(super) fn work(client: &mut Client, shared: &Shared<'_>) -> Result<(), DatasetError> {
+    while let Some(unit) = shared.next() {
+        Work { client, shared, unit: &unit, table: shared.table(&unit) }.load()?;
+        if shared.left[unit.table].fetch_sub(1, Ordering::AcqRel) == 1 {
+            Work { client, shared, unit: &unit, table: shared.table(&unit) }.finish()?;
+        }
+    }
+    if shared.is_over() { Err(shared.interrupted()) } else { Ok(()) }
+}
+
+/// What follows for a table all of whose pieces were loaded before, by a load that this one goes on with.
+pub(super) fn finish_only(client: &mut Client, shared: &Shared<'_>, last: &Unit) -> Result<(), DatasetError> {
+    Work { client, shared, unit: last, table: shared.table(last) }.finish()
+}
+
+struct Work<'a> {
+    client: &'a mut Client,
+    shared: &'a Shared<'a>,
+    unit: &'a Unit,
+    table: &'a TableSpec,
+}
+
+impl Work<'_> {
+    fn wrong(&self, doing: &str, error: &postgres::Error) -> DatasetError {
+        if self.shared.is_over() {
+            return self.shared.interrupted();
+        }
+        DatasetError::sql(self.shared.filling, doing, error)
+    }
+
+    fn execute(&mut self, sql: &str) -> Result<(), DatasetError> {
+        self.client.batch_execute(sql).map_err(|e| self.wrong(sql, &e))
+    }
+
+    fn load(&mut self) -> Result<(), DatasetError> {
+        let table = self.table.name.as_str();
+        let target = match self.unit.strategy {
+            Strategy::Partitions => child(table, self.unit.number),
+            Strategy::Freeze | Strategy::Chunks => table.to_owned(),
+        };
+        let freeze = self.unit.strategy != Strategy::Chunks;
+        let before = match self.unit.strategy {
+            // FREEZE wants a table made or emptied in the same transaction; frozen rows need no second write later.
+            Strategy::Freeze => vec![format!("TRUNCATE {table}")],
+            Strategy::Chunks => Vec::new(),
+            Strategy::Partitions => vec![self.partition(&target)?],
+        };
+        let mut after = Vec::new();
+        if freeze && let Some(key) = self.key(&target) {
+            after.push(key);
+        }
+        after.push(note(&self.unit.name(&self.shared.filling.data.tables)));
+        let (shared, unit, spec) = (self.shared, self.unit, self.table);
+        let doing = format!("filling {target}");
+        let begun = self.client.transaction();
+        let failed = |e: &postgres::Error| match shared.is_over() {
+            true => shared.interrupted(),
+            false => DatasetError::sql(shared.filling, &doing, e),
+        };
+        let mut transaction = begun.map_err(|e| failed(&e))?;
+        for sql in &before {
+            transaction.batch_execute(sql).map_err(|e| failed(&e))?;
+        }
+        copy(&mut transaction, shared, unit, &copy_statement(spec, &target, freeze), &doing)?;
+        for sql in &after {
+            transaction.batch_execute(sql).map_err(|e| failed(&e))?;
+        }
+        transaction.commit().map_err(|e| failed(&e))?;
+        match self.unit.strategy {
+            Strategy::Partitions => self.tidy(&target, false),
+            Strategy::Freeze | Strategy::Chunks => Ok(()),
+        }
+    }
+
+    /// SQL that makes a partition, with a CHECK by which attaching it needs no look at its rows.
+    fn partition(&mut self, child: &str) -> Result<String, DatasetError> {
+        const ASKED: &str = "SELECT array_to_string(c.reloptions, ', '), s.spcname::text, \
+            pg_catalog.format_type(a.atttypid, a.atttypmod) FROM pg_catalog.pg_class c \
+            JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attname = $2 \
+            LEFT JOIN pg_catalog.pg_tablespace s ON s.oid = c.reltablespace WHERE c.oid = $1::text::regclass";
+        let like = like(&self.table.name);
+        let by = self.table.partition_by.clone().unwrap_or_default();
+        let row = self
+            .client
+            .query_one(ASKED, &[&like, &by])
+            .map_err(|e| self.wrong(&format!("looking at {like}"), &e))?;
+        let (options, place, kind): (Option<String>, Option<String>, String) =
+            (row.get(0), row.get(1), row.get(2));
+        let (first, beyond) = (self.unit.first, self.unit.first + self.unit.rows);
+        let mut bounds = Vec::new();
+        if self.unit.number > 1 {
+            bounds.push(format!("{by} >= {first}::{kind}"));
+        }
+        if self.unit.number < self.unit.of {
+            bounds.push(format!("{by} < {beyond}::{kind}"));
+        }
+        let check = match bounds.is_empty() {
+            true => String::new(),
+            false => format!(", CONSTRAINT {CHECK} CHECK ({})", bounds.join(" AND ")),
+        };
+        let options = options.map_or_else(String::new, |o| format!(" WITH ({o})"));
+        let place = place.map_or_else(String::new, |p| format!(" TABLESPACE \"{}\"", p.replace('"', "\"\"")));
+        Ok(format!("CREATE TABLE {child} (LIKE {like} INCLUDING ALL{check}){options}{place}"))
+    }
+
+    /// SQL that gives `target`, the table or a partition of it, its primary key.
+    fn key(&self, target: &str) -> Option<String> {
+        let columns = &self.table.primary_key;
+        let place = self.shared.tablespace(&self.table.name);
+        let place = place.map_or_else(String::new, |p| format!(" USING INDEX TABLESPACE {p}"));
+        (!columns.is_empty())
+            .then(|| format!("ALTER TABLE {target} ADD PRIMARY KEY ({}){place}", columns.join(", ")))
+    }
+
+    /// What follows once every row of the table is there.
+    fn finish(&mut self) -> Result<(), DatasetError> {
+        let table = self.table.name.clone();
+        let keyed = self.shared.keyed[self.unit.table];
+        match self.unit.strategy {
+            Strategy::Freeze => self.tidy(&table, false),
+            Strategy::Chunks => {
+                // Before there is a key, which it would have to look through.
+                self.tidy(&table, true)?;
+                match self.key(&table).filter(|_| !keyed) {
+                    Some(key) => {
+                        self.execute(&format!("BEGIN; {key}; {}; COMMIT", note(&keyed_name(&table))))
+                    }
+                    None => Ok(()),
+                }
+            }
+            Strategy::Partitions => {
+                if !keyed {
+                    self.attach()?;
+                }
+                match self.table.tidy {
+                    Tidy::Vacuum | Tidy::Analyze => self.execute(&format!("ANALYZE {table}")),
+                    Tidy::Nothing => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Attaches all partitions, and makes their keys the table's.
+    fn attach(&mut self) -> Result<(), DatasetError> {
+        let (table, of) = (self.table.name.clone(), self.unit.of);
+        // All are of one size but the last.
+        let all = super::shape::rows(self.shared.filling, self.table);
+        let size = all.div_ceil(u64::from(of)).max(1);
+        let mut sql = vec!["BEGIN".to_owned()];
+        for number in 1..=of {
+            let part = child(&table, number);
+            let from = match number {
+                1 => "MINVALUE".to_owned(),
+                n => (u64::from(n - 1) * size + 1).to_string(),
+            };
+            let to = match number {
+                n if n == of => "MAXVALUE".to_owned(),
+                n => (u64::from(n) * size + 1).to_string(),
+            };
+            sql.push(format!(
+                "ALTER TABLE {table} ATTACH PARTITION {part} FOR VALUES FROM ({from}) TO ({to})"
+            ));
+            if of > 1 {
+                sql.push(format!("ALTER TABLE {part} DROP CONSTRAINT {CHECK}"));
+            }
+        }
+        sql.extend(self.key(&table));
+        sql.push(format!("DROP TABLE {}", like(&table)));
+        sql.push(note(&keyed_name(&table)));
+        sql.push("COMMIT".to_owned());
+        let sql = sql.join("; ");
+        self.client
+            .batch_execute(&sql)
+            .map_err(|e| self.wrong(&format!("attaching the partitions of {table}"), &e))
+    }
+
+    fn tidy(&mut self, target: &str, freeze: bool) -> Result<(), DatasetError> {
+        match self.table.tidy {
+            Tidy::Vacuum if freeze => self.execute(&format!("VACUUM (FREEZE, ANALYZE) {target}")),
+            Tidy::Vacuum => self.execute(&format!("VACUUM (ANALYZE) {target}")),
+            Tidy::Analyze => self.execute(&format!("ANALYZE {target}")),
+            Tidy::Nothing => Ok(()),
+        }
+    }
+}
+
+/// The CHECK that a partition has until it is attached.
+const CHECK: &str = "pgdyno_bounds";
+
+/// What the progress table calls that a table has its key.
+pub(super) fn keyed_name(table: &str) -> String {
+    format!("{table} key")
+}
+
+/// Streams the rows of `unit`.
+fn copy(
+    transaction: &mut Transaction<'_>,
+    shared: &Shared<'_>,
+    unit: &Unit,
+    statement: &str,
+    doing: &str,
+) -> Result<(), DatasetError> {
+    let failed = |e: &postgres::Error| match shared.is_over() {
+        true => shared.interrupted(),
+        false => DatasetError::sql(shared.filling, doing, e),
+    };
+    let mut copy = transaction.copy_in(statement).map_err(|e| failed(&e))?;
+    let writer = &shared.writers[unit.table];
+    let mut block = Vec::with_capacity(BLOCK + (BLOCK >> 2));
+    block.extend_from_slice(HEADER);
+    let beyond = unit.first + unit.rows;
+    let (mut row, mut told) = (unit.first, unit.first);
+    loop {
+        while row < beyond && block.len() < BLOCK {
+            writer.write(row, &mut block);
+            row += 1;
+        }
+        if row == beyond {
+            block.extend_from_slice(&TRAILER);
+        }
+        if shared.is_over() {
+            return Err(shared.interrupted());
+        }
+        copy.write_all(&block).map_err(|e| {
+            let cause = e.get_ref().and_then(|cause| cause.downcast_ref::<postgres::Error>());
+            cause.map_or_else(
+                || DatasetError::Sql {
+                    data: shared.filling.identity(),
+                    doing: doing.to_owned(),
+                    found: e.to_string(),
+                    sqlstate: None,
+                },
+                &failed,
+            )
+        })?;
+        shared.rows.fetch_add(row - told, Ordering::Relaxed);
+        shared.bytes.fetch_add(block.len() as u64, Ordering::Relaxed);
+        told = row;
+        if row == beyond {
+            break;
+        }
+        block.clear();
+    }
+    copy.finish().map_err(|e| failed(&e))?;
+    Ok(())
+}

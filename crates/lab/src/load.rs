@@ -1,0 +1,157 @@
+//! `pgdyno load`: a workload's tables in a database that the user names.
+
+use std::num::{NonZeroU32, NonZeroU64};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use pgdyno_host::conninfo;
+use pgdyno_host::postgres::control::said;
+use pgdyno_model::experiment::Loading;
+use pgdyno_model::target::{Address, Target};
+use pgdyno_model::units::Bytes;
+use postgres::Client;
+
+pub use crate::dataset::{Existing, Strategy};
+pub use pgdyno_host::conninfo::ConnectOptions;
+
+use crate::LabError;
+use crate::dataset::{self, DatasetError, Filling};
+use crate::progress::{Event, Progress};
+use crate::workload::{self, DataSet};
+
+/// What is to be loaded, and where.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// A built-in workload's name, or a folder.
+    pub workload: String,
+    /// The data set's size in the workload's unit.
+    pub scale: NonZeroU32,
+    /// Of what is drawn.
+    pub seed: u64,
+    /// How rows are made and loaded.
+    pub loading: Loading,
+    /// One COPY or chunks; none: what suits the cores.
+    pub strategy: Option<Strategy>,
+    /// Rows of a chunk (count); none: 500,000.
+    pub chunk: Option<NonZeroU64>,
+    /// What becomes of tables that are there.
+    pub existing: Existing,
+    /// Where.
+    pub connect: ConnectOptions,
+}
+
+/// What a load came to.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// What was loaded, in words.
+    pub what: String,
+    /// Rows that were sent (count).
+    pub rows: u64,
+    /// Bytes that they took on the wire.
+    pub bytes: u64,
+    /// The whole, keys and VACUUM included.
+    pub took: Duration,
+    /// What the server's side was seen doing most often meanwhile, and in which share of the looks; none: nobody looked.
+    pub limit: Option<(String, f64)>,
+}
+
+/// Loads what `load` says.
+///
+/// # Errors
+/// The workload, the connection, what is in the way; then nothing is made. After an interruption, what is loaded stays.
+pub fn load(load: &Load, progress: &dyn Progress, stop: &AtomicBool) -> Result<Loaded, LabError> {
+    let workload = workload::load(&load.workload, &[])?;
+    let resolved = conninfo::resolve(&load.connect)?;
+    for note in &resolved.notes {
+        progress.event(&Event::Note(note.clone()));
+    }
+    let (mut client, target) = resolved.connect()?;
+    let usual = Filling::new(&workload.data, load.scale.get(), load.seed, &load.loading);
+    let filling = Filling {
+        strategy: load.strategy,
+        existing: load.existing,
+        chunk: load.chunk.map_or(usual.chunk, NonZeroU64::get),
+        ..usual
+    };
+    check_room(&mut client, &target, &filling, progress)?;
+    drop(client);
+    let filled = dataset::fill(&filling, &target, progress, stop).map_err(|e| match e {
+        DatasetError::Interrupted { .. } => LabError::Interrupted,
+        e => e.into(),
+    })?;
+    Ok(Loaded {
+        what: filling.identity(),
+        rows: filled.rows,
+        bytes: filled.bytes,
+        took: filled.took,
+        limit: filled.limits.into_iter().next(),
+    })
+}
+
+/// Whether a server on this machine has the room and the memory; of another it is only told what is needed.
+fn check_room(
+    client: &mut Client,
+    target: &Target,
+    filling: &Filling<'_>,
+    progress: &dyn Progress,
+) -> Result<(), LabError> {
+    let needed = needed(filling.data, filling.scale);
+    let what = filling.identity();
+    let directory = client
+        .query_one("SELECT pg_catalog.current_setting('data_directory')", &[])
+        .map(|row| row.get::<_, String>(0));
+    let here = is_here(target);
+    let room = directory.ok().filter(|_| here).and_then(|d| {
+        // A server in a container says a path that means something else here, or nothing.
+        let directory = Path::new(&d);
+        directory.join("postmaster.pid").exists().then(|| pgdyno_host::room(directory).ok())?
+    });
+    match room {
+        Some(available) if available < needed => {
+            return Err(DatasetError::NoRoom { data: what, needed, available }.into());
+        }
+        Some(available) => {
+            progress.event(&Event::Note(format!("{what}: takes about {needed}; {available} are free")));
+        }
+        None => progress.event(&Event::Note(format!(
+            "{what}: takes about {needed}; how much the server has free cannot be seen from here"
+        ))),
+    }
+    let asked =
+        "SELECT setting::bigint * 1024 FROM pg_catalog.pg_settings WHERE name = 'maintenance_work_mem'";
+    let each: i64 = client
+        .query_one(asked, &[])
+        .map_err(|e| LabError::Sql { doing: "ask for maintenance_work_mem".into(), found: said(&e) })?
+        .get(0);
+    let jobs = filling.jobs();
+    let needed = memory(jobs, u64::try_from(each).unwrap_or(0));
+    match pgdyno_host::facts::memory_available().filter(|_| here) {
+        Some(available) if available < needed => {
+            Err(DatasetError::NoMemory { data: what, jobs, needed, available }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Tables, keys and WAL.
+fn needed(data: &DataSet, scale: u32) -> Bytes {
+    Bytes(dataset::tables_room(data, scale).0.saturating_add(dataset::WAL_ROOM.0))
+}
+
+/// What so many connections take at most on both sides: pgdyno's blocks and a backend's own some 16 MB each, and what
+/// building a key may take.
+fn memory(jobs: usize, maintenance_work_mem: u64) -> Bytes {
+    const EACH: u64 = 16 << 20;
+    Bytes((jobs as u64).saturating_mul(maintenance_work_mem.saturating_add(EACH)))
+}
+
+/// Whether the server runs on this machine, as far as its address tells.
+fn is_here(target: &Target) -> bool {
+    match &target.address {
+        Address::Unix { .. } => true,
+        Address::Tcp { host, .. } => {
+            host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+        }
+    }
+}
