@@ -14,7 +14,7 @@ pub(crate) struct Arguments {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 something in the request is wrong; 2 a trial failed (the rest is kept); \
-                          130 interrupted.\nWhere a RUN is wanted, `latest` names the newest; the beginning of an id is \
+                          3 a change is beyond what `--fail-if` lets through; 130 interrupted.\nWhere a RUN is wanted, `latest` names the newest; the beginning of an id is \
                           enough where only one run has it.";
 
 #[derive(Debug, Subcommand)]
@@ -32,6 +32,8 @@ pub(crate) enum Command {
     Show(Show),
     /// Write one run's report as a single HTML file that needs no network
     Report(Report),
+    /// Compare two runs, or treatments of them, and fail where a change is too large
+    Compare(Compare),
     /// Tell what is found here: PostgreSQL, privileges, what lies under a directory, what is missing, and what to change
     Doctor(Doctor),
     /// Measure how fast a directory's storage makes data durable: pg_test_fsync's job, with percentiles
@@ -199,6 +201,33 @@ pub(crate) struct Report {
     /// Where to write it
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) store: StoreOption,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Compare {
+    /// What is compared to: a run, or `RUN:TREATMENT`, by number (`latest:2`) or levels (`latest:clients=8,storage=xfs`)
+    #[arg(value_name = "RUN_A")]
+    pub(crate) a: String,
+    /// What is compared
+    #[arg(value_name = "RUN_B")]
+    pub(crate) b: String,
+    /// What is compared on purpose: a factor, or what else must be equal (`kernel`, `server build`, `device`); may be repeated
+    #[arg(long, value_name = "FACTOR")]
+    pub(crate) by: Vec<String>,
+    /// Compare although what must be equal is not
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Exit with 3 when a change is shown to be beyond this: "tps < -3%", "p99 > +10%"; several with commas, or repeated
+    #[arg(long, value_name = "CONDITION", allow_hyphen_values = true)]
+    pub(crate) fail_if: Vec<String>,
+    /// As JSON
+    #[arg(long, conflicts_with = "markdown")]
+    pub(crate) json: bool,
+    /// As Markdown, for a pull request
+    #[arg(long)]
+    pub(crate) markdown: bool,
     #[command(flatten)]
     pub(crate) store: StoreOption,
 }

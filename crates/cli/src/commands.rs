@@ -5,9 +5,10 @@ use std::sync::atomic::AtomicBool;
 
 use pgdyno_lab::file::Override;
 use pgdyno_lab::{LabError, Prepared, Serials, SessionEnd, Wipe, recipes as built_in, run as lab};
+use pgdyno_results::analysis::across::{self, Asked};
 use pgdyno_results::analysis::analyse;
-use pgdyno_results::report;
 use pgdyno_results::store::{ProbeSummary, RunSummary, Store, Stored};
+use pgdyno_results::{gate, report};
 
 use crate::Done;
 use crate::args;
@@ -178,6 +179,25 @@ pub(crate) fn report(options: &args::Report) -> Result<Done, Failure> {
     report::write_html(&view, &options.output).map_err(|e| Failure::of(&e, e.help()))?;
     print(&format!("report of {run}: {}", options.output.display()));
     Ok(Done::Whole)
+}
+
+pub(crate) fn compare(options: &args::Compare) -> Result<Done, Failure> {
+    let mut gates = Vec::new();
+    for given in &options.fail_if {
+        gates.extend(gate::parse(given).map_err(|e| Failure::of(&e, Some(e.help.clone())))?);
+    }
+    let store = open(&options.store)?;
+    let asked = Asked { by: options.by.clone(), force: options.force, gates };
+    let view =
+        across::compare(&store, &options.a, &options.b, &asked).map_err(|e| Failure::of(&e, e.help()))?;
+    print(&if options.json {
+        json(&view)?
+    } else if options.markdown {
+        report::compare_markdown(&view)
+    } else {
+        report::compare(&view, width())
+    });
+    Ok(if view.exceeded { Done::Exceeded } else { Done::Whole })
 }
 
 pub(crate) fn doctor(options: &args::Doctor) -> Result<Done, Failure> {

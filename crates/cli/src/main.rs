@@ -27,6 +27,8 @@ pub(crate) enum Done {
     Whole,
     /// 2: a trial failed; the rest is kept.
     TrialFailed,
+    /// 3: all that was asked is done, and a gate is exceeded.
+    Exceeded,
     /// 130: a signal ended it; what was done is kept.
     Interrupted,
 }
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         Command::List(options) => commands::list(&options),
         Command::Show(options) => commands::show(&options),
         Command::Report(options) => commands::report(&options),
+        Command::Compare(options) => commands::compare(&options),
         Command::Doctor(options) => commands::doctor(&options),
         Command::Clean(options) => clean::clean(&options, &stop),
         Command::Filesystems => Ok(clean::filesystems()),
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
     match done {
         Ok(Done::Whole) => ExitCode::SUCCESS,
         Ok(Done::TrialFailed) => ExitCode::from(2),
+        Ok(Done::Exceeded) => ExitCode::from(3),
         Ok(Done::Interrupted) => ExitCode::from(130),
         Err(failure) => output::complain(&failure),
     }

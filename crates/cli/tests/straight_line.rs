@@ -63,6 +63,25 @@ fn quickstart_ends_with_numbers_that_agree_with_each_other_and_with_postgresql()
         assert!((0..=20).contains(&extra), "{count}");
     }
     assert!(shown["fsync"].as_array().unwrap().len() == 1);
+
+    // Commits that wait beside commits that do not, of the same blocks; a hundredth of the speed is let through.
+    let compare = |more: &[&str]| {
+        let sides = ["compare", "latest:clients=1,synchronous_commit=on", "latest:3"];
+        world.run(&[&sides, more].concat())
+    };
+    let kept = compare(&["--fail-if", "tps < -99%", "--json"]);
+    assert_eq!(kept.code, Some(0), "{}", kept.err);
+    let json: Value = serde_json::from_str(&kept.out).unwrap();
+    assert_eq!((&json["gates"][0]["state"], &json["by"][0]), (&"kept".into(), &"synchronous_commit".into()));
+    assert_eq!(json["pairs"][0]["ratio"]["method"], "paired");
+    let exceeded = compare(&["--fail-if", "tps > -99%", "--markdown"]);
+    assert_eq!(exceeded.code, Some(3), "{}", exceeded.err);
+    assert!(exceeded.out.contains("a gate is exceeded"), "{}", exceeded.out);
+    let misspelt = compare(&["--fail-if", "tps > +1%, tsp < -3%"]);
+    assert_eq!((misspelt.code, misspelt.out.as_str()), (Some(1), ""));
+    assert!(misspelt.err.contains("\n  |            ^^^\n"), "{}", misspelt.err);
+    let itself = world.run(&["compare", "latest", "latest"]);
+    assert!(itself.code == Some(1) && itself.err.contains("with itself"), "{}", itself.err);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 #[allow(dead_code)]
 mod common;
 
-use common::{RUN, failed_trial, fill, plan, run_record, session_record, store, trial};
+use common::{RUN, failed_trial, fill, fill_with, plan, run_record, session_record, store, trial};
 use pgdyno_model::RunRecord;
 use pgdyno_model::record::{RunState, SessionEnd};
 use pgdyno_results::analysis::TrialState;
@@ -155,19 +155,13 @@ fn nothing_measured_is_said_in_words() {
 fn trials_without_a_transaction_have_no_ratio() {
     let (_folder, mut store) = store();
     let record = run_record(plan(2));
-    store.begin_run(&record).unwrap();
-    let session = store.begin_session(RUN, &session_record()).unwrap();
-    for planned in &record.plan.trials {
-        let mut t = trial(&record.plan, *planned);
+    let view = fill_with(&mut store, &record, |t| {
         let m = t.measurement.as_mut().unwrap();
         m.transactions = 0;
         m.latency.clear();
         m.scripts.clear();
         m.series.clear();
-        store.add_trial(RUN, session, &t).unwrap();
-    }
-    store.end_session(session, SessionEnd::Completed).unwrap();
-    let view = analyse(&store, RUN).unwrap();
+    });
     for t in &view.treatments {
         let tps = t.tps.as_ref().unwrap();
         assert_eq!((tps.mean, tps.ci95), (0.0, None));
@@ -184,17 +178,11 @@ fn trials_without_a_transaction_have_no_ratio() {
 fn equal_treatments_cannot_be_told_apart() {
     let (_folder, mut store) = store();
     let record = run_record(plan(3));
-    store.begin_run(&record).unwrap();
-    let session = store.begin_session(RUN, &session_record()).unwrap();
-    for planned in &record.plan.trials {
-        let mut t = trial(&record.plan, *planned);
+    let view = fill_with(&mut store, &record, |t| {
         let m = t.measurement.as_mut().unwrap();
         // The same three values for all treatments, in another order for each.
-        m.transactions = [1000, 1020, 1050][(planned.treatment + planned.repeat as usize) % 3];
-        store.add_trial(RUN, session, &t).unwrap();
-    }
-    store.end_session(session, SessionEnd::Completed).unwrap();
-    let view = analyse(&store, RUN).unwrap();
+        m.transactions = [1000, 1020, 1050][(t.treatment + t.repeat as usize) % 3];
+    });
     assert!(view.answer[0].contains("cannot be told apart"), "{:?}", view.answer);
     for c in &view.comparisons {
         assert_eq!(c.ratio.told_apart, Some(false), "{}", c.words);
@@ -210,15 +198,9 @@ fn run_of(
     tps: impl Fn(usize, u32) -> u64,
 ) -> RunView {
     let record = RunRecord { id: id.into(), ..run_record(plan) };
-    store.begin_run(&record).unwrap();
-    let session = store.begin_session(id, &session_record()).unwrap();
-    for planned in &record.plan.trials {
-        let mut t = trial(&record.plan, *planned);
-        t.measurement.as_mut().unwrap().transactions = 5 * tps(planned.treatment, planned.block);
-        store.add_trial(id, session, &t).unwrap();
-    }
-    store.end_session(session, SessionEnd::Completed).unwrap();
-    analyse(store, id).unwrap()
+    fill_with(store, &record, |t| {
+        t.measurement.as_mut().unwrap().transactions = 5 * tps(t.treatment, t.block);
+    })
 }
 
 fn says(view: &RunView, words: &str) -> bool {
@@ -316,17 +298,11 @@ fn repeats_that_all_rise_are_called_so() {
 fn what_the_generator_may_have_limited_is_said_wherever_it_is_compared() {
     let (_folder, mut store) = store();
     let record = run_record(plan(3));
-    store.begin_run(&record).unwrap();
-    let session = store.begin_session(RUN, &session_record()).unwrap();
-    for planned in &record.plan.trials {
-        let mut t = trial(&record.plan, *planned);
-        if planned.treatment == 3 && planned.block == 2 {
+    let view = fill_with(&mut store, &record, |t| {
+        if t.treatment == 3 && t.block == 2 {
             t.measurement.as_mut().unwrap().busiest_thread = 0.97;
         }
-        store.add_trial(RUN, session, &t).unwrap();
-    }
-    store.end_session(session, SessionEnd::Completed).unwrap();
-    let view = analyse(&store, RUN).unwrap();
+    });
     for c in &view.comparisons {
         let limited = c.treatment == 3 || c.to == 3;
         assert_eq!(

@@ -4,7 +4,7 @@
 #[allow(dead_code)]
 mod common;
 
-use common::{RUN, disk_probe, fill, fsync_probe, plan, run_record, session_record, store, trial};
+use common::{RUN, disk_probe, fill, fill_with, fsync_probe, plan, run_record, session_record, store, trial};
 use pgdyno_model::record::SessionEnd;
 use pgdyno_model::{LevelValue, RunRecord};
 use pgdyno_results::{RunView, analyse, report};
@@ -253,10 +253,7 @@ fn probes_of_a_run_are_shown_with_what_is_suspect() {
 fn a_change_within_a_trial_is_shown_with_what_happened_then() {
     let (_folder, mut store) = store();
     let record = run_record(plan(1));
-    store.begin_run(&record).unwrap();
-    let session = store.begin_session(RUN, &session_record()).unwrap();
-    for planned in &record.plan.trials {
-        let mut t = trial(&record.plan, *planned);
+    let view = fill_with(&mut store, &record, |t| {
         let m = t.measurement.as_mut().unwrap();
         let like = m.series[0].clone();
         m.series = (0..60)
@@ -268,10 +265,7 @@ fn a_change_within_a_trial_is_shown_with_what_happened_then() {
             .collect();
         // Half a minute after the first trial's window opened.
         t.server_log = "2026-11-21 07:00:33.100 UTC [7] LOG:  checkpoint starting: time\n".into();
-        store.add_trial(RUN, session, &t).unwrap();
-    }
-    store.end_session(session, SessionEnd::Completed).unwrap();
-    let view = analyse(&store, RUN).unwrap();
+    });
     let html = report::html(&view).unwrap();
     assert!(
         html.contains("30 s: 1,005 → 505 tps (checkpoint begins (timed))"),

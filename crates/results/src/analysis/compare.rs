@@ -10,6 +10,9 @@ use crate::stats::{self, Ratio};
 /// The chance of any wrong verdict that a family of comparisons is allowed.
 pub(super) const ALPHA: f64 = 1.0 - stats::CONFIDENCE;
 
+/// How two treatments' (block, value) come to a ratio: paired by block or not.
+pub(super) type RatioOf = fn(&[(u32, f64)], &[(u32, f64)]) -> Ratio;
+
 /// A ratio, judged together with all others of its family.
 pub(super) struct Judged {
     pub(super) ratio: Ratio,
@@ -39,7 +42,7 @@ impl Judged {
 }
 
 /// Judges `ratios` together. Those without an interval were not tested and do not make the others' verdicts stricter.
-fn judge(ratios: Vec<Ratio>, margin: Option<f64>) -> Vec<Judged> {
+pub(super) fn judge(ratios: Vec<Ratio>, margin: Option<f64>) -> Vec<Judged> {
     let p: Vec<f64> = ratios.iter().filter_map(|ratio| ratio.p).collect();
     let comparisons = p.len();
     let mut together = stats::holm(&p).into_iter();
@@ -129,7 +132,7 @@ pub(super) fn compare(view: &RunView, sums: &[Sums]) -> Vec<Comparison> {
                 judged,
                 limited(sums, treatment, to),
             );
-            Comparison { latency: latency(&sums[treatment], &sums[to]), ..words }
+            Comparison { latency: latency(&sums[treatment], &sums[to], stats::ratio), ..words }
         })
         .collect()
 }
@@ -140,9 +143,9 @@ fn limited(sums: &[Sums], a: usize, b: usize) -> bool {
 }
 
 /// The ratios of the percentiles of latency, where both have any.
-fn latency(a: &Sums, b: &Sums) -> Vec<LatencyRatio> {
+pub(super) fn latency(a: &Sums, b: &Sums, ratio: RatioOf) -> Vec<LatencyRatio> {
     let of = |(i, (name, _)): (usize, &(&'static str, f64))| {
-        let ratio = stats::ratio(&a.percentiles[i], &b.percentiles[i]);
+        let ratio = ratio(&a.percentiles[i], &b.percentiles[i]);
         Some(LatencyRatio { percentile: name, value: ratio.value?, ci95: ratio.ci95, method: ratio.method })
     };
     PERCENTILES.iter().enumerate().filter_map(of).collect()

@@ -1,8 +1,10 @@
 //! From a run in the store to what can be said about it.
 
+pub mod across;
 mod compare;
 mod floor;
 mod notes;
+mod profile;
 mod rates;
 mod scaling;
 mod server_log;
@@ -13,6 +15,7 @@ mod treatment;
 mod trial;
 mod view;
 mod waits;
+mod why;
 mod words;
 
 use std::collections::BTreeSet;
@@ -24,6 +27,7 @@ use serde::Serializer;
 
 use crate::store::{Store, StoreError};
 pub use floor::NoiseFloor;
+pub use profile::Part;
 pub use scaling::ScalingView;
 pub use stages::StageProbeView;
 use treatment::Sums;
@@ -32,6 +36,7 @@ pub use view::{
     RateLine, RateTable, RatioView, RunHead, RunView, SecondView, ServerView, SessionView, SettingView,
     StatementView, Steadiness, TpsView, TreatmentView, TrialState, TrialView, WaitView,
 };
+pub use why::{FigureView, GapView, PartView, WhyView};
 
 /// Analyses the run whose full name is `run`.
 ///
@@ -40,6 +45,11 @@ pub use view::{
 /// # Errors
 /// [`StoreError::UnknownRun`]; [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
 pub fn analyse(store: &Store, run: &str) -> Result<RunView, StoreError> {
+    read(store, run).map(|(view, _)| view)
+}
+
+/// The run with what its treatments' trials come to, which other comparisons than its own are drawn from.
+fn read(store: &Store, run: &str) -> Result<(RunView, Vec<Sums>), StoreError> {
     let record = store.run(run)?;
     let state = store.state(run)?;
     let sessions = store.sessions(run)?;
@@ -63,7 +73,7 @@ pub fn analyse(store: &Store, run: &str) -> Result<RunView, StoreError> {
         let state = state_of(&trial, &mut completed);
         let session = sessions.iter().position(|(id, ..)| *id == session);
         let devices = session.map(|i| devices(&sessions[i].1, &treatment.storage)).unwrap_or_default();
-        sum.add(&trial, state, treatment);
+        sum.add(&trial, state, treatment, &devices);
         watched.add(&trial, treatment);
         let server = servers.add(&trial);
         trials.push(trial::view(&trial, treatment, state, session, server, &devices));
@@ -89,6 +99,7 @@ pub fn analyse(store: &Store, run: &str) -> Result<RunView, StoreError> {
         best: None,
         treatments,
         comparisons: Vec::new(),
+        why: Vec::new(),
         scaling: Vec::new(),
         noise_floor: None,
         notes: Vec::new(),
@@ -111,13 +122,14 @@ pub fn analyse(store: &Store, run: &str) -> Result<RunView, StoreError> {
     };
     compare::rank(&mut view, &sums);
     view.comparisons = compare::compare(&view, &sums);
+    view.why = why::of_run(&view, &sums);
     view.scaling = scaling::sweeps(&view.plan, &sums);
     if let Some(session) = view.sessions.last() {
         view.noise_floor = floor::of(store, &session.host)?;
     }
     view.answer = words::answer(&view);
     view.notes = notes::notes(&view, &watched);
-    Ok(view)
+    Ok((view, sums))
 }
 
 fn state_of(trial: &TrialRecord, completed: &mut BTreeSet<u32>) -> TrialState {

@@ -244,8 +244,8 @@ fn cpu(table: &Table) -> Option<RateTable> {
     table_of(table, "cpu", "CPU, all cores together".into(), "%", lines)
 }
 
-/// Throughput, operations and use of every device under the data; all but the storage's own are details.
-fn diskstats(table: &Table, devices: &[&str]) -> Vec<RateTable> {
+/// Every device of `table`, in its order; one without a name where it tells of one only.
+fn devices_of(table: &Table) -> Vec<&str> {
     let mut all: Vec<&str> = Vec::new();
     for column in &table.columns {
         let device = column.name.rsplit_once('.').map_or("", |(device, _)| device);
@@ -253,7 +253,19 @@ fn diskstats(table: &Table, devices: &[&str]) -> Vec<RateTable> {
             all.push(device);
         }
     }
-    let own = devices.iter().find(|d| all.contains(d)).or(all.first()).copied();
+    all
+}
+
+/// The storage's own device: the first of `devices` that `table` has, else its first.
+pub(super) fn own_device<'a>(table: &'a Table, devices: &[&str]) -> Option<&'a str> {
+    let all = devices_of(table);
+    devices.iter().find_map(|d| all.iter().find(|own| *own == d)).or(all.first()).copied()
+}
+
+/// Throughput, operations and use of every device under the data; all but the storage's own are details.
+fn diskstats(table: &Table, devices: &[&str]) -> Vec<RateTable> {
+    let all = devices_of(table);
+    let own = own_device(table, devices);
     all.iter().flat_map(|device| of_device(table, device, Some(*device) != own)).collect()
 }
 

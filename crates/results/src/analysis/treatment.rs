@@ -1,10 +1,11 @@
 //! Treatments over their trials.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pgdyno_model::facts::ServerFacts;
 use pgdyno_model::{Latencies, Measurement, Treatment, TrialRecord};
 
+use super::profile::Profile;
 use super::view::{
     FsyncView, LatencyInterval, PERCENTILES, StatementView, TpsView, TreatmentView, TrialState,
 };
@@ -21,6 +22,10 @@ pub(super) struct Sums {
     pub(super) percentiles: [Vec<(u32, f64)>; PERCENTILES.len()],
     /// Completed trials in which the generator may have been the limit (count).
     pub(super) generator_limited: usize,
+    /// Its scripts' names and weights, with every statement: what one transaction is.
+    pub(super) scripts: BTreeSet<String>,
+    /// What each completed trial's transactions were made of.
+    pub(super) profiles: Vec<Profile>,
     latency: Latencies,
     service: Option<Latencies>,
     transactions: u64,
@@ -45,7 +50,13 @@ struct Statement {
 }
 
 impl Sums {
-    pub(super) fn add(&mut self, trial: &TrialRecord, state: TrialState, treatment: &Treatment) {
+    pub(super) fn add(
+        &mut self,
+        trial: &TrialRecord,
+        state: TrialState,
+        treatment: &Treatment,
+        devices: &[&str],
+    ) {
         if state == TrialState::Failed {
             self.attempts_failed += 1;
         }
@@ -56,6 +67,7 @@ impl Sums {
             values.extend(percentile(m, *quantile).map(|us| (trial.block, us)));
         }
         self.waits.add(&trial.telemetry);
+        self.profiles.extend(Profile::of(trial.block, m, &trial.telemetry, devices));
         if let Some((flushes, seconds)) = scaling::wal_flushes(&trial.telemetry) {
             self.wal_flushes = (self.wal_flushes.0 + flushes, self.wal_flushes.1 + seconds);
         }
@@ -69,6 +81,8 @@ impl Sums {
             *self.failures.entry(sqlstate.clone()).or_default() += count;
         }
         for script in &m.scripts {
+            let statements: Vec<&str> = script.statements.iter().map(|s| s.text.as_str()).collect();
+            self.scripts.insert(format!("{} × {}: {}", script.weight, script.name, statements.join(" ")));
             for s in &script.statements {
                 let same = |known: &&mut Statement| {
                     known.script == script.name && known.line == s.line && known.text == s.text

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::floor::NoiseFloor;
 use super::scaling::ScalingView;
+use super::why::WhyView;
 use crate::stats::{Autocorrelation, Method, Trend};
 
 /// A run, analysed.
@@ -26,6 +27,9 @@ pub struct RunView {
     pub treatments: Vec<TreatmentView>,
     /// Pairs of treatments that differ in one factor.
     pub comparisons: Vec<Comparison>,
+    /// Where the differences lie: of treatments that are told apart under the same load, each beside the best, and each two that differ in
+    /// one factor.
+    pub why: Vec<WhyView>,
     /// How tps grows with the number of clients, where at least three numbers were measured.
     pub scaling: Vec<ScalingView>,
     /// How far the same treatment differed from itself on the last session's host; none where that is not known.

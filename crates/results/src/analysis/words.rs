@@ -38,6 +38,22 @@ pub(super) fn comparison(
     let given = Levels(levels.0.iter().filter(|(name, _)| name != factor).cloned().collect()).to_string();
     let with = if given.is_empty() { String::new() } else { format!("With {given}: ") };
     let (this, that) = (level(levels), level(base));
+    let verdict = verdict(&this, &that, judged, generator_limited);
+    Comparison {
+        factor: factor.to_owned(),
+        given,
+        treatment,
+        to,
+        words: format!("{with}{verdict}."),
+        ratio: view(judged, verdict),
+        holm: judged.told_apart(),
+        latency: Vec::new(),
+        generator_limited,
+    }
+}
+
+/// What the ratio says of `this` beside `that`.
+pub(super) fn verdict(this: &str, that: &str, judged: &Judged, generator_limited: bool) -> String {
     let why = |or: &'static str| judged.ratio.why.unwrap_or(or);
     let verdict = match (judged.ratio.value, judged.told_apart()) {
         (Some(value), Some(true)) => {
@@ -56,21 +72,10 @@ pub(super) fn comparison(
         ),
         (None, _) => format!("{this} and {that} cannot be compared: {}", why("no ratio")),
     };
-    let verdict = format!("{verdict}{}{}", equivalence(judged), limit(generator_limited));
-    Comparison {
-        factor: factor.to_owned(),
-        given,
-        treatment,
-        to,
-        words: format!("{with}{verdict}."),
-        ratio: view(judged, verdict),
-        holm: judged.told_apart(),
-        latency: Vec::new(),
-        generator_limited,
-    }
+    format!("{verdict}{}{}", equivalence(judged), limit(generator_limited))
 }
 
-fn view(judged: &Judged, verdict: String) -> RatioView {
+pub(super) fn view(judged: &Judged, verdict: String) -> RatioView {
     let ratio = &judged.ratio;
     RatioView {
         value: ratio.value,

@@ -9,7 +9,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::fingerprint::{self, Row};
-use super::{ReportError, charts, verdicts};
+use super::{ReportError, charts, verdicts, why};
 use crate::analysis::{RunView, SessionView, TrialState, TrialView};
 use crate::number;
 
@@ -54,6 +54,7 @@ fn render(view: &RunView) -> Result<String, minijinja::Error> {
         waits => Value::from(Serde(charts::waits(view))),
         probes => Value::from(Serde(view.probes.iter().map(super::terminal::probed).collect::<Vec<_>>())),
         differences => Value::from(Serde(verdicts::differences(view))),
+        why => Value::from(Serde(why::pairs(view))),
         steadiness => Value::from(Serde(verdicts::steadiness(view))),
         machines => Value::from(Serde(machines(view))),
         policy => policy(),

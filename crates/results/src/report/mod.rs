@@ -1,6 +1,7 @@
 //! Reports: a table for the terminal, one offline HTML file for everyone.
 
 mod charts;
+mod compare;
 pub mod fingerprint;
 mod html;
 mod probe;
@@ -8,12 +9,14 @@ mod stack;
 mod terminal;
 pub mod text;
 mod verdicts;
+mod why;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::RunView;
 
+pub use compare::{compare, compare_markdown};
 pub use html::html;
 pub use probe::{ProbeView, probe};
 pub use terminal::terminal;

@@ -10,7 +10,7 @@ use crate::analysis::{
 use crate::number;
 
 /// Lines only under the header: numbers are what is to be seen.
-const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
+pub(super) const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
 
 const LEGEND: &str = "p50, p95, p99: latency in ms. ±: half of the 95% confidence interval over trials. \
                       ~: cannot be told apart from the best.";
@@ -19,7 +19,7 @@ const SERVICE: &str =
     "With a rate, latency counts from when a transaction was due; service p50, p99: from when it was sent.";
 
 /// Shown where there is nothing.
-const NONE: &str = "–";
+pub(super) const NONE: &str = "–";
 
 /// Sentences shown before the rest is left to the report.
 const COMPARISONS: usize = 6;
@@ -56,6 +56,7 @@ pub fn terminal(view: &RunView, width: u16) -> String {
         ("Ceiling", fsync),
         ("Probes", view.probes.iter().map(probed).collect()),
         ("Differences", comparisons(view)),
+        ("Why", why(view)),
         ("Machine", machine(view)),
         ("Notes", view.notes.clone()),
     ] {
@@ -135,7 +136,7 @@ fn numbers(t: &TreatmentView, with_service: bool) -> Vec<String> {
     out
 }
 
-fn ratio(ratio: &RatioView) -> String {
+pub(super) fn ratio(ratio: &RatioView) -> String {
     let Some(value) = ratio.value else { return NONE.to_owned() };
     let mark = if ratio.told_apart == Some(false) { "~ " } else { "" };
     // Half of an interval of logarithms, as a share: the same up and down but for its sign.
@@ -202,6 +203,19 @@ fn machine(view: &RunView) -> Vec<String> {
     let storage =
         session.storage.iter().map(|s| format!("storage `{}`: {}", s.name, fingerprint::storage_in_brief(s)));
     [fingerprint::host_in_brief(&session.host)].into_iter().chain(storage).collect()
+}
+
+/// The largest contributor to each difference, for the first few.
+fn why(view: &RunView) -> Vec<String> {
+    const SHOWN: usize = 4;
+    let mut out: Vec<String> =
+        view.why.iter().filter_map(|why| why.words.first()).map(|words| format!("{words}.")).collect();
+    let more = out.len().saturating_sub(SHOWN);
+    out.truncate(SHOWN);
+    if more > 0 {
+        out.push(format!("{more} more in the report."));
+    }
+    out
 }
 
 /// The largest differences first, then what cannot be told apart.

@@ -27,7 +27,7 @@ pub(super) fn differences(view: &RunView) -> Vec<Difference> {
         to: label(c.to),
         latency: ["p50", "p95", "p99"].map(|name| {
             let found = c.latency.iter().find(|l| l.percentile == name);
-            found.map_or_else(|| NONE.to_owned(), |l| with_interval(l.value, l.ci95))
+            with_interval(found.map(|l| l.value), found.and_then(|l| l.ci95))
         }),
         p: probability(c.ratio.p),
         p_together: probability(c.ratio.p_together),
@@ -39,12 +39,14 @@ pub(super) fn differences(view: &RunView) -> Vec<Difference> {
     view.comparisons.iter().filter(|c| c.ratio.ci95.is_some()).map(difference).collect()
 }
 
-fn with_interval(value: f64, ci95: Option<[f64; 2]>) -> String {
-    match ci95 {
-        Some([lo, hi]) => {
+/// `1.46× (1.41–1.52)`
+pub(super) fn with_interval(value: Option<f64>, ci95: Option<[f64; 2]>) -> String {
+    match (value, ci95) {
+        (Some(value), Some([lo, hi])) => {
             format!("{}× ({}–{})", number::times(value), number::times(lo), number::times(hi))
         }
-        None => format!("{}×", number::times(value)),
+        (Some(value), None) => format!("{}×", number::times(value)),
+        (None, _) => NONE.to_owned(),
     }
 }
 

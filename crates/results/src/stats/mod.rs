@@ -12,6 +12,7 @@ pub(crate) mod random;
 mod ratio;
 mod scaling;
 mod series;
+mod share;
 #[cfg(test)]
 mod simulations;
 mod trend;
@@ -21,9 +22,10 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 pub use changes::changes;
 pub use holm::holm;
 pub use power::{POWER, t_power};
-pub use ratio::{Method, Ratio, ratio};
+pub use ratio::{Method, Ratio, ratio, unpaired_ratio};
 pub use scaling::{Fitted, Scaling, scaling};
 pub use series::{Autocorrelation, WarmUp, autocorrelation, warm_up};
+pub use share::{Gap, Share, share};
 pub use trend::{Trend, trend};
 
 /// The confidence level of every interval.

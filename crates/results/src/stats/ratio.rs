@@ -42,6 +42,20 @@ struct LogDifference {
 /// Welch's method. Both work on logarithms: a ratio and its inverse are treated alike, and no interval reaches below 0.
 #[must_use]
 pub fn ratio(a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
+    let within = |(block, value): &(u32, f64)| {
+        b.iter().find(|(other, _)| other == block).map(|(_, base)| value.ln() - base.ln())
+    };
+    of_differences(a, b, &a.iter().filter_map(within).collect::<Vec<_>>())
+}
+
+/// The ratio `a` ÷ `b` of trials whose blocks have nothing in common though they may bear the same numbers: Welch's method.
+#[must_use]
+pub fn unpaired_ratio(a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
+    of_differences(a, b, &[])
+}
+
+/// The ratio from the differences of logarithms `within` blocks, or without them.
+fn of_differences(a: &[(u32, f64)], b: &[(u32, f64)], within: &[f64]) -> Ratio {
     let without = |value, why| Ratio { value, ci95: None, method: None, p: None, why: Some(why), log: None };
     if a.is_empty() || b.is_empty() {
         return without(None, "one of the two has no completed trial");
@@ -50,15 +64,9 @@ pub fn ratio(a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
         return without(None, "a trial completed no transaction, so that no ratio can be formed");
     }
     let logs = |trials: &[(u32, f64)]| trials.iter().map(|(_, value)| value.ln()).collect::<Vec<_>>();
-    let within: Vec<f64> = a
-        .iter()
-        .filter_map(|(block, value)| {
-            b.iter().find(|(other, _)| other == block).map(|(_, base)| value.ln() - base.ln())
-        })
-        .collect();
-    let (log, method) = match (moments(&within), welch(&logs(a), &logs(b))) {
+    let (log, method) = match (moments(within), welch(&logs(a), &logs(b))) {
         (Some((mean, sd)), _) => {
-            let n = count(&within);
+            let n = count(within);
             (LogDifference { difference: mean, error: sd / n.sqrt(), freedom: n - 1.0 }, Method::Paired)
         }
         (None, Some(log)) => (log, Method::Welch),
@@ -113,6 +121,25 @@ impl Ratio {
         let below = t_one_sided((bound - difference) / error, freedom)?;
         Some(above.max(below))
     }
+
+    /// The p-value of the hypothesis that the true ratio is `bound` or more: small where it is shown to lie below. None
+    /// without an interval or for a bound that is no ratio.
+    #[must_use]
+    pub fn below_p(&self, bound: f64) -> Option<f64> {
+        let LogDifference { difference, error, freedom } = self.log?;
+        t_one_sided((ratio_bound(bound)? - difference) / error, freedom)
+    }
+
+    /// The p-value of the hypothesis that the true ratio is `bound` or less: small where it is shown to lie above.
+    #[must_use]
+    pub fn above_p(&self, bound: f64) -> Option<f64> {
+        let LogDifference { difference, error, freedom } = self.log?;
+        t_one_sided((difference - ratio_bound(bound)?) / error, freedom)
+    }
+}
+
+fn ratio_bound(bound: f64) -> Option<f64> {
+    (bound > 0.0).then(|| bound.ln()).filter(|log| log.is_finite())
 }
 
 /// The difference of means with Welch's degrees of freedom; none with fewer than two on a side.
@@ -189,6 +216,24 @@ mod tests {
         assert!(r.equivalence_p(0.001).unwrap() > 0.05);
         for no_margin in [0.0, -0.1, f64::NAN, f64::INFINITY] {
             assert_eq!(r.equivalence_p(no_margin), None);
+        }
+    }
+
+    #[test]
+    fn blocks_of_other_runs_are_not_paired() {
+        // Paired, these differ by ln 2 each time and without any spread; unpaired, by a shared spread of s = ln 2.
+        let (a, b) = (blocks(&[2.0, 4.0, 8.0]), blocks(&[1.0, 2.0, 4.0]));
+        assert!(ratio(&a, &b).ci95.is_none());
+        let r = unpaired_ratio(&a, &b);
+        assert_eq!(r.method, Some(Method::Welch));
+        // error ln 2 √(2/3), freedom 4, t = 2.776445.
+        let half = (r.ci95.unwrap()[1].ln() - 2f64.ln()) / 2f64.ln();
+        assert!((half - 2.776_445 * (2.0 / 3.0f64).sqrt()).abs() < 1e-5, "{half}");
+        // One-sided p of a t of √(3/2) = 1.224745 on 4 degrees of freedom: 0.143936.
+        assert!((r.above_p(1.0).unwrap() - 0.143_936).abs() < 1e-5, "{:?}", r.above_p(1.0));
+        assert!((r.above_p(1.0).unwrap() + r.below_p(1.0).unwrap() - 1.0).abs() < 1e-9);
+        for no_bound in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!((r.above_p(no_bound), r.below_p(no_bound)), (None, None));
         }
     }
 

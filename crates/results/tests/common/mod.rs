@@ -15,7 +15,7 @@ use pgdyno_model::units::{Bytes, Epoch, Span};
 use pgdyno_model::{
     Latencies, LevelValue, Levels, Plan, PlannedTrial, ProbeRecord, RunRecord, Treatment, TrialRecord,
 };
-use pgdyno_results::Store;
+use pgdyno_results::{RunView, Store, analyse};
 
 pub(crate) const RUN: &str = "quickstart-20261121T070000Z-abcd";
 const SECONDS: u32 = 5;
@@ -467,4 +467,27 @@ pub(crate) fn fill(store: &mut Store, record: &RunRecord, failing: Option<u32>) 
     }
     let end = if failing.is_some() { SessionEnd::Failed } else { SessionEnd::Completed };
     store.end_session(session, end).unwrap();
+}
+
+/// A whole run whose trials are what [`trial`] makes of them, each after `change`; analysed.
+pub(crate) fn fill_with(store: &mut Store, record: &RunRecord, change: impl Fn(&mut TrialRecord)) -> RunView {
+    fill_on(store, record, &session_record(), change)
+}
+
+/// The same in a session of its own.
+pub(crate) fn fill_on(
+    store: &mut Store,
+    record: &RunRecord,
+    session: &SessionRecord,
+    change: impl Fn(&mut TrialRecord),
+) -> RunView {
+    store.begin_run(record).unwrap();
+    let session = store.begin_session(&record.id, session).unwrap();
+    for planned in &record.plan.trials {
+        let mut t = trial(&record.plan, *planned);
+        change(&mut t);
+        store.add_trial(&record.id, session, &t).unwrap();
+    }
+    store.end_session(session, SessionEnd::Completed).unwrap();
+    analyse(store, &record.id).unwrap()
 }

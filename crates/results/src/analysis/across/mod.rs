@@ -1,0 +1,373 @@
+//! Treatments of two runs, or of two parts of one, beside each other.
+
+mod equal;
+mod error;
+mod gates;
+mod view;
+
+use pgdyno_model::level::Key;
+use pgdyno_model::record::RunState;
+use pgdyno_model::{LevelValue, Levels};
+
+use super::compare::{Judged, RatioOf, judge, latency};
+use super::treatment::Sums;
+use super::view::{RunView, TreatmentView};
+use super::why::{Member, WhyView, explain};
+use super::{read, words};
+use crate::gate::Gate;
+use crate::stats;
+use crate::store::Store;
+use equal::Side;
+pub use error::CompareError;
+pub use view::{CompareView, GateState, GateView, MemberView, PairView, SideView, Unequal};
+
+/// What is asked of a comparison.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    /// Factors, or what else must be equal, that are compared on purpose.
+    pub by: Vec<String>,
+    /// Whether to compare although what must be equal is not.
+    pub force: bool,
+    /// What is not to be let through.
+    pub gates: Vec<Gate>,
+}
+
+/// Compares side `b` with side `a`: each is a run as [`Store::resolve`] knows it, or `RUN:TREATMENT`. TREATMENT is a number from
+/// 1 in the plan's order, or levels (`clients=8,storage=xfs`) that a treatment must have.
+///
+/// Treatments match whose levels have the same labels in all factors but those of [`Asked::by`]; one treatment named on each
+/// side matches the other whatever its levels, and what these say is then compared on purpose.
+///
+/// # Errors
+/// [`CompareError`].
+pub fn compare(store: &Store, a: &str, b: &str, asked: &Asked) -> Result<CompareView, CompareError> {
+    let (a, b) = (Chosen::of(store, a)?, Chosen::of(store, b)?);
+    let same_run = a.view.run.id == b.view.run.id;
+    let by = named(&asked.by, &a.view, &b.view)?;
+    let pairs = matched(&a, &b, &by, same_run);
+    if pairs.is_empty() && same_run && a.treatments == b.treatments {
+        return Err(CompareError::Itself { run: a.view.run.id, factors: a.view.plan.factors });
+    }
+    if pairs.is_empty() {
+        let (of_a, of_b) = (a.labels(), b.labels());
+        return Err(CompareError::NoPairs { a: a.view.run.id, b: b.view.run.id, of_a, of_b });
+    }
+    let by = if a.named && b.named { with_levels(by, &a, &b, &pairs) } else { by };
+    let unequal = unequal(&a, &b, &pairs, &by);
+    if unequal.iter().any(|u| !u.on_purpose) && !asked.force {
+        let unequal = unequal.into_iter().filter(|u| !u.on_purpose).collect();
+        return Err(CompareError::Unequal { a: a.view.run.id, b: b.view.run.id, unequal });
+    }
+    let ratio: RatioOf = if same_run { stats::ratio } else { stats::unpaired_ratio };
+    let ratios: Vec<stats::Ratio> =
+        pairs.iter().map(|(i, j)| ratio(&b.sums[*j].tps, &a.sums[*i].tps)).collect();
+    // Equivalence is judged by the margin that both name.
+    let margin = a.view.plan.margin.filter(|margin| b.view.plan.margin == Some(*margin));
+    let gates = gates::judge(&a.sums, &b.sums, &pairs, &asked.gates, ratio);
+    let views: Vec<PairView> = judge(ratios, margin)
+        .iter()
+        .zip(&pairs)
+        .map(|(judged, (i, j))| {
+            let (x, y) = (&a.view.treatments[*i], &b.view.treatments[*j]);
+            let (sums_x, sums_y) = (&a.sums[*i], &b.sums[*j]);
+            let limited = sums_x.generator_limited + sums_y.generator_limited > 0;
+            let verdict = words::verdict("B", "A", judged, limited);
+            let label = pair_label(x, y);
+            PairView {
+                words: if label.is_empty() { format!("{verdict}.") } else { format!("{label}: {verdict}.") },
+                label,
+                a: member(x),
+                b: member(y),
+                ratio: words::view(judged, verdict),
+                latency: latency(sums_y, sums_x, ratio),
+                why: why(judged, &a, *i, &b, *j, ratio),
+                generator_limited: limited,
+            }
+        })
+        .collect();
+    let labels: Vec<String> = views.iter().map(|p| p.label.clone()).collect();
+    let gates: Vec<GateView> = gates.into_iter().map(|g| gates::said(g, &labels)).collect();
+    let unmatched = |side: &Chosen, of: fn(&(usize, usize)) -> usize| {
+        let lonely = side.treatments.iter().filter(|t| !pairs.iter().any(|pair| of(pair) == **t));
+        lonely.map(|t| side.view.treatments[*t].label.clone()).collect::<Vec<_>>()
+    };
+    let (lonely_a, lonely_b) = (unmatched(&a, |pair| pair.0), unmatched(&b, |pair| pair.1));
+    let mut notes = Vec::new();
+    paired(same_run, &mut notes);
+    cautions(&a.view, &b.view, &mut notes);
+    Ok(CompareView {
+        answer: answer(&views),
+        a: a.side(lonely_a),
+        b: b.side(lonely_b),
+        by,
+        same_run,
+        exceeded: gates.iter().any(|g| g.state == GateState::Exceeded),
+        pairs: views,
+        unequal,
+        gates,
+        notes,
+    })
+}
+
+/// A side's run, and the treatments of it that are meant.
+struct Chosen {
+    view: RunView,
+    sums: Vec<Sums>,
+    treatments: Vec<usize>,
+    /// Whether just one was named.
+    named: bool,
+}
+
+impl Chosen {
+    fn of(store: &Store, name: &str) -> Result<Self, CompareError> {
+        let (run, which) = match name.split_once(':') {
+            Some((run, which)) => (run, Some(which)),
+            None => (name, None),
+        };
+        let (view, sums) = read(store, &store.resolve(run)?)?;
+        let treatments = match which {
+            Some(which) => chosen(&view, which)?,
+            None => view.treatments.iter().map(|t| t.index).collect(),
+        };
+        let named = which.is_some() && treatments.len() == 1;
+        Ok(Self { view, sums, treatments, named })
+    }
+
+    fn labels(&self) -> Vec<String> {
+        self.treatments.iter().map(|t| self.view.treatments[*t].label.clone()).collect()
+    }
+
+    fn side(self, unmatched: Vec<String>) -> SideView {
+        let run = self.view.run;
+        SideView { run: run.id, recipe: run.recipe, started_at: run.started_at, state: run.state, unmatched }
+    }
+}
+
+/// The treatments of `view` that `which` names.
+fn chosen(view: &RunView, which: &str) -> Result<Vec<usize>, CompareError> {
+    let unknown = |why: String| CompareError::NoSuchTreatment {
+        run: view.run.id.clone(),
+        given: which.to_owned(),
+        why,
+        known: view.treatments.iter().map(|t| format!("{}: {}", t.index + 1, t.label)).collect(),
+    };
+    if let Ok(number) = which.trim().parse::<usize>() {
+        return match number.checked_sub(1).filter(|index| *index < view.treatments.len()) {
+            Some(index) => Ok(vec![index]),
+            None => Err(unknown(format!("they are numbered from 1 to {}", view.treatments.len()))),
+        };
+    }
+    let mut wanted: Vec<(&str, &str)> = Vec::new();
+    for pair in which.split(',') {
+        let Some((factor, level)) = pair.split_once('=') else {
+            return Err(unknown(format!("`{pair}` is neither a number nor FACTOR=LEVEL")));
+        };
+        if !view.plan.factors.iter().any(|f| f == factor.trim()) {
+            return Err(unknown(format!("`{}` is none of its factors", factor.trim())));
+        }
+        wanted.push((factor.trim(), level.trim()));
+    }
+    let has = |levels: &Levels| {
+        wanted.iter().all(|(factor, level)| levels.get(factor).is_some_and(|l| l.to_string() == *level))
+    };
+    let found: Vec<usize> = view.treatments.iter().filter(|t| has(&t.factors)).map(|t| t.index).collect();
+    if found.is_empty() { Err(unknown("none has these levels".to_owned())) } else { Ok(found) }
+}
+
+/// `by`, if all of it can be named.
+fn named(by: &[String], a: &RunView, b: &RunView) -> Result<Vec<String>, CompareError> {
+    let factors = || a.plan.factors.iter().chain(&b.plan.factors);
+    for name in by {
+        // Errors name a setting so.
+        let bare = name.strip_prefix("setting ").unwrap_or(name);
+        let setting = |v: &RunView| v.servers.iter().any(|s| s.settings.iter().any(|x| x.name == bare));
+        let own = Key::NAMES.contains(&bare) || equal::names().contains(&bare);
+        if own || factors().any(|f| f == bare) || setting(a) || setting(b) {
+            continue;
+        }
+        let mut known: Vec<String> = factors().cloned().collect();
+        known.extend(equal::names().into_iter().map(str::to_owned));
+        known.sort_by_key(|k| strsim::damerau_levenshtein(k, name));
+        known.dedup();
+        return Err(CompareError::NoSuchFactor { by: name.clone(), known });
+    }
+    Ok(by.to_vec())
+}
+
+/// The levels of all factors but those of `by`.
+fn others(levels: &Levels, by: &[String]) -> Vec<(String, LevelValue)> {
+    let mut others: Vec<_> = levels.0.iter().filter(|(name, _)| !by.contains(name)).cloned().collect();
+    others.sort_by(|a, b| a.0.cmp(&b.0));
+    others
+}
+
+/// The treatments that match: (A's, B's).
+fn matched(a: &Chosen, b: &Chosen, by: &[String], same_run: bool) -> Vec<(usize, usize)> {
+    if let ([i], [j]) = (a.treatments.as_slice(), b.treatments.as_slice())
+        && a.named
+        && b.named
+        && !(same_run && i == j)
+    {
+        return vec![(*i, *j)];
+    }
+    let levels = |side: &Chosen, t: usize| side.view.treatments[t].factors.clone();
+    let mut pairs = Vec::new();
+    for i in &a.treatments {
+        let alike = |j: &&usize| others(&levels(a, *i), by) == others(&levels(b, **j), by);
+        let candidates: Vec<usize> = b.treatments.iter().filter(alike).copied().collect();
+        // Where the factor that is compared has several levels, its own level is none to compare with.
+        let differ = |j: &&usize| levels(a, *i) != levels(b, **j);
+        let different: Vec<usize> = candidates.iter().filter(differ).copied().collect();
+        let chosen = if different.is_empty() { candidates } else { different };
+        for j in chosen {
+            let itself = same_run && *i == j;
+            // Within one run each two are compared once, the later with the earlier.
+            let twice = same_run && pairs.contains(&(j, *i));
+            if !itself && !twice {
+                pairs.push((*i, j));
+            }
+        }
+    }
+    pairs
+}
+
+/// `by` and the factors in which the named treatments have different levels.
+fn with_levels(mut by: Vec<String>, a: &Chosen, b: &Chosen, pairs: &[(usize, usize)]) -> Vec<String> {
+    for (i, j) in pairs {
+        let (x, y) = (&a.view.treatments[*i].factors, &b.view.treatments[*j].factors);
+        for (factor, _) in x.0.iter().chain(&y.0) {
+            if x.get(factor) != y.get(factor) && !by.contains(factor) {
+                by.push(factor.clone());
+            }
+        }
+    }
+    by
+}
+
+/// In what else the pairs differ.
+fn unequal(a: &Chosen, b: &Chosen, pairs: &[(usize, usize)], by: &[String]) -> Vec<Unequal> {
+    let mut out: Vec<Unequal> = Vec::new();
+    for (pair, (i, j)) in pairs.iter().enumerate() {
+        // Without a completed trial there is nothing to compare, and the verdict says so.
+        if a.sums[*i].tps.is_empty() || b.sums[*j].tps.is_empty() {
+            continue;
+        }
+        let (x, y) = (&a.view.plan.treatments[*i], &b.view.plan.treatments[*j]);
+        let of_a = Side { view: &a.view, sums: &a.sums[*i], treatment: x, index: *i };
+        let of_b = Side { view: &b.view, sums: &b.sums[*j], treatment: y, index: *j };
+        for d in equal::differences(&of_a, &of_b) {
+            let on_purpose = d.is_named(by, |name| equal::is_bundle(name, x, y));
+            let same =
+                |u: &&mut Unequal| (&u.what, &u.a, &u.b, u.on_purpose) == (&d.what, &d.a, &d.b, on_purpose);
+            match out.iter_mut().find(same) {
+                Some(known) => known.pairs.push(pair),
+                None => out.push(Unequal { what: d.what, a: d.a, b: d.b, on_purpose, pairs: vec![pair] }),
+            }
+        }
+    }
+    out
+}
+
+/// A pair in one line; empty where both are the only treatment.
+fn pair_label(x: &TreatmentView, y: &TreatmentView) -> String {
+    match (x.factors.0.is_empty(), y.factors.0.is_empty()) {
+        _ if x.factors == y.factors => x.factors.to_string(),
+        (false, false) => format!("{} (A) and {} (B)", x.label, y.label),
+        (true, _) => format!("{} (B)", y.label),
+        (_, true) => format!("{} (A)", x.label),
+    }
+}
+
+fn member(t: &TreatmentView) -> MemberView {
+    MemberView {
+        treatment: t.index,
+        label: t.label.clone(),
+        factors: t.factors.clone(),
+        trials: t.trials,
+        tps: t.tps.clone(),
+        reason: t.reason.clone(),
+        latency_us: t.latency_us.clone(),
+    }
+}
+
+/// Where the difference lies, if there is one and both offer the same load.
+fn why(judged: &Judged, a: &Chosen, i: usize, b: &Chosen, j: usize, ratio: RatioOf) -> Option<WhyView> {
+    let load = |side: &Chosen, t: usize| {
+        (side.view.plan.treatments[t].clients, side.view.plan.treatments[t].options.rate)
+    };
+    if judged.told_apart() == Some(false) || load(a, i) != load(b, j) {
+        return None;
+    }
+    let (profiles_a, profiles_b) = (&a.sums[i].profiles, &b.sums[j].profiles);
+    if profiles_a.is_empty() || profiles_b.is_empty() {
+        return None;
+    }
+    let paired = a.view.run.id == b.view.run.id;
+    Some(explain(
+        &Member { index: i, profiles: profiles_a, name: "A" },
+        &Member { index: j, profiles: profiles_b, name: "B" },
+        paired,
+        ratio,
+    ))
+}
+
+/// What all pairs come to.
+fn answer(pairs: &[PairView]) -> Vec<String> {
+    if let [only] = pairs {
+        return vec![only.words.clone()];
+    }
+    let of = |wanted: &dyn Fn(&PairView) -> bool| pairs.iter().filter(|p| wanted(p)).count();
+    let apart = |p: &PairView| p.ratio.told_apart == Some(true);
+    let more = of(&|p| apart(p) && p.ratio.value.is_some_and(|v| v > 1.0));
+    let less = of(&|p| apart(p) && p.ratio.value.is_some_and(|v| v < 1.0));
+    let alike = of(&|p| p.ratio.told_apart == Some(false));
+    let unknown = pairs.len() - more - less - alike;
+    let mut parts = Vec::new();
+    for (count, what) in [
+        (more, "B has more tps than A"),
+        (less, "B has less tps than A"),
+        (alike, "they cannot be told apart"),
+        (unknown, "nothing can be concluded"),
+    ] {
+        if count > 0 {
+            parts.push(format!("{what} in {count}"));
+        }
+    }
+    vec![format!("Of {} treatments: {}.", pairs.len(), parts.join(", "))]
+}
+
+fn paired(same_run: bool, notes: &mut Vec<String>) {
+    notes.push(if same_run {
+        "Both sides are of one run: trials of the same block are paired.".to_owned()
+    } else {
+        "The runs share no blocks: trials are not paired (Welch's method on logarithms), and whatever changed between the \
+         runs (heat, neighbours, a fuller disk) is in the difference. Runs of both treatments in one experiment see less of \
+         that."
+            .to_owned()
+    });
+}
+
+/// What a reader must know of the runs themselves.
+fn cautions(a: &RunView, b: &RunView, notes: &mut Vec<String>) {
+    let sides = if a.run.id == b.run.id { vec![("A", a)] } else { vec![("A", a), ("B", b)] };
+    for (name, view) in sides {
+        let run = &view.run;
+        if run.state != RunState::Completed {
+            notes.push(format!(
+                "Side {name} is not complete ({}): {} of {} trials are completed.",
+                run.state.name(),
+                run.trials_completed,
+                run.trials_planned
+            ));
+        }
+    }
+    if a.run.pgdyno_version != b.run.pgdyno_version {
+        notes.push(format!(
+            "The runs were measured by different versions of pgdyno: {} (A) and {} (B).",
+            a.run.pgdyno_version, b.run.pgdyno_version
+        ));
+    }
+    if let Some(floor) = &b.noise_floor {
+        notes.push(super::floor::note(Some(floor)));
+    }
+}

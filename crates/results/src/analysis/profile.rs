@@ -1,0 +1,177 @@
+//! What one trial's transactions were made of: time by statement and by wait event, and what each took of device, WAL and CPU.
+
+use std::collections::BTreeMap;
+
+use pgdyno_model::Measurement;
+use pgdyno_model::telemetry::Table;
+use serde::Serialize;
+
+use super::rates::{column, growth};
+use super::telemetry::own_device;
+
+/// The kernel counts sectors of 512 bytes (Documentation/block/stat.rst).
+const SECTOR: f64 = 512.0;
+
+/// A part of a transaction's latency.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// A statement: its script, line and text.
+    Statement {
+        /// Its script's name.
+        script: String,
+        /// The line it begins on.
+        line: u32,
+        /// The command.
+        text: String,
+    },
+    /// From due to sent: with a rate, the wait for a free client.
+    WaitToBeSent,
+    /// All else: meta commands, the load generator between statements, transactions cut by the window's edges.
+    BetweenStatements,
+}
+
+/// A figure beside the latency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Figure {
+    pub(super) name: &'static str,
+    pub(super) unit: &'static str,
+}
+
+/// All figures, in the order in which they are shown.
+pub(super) const FIGURES: [Figure; 14] = [
+    figure("device writes", "1/s"),
+    figure("device reads", "1/s"),
+    figure("device flushes", "1/s"),
+    figure("device written", "MB/s"),
+    figure("device read", "MB/s"),
+    figure("device write latency", "ms"),
+    figure("device read latency", "ms"),
+    figure("device flush latency", "ms"),
+    figure("device queue", "requests"),
+    figure("device writes per transaction", "count"),
+    figure("WAL per transaction", "bytes"),
+    figure("full-page images per transaction", "count"),
+    figure("CPU per transaction, the whole machine's", "µs"),
+    figure("CPU per transaction, the load generator's", "µs"),
+];
+
+const fn figure(name: &'static str, unit: &'static str) -> Figure {
+    Figure { name, unit }
+}
+
+/// One completed trial.
+pub(super) struct Profile {
+    pub(super) block: u32,
+    /// Mean latency of its transactions (microseconds).
+    pub(super) latency: f64,
+    /// Its parts (microseconds a transaction): they add up to it.
+    pub(super) parts: BTreeMap<Part, f64>,
+    /// Time of its backends by what they did or waited for (microseconds a transaction), without waiting for the load; none
+    /// where that was not watched.
+    pub(super) active: Option<BTreeMap<String, f64>>,
+    /// By place in [`FIGURES`].
+    pub(super) figures: [Option<f64>; FIGURES.len()],
+    /// What was not watched, and why.
+    pub(super) missing: Vec<String>,
+}
+
+impl Profile {
+    /// None without a transaction.
+    pub(super) fn of(block: u32, m: &Measurement, telemetry: &[Table], devices: &[&str]) -> Option<Self> {
+        let latency = m.latency.mean_us()?;
+        let tps = m.tps().filter(|tps| *tps > 0.0)?;
+        let mut missing = Vec::new();
+        let mut watched = |probe: &str, what: &str| {
+            let table = telemetry.iter().find(|t| t.probe == probe);
+            let found = table.filter(|t| t.samples.len() > 1);
+            if found.is_none() {
+                let why = table.and_then(|t| t.unavailable.clone());
+                missing
+                    .push(format!("{what}: {}", why.unwrap_or_else(|| format!("`{probe}` was not watched"))));
+            }
+            found
+        };
+        let active = watched("wait_events", "time by wait event").and_then(|table| active(table, tps));
+        let mut figures = [None; FIGURES.len()];
+        if let Some(table) = watched("diskstats", "the device") {
+            device(table, devices, tps, &mut figures);
+        }
+        if let Some(table) = watched("pg_stat_wal", "write-ahead log") {
+            figures[10] = per_second(table, &["wal_bytes"]).map(|rate| rate / tps);
+            figures[11] = per_second(table, &["wal_fpi"]).map(|rate| rate / tps);
+        }
+        if let Some(table) = watched("cpu", "CPU") {
+            let busy = ["user", "nice", "system", "irq", "softirq"];
+            figures[12] = per_second(table, &busy).map(|cores| cores * 1e6 / tps);
+        }
+        figures[13] = (m.generator_cpu_s > 0.0).then(|| m.generator_cpu_s / m.measured_s * 1e6 / tps);
+        Some(Self { block, latency, parts: parts(m, latency), active, figures, missing })
+    }
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn parts(m: &Measurement, latency: f64) -> BTreeMap<Part, f64> {
+    let mut parts = BTreeMap::new();
+    let transactions = m.latency.count() as f64;
+    for script in &m.scripts {
+        for s in &script.statements {
+            let Some(mean) = s.latency.mean_us() else { continue };
+            let part = Part::Statement { script: script.name.clone(), line: s.line, text: s.text.clone() };
+            *parts.entry(part).or_insert(0.0) += mean * s.latency.count() as f64 / transactions;
+        }
+    }
+    if let Some(service) = m.service.as_ref().and_then(pgdyno_model::Latencies::mean_us) {
+        parts.insert(Part::WaitToBeSent, latency - service);
+    }
+    let known: f64 = parts.values().sum();
+    parts.insert(Part::BetweenStatements, latency - known);
+    parts
+}
+
+/// Sightings to time: that many backends in an event on average, at that many transactions a second, are so much time of each (J. D. C.
+/// Little, Operations Research 9, 1961).
+fn active(table: &Table, tps: f64) -> Option<BTreeMap<String, f64>> {
+    let polls = growth(table, column(table, "polls")?).filter(|polls| *polls > 0.0)?;
+    let mut out = BTreeMap::new();
+    for (i, column) in table.columns.iter().enumerate() {
+        let Some(event) = column.name.strip_prefix("load.") else { continue };
+        // The load's own time: the server waits for nothing of its own.
+        if event == "Client:ClientRead" {
+            continue;
+        }
+        let seen = growth(table, i).unwrap_or(0.0);
+        if seen > 0.0 {
+            out.insert(event.to_owned(), seen / polls / tps * 1e6);
+        }
+    }
+    (!out.is_empty()).then_some(out)
+}
+
+/// The growth per second of those columns that are there, added up; none if none is.
+fn per_second<S: AsRef<str>>(table: &Table, columns: &[S]) -> Option<f64> {
+    let seconds = table.samples.last()?.t_s - table.samples.first()?.t_s;
+    let grown = columns.iter().filter_map(|name| growth(table, column(table, name.as_ref())?));
+    let grown = grown.reduce(|a, b| a + b)?;
+    (seconds > 0.0).then(|| grown / seconds)
+}
+
+fn device(table: &Table, devices: &[&str], tps: f64, figures: &mut [Option<f64>; FIGURES.len()]) {
+    let Some(own) = own_device(table, devices) else { return };
+    let rate = |name: &str| {
+        let name = if own.is_empty() { name.to_owned() } else { format!("{own}.{name}") };
+        per_second(table, &[name])
+    };
+    // Milliseconds of requests by requests.
+    let each = |ticks: &str, ios: &str| Some(rate(ticks)? / rate(ios).filter(|ios| *ios > 0.0)?);
+    figures[0] = rate("wr_ios");
+    figures[1] = rate("rd_ios");
+    figures[2] = rate("fl_ios");
+    figures[3] = rate("wr_sectors").map(|sectors| sectors * SECTOR / 1e6);
+    figures[4] = rate("rd_sectors").map(|sectors| sectors * SECTOR / 1e6);
+    figures[5] = each("wr_ticks", "wr_ios");
+    figures[6] = each("rd_ticks", "rd_ios");
+    figures[7] = each("fl_ticks", "fl_ios");
+    figures[8] = rate("time_in_queue").map(|ms| ms / 1e3);
+    figures[9] = figures[0].map(|writes| writes / tps);
+}

@@ -1,0 +1,291 @@
+//! Why two treatments differ: where the gap in latency lies, statement by statement and wait event by wait event, and what else
+//! each transaction took.
+
+use std::collections::BTreeSet;
+
+use pgdyno_model::{Plan, Treatment};
+use serde::Serialize;
+
+use super::compare::RatioOf;
+use super::profile::{FIGURES, Part, Profile};
+use super::treatment::Sums;
+use super::view::RunView;
+use crate::number;
+use crate::stats::{self, Gap};
+
+/// Two treatments taken apart. A is what is compared to, B what is compared; times are means over trials.
+#[derive(Clone, Debug, Serialize)]
+pub struct WhyView {
+    /// B's index in its plan.
+    pub treatment: usize,
+    /// A's.
+    pub to: usize,
+    /// The transaction's mean latency, by statement; none without a transaction on either side.
+    pub latency: Option<GapView>,
+    /// The backends' time for each transaction, without waiting for the load, by wait event; none where either was not
+    /// watched.
+    pub active: Option<GapView>,
+    /// What else each took.
+    pub figures: Vec<FigureView>,
+    /// What was not watched, and why.
+    pub missing: Vec<String>,
+    /// The largest contributors in sentences, for themselves.
+    pub words: Vec<String>,
+}
+
+/// A gap and its parts, which add up to it.
+#[derive(Clone, Debug, Serialize)]
+pub struct GapView {
+    /// A's mean (microseconds a transaction).
+    pub a_us: f64,
+    /// B's.
+    pub b_us: f64,
+    /// B's less A's, over blocks that have both where they are paired.
+    pub gap_us: Gap,
+    /// Whether the interval leaves 0 out; none without one.
+    pub told_apart: Option<bool>,
+    /// The parts, the largest gap first.
+    pub parts: Vec<PartView>,
+}
+
+/// One part of a gap.
+#[derive(Clone, Debug, Serialize)]
+pub struct PartView {
+    /// What it is: a statement's text, a wait event, or words.
+    pub what: String,
+    /// The statement, or what else of a transaction's latency; none for a wait event.
+    pub part: Option<Part>,
+    /// A's mean (microseconds a transaction).
+    pub a_us: f64,
+    /// B's.
+    pub b_us: f64,
+    /// B's less A's.
+    pub gap_us: Gap,
+    /// Its share of the whole gap: all shares add up to 1, and parts that shrank while the whole grew have negative ones.
+    pub share: Option<f64>,
+    /// The share's 95% confidence interval (Fieller's).
+    pub ci95: Option<[f64; 2]>,
+}
+
+/// A figure on both sides: means over trials.
+#[derive(Clone, Debug, Serialize)]
+pub struct FigureView {
+    /// What it is.
+    pub name: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+    /// A's mean; none where it was not watched.
+    pub a: Option<f64>,
+    /// B's.
+    pub b: Option<f64>,
+    /// B's geometric mean over A's; none where either is 0 or none.
+    pub ratio: Option<f64>,
+    /// Its 95% confidence interval.
+    pub ci95: Option<[f64; 2]>,
+}
+
+/// A treatment to be taken apart: its index in its plan, its profiles, and what sentences call it.
+pub(super) struct Member<'a> {
+    pub(super) index: usize,
+    pub(super) profiles: &'a [Profile],
+    pub(super) name: &'a str,
+}
+
+/// Takes `b` apart beside `a`; `ratio` says whether their trials are paired by block.
+pub(super) fn explain(a: &Member<'_>, b: &Member<'_>, paired: bool, ratio: RatioOf) -> WhyView {
+    let latency = latency(a, b, paired);
+    let active = active(a, b, paired);
+    let mut words: Vec<String> = latency.iter().filter_map(|gap| said(gap, a.name, b.name)).collect();
+    words.extend(active.iter().filter_map(waited));
+    let missing: BTreeSet<&String> = a.profiles.iter().chain(b.profiles).flat_map(|p| &p.missing).collect();
+    WhyView {
+        treatment: b.index,
+        to: a.index,
+        latency,
+        active,
+        figures: figures(a.profiles, b.profiles, ratio),
+        missing: missing.into_iter().cloned().collect(),
+        words,
+    }
+}
+
+/// The pairs of a run that are worth explaining: told apart, under the same load. Each treatment beside the best, and each
+/// two that differ in one factor.
+pub(super) fn of_run(view: &RunView, sums: &[Sums]) -> Vec<WhyView> {
+    let mut pairs: Vec<(usize, usize)> = Vec::new();
+    let mut add = |view: &RunView, treatment: usize, to: usize| {
+        let known = pairs.contains(&(treatment, to)) || pairs.contains(&(to, treatment));
+        if !known && same_load(&view.plan, treatment, to) {
+            pairs.push((treatment, to));
+        }
+    };
+    if let Some(best) = view.best {
+        let apart = |t: &&super::TreatmentView| {
+            t.index != best && t.ratio_to_best.as_ref().is_some_and(|r| r.told_apart == Some(true))
+        };
+        view.treatments.iter().filter(apart).for_each(|t| add(view, t.index, best));
+    }
+    for c in view.comparisons.iter().filter(|c| c.ratio.told_apart == Some(true)) {
+        // The slower beside the faster.
+        let slower = c.ratio.value.is_some_and(|v| v < 1.0);
+        let (treatment, to) = if slower { (c.treatment, c.to) } else { (c.to, c.treatment) };
+        add(view, treatment, to);
+    }
+    pairs
+        .into_iter()
+        .map(|(b, a)| {
+            let member =
+                |i: usize| Member { index: i, profiles: &sums[i].profiles, name: &view.treatments[i].label };
+            explain(&member(a), &member(b), true, stats::ratio)
+        })
+        .collect()
+}
+
+fn same_load(plan: &Plan, a: usize, b: usize) -> bool {
+    let load = |t: &Treatment| (t.clients, t.options.rate);
+    load(&plan.treatments[a]) == load(&plan.treatments[b])
+}
+
+fn latency(a: &Member<'_>, b: &Member<'_>, paired: bool) -> Option<GapView> {
+    let parts: BTreeSet<&Part> = a.profiles.iter().chain(b.profiles).flat_map(|p| p.parts.keys()).collect();
+    let all = parts.into_iter().map(|part| {
+        let of = |p: &Profile| p.parts.get(part).copied().unwrap_or(0.0);
+        let what = match part {
+            Part::Statement { text, .. } => text.clone(),
+            Part::WaitToBeSent => "waiting to be sent".to_owned(),
+            Part::BetweenStatements => "between statements".to_owned(),
+        };
+        (what, Some(part.clone()), rows(a, of, |p| p.latency), rows(b, of, |p| p.latency))
+    });
+    gap(all.collect(), paired)
+}
+
+fn active(a: &Member<'_>, b: &Member<'_>, paired: bool) -> Option<GapView> {
+    if a.profiles.iter().chain(b.profiles).any(|p| p.active.is_none()) {
+        return None;
+    }
+    let events: BTreeSet<&String> = a
+        .profiles
+        .iter()
+        .chain(b.profiles)
+        .flat_map(|p| p.active.iter().flatten())
+        .map(|(event, _)| event)
+        .collect();
+    let all = events.into_iter().map(|event| {
+        let of = |p: &Profile| p.active.as_ref().and_then(|all| all.get(event)).copied().unwrap_or(0.0);
+        let whole = |p: &Profile| p.active.iter().flat_map(|all| all.values()).sum();
+        (event.clone(), None, rows(a, of, whole), rows(b, of, whole))
+    });
+    gap(all.collect(), paired)
+}
+
+type Rows = Vec<(u32, f64, f64)>;
+
+fn rows(of: &Member<'_>, part: impl Fn(&Profile) -> f64, whole: impl Fn(&Profile) -> f64) -> Rows {
+    of.profiles.iter().map(|p| (p.block, part(p), whole(p))).collect()
+}
+
+/// The gap of parts that add up to a whole; none without any.
+fn gap(all: Vec<(String, Option<Part>, Rows, Rows)>, paired: bool) -> Option<GapView> {
+    #[allow(clippy::cast_precision_loss)]
+    let mean =
+        |rows: &Rows, of: fn(&(u32, f64, f64)) -> f64| rows.iter().map(of).sum::<f64>() / rows.len() as f64;
+    let mut parts = Vec::new();
+    let mut whole = None;
+    for (what, part, a, b) in all {
+        let found = stats::share(&a, &b, paired)?;
+        whole = Some((mean(&a, |r| r.2), mean(&b, |r| r.2), found.whole));
+        parts.push(PartView {
+            what,
+            part,
+            a_us: mean(&a, |r| r.1),
+            b_us: mean(&b, |r| r.1),
+            gap_us: found.part,
+            share: found.share,
+            ci95: found.ci95,
+        });
+    }
+    let (a_us, b_us, gap_us) = whole?;
+    // The largest in the direction of the whole.
+    let along = |part: &PartView| part.gap_us.value * gap_us.value.signum();
+    parts.sort_by(|x, y| along(y).total_cmp(&along(x)));
+    let told_apart = gap_us.ci95.map(|[lo, hi]| lo > 0.0 || hi < 0.0);
+    Some(GapView { a_us, b_us, gap_us, told_apart, parts })
+}
+
+fn figures(a: &[Profile], b: &[Profile], ratio: RatioOf) -> Vec<FigureView> {
+    let figure = |i: usize| {
+        let of = |profiles: &[Profile]| -> Vec<(u32, f64)> {
+            profiles
+                .iter()
+                .filter_map(|p| Some((p.block, p.figures[i]?)))
+                .filter(|(_, v)| v.is_finite())
+                .collect()
+        };
+        #[allow(clippy::cast_precision_loss)]
+        let mean = |values: &[(u32, f64)]| {
+            (!values.is_empty()).then(|| values.iter().map(|v| v.1).sum::<f64>() / values.len() as f64)
+        };
+        let (x, y) = (of(a), of(b));
+        let ratio = ratio(&y, &x);
+        FigureView {
+            name: FIGURES[i].name,
+            unit: FIGURES[i].unit,
+            a: mean(&x),
+            b: mean(&y),
+            ratio: ratio.value,
+            ci95: ratio.ci95,
+        }
+    };
+    (0..FIGURES.len()).map(figure).filter(|f| f.a.is_some() || f.b.is_some()).collect()
+}
+
+/// How many characters of a statement are quoted.
+const QUOTED: usize = 100;
+
+/// The largest part of the gap in latency; none where nothing differs.
+fn said(gap: &GapView, a: &str, b: &str) -> Option<String> {
+    let ms = |us: f64| number::milliseconds(us);
+    let times = format!("a transaction takes {} ms with {b} and {} ms with {a}", ms(gap.b_us), ms(gap.a_us));
+    if gap.told_apart == Some(false) {
+        return Some(format!("Mean latency cannot be told apart ({times}): there is no gap to explain"));
+    }
+    let largest = gap.parts.first()?;
+    let share = share(largest)?;
+    let place = match &largest.part {
+        Some(Part::Statement { text, .. }) => {
+            let quoted: String = text.chars().take(QUOTED).collect();
+            let rest = if quoted.len() < text.len() { "…" } else { "" };
+            format!("is in one statement: {quoted}{rest}")
+        }
+        Some(Part::WaitToBeSent) => {
+            "is waiting to be sent: more is due than the clients get through".to_owned()
+        }
+        _ => "lies between statements: meta commands, or the load generator".to_owned(),
+    };
+    let sure = if gap.told_apart.is_none() { "; without repeats it may be chance" } else { "" };
+    Some(format!("{share} of the latency gap {place} ({times}{sure})"))
+}
+
+/// The largest part of the gap in active time; none where nothing differs.
+fn waited(gap: &GapView) -> Option<String> {
+    if gap.told_apart == Some(false) {
+        return None;
+    }
+    let largest = gap.parts.first()?;
+    let share = share(largest)?;
+    Some(format!(
+        "{share} of the gap in the backends' active time is in {} ({} → {} ms a transaction)",
+        if largest.what == "CPU" { "running, or waiting for a CPU" } else { &largest.what },
+        number::milliseconds(largest.a_us),
+        number::milliseconds(largest.b_us)
+    ))
+}
+
+/// `93% (95% CI 91–95%)`
+fn share(part: &PartView) -> Option<String> {
+    let percent = |share: f64| format!("{:.0}", 100.0 * share);
+    let interval =
+        part.ci95.map_or_else(String::new, |[lo, hi]| format!(" (95% CI {}–{}%)", percent(lo), percent(hi)));
+    Some(format!("{}%{interval}", percent(part.share?)))
+}

@@ -1,0 +1,199 @@
+//! `--fail-if "tps < -3%"`: which change of a measure is not to be let through.
+
+use std::fmt;
+use std::ops::Range;
+
+use serde::{Serialize, Serializer};
+
+/// What a gate looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Measure {
+    /// Transactions per second.
+    Tps,
+    /// Median latency.
+    P50,
+    /// 95th percentile of latency.
+    P95,
+    /// 99th percentile of latency.
+    P99,
+}
+
+impl Measure {
+    const ALL: [Self; 4] = [Self::Tps, Self::P50, Self::P95, Self::P99];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tps => "tps",
+            Self::P50 => "p50",
+            Self::P95 => "p95",
+            Self::P99 => "p99",
+        }
+    }
+}
+
+/// A change that is not to be let through: `tps < -3%`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gate {
+    /// Of what.
+    pub measure: Measure,
+    /// Whether the change must lie below `margin`; otherwise above it.
+    pub below: bool,
+    /// The change that is just let through (a share, signed: −0.03 for 3% less), above −1.
+    pub margin: f64,
+}
+
+impl Gate {
+    /// The ratio that its margin is.
+    #[must_use]
+    pub fn bound(&self) -> f64 {
+        1.0 + self.margin
+    }
+}
+
+impl fmt::Display for Gate {
+    /// `tps < -3%`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // To nine digits: 0.03 is not three hundredths.
+        let percent = (self.margin * 1e9).round() / 1e7;
+        let sign = if percent > 0.0 { "+" } else { "" };
+        write!(f, "{} {} {sign}{percent}%", self.measure.name(), if self.below { "<" } else { ">" })
+    }
+}
+
+impl Serialize for Gate {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+/// What is no gate, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot read `--fail-if`: {what}\n  | {given}\n  | {}{}", " ".repeat(at.start), "^".repeat(at.len().max(1)))]
+pub struct GateError {
+    /// All that was given.
+    pub given: String,
+    /// The characters that it is about.
+    pub at: Range<usize>,
+    /// What is wrong.
+    pub what: String,
+    /// What to do.
+    pub help: String,
+}
+
+/// The gates of `given`: `MEASURE < CHANGE` or `MEASURE > CHANGE`, several with commas between them. MEASURE is `tps`, `p50`,
+/// `p95` or `p99`; CHANGE is a percentage with its sign, above −100%.
+///
+/// # Errors
+/// [`GateError`] with the place of the first thing that is wrong.
+pub fn parse(given: &str) -> Result<Vec<Gate>, GateError> {
+    let mut gates = Vec::new();
+    let mut begin = 0;
+    for part in given.split(',') {
+        gates.push(one(given, begin, part)?);
+        begin += part.chars().count() + 1;
+    }
+    Ok(gates)
+}
+
+/// The gate that `part` is, which begins at character `begin` of `given`.
+fn one(given: &str, begin: usize, part: &str) -> Result<Gate, GateError> {
+    let wrong = |text: &str, what: String, help: &str| {
+        // `text` is a slice of `part`.
+        let before = &part[..text.as_ptr() as usize - part.as_ptr() as usize];
+        let start = begin + before.chars().count();
+        GateError {
+            given: given.to_owned(),
+            at: start..start + text.chars().count(),
+            what,
+            help: help.to_owned(),
+        }
+    };
+    const LIKE: &str = "write it like \"tps < -3%\" or \"p99 > +10%\", several with commas between them";
+    let trimmed = part.trim();
+    if trimmed.is_empty() {
+        return Err(wrong(part, "there is nothing here".to_owned(), LIKE));
+    }
+    let Some(at) = trimmed.find(['<', '>', '=']) else {
+        return Err(wrong(trimmed, "there is neither `<` nor `>`".to_owned(), LIKE));
+    };
+    let (name, rest) = (trimmed[..at].trim_end(), &trimmed[at..]);
+    let Some(measure) = Measure::ALL.into_iter().find(|m| m.name() == name) else {
+        return Err(wrong(
+            name,
+            format!("`{name}` is nothing that can be compared"),
+            "what can be compared is tps, p50, p95, p99",
+        ));
+    };
+    let operator = &rest[..rest.find(|c| !matches!(c, '<' | '>' | '=')).unwrap_or(rest.len())];
+    if !matches!(operator, "<" | ">") {
+        let help = "a change is below (`<`) or above (`>`) what is let through";
+        return Err(wrong(operator, format!("`{operator}` is no comparison here"), help));
+    }
+    let change = rest[1..].trim_start();
+    let Some(number) = change.strip_suffix('%').map(str::trim_end) else {
+        return Err(wrong(
+            change,
+            format!("`{change}` is no percentage"),
+            "a change is given in percent: -3%, +10%",
+        ));
+    };
+    let percent = number.parse::<f64>().ok().filter(|p| p.is_finite());
+    let Some(percent) = percent else {
+        return Err(wrong(number, format!("`{number}` is no number"), "such as -3% or +0.5%"));
+    };
+    if percent != 0.0 && !number.starts_with(['+', '-']) {
+        return Err(wrong(
+            change,
+            format!("`{change}` has no sign"),
+            "-3% is 3% less than before, +3% is 3% more",
+        ));
+    }
+    if percent <= -100.0 {
+        return Err(wrong(change, format!("nothing can change by {change}"), "a change is more than -100%"));
+    }
+    Ok(Gate { measure, below: operator == "<", margin: percent / 100.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_what_is_meant() {
+        let gates = parse(" tps<-3% ,p99 > +10 %, p50 > 0%").unwrap();
+        let shown: Vec<String> = gates.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["tps < -3%", "p99 > +10%", "p50 > 0%"]);
+        assert_eq!((gates[0].below, gates[0].margin, gates[0].bound()), (true, -0.03, 0.97));
+        assert_eq!(parse("tps > -0.5%").unwrap()[0].to_string(), "tps > -0.5%");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_shown_with_its_place() {
+        let error = |given: &str| {
+            let e = parse(given).unwrap_err();
+            format!("{e}\nhelp: {}", e.help)
+        };
+        insta::assert_snapshot!(
+            [
+                "tsp < -3%",
+                "tps < -3%, µ > +1%",
+                "tps",
+                "tps = -3%",
+                "tps <= -3%",
+                "tps < 3%",
+                "tps < -3",
+                "tps < -x%",
+                "tps < -100%",
+                "tps < +inf%",
+                "",
+                "tps < -3%,",
+                "tps <",
+            ]
+            .map(error)
+            .join("\n\n")
+        );
+    }
+}

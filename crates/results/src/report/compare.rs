@@ -1,0 +1,194 @@
+//! Two sides beside each other, for a terminal and as Markdown for a pull request.
+
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
+
+use super::terminal::{NONE, STYLE, ratio};
+use super::text::{plain, wrap};
+use crate::analysis::across::{CompareView, GateState, MemberView, PairView, SideView, Unequal};
+use crate::number;
+
+const LEGEND: &str =
+    "A and B: mean tps. Ratios are B ÷ A; ±: half of the 95% confidence interval. ~: cannot be told apart.";
+
+const TITLES: [&str; 7] = ["trials", "tps A", "tps B", "tps", "p50", "p95", "p99"];
+
+/// The comparison in at most `width` columns; plain text, a newline at the end.
+#[must_use]
+pub fn compare(view: &CompareView, width: u16) -> String {
+    let width = width.max(40);
+    let mut lines: Vec<String> = Vec::new();
+    let mut paragraph = |text: &str| lines.extend(wrap(text, usize::from(width), "   "));
+    paragraph(&side("A", &view.a));
+    paragraph(&side("B", &view.b));
+    if !view.by.is_empty() {
+        paragraph(&format!("Compared: {}", view.by.join(", ")));
+    }
+    lines.push(String::new());
+    view.answer.iter().for_each(|sentence| lines.extend(wrap(sentence, usize::from(width), "")));
+    lines.push(String::new());
+    let mut table = Table::new();
+    table
+        .force_no_tty()
+        .load_style(STYLE)
+        .set_width(width)
+        .set_content_arrangement(ContentArrangement::Dynamic);
+    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+    let header = [Cell::new("treatment")].into_iter().chain(TITLES.map(|t| right(t.to_owned())));
+    table.set_header(header.collect::<Vec<_>>());
+    for pair in &view.pairs {
+        let cells = row(pair);
+        let first = Cell::new(plain(&cells[0]));
+        table.add_row([first].into_iter().chain(cells[1..].iter().cloned().map(right)).collect::<Vec<_>>());
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 1));
+    }
+    lines.extend(table.to_string().lines().map(|line| line.trim_end().to_owned()));
+    lines.extend(wrap(LEGEND, usize::from(width), ""));
+    for (title, items) in sections(view) {
+        if !items.is_empty() {
+            lines.extend([String::new(), title.to_owned()]);
+            lines.extend(items.iter().flat_map(|item| wrap(&format!("- {item}"), usize::from(width), "  ")));
+        }
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+/// The same as Markdown (GitHub's).
+#[must_use]
+pub fn compare_markdown(view: &CompareView) -> String {
+    let mut out = String::new();
+    let verdict = if view.exceeded {
+        " – a gate is exceeded"
+    } else if view.gates.iter().any(|g| matches!(g.state, GateState::Open | GateState::Unknown)) {
+        " – no gate is shown to be exceeded"
+    } else if view.gates.is_empty() {
+        ""
+    } else {
+        " – all gates are kept"
+    };
+    out.push_str(&format!("### pgdyno: B against A{verdict}\n\n"));
+    for (name, of) in [("A", &view.a), ("B", &view.b)] {
+        out.push_str(&format!("- {}\n", escaped(&side(name, of))));
+    }
+    if !view.by.is_empty() {
+        out.push_str(&format!("- Compared: {}\n", escaped(&view.by.join(", "))));
+    }
+    out.push('\n');
+    for sentence in &view.answer {
+        out.push_str(&format!("**{}**\n\n", escaped(sentence)));
+    }
+    out.push_str(&format!("| treatment | {} |\n|---|{}\n", TITLES.join(" | "), "---:|".repeat(TITLES.len())));
+    for pair in &view.pairs {
+        out.push_str(&format!("| {} |\n", row(pair).map(|cell| escaped(&cell)).join(" | ")));
+    }
+    out.push_str(&format!("\n<sub>{}</sub>\n", escaped(LEGEND)));
+    for (title, items) in sections(view) {
+        if items.is_empty() {
+            continue;
+        }
+        // What asks for a decision is open to the eye; the rest is for those who want it.
+        let open = matches!(title, "Gates" | "Not equal" | "Why");
+        let (begin, end) = if open {
+            (format!("\n#### {title}\n\n"), "")
+        } else {
+            (format!("\n<details><summary>{title}</summary>\n\n"), "\n</details>\n")
+        };
+        out.push_str(&begin);
+        for item in items {
+            out.push_str(&format!("- {}\n", escaped(&item)));
+        }
+        out.push_str(end);
+    }
+    out
+}
+
+/// `text` on one line, without what Markdown or HTML would take for more than text; what is between backticks stays code.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in plain(text).chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '\\' | '|' | '*' | '_' | '[' | ']' | '~' => out.extend(['\\', c]),
+            '\n' | '\r' => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+fn side(name: &str, side: &SideView) -> String {
+    format!("{name}: {}, {}, begun {}", side.run, side.state.name(), side.started_at)
+}
+
+fn row(pair: &PairView) -> [String; 8] {
+    let tps = |m: &MemberView| m.tps.as_ref().map_or(NONE.to_owned(), |tps| number::rate(tps.mean));
+    let latency = |name: &str| {
+        let found = pair.latency.iter().find(|l| l.percentile == name);
+        found.map_or(NONE.to_owned(), |l| match l.ci95 {
+            Some([lo, hi]) => {
+                format!("{} ±{}%", number::times(l.value), number::percent((hi / lo).sqrt() - 1.0))
+            }
+            None => number::times(l.value),
+        })
+    };
+    let label = if pair.label.is_empty() { "the only treatment".to_owned() } else { pair.label.clone() };
+    [
+        label,
+        format!("{} / {}", pair.a.trials, pair.b.trials),
+        tps(&pair.a),
+        tps(&pair.b),
+        ratio(&pair.ratio),
+        latency("p50"),
+        latency("p95"),
+        latency("p99"),
+    ]
+}
+
+/// What stands below the table.
+fn sections(view: &CompareView) -> Vec<(&'static str, Vec<String>)> {
+    let unmatched = |name: &str, side: &SideView| {
+        (!side.unmatched.is_empty()).then(|| {
+            format!("Only {name} has, and nothing was compared with it: {}.", side.unmatched.join("; "))
+        })
+    };
+    let mut notes: Vec<String> =
+        [unmatched("A", &view.a), unmatched("B", &view.b)].into_iter().flatten().collect();
+    notes.extend(view.notes.iter().cloned());
+    let differences = if view.pairs.len() > 1 {
+        view.pairs.iter().map(|p| p.words.clone()).collect()
+    } else {
+        // The only one is the answer.
+        Vec::new()
+    };
+    let (on_purpose, not_equal): (Vec<&Unequal>, Vec<&Unequal>) =
+        view.unequal.iter().partition(|u| u.on_purpose);
+    let shown = |u: &&Unequal| format!("{}: A: {}; B: {}", u.what, u.a, u.b);
+    vec![
+        ("Gates", view.gates.iter().map(|g| g.words.clone()).collect()),
+        ("Not equal", forced(&not_equal.iter().map(shown).collect::<Vec<_>>())),
+        ("Differences", differences),
+        ("Why", view.pairs.iter().flat_map(why).collect()),
+        ("Differs on purpose", on_purpose.iter().map(shown).collect()),
+        ("Notes", notes),
+    ]
+}
+
+/// A pair's largest contributors, each in a sentence.
+fn why(pair: &PairView) -> Vec<String> {
+    let label = if pair.label.is_empty() { String::new() } else { format!("{}: ", pair.label) };
+    let words = pair.why.iter().flat_map(|why| &why.words);
+    words.map(|words| format!("{label}{words}.")).collect()
+}
+
+/// What differs although it must not, with what that means.
+fn forced(items: &[String]) -> Vec<String> {
+    if items.is_empty() {
+        return Vec::new();
+    }
+    let warning = "What must be equal is not, and `--force` was given: a difference of the results may come from any of this.";
+    [warning.to_owned()].into_iter().chain(items.iter().cloned()).collect()
+}

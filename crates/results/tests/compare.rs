@@ -1,0 +1,345 @@
+//! Two runs beside each other: what matches, what must be equal, what is said, what is let through.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+#[allow(dead_code)]
+mod common;
+
+use common::{failed_trial, fill_on, fill_with, plan, run_record, session_record, store};
+use pgdyno_model::record::{SessionEnd, SessionRecord};
+use pgdyno_model::units::{Bytes, Span};
+use pgdyno_model::{LevelValue, Plan, RunRecord, TrialRecord};
+use pgdyno_results::analysis::across::{Asked, CompareError, CompareView, GateState, compare};
+use pgdyno_results::{Store, gate, report};
+
+/// The shared plan's first two treatments: synchronous_commit=on with 1 and 8 clients.
+fn two(repeats: u32) -> Plan {
+    let mut plan = plan(repeats);
+    plan.treatments.truncate(2);
+    plan.trials.retain(|t| t.treatment < 2);
+    (0..).zip(&mut plan.trials).for_each(|(i, t)| t.ordinal = i);
+    plan
+}
+
+/// The first of them.
+fn one(repeats: u32) -> Plan {
+    let mut plan = two(repeats);
+    plan.treatments.truncate(1);
+    plan.trials.retain(|t| t.treatment == 0);
+    (0..).zip(&mut plan.trials).for_each(|(i, t)| t.ordinal = i);
+    plan
+}
+
+fn record(id: &str, plan: Plan) -> RunRecord {
+    RunRecord { id: id.into(), ..run_record(plan) }
+}
+
+/// `id` as [`two`] plans it, each trial after `change`.
+fn add(store: &mut Store, id: &str, repeats: u32, change: impl Fn(&mut TrialRecord)) {
+    fill_with(store, &record(id, two(repeats)), change);
+}
+
+/// Gives a trial `factor` times the transactions.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+fn times(t: &mut TrialRecord, factor: f64) {
+    let m = t.measurement.as_mut().unwrap();
+    m.transactions = (m.transactions as f64 * factor) as u64;
+}
+
+fn gates(text: &str) -> Asked {
+    Asked { gates: gate::parse(text).unwrap(), ..Asked::default() }
+}
+
+fn by(names: &[&str]) -> Asked {
+    Asked { by: names.iter().map(|n| (*n).to_owned()).collect(), ..Asked::default() }
+}
+
+fn refused(result: Result<CompareView, CompareError>) -> String {
+    let error = result.unwrap_err();
+    format!("{error}\nhelp: {}", error.help().unwrap_or_default())
+}
+
+#[test]
+fn two_runs_are_told_in_a_terminal_as_markdown_and_as_json() {
+    let (_folder, mut store) = store();
+    add(&mut store, "before", 4, |_| {});
+    // Block by block a little different, so that the runs are not each other's shadow.
+    add(&mut store, "after", 4, |t| times(t, 1.08 + 0.01 * f64::from(t.block % 2)));
+    let asked = gates("tps < -3%, p99 > +10%, tps < +5%");
+    let view = compare(&store, "before", "after", &asked).unwrap();
+    assert!(!view.same_run && view.unequal.is_empty());
+    let text = report::compare(&view, 100);
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    insta::assert_snapshot!("terminal", text);
+    insta::assert_snapshot!("markdown", report::compare_markdown(&view));
+    let one = compare(&store, "before:1", "after:1", &asked).unwrap();
+    insta::assert_snapshot!("json", serde_json::to_string_pretty(&one).unwrap());
+    for line in report::compare(&view, 60).lines() {
+        assert!(line.chars().count() <= 60, "{line}");
+    }
+}
+
+#[test]
+fn the_ratio_is_b_over_a_and_trials_of_different_runs_are_not_paired() {
+    let (_folder, mut store) = store();
+    add(&mut store, "a", 4, |_| {});
+    add(&mut store, "b", 4, |t| times(t, 1.2));
+    let there = compare(&store, "a", "b", &Asked::default()).unwrap();
+    let back = compare(&store, "b", "a", &Asked::default()).unwrap();
+    for (there, back) in there.pairs.iter().zip(&back.pairs) {
+        let (x, y) = (there.ratio.value.unwrap(), back.ratio.value.unwrap());
+        assert!((x - 1.2).abs() < 1e-3 && (x * y - 1.0).abs() < 1e-9, "{x} {y}");
+        assert_eq!(serde_json::to_value(there.ratio.method).unwrap(), "welch");
+        // Paired, these would differ by the same factor each time and so without spread.
+        assert!(there.ratio.ci95.unwrap()[0] < 1.19);
+    }
+    assert!(there.notes[0].contains("not paired"), "{:?}", there.notes);
+}
+
+#[test]
+fn treatments_of_one_run_are_paired_by_block_and_compared_once() {
+    let (_folder, mut store) = store();
+    fill_with(&mut store, &record("run", plan(4)), |_| {});
+    let view = compare(&store, "latest", "latest", &by(&["synchronous_commit"])).unwrap();
+    let labels: Vec<&str> = view.pairs.iter().map(|p| p.label.as_str()).collect();
+    assert_eq!(
+        labels,
+        [
+            "synchronous_commit=on clients=1 (A) and synchronous_commit=off clients=1 (B)",
+            "synchronous_commit=on clients=8 (A) and synchronous_commit=off clients=8 (B)",
+        ]
+    );
+    assert!(
+        view.same_run
+            && view.pairs.iter().all(|p| p.ratio.method == Some(pgdyno_results::stats::Method::Paired))
+    );
+    assert!(
+        view.unequal.iter().all(|u| u.on_purpose && u.what == "setting synchronous_commit"),
+        "{:?}",
+        view.unequal
+    );
+    // Named one by one, the levels say what is compared.
+    let named = compare(&store, "run:1", "run:synchronous_commit=off,clients=1", &Asked::default()).unwrap();
+    assert_eq!(named.by, ["synchronous_commit"]);
+    assert_eq!(named.pairs[0].ratio.ci95, view.pairs[0].ratio.ci95);
+    let itself = refused(compare(&store, "run", "run", &Asked::default()));
+    assert!(itself.contains("with itself") && itself.contains("--by synchronous_commit"), "{itself}");
+}
+
+#[test]
+fn a_factor_that_only_one_run_has_is_compared_when_it_is_named() {
+    let (_folder, mut store) = store();
+    let with_storage = |level: &str| {
+        let mut plan = two(3);
+        plan.factors.push("storage".into());
+        for t in &mut plan.treatments {
+            t.levels.0.push(("storage".into(), LevelValue::Text(level.into())));
+        }
+        plan
+    };
+    let on = |filesystem: &str| {
+        let mut session = session_record();
+        session.storage[0].filesystem = filesystem.into();
+        session
+    };
+    fill_on(&mut store, &record("ext4", two(3)), &on("ext4"), |_| {});
+    fill_on(&mut store, &record("xfs", with_storage("xfs")), &on("xfs"), |t| times(t, 1.3));
+    let apart = refused(compare(&store, "ext4", "xfs", &Asked::default()));
+    assert!(apart.contains("no treatment of one matches") && apart.contains("storage=xfs"), "{apart}");
+    let view = compare(&store, "ext4", "xfs", &by(&["storage"])).unwrap();
+    assert_eq!(view.pairs.len(), 2);
+    let unequal: Vec<(&str, bool)> = view.unequal.iter().map(|u| (u.what.as_str(), u.on_purpose)).collect();
+    assert_eq!(unequal, [("filesystem", true)]);
+    assert!(report::compare(&view, 100).contains("Differs on purpose"));
+}
+
+/// A case of what must be equal: its name, and how run B differs.
+type Case = (&'static str, Box<dyn Fn(&mut SessionRecord, &mut Plan)>, fn(&mut TrialRecord));
+
+#[test]
+fn what_must_be_equal_is_named_side_by_side_and_forced_or_compared_on_purpose() {
+    fn same(_: &mut TrialRecord) {}
+    fn host(what: &'static str, change: fn(&mut pgdyno_model::facts::HostFacts)) -> Case {
+        (what, Box::new(move |session, _| change(&mut session.host)), same)
+    }
+    fn storage(what: &'static str, change: fn(&mut pgdyno_model::facts::StorageFacts)) -> Case {
+        (what, Box::new(move |session, _| change(&mut session.storage[0])), same)
+    }
+    fn planned(what: &'static str, change: fn(&mut Plan)) -> Case {
+        (what, Box::new(move |_, plan| change(plan)), same)
+    }
+    fn measured(what: &'static str, change: fn(&mut TrialRecord)) -> Case {
+        (what, Box::new(|_, _| {}), change)
+    }
+    fn each(plan: &mut Plan, change: fn(&mut pgdyno_model::Treatment)) {
+        plan.treatments.iter_mut().for_each(change);
+    }
+    let cases: Vec<Case> = vec![
+        host("operating system", |h| h.os = "Debian 13".into()),
+        host("kernel", |h| h.kernel = "Linux 6.12.0 x86_64".into()),
+        host("CPU", |h| h.cpus = 4),
+        host("memory", |h| h.memory = Bytes(16_000_000_000)),
+        storage("filesystem", |s| s.filesystem = "xfs".into()),
+        storage("mount options", |s| s.mount_options = "rw,noatime,nobarrier".into()),
+        storage("device", |s| s.disk = Some("vdb".into())),
+        storage("device settings", |s| s.scheduler = Some("none".into())),
+        planned("workload", |p| each(p, |t| t.workload = "simple-update".into())),
+        planned("scale", |p| each(p, |t| t.scale = 100)),
+        planned("clients", |p| each(p, |t| t.clients += 1)),
+        planned("threads", |p| each(p, |t| t.threads = 2)),
+        planned("protocol", |p| each(p, |t| t.protocol = pgdyno_model::experiment::Protocol::Simple)),
+        planned("rate", |p| each(p, |t| t.options.rate = Some(500.0))),
+        planned("window", |p| p.length = pgdyno_model::experiment::Length::Duration(Span::from_secs(60))),
+        planned("warm-up", |p| p.warm_up = Span::from_secs(9)),
+        measured("server build", |t| t.server.as_mut().unwrap().version = "PostgreSQL 18.0".into()),
+        measured("setting shared_buffers", |t| t.server.as_mut().unwrap().settings[4].value = "99".into()),
+        measured("scripts", |t| {
+            t.measurement.as_mut().unwrap().scripts[0].statements[0].text = "SELECT 1;".into();
+        }),
+        measured("load generator", |t| t.measurement.as_mut().unwrap().busiest_thread = 0.97),
+    ];
+    let (_folder, mut store) = store();
+    fill_with(&mut store, &record("a", one(1)), |_| {});
+    let mut said = Vec::new();
+    for (i, (what, differ, change)) in cases.iter().enumerate() {
+        let (mut session, mut plan) = (session_record(), one(1));
+        differ(&mut session, &mut plan);
+        let id = format!("b{i:02}");
+        fill_on(&mut store, &record(&id, plan), &session, change);
+        let error = compare(&store, "a", &id, &Asked::default()).unwrap_err();
+        let CompareError::Unequal { unequal, .. } = &error else { panic!("{what}: {error}") };
+        assert!(unequal.iter().all(|u| u.what == *what && !u.on_purpose), "{what}: {unequal:?}");
+        said.push(refused(Err(error)));
+
+        let forced = compare(&store, "a", &id, &Asked { force: true, ..Asked::default() }).unwrap();
+        assert!(forced.unequal.iter().any(|u| u.what == *what && !u.on_purpose));
+        for shown in [report::compare(&forced, 200), report::compare_markdown(&forced)] {
+            let shown = shown.replace('\\', "");
+            assert!(shown.contains("What must be equal is not") && shown.contains(what), "{shown}");
+        }
+        let named = compare(&store, "a", &id, &by(&[what]));
+        if *what == "load generator" {
+            assert!(matches!(named, Err(CompareError::NoSuchFactor { .. })), "nobody compares by that");
+        } else {
+            assert!(named.unwrap().unequal.iter().all(|u| u.on_purpose), "{what}");
+        }
+    }
+    insta::assert_snapshot!("refusals", said.join("\n\n"));
+}
+
+#[test]
+fn what_names_nothing_is_answered_with_what_there_is() {
+    let (_folder, mut store) = store();
+    add(&mut store, "a", 2, |_| {});
+    add(&mut store, "b", 2, |_| {});
+    let with = |a: &str, b: &str, asked: Asked| refused(compare(&store, a, b, &asked));
+    insta::assert_snapshot!(
+        "names",
+        [
+            with("a:3", "b", Asked::default()),
+            with("a:0", "b", Asked::default()),
+            with("a:client=8", "b", Asked::default()),
+            with("a:clients=9", "b", Asked::default()),
+            with("a:first", "b", Asked::default()),
+            with("a", "b", by(&["kernal"])),
+            with("a:1", "b:clients=8,synchronous_commit=off", Asked::default()),
+        ]
+        .join("\n\n")
+    );
+}
+
+#[test]
+fn a_gate_is_exceeded_only_where_the_interval_excludes_the_margin() {
+    let (_folder, mut store) = store();
+    // Six repeats within 1.6% of each other.
+    let around = |t: &mut TrialRecord, tps: u64| {
+        t.measurement.as_mut().unwrap().transactions = tps * (1000 + 4 * u64::from(t.block * 7 % 5)) / 200;
+    };
+    add(&mut store, "a", 6, |t| around(t, 1000));
+    add(&mut store, "again", 6, |t| around(t, 1001));
+    add(&mut store, "slower", 6, |t| around(t, 800));
+    let state = |asked: &str, b: &str| {
+        let view = compare(&store, "a:1", &format!("{b}:1"), &gates(asked)).unwrap();
+        assert_eq!(view.exceeded, view.gates[0].state == GateState::Exceeded);
+        let g = &view.gates[0];
+        if let (Some([lo, hi]), true) = (g.ci95, view.exceeded) {
+            assert!(if g.gate.below { hi < g.gate.margin } else { lo > g.gate.margin }, "{g:?}");
+        }
+        g.state
+    };
+    // The interval of the change is −20% ± about 1 point.
+    assert_eq!(state("tps < -3%", "slower"), GateState::Exceeded);
+    assert_eq!(state("tps < -20%", "slower"), GateState::Open);
+    assert_eq!(state("tps < -40%", "slower"), GateState::Kept);
+    assert_eq!(state("tps > +3%", "slower"), GateState::Kept);
+    assert_eq!(state("tps < -3%", "again"), GateState::Kept);
+}
+
+#[test]
+fn what_cannot_be_concluded_is_said_and_lets_everything_through() {
+    let (_folder, mut store) = store();
+    add(&mut store, "good", 3, |_| {});
+    add(&mut store, "once", 1, |_| {});
+    add(&mut store, "constant", 3, |t| {
+        let m = t.measurement.as_mut().unwrap();
+        (m.transactions, m.measured_s) = (5000, 5.0);
+    });
+    add(&mut store, "nothing", 3, |t| {
+        let m = t.measurement.as_mut().unwrap();
+        m.transactions = 0;
+        m.latency.clear();
+    });
+    add(&mut store, "no-time", 3, |t| t.measurement.as_mut().unwrap().measured_s = 0.0);
+    let failed = record("failed", two(3));
+    store.begin_run(&failed).unwrap();
+    let session = store.begin_session("failed", &session_record()).unwrap();
+    for planned in &failed.plan.trials {
+        store.add_trial("failed", session, &failed_trial(*planned)).unwrap();
+    }
+    store.end_session(session, SessionEnd::Failed).unwrap();
+
+    let asked = gates("tps < -1%, tps > +1%");
+    for (a, b, words) in [
+        ("once:1", "once:2", "one repeat only"),
+        ("once:1", "good:1", "one repeat only"),
+        ("constant:1", "constant:2", "all repeats are equal"),
+        ("nothing", "good", "no transaction"),
+        ("good", "nothing", "no transaction"),
+        ("no-time", "good", "no completed trial"),
+        ("failed", "good", "no completed trial"),
+        ("failed", "nothing", "no completed trial"),
+    ] {
+        let view = compare(&store, a, b, &Asked { force: true, ..asked.clone() }).unwrap();
+        assert!(!view.exceeded, "{a} {b}: {:?}", view.gates);
+        for pair in &view.pairs {
+            assert_eq!((pair.ratio.ci95, pair.ratio.told_apart, pair.ratio.p), (None, None, None), "{a} {b}");
+            assert!(pair.words.contains(words), "{a} {b}: {}", pair.words);
+        }
+        for g in &view.gates {
+            assert_eq!((g.state, g.ci95), (GateState::Unknown, None), "{a} {b}: {}", g.words);
+        }
+        let shown = [report::compare(&view, 100), report::compare_markdown(&view)].concat();
+        let json = serde_json::to_string(&view).unwrap();
+        assert!(!shown.contains("NaN") && !shown.contains("inf") && !json.contains("NaN"), "{shown}");
+    }
+}
+
+#[test]
+fn hostile_texts_stay_texts() {
+    const EVIL: &str = "\u{1b}[31m</details><img src=x>|**\n# x";
+    let (_folder, mut store) = store();
+    for (id, version) in [("a", EVIL), ("b", "another")] {
+        let mut plan = two(2);
+        for t in &mut plan.treatments {
+            t.levels.0[0].1 = LevelValue::Text(EVIL.into());
+        }
+        fill_with(&mut store, &record(id, plan), |t| t.server.as_mut().unwrap().version = version.into());
+    }
+    let view = compare(&store, "a", "b", &Asked { force: true, ..Asked::default() }).unwrap();
+    let (terminal, markdown) = (report::compare(&view, 100), report::compare_markdown(&view));
+    assert!(!terminal.contains('\u{1b}') && !markdown.contains('\u{1b}'));
+    assert!(
+        !markdown.contains("<img") && !markdown.contains("\n# x") && !markdown.contains("**\n#"),
+        "{markdown}"
+    );
+    assert!(markdown.contains("&lt;img src=x&gt;\\|\\*\\*"), "{markdown}");
+}
