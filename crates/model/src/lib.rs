@@ -4,9 +4,11 @@
 //! treatment; *repeat* numbers its trials; a *block* is one round over all treatments; a *run* is one execution
 //! of a whole plan. `GLOSSARY.md` holds every term.
 
+pub mod crash;
 pub mod experiment;
 pub mod facts;
 pub mod latency;
+pub mod ledger;
 pub mod level;
 pub mod measurement;
 pub mod plan;
@@ -17,6 +19,7 @@ pub mod target;
 pub mod telemetry;
 pub mod units;
 
+pub use crash::{CrashRecord, Fault, Verdict};
 pub use experiment::Experiment;
 pub use latency::Latencies;
 pub use level::{Level, LevelValue, Levels};
