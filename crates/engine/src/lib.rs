@@ -9,6 +9,7 @@ pub mod client;
 pub mod connect;
 pub mod copy;
 mod event_loop;
+pub mod ledger;
 mod load;
 mod log;
 pub mod pace;

@@ -18,6 +18,7 @@ use crate::aggregate::Aggregate;
 use crate::client::Client;
 use crate::connect::{self, CONNECT_TIMEOUT, ConnectError, Connection};
 use crate::event_loop::{self, Outcome};
+use crate::ledger::{Ledger, Places};
 use crate::log::TransactionLog;
 use crate::pace::Pacer;
 use crate::program::{Program, ProgramError, Rules};
@@ -97,6 +98,8 @@ pub struct LoadSpec {
     pub options: LoadOptions,
     /// Where every transaction is logged.
     pub log: Option<Arc<dyn TransactionLog>>,
+    /// Where every transaction is written down before it is sent (see [`crate::ledger`]).
+    pub ledger: Option<Arc<dyn Ledger>>,
     /// Is told of clients' errors as they happen, in pgbench's manner.
     pub say: Option<Say>,
     /// Whether `say` is told also of errors that fail a transaction or have it tried again.
@@ -125,6 +128,7 @@ impl LoadSpec {
             variables: Vec::new(),
             options: LoadOptions::default(),
             log: None,
+            ledger: None,
             say: None,
             say_failures: false,
             say_steps: false,
@@ -195,6 +199,12 @@ pub enum LoadError {
     /// A log cannot be opened.
     #[error("cannot open the transactions' log: {0}")]
     Log(io::Error),
+    /// The scripts do not set what a ledger keeps.
+    #[error("cannot keep a ledger of the load: its scripts have no variable `{0}`")]
+    NoLedger(&'static str),
+    /// A client's ledger.
+    #[error("cannot keep a ledger of the load: {0}")]
+    Ledger(io::Error),
     /// The system refused a thread or an event loop.
     #[error("cannot run an event loop: {0}")]
     System(io::Error),
@@ -220,6 +230,8 @@ impl LoadError {
             | Self::AllAborted { .. }
             | Self::Interrupted
             | Self::Log(_)
+            | Self::NoLedger(_)
+            | Self::Ledger(_)
             | Self::System(_) => None,
         }
     }
@@ -247,6 +259,7 @@ struct Worker {
     /// Its transactions per second, where there is a rate.
     rate: Option<f64>,
     extras: Extras,
+    ledger: Option<Arc<dyn Ledger>>,
     reactor: ReactorChoice,
     go: Receiver<Schedule>,
     reports: Sender<Report>,
@@ -286,6 +299,9 @@ pub fn drive(spec: &LoadSpec, watch: &Watch<'_>) -> Result<Measurement, LoadErro
         stop: Arc::clone(&stop.0),
         ..Rules::of(&spec.options)
     };
+    if spec.ledger.is_some() {
+        Places::of(&program).map_err(LoadError::NoLedger)?;
+    }
     let program = Arc::new(program);
     let (reports, inbox) = channel();
     let servers = Arc::new(spec.servers.clone());
@@ -306,6 +322,7 @@ pub fn drive(spec: &LoadSpec, watch: &Watch<'_>) -> Result<Measurement, LoadErro
             thread,
             rate: spec.options.rate.map(|rate| rate / f64::from(threads_of(spec))),
             extras: Extras { log, ..Extras::of(&spec.options) },
+            ledger: spec.ledger.clone(),
             reactor: spec.reactor,
             go: wait,
             reports: reports.clone(),
@@ -556,9 +573,13 @@ impl Worker {
         }
         let client = |seeds: &ClientSeeds| {
             let (random, choice) = (Random::new(seeds.random), Random::new(seeds.choice));
-            Client::new(seeds.id, Arc::clone(&self.program), random, choice, schedule.transactions)
+            let client =
+                Client::new(seeds.id, Arc::clone(&self.program), random, choice, schedule.transactions);
+            let Some(ledger) = &self.ledger else { return Ok(client) };
+            let ledger = ledger.open(seeds.id, &self.clock).map_err(LoadError::Ledger)?;
+            client.keeping(ledger).map_err(LoadError::NoLedger)
         };
-        let clients = self.clients.iter().map(client).collect();
+        let clients = self.clients.iter().map(client).collect::<Result<_, LoadError>>()?;
         let outcome =
             event_loop::run(&mut reactor, clients, recorder, pacer, &self.stop).map_err(LoadError::System)?;
         // Connections that came later have other keys; of a lost one the key fits nothing.

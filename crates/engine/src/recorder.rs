@@ -33,6 +33,8 @@ pub mod sqlstate {
     pub const CARDINALITY_VIOLATION: &str = "21000";
     /// A program that a script runs failed.
     pub const EXTERNAL_ROUTINE: &str = "38000";
+    /// The ledger cannot be kept.
+    pub const IO_ERROR: &str = "58030";
     /// A script used a pipeline as it must not.
     pub const PIPELINE: &str = "0A000";
 }

@@ -3,15 +3,16 @@
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pgdyno_engine::WeightedScript;
 use pgdyno_engine::client::{Client, Next, Turn};
+use pgdyno_engine::ledger::{Ledger, MappedLedger};
 use pgdyno_engine::pace::Pacer;
 use pgdyno_engine::program::Program;
 use pgdyno_engine::random::Random;
 use pgdyno_engine::recorder::Recorder;
-use pgdyno_engine::schedule::{Moment, Schedule};
+use pgdyno_engine::schedule::{Clock, Moment, Schedule};
 use pgdyno_engine::script::Script;
 use pgdyno_model::experiment::Protocol;
 
@@ -69,4 +70,47 @@ fn a_transaction_allocates_nothing() {
         let done: u64 = tally.scripts.iter().map(|s| s.transactions).sum();
         assert!(done > 10_000, "{done}");
     }
+}
+
+/// An answer to BEGIN and what follows it, in a transaction block and out of it.
+const IN_BLOCK: &[u8] = b"C\0\0\0\x0aBEGIN\0Z\0\0\0\x05T";
+const COMMITTED: &[u8] = b"C\0\0\0\x0bCOMMIT\0Z\0\0\0\x05I";
+
+#[test]
+fn a_transaction_with_a_ledger_allocates_nothing() {
+    let text = "\\set aid random(1, 100000)\n\\set tid 1\n\\set bid 1\n\\set delta 5\nBEGIN;\n\
+                INSERT INTO t VALUES (:client_id, :sequence, :aid, :delta);\nEND;";
+    let scripts = [WeightedScript { script: Arc::new(Script::parse("test", text).unwrap()), weight: 1 }];
+    let program = Arc::new(Program::link(&scripts, Protocol::Simple, 1, &[]).unwrap());
+    let schedule = Schedule {
+        start: Moment(0),
+        opening: Moment(0),
+        closing: Moment::NEVER,
+        transactions: None,
+        grace: Duration::ZERO,
+    };
+    let mut recorder = Recorder::new(&program, schedule, Box::new(|_| {}));
+    let path = std::env::temp_dir().join(format!("pgdyno-allocations-{}", std::process::id()));
+    let ledger = MappedLedger::create(&path, 1, 10_000, 1).unwrap();
+    let client = Client::new(0, program, Random::new(1), Random::new(2), None);
+    let mut client = client.keeping(ledger.open(0, &Clock::new(Instant::now())).unwrap()).unwrap();
+    let (mut out, mut pacer, mut now) = (Vec::with_capacity(1024), Pacer::default(), Moment(1));
+    let mut turn = |client: &mut Client, bytes: &[u8]| {
+        now = Moment(now.0 + 1_000);
+        out.clear();
+        let mut turn = Turn { now, out: &mut out, recorder: &mut recorder, pacer: &mut pacer };
+        let next = if bytes.is_empty() { client.wake(&mut turn) } else { client.receive(bytes, &mut turn) };
+        assert_eq!(next, Next::Reply);
+    };
+    turn(&mut client, b"");
+    let mut transactions = |client: &mut Client, count: u32| {
+        for _ in 0..count {
+            [IN_BLOCK, IN_BLOCK, COMMITTED].iter().for_each(|answer| turn(client, answer));
+        }
+    };
+    transactions(&mut client, 100);
+    let counted = allocation_counter::measure(|| transactions(&mut client, 5_000));
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(counted.count_total, 0);
+    assert_eq!(ledger.acknowledged(), 5_100);
 }

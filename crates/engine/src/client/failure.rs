@@ -7,7 +7,7 @@ use pgdyno_wire::frontend;
 use super::{Client, Next, ServerError, State, Turn};
 use crate::load::Told;
 use crate::program::Action;
-use crate::recorder::Failure;
+use crate::recorder::{Failure, sqlstate};
 use crate::schedule::Moment;
 
 /// An error of the server's, and the step and statement that met it.
@@ -37,6 +37,12 @@ impl Abort {
             said: reason.to_owned(),
             cause: None,
         }
+    }
+
+    /// For a ledger that cannot be kept: what is not written down must not happen.
+    #[cold]
+    pub(super) fn ledger(error: &std::io::Error) -> Self {
+        Self::own(sqlstate::IO_ERROR, &format!("the ledger cannot be kept: {error}"))
     }
 
     /// For what the server said, about `what`.
@@ -153,6 +159,9 @@ impl Client {
             return self.advance(turn);
         }
         self.say_failure(|| format!("client {} ends the failed transaction {}", self.id, tries(self)));
+        if let Some(Err(error)) = self.book.as_mut().map(|book| book.failed(turn.now)) {
+            return self.abort(&Abort::ledger(&error), turn);
+        }
         let ended = self.ended(turn.now);
         turn.recorder.failure(&ended, Some(fault.step), fault.statement, &fault.error.code);
         self.another(turn)

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use pgdyno_wire::backend::Status;
 use pgdyno_wire::frontend;
 
+use crate::ledger::{Book, ClientLedger, Places};
 use crate::pace::Pacer;
 use crate::program::Program;
 use crate::random::Random;
@@ -128,6 +129,8 @@ pub struct Client {
     failure: Option<Fault>,
     /// Transactions left to start once the window is open.
     quota: Option<u64>,
+    /// Where its transactions are written down, if they are.
+    book: Option<Book>,
 }
 
 impl Client {
@@ -171,7 +174,17 @@ impl Client {
             error: None,
             failure: None,
             quota: transactions,
+            book: None,
         }
+    }
+
+    /// The same, its transactions written down in `ledger`.
+    ///
+    /// # Errors
+    /// The variable that its scripts lack.
+    pub fn keeping(self, ledger: Box<dyn ClientLedger>) -> Result<Self, &'static str> {
+        let places = Places::of(&self.program)?;
+        Ok(Self { book: Some(Book::new(ledger, places)), ..self })
     }
 
     /// Its number, from 0.
@@ -475,6 +488,9 @@ impl Client {
             self.say_script();
         }
         self.asked = false;
+        if let Some(book) = &self.book {
+            book.begin(&mut self.variables);
+        }
         self.advance(turn)
     }
 
@@ -491,6 +507,9 @@ impl Client {
             return self.abort(&Abort::own(sqlstate::ACTIVE_TRANSACTION, &reason).saying(said), turn);
         }
         self.reconnections = 0;
+        if let Some(Err(error)) = self.book.as_mut().map(|book| book.acknowledged(turn.now)) {
+            return self.abort(&Abort::ledger(&error), turn);
+        }
         turn.recorder.transaction(&self.ended(turn.now));
         self.another(turn)
     }

@@ -51,6 +51,11 @@ impl Client {
                     let reason = format!("{}: {what}", self.place());
                     return Err(Abort::own(sqlstate::PIPELINE, &reason).saying(what));
                 }
+                if let Some(book) = &mut self.book {
+                    let (first, script, step) = (!self.asked, self.script, self.step);
+                    book.sending(first, script, step, &self.variables, turn.now)
+                        .map_err(|e| Abort::ledger(&e))?;
+                }
                 if let Err(error) = self.send(&script.statements[*statement], *statement, turn.now, turn.out)
                 {
                     let reason = format!("{}: {error}", self.place());

@@ -18,7 +18,7 @@ use crate::program::{Program, Rules};
 use crate::random::Random;
 use crate::reactor::sim::{Act, Network, Peer, Sim};
 use crate::recorder::{Extras, Interval, Recorder};
-use crate::schedule::{Moment, Schedule};
+use crate::schedule::{Clock, Moment, Schedule};
 use crate::script::Script;
 
 const MS: Duration = Duration::from_millis(1);
@@ -194,13 +194,15 @@ impl Load {
         }
         let client = |id| {
             let random = Random::new(id);
-            Client::new(
-                u32::try_from(id).unwrap(),
-                Arc::clone(&program),
-                random.clone(),
-                random,
-                transactions,
-            )
+            let id = u32::try_from(id).unwrap();
+            let client = Client::new(id, Arc::clone(&program), random.clone(), random, transactions);
+            match &spec.ledger {
+                Some(ledger) => {
+                    let clock = Clock::new(std::time::Instant::now());
+                    client.keeping(ledger.open(id, &clock).unwrap()).unwrap()
+                }
+                None => client,
+            }
         };
         let clients = (0..self.clients.into()).map(client).collect();
         let outcome = super::run(&mut sim, clients, recorder, pacer, &stop).unwrap();
@@ -504,4 +506,5 @@ fn thousands_of_clients_share_one_thread_evenly() {
     assert!(seen.asked.iter().all(|a| a.len() == 101));
 }
 
+mod ledger;
 mod more;

@@ -1,0 +1,143 @@
+//! A ledger of transactions: what clients asked and what was acknowledged, kept outside of the server.
+//!
+//! A load that keeps one runs a script that writes `:sequence` into a row and draws `:aid`, `:tid`, `:bid` and `:delta`
+//! before its first statement; its last statement is its COMMIT. A load without one pays a branch a transaction.
+
+mod mapped;
+
+use std::io;
+
+use pgdyno_model::ledger::Effect;
+
+use crate::program::{Action, Program};
+use crate::schedule::{Clock, Moment};
+use crate::script::{Content, Slot, Value};
+
+pub use mapped::{MappedLedger, read};
+
+/// Keeps the ledgers of all clients of a load.
+pub trait Ledger: Send + Sync {
+    /// The ledger of client `client`, whose moments are of `clock`.
+    ///
+    /// # Errors
+    /// It cannot be kept; the load does not begin.
+    fn open(&self, client: u32, clock: &Clock) -> io::Result<Box<dyn ClientLedger>>;
+}
+
+/// One client's ledger. Its calls stand in the client's way: what they take, the load pays.
+pub trait ClientLedger: Send {
+    /// The sequence of the transaction that begins.
+    fn next(&self) -> u64;
+
+    /// The transaction of that sequence is about to be sent. When this returns, the ledger has it.
+    ///
+    /// # Errors
+    /// The ledger does not have it; the client gives up and sends nothing.
+    fn issued(&mut self, effect: &Effect, now: Moment) -> io::Result<()>;
+
+    /// Its COMMIT is about to be sent.
+    ///
+    /// # Errors
+    /// As [`ClientLedger::issued`].
+    fn committing(&mut self) -> io::Result<()>;
+
+    /// Its COMMIT was acknowledged.
+    ///
+    /// # Errors
+    /// The ledger does not know of it; the client gives up.
+    fn acknowledged(&mut self, now: Moment) -> io::Result<()>;
+
+    /// The server refused it.
+    ///
+    /// # Errors
+    /// As [`ClientLedger::acknowledged`].
+    fn failed(&mut self, now: Moment) -> io::Result<()>;
+}
+
+/// Where in a program's scripts a ledger finds what it keeps.
+#[derive(Debug)]
+pub(crate) struct Places {
+    sequence: Slot,
+    account: Slot,
+    teller: Slot,
+    branch: Slot,
+    delta: Slot,
+    /// By script: the step that sends its last statement.
+    commits: Vec<Option<usize>>,
+}
+
+impl Places {
+    /// Those in `program`.
+    ///
+    /// # Errors
+    /// The variable that it lacks.
+    pub(crate) fn of(program: &Program) -> Result<Self, &'static str> {
+        let slot = |name: &'static str| {
+            let at = program.variables.iter().position(|v| v == name).ok_or(name)?;
+            u32::try_from(at).map(Slot).map_err(|_| name)
+        };
+        let last = |script: &crate::program::LinkedScript| {
+            script.steps.iter().rposition(|step| matches!(step.action, Action::Send(_)))
+        };
+        Ok(Self {
+            sequence: slot("sequence")?,
+            account: slot("aid")?,
+            teller: slot("tid")?,
+            branch: slot("bid")?,
+            delta: slot("delta")?,
+            commits: program.scripts.iter().map(last).collect(),
+        })
+    }
+}
+
+/// A client's ledger, and where its script has what belongs into it.
+pub(crate) struct Book {
+    ledger: Box<dyn ClientLedger>,
+    places: Places,
+}
+
+impl Book {
+    pub(crate) fn new(ledger: Box<dyn ClientLedger>, places: Places) -> Self {
+        Self { ledger, places }
+    }
+
+    /// Gives the transaction that begins its sequence.
+    pub(crate) fn begin(&self, variables: &mut [Option<Content>]) {
+        let sequence = Value::Int(self.ledger.next().cast_signed());
+        variables[self.places.sequence.index()] = Some(Content::Value(sequence));
+    }
+
+    /// A statement is about to be sent: the transaction's first if `is_first`, its last if it is the script's.
+    pub(crate) fn sending(
+        &mut self,
+        is_first: bool,
+        script: usize,
+        step: usize,
+        variables: &[Option<Content>],
+        now: Moment,
+    ) -> io::Result<()> {
+        if is_first {
+            let int = |slot: Slot| match &variables[slot.index()] {
+                Some(Content::Value(Value::Int(value))) => Ok(*value),
+                _ => Err(io::Error::other("a variable that the ledger keeps holds no integer")),
+            };
+            let Places { account, teller, branch, delta, .. } = &self.places;
+            let effect = Effect {
+                account: int(*account)?,
+                teller: int(*teller)?,
+                branch: int(*branch)?,
+                delta: int(*delta)?,
+            };
+            self.ledger.issued(&effect, now)?;
+        }
+        if self.places.commits[script] == Some(step) { self.ledger.committing() } else { Ok(()) }
+    }
+
+    pub(crate) fn acknowledged(&mut self, now: Moment) -> io::Result<()> {
+        self.ledger.acknowledged(now)
+    }
+
+    pub(crate) fn failed(&mut self, now: Moment) -> io::Result<()> {
+        self.ledger.failed(now)
+    }
+}
