@@ -11,6 +11,7 @@ pub mod conninfo;
 pub mod directory;
 pub mod doctor;
 pub mod facts;
+pub mod fault;
 pub mod journal;
 pub mod mountinfo;
 pub mod paths;

@@ -14,7 +14,7 @@ use pgdyno_model::target::{Address, Secret, Target};
 use postgres::Client;
 
 use super::control::{self, ControlError};
-use super::server::{NotUp, Server, end_remains};
+use super::server::{NotUp, START_LIMIT, Server, end_remains};
 use super::settings::{self, SettingsError};
 use crate::journal::{Entry, Journal, JournalError, random_hex};
 use crate::paths::default_storage_dir;
@@ -59,7 +59,7 @@ pub struct Cluster {
     made: Vec<Entry>,
     password: Secret,
     port: u16,
-    server: Option<Server>,
+    pub(super) server: Option<Server>,
     treatment: BTreeMap<String, String>,
 }
 
@@ -96,6 +96,14 @@ impl Cluster {
     /// # Errors
     /// [`ClusterError`], with the end of the server's log if it did not come up.
     pub fn start(&mut self, stop: &AtomicBool) -> Result<(), ClusterError> {
+        self.start_within(START_LIMIT, stop)
+    }
+
+    /// The same, and it may take `limit` at most.
+    ///
+    /// # Errors
+    /// As [`Cluster::start`].
+    pub fn start_within(&mut self, limit: Duration, stop: &AtomicBool) -> Result<(), ClusterError> {
         if self.is_running() {
             return Ok(());
         }
@@ -104,8 +112,8 @@ impl Cluster {
             self.write_settings(stop)?;
             let mark = self.log_mark();
             let target = self.control_target("postgres");
-            let started =
-                Server::start(&self.spec.starting(), &self.spec.data(), &self.spec.log(), &target, stop);
+            let (step, data, log) = (self.spec.starting(), self.spec.data(), self.spec.log());
+            let started = Server::start(&step, &data, &log, &target, limit, stop);
             match started {
                 Ok(server) => {
                     self.server = Some(server);

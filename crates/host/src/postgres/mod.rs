@@ -2,6 +2,7 @@
 
 pub mod cluster;
 pub mod control;
+mod crash;
 pub mod error;
 pub mod facts;
 pub mod fetch;
@@ -15,6 +16,7 @@ mod tls;
 
 pub use cluster::{Applied, Cluster, ClusterError, ClusterSpec, StopMode};
 pub use control::ControlError;
+pub use crash::Checksums;
 pub use fetch::{FETCHABLE, FetchError, FetchProgress, cached, fetch};
 pub use find::{FindError, find, find_all};
 pub use given::{Given, GivenError};

@@ -14,7 +14,7 @@ use crate::process::{Identity, children, servers_in};
 use crate::step::{Step, open_log};
 
 /// How long a server may take to accept connections; recovery after a crash can be long.
-const START_LIMIT: Duration = Duration::from_secs(600);
+pub(super) const START_LIMIT: Duration = Duration::from_secs(600);
 /// How long each way of stopping may take before the next harder one.
 const FAST_LIMIT: Duration = Duration::from_secs(120);
 const IMMEDIATE_LIMIT: Duration = Duration::from_secs(15);
@@ -22,8 +22,8 @@ const IMMEDIATE_LIMIT: Duration = Duration::from_secs(15);
 /// A running postmaster, our child.
 #[derive(Debug)]
 pub(crate) struct Server {
-    child: Child,
-    data: PathBuf,
+    pub(super) child: Child,
+    pub(super) data: PathBuf,
 }
 
 /// Why a server did not come up.
@@ -41,12 +41,13 @@ impl Server {
         data: &Path,
         log: &Path,
         target: &Target,
+        limit: Duration,
         stop: &AtomicBool,
     ) -> Result<Self, NotUp> {
         let other = |e| NotUp::Other(Box::new(ClusterError::Step(e)));
         let child = step.spawn(open_log(log).map_err(other)?).map_err(other)?;
         let mut server = Self { child, data: data.to_owned() };
-        match server.wait_ready(target, stop) {
+        match server.wait_ready(target, limit, stop) {
             Ok(()) => Ok(server),
             Err(e) => {
                 server.stop(StopMode::Immediate);
@@ -55,7 +56,13 @@ impl Server {
         }
     }
 
-    fn wait_ready(&mut self, target: &Target, stop: &AtomicBool) -> Result<(), NotUp> {
+    /// Waits until `target` accepts connections, `limit` at most.
+    pub(super) fn wait_ready(
+        &mut self,
+        target: &Target,
+        limit: Duration,
+        stop: &AtomicBool,
+    ) -> Result<(), NotUp> {
         let began = Instant::now();
         let mut pause = Duration::from_millis(10);
         loop {
@@ -74,8 +81,8 @@ impl Server {
                 }
                 Err(e) => said(&e),
             };
-            if began.elapsed() > START_LIMIT {
-                let late = ClusterError::NotReady { waited: START_LIMIT, why };
+            if began.elapsed() > limit {
+                let late = ClusterError::NotReady { waited: limit, why };
                 return Err(NotUp::Other(Box::new(late)));
             }
             std::thread::sleep(pause);

@@ -1,0 +1,87 @@
+//! Faults: what is broken on purpose, and only of what pgdyno made.
+
+mod power;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use power::{CUTTABLE, PowerSwitch};
+
+use crate::step::StepError;
+
+/// A fault that could not be brought about, or what lies under it not brought back.
+#[derive(Debug, thiserror::Error)]
+pub enum FaultError {
+    /// Not pgdyno's, or not made in this way.
+    #[error("cannot cut the power of storage `{storage}`: {found}")]
+    NotOurs {
+        /// The storage.
+        storage: String,
+        /// What was found.
+        found: String,
+    },
+    /// The filesystem cannot be shut down.
+    #[error("cannot cut the power of storage `{storage}`: {filesystem} refuses to be shut down")]
+    Refused {
+        /// The storage.
+        storage: String,
+        /// Its filesystem.
+        filesystem: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// Making it durable, unmounting or mounting.
+    #[error("cannot {what} {}", path.display())]
+    Io {
+        /// What was attempted.
+        what: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A step on the way.
+    #[error(transparent)]
+    Step(#[from] StepError),
+    /// A process that is none of the server's.
+    #[error("cannot kill process {pid}: it is none of the server's")]
+    NotTheServers {
+        /// The process.
+        pid: i32,
+    },
+}
+
+impl FaultError {
+    /// What to do.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::NotOurs { .. } => Some(format!(
+                "name a filesystem for pgdyno to make in a file of its own: {}",
+                CUTTABLE.map(|name| format!("`--filesystem {name}`")).join(", ")
+            )),
+            Self::Refused { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                Some("run pgdyno as root".into())
+            }
+            Self::Refused { .. } => {
+                Some(format!("{} can be shut down; others need the emulated disk", CUTTABLE.join(", ")))
+            }
+            Self::Step(e) => e.help(),
+            Self::Io { .. } | Self::NotTheServers { .. } => None,
+        }
+    }
+}
+
+/// Copies `files`, holes kept, into the new directory `into`.
+///
+/// # Errors
+/// [`FaultError::Io`], [`FaultError::Step`]: nothing is kept, or not all of it.
+pub fn keep(files: &[PathBuf], into: &Path) -> Result<(), FaultError> {
+    let failed = |e| FaultError::Io { what: "make the directory", path: into.to_owned(), source: e };
+    std::fs::create_dir_all(into).map_err(failed)?;
+    for file in files {
+        let args = ["-a".into(), "--sparse=always".into(), file.clone().into_os_string(), into.into()];
+        crate::storage::program::output("cp", &args)?;
+    }
+    Ok(())
+}
