@@ -44,6 +44,9 @@ pub(crate) enum Command {
     Clean(Clean),
     /// List the filesystems that pgdyno knows, and whether this machine can make them
     Filesystems,
+    /// Serve a disk that is emulated; pgdyno starts this itself
+    #[command(hide = true)]
+    EmulatedDisk,
     /// Run pgbench's scripts, with pgbench's options and report (`pgdyno pgbench --help`)
     #[command(disable_help_flag = true)]
     Pgbench {

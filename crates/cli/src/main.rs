@@ -52,6 +52,13 @@ fn main() -> ExitCode {
             };
         }
     };
+    // Before signals are taken: whoever ends this process by one means it.
+    if matches!(arguments.command, Command::EmulatedDisk) {
+        return match pgdyno_lab::serve_emulated_disk() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(e) => output::complain(&Failure::of(&e, None)),
+        };
+    }
     let stop = match stop_on_signal() {
         Ok(stop) => stop,
         Err(failure) => return output::complain(&failure),
@@ -70,6 +77,7 @@ fn main() -> ExitCode {
         Command::Fsync(options) => probe::fsync(&options, &stop),
         Command::Disk(options) => probe::disk(&options, &stop),
         Command::Pgbench { .. } => unreachable!("its arguments were taken before clap read them"),
+        Command::EmulatedDisk => unreachable!("it was served before signals were taken"),
     };
     match done {
         Ok(Done::Whole) => ExitCode::SUCCESS,

@@ -17,6 +17,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use crate::account::Account;
 use crate::journal::{Entry, Journal, JournalError, MARKER, Made, nofollow, sync_directory, write_new};
 use crate::storage::claim::{Claim, Labelled};
+use crate::storage::emulated::DiskServer;
 use crate::storage::filesystem::zfs::Pool;
 use crate::storage::image::{ImageFile, LoopDevice};
 use crate::storage::knob::{Knob, KnobError};
@@ -118,6 +119,10 @@ pub enum Step {
     },
     /// Makes a file of its full size, which must not exist yet.
     AllocateFile(ImageFile),
+    /// Makes an emulated disk and starts the process that serves it.
+    ServeDisk(DiskServer),
+    /// Ends that process, if it runs, after taking its mount down.
+    StopDisk(DiskServer),
     /// Attaches a loop device to a file of pgdyno's and links to it.
     AttachLoop(LoopDevice),
     /// Detaches that loop device, if it is attached.
@@ -281,6 +286,8 @@ impl Step {
                 })
             }
             Self::AllocateFile(file) => file.allocate(),
+            Self::ServeDisk(disk) => disk.start(performing.stop),
+            Self::StopDisk(disk) => disk.stop(),
             Self::AttachLoop(device) => device.attach(),
             Self::DetachLoop(device) => device.detach(),
             Self::ClaimDevice(claim) => claim.check(),
@@ -489,6 +496,8 @@ impl fmt::Display for Step {
                 write!(f, "remove {} and all below it, if it bears pgdyno's marker", quote(path.as_os_str()))
             }
             Self::AllocateFile(file) => file.fmt(f),
+            Self::ServeDisk(disk) => disk.fmt(f),
+            Self::StopDisk(disk) => disk.fmt_stopping(f),
             Self::AttachLoop(device) => device.fmt(f),
             Self::DetachLoop(device) => device.fmt_detaching(f),
             Self::ClaimDevice(claim) => claim.fmt(f),

@@ -14,16 +14,24 @@ use common::{Place, RUN};
 use pgdyno_host::postgres::cluster::cluster_directory;
 use pgdyno_host::postgres::{Cluster, ClusterSpec};
 use pgdyno_host::step::Performing;
-use pgdyno_host::storage::{Stack, StorageError, Surroundings, Wipe};
+use pgdyno_host::storage::{Stack, StorageError, Surroundings, Wipe, emulated};
 use pgdyno_host::sweep::{Outcome, sweep};
 use pgdyno_host::{Journal, Step, StepError, leftovers, server_account};
 use pgdyno_model::storage::{
-    Backing, DeviceSettings, FilesystemChoice, Hook, Limit, LoopFile, Raid0, Storage,
+    Backing, DeviceSettings, EmulatedDisk, FilesystemChoice, Hook, Limit, LoopFile, Raid0, Storage,
 };
 use pgdyno_model::units::Bytes;
 
 /// Set for the process that is to be killed: where it is to work, on which storage, and after how many steps it stops.
 const VICTIM: &str = "PGDYNO_TEST_STACK_VICTIM";
+
+/// Runs only in the process that serves an emulated disk.
+#[test]
+fn emulated_disk_server() {
+    if emulated::is_asked_to_serve() {
+        emulated::serve().unwrap();
+    }
+}
 
 fn loop_file(directory: &Path) -> Backing {
     let directory = Some(directory.to_owned());
@@ -41,6 +49,7 @@ fn striped(directory: &Path, filesystem: &str) -> Storage {
 }
 
 fn plan(storage: &Storage, place: &Path, wipe: &Wipe) -> Result<Stack, StorageError> {
+    emulated::serve_by(&["--exact", "emulated_disk_server", "--nocapture"]);
     let account = server_account().unwrap();
     Stack::plan("disk", storage, &Surroundings { default_directory: place, account: &account, wipe })
 }
@@ -52,6 +61,7 @@ fn can(test: &str, storage: &Storage, place: &Path) -> bool {
         Err(
             e @ (StorageError::NotRoot { .. }
             | StorageError::ToolMissing { .. }
+            | StorageError::Fuse { .. }
             | StorageError::Filesystem { .. }),
         ) => {
             use std::io::Write;
@@ -395,8 +405,10 @@ fn a_process_killed_after_any_step_leaves_nothing_that_the_next_does_not_remove(
     let striped = |filesystem| striped(place.path(), filesystem);
     let test = "a_process_killed_after_any_step_leaves_nothing_that_the_next_does_not_remove";
     let overlay = on(Backing::Directory(Some(place.path().to_owned())), "overlay");
+    let disk = EmulatedDisk { size: Bytes(400 << 20), ..EmulatedDisk::default() };
     let storages = [
-        Storage { device, ..on(loop_file(place.path()), "ext4") },
+        Storage { device: device.clone(), ..on(loop_file(place.path()), "ext4") },
+        Storage { device, ..on(Backing::Emulated(disk), "ext4") },
         striped("btrfs"),
         striped("zfs"),
         overlay.clone(),

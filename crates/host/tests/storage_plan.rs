@@ -1,14 +1,17 @@
 //! What a dry run shows of storage stacks, word for word, also of those that this machine could not make.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+use std::num::NonZeroU32;
 use std::path::Path;
+use std::time::Duration;
 
 use pgdyno_host::Step;
 use pgdyno_host::storage::{Stack, StorageError, Wipe};
 use pgdyno_model::storage::{
-    Backing, DeviceSettings, FilesystemChoice, Hook, Limit, LoopFile, Raid0, Storage, Striper,
+    Backing, DeviceSettings, DiskLatency, EmulatedDisk, FilesystemChoice, Hook, Limit, LoopFile, Raid0,
+    Storage, Striper,
 };
-use pgdyno_model::units::Bytes;
+use pgdyno_model::units::{Bytes, Span};
 
 fn filesystem(name: &str) -> Option<FilesystemChoice> {
     Some(FilesystemChoice { name: name.into(), ..FilesystemChoice::default() })
@@ -55,6 +58,16 @@ fn a_loop_file_with_ext4() {
         filesystem: filesystem("ext4"),
         ..Storage::default()
     };
+    insta::assert_snapshot!(shown(&storage));
+}
+
+#[test]
+fn an_emulated_disk_with_xfs() {
+    let each = Span(Duration::from_millis(8));
+    let latency = DiskLatency { flush: each, parallel: NonZeroU32::new(1), ..DiskLatency::default() };
+    let disk = EmulatedDisk { latency, ..EmulatedDisk::default() };
+    let storage =
+        Storage { backing: Backing::Emulated(disk), filesystem: filesystem("xfs"), ..Storage::default() };
     insta::assert_snapshot!(shown(&storage));
 }
 

@@ -26,6 +26,7 @@ pub use error::LabError;
 pub use pgdyno_host::doctor;
 pub use pgdyno_host::facts::Serials;
 pub use pgdyno_host::storage::Wipe;
+pub use pgdyno_host::storage::emulated::serve as serve_emulated_disk;
 pub use pgdyno_model::ProbeRecord;
 pub use pgdyno_model::experiment::Loading;
 pub use pgdyno_model::record::SessionEnd;

@@ -228,10 +228,11 @@ impl Prepared {
     }
 }
 
-/// The bytes of all loop files in a backing.
+/// The bytes of all files that a backing is made in.
 fn loop_files(backing: &Backing) -> u64 {
     match backing {
         Backing::Loop(file) => file.size.0,
+        Backing::Emulated(disk) => disk.size.0,
         Backing::Raid0(raid) => raid.members.iter().map(loop_files).sum(),
         Backing::Directory(_) | Backing::Device(_) | Backing::Ram(_) => 0,
     }

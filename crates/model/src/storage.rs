@@ -2,11 +2,13 @@
 //! its device is set. `pgdyno-host` makes it; what was obtained is in [`crate::facts`].
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::Bytes;
+use crate::units::{Bytes, Span};
 
 /// `[storage.<name>]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +40,8 @@ pub enum Backing {
     Device(PathBuf),
     /// Main memory: a tmpfs, or with a filesystem a loop device over a file in a tmpfs.
     Ram(Bytes),
+    /// A disk that pgdyno emulates, behind a loop device.
+    Emulated(EmulatedDisk),
     /// Several backings as one volume, striped.
     Raid0(Raid0),
 }
@@ -61,10 +65,75 @@ pub struct LoopFile {
     pub direct_io: bool,
 }
 
+/// A disk that pgdyno emulates: with a volatile cache, whose power can be cut, and with latencies that are known. It is no real
+/// device, and what is measured on it is no real device's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EmulatedDisk {
+    /// The directory that its files are made in; none means pgdyno's own.
+    pub directory: Option<PathBuf>,
+    /// Its size. What is durable lies in a sparse file.
+    pub size: Bytes,
+    /// Logical sector size of the loop device (bytes): 512 or 4096; none means the kernel's default.
+    pub sector_size: Option<u32>,
+    /// Room for writes that were not flushed, in main memory; over it, the oldest go to the medium, as a drive does it.
+    pub cache: Bytes,
+    /// How long requests take.
+    pub latency: DiskLatency,
+    /// Whether every write is kept, so that the disk can be had as it was after any of them.
+    pub log: bool,
+    /// Of all that is drawn: what survives a cut, where a write tears, which request fails.
+    pub seed: u64,
+}
+
+impl Default for EmulatedDisk {
+    fn default() -> Self {
+        Self {
+            directory: None,
+            size: Bytes(4 << 30),
+            sector_size: None,
+            cache: Bytes(64 << 20),
+            latency: DiskLatency::default(),
+            log: false,
+            seed: 1,
+        }
+    }
+}
+
+/// How long an emulated disk takes for a request, however large, beside what the emulation itself costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiskLatency {
+    /// For a read.
+    pub read: Span,
+    /// For a write to come into the cache.
+    pub write: Span,
+    /// For making durable what was written: a cache flush.
+    pub flush: Span,
+    /// How many requests are served at a time, the others waiting for their turn: 1 as a hard disk's arm. None: all of them, as many
+    /// as there are.
+    pub parallel: Option<NonZeroU32>,
+}
+
+impl fmt::Display for DiskLatency {
+    /// In words; nothing where nothing is said.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let each = [("read", self.read), ("write", self.write), ("flush", self.flush)];
+        let mut told: Vec<String> = each
+            .into_iter()
+            .filter(|(_, span)| !span.0.is_zero())
+            .map(|(what, span)| format!("{span} a {what}"))
+            .collect();
+        told.extend(self.parallel.map(|n| match n.get() {
+            1 => "one request at a time".into(),
+            n => format!("{n} requests at a time"),
+        }));
+        f.write_str(&told.join(", "))
+    }
+}
+
 /// Striping over several backings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Raid0 {
-    /// The members: loop files and devices.
+    /// The members: loop files, devices and emulated disks.
     pub members: Vec<Backing>,
     /// Who stripes; none means the filesystem where it can (btrfs, zfs), else mdadm, else LVM.
     pub by: Option<Striper>,
@@ -238,6 +307,7 @@ impl Storage {
         match &self.backing {
             Backing::Directory(path) => path.as_deref(),
             Backing::Loop(file) => file.directory.as_deref(),
+            Backing::Emulated(disk) => disk.directory.as_deref(),
             Backing::Device(_) | Backing::Ram(_) | Backing::Raid0(_) => None,
         }
     }
@@ -262,7 +332,17 @@ impl Backing {
         match self {
             Self::Device(path) => vec![path],
             Self::Raid0(raid) => raid.members.iter().flat_map(Self::devices).collect(),
-            Self::Directory(_) | Self::Loop(_) | Self::Ram(_) => Vec::new(),
+            Self::Directory(_) | Self::Loop(_) | Self::Ram(_) | Self::Emulated(_) => Vec::new(),
+        }
+    }
+
+    /// Every emulated disk in it.
+    #[must_use]
+    pub fn emulated(&self) -> Vec<&EmulatedDisk> {
+        match self {
+            Self::Emulated(disk) => vec![disk],
+            Self::Raid0(raid) => raid.members.iter().flat_map(Self::emulated).collect(),
+            Self::Directory(_) | Self::Loop(_) | Self::Ram(_) | Self::Device(_) => Vec::new(),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use pgdyno_model::storage::{Backing, Raid0, Storage, Striper};
 use pgdyno_model::units::Bytes;
 
+use super::emulated::FUSE;
 use super::error::StorageError;
 use super::filesystem::Tool;
 use super::identity::BlockDevice;
@@ -100,6 +101,7 @@ impl Stack {
         let Storage { backing, device, .. } = self.storage();
         let mut tools = Vec::new();
         if !loop_files(backing).is_empty()
+            || !backing.emulated().is_empty()
             || (matches!(backing, Backing::Ram(_)) && self.is_filesystem_made())
         {
             tools.push(LOSETUP);
@@ -130,6 +132,10 @@ impl Stack {
 
     fn check_kernel(&self) -> Result<(), StorageError> {
         let storage = || self.name().to_owned();
+        if !self.storage().backing.emulated().is_empty() {
+            let opened = std::fs::File::options().read(true).write(true).open(FUSE);
+            opened.map_err(|source| StorageError::Fuse { storage: storage(), source })?;
+        }
         match self.striper() {
             Some(Striper::Mdadm) if !Path::new(MD).exists() => {
                 Err(StorageError::NotInKernel { storage: storage(), what: "software RAID", looked_for: MD })
@@ -207,6 +213,12 @@ fn resolve(backing: &mut Backing) -> Result<(), StorageError> {
     match backing {
         Backing::Loop(file) => {
             if let Some(directory) = &mut file.directory {
+                *directory = absolute(directory)?;
+            }
+            Ok(())
+        }
+        Backing::Emulated(disk) => {
+            if let Some(directory) = &mut disk.directory {
                 *directory = absolute(directory)?;
             }
             Ok(())

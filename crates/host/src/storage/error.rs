@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::emulated::{ControlError, FUSE};
 use super::filesystem::{FilesystemError, Tool};
 use super::safety::SafetyError;
 use crate::directory::DirectoryError;
@@ -99,6 +100,24 @@ pub enum StorageError {
         /// Why not.
         source: Box<StepError>,
     },
+    /// FUSE is not to be had.
+    #[error(
+        "cannot make storage `{storage}`: an emulated disk is served through FUSE, and {FUSE} cannot be opened"
+    )]
+    Fuse {
+        /// Its name.
+        storage: String,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// An emulated disk does not do what it is told.
+    #[error("storage `{storage}`")]
+    Emulated {
+        /// Its name.
+        storage: String,
+        /// Why not.
+        source: Box<ControlError>,
+    },
     /// Random numbers for a name.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -144,6 +163,11 @@ impl StorageError {
             }
             Self::ReadBack { source, .. } => source.help(),
             Self::Journal(e) => e.help(),
+            Self::Fuse { source, .. } => Some(match source.kind() {
+                std::io::ErrorKind::NotFound => "load the kernel's module (`modprobe fuse`); in a container, hand the device in (`--device /dev/fuse`)".into(),
+                _ => "run pgdyno outside of the container, or hand the device in (`--device /dev/fuse --cap-add SYS_ADMIN`)".into(),
+            }),
+            Self::Emulated { .. } => Some("`pgdyno clean` takes its remains down once this run is over".into()),
             Self::Resolve { .. } | Self::PutBack { .. } => None,
         }
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use pgdyno_model::storage::{DeviceSettings, StackFacts};
 
 use super::check::absolute;
+use super::emulated::{Cut, DiskServer};
 use super::error::StorageError;
 use super::filesystem::Filesystem;
 use super::identity::{BlockDevice, Identity};
@@ -175,6 +176,86 @@ impl MadeStack {
         left
     }
 
+    /// The emulated disks under it, in the order of the experiment file; of another kind of backing none.
+    #[must_use]
+    pub fn disks(&self) -> Vec<DiskServer> {
+        self.stack.disks()
+    }
+
+    /// Takes its filesystem off its devices, as a machine does that goes down; of emulated disks the loop devices too, so that
+    /// nothing of the kernel's outlives the cut. Whatever used it must have ended. [`Self::mount`] puts it back.
+    ///
+    /// # Errors
+    /// [`StorageError`]: it is in use, or not of a kind that can be mounted again (ZFS, RAID, a directory).
+    pub fn unmount(&mut self) -> Result<(), StorageError> {
+        self.check_remountable()?;
+        let is_emulated = !self.stack.disks().is_empty();
+        let left = if is_emulated { self.put_back() } else { Vec::new() };
+        if !left.is_empty() {
+            return Err(StorageError::PutBack { storage: self.stack.name().to_owned(), left });
+        }
+        self.perform(&self.stack.unmount_steps(), &AtomicBool::new(false))
+    }
+
+    /// Mounts it again, whereby a filesystem replays its journal, and sets its devices as they were set.
+    ///
+    /// # Errors
+    /// [`StorageError`]: it does not mount, in the kernel's words.
+    pub fn mount(&mut self, stop: &AtomicBool) -> Result<(), StorageError> {
+        self.check_remountable()?;
+        self.perform(&self.stack.mount_steps(), stop)?;
+        if self.stack.disks().is_empty() {
+            return Ok(());
+        }
+        let device = self.stack.storage.device.clone();
+        self.perform(&self.stack.setting(&device), stop)
+    }
+
+    /// What comes after a cut of its emulated disks: unmounts, gives them power again and mounts. One that still has power loses
+    /// it, honestly, after the unmount.
+    ///
+    /// # Errors
+    /// [`StorageError`]: it is in use; a disk does not answer; it does not mount.
+    pub fn power_cycle(&mut self, stop: &AtomicBool) -> Result<(), StorageError> {
+        self.unmount()?;
+        for disk in self.stack.disks() {
+            let power = || {
+                let mut control = disk.control()?;
+                if control.status()?.powered {
+                    control.cut(&Cut::default())?;
+                }
+                control.power_on()
+            };
+            power().map_err(|source| StorageError::Emulated {
+                storage: self.stack.name().to_owned(),
+                source: Box::new(source),
+            })?;
+        }
+        self.mount(stop)
+    }
+
+    fn check_remountable(&self) -> Result<(), StorageError> {
+        if self.stack.is_remountable() {
+            return Ok(());
+        }
+        Err(StorageError::Contradiction {
+            storage: self.stack.name().to_owned(),
+            why: "it is of no kind that is mounted again after a crash".into(),
+            help: "use a filesystem that the kernel mounts, on a loop file or an emulated disk".into(),
+        })
+    }
+
+    fn perform(&mut self, steps: &[Step], stop: &AtomicBool) -> Result<(), StorageError> {
+        let mut performing = Performing { journal: &self.journal, stop, made: Vec::new() };
+        let performed = steps.iter().try_for_each(|step| step.perform(&mut performing));
+        self.made.append(&mut performing.made);
+        performed.map_err(|source| StorageError::Make {
+            storage: self.stack.name().to_owned(),
+            source: Box::new(source),
+            left: Vec::new(),
+        })
+    }
+
     /// Discards the free blocks of its filesystem, if the file asks for that: to be called before every trial.
     ///
     /// # Errors
@@ -241,6 +322,14 @@ impl Stack {
                 "the overlay's files lie in its upper directory, on the filesystem that holds it".into(),
             );
         }
+        for disk in self.storage.backing.emulated() {
+            let latency = disk.latency.to_string();
+            let latency = if latency.is_empty() { "no latency added".to_owned() } else { latency };
+            notes.push(format!(
+                "the disk is emulated by pgdyno ({latency}): what is measured on it is no real device's"
+            ));
+        }
+        notes.dedup();
         notes
     }
 

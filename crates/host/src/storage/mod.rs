@@ -5,6 +5,7 @@
 
 pub mod check;
 pub mod claim;
+pub mod emulated;
 mod error;
 pub mod filesystem;
 pub(crate) mod holders;

@@ -3,11 +3,14 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use pgdyno_model::storage::{Backing, DeviceSettings, FilesystemChoice, LoopFile, Raid0, Storage, Striper};
+use pgdyno_model::storage::{
+    Backing, DeviceSettings, EmulatedDisk, FilesystemChoice, LoopFile, Raid0, Storage, Striper,
+};
 use pgdyno_model::units::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::claim::{Claim, Labelled};
+use super::emulated::DiskServer;
 use super::error::StorageError;
 use super::filesystem::{self, Filesystem, Volume};
 use super::identity::BlockDevice;
@@ -30,11 +33,25 @@ pub struct Stack {
     pub(super) looked_at: Vec<BlockDevice>,
 }
 
-/// A loop file and the directory of the stack's that it lies in.
+/// What a loop device lies over, and the directory of the stack's that holds it.
 struct Image {
     directory: PathBuf,
-    file: ImageFile,
+    below: Below,
     device: LoopDevice,
+}
+
+enum Below {
+    File(ImageFile),
+    Disk(DiskServer),
+}
+
+impl Image {
+    fn size(&self) -> Bytes {
+        match &self.below {
+            Below::File(file) => file.size,
+            Below::Disk(server) => server.disk.size,
+        }
+    }
 }
 
 /// What [`Volume`] borrows.
@@ -65,11 +82,7 @@ impl Stack {
                 let directory = path.as_deref().unwrap_or(default);
                 if storage.filesystem.is_some() { directory.join(label) } else { directory.to_owned() }
             }
-            backing => loop_files(backing)
-                .first()
-                .and_then(|f| f.directory.as_deref())
-                .unwrap_or(default)
-                .join(label),
+            backing => first_directory(backing).unwrap_or(default).join(label),
         };
         let stack = Self { name: name.into(), storage, home, wipe: wipe.clone(), looked_at: Vec::new() };
         stack.check()?;
@@ -130,7 +143,10 @@ impl Stack {
             steps.push(Step::Mount(memory));
         }
         let images = self.images();
-        steps.extend(images.iter().map(|i| Step::AllocateFile(i.file.clone())));
+        steps.extend(images.iter().map(|i| match &i.below {
+            Below::File(file) => Step::AllocateFile(file.clone()),
+            Below::Disk(server) => Step::ServeDisk(server.clone()),
+        }));
         steps.extend(images.into_iter().map(|i| Step::AttachLoop(i.device)));
         for device in self.named() {
             let looked_at = self.looked_at.iter().find(|d| d.path == device).cloned();
@@ -165,7 +181,13 @@ impl Stack {
         let mut steps: Vec<Step> = self.knobs().into_iter().rev().map(Step::PutBack).collect();
         steps.extend(self.with_filesystem(Filesystem::take_down).unwrap_or_default());
         steps.extend(self.part());
-        steps.extend(self.images().into_iter().rev().map(|i| Step::DetachLoop(i.device)));
+        for Image { below, device, .. } in self.images().into_iter().rev() {
+            steps.push(Step::DetachLoop(device));
+            steps.extend(match below {
+                Below::Disk(server) => Some(Step::StopDisk(server)),
+                Below::File(_) => None,
+            });
+        }
         steps.extend(self.memory().map(Step::Unmount));
         let label =
             self.with_filesystem(|filesystem, volume| filesystem.label(volume.label)).unwrap_or_default();
@@ -195,7 +217,7 @@ impl Stack {
         self.images()
             .iter()
             .filter(|_| self.memory().is_none())
-            .filter_map(|i| Some((parent(i)?, i.file.size)))
+            .filter_map(|i| Some((parent(i)?, i.size())))
             .collect()
     }
 
@@ -288,12 +310,51 @@ impl Stack {
         let link = |n: usize| self.home.join(format!("device-{n}"));
         let flat = self.flat().into_iter().enumerate();
         flat.filter_map(|(n, backing)| match backing {
-            Backing::Loop(_) => Some(link(n)),
+            Backing::Loop(_) | Backing::Emulated(_) => Some(link(n)),
             Backing::Ram(_) => self.storage.filesystem.as_ref().map(|_| link(n)),
             Backing::Device(path) => Some(path.clone()),
             Backing::Directory(_) | Backing::Raid0(_) => None,
         })
         .collect()
+    }
+
+    /// The emulated disks under it, in the order of the experiment file.
+    #[must_use]
+    pub fn disks(&self) -> Vec<DiskServer> {
+        let disk = |image: Image| match image.below {
+            Below::Disk(server) => Some(server),
+            Below::File(_) => None,
+        };
+        self.images().into_iter().filter_map(disk).collect()
+    }
+
+    /// The steps that take its filesystem off its devices, and of emulated disks the loop devices off them.
+    pub(super) fn unmount_steps(&self) -> Vec<Step> {
+        let mut steps = self.with_filesystem(Filesystem::take_down).unwrap_or_default();
+        steps.extend(self.emulated_loops().into_iter().rev().map(Step::DetachLoop));
+        steps
+    }
+
+    /// The steps that undo [`Self::unmount_steps`].
+    pub(super) fn mount_steps(&self) -> Vec<Step> {
+        let mut steps: Vec<Step> = self.emulated_loops().into_iter().map(Step::AttachLoop).collect();
+        let made = self.with_filesystem(Filesystem::make).unwrap_or_default();
+        steps.extend(made.into_iter().filter(|step| matches!(step, Step::Mount(_))));
+        steps
+    }
+
+    /// Whether [`Self::unmount_steps`] and [`Self::mount_steps`] do for it: the kernel mounts it, and it is no volume that has to
+    /// be put together first.
+    pub(super) fn is_remountable(&self) -> bool {
+        let steps = self.with_filesystem(Filesystem::make).unwrap_or_default();
+        !self.is_in_directory()
+            && !self.is_joined()
+            && steps.iter().any(|step| matches!(step, Step::Mount(_)))
+    }
+
+    fn emulated_loops(&self) -> Vec<LoopDevice> {
+        let images = self.images().into_iter();
+        images.filter(|i| matches!(i.below, Below::Disk(_))).map(|i| i.device).collect()
     }
 
     fn images(&self) -> Vec<Image> {
@@ -303,14 +364,23 @@ impl Stack {
             let link = self.home.join(format!("device-{n}"));
             let LoopFile { size, sector_size, direct_io, .. } = *file;
             let device = LoopDevice { image: path.clone(), link, sector_size, direct_io };
-            Image { directory, file: ImageFile { path, size }, device }
+            Image { directory, below: Below::File(ImageFile { path, size }), device }
         };
+        let emulated = |n: usize, directory: PathBuf, disk: &EmulatedDisk| {
+            let server =
+                DiskServer { directory: directory.join(format!("emulated-{n}")), disk: disk.clone() };
+            let link = self.home.join(format!("device-{n}"));
+            // Past every page cache: what was written is in the emulated disk's hands, and what it lost is read as lost.
+            let (sector_size, direct_io) = (disk.sector_size, true);
+            let device = LoopDevice { image: server.file(), link, sector_size, direct_io };
+            Image { directory, below: Below::Disk(server), device }
+        };
+        let within =
+            |named: &Option<PathBuf>| named.as_ref().map_or_else(|| self.home.clone(), |d| d.join(&label));
         let flat = self.flat().into_iter().enumerate();
         flat.filter_map(|(n, backing)| match backing {
-            Backing::Loop(file) => {
-                let directory = file.directory.as_ref().map_or_else(|| self.home.clone(), |d| d.join(&label));
-                Some(image(n, directory, file))
-            }
+            Backing::Loop(file) => Some(image(n, within(&file.directory), file)),
+            Backing::Emulated(disk) => Some(emulated(n, within(&disk.directory), disk)),
             // tmpfs has no direct I/O to offer.
             Backing::Ram(size) if self.storage.filesystem.is_some() => {
                 let file = LoopFile { directory: None, size: *size, sector_size: None, direct_io: false };
@@ -426,7 +496,7 @@ impl Stack {
                     "leave `filesystem` out (or say \"none\", or \"overlay\"), or choose a loop file or a device as `backing`",
                 );
             }
-            (Backing::Loop(_) | Backing::Device(_) | Backing::Raid0(_), None) => {
+            (Backing::Loop(_) | Backing::Emulated(_) | Backing::Device(_) | Backing::Raid0(_), None) => {
                 return refuse(
                     "a block device carries no files without a filesystem".into(),
                     "add `filesystem`, for example `filesystem = \"ext4\"`",
@@ -447,10 +517,12 @@ impl Stack {
                     "name two or more",
                 );
             }
-            if raid.members.iter().any(|m| !matches!(m, Backing::Loop(_) | Backing::Device(_))) {
+            let joins =
+                |m: &Backing| matches!(m, Backing::Loop(_) | Backing::Emulated(_) | Backing::Device(_));
+            if !raid.members.iter().all(joins) {
                 return refuse(
-                    "a RAID-0 joins loop files and devices only".into(),
-                    "name loop files or devices as its members",
+                    "a RAID-0 joins loop files, emulated disks and devices only".into(),
+                    "name such as its members",
                 );
             }
             let named =
@@ -474,9 +546,17 @@ impl Stack {
                 );
             }
         }
-        for file in loop_files(backing) {
-            if let Some(size) = file.sector_size.filter(|s| ![512, 4096].contains(s)) {
-                return refuse(format!("a sector size of {size} bytes"), "choose 512 or 4096");
+        let sectors = loop_files(backing).into_iter().map(|f| f.sector_size);
+        let sectors = sectors.chain(backing.emulated().into_iter().map(|d| d.sector_size)).flatten();
+        if let Some(size) = sectors.into_iter().find(|s| ![512, 4096].contains(s)) {
+            return refuse(format!("a sector size of {size} bytes"), "choose 512 or 4096");
+        }
+        for disk in backing.emulated() {
+            if disk.size.0 % 4096 != 0 || disk.size.0 == 0 {
+                return refuse(
+                    format!("an emulated disk of {} bytes", disk.size.0),
+                    "choose a `size` that is a multiple of 4 KiB",
+                );
             }
         }
         if device.trim && filesystem.as_ref().is_some_and(|f| f.name == "zfs") {
@@ -518,6 +598,19 @@ pub(super) fn loop_files(backing: &Backing) -> Vec<&LoopFile> {
     match backing {
         Backing::Loop(file) => vec![file],
         Backing::Raid0(raid) => raid.members.iter().flat_map(loop_files).collect(),
-        Backing::Directory(_) | Backing::Device(_) | Backing::Ram(_) => Vec::new(),
+        Backing::Directory(_) | Backing::Device(_) | Backing::Ram(_) | Backing::Emulated(_) => Vec::new(),
+    }
+}
+
+/// The directory that is named for the first of a backing's files.
+fn first_directory(backing: &Backing) -> Option<&Path> {
+    match backing {
+        Backing::Loop(file) => file.directory.as_deref(),
+        Backing::Emulated(disk) => disk.directory.as_deref(),
+        Backing::Raid0(raid) => {
+            let made = |m: &&Backing| matches!(m, Backing::Loop(_) | Backing::Emulated(_));
+            raid.members.iter().find(made).and_then(first_directory)
+        }
+        Backing::Directory(_) | Backing::Device(_) | Backing::Ram(_) => None,
     }
 }

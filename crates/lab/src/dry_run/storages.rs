@@ -74,6 +74,7 @@ fn size(backing: &Backing) -> Option<Bytes> {
     match backing {
         Backing::Directory(_) => None,
         Backing::Loop(file) => Some(file.size),
+        Backing::Emulated(disk) => Some(disk.size),
         Backing::Ram(size) => Some(*size),
         Backing::Device(path) => BlockDevice::at(path).ok().map(|d| Identity::of(&d, false).size),
         Backing::Raid0(raid) => {

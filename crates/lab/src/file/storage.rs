@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::error::Error as _;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use pgdyno_host::storage::{Stack, StorageError, Wipe};
 use pgdyno_model::Storage;
 use pgdyno_model::level::LevelValue;
 use pgdyno_model::storage::{
-    Backing, DeviceSettings, FilesystemChoice, Hook, Limit, LoopFile, Raid0, Striper,
+    Backing, DeviceSettings, DiskLatency, EmulatedDisk, FilesystemChoice, Hook, Limit, LoopFile, Raid0,
+    Striper,
 };
-use pgdyno_model::units::Bytes;
+use pgdyno_model::units::{Bytes, Span};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -43,6 +45,7 @@ pub(super) struct StorageTable {
 struct BackingTable {
     directory: Option<PathBuf>,
     r#loop: Option<LoopTable>,
+    emulated: Option<EmulatedTable>,
     device: Option<PathBuf>,
     ram: Option<Size>,
     raid0: Option<Vec<Spanned<BackingTable>>>,
@@ -57,6 +60,25 @@ struct LoopTable {
     directory: Option<PathBuf>,
     sector_size: Option<u32>,
     direct_io: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EmulatedTable {
+    size: Option<Size>,
+    directory: Option<PathBuf>,
+    sector_size: Option<u32>,
+    cache: Option<Size>,
+    #[serde(default)]
+    read: Span,
+    #[serde(default)]
+    write: Span,
+    #[serde(default)]
+    flush: Span,
+    parallel: Option<NonZeroU32>,
+    #[serde(default)]
+    log: bool,
+    seed: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -227,9 +249,10 @@ fn another(name: &str, other: &Spanned<String>, names: &[String]) -> Result<(), 
 }
 
 fn backing_of(table: Spanned<BackingTable>, at: &dyn Fn(PathBuf) -> PathBuf) -> Result<Backing, Complaint> {
-    const KINDS: &str = "`directory`, `loop`, `device`, `ram` or `raid0`";
+    const KINDS: &str = "`directory`, `loop`, `emulated`, `device`, `ram` or `raid0`";
     let span = table.span();
-    let BackingTable { directory, r#loop, device, ram, raid0, raid0_by, chunk } = table.into_inner();
+    let BackingTable { directory, r#loop, emulated, device, ram, raid0, raid0_by, chunk } =
+        table.into_inner();
     if raid0.is_none() && (raid0_by.is_some() || chunk.is_some()) {
         return Err(Complaint::new("`raid0_by` and `chunk` are for a `raid0`, and there is none").at(span));
     }
@@ -240,6 +263,20 @@ fn backing_of(table: Spanned<BackingTable>, at: &dyn Fn(PathBuf) -> PathBuf) -> 
         let directory = directory.map(at);
         // What a page cache below the filesystem would hide is what is to be measured.
         Backing::Loop(LoopFile { directory, size: size.0, sector_size, direct_io: direct_io.unwrap_or(true) })
+    }));
+    given.extend(emulated.map(|table| {
+        let EmulatedTable { size, directory, sector_size, cache, read, write, flush, parallel, log, seed } =
+            table;
+        let usual = EmulatedDisk::default();
+        Backing::Emulated(EmulatedDisk {
+            directory: directory.map(at),
+            size: size.map_or(usual.size, |s| s.0),
+            sector_size,
+            cache: cache.map_or(usual.cache, |s| s.0),
+            latency: DiskLatency { read, write, flush, parallel },
+            log,
+            seed: seed.unwrap_or(usual.seed),
+        })
     }));
     given.extend(device.map(|path| Backing::Device(at(path))));
     given.extend(ram.map(|size| Backing::Ram(size.0)));

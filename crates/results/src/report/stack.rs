@@ -39,6 +39,11 @@ fn backing(backing: &Backing) -> String {
             let cached = if file.direct_io { "" } else { ", through the page cache" };
             format!("loop file of {}{sectors}{cached}", file.size)
         }
+        Backing::Emulated(disk) => {
+            let latency = disk.latency.to_string();
+            let latency = if latency.is_empty() { "no latency added" } else { &latency };
+            format!("emulated disk of {}, {latency}", disk.size)
+        }
         Backing::Device(path) => format!("device {}", path.display()),
         Backing::Ram(size) => format!("{size} of main memory"),
         Backing::Raid0(raid) => {

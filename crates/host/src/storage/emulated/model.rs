@@ -1,0 +1,412 @@
+//! The disk itself, without FUSE: what it holds, what is durable of that, and what goes wrong.
+
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use super::cache::{Cache, Cached, Data};
+use super::medium::Medium;
+use super::rule::{Content, Cut, DiskError, Effect, Hits, Operation, PAGE, Rule, TearUnit};
+use super::write_log::{Record, WriteLog};
+
+/// What a disk has done since it was made (counts).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiskCounters {
+    /// Reads.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Writes; their number is that of the newest one in the write log.
+    pub writes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Discards, which count as writes too.
+    pub discards: u64,
+    /// Flushes that were done.
+    pub flushes: u64,
+    /// Flushes and writes that were acknowledged and not done.
+    pub lies: u64,
+    /// Writes that went to the medium since the cache was full.
+    pub destaged: u64,
+    /// Cached writes that a cut lost.
+    pub dropped: u64,
+    /// Cached writes that had reached the medium at a cut without a flush.
+    pub survived: u64,
+    /// Writes that reached the disk in part.
+    pub torn: u64,
+    /// Requests that failed because a rule said so.
+    pub failed: u64,
+}
+
+/// A power cut that happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CutFacts {
+    /// The newest write at that time.
+    pub at_write: u64,
+    /// Flushes that had been done by then.
+    pub after_flushes: u64,
+    /// The rule that made it; none: it was asked for.
+    pub rule: Option<u64>,
+    /// Cached writes that it lost.
+    pub dropped: u64,
+    /// Cached writes that had reached the medium.
+    pub survived: u64,
+    /// Whether a write reached the medium in part.
+    pub torn: bool,
+}
+
+/// How far a rule is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleState {
+    /// Its number, from [`super::Control::arm`].
+    pub id: u64,
+    /// Requests that its selector took.
+    pub selected: u64,
+    /// Of them, those that it hit.
+    pub hit: u64,
+}
+
+/// What a disk tells of itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiskStatus {
+    /// Whether it has power.
+    pub powered: bool,
+    /// Whether it acknowledges flushes that it does not do.
+    pub lying: bool,
+    /// What it has done.
+    pub counters: DiskCounters,
+    /// Writes in the volatile cache.
+    pub cached_writes: u64,
+    /// What they take (bytes).
+    pub cached_bytes: u64,
+    /// The last cut.
+    pub cut: Option<CutFacts>,
+    /// The armed rules.
+    pub rules: Vec<RuleState>,
+}
+
+struct Armed {
+    rule: Rule,
+    state: RuleState,
+}
+
+/// The disk. What it answers is an error where the request fails.
+pub(super) struct Disk<M> {
+    medium: M,
+    size: u64,
+    /// Over this, the oldest cached writes go to the medium (bytes).
+    bound: u64,
+    cache: Cache,
+    powered: bool,
+    lying: bool,
+    cut: Option<CutFacts>,
+    rules: Vec<Armed>,
+    next_rule: u64,
+    counters: DiskCounters,
+    random: fastrand::Rng,
+    log: Option<WriteLog>,
+}
+
+type Answer = Result<(), DiskError>;
+
+impl<M: Medium> Disk<M> {
+    pub(super) fn new(medium: M, size: u64, bound: u64, seed: u64, log: Option<WriteLog>) -> Self {
+        Self {
+            medium,
+            size,
+            bound,
+            cache: Cache::default(),
+            powered: true,
+            lying: false,
+            cut: None,
+            rules: Vec::new(),
+            next_rule: 1,
+            counters: DiskCounters::default(),
+            random: fastrand::Rng::with_seed(seed),
+            log,
+        }
+    }
+
+    pub(super) fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Answer {
+        let length = self.within(offset, buffer.len() as u64)?;
+        match self.verdict(Operation::Read, offset, length, None) {
+            Some((_, Effect::Fail(error))) => return self.fail(error),
+            Some((rule, Effect::Cut(cut))) => return self.lose_power(&cut, Some(rule)),
+            _ => {}
+        }
+        self.medium.read_at(offset, buffer).map_err(|e| broken(&e))?;
+        self.cache.overlay(offset, buffer);
+        self.counters.reads += 1;
+        self.counters.read_bytes += length;
+        Ok(())
+    }
+
+    pub(super) fn write(&mut self, offset: u64, data: &[u8]) -> Answer {
+        let length = self.within(offset, data.len() as u64)?;
+        let verdict = self.verdict(Operation::Write, offset, length, Some(data));
+        match verdict {
+            Some((_, Effect::Fail(error))) => return self.fail(error),
+            Some((_, Effect::Lie)) => {
+                self.counters.lies += 1;
+                return Ok(());
+            }
+            _ => {}
+        }
+        self.counters.writes += 1;
+        self.counters.written_bytes += length;
+        let write = Cached { sequence: self.counters.writes, offset, data: Data::Bytes(data.into()) };
+        match verdict {
+            Some((rule, Effect::Tear(unit))) => {
+                let torn = self.torn(rule, &write, unit);
+                self.log(&Record::Write(&torn))?;
+                self.cache.put(torn);
+            }
+            Some((rule, Effect::TearAndCut(unit, cut))) => {
+                let torn = self.torn(rule, &write, unit);
+                self.log(&Record::Write(&torn))?;
+                // What was cached before may be older at the same place; it loses to this one.
+                let lost = self.lose_power(&cut, Some(rule));
+                torn.apply(&mut self.medium).map_err(|e| broken(&e))?;
+                if let Some(facts) = &mut self.cut {
+                    facts.torn = true;
+                }
+                return lost;
+            }
+            _ => {
+                self.log(&Record::Write(&write))?;
+                self.cache.put(write);
+            }
+        }
+        if let Some((rule, Effect::Cut(cut))) = verdict {
+            return self.lose_power(&cut, Some(rule));
+        }
+        self.bound_cache()
+    }
+
+    pub(super) fn discard(&mut self, offset: u64, length: u64) -> Answer {
+        let length = self.within(offset, length)?;
+        self.counters.writes += 1;
+        self.counters.discards += 1;
+        let write = Cached { sequence: self.counters.writes, offset, data: Data::Zeros(length) };
+        self.log(&Record::Write(&write))?;
+        self.cache.put(write);
+        self.bound_cache()
+    }
+
+    pub(super) fn flush(&mut self) -> Answer {
+        self.within(0, 0)?;
+        let verdict = self.verdict(Operation::Flush, 0, 0, None);
+        match verdict {
+            Some((_, Effect::Fail(error))) => return self.fail(error),
+            Some((rule, Effect::Cut(cut))) => return self.lose_power(&cut, Some(rule)),
+            _ => {}
+        }
+        if self.lying || matches!(verdict, Some((_, Effect::Lie))) {
+            self.counters.lies += 1;
+            return Ok(());
+        }
+        self.counters.flushes += 1;
+        self.log(&Record::Flush { after: self.counters.writes })?;
+        self.cache.destage_all(&mut self.medium).map_err(|e| broken(&e))
+    }
+
+    /// The power goes now.
+    pub(super) fn cut(&mut self, cut: &Cut) {
+        if self.powered {
+            let _ = self.lose_power(cut, None);
+        }
+    }
+
+    /// Serves the durable bytes again. Rules that were armed are gone, and nothing lies any more.
+    pub(super) fn power_on(&mut self) {
+        self.powered = true;
+        self.lying = false;
+        self.rules.clear();
+    }
+
+    /// Makes all that was written durable, whatever was said of lying.
+    pub(super) fn destage(&mut self) -> io::Result<()> {
+        self.cache.destage_all(&mut self.medium)
+    }
+
+    pub(super) fn lie(&mut self, on: bool) {
+        self.lying = on;
+    }
+
+    pub(super) fn arm(&mut self, rule: Rule) -> u64 {
+        let id = self.next_rule;
+        self.next_rule += 1;
+        self.rules.push(Armed { rule, state: RuleState { id, selected: 0, hit: 0 } });
+        id
+    }
+
+    pub(super) fn disarm(&mut self, id: u64) {
+        self.rules.retain(|armed| armed.state.id != id);
+    }
+
+    pub(super) fn is_powered(&self) -> bool {
+        self.powered
+    }
+
+    /// Hands the write log to its file.
+    pub(super) fn sync_log(&mut self) -> io::Result<()> {
+        self.log.as_mut().map_or(Ok(()), WriteLog::sync)
+    }
+
+    pub(super) fn status(&self) -> DiskStatus {
+        DiskStatus {
+            powered: self.powered,
+            lying: self.lying,
+            counters: self.counters,
+            cached_writes: self.cache.len() as u64,
+            cached_bytes: self.cache.cost(),
+            cut: self.cut,
+            rules: self.rules.iter().map(|armed| armed.state).collect(),
+        }
+    }
+
+    /// What is durable.
+    #[cfg(test)]
+    pub(super) fn medium(&self) -> &M {
+        &self.medium
+    }
+
+    /// Without power, and past the end, nothing is answered.
+    fn within(&self, offset: u64, length: u64) -> Result<u64, DiskError> {
+        match offset.checked_add(length) {
+            Some(end) if self.powered && end <= self.size => Ok(length),
+            _ => Err(DiskError::Eio),
+        }
+    }
+
+    /// What the first rule that hits this request does to it. Every rule counts.
+    fn verdict(
+        &mut self,
+        operation: Operation,
+        offset: u64,
+        length: u64,
+        data: Option<&[u8]>,
+    ) -> Option<(u64, Effect)> {
+        let mut verdict = None;
+        for Armed { rule, state } in &mut self.rules {
+            let tears = match rule.effect {
+                Effect::Tear(unit) | Effect::TearAndCut(unit, _) => Some(unit),
+                Effect::Fail(_) | Effect::Cut(_) | Effect::Lie => None,
+            };
+            if !rule.on.takes(operation, offset, length, data)
+                || tears.is_some_and(|unit| operation != Operation::Write || length <= unit.bytes())
+            {
+                continue;
+            }
+            state.selected += 1;
+            let hit = match rule.hits {
+                Hits::Nth(n) => state.selected == n,
+                Hits::From(n) => state.selected >= n,
+                Hits::Chance(share) => self.random.f64() < share,
+            };
+            if hit && verdict.is_none() {
+                state.hit += 1;
+                verdict = Some((state.id, rule.effect));
+            }
+        }
+        verdict
+    }
+
+    fn fail(&mut self, error: DiskError) -> Answer {
+        self.counters.failed += 1;
+        Err(error)
+    }
+
+    fn lose_power(&mut self, cut: &Cut, rule: Option<u64>) -> Answer {
+        let cached = self.cache.take();
+        let mut facts = CutFacts {
+            at_write: self.counters.writes,
+            after_flushes: self.counters.flushes,
+            rule,
+            dropped: 0,
+            survived: 0,
+            torn: false,
+        };
+        let newest = cached.len();
+        for (n, write) in cached.into_iter().enumerate() {
+            let tear = cut.tear.filter(|unit| n + 1 == newest && write.data.length() > unit.bytes());
+            let kept = if let Some(unit) = tear {
+                facts.torn = true;
+                self.counters.torn += 1;
+                let kept = self.somewhere(&write, unit, None);
+                Some(Cached { data: write.data.first(kept), ..write.clone() })
+            } else if cut.survives > 0.0 && self.random.f64() < cut.survives {
+                facts.survived += 1;
+                Some(write.clone())
+            } else {
+                facts.dropped += 1;
+                None
+            };
+            let kept_bytes = kept.as_ref().map_or(0, |k| k.data.length());
+            if kept_bytes < write.data.length() {
+                let _ = self.log(&Record::Lost { write: write.sequence, kept: kept_bytes });
+            }
+            if let Some(kept) = kept {
+                kept.apply(&mut self.medium).map_err(|e| broken(&e))?;
+            }
+        }
+        self.counters.dropped += facts.dropped;
+        self.counters.survived += facts.survived;
+        self.cut = Some(facts);
+        self.powered = false;
+        let _ = self.sync_log();
+        Err(DiskError::Eio)
+    }
+
+    /// The first part of `write`, as rule `id` tears it.
+    fn torn(&mut self, id: u64, write: &Cached, unit: TearUnit) -> Cached {
+        let armed = self.rules.iter().find(|armed| armed.state.id == id);
+        let holds = armed.and_then(|armed| armed.rule.on.holds);
+        let kept = self.somewhere(write, unit, holds);
+        self.counters.torn += 1;
+        Cached { data: write.data.first(kept), ..write.clone() }
+    }
+
+    /// How many bytes of a torn write arrive: through one of its pages where it was chosen by them, else anywhere.
+    fn somewhere(&mut self, write: &Cached, unit: TearUnit, holds: Option<Content>) -> u64 {
+        let pages = match (&write.data, holds) {
+            (Data::Bytes(bytes), Some(content)) => content.pages(bytes),
+            _ => Vec::new(),
+        };
+        let (from, length) = match pages.as_slice() {
+            [] => (0, write.data.length()),
+            pages => (pages[self.random.usize(..pages.len())] as u64, PAGE),
+        };
+        let units = length.div_ceil(unit.bytes());
+        (from + self.random.u64(1..units.max(2)) * unit.bytes()).min(write.data.length())
+    }
+
+    /// A drive writes back the oldest when its cache is full.
+    fn bound_cache(&mut self) -> Answer {
+        while self.cache.cost() > self.bound {
+            if !self.cache.destage_oldest(&mut self.medium).map_err(|e| broken(&e))? {
+                break;
+            }
+            self.counters.destaged += 1;
+        }
+        Ok(())
+    }
+
+    fn log(&mut self, record: &Record<'_>) -> Answer {
+        let Some(log) = &mut self.log else { return Ok(()) };
+        log.append(record).map_err(|e| broken(&e))
+    }
+}
+
+/// The file below is at fault, not the emulation: that is said, since it spoils what is shown.
+#[allow(clippy::print_stderr, reason = "the server's standard error is its log")]
+fn broken(error: &io::Error) -> DiskError {
+    eprintln!("the emulated disk's own files: {error}");
+    match error.kind() {
+        io::ErrorKind::StorageFull => DiskError::Enospc,
+        _ => DiskError::Eio,
+    }
+}
+
+#[cfg(test)]
+mod tests;
