@@ -37,6 +37,10 @@ bench *args:
 fsync-vs-pg_test_fsync *args:
     cargo bench -p pgdyno-host --bench vs_pg_test_fsync -- {{args}}
 
+# PostgreSQL on the emulated disk beside a plain loop device, in turn (docs/emulated-disk.md keeps the last result)
+emulated-disk *args:
+    cargo bench -p pgdyno-host --bench emulated_disk -- {{args}}
+
 # Who depends on whom
 dependencies:
     cargo xtask dependencies

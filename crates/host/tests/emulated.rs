@@ -5,17 +5,25 @@ mod common;
 
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use common::{Place, RUN};
-use pgdyno_host::server_account;
+use pgdyno_host::postgres::cluster::cluster_directory;
+use pgdyno_host::postgres::{Cluster, ClusterSpec};
+use pgdyno_host::probe::fsync_rate;
+use pgdyno_host::step::Performing;
 use pgdyno_host::storage::emulated::{
-    self, Control, Cut, DiskError, Effect, Hits, Operation, Rule, Selector,
+    self, Control, Cut, DiskError, Effect, Hits, Operation, Rule, Selector, TearUnit, image_at, log_facts,
 };
+use pgdyno_host::storage::image::LoopDevice;
+use pgdyno_host::storage::mount::Mount;
 use pgdyno_host::storage::{MadeStack, Stack, StorageError, Surroundings, Wipe};
-use pgdyno_model::storage::{Backing, EmulatedDisk, FilesystemChoice, Storage};
-use pgdyno_model::units::Bytes;
+use pgdyno_host::{Step, server_account};
+use pgdyno_model::storage::{Backing, DiskLatency, EmulatedDisk, FilesystemChoice, Storage};
+use pgdyno_model::units::{Bytes, Span};
 
 /// Runs only in the process that serves a disk.
 #[test]
@@ -204,6 +212,155 @@ fn a_cut_is_made_at_the_very_flush_that_it_is_aimed_at() {
     drop(control);
     made.power_cycle(&RUN).unwrap();
     assert!(!written.is_empty() && written.iter().all(|path| path.exists()), "{written:?}");
+    assert_eq!(made.take_down(), [""; 0]);
+    assert_nothing_left(&place);
+}
+
+#[test]
+fn whatever_part_of_the_cache_survives_what_was_flushed_is_there() {
+    let test = "whatever_part_of_the_cache_survives_what_was_flushed_is_there";
+    for (seed, filesystem) in (1..).zip(FILESYSTEMS.repeat(3)) {
+        let place = Place::new();
+        let storage = emulated(EmulatedDisk { seed, ..small() }, filesystem, &[]);
+        let Some(mut made) = made(test, &storage, &place) else { return };
+        for n in 0..20 {
+            write_synced(&made.path().join(format!("kept-{n}")), &n.to_string()).unwrap();
+            // Of these the kernel writes some, and flushes none for their own sake.
+            fs::write(made.path().join(format!("other-{n}")), "other ".repeat(20_000)).unwrap();
+        }
+        let cut = Cut { survives: 0.5, tear: Some(TearUnit::Bytes4096) };
+        let facts = control(&made).cut(&cut).unwrap();
+        made.power_cycle(&RUN).unwrap();
+        for n in 0..20 {
+            let found = fs::read_to_string(made.path().join(format!("kept-{n}")));
+            assert_eq!(found.unwrap(), n.to_string(), "{filesystem}, seed {seed}: {facts:?}");
+        }
+        assert_eq!(made.take_down(), [""; 0]);
+        assert_nothing_left(&place);
+    }
+}
+
+#[test]
+fn the_write_log_gives_a_filesystem_as_it_was_after_each_flush() {
+    let test = "the_write_log_gives_a_filesystem_as_it_was_after_each_flush";
+    let place = Place::new();
+    let disk = EmulatedDisk { log: true, ..small() };
+    let storage = emulated(disk.clone(), "ext4", &[]);
+    let Some(made) = made(test, &storage, &place) else { return };
+    let mut control = control(&made);
+    let mut durable_after = Vec::new();
+    for n in 0..6 {
+        write_synced(&made.path().join(format!("file-{n}")), "text").unwrap();
+        durable_after.push(control.status().unwrap().counters.writes);
+    }
+    let log = place.path().join("writes");
+    fs::copy(control.write_log().unwrap(), &log).unwrap();
+    drop(control);
+    assert_eq!(made.take_down(), [""; 0]);
+    let flushed = log_facts(&log).unwrap().flushed_after;
+    let last = flushed.iter().rev().take(8).copied().collect::<Vec<_>>();
+    for n in last {
+        let image = place.path().join(format!("image-{n}"));
+        if !image.exists() {
+            image_at(&log, disk.size.0, n, &image).unwrap();
+        }
+        let link = place.path().join("device");
+        let device =
+            LoopDevice { image: image.clone(), link: link.clone(), sector_size: Some(4096), direct_io: true };
+        let target = place.path().join("mnt");
+        fs::create_dir(&target).unwrap();
+        let mount =
+            Mount { filesystem: "ext4".into(), source: link, target: target.clone(), options: vec![] };
+        let mut performing = Performing { journal: &place.journal, stop: &RUN, made: Vec::new() };
+        for step in [Step::AttachLoop(device.clone()), Step::Mount(mount.clone())] {
+            step.perform(&mut performing).unwrap();
+        }
+        let there = (0..6).filter(|n| target.join(format!("file-{n}")).exists()).count();
+        let due = durable_after.iter().filter(|after| **after <= n).count();
+        for step in [Step::Unmount(mount), Step::DetachLoop(device)] {
+            step.perform(&mut performing).unwrap();
+        }
+        fs::remove_dir(target).unwrap();
+        fs::remove_file(image).unwrap();
+        assert!(there >= due, "after write {n} there are {there} files, and {due} were durable");
+    }
+    fs::remove_file(log).unwrap();
+    assert_nothing_left(&place);
+}
+
+/// A latency that dwarfs what the emulation and a busy machine add.
+const INJECTED: Duration = Duration::from_millis(40);
+
+#[test]
+fn an_injected_latency_is_what_fsync_and_commits_wait_for() {
+    let place = Place::new();
+    let storage = emulated(small(), "ext4", &[]);
+    let test = "an_injected_latency_is_what_fsync_and_commits_wait_for";
+    let Some(made) = made(test, &storage, &place) else { return };
+    let spec = ClusterSpec::new(common::install(), cluster_directory(&made.path()).unwrap()).unwrap();
+    let spec = ClusterSpec { socket_base: place.path().to_owned(), ..spec };
+    let mut cluster = Cluster::create(spec, &place.journal, &RUN).unwrap();
+    cluster.start(&RUN).unwrap();
+    let mut client = cluster.control("postgres").unwrap();
+    client.batch_execute("CREATE TABLE t (n int); CHECKPOINT").unwrap();
+    let for_ = Duration::from_millis(400);
+    let flush = || {
+        let rate = fsync_rate("disk", &made.path(), for_, &place.journal, &RUN).unwrap();
+        Duration::from_secs_f64(1.0 / rate.per_second())
+    };
+    let mut commits = || {
+        let began = Instant::now();
+        for _ in 0..10 {
+            client.execute("INSERT INTO t VALUES (1)", &[]).unwrap();
+        }
+        began.elapsed() / 10
+    };
+    let without = (flush(), commits());
+    let mut control = control(&made);
+    control.set_latency(&DiskLatency { flush: Span(INJECTED), ..DiskLatency::default() }).unwrap();
+    let with = (flush(), commits());
+    control.set_latency(&DiskLatency::default()).unwrap();
+    // Each waits for one flush at least; more than twice what it would take is another effect than the injected one.
+    for (without, with) in [(without.0, with.0), (without.1, with.1)] {
+        assert!(with >= INJECTED, "{with:?}");
+        let share = with.as_secs_f64() / (without + INJECTED).as_secs_f64();
+        assert!(share < 2.0, "without {without:?}, with {with:?}");
+    }
+    drop((control, client));
+    cluster.remove().unwrap();
+    assert_eq!(made.take_down(), [""; 0]);
+    assert_nothing_left(&place);
+}
+
+#[test]
+fn waits_overlap_unless_the_disk_serves_one_at_a_time() {
+    let place = Place::new();
+    let storage = emulated(small(), "ext4", &[]);
+    let test = "waits_overlap_unless_the_disk_serves_one_at_a_time";
+    let Some(made) = made(test, &storage, &place) else { return };
+    let mut control = control(&made);
+    let mut took = |parallel: Option<u32>| {
+        let parallel = parallel.and_then(std::num::NonZeroU32::new);
+        control
+            .set_latency(&DiskLatency { read: Span(INJECTED), parallel, ..DiskLatency::default() })
+            .unwrap();
+        let file = File::open(made.disks()[0].file()).unwrap();
+        let next = AtomicU32::new(0);
+        let began = Instant::now();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let n = u64::from(next.fetch_add(1, Ordering::Relaxed));
+                    file.read_exact_at(&mut [0; 4096], n * 4096).unwrap();
+                });
+            }
+        });
+        began.elapsed()
+    };
+    let (alone, together) = (took(Some(1)), took(None));
+    assert!(alone >= 8 * INJECTED && together >= INJECTED, "{alone:?} {together:?}");
+    assert!(alone.as_secs_f64() / together.as_secs_f64() > 2.0, "{alone:?} {together:?}");
+    drop(control);
     assert_eq!(made.take_down(), [""; 0]);
     assert_nothing_left(&place);
 }

@@ -96,7 +96,12 @@ fn about_the_place(storage: &StorageFacts) -> Vec<String> {
             ));
         }
     }
-    if storage.disk.as_deref().is_some_and(|d| d.starts_with("loop")) {
+    if storage.is_emulated() {
+        warnings.push(format!(
+            "{} lies on a disk that pgdyno emulates: these are no real device's figures",
+            disk(storage)
+        ));
+    } else if storage.disk.as_deref().is_some_and(|d| d.starts_with("loop")) {
         warnings.push(format!(
             "{} is a loop device: its flushes are those of the filesystem that holds its file, and its reads may come from \
              memory",
@@ -135,6 +140,7 @@ fn medium(storage: &StorageFacts) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pgdyno_model::facts::{BlockDevice, LoopFacts};
     use pgdyno_model::probe::{Flushes, FsyncOutcome, FsyncTest, LatencySummary};
 
     /// A probe whose flushes, and whose writes without one, took so many microseconds.
@@ -189,6 +195,14 @@ mod tests {
         let no_barrier =
             StorageFacts { mount_options: "rw,barrier=0".into(), ..on("sda", false, "write back") };
         assert!(warned(&no_barrier, &probe(500.0, 3.0)).contains("barrier=0"));
-        assert!(warned(&on("loop3", false, "write back"), &probe(500.0, 3.0)).contains("loop device"));
+        let mut plain = on("loop3", false, "write back");
+        assert!(warned(&plain, &probe(500.0, 3.0)).contains("loop device"));
+        let file = LoopFacts {
+            file: "/var/lib/pgdyno/pgdyno-0a1b2c3d/emulated-0/mnt/disk".into(),
+            filesystem: Some("fuse".into()),
+            ..LoopFacts::default()
+        };
+        plain.devices = vec![BlockDevice { backing: Some(file), ..BlockDevice::default() }];
+        assert!(warned(&plain, &probe(500.0, 3.0)).contains("pgdyno emulates"));
     }
 }

@@ -242,6 +242,18 @@ impl StorageFacts {
         out
     }
 
+    /// Whether it lies on a disk that pgdyno emulates: what is measured on it is no real device's.
+    #[must_use]
+    pub fn is_emulated(&self) -> bool {
+        let served = |device: &BlockDevice| {
+            device.backing.as_ref().is_some_and(|file| {
+                file.filesystem.as_deref() == Some("fuse") && file.file.contains("/emulated-")
+            })
+        };
+        self.asked.as_ref().is_some_and(|asked| !asked.backing.emulated().is_empty())
+            || self.layers().into_iter().any(served)
+    }
+
     /// Whether the mount has `option`, as a word (`noatime`) or with its value (`barrier=0`).
     #[must_use]
     pub fn has_option(&self, option: &str) -> bool {

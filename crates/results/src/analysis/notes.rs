@@ -71,6 +71,7 @@ impl Watched {
 pub(super) fn notes(view: &RunView, watched: &Watched) -> Vec<String> {
     let mut out = Vec::new();
     progress(view, &mut out);
+    emulated(view, &mut out);
     failures(view, &mut out);
     statistics(view, &mut out);
     generator_limited(view, &mut out);
@@ -373,6 +374,29 @@ fn data(view: &RunView, out: &mut Vec<String>) {
         false => format!("; they were loaded under {}", settings.join(", ")),
     };
     out.push(format!("Filler in the rows was {filler}{partitions}{settings}."));
+}
+
+/// What was measured on no real device, and with which latencies.
+fn emulated(view: &RunView, out: &mut Vec<String>) {
+    let storages = view.sessions.iter().flat_map(|s| &s.storage).filter(|s| s.is_emulated());
+    let told: BTreeSet<String> = storages
+        .map(|storage| {
+            let disks = storage.asked.iter().flat_map(|asked| asked.backing.emulated());
+            let latency: BTreeSet<String> =
+                disks.map(|d| d.latency.to_string()).filter(|told| !told.is_empty()).collect();
+            match latency.into_iter().collect::<Vec<_>>().join("; ") {
+                none if none.is_empty() => storage.name.clone(),
+                latency => format!("{} ({latency})", storage.name),
+            }
+        })
+        .collect();
+    if !told.is_empty() {
+        let told: Vec<String> = told.into_iter().collect();
+        out.push(format!(
+            "Emulated by pgdyno, so that nothing measured on it is a real device's: storage {}.",
+            told.join(", ")
+        ));
+    }
 }
 
 fn environment(view: &RunView, watched: &Watched, out: &mut Vec<String>) {

@@ -1,0 +1,217 @@
+//! PostgreSQL on an emulated disk without latency beside the same filesystem on a plain loop device, by pgbench, in turn (A B, B A, …);
+//! then what injected latencies come to, beside what they should.
+//!
+//!     cargo bench -p pgdyno-host --bench emulated_disk -- [--rounds N] [--seconds S] [--scale N] [--clients N] [--filesystem NAME]
+//!         [--directory DIR]
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use pgdyno_host::postgres::cluster::cluster_directory;
+use pgdyno_host::postgres::{Cluster, ClusterSpec, Install, find_all};
+use pgdyno_host::probe::fsync_rate;
+use pgdyno_host::storage::emulated::{self, Control};
+use pgdyno_host::storage::{MadeStack, Stack, Surroundings, Wipe};
+use pgdyno_host::{Journal, server_account};
+use pgdyno_model::storage::{Backing, DiskLatency, EmulatedDisk, FilesystemChoice, LoopFile, Storage};
+use pgdyno_model::target::Address;
+use pgdyno_model::units::{Bytes, Span};
+
+static RUN: AtomicBool = AtomicBool::new(false);
+
+struct Options {
+    rounds: usize,
+    seconds: u32,
+    scale: u32,
+    clients: u32,
+    filesystem: String,
+    directory: PathBuf,
+}
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let done = if emulated::is_asked_to_serve() {
+        emulated::serve().map_err(Failure::from)
+    } else {
+        emulated::serve_by::<&str>(&[]);
+        options(&arguments).and_then(|options| measure(&options))
+    };
+    if let Err(e) = done {
+        let _ = writeln!(std::io::stderr(), "error: {e}");
+        std::process::exit(1);
+    }
+}
+
+fn options(arguments: &[String]) -> Result<Options, Failure> {
+    let mut options = Options {
+        rounds: 5,
+        seconds: 5,
+        scale: 10,
+        clients: 8,
+        filesystem: "ext4".into(),
+        directory: std::env::temp_dir(),
+    };
+    for pair in arguments.chunks(2) {
+        let [name, value] = pair else { return Err(format!("`{}` wants a value", pair[0]).into()) };
+        match name.as_str() {
+            "--rounds" => options.rounds = value.parse()?,
+            "--seconds" => options.seconds = value.parse()?,
+            "--scale" => options.scale = value.parse()?,
+            "--clients" => options.clients = value.parse()?,
+            "--filesystem" => options.filesystem.clone_from(value),
+            "--directory" => options.directory = value.into(),
+            _ => return Err(format!("unknown option `{name}`").into()),
+        }
+    }
+    Ok(options)
+}
+
+/// A storage with a server on it; the server goes first.
+struct Side {
+    cluster: Cluster,
+    stack: MadeStack,
+}
+
+impl Side {
+    fn make(backing: Backing, options: &Options, place: &Path, journal: &Journal) -> Result<Self, Failure> {
+        let account = server_account()?;
+        let filesystem = FilesystemChoice { name: options.filesystem.clone(), ..FilesystemChoice::default() };
+        let storage = Storage { backing, filesystem: Some(filesystem), ..Storage::default() };
+        let wipe = Wipe::default();
+        let around = Surroundings { default_directory: place, account: &account, wipe: &wipe };
+        let stack = Stack::plan("disk", &storage, &around)?.make(&account, journal, &RUN)?;
+        let spec = ClusterSpec::new(install()?, cluster_directory(&stack.path())?)?;
+        let settings = [("shared_buffers", "128MB"), ("max_wal_size", "4GB"), ("checkpoint_timeout", "1h")];
+        let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let spec = ClusterSpec { socket_base: place.to_owned(), settings, ..spec };
+        let mut cluster = Cluster::create(spec, journal, &RUN)?;
+        cluster.start(&RUN)?;
+        let side = Self { cluster, stack };
+        side.pgbench(&["-i", "-q", "-s", &options.scale.to_string()])?;
+        Ok(side)
+    }
+
+    fn pgbench(&self, arguments: &[&str]) -> Result<String, Failure> {
+        let Address::Unix { directory, port } = self.cluster.control_target("postgres").address else {
+            return Err("the server has no socket".into());
+        };
+        let ran = Command::new(install()?.program("pgbench"))
+            .args(arguments)
+            .args(["-h".into(), directory.into_os_string(), "-p".into(), port.to_string().into()])
+            .args(["-U", "postgres", "postgres"])
+            .env("LC_ALL", "C")
+            .output()?;
+        if !ran.status.success() {
+            return Err(format!("pgbench: {}", String::from_utf8_lossy(&ran.stderr)).into());
+        }
+        Ok(String::from_utf8_lossy(&ran.stdout).into_owned())
+    }
+
+    /// Transactions a second of pgbench's `script`.
+    fn tps(&self, script: &str, clients: u32, seconds: u32) -> Result<f64, Failure> {
+        let (clients, seconds) = (clients.to_string(), seconds.to_string());
+        let told = self.pgbench(&["-n", "-b", script, "-c", &clients, "-T", &seconds])?;
+        let line = told.lines().find_map(|l| l.strip_prefix("tps = ")).ok_or("pgbench tells no tps")?;
+        Ok(line.split(' ').next().unwrap_or_default().parse()?)
+    }
+
+    /// Writes of 8 kB made durable by fdatasync, a second.
+    fn fsyncs(&self, seconds: u32, journal: &Journal) -> Result<f64, Failure> {
+        let for_ = Duration::from_secs(seconds.into());
+        Ok(fsync_rate("disk", &self.stack.path(), for_, journal, &RUN)?.per_second())
+    }
+
+    fn control(&self) -> Result<Control, Failure> {
+        Ok(self.stack.disks().first().ok_or("it is no emulated disk")?.control()?)
+    }
+}
+
+fn install() -> Result<Install, Failure> {
+    let with_pgbench = |install: &Install| install.program("pgbench").is_file();
+    find_all()
+        .into_iter()
+        .find(with_pgbench)
+        .ok_or_else(|| "no PostgreSQL with pgbench is installed here".into())
+}
+
+fn measure(options: &Options) -> Result<(), Failure> {
+    let place = tempfile::tempdir_in(&options.directory)?;
+    std::fs::set_permissions(place.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    let journal = Journal::open(&place.path().join("state"))?;
+    let size = Bytes(2 << 30);
+    let file = LoopFile { directory: None, size, sector_size: Some(4096), direct_io: true };
+    let plain = Side::make(Backing::Loop(file), options, place.path(), &journal)?;
+    let disk = EmulatedDisk { size, sector_size: Some(4096), ..EmulatedDisk::default() };
+    let emulated = Side::make(Backing::Emulated(disk), options, place.path(), &journal)?;
+    let mut out = std::io::stdout().lock();
+    writeln!(
+        out,
+        "PostgreSQL {}, {}, scale {}, {} rounds of {} s, medians",
+        install()?.version,
+        options.filesystem,
+        options.scale,
+        options.rounds,
+        options.seconds
+    )?;
+    writeln!(out, "{:<40}{:>12}{:>12}{:>8}", "", "loop", "emulated", "ratio")?;
+    type Work<'a> = (String, Box<dyn Fn(&Side) -> Result<f64, Failure> + 'a>);
+    let (seconds, clients) = (options.seconds, options.clients);
+    let mut works: Vec<Work<'_>> = Vec::new();
+    for (script, clients) in [("tpcb-like", clients), ("simple-update", 1), ("select-only", clients)] {
+        let name = format!("{script}, clients {clients}, tps");
+        works.push((name, Box::new(move |side: &Side| side.tps(script, clients, seconds))));
+    }
+    works.push(("fdatasync of 8 kB, a second".into(), Box::new(|side| side.fsyncs(seconds, &journal))));
+    for (name, work) in works {
+        let (mut left, mut right) = (Vec::new(), Vec::new());
+        for round in 0..options.rounds {
+            for plain_first in [round % 2 == 0, round % 2 != 0] {
+                if plain_first { left.push(work(&plain)?) } else { right.push(work(&emulated)?) }
+            }
+        }
+        let ratio = median(left.iter().zip(&right).map(|(a, b)| b / a).collect());
+        writeln!(out, "{name:<40}{:>12.0}{:>12.0}{ratio:>8.2}", median(left), median(right))?;
+    }
+    drop(plain);
+    injected(&emulated, options, &journal, &mut out)
+}
+
+/// What a flush that takes its time comes to: fdatasync by one writer, and commits of one client.
+fn injected(
+    side: &Side,
+    options: &Options,
+    journal: &Journal,
+    out: &mut dyn std::io::Write,
+) -> Result<(), Failure> {
+    writeln!(
+        out,
+        "\n{:<12}{:>14}{:>14}{:>10}{:>10}{:>14}",
+        "flush", "1/flush", "fdatasync/s", "share", "tps", "share"
+    )?;
+    let mut control = side.control()?;
+    for ms in [1, 2, 4, 8, 16] {
+        let flush = Span(Duration::from_millis(ms));
+        control.set_latency(&DiskLatency { flush, ..DiskLatency::default() })?;
+        let most = 1.0 / flush.0.as_secs_f64();
+        let fsyncs = side.fsyncs(options.seconds, journal)?;
+        let tps = side.tps("simple-update", 1, options.seconds)?;
+        let (shown, of_fsyncs, of_tps) = (flush.to_string(), fsyncs / most, tps / most);
+        writeln!(out, "{shown:<12}{most:>14.1}{fsyncs:>14.1}{of_fsyncs:>10.3}{tps:>10.1}{of_tps:>14.3}")?;
+    }
+    Ok(())
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => values[middle],
+        _ => f64::midpoint(values[middle - 1], values[middle]),
+    }
+}
