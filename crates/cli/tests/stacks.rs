@@ -290,6 +290,81 @@ fn a_killed_runs_stack_is_shown_and_removed_by_clean_and_ctrl_c_takes_its_own_do
     assert_gone(&world);
 }
 
+/// `[storage.NAME]` on an emulated disk.
+fn on_an_emulated_disk(world: &World, name: &str, more: &str) -> String {
+    let disk = world.disk();
+    format!(
+        "[storage.{name}]\nbacking = {{ emulated = {{ size = \"1300MiB\", directory = \"{}\"{more} }} }}\n\
+         filesystem = \"ext4\"\n",
+        disk.display()
+    )
+}
+
+/// The processes that serve disks of the world.
+fn disk_servers(world: &World) -> Vec<i32> {
+    let named = format!("PGDYNO_EMULATED_DISK={}", world.disk().canonicalize().unwrap().display());
+    let serves = |pid: &i32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        String::from_utf8_lossy(&environment).contains(&named)
+    };
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(serves).collect()
+}
+
+#[test]
+fn an_emulated_disk_bounds_commits_as_it_was_told_and_every_report_says_what_it_is() {
+    if !is_root("an_emulated_disk_bounds_commits_as_it_was_told_and_every_report_says_what_it_is") {
+        return;
+    }
+    let world = World::new();
+    let storages = [
+        on_an_emulated_disk(&world, "fast", ""),
+        on_an_emulated_disk(&world, "slow", ", flush = \"4ms\", parallel = 1"),
+    ]
+    .concat();
+    let file = experiment(&world, "storage = [\"fast\", \"slow\"]", &storages);
+    let ran = world.run(&["run", file.to_str().unwrap(), "-o", "report.html"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(disk_servers(&world).is_empty());
+    assert_gone(&world);
+    let shown = world.show("latest");
+    let tps = |n: usize| shown["treatments"][n]["tps"]["mean"].as_f64().unwrap();
+    // Two clients: no flush carries more than one commit of each.
+    assert!(tps(1) <= 2.0 / 0.004 && tps(0) > tps(1), "{} {}", tps(0), tps(1));
+    let report = fs::read_to_string(world.path("report.html")).unwrap();
+    for text in [ran.out, report] {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("Emulated by pgdyno") && text.contains("4ms a flush"), "{text}");
+    }
+    let obtained = &storage(&shown, "slow")["obtained"]["notes"][0];
+    assert!(obtained.as_str().unwrap().contains("no real device"), "{obtained}");
+}
+
+#[test]
+fn a_killed_runs_emulated_disk_is_removed_whether_its_process_lives_or_not() {
+    if !is_root("a_killed_runs_emulated_disk_is_removed_whether_its_process_lives_or_not") {
+        return;
+    }
+    for kill_the_disk_too in [false, true] {
+        let world = World::new();
+        let file = experiment(&world, "", &on_an_emulated_disk(&world, "disk", ""));
+        let mut child = world.spawn(&["run", file.to_str().unwrap(), "--set", "experiment.repeats=20"]);
+        world.until("the first trial to be stored", || world.trials_stored() >= 1);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let serving = disk_servers(&world);
+        assert_eq!(serving.len(), 1, "the disk outlives pgdyno");
+        if kill_the_disk_too {
+            signal(serving[0], "KILL");
+            world.until("the disk's process to end", || disk_servers(&world).is_empty());
+        }
+        let cleaned = world.run(&["clean"]);
+        assert_eq!(cleaned.code, Some(0), "{}{}", cleaned.out, cleaned.err);
+        assert!(disk_servers(&world).is_empty(), "{}", cleaned.out);
+        assert_gone(&world);
+    }
+}
+
 #[test]
 fn a_filesystem_that_is_lost_mid_run_costs_its_trials_and_no_other() {
     if !is_root("a_filesystem_that_is_lost_mid_run_costs_its_trials_and_no_other") {
