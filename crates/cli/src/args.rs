@@ -14,7 +14,7 @@ pub(crate) struct Arguments {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 something in the request is wrong; 2 a trial failed (the rest is kept); \
-                          3 a change is beyond what `--fail-if` lets through; 130 interrupted.\nWhere a RUN is wanted, `latest` names the newest; the beginning of an id is \
+                          3 a change is beyond what `--fail-if` lets through; 4 a crash test FAILs; 5 its verdict is unknown or invalid; 130 interrupted.\nWhere a RUN is wanted, `latest` names the newest; the beginning of an id is \
                           enough where only one run has it.";
 
 #[derive(Debug, Subcommand)]
@@ -26,9 +26,9 @@ pub(crate) enum Command {
     Load(Load),
     /// List the experiments that are built in, or show one
     Recipes(Recipes),
-    /// List the runs and probes in the store
+    /// List the runs, probes and crash tests in the store
     List(List),
-    /// Show one run's or probe's results
+    /// Show the results of one run, probe or crash test
     Show(Show),
     /// Write one run's report as a single HTML file that needs no network
     Report(Report),
@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Fsync(Fsync),
     /// Measure a disk's raw curves: sequential by position, random by queue depth, mixed
     Disk(Disk),
+    /// Crash a server under load and tell whether it kept what it acknowledged
+    Crash(Box<Crash>),
     /// Show and remove what a killed pgdyno left behind: clusters, filesystems, devices' settings
     Clean(Clean),
     /// List the filesystems that pgdyno knows, and whether this machine can make them
@@ -180,14 +182,17 @@ pub(crate) struct List {
     /// The probes instead of the runs (`pgdyno fsync`, `pgdyno disk`)
     #[arg(long)]
     pub(crate) probes: bool,
+    /// The crash tests instead of the runs
+    #[arg(long, conflicts_with = "probes")]
+    pub(crate) crashes: bool,
     #[command(flatten)]
     pub(crate) store: StoreOption,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct Show {
-    /// The run or the probe
-    #[arg(value_name = "RUN|PROBE")]
+    /// The run, the probe or the crash tests
+    #[arg(value_name = "RUN|PROBE|CRASH")]
     pub(crate) run: String,
     /// As JSON
     #[arg(long)]
@@ -295,6 +300,54 @@ pub(crate) struct Disk {
     #[arg(long)]
     pub(crate) builtin: bool,
     /// Print what would be done: each point with fio's arguments
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) dry_run: bool,
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreOption,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Crash {
+    /// What is broken: process, immediate, backend, power; several joined by commas
+    #[arg(long, value_name = "FAULT", value_delimiter = ',', required = true)]
+    pub(crate) fault: Vec<String>,
+    /// Rounds of each fault
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) rounds: u32,
+    /// A filesystem to make in a file of pgdyno's own (as root); without it PGDATA is a directory
+    #[arg(long, value_name = "FS")]
+    pub(crate) filesystem: Option<String>,
+    /// A mount option of it; once for each
+    #[arg(long, value_name = "OPTION", requires = "filesystem")]
+    pub(crate) mount: Vec<String>,
+    /// The directory for PGDATA, or for the file that the filesystem is made in
+    #[arg(long, value_name = "DIR")]
+    pub(crate) storage: Option<PathBuf>,
+    /// A setting of the server's: `--setting synchronous_commit=off`; once for each
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) setting: Vec<String>,
+    /// Set any key of an experiment file, `storage.disk` being the storage: see `pgdyno run --set`
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Where all moments are drawn from: the same seed repeats every round
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Connections that offer load
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub(crate) clients: u32,
+    /// How long load is offered at most before a fault strikes [default: 2s]
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
+    pub(crate) load: Option<Span>,
+    /// How long the server may take to come back [default: 2m]
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
+    pub(crate) recovery_limit: Option<Span>,
+    /// Leave the positive controls out; the verdict says so
+    #[arg(long)]
+    pub(crate) no_controls: bool,
+    /// Print what would be done
     #[arg(long, conflicts_with = "json")]
     pub(crate) dry_run: bool,
     /// As JSON

@@ -7,7 +7,7 @@ use pgdyno_lab::file::Override;
 use pgdyno_lab::{LabError, Prepared, Serials, SessionEnd, Wipe, recipes as built_in, run as lab};
 use pgdyno_results::analysis::across::{self, Asked};
 use pgdyno_results::analysis::analyse;
-use pgdyno_results::store::{ProbeSummary, RunSummary, Store, Stored};
+use pgdyno_results::store::{CrashSummary, ProbeSummary, RunSummary, Store, Stored};
 use pgdyno_results::{gate, report};
 
 use crate::Done;
@@ -125,23 +125,28 @@ pub(crate) fn recipes(options: &args::Recipes) -> Result<Done, Failure> {
 pub(crate) fn list(options: &args::List) -> Result<Done, Failure> {
     let path = store_path(&options.store);
     // A first look before any run is no mistake.
-    let (runs, probes) = if path.exists() {
+    let (runs, probes, crashes) = if path.exists() {
         let store = open(&options.store)?;
-        (store.runs().map_err(LabError::from)?, store.probes().map_err(LabError::from)?)
+        let runs = store.runs().map_err(LabError::from)?;
+        (runs, store.probes().map_err(LabError::from)?, store.crashes().map_err(LabError::from)?)
     } else {
-        (Vec::new(), Vec::new())
+        (Vec::new(), Vec::new(), Vec::new())
     };
-    match (options.json, options.probes) {
-        (true, true) => print(&json(&probes)?),
-        (true, false) => print(&json(&runs)?),
-        (false, true) if probes.is_empty() => print(&format!("no probes yet in {}", path.display())),
-        (false, true) => print(&probe_table(&probes)),
-        (false, false) => list_both(&runs, &probes, &path),
+    let none = |what: &str| print(&format!("no {what} yet in {}", path.display()));
+    match (options.json, options.probes, options.crashes) {
+        (true, true, _) => print(&json(&probes)?),
+        (true, _, true) => print(&json(&crashes)?),
+        (true, false, false) => print(&json(&runs)?),
+        (false, true, _) if probes.is_empty() => none("probes"),
+        (false, true, _) => print(&probe_table(&probes)),
+        (false, _, true) if crashes.is_empty() => none("crash tests"),
+        (false, _, true) => print(&crash_table(&crashes)),
+        (false, false, false) => list_all(&runs, &probes, &crashes, &path),
     }
     Ok(Done::Whole)
 }
 
-fn list_both(runs: &[RunSummary], probes: &[ProbeSummary], path: &Path) {
+fn list_all(runs: &[RunSummary], probes: &[ProbeSummary], crashes: &[CrashSummary], path: &Path) {
     if runs.is_empty() {
         print(&format!("no runs yet in {}; begin with `pgdyno run quickstart`", path.display()));
     } else {
@@ -150,6 +155,10 @@ fn list_both(runs: &[RunSummary], probes: &[ProbeSummary], path: &Path) {
     if !probes.is_empty() {
         print("");
         print(&probe_table(probes));
+    }
+    if !crashes.is_empty() {
+        print("");
+        print(&crash_table(crashes));
     }
 }
 
@@ -160,6 +169,11 @@ pub(crate) fn show(options: &args::Show) -> Result<Done, Failure> {
         Stored::Probe(probe) => {
             let record = store.probe(&probe).map_err(LabError::from)?;
             print(&crate::probe::shown(&record, options.json)?);
+            return Ok(Done::Whole);
+        }
+        Stored::Crash(crash) => {
+            let record = store.crash(&crash).map_err(LabError::from)?;
+            print(&crate::crash::shown(&record, options.json)?);
             return Ok(Done::Whole);
         }
     };
@@ -227,6 +241,25 @@ fn probe_table(probes: &[ProbeSummary]) -> String {
     for probe in probes {
         let state = if probe.complete { "completed" } else { "not complete" };
         table.add_row([probe.id.clone(), probe.name.clone(), state.to_owned(), probe.started_at.to_string()]);
+    }
+    table.trim_fmt()
+}
+
+fn crash_table(crashes: &[CrashSummary]) -> String {
+    let mut table = comfy_table::Table::new();
+    table.load_style(comfy_table::TableStyle::default()).set_header([
+        "crash tests",
+        "of",
+        "verdict",
+        "started",
+    ]);
+    for crash in crashes {
+        table.add_row([
+            crash.id.clone(),
+            crash.name.clone(),
+            crash.verdict.clone(),
+            crash.started_at.to_string(),
+        ]);
     }
     table.trim_fmt()
 }

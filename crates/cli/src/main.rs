@@ -3,6 +3,7 @@
 mod args;
 mod clean;
 mod commands;
+mod crash;
 mod doctor;
 mod load;
 mod output;
@@ -29,6 +30,10 @@ pub(crate) enum Done {
     TrialFailed,
     /// 3: all that was asked is done, and a gate is exceeded.
     Exceeded,
+    /// 4: a server did not keep what it promised.
+    PromiseBroken,
+    /// 5: whether it did could not be told.
+    Undecided,
     /// 130: a signal ended it; what was done is kept.
     Interrupted,
 }
@@ -72,6 +77,7 @@ fn main() -> ExitCode {
         Command::Report(options) => commands::report(&options),
         Command::Compare(options) => commands::compare(&options),
         Command::Doctor(options) => commands::doctor(&options),
+        Command::Crash(options) => crash::crash(&options, &stop),
         Command::Clean(options) => clean::clean(&options, &stop),
         Command::Filesystems => Ok(clean::filesystems()),
         Command::Fsync(options) => probe::fsync(&options, &stop),
@@ -83,6 +89,8 @@ fn main() -> ExitCode {
         Ok(Done::Whole) => ExitCode::SUCCESS,
         Ok(Done::TrialFailed) => ExitCode::from(2),
         Ok(Done::Exceeded) => ExitCode::from(3),
+        Ok(Done::PromiseBroken) => ExitCode::from(4),
+        Ok(Done::Undecided) => ExitCode::from(5),
         Ok(Done::Interrupted) => ExitCode::from(130),
         Err(failure) => output::complain(&failure),
     }

@@ -18,6 +18,11 @@ impl Failure {
         Self { message: message.into(), help: None }
     }
 
+    /// The same with what to do.
+    pub(crate) fn helped(message: impl Into<String>, help: &str) -> Self {
+        Self { message: message.into(), help: Some(help.to_owned()) }
+    }
+
     /// `error` with its causes, and what to do about it.
     pub(crate) fn of(error: &dyn std::error::Error, help: Option<String>) -> Self {
         let mut message = error.to_string();

@@ -24,7 +24,7 @@ pub mod sweep;
 pub mod telemetry;
 
 pub use account::{Account, AccountError, server_account};
-pub use directory::{DirectoryError, StorageDirectory, room};
+pub use directory::{DirectoryError, ScratchDirectory, StorageDirectory, room};
 pub use journal::{Journal, JournalError};
 pub use process::{current_owner, is_alive};
 pub use step::{Step, StepError};

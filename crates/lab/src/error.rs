@@ -113,6 +113,24 @@ pub enum LabError {
         /// The devices that storages are made on.
         used: Vec<PathBuf>,
     },
+    /// The ledger of a crash test.
+    #[error("cannot keep the ledger {}: {found}", path.display())]
+    Ledger {
+        /// Its file.
+        path: PathBuf,
+        /// What was found.
+        found: String,
+    },
+    /// A crash test that cannot be done as it was asked for.
+    #[error("cannot crash {what}: {found}")]
+    Crash {
+        /// What was to be crashed.
+        what: String,
+        /// Why not.
+        found: String,
+        /// What to do.
+        help: String,
+    },
     /// `pg_prewarm` is not there.
     #[error(
         "cannot read the tables into shared buffers (`between.prewarm`): the server {version} has no extension pg_prewarm"
@@ -153,6 +171,11 @@ impl LabError {
             Self::NoPrewarm { .. } => {
                 Some("install PostgreSQL's contrib modules, or leave `prewarm` out".into())
             }
+            Self::Crash { help, .. } => Some(help.clone()),
+            Self::Ledger { .. } => Some(
+                "its place is below XDG_STATE_HOME, which needs room and must not be the storage under test"
+                    .into(),
+            ),
             Self::NothingToResume { .. }
             | Self::Command { .. }
             | Self::Sql { .. }
@@ -208,6 +231,8 @@ explained!(
     pgdyno_engine::script::ScriptError,
     pgdyno_host::AccountError,
     pgdyno_host::DirectoryError,
+    pgdyno_host::fault::FaultError,
+    pgdyno_host::StepError,
     pgdyno_host::JournalError,
     pgdyno_host::conninfo::ConninfoError,
     pgdyno_host::storage::StorageError,

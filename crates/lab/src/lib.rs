@@ -1,6 +1,7 @@
 //! The one place that knows all: parses an experiment, resolves its names into a plan, and runs it.
 
 pub mod clean;
+pub mod crash;
 mod dataset;
 mod dry_run;
 mod error;
@@ -28,6 +29,7 @@ pub use pgdyno_host::facts::Serials;
 pub use pgdyno_host::storage::Wipe;
 pub use pgdyno_host::storage::emulated::serve as serve_emulated_disk;
 pub use pgdyno_model::ProbeRecord;
+pub use pgdyno_model::crash::{CrashRecord, Fault, Verdict};
 pub use pgdyno_model::experiment::Loading;
 pub use pgdyno_model::record::SessionEnd;
 pub use pgdyno_model::units::{Bytes, Span};

@@ -130,6 +130,12 @@ impl Prepared {
         all
     }
 
+    /// The storages that a crash test of a cluster on `storage` strikes: its own, and that of its WAL.
+    pub(crate) fn crashed<'a>(&'a self, storage: &'a str) -> Vec<&'a str> {
+        let wal = self.experiment.storage.get(storage).and_then(|s| s.wal.as_deref());
+        std::iter::once(storage).chain(wal).collect()
+    }
+
     /// The storages that cannot stand while clusters on `storage` do: they are made on the same device.
     pub(crate) fn excluded_by(&self, storage: &str) -> BTreeSet<&str> {
         let wanted = self.lies_on(storage);

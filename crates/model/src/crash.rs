@@ -127,13 +127,14 @@ pub enum Failing {
 }
 
 /// What is said of a round, a fault, a session: the later of two outweighs the earlier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// Every oracle ran and found nothing wrong. No proof: see [`chance_at_most`].
     Pass,
     /// Acknowledged transactions are missing, as many as the settings promise at worst.
     BoundedLoss,
     /// Something could not be checked.
+    #[default]
     Unknown,
     /// The instrument did not see what it must see, so that its silence means nothing.
     Invalid,
@@ -343,7 +344,7 @@ impl FaultOutcome {
                 ),
                 None => "nothing was lost".to_owned(),
             },
-            (_, Some(worst)) => format!("{alike} of {count} rounds: {}", worst.reason),
+            (_, Some(worst)) => format!("{alike} of {count} rounds; the worst: {}", worst.reason),
         };
         Self { fault, verdict, reason, chance_at_most: bound, rounds }
     }
@@ -432,7 +433,7 @@ impl Default for CrashOptions {
 }
 
 /// What came of a session of crash tests.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CrashOutcome {
     /// What was asked.
     pub options: CrashOptions,

@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::crash::CrashOptions;
 use crate::level::{Key, Level, LevelValue};
 use crate::storage::Storage;
 use crate::units::{Bytes, Span};
@@ -45,6 +46,8 @@ pub struct Experiment {
     pub between: Between,
     /// What the storages are probed for, before and after all trials.
     pub probe: ProbeStages,
+    /// What every treatment is crashed with after all trials, if it is.
+    pub crash: Option<CrashOptions>,
 }
 
 /// A factor and its levels.

@@ -76,8 +76,12 @@ impl MappedLedger {
     /// Transactions acknowledged so far; for showing and waiting, not for judging.
     #[must_use]
     pub fn acknowledged(&self) -> u64 {
-        let records = (0..self.clients as usize * self.capacity).map(|n| HEAD + n * RECORD);
-        records.filter(|at| self.words.get(at + 1) == ACKNOWLEDGED).count() as u64
+        let states = |client: usize| {
+            let records = (0..self.capacity).map(move |n| HEAD + (client * self.capacity + n) * RECORD);
+            records.map(|at| self.words.get(at + 1)).take_while(|state| *state != 0)
+        };
+        let all = (0..self.clients as usize).flat_map(states);
+        all.filter(|state| *state == ACKNOWLEDGED).count() as u64
     }
 }
 

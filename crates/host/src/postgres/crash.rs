@@ -99,19 +99,14 @@ impl Cluster {
         }
     }
 
-    /// Whether this installation has `program`.
-    #[must_use]
-    pub fn has_program(&self, program: &str) -> bool {
-        self.spec().install.program(program).is_file()
-    }
-
     /// Has `pg_checksums` read every page. The server must have been stopped cleanly.
     #[must_use]
     pub fn check_checksums(&self) -> Checksums {
-        let program = self.spec().install.program("pg_checksums");
-        if !program.is_file() {
-            return Checksums::CouldNotRun(format!("there is no {}", program.display()));
-        }
+        let install = &self.spec().install;
+        let Some(program) = install.find_program("pg_checksums") else {
+            let bindir = install.bindir.display();
+            return Checksums::CouldNotRun(format!("there is no pg_checksums in {bindir}"));
+        };
         let account = &self.spec().account;
         let mut command = Command::new(&program);
         command.arg("--check").arg("-D").arg(self.data()).current_dir("/").env("LC_ALL", "C");

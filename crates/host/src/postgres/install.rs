@@ -80,6 +80,15 @@ impl Install {
         self.bindir.join(name)
     }
 
+    /// A program that is not needed to run a server: in the folder, or in the one that its `postgres` really lies in, where
+    /// links lead to a few programs only.
+    #[must_use]
+    pub fn find_program(&self, name: &str) -> Option<PathBuf> {
+        let real = self.program("postgres").canonicalize().ok()?;
+        let folders = [Some(self.bindir.as_path()), real.parent()];
+        folders.into_iter().flatten().map(|folder| folder.join(name)).find(|program| program.is_file())
+    }
+
     /// Whether it is one of the small builds that pgdyno fetches.
     #[must_use]
     pub fn is_fetched(&self) -> bool {

@@ -44,6 +44,7 @@ pub(super) struct File {
     between: BetweenTable,
     #[serde(default)]
     probe: super::probe::ProbeTable,
+    crash: Option<super::crash::CrashTable>,
 }
 
 #[derive(Default, Deserialize)]
@@ -380,6 +381,7 @@ impl File {
                 command: self.between.command,
             },
             probe: self.probe.into_stages(given)?,
+            crash: self.crash.map(|crash| crash.into_options(given)).transpose()?,
         })
     }
 }

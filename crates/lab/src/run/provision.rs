@@ -46,7 +46,7 @@ pub(crate) fn programs(prepared: &Prepared, major: Option<u32>) -> Result<Progra
 }
 
 /// The programs of every version that the plan wants, fetched where they are missing.
-pub(super) fn installs(
+pub(crate) fn installs(
     prepared: &Prepared,
     account: &Account,
     progress: &dyn Progress,

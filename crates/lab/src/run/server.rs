@@ -130,12 +130,12 @@ impl Server {
 }
 
 /// Runs one statement that is `doing` something.
-pub(super) fn execute(client: &mut Client, doing: &str, sql: &str) -> Result<(), LabError> {
+pub(crate) fn execute(client: &mut Client, doing: &str, sql: &str) -> Result<(), LabError> {
     client.batch_execute(sql).map_err(|e| LabError::Sql { doing: doing.to_owned(), found: said(&e) })
 }
 
 /// The one bigint that `sql` gives.
-pub(super) fn number(client: &mut Client, doing: &str, sql: &str) -> Result<i64, LabError> {
+pub(crate) fn number(client: &mut Client, doing: &str, sql: &str) -> Result<i64, LabError> {
     let wrong = |found: String| LabError::Sql { doing: doing.to_owned(), found };
     let row = client.query_one(sql, &[]).map_err(|e| wrong(said(&e)))?;
     row.try_get(0).map_err(|e| wrong(format!("`{sql}` did not give one bigint ({e})")))

@@ -2,6 +2,7 @@
 
 mod charts;
 mod compare;
+mod crash;
 pub mod fingerprint;
 mod html;
 mod probe;
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 use crate::RunView;
 
 pub use compare::{compare, compare_markdown};
+pub use crash::{CrashView, FaultView, crash};
 pub use html::html;
 pub use probe::{ProbeView, probe};
 pub use terminal::terminal;

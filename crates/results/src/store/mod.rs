@@ -6,6 +6,7 @@
 //! so that the log's speed buys nothing. `synchronous = EXTRA` also syncs the folder after the journal's removal, so
 //! that a stored trial stays stored through a power loss.
 
+mod crash;
 mod error;
 mod migrate;
 mod names;
@@ -21,6 +22,7 @@ use pgdyno_model::record::RunState;
 use pgdyno_model::units::Epoch;
 use rusqlite::{Connection, OpenFlags};
 
+pub use crash::CrashSummary;
 pub use error::StoreError;
 pub use names::Stored;
 pub use probe::ProbeSummary;

@@ -1,4 +1,4 @@
-//! Names of runs and probes, as users give them.
+//! Names of runs, probes and crash tests, as users give them.
 
 use rusqlite::params;
 
@@ -11,28 +11,44 @@ pub enum Stored {
     Run(String),
     /// The probe of that full name.
     Probe(String),
+    /// The crash tests of that full name.
+    Crash(String),
+}
+
+impl Stored {
+    /// The full name.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Run(id) | Self::Probe(id) | Self::Crash(id) => id,
+        }
+    }
 }
 
 impl Store {
-    /// The run or the probe that `name` means: `latest` (of the runs), a full name, or the beginning of one.
+    /// The run, the probe or the crash tests that `name` means: `latest` (of the runs), a full name, or the beginning of one.
     ///
     /// # Errors
     /// As [`Store::resolve`].
     pub fn resolve_any(&self, name: &str) -> Result<Stored, StoreError> {
-        let (runs, probes) = (self.ids()?, self.probe_ids()?);
-        if probes.iter().any(|id| id == name) {
-            return Ok(Stored::Probe(name.to_owned()));
+        let mut others: Vec<Stored> = self.probe_ids()?.into_iter().map(Stored::Probe).collect();
+        others.extend(self.crash_ids()?.into_iter().map(Stored::Crash));
+        if let Some(other) = others.iter().find(|other| other.id() == name) {
+            return Ok(other.clone());
         }
-        if probes.is_empty() || name == "latest" || runs.iter().any(|id| id == name) {
+        let runs = self.ids()?;
+        if others.is_empty() || name == "latest" || runs.iter().any(|id| id == name) {
             return self.resolve(name).map(Stored::Run);
         }
-        let begin = |ids: Vec<String>| ids.into_iter().filter(|id| !name.is_empty() && id.starts_with(name));
-        let (runs, probes): (Vec<_>, Vec<_>) = (begin(runs).collect(), begin(probes).collect());
-        match (runs.as_slice(), probes.as_slice()) {
-            ([], []) => Err(self.unknown(name)?),
-            ([run], []) => Ok(Stored::Run(run.clone())),
-            ([], [probe]) => Ok(Stored::Probe(probe.clone())),
-            _ => Err(StoreError::AmbiguousRun { name: name.to_owned(), candidates: [runs, probes].concat() }),
+        let mut candidates: Vec<Stored> = runs.into_iter().map(Stored::Run).chain(others).collect();
+        candidates.retain(|stored| !name.is_empty() && stored.id().starts_with(name));
+        match candidates.len() {
+            0 => Err(self.unknown(name)?),
+            1 => Ok(candidates.swap_remove(0)),
+            _ => {
+                let candidates = candidates.iter().map(|stored| stored.id().to_owned()).collect();
+                Err(StoreError::AmbiguousRun { name: name.to_owned(), candidates })
+            }
         }
     }
 
@@ -74,11 +90,17 @@ impl Store {
         Ok(self.probes()?.into_iter().map(|probe| probe.id).collect())
     }
 
-    /// The error for a name that is no run's and no probe's.
+    /// All crash tests' names, newest first.
+    fn crash_ids(&self) -> Result<Vec<String>, StoreError> {
+        Ok(self.crashes()?.into_iter().map(|crash| crash.id).collect())
+    }
+
+    /// The error for a name that is nobody's.
     pub(super) fn unknown(&self, name: &str) -> Result<StoreError, StoreError> {
         const ALIKE: f64 = 0.7;
         let mut names = self.ids()?;
         names.extend(self.probe_ids()?);
+        names.extend(self.crash_ids()?);
         let mut nearest: Vec<(f64, String)> =
             names.into_iter().map(|id| (strsim::jaro_winkler(name, &id), id)).collect();
         nearest.retain(|(alike, _)| *alike >= ALIKE);

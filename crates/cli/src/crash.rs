@@ -1,0 +1,110 @@
+//! `pgdyno crash`.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pgdyno_lab::file::{Override, Source};
+use pgdyno_lab::{CrashRecord, LabError, Prepared, Verdict, crash as lab};
+use pgdyno_results::report;
+
+use crate::Done;
+use crate::args;
+use crate::commands::{json, store_path, with_progress};
+use crate::output::{Failure, print, tell};
+
+/// The size of the file that a filesystem is made in: a cluster, its tables and 256 MB of WAL.
+const IMAGE: &str = "1300MiB";
+
+pub(crate) fn crash(options: &args::Crash, stop: &AtomicBool) -> Result<Done, Failure> {
+    let prepared = Prepared::new(source(options), overrides(options)?)?;
+    if options.dry_run {
+        print(&lab::dry_run(&prepared)?);
+        return Ok(Done::Whole);
+    }
+    let store = store_path(&options.store);
+    let record = match with_progress(|progress| lab::crash(&prepared, None, &store, progress, stop)) {
+        Err(LabError::Interrupted) => {
+            tell("interrupted before the first round was over; nothing is left behind");
+            return Ok(Done::Interrupted);
+        }
+        record => record?,
+    };
+    print(&shown(&record, options.json)?);
+    if stop.load(Ordering::Relaxed) {
+        tell("interrupted: what was done is kept");
+        return Ok(Done::Interrupted);
+    }
+    Ok(match record.outcome.verdict {
+        Verdict::Pass | Verdict::BoundedLoss => Done::Whole,
+        Verdict::Fail(_) => Done::PromiseBroken,
+        Verdict::Unknown | Verdict::Invalid => Done::Undecided,
+    })
+}
+
+/// Crash tests' page, or their JSON.
+pub(crate) fn shown(record: &CrashRecord, as_json: bool) -> Result<String, Failure> {
+    if as_json { json(&report::CrashView::from(record)) } else { Ok(report::crash(record)) }
+}
+
+/// The experiment that the options describe: one treatment on one storage.
+fn source(options: &args::Crash) -> Source {
+    let mut text = String::from("[experiment]\nrepeats = 1\n[telemetry]\nfsync = \"0s\"\n[storage.disk]\n");
+    if options.filesystem.is_some() {
+        text.push_str(&format!("backing = {{ loop = {{ size = \"{IMAGE}\" }} }}\nfilesystem = \"ext4\"\n"));
+    }
+    text.push_str("[crash]\nfaults = [\"process\"]\n");
+    Source { name: "crash".into(), shown: "the options of `pgdyno crash`".into(), text, base: ".".into() }
+}
+
+fn overrides(options: &args::Crash) -> Result<Vec<Override>, Failure> {
+    let mut given = Vec::new();
+    let mut parse = |text: String| Override::parse(&text).map(|o| given.push(o)).map_err(LabError::from);
+    let faults: Vec<String> = options.fault.iter().map(|fault| format!("\"{}\"", fault.trim())).collect();
+    parse(format!("crash.faults=[{}]", faults.join(", ")))?;
+    parse(format!("crash.rounds={}", options.rounds))?;
+    parse(format!("crash.clients={}", options.clients))?;
+    parse(format!("crash.seed={}", options.seed))?;
+    parse(format!("crash.controls={}", !options.no_controls))?;
+    if let Some(load) = &options.load {
+        parse(format!("crash.load={load}"))?;
+    }
+    if let Some(limit) = &options.recovery_limit {
+        parse(format!("crash.recovery_limit={limit}"))?;
+    }
+    if let Some(filesystem) = &options.filesystem {
+        parse(format!("storage.disk.filesystem={filesystem}"))?;
+    }
+    let mut mount = |words: &[String]| {
+        let words: Vec<String> = words.iter().map(|w| format!("\"{w}\"")).collect();
+        parse(format!("storage.disk.mount=[{}]", words.join(", ")))
+    };
+    if !options.mount.is_empty() {
+        mount(&options.mount)?;
+    }
+    if let Some(directory) = &options.storage {
+        let directory = std::path::absolute(directory)
+            .map_err(|e| Failure::new(format!("cannot use {}: {e}", directory.display())))?;
+        let key = match options.filesystem {
+            Some(_) => "storage.disk.backing.loop.directory",
+            None => "storage.disk.directory",
+        };
+        given.push(Override::text(
+            key,
+            &directory.display().to_string(),
+            &format!("--storage {}", directory.display()),
+        ));
+    }
+    for setting in &options.setting {
+        let Some((name, value)) = setting.split_once('=').filter(|(name, _)| !name.trim().is_empty()) else {
+            return Err(Failure::helped(
+                format!("cannot read `--setting {setting}`: there is no `NAME=VALUE` in it"),
+                "write it like `--setting fsync=off`",
+            ));
+        };
+        let key = format!("postgres.settings.{}", name.trim());
+        given.push(Override::text(&key, value.trim(), &format!("--setting {setting}")));
+    }
+    for set in &options.set {
+        given.push(Override::parse(set).map_err(LabError::from)?);
+    }
+    Ok(given)
+}

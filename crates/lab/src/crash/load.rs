@@ -1,0 +1,132 @@
+//! The load of a round: TPC-B, every transaction of which leaves a row named by its token, with a ledger beside it.
+
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use pgdyno_engine::ledger::{Ledger, MappedLedger, read};
+use pgdyno_engine::script::{Script, Value};
+use pgdyno_engine::{LoadError, LoadSpec, Watch, WeightedScript, drive};
+use pgdyno_model::Measurement;
+use pgdyno_model::crash::CrashOptions;
+use pgdyno_model::experiment::Length;
+use pgdyno_model::ledger::History;
+use pgdyno_model::target::Target;
+use pgdyno_model::units::Span;
+
+use crate::LabError;
+
+const SCRIPT: &str = include_str!("ledger.sql");
+
+/// How long load goes on beyond the time in which a fault is to strike: checkpoints and the like come after.
+const LONGER: Duration = Duration::from_secs(20);
+/// How long clients whose server is gone may take to notice.
+const NOTICING: Duration = Duration::from_secs(10);
+/// How long the first acknowledgements may take.
+const WARMING: Duration = Duration::from_secs(60);
+
+/// A load under way.
+pub(super) struct Load {
+    ledger: Arc<MappedLedger>,
+    path: PathBuf,
+    stop: Arc<AtomicBool>,
+    began: Instant,
+    thread: Option<JoinHandle<Result<Measurement, LoadError>>>,
+}
+
+impl Load {
+    /// Offers load to `target`, its ledger in the directory `scratch`; tokens begin at `first`.
+    pub(super) fn start(
+        target: Target,
+        options: &CrashOptions,
+        seed: u64,
+        first: u64,
+        scratch: &Path,
+    ) -> Result<Self, LabError> {
+        let path = scratch.join(format!("ledger-{first}"));
+        let clients = NonZeroU32::new(options.clients).unwrap_or(NonZeroU32::MIN);
+        let seconds = options.load.0.as_secs_f64() + LONGER.as_secs_f64();
+        let failed = |e: std::io::Error| LabError::Ledger { path: path.clone(), found: e.to_string() };
+        let ledger = MappedLedger::create(&path, clients.get(), capacity(clients.get(), seconds), first)
+            .map_err(failed)?;
+        let ledger = Arc::new(ledger);
+        let script = WeightedScript { script: Arc::new(Script::parse("ledger", SCRIPT)?), weight: 1 };
+        let spec = LoadSpec {
+            clients,
+            length: Length::Duration(Span(options.load.0 + LONGER)),
+            seed,
+            variables: vec![("scale".into(), Value::Int(options.scale.into()).into())],
+            ledger: Some(Arc::clone(&ledger) as Arc<dyn Ledger>),
+            ..LoadSpec::new(target, vec![script])
+        };
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        let thread = std::thread::Builder::new()
+            .name("crash-load".into())
+            .spawn(move || drive(&spec, &Watch { stop: &told, on_open: &|_| {}, on_second: &|_| {} }));
+        let thread = Some(thread.map_err(|e| LabError::from(LoadError::System(e)))?);
+        Ok(Self { ledger, path, stop, began: Instant::now(), thread })
+    }
+
+    /// Waits until every client has had the time for some transactions; false if the load ended before.
+    pub(super) fn wait_warm(&self, clients: u32, stop: &AtomicBool) -> Result<bool, LabError> {
+        while self.ledger.acknowledged() < u64::from(clients) * 2 {
+            if stop.load(Ordering::Relaxed) {
+                return Err(LabError::Interrupted);
+            }
+            if self.has_ended() || self.began.elapsed() > WARMING {
+                return Ok(false);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(true)
+    }
+
+    /// Whether it has ended by itself.
+    pub(super) fn has_ended(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// When `at` was, on the ledger's clock.
+    pub(super) fn time_of(&self, at: Instant) -> Duration {
+        self.ledger.time_of(at)
+    }
+
+    /// Ends it, and reads from the ledger's file what clients know; with why clients gave up, as they tell it.
+    pub(super) fn finish(mut self) -> Result<(History, String), LabError> {
+        let until = Instant::now() + NOTICING;
+        while !self.has_ended() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let said = match self.join() {
+            Some(Ok(Ok(measurement))) => measurement.abort_reasons.first().cloned().unwrap_or_default(),
+            Some(Ok(Err(e))) => e.to_string(),
+            Some(Err(_)) => "the load's thread panicked".into(),
+            None => String::new(),
+        };
+        let failed = |e: std::io::Error| LabError::Ledger { path: self.path.clone(), found: e.to_string() };
+        Ok((read(&self.path).map_err(failed)?, said))
+    }
+
+    fn join(&mut self) -> Option<std::thread::Result<Result<Measurement, LoadError>>> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().map(JoinHandle::join)
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        let _ = self.join();
+    }
+}
+
+/// Transactions that a client may come to in so many seconds: clients share a server.
+fn capacity(clients: u32, seconds: f64) -> usize {
+    let each = (20_000.0 / f64::from(clients)).max(500.0);
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let capacity = (seconds * each) as usize;
+    capacity
+}

@@ -1,0 +1,79 @@
+//! What is crashed: a storage, a server's programs and its settings.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pgdyno_host::Account;
+use pgdyno_host::facts::Serials;
+use pgdyno_host::postgres::Install;
+use pgdyno_host::storage::Wipe;
+use pgdyno_model::Storage;
+use pgdyno_model::crash::CrashOptions;
+use pgdyno_model::experiment::Connect;
+use pgdyno_model::storage::DeviceSettings;
+use pgdyno_model::target::Target;
+
+/// Where the load goes instead of straight to the server: to what stands between, a pooler or a proxy.
+pub type Through = Arc<dyn Fn(&Target) -> Target + Send + Sync>;
+
+/// What is crashed.
+#[derive(Clone)]
+pub(crate) struct Subject {
+    /// What it is called in reports.
+    pub(crate) name: String,
+    /// The name of the storage of PGDATA.
+    pub(crate) storage: String,
+    /// All storages, by name.
+    pub(crate) storages: BTreeMap<String, Storage>,
+    /// What the treatment sets on the storage's devices.
+    pub(crate) device: DeviceSettings,
+    pub(crate) wipe: Wipe,
+    pub(crate) serials: Serials,
+    pub(crate) install: Install,
+    pub(crate) account: Account,
+    pub(crate) initdb: Vec<String>,
+    pub(crate) connect: Connect,
+    /// The settings that are asked for.
+    pub(crate) settings: BTreeMap<String, String>,
+    pub(crate) options: CrashOptions,
+    pub(crate) through: Option<Through>,
+}
+
+impl Subject {
+    /// The server's settings: what is asked for, and what keeps a short test in a small file.
+    pub(crate) fn server_settings(&self) -> BTreeMap<String, String> {
+        /// Control connections and PostgreSQL's own reserve.
+        const OTHERS: u32 = 20;
+        const DEFAULT: u32 = 100;
+        let mut settings = self.settings.clone();
+        let mut offer = |name: &str, value: String| {
+            if !settings.keys().any(|n| n.eq_ignore_ascii_case(name)) {
+                settings.insert(name.to_owned(), value);
+            }
+        };
+        offer("max_wal_size", "256MB".into());
+        let connections = self.options.clients.saturating_add(OTHERS);
+        if connections > DEFAULT {
+            offer("max_connections", connections.to_string());
+        }
+        settings
+    }
+
+    /// initdb's options: page checksums are asked for unless somebody decided.
+    pub(crate) fn initdb(&self) -> Vec<String> {
+        let decided = |a: &String| a == "-k" || a == "--data-checksums" || a == "--no-data-checksums";
+        let mut options = self.initdb.clone();
+        if !options.iter().any(decided) {
+            options.push("--data-checksums".into());
+        }
+        options
+    }
+
+    /// The same with `name` set to `value`.
+    pub(crate) fn with_setting(&self, name: &str, value: &str) -> Self {
+        let mut other = self.clone();
+        other.settings.retain(|n, _| !n.eq_ignore_ascii_case(name));
+        other.settings.insert(name.to_owned(), value.to_owned());
+        other
+    }
+}

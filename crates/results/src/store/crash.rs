@@ -1,0 +1,139 @@
+//! Crash tests in the store.
+
+use pgdyno_model::CrashRecord;
+use pgdyno_model::crash::CrashOutcome;
+use pgdyno_model::units::Epoch;
+use rusqlite::{Row, params};
+
+use super::write::encode;
+use super::{SessionId, Store, StoreError};
+
+/// Crash tests in a list.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct CrashSummary {
+    /// Its name.
+    pub id: String,
+    /// What was crashed.
+    pub name: String,
+    /// The run that it belongs to.
+    pub run: Option<String>,
+    /// When it began.
+    #[serde(serialize_with = "crate::analysis::as_text")]
+    pub started_at: Epoch,
+    /// The verdict's name.
+    pub verdict: String,
+    /// Whether everything was done that was to be.
+    pub complete: bool,
+}
+
+impl Store {
+    /// Adds crash tests; `session` is that of their run, where they have one.
+    ///
+    /// # Errors
+    /// [`StoreError::Unstorable`] for a record that could not be read back, or if there is one of that name;
+    /// [`StoreError::Sqlite`].
+    pub fn add_crash(&mut self, session: Option<SessionId>, crash: &CrashRecord) -> Result<(), StoreError> {
+        let what = || format!("crash tests {}", crash.id);
+        let host = encode(what, &crash.host)?;
+        let storage = encode(what, &crash.storage)?;
+        let outcome = encode(what, &crash.outcome)?;
+        let added = self
+            .connection
+            .execute(
+                "INSERT INTO crash_record (id, run, session, treatment, name, started_at, pgdyno_version, host, storage,
+                                           outcome)
+                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                params![
+                    crash.id,
+                    crash.run,
+                    session.map(|s| s.0),
+                    crash.treatment,
+                    crash.name,
+                    crash.started_at.0,
+                    crash.pgdyno_version,
+                    host,
+                    storage,
+                    outcome
+                ],
+            )
+            .map_err(self.failed("add crash tests"))?;
+        if added == 0 {
+            let found = "there are some of that name".into();
+            return Err(StoreError::Unstorable { what: what(), found });
+        }
+        Ok(())
+    }
+
+    /// All crash tests, newest first.
+    ///
+    /// # Errors
+    /// [`StoreError::Sqlite`].
+    pub fn crashes(&self) -> Result<Vec<CrashSummary>, StoreError> {
+        self.rows(
+            "list the crash tests",
+            "SELECT id, name, run, started_at, verdict, complete FROM crash_record ORDER BY started_at DESC, rowid DESC",
+            params![],
+            |row| {
+                Ok(CrashSummary {
+                    id: row.get(0)?,
+                    name: row.get(1)?,
+                    run: row.get(2)?,
+                    started_at: Epoch(row.get(3)?),
+                    verdict: row.get(4)?,
+                    complete: row.get(5)?,
+                })
+            },
+        )
+    }
+
+    /// One, whole.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownRun`] for a name that is none's; [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
+    pub fn crash(&self, id: &str) -> Result<CrashRecord, StoreError> {
+        let rows = self.rows("read crash tests", &format!("{SELECT} WHERE id = ?"), [id], raw)?;
+        match rows.into_iter().next() {
+            Some(raw) => self.crash_of(raw),
+            None => Err(self.unknown(id)?),
+        }
+    }
+
+    /// Those of a run, in the order of recording.
+    ///
+    /// # Errors
+    /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
+    pub fn crashes_of(&self, run: &str) -> Result<Vec<CrashRecord>, StoreError> {
+        let sql = format!("{SELECT} WHERE run = ? ORDER BY rowid");
+        let rows = self.rows("read a run's crash tests", &sql, [run], raw)?;
+        rows.into_iter().map(|raw| self.crash_of(raw)).collect()
+    }
+
+    fn crash_of(&self, raw: Raw) -> Result<CrashRecord, StoreError> {
+        let (mut record, [host, storage, outcome]) = raw;
+        record.host = self.json("crash tests' host", &host)?;
+        record.storage = self.json("crash tests' storage", &storage)?;
+        record.outcome = self.json::<CrashOutcome>("crash tests' outcome", &outcome)?;
+        Ok(record)
+    }
+}
+
+const SELECT: &str =
+    "SELECT id, run, treatment, name, started_at, pgdyno_version, host, storage, outcome FROM crash_record";
+
+/// A record whose JSON is still to be read.
+type Raw = (CrashRecord, [String; 3]);
+
+fn raw(row: &Row<'_>) -> rusqlite::Result<Raw> {
+    let record = CrashRecord {
+        id: row.get(0)?,
+        run: row.get(1)?,
+        treatment: row.get(2)?,
+        name: row.get(3)?,
+        started_at: Epoch(row.get(4)?),
+        pgdyno_version: row.get(5)?,
+        host: pgdyno_model::facts::HostFacts::default(),
+        storage: pgdyno_model::facts::StorageFacts::default(),
+        outcome: CrashOutcome::default(),
+    };
+    Ok((record, [row.get(6)?, row.get(7)?, row.get(8)?]))
+}
