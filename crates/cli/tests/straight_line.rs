@@ -152,3 +152,23 @@ fn every_supported_major_is_driven_with_more_clients_than_it_allows_by_default()
     }
     world.assert_nothing_left();
 }
+
+#[test]
+fn a_run_that_ends_by_itself_ends_by_its_rule_and_has_nothing_left_to_do() {
+    let world = World::new();
+    let sets =
+        ["factors.clients=[2]", "experiment.budget=1s", "experiment.repeats=2", "experiment.max_repeats=40"];
+    let ended = world.run(&quick(&world, "quickstart", &sets));
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    assert!(ended.err.contains("note: the run ends: "), "{}", ended.err);
+    let shown = world.show("latest");
+    // The floor is run whatever the budget; then no block fits into it, if the first look left anything open.
+    assert_eq!((&shown["stopping"]["blocks"], &shown["run"]["trials_planned"]), (&2.into(), &4.into()));
+    let why = shown["stopping"]["ended"].as_str().unwrap();
+    assert!(why == "budget" || why == "decided", "{why}");
+    assert_eq!(shown["run"]["state"], "completed");
+    let again = world.run(&["run", "--resume", "latest"]);
+    assert_eq!(again.code, Some(1));
+    assert!(again.err.contains("nothing to go on with"), "{}", again.err);
+    world.assert_nothing_left();
+}

@@ -8,9 +8,11 @@ use std::path::PathBuf;
 
 use pgdyno_host::postgres::ClusterSpec;
 use pgdyno_host::{Account, paths, server_account};
+use pgdyno_model::Stopping;
 use pgdyno_model::experiment::{Length, LoadOptions, OnError, Order, ProbeKind, ReconnectLost};
 use pgdyno_model::storage::DeviceSettings;
 use pgdyno_model::units::Span;
+use pgdyno_results::stats::Looks;
 
 use crate::LabError;
 use crate::dataset;
@@ -74,14 +76,22 @@ fn head(prepared: &Prepared, out: &mut String) {
     if let Some(question) = &plan.question {
         let _ = writeln!(out, "{question}");
     }
+    let treatments = plan.treatments.len();
+    let (repeats, trials) = match &plan.stopping {
+        None => (experiment.repeats.to_string(), plan.trials.len().to_string()),
+        Some(s) => {
+            let least = plan.trials.iter().filter(|t| t.block <= s.floor).count();
+            (format!("{} to {}", s.floor, s.ceiling), format!("{least} to {}", plan.trials.len()))
+        }
+    };
     let _ = writeln!(
         out,
-        "{} treatments x {} repeats = {} trials, {order}, seed {}",
-        plan.treatments.len(),
-        experiment.repeats,
-        plan.trials.len(),
+        "{treatments} treatments x {repeats} repeats = {trials} trials, {order}, seed {}",
         plan.seed
     );
+    if let Some(stopping) = &plan.stopping {
+        self::stopping(stopping, plan.margin, out);
+    }
     let length = match plan.length {
         Length::Duration(span) => format!("{span} measured"),
         Length::Transactions(n) => format!("{n} transactions by each client measured"),
@@ -112,6 +122,27 @@ fn head(prepared: &Prepared, out: &mut String) {
         }
         out.push_str(&device(&treatment.device));
         out.push('\n');
+    }
+}
+
+/// When a run ends by itself.
+fn stopping(stopping: &Stopping, margin: Option<f64>, out: &mut String) {
+    // To nine digits: 0.03 is not three hundredths.
+    let percent = |share: f64| (share * 1e9).round() / 1e7;
+    let mut closed = vec!["its two are told apart".to_owned()];
+    closed.extend(margin.map(|m| format!("shown to differ by less than {}%", percent(m))));
+    closed.extend(stopping.precision.map(|p| format!("known to ±{}%", percent(p))));
+    let looks: Vec<String> =
+        Looks::between(stopping.floor, stopping.ceiling).at().iter().map(ToString::to_string).collect();
+    let _ = writeln!(
+        out,
+        "a comparison is decided when {}; looked at after {} blocks, and treatments of no open comparison are measured no more",
+        closed.join(", or "),
+        looks.join(", ")
+    );
+    if let Some(budget) = stopping.budget {
+        let _ =
+            writeln!(out, "after {} blocks no block begins that does not fit into {budget}", stopping.floor);
     }
 }
 
@@ -177,7 +208,8 @@ fn counted(n: u32, noun: &str) -> String {
 fn trials(prepared: &Prepared, out: &mut String) {
     let _ = writeln!(out, "\nTrials, in order");
     let _ = writeln!(out, "    #  block  repeat  treatment");
-    for trial in &prepared.plan.trials {
+    let certain = prepared.plan.stopping.as_ref().map_or(u32::MAX, |s| s.floor);
+    for trial in prepared.plan.trials.iter().filter(|t| t.block <= certain) {
         let levels = &prepared.plan.treatments[trial.treatment].levels;
         let _ = writeln!(
             out,
@@ -186,6 +218,13 @@ fn trials(prepared: &Prepared, out: &mut String) {
             trial.block,
             trial.repeat,
             trial.treatment + 1
+        );
+    }
+    if let Some(stopping) = prepared.plan.stopping.as_ref().filter(|s| s.ceiling > s.floor) {
+        let _ = writeln!(
+            out,
+            "  then up to {} blocks more, each of the treatments whose comparisons are open",
+            stopping.ceiling - stopping.floor
         );
     }
 }
@@ -401,10 +440,12 @@ fn indented(step: &str, out: &mut String) {
 }
 
 fn closing(prepared: &Prepared, surroundings: Option<&Surroundings>, out: &mut String) {
-    let (time, by_count) = estimate::time(prepared);
-    let time = Span(std::time::Duration::from_secs(time.as_secs().max(1)));
+    let (least, most, by_count) = estimate::time(prepared);
+    let whole = |time: std::time::Duration| Span(std::time::Duration::from_secs(time.as_secs().max(1)));
+    let (least, most) = (whole(least), whole(most));
+    let time = if least == most { format!("about {least}") } else { format!("about {least} to {most}") };
     let more = if by_count { ", and the time that the counted transactions take" } else { "" };
-    let _ = writeln!(out, "\nTime: about {time}{more}");
+    let _ = writeln!(out, "\nTime: {time}{more}");
     if let Some(here) = surroundings {
         for (name, (needed, what)) in estimate::room(prepared) {
             let Planned { stack, available, .. } = &here.storages[&name];
@@ -476,6 +517,27 @@ mod tests {
         let mut prepared = Prepared::new(source, Vec::new()).unwrap();
         prepared.wipe = Wipe { devices: vec!["/dev/disk/by-id/nvme-none".into()], overwrite_signature: true };
         insta::assert_snapshot!(describe(&prepared, Some(&surroundings(&prepared))));
+    }
+
+    #[test]
+    fn a_run_that_ends_by_itself_tells_its_looks_and_the_range_of_its_time() {
+        let mut source = recipes::source("quickstart").unwrap();
+        source.text =
+            "[experiment]\nprecision = \"2%\"\nmargin = \"3%\"\nbudget = \"10m\"\nmax_repeats = 60\n\
+                       [factors]\nclients = [1, 8]\n"
+                .into();
+        let prepared = Prepared::new(source, Vec::new()).unwrap();
+        let told = describe(&prepared, Some(&surroundings(&prepared)));
+        for words in [
+            "2 treatments x 4 to 60 repeats = 8 to 120 trials",
+            "told apart, or shown to differ by less than 3%, or known to ±2%; looked at after 4, 6, 9, 13, 19, 28, 42, 60 blocks",
+            "after 4 blocks no block begins that does not fit into 10m",
+            "  then up to 56 blocks more",
+        ] {
+            assert!(told.contains(words), "{words}: {told}");
+        }
+        let time = told.lines().find(|line| line.starts_with("Time: ")).unwrap();
+        assert!(time.contains(" to 10m"), "{time}");
     }
 
     #[test]

@@ -31,9 +31,9 @@ fn offered(prepared: &Prepared) -> Option<Duration> {
     }
 }
 
-/// The time that the whole plan takes, as far as it can be known; the flag is true if trials end by count, so that
-/// their own time is not in it.
-pub(crate) fn time(prepared: &Prepared) -> (Duration, bool) {
+/// The least and the most time that the plan takes, as far as it can be known: the same where the number of repeats is fixed.
+/// The flag is true if trials end by count, so that their own time is not in it.
+pub(crate) fn time(prepared: &Prepared) -> (Duration, Duration, bool) {
     let mut time = Duration::ZERO;
     if prepared.experiment.postgres.dsn.is_none() {
         let storages = u32::try_from(prepared.storages().len()).unwrap_or(u32::MAX);
@@ -48,9 +48,20 @@ pub(crate) fn time(prepared: &Prepared) -> (Duration, bool) {
         let rows = dataset::rows(prepared.data(treatment), treatment.scale);
         time += CLUSTER + STACK + Duration::from_millis(rows * 1000 / ROWS_PER_SECOND);
     }
-    let trials = u32::try_from(prepared.plan.trials.len()).unwrap_or(u32::MAX);
-    time += (around_trial(prepared) + offered(prepared).unwrap_or(prepared.plan.warm_up.0)) * trials;
-    (time, offered(prepared).is_none())
+    let each = around_trial(prepared) + offered(prepared).unwrap_or(prepared.plan.warm_up.0);
+    let trials = |blocks: u32| {
+        let all = prepared.plan.trials.iter().filter(|t| t.block <= blocks).count();
+        each * u32::try_from(all).unwrap_or(u32::MAX)
+    };
+    let most = trials(u32::MAX);
+    let (least, most) = match &prepared.plan.stopping {
+        None => (most, most),
+        Some(stopping) => {
+            let least = trials(stopping.floor);
+            (least, stopping.budget.map_or(most, |budget| most.min(budget.0).max(least)))
+        }
+    };
+    (time + least, time + most, offered(prepared).is_none())
 }
 
 /// Time for the probes before and after the trials, without the filling of the disk probe's file.

@@ -208,8 +208,14 @@ impl Prepared {
     /// The experiment in two or three lines: what it asks, and what it takes.
     #[must_use]
     pub fn summary(&self) -> String {
-        let (time, by_count) = crate::estimate::time(self);
-        let minutes = time.as_secs().div_ceil(60);
+        let (least, most, by_count) = crate::estimate::time(self);
+        let minutes = |time: std::time::Duration| time.as_secs().div_ceil(60);
+        let (least, most) = (minutes(least), minutes(most));
+        let minutes = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        let repeats = match &self.plan.stopping {
+            Some(s) => format!("{} to {}", s.floor, s.ceiling),
+            None => self.experiment.repeats.to_string(),
+        };
         let more = if by_count { " and more" } else { "" };
         let backing = |name: &str| &self.experiment.storage[name].backing;
         let mut room: Vec<String> = crate::estimate::room(self)
@@ -227,7 +233,7 @@ impl Prepared {
             self.plan.name,
             self.plan.question.as_deref().unwrap_or("(no question)"),
             self.plan.treatments.len(),
-            self.experiment.repeats,
+            repeats,
             room.join(", "),
             if made || self.experiment.between.drop_caches { "needs root" } else { "no root needed" },
         )

@@ -151,6 +151,7 @@ pub fn resolve(experiment: &Experiment) -> Result<(Plan, BTreeMap<String, Worklo
         seed: experiment.seed,
         margin: experiment.margin,
         loading: experiment.workload.loading.clone(),
+        stopping: experiment.stopping.clone(),
     };
     Ok((plan, workloads))
 }

@@ -20,8 +20,10 @@ pub struct Experiment {
     pub name: String,
     /// The question it answers, for the report's head.
     pub question: Option<String>,
-    /// Trials of every treatment.
+    /// Trials of every treatment; the most where `stopping` may end the run before.
     pub repeats: NonZeroU32,
+    /// When the run ends before that; none where the number of repeats is fixed.
+    pub stopping: Option<crate::Stopping>,
     /// In which order trials run.
     pub order: Order,
     /// Seeds the order and the load; the same seed gives the same plan.

@@ -24,7 +24,7 @@ pub use experiment::Experiment;
 pub use latency::Latencies;
 pub use level::{Level, LevelValue, Levels};
 pub use measurement::Measurement;
-pub use plan::{Plan, PlannedTrial, Treatment};
+pub use plan::{Plan, PlannedTrial, Stopping, Treatment};
 pub use probe::ProbeRecord;
 pub use record::{RunRecord, TrialRecord};
 pub use storage::Storage;

@@ -35,6 +35,22 @@ pub struct Plan {
     /// How the data sets' rows are made and loaded.
     #[serde(default)]
     pub loading: Loading,
+    /// When the run ends before all trials are run; none where the number of repeats is fixed.
+    #[serde(default)]
+    pub stopping: Option<Stopping>,
+}
+
+/// A run that goes on, block by block, with the treatments whose comparison is still open.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stopping {
+    /// Blocks that are run in any case.
+    pub floor: u32,
+    /// Blocks after which it ends, whatever is open: the plan has that many.
+    pub ceiling: u32,
+    /// Half the width of a ratio's interval (a share) at which it is known well enough; none: only a verdict closes a comparison.
+    pub precision: Option<f64>,
+    /// Time that trials may take, with what comes around them.
+    pub budget: Option<Span>,
 }
 
 /// One combination of levels, and what it comes to.

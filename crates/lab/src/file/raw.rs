@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pgdyno_model::Stopping;
 use pgdyno_model::experiment::{
     Between, Connect, Experiment, Length, Load, LoadOptions, Loading, OnError, Order, Postgres, Protocol,
     ReconnectLost, Telemetry, WorkloadChoice,
@@ -56,6 +57,61 @@ struct ExperimentTable {
     order: Option<Order>,
     seed: Option<u64>,
     margin: Option<Spanned<String>>,
+    precision: Option<Spanned<String>>,
+    budget: Option<Spanned<Span>>,
+    max_repeats: Option<Spanned<NonZeroU32>>,
+}
+
+impl ExperimentTable {
+    /// The most repeats, and when the run ends before them.
+    fn repeats(&self) -> Result<(NonZeroU32, Option<Stopping>), Complaint> {
+        /// Where repeats are not fixed: the least, and the most.
+        const RANGE: (u32, u32) = (4, 30);
+        let precision = self.precision.as_ref();
+        let precision = precision
+            .map(|p| percentage("precision", p.get_ref()).map_err(|c| c.at(p.span())))
+            .transpose()?;
+        let Some(first) =
+            self.precision.as_ref().map(Spanned::span).or(self.budget.as_ref().map(Spanned::span))
+        else {
+            if let Some(most) = &self.max_repeats {
+                return Err(Complaint::new("`max_repeats` is given without `precision` or `budget`")
+                    .with_help("`repeats` alone is how often every treatment is run")
+                    .at(most.span()));
+            }
+            return Ok((self.repeats.unwrap_or(NonZeroU32::MIN.saturating_add(2)), None));
+        };
+        if self.order == Some(Order::Sequential) {
+            return Err(Complaint::new(
+                "`order = \"sequential\"` leaves no blocks after which a run could end",
+            )
+            .with_help("leave `order` out, or give `repeats` alone")
+            .at(first));
+        }
+        if let Some(budget) = self.budget.as_ref().filter(|b| b.get_ref().0.is_zero()) {
+            return Err(Complaint::new("`budget` is no time at all")
+                .with_help("such as \"30m\"")
+                .at(budget.span()));
+        }
+        let floor = self.repeats.map_or(RANGE.0, NonZeroU32::get);
+        let most = self.max_repeats.as_ref();
+        let ceiling = most.map_or(RANGE.1.max(floor), |most| most.get_ref().get());
+        if floor < 2 {
+            return Err(Complaint::new("`repeats = 1` is too few for a run that ends by itself")
+                .with_help("its first look needs at least 2 repeats; 4 unless said otherwise")
+                .at(first));
+        }
+        if ceiling < floor {
+            return Err(Complaint::new(format!(
+                "`max_repeats` is {ceiling}, and at least {floor} repeats are run"
+            ))
+            .with_help("give less `repeats`, or more `max_repeats`")
+            .at(most.map_or(first, Spanned::span)));
+        }
+        let budget = self.budget.as_ref().map(|b| *b.get_ref());
+        let ceiling = NonZeroU32::MIN.saturating_add(ceiling - 1);
+        Ok((ceiling, Some(Stopping { floor, ceiling: ceiling.get(), precision, budget })))
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -163,11 +219,11 @@ impl LoadTable {
 }
 
 /// A share from its text in percent: 0.03 from `3%`.
-fn margin(text: &str) -> Result<f64, Complaint> {
+fn percentage(name: &str, text: &str) -> Result<f64, Complaint> {
     let percent = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     match percent {
         Some(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
-        _ => Err(Complaint::new(format!("`{text}` is no margin"))
+        _ => Err(Complaint::new(format!("`{text}` is no {name}"))
             .with_help("a percentage above 0 and below 100, such as \"3%\"")),
     }
 }
@@ -331,12 +387,15 @@ impl File {
             .map(|e| exclusion(e.get_ref(), &factors).map_err(|complaint| complaint.at(e.span())))
             .collect::<Result<_, _>>()?;
         let clients = self.load.clients.unwrap_or(one);
-        let margin = self.experiment.margin.map(|m| margin(m.get_ref()).map_err(|c| c.at(m.span())));
+        let (repeats, stopping) = self.experiment.repeats()?;
+        let margin =
+            self.experiment.margin.map(|m| percentage("margin", m.get_ref()).map_err(|c| c.at(m.span())));
         Ok(Experiment {
             margin: margin.transpose()?,
+            stopping,
             name: self.experiment.name.unwrap_or_else(|| source.name.clone()),
             question: self.experiment.question,
-            repeats: self.experiment.repeats.unwrap_or(NonZeroU32::MIN.saturating_add(2)),
+            repeats,
             order: self.experiment.order.unwrap_or_default(),
             seed: self.experiment.seed.unwrap_or(1),
             exclude,

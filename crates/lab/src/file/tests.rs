@@ -243,3 +243,31 @@ fn probes_before_and_after_are_read_and_what_makes_no_sense_is_refused() {
         assert!(refused.contains(words) && refused.contains("try.toml:"), "{refused}");
     }
 }
+
+#[test]
+fn a_run_that_ends_by_itself_is_asked_for_by_precision_or_budget() {
+    let stopping = |text: &str| {
+        let e = parse(&source(&format!("[experiment]\n{text}\n")), &[]).unwrap();
+        (e.repeats.get(), e.stopping.map(|s| (s.floor, s.ceiling, s.precision, s.budget)))
+    };
+    let minutes = Some(Span::from_secs(1800));
+    assert_eq!(stopping("repeats = 7"), (7, None));
+    assert_eq!(stopping("precision = \"3%\""), (30, Some((4, 30, Some(0.03), None))));
+    assert_eq!(stopping("budget = \"30m\"\nrepeats = 40"), (40, Some((40, 40, None, minutes))));
+    assert_eq!(
+        stopping("precision = \"0.5%\"\nbudget = \"30m\"\nrepeats = 2\nmax_repeats = 9"),
+        (9, Some((2, 9, Some(0.005), minutes)))
+    );
+    let said: Vec<String> = [
+        "max_repeats = 9",
+        "precision = \"3\"",
+        "precision = \"3%\"\norder = \"sequential\"",
+        "budget = \"0s\"",
+        "precision = \"3%\"\nrepeats = 1",
+        "precision = \"3%\"\nrepeats = 5\nmax_repeats = 4",
+    ]
+    .into_iter()
+    .map(|text| error(&format!("[experiment]\n{text}\n")))
+    .collect();
+    insta::assert_snapshot!(said.join("\n\n"));
+}

@@ -1,6 +1,7 @@
 //! Runs a plan: provisions, then for each trial starts, settles, warms up, measures and stores it, then takes down.
 
 mod between;
+mod course;
 mod given;
 mod places;
 mod provision;
@@ -17,7 +18,7 @@ use std::sync::atomic::AtomicBool;
 
 use pgdyno_host::storage::Wipe;
 use pgdyno_host::{Journal, paths};
-use pgdyno_model::record::SessionEnd;
+use pgdyno_model::record::{RunState, SessionEnd};
 use pgdyno_results::store::Store;
 
 use crate::LabError;
@@ -69,6 +70,9 @@ pub fn resume(
     let id = store.resolve(named)?;
     if let Some((_, _, owner)) = store.open_sessions()?.into_iter().find(|(_, run, _)| *run == id) {
         return Err(LabError::StillRunning { run: id, pid: owner.pid });
+    }
+    if store.state(&id)? == RunState::Completed {
+        return Err(LabError::NothingToResume { run: id });
     }
     let record = store.run(&id)?;
     let source = Source {

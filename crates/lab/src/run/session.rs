@@ -11,6 +11,7 @@ use pgdyno_model::{PlannedTrial, TrialRecord};
 use pgdyno_results::store::{SessionId, Store};
 
 use super::Outcome;
+use super::course::{Course, Step};
 use super::places::Places;
 use super::provision::{Bench, installs};
 use super::stage::Stage;
@@ -152,18 +153,33 @@ impl<'a> Session<'a> {
         let mut clock = Clock::new(self.prepared);
         let all = self.prepared.plan.trials.len();
         let todo = std::mem::take(&mut self.todo);
+        let mut course = Course::new(&self.prepared.plan, &self.store.trials(&self.run)?);
         for (done, planned) in todo.iter().enumerate() {
+            match course.step(*planned, clock.left(1, Duration::ZERO)) {
+                Step::Run => {}
+                Step::Skip => continue,
+                Step::End(why) => {
+                    self.progress.event(&Event::Note(format!("the run ends: {why}")));
+                    break;
+                }
+            }
             let began = Instant::now();
-            let record = self.trial(*planned, all, &|spent| clock.left(todo.len() - done, spent))?;
+            let budget = course.left();
+            let within = |left: Duration, spent: Duration| {
+                budget.map_or(left, |budget| left.min(budget.saturating_sub(spent)))
+            };
+            let left = |spent| within(clock.left(todo.len() - done, spent), spent);
+            let record = self.trial(*planned, all, &left)?;
             self.store.add_trial(&self.run, self.session, &record)?;
             clock.trial(began.elapsed());
+            course.add(&record, began.elapsed());
             failed += u32::from(record.failure.is_some());
             let complete = record.measurement.as_ref().filter(|_| record.failure.is_none());
             self.progress.event(&Event::TrialDone {
                 tps: complete.and_then(pgdyno_model::Measurement::tps),
                 latency_us_p99: complete.and_then(|m| m.latency.quantile_us(0.99)),
                 failure: record.failure.as_deref(),
-                left: clock.left(todo.len() - done - 1, Duration::ZERO),
+                left: within(clock.left(todo.len() - done - 1, Duration::ZERO), began.elapsed()),
             });
         }
         Ok(failed)

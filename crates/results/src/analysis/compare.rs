@@ -1,17 +1,65 @@
 //! Treatments beside each other: which differ, which are equivalent, which cannot be told apart.
 
-use pgdyno_model::{LevelValue, Treatment};
+use pgdyno_model::{LevelValue, Plan, Treatment};
 
 use super::treatment::Sums;
 use super::view::{Comparison, LatencyRatio, PERCENTILES, RatioView, RunView, TreatmentView};
-use super::words;
-use crate::stats::{self, Ratio};
+use super::{stopping, words};
+use crate::stats::{self, Looks, Ratio};
 
 /// The chance of any wrong verdict that a family of comparisons is allowed.
 pub(super) const ALPHA: f64 = 1.0 - stats::CONFIDENCE;
 
-/// How two treatments' (block, value) come to a ratio: paired by block or not.
-pub(super) type RatioOf = fn(&[(u32, f64)], &[(u32, f64)]) -> Ratio;
+/// How two treatments' (block, value) come to a ratio.
+pub(super) enum Pairing {
+    /// Within blocks, whose number was fixed.
+    Blocks,
+    /// Within blocks of a run that was looked at while it went on.
+    Looks(Looks),
+    /// Of two runs, with the looks that either had.
+    Unpaired(Option<Looks>, Option<Looks>),
+}
+
+impl Pairing {
+    /// That of treatments of one run.
+    pub(super) fn of(plan: &Plan) -> Self {
+        stopping::looks(plan).map_or(Self::Blocks, Self::Looks)
+    }
+
+    /// That of a run's treatment over another run's.
+    pub(super) fn across(this: &Plan, that: &Plan) -> Self {
+        Self::Unpaired(stopping::looks(this), stopping::looks(that))
+    }
+
+    /// `a` over `b`.
+    pub(super) fn ratio(&self, a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
+        match self {
+            Self::Blocks => stats::ratio(a, b),
+            Self::Looks(looks) => stats::ratio_over(looks, a, b),
+            Self::Unpaired(..) => stats::unpaired_ratio_at(self.share(a, b), a, b),
+        }
+    }
+
+    pub(super) fn is_paired(&self) -> bool {
+        !matches!(self, Self::Unpaired(..))
+    }
+
+    /// The share of the chance of a wrong interval that one from these trials may spend.
+    pub(super) fn share(&self, a: &[(u32, f64)], b: &[(u32, f64)]) -> f64 {
+        let of = |looks: &Option<Looks>, trials: &[(u32, f64)]| {
+            looks.as_ref().map_or(1.0, |looks| looks.share(count(trials.len())))
+        };
+        match self {
+            Self::Blocks => 1.0,
+            Self::Looks(looks) => looks.share(count(a.len().min(b.len()))),
+            Self::Unpaired(this, that) => of(this, a).min(of(that, b)),
+        }
+    }
+}
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
 
 /// A ratio, judged together with all others of its family.
 pub(super) struct Judged {
@@ -89,7 +137,8 @@ pub(super) fn rank(view: &mut RunView, sums: &[Sums]) {
         .filter(|(a, b)| a < b)
         .map(|(a, b)| if with_best(a, b) == Some(a) { (b, a) } else { (a, b) })
         .collect();
-    let ratios = pairs.iter().map(|(a, b)| stats::ratio(&sums[*a].tps, &sums[*b].tps)).collect();
+    let pairing = Pairing::of(&view.plan);
+    let ratios = pairs.iter().map(|(a, b)| pairing.ratio(&sums[*a].tps, &sums[*b].tps)).collect();
     let judged = judge(ratios, view.plan.margin);
     for t in view.treatments.iter_mut().filter(|t| t.trials > 0) {
         let without =
@@ -106,20 +155,28 @@ pub(super) fn rank(view: &mut RunView, sums: &[Sums]) {
     }
 }
 
-/// For every factor: each treatment against the one that differs in that factor only and has its first level.
-pub(super) fn compare(view: &RunView, sums: &[Sums]) -> Vec<Comparison> {
+/// For every factor: each treatment and the one that differs in that factor only and has its first level.
+pub(super) fn planned_pairs(plan: &Plan) -> Vec<(&String, usize, usize)> {
     let mut pairs = Vec::new();
-    for factor in &view.plan.factors {
-        for (index, t) in view.plan.treatments.iter().enumerate() {
-            let Some(first) = view.plan.treatments.iter().position(|o| alike_but(factor, o, t)) else {
-                continue;
-            };
-            if first != index && !sums[index].tps.is_empty() && !sums[first].tps.is_empty() {
+    for factor in &plan.factors {
+        for (index, t) in plan.treatments.iter().enumerate() {
+            if let Some(first) = plan.treatments.iter().position(|o| alike_but(factor, o, t))
+                && first != index
+            {
                 pairs.push((factor, index, first));
             }
         }
     }
-    let ratios = pairs.iter().map(|(_, a, b)| stats::ratio(&sums[*a].tps, &sums[*b].tps)).collect();
+    pairs
+}
+
+/// Every such pair that was measured.
+pub(super) fn compare(view: &RunView, sums: &[Sums]) -> Vec<Comparison> {
+    let measured = |t: &usize| !sums[*t].tps.is_empty();
+    let mut pairs = planned_pairs(&view.plan);
+    pairs.retain(|(_, a, b)| measured(a) && measured(b));
+    let pairing = Pairing::of(&view.plan);
+    let ratios = pairs.iter().map(|(_, a, b)| pairing.ratio(&sums[*a].tps, &sums[*b].tps)).collect();
     judge(ratios, view.plan.margin)
         .iter()
         .zip(pairs)
@@ -132,7 +189,7 @@ pub(super) fn compare(view: &RunView, sums: &[Sums]) -> Vec<Comparison> {
                 judged,
                 limited(sums, treatment, to),
             );
-            Comparison { latency: latency(&sums[treatment], &sums[to], stats::ratio), ..words }
+            Comparison { latency: latency(&sums[treatment], &sums[to], &pairing), ..words }
         })
         .collect()
 }
@@ -143,9 +200,9 @@ fn limited(sums: &[Sums], a: usize, b: usize) -> bool {
 }
 
 /// The ratios of the percentiles of latency, where both have any.
-pub(super) fn latency(a: &Sums, b: &Sums, ratio: RatioOf) -> Vec<LatencyRatio> {
+pub(super) fn latency(a: &Sums, b: &Sums, pairing: &Pairing) -> Vec<LatencyRatio> {
     let of = |(i, (name, _)): (usize, &(&'static str, f64))| {
-        let ratio = ratio(&a.percentiles[i], &b.percentiles[i]);
+        let ratio = pairing.ratio(&a.percentiles[i], &b.percentiles[i]);
         Some(LatencyRatio { percentile: name, value: ratio.value?, ci95: ratio.ci95, method: ratio.method })
     };
     PERCENTILES.iter().enumerate().filter_map(of).collect()

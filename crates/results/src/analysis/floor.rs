@@ -6,9 +6,9 @@ use pgdyno_model::units::Epoch;
 use pgdyno_model::{Levels, Plan, Treatment};
 use serde::Serialize;
 
+use super::compare::Pairing;
 use super::{as_text, words};
 use crate::number;
-use crate::stats;
 use crate::store::{Store, StoreError};
 
 /// What the newest completed A/A run on a host found.
@@ -50,7 +50,7 @@ pub(super) fn of(store: &Store, host: &HostFacts) -> Result<Option<NoiseFloor>, 
             seen.push(trial.ordinal);
             tps[side].extend(trial.measurement.and_then(|m| m.tps()).map(|tps| (trial.block, tps)));
         }
-        let ratio = stats::ratio(&tps[0], &tps[1]);
+        let ratio = Pairing::of(&plan).ratio(&tps[0], &tps[1]);
         // One that found no interval is no floor; an older one may be.
         let (Some(value), Some(ci95)) = (ratio.value, ratio.ci95) else { continue };
         return Ok(Some(NoiseFloor {

@@ -10,6 +10,7 @@ mod scaling;
 mod server_log;
 mod stages;
 mod steadiness;
+pub mod stopping;
 mod telemetry;
 mod treatment;
 mod trial;
@@ -20,12 +21,13 @@ mod words;
 
 use std::collections::BTreeSet;
 
-use pgdyno_model::record::SessionRecord;
+use pgdyno_model::record::{RunState, SessionRecord};
 use pgdyno_model::units::Epoch;
 use pgdyno_model::{Latencies, TrialRecord};
 use serde::Serializer;
 
 use crate::store::{Store, StoreError};
+use compare::Pairing;
 pub use floor::NoiseFloor;
 pub use profile::Part;
 pub use scaling::ScalingView;
@@ -78,10 +80,19 @@ fn read(store: &Store, run: &str) -> Result<(RunView, Vec<Sums>), StoreError> {
         let server = servers.add(&trial);
         trials.push(trial::view(&trial, treatment, state, session, server, &devices));
     }
-    let planned = |index| plan.trials.iter().filter(|t| t.treatment == index).count();
+    // A run that may end by itself had to do what it did, once it has ended.
+    let over = plan.stopping.is_some() && state == RunState::Completed;
+    let planned = |index| {
+        if over {
+            let attempted = trials.iter().filter(|t: &&TrialView| t.treatment == index);
+            return attempted.map(|t| t.ordinal).collect::<BTreeSet<u32>>().len();
+        }
+        plan.trials.iter().filter(|t| t.treatment == index).count()
+    };
+    let pairing = Pairing::of(&plan);
     let treatments: Vec<TreatmentView> = (0..)
         .zip(plan.treatments.iter().zip(&sums))
-        .map(|(index, (treatment, sum))| sum.view(index, treatment, planned(index), &fsync))
+        .map(|(index, (treatment, sum))| sum.view(index, treatment, planned(index), &fsync, &pairing))
         .collect();
     let mut view = RunView {
         run: RunHead {
@@ -91,7 +102,7 @@ fn read(store: &Store, run: &str) -> Result<(RunView, Vec<Sums>), StoreError> {
             question: plan.question.clone(),
             started_at: record.started_at,
             pgdyno_version: record.pgdyno_version,
-            trials_planned: plan.trials.len(),
+            trials_planned: if over { completed.len() } else { plan.trials.len() },
             trials_completed: completed.len(),
             attempts_failed: trials.iter().filter(|t| t.state == TrialState::Failed).count(),
         },
@@ -102,6 +113,7 @@ fn read(store: &Store, run: &str) -> Result<(RunView, Vec<Sums>), StoreError> {
         why: Vec::new(),
         scaling: Vec::new(),
         noise_floor: None,
+        stopping: None,
         notes: Vec::new(),
         probes: stages::views(store, run, &trials)?,
         trials,
@@ -124,6 +136,7 @@ fn read(store: &Store, run: &str) -> Result<(RunView, Vec<Sums>), StoreError> {
     view.comparisons = compare::compare(&view, &sums);
     view.why = why::of_run(&view, &sums);
     view.scaling = scaling::sweeps(&view.plan, &sums);
+    view.stopping = stopping::view(&view, &sums);
     if let Some(session) = view.sessions.last() {
         view.noise_floor = floor::of(store, &session.host)?;
     }

@@ -72,6 +72,7 @@ pub(super) fn notes(view: &RunView, watched: &Watched) -> Vec<String> {
     let mut out = Vec::new();
     progress(view, &mut out);
     emulated(view, &mut out);
+    out.extend(view.stopping.iter().map(|s| s.words.clone()));
     failures(view, &mut out);
     statistics(view, &mut out);
     generator_limited(view, &mut out);
@@ -89,15 +90,19 @@ pub(super) fn notes(view: &RunView, watched: &Watched) -> Vec<String> {
 fn progress(view: &RunView, out: &mut Vec<String>) {
     let (done, planned) = (view.run.trials_completed, view.run.trials_planned);
     let resume = format!("`pgdyno run --resume {}` continues it", view.run.id);
+    let most = if view.plan.stopping.is_some() { "at most " } else { "" };
     match view.run.state {
         RunState::Completed => {}
         RunState::Running => {
-            out.push(format!("The run is not over: {done} of {planned} trials are completed."));
+            out.push(format!("The run is not over: {done} of {most}{planned} trials are completed."));
         }
-        RunState::Failed => out
-            .push(format!("Trials failed or could not be run: {done} of {planned} are completed; {resume}.")),
+        RunState::Failed => out.push(format!(
+            "Trials failed or could not be run: {done} of {most}{planned} are completed; {resume}."
+        )),
         RunState::Interrupted => {
-            out.push(format!("The run was interrupted: {done} of {planned} trials are completed; {resume}."));
+            out.push(format!(
+                "The run was interrupted: {done} of {most}{planned} trials are completed; {resume}."
+            ));
         }
     }
     let missing: Vec<&str> =

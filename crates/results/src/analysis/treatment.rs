@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pgdyno_model::facts::ServerFacts;
 use pgdyno_model::{Latencies, Measurement, Treatment, TrialRecord};
 
+use super::compare::Pairing;
 use super::profile::Profile;
 use super::view::{
     FsyncView, LatencyInterval, PERCENTILES, StatementView, TpsView, TreatmentView, TrialState,
@@ -115,9 +116,11 @@ impl Sums {
         t: &Treatment,
         planned: usize,
         fsync: &[FsyncView],
+        pairing: &Pairing,
     ) -> TreatmentView {
+        let level = pairing.share(&self.tps, &self.tps);
         let values: Vec<f64> = self.tps.iter().map(|(_, tps)| *tps).collect();
-        let estimate = stats::mean_ci95(&values);
+        let estimate = stats::mean_ci95_at(level, &values);
         let tps = estimate.mean.map(|mean| TpsView {
             mean,
             // No rate is negative, whatever a symmetric interval of few repeats says.
@@ -150,7 +153,7 @@ impl Sums {
             tps,
             reason: estimate.why.map(str::to_owned),
             latency_us: latency_view(&self.latency),
-            latency_intervals: self.latency_intervals(),
+            latency_intervals: self.latency_intervals(level),
             generator_limited: self.generator_limited,
             drift: drift(&self.tps),
             service_us: self.service.as_ref().and_then(latency_view),
@@ -175,10 +178,10 @@ impl Sums {
         Some(tps? * latency / 1e6 / f64::from(t.clients))
     }
 
-    fn latency_intervals(&self) -> Vec<LatencyInterval> {
+    fn latency_intervals(&self, level: f64) -> Vec<LatencyInterval> {
         let of = |((name, _), trials): (&(&'static str, f64), &Vec<(u32, f64)>)| {
             let values: Vec<f64> = trials.iter().map(|(_, us)| *us).collect();
-            let estimate = stats::geometric_mean_ci95(&values);
+            let estimate = stats::geometric_mean_ci95_at(level, &values);
             Some(LatencyInterval { percentile: name, us: estimate.mean?, ci95: estimate.ci95 })
         };
         PERCENTILES.iter().zip(&self.percentiles).filter_map(of).collect()

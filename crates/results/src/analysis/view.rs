@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::floor::NoiseFloor;
 use super::scaling::ScalingView;
+use super::stopping::StoppingView;
 use super::why::WhyView;
 use crate::stats::{Autocorrelation, Method, Trend};
 
@@ -34,6 +35,8 @@ pub struct RunView {
     pub scaling: Vec<ScalingView>,
     /// How far the same treatment differed from itself on the last session's host; none where that is not known.
     pub noise_floor: Option<NoiseFloor>,
+    /// Where a run stands that may end by itself; none for one of fixed repeats.
+    pub stopping: Option<StoppingView>,
     /// What a reader must know to trust or doubt the above.
     pub notes: Vec<String>,
     /// Every attempt at a trial, in the order of recording.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use pgdyno_model::{Plan, Treatment};
 use serde::Serialize;
 
-use super::compare::RatioOf;
+use super::compare::Pairing;
 use super::profile::{FIGURES, Part, Profile};
 use super::treatment::Sums;
 use super::view::RunView;
@@ -91,10 +91,10 @@ pub(super) struct Member<'a> {
     pub(super) name: &'a str,
 }
 
-/// Takes `b` apart beside `a`; `ratio` says whether their trials are paired by block.
-pub(super) fn explain(a: &Member<'_>, b: &Member<'_>, paired: bool, ratio: RatioOf) -> WhyView {
-    let latency = latency(a, b, paired);
-    let active = active(a, b, paired);
+/// Takes `b` apart beside `a`.
+pub(super) fn explain(a: &Member<'_>, b: &Member<'_>, pairing: &Pairing) -> WhyView {
+    let latency = latency(a, b, pairing);
+    let active = active(a, b, pairing);
     let mut words: Vec<String> = latency.iter().filter_map(|gap| said(gap, a.name, b.name)).collect();
     words.extend(active.iter().filter_map(waited));
     let missing: BTreeSet<&String> = a.profiles.iter().chain(b.profiles).flat_map(|p| &p.missing).collect();
@@ -103,7 +103,7 @@ pub(super) fn explain(a: &Member<'_>, b: &Member<'_>, paired: bool, ratio: Ratio
         to: a.index,
         latency,
         active,
-        figures: figures(a.profiles, b.profiles, ratio),
+        figures: figures(a.profiles, b.profiles, pairing),
         missing: missing.into_iter().cloned().collect(),
         words,
     }
@@ -131,12 +131,13 @@ pub(super) fn of_run(view: &RunView, sums: &[Sums]) -> Vec<WhyView> {
         let (treatment, to) = if slower { (c.treatment, c.to) } else { (c.to, c.treatment) };
         add(view, treatment, to);
     }
+    let pairing = Pairing::of(&view.plan);
     pairs
         .into_iter()
         .map(|(b, a)| {
             let member =
                 |i: usize| Member { index: i, profiles: &sums[i].profiles, name: &view.treatments[i].label };
-            explain(&member(a), &member(b), true, stats::ratio)
+            explain(&member(a), &member(b), &pairing)
         })
         .collect()
 }
@@ -146,7 +147,7 @@ fn same_load(plan: &Plan, a: usize, b: usize) -> bool {
     load(&plan.treatments[a]) == load(&plan.treatments[b])
 }
 
-fn latency(a: &Member<'_>, b: &Member<'_>, paired: bool) -> Option<GapView> {
+fn latency(a: &Member<'_>, b: &Member<'_>, pairing: &Pairing) -> Option<GapView> {
     let parts: BTreeSet<&Part> = a.profiles.iter().chain(b.profiles).flat_map(|p| p.parts.keys()).collect();
     let all = parts.into_iter().map(|part| {
         let of = |p: &Profile| p.parts.get(part).copied().unwrap_or(0.0);
@@ -157,10 +158,10 @@ fn latency(a: &Member<'_>, b: &Member<'_>, paired: bool) -> Option<GapView> {
         };
         (what, Some(part.clone()), rows(a, of, |p| p.latency), rows(b, of, |p| p.latency))
     });
-    gap(all.collect(), paired)
+    gap(all.collect(), pairing)
 }
 
-fn active(a: &Member<'_>, b: &Member<'_>, paired: bool) -> Option<GapView> {
+fn active(a: &Member<'_>, b: &Member<'_>, pairing: &Pairing) -> Option<GapView> {
     if a.profiles.iter().chain(b.profiles).any(|p| p.active.is_none()) {
         return None;
     }
@@ -176,7 +177,7 @@ fn active(a: &Member<'_>, b: &Member<'_>, paired: bool) -> Option<GapView> {
         let whole = |p: &Profile| p.active.iter().flat_map(|all| all.values()).sum();
         (event.clone(), None, rows(a, of, whole), rows(b, of, whole))
     });
-    gap(all.collect(), paired)
+    gap(all.collect(), pairing)
 }
 
 type Rows = Vec<(u32, f64, f64)>;
@@ -186,14 +187,16 @@ fn rows(of: &Member<'_>, part: impl Fn(&Profile) -> f64, whole: impl Fn(&Profile
 }
 
 /// The gap of parts that add up to a whole; none without any.
-fn gap(all: Vec<(String, Option<Part>, Rows, Rows)>, paired: bool) -> Option<GapView> {
+fn gap(all: Vec<(String, Option<Part>, Rows, Rows)>, pairing: &Pairing) -> Option<GapView> {
     #[allow(clippy::cast_precision_loss)]
     let mean =
         |rows: &Rows, of: fn(&(u32, f64, f64)) -> f64| rows.iter().map(of).sum::<f64>() / rows.len() as f64;
     let mut parts = Vec::new();
     let mut whole = None;
     for (what, part, a, b) in all {
-        let found = stats::share(&a, &b, paired)?;
+        let trials = |rows: &Rows| rows.iter().map(|(block, _, whole)| (*block, *whole)).collect::<Vec<_>>();
+        let level = pairing.share(&trials(&b), &trials(&a));
+        let found = stats::share(level, &a, &b, pairing.is_paired())?;
         whole = Some((mean(&a, |r| r.2), mean(&b, |r| r.2), found.whole));
         parts.push(PartView {
             what,
@@ -213,7 +216,7 @@ fn gap(all: Vec<(String, Option<Part>, Rows, Rows)>, paired: bool) -> Option<Gap
     Some(GapView { a_us, b_us, gap_us, told_apart, parts })
 }
 
-fn figures(a: &[Profile], b: &[Profile], ratio: RatioOf) -> Vec<FigureView> {
+fn figures(a: &[Profile], b: &[Profile], pairing: &Pairing) -> Vec<FigureView> {
     let figure = |i: usize| {
         let of = |profiles: &[Profile]| -> Vec<(u32, f64)> {
             profiles
@@ -227,7 +230,7 @@ fn figures(a: &[Profile], b: &[Profile], ratio: RatioOf) -> Vec<FigureView> {
             (!values.is_empty()).then(|| values.iter().map(|v| v.1).sum::<f64>() / values.len() as f64)
         };
         let (x, y) = (of(a), of(b));
-        let ratio = ratio(&y, &x);
+        let ratio = pairing.ratio(&y, &x);
         FigureView {
             name: FIGURES[i].name,
             unit: FIGURES[i].unit,

@@ -6,6 +6,7 @@
 
 mod changes;
 mod holm;
+mod looks;
 mod power;
 #[cfg(test)]
 pub(crate) mod random;
@@ -21,8 +22,9 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 pub use changes::changes;
 pub use holm::holm;
+pub use looks::Looks;
 pub use power::{POWER, t_power};
-pub use ratio::{Method, Ratio, ratio, unpaired_ratio};
+pub use ratio::{Method, Ratio, ratio, ratio_over, unpaired_ratio, unpaired_ratio_at};
 pub use scaling::{Fitted, Scaling, scaling};
 pub use series::{Autocorrelation, WarmUp, autocorrelation, warm_up};
 pub use share::{Gap, Share, share};
@@ -55,8 +57,15 @@ pub struct Estimate {
 /// The mean of `values` with Student's 95% interval. Values that are not finite are an error of the caller's and make
 /// the mean none.
 #[must_use]
-#[allow(clippy::cast_precision_loss)]
 pub fn mean_ci95(values: &[f64]) -> Estimate {
+    mean_ci95_at(1.0, values)
+}
+
+/// The same where looks told when the run ends ([`Looks`]): `share` of the chance that the interval is wrong is what the last may
+/// spend, so that it is wider.
+#[must_use]
+#[allow(clippy::cast_precision_loss)]
+pub fn mean_ci95_at(share: f64, values: &[f64]) -> Estimate {
     let n = values.len();
     let without = |mean, sd, why| Estimate { n, mean, sd, ci95: None, why: Some(why) };
     let Some((mean, sd)) = moments(values) else {
@@ -73,7 +82,7 @@ pub fn mean_ci95(values: &[f64]) -> Estimate {
             "all repeats are equal: their spread cannot be estimated, no interval",
         );
     }
-    match t_quantile(0.5 + CONFIDENCE / 2.0, (n - 1) as f64) {
+    match t_quantile(1.0 - share * (1.0 - CONFIDENCE) / 2.0, (n - 1) as f64) {
         Some(t) => {
             let half = t * sd / (n as f64).sqrt();
             Estimate { n, mean: Some(mean), sd: Some(sd), ci95: Some([mean - half, mean + half]), why: None }
@@ -86,8 +95,14 @@ pub fn mean_ci95(values: &[f64]) -> Estimate {
 /// Values that are not finite and positive make the mean none.
 #[must_use]
 pub fn geometric_mean_ci95(values: &[f64]) -> Estimate {
+    geometric_mean_ci95_at(1.0, values)
+}
+
+/// The same at a `share` of the level, as [`mean_ci95_at`].
+#[must_use]
+pub fn geometric_mean_ci95_at(share: f64, values: &[f64]) -> Estimate {
     let logs: Vec<f64> = values.iter().map(|v| if *v > 0.0 { v.ln() } else { f64::NAN }).collect();
-    let of_logs = mean_ci95(&logs);
+    let of_logs = mean_ci95_at(share, &logs);
     let ci95 = of_logs.ci95.map(|ci| ci.map(f64::exp)).filter(|[_, hi]| hi.is_finite());
     let too_wide = (of_logs.ci95.is_some() && ci95.is_none()).then_some(TOO_WIDE);
     Estimate { mean: of_logs.mean.map(f64::exp), ci95, why: of_logs.why.or(too_wide), ..of_logs }

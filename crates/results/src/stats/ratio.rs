@@ -1,7 +1,7 @@
 //! How many times as fast one treatment is as another.
 
 use super::power::{POWER, detectable};
-use super::{CONFIDENCE, ROUNDING, TOO_WIDE, moments, t_one_sided, t_quantile, t_two_sided};
+use super::{CONFIDENCE, Looks, ROUNDING, TOO_WIDE, moments, t_one_sided, t_quantile, t_two_sided};
 
 /// How an interval was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -26,8 +26,15 @@ pub struct Ratio {
     pub p: Option<f64>,
     /// Why there is no value or no interval.
     pub why: Option<&'static str>,
-    /// What the interval was made of.
-    log: Option<LogDifference>,
+    /// What it was made of, look by look: one where the number of repeats was fixed; none without an interval.
+    looks: Vec<Look>,
+}
+
+/// What one look found, and the share of the chance of a wrong verdict that it spends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Look {
+    log: LogDifference,
+    share: f64,
 }
 
 /// A difference of mean logarithms, its standard error and degrees of freedom.
@@ -45,18 +52,61 @@ pub fn ratio(a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
     let within = |(block, value): &(u32, f64)| {
         b.iter().find(|(other, _)| other == block).map(|(_, base)| value.ln() - base.ln())
     };
-    of_differences(a, b, &a.iter().filter_map(within).collect::<Vec<_>>())
+    of_differences(a, b, &a.iter().filter_map(within).collect::<Vec<_>>(), 1.0)
+}
+
+/// The same of a run that was looked at while it went on, and ended as the looks told: interval and p-values hold over all looks
+/// together, at the price of being wider. The interval is what the intervals of all looks have in common.
+#[must_use]
+pub fn ratio_over(looks: &Looks, a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
+    let in_both = |(block, _): &&(u32, f64)| b.iter().any(|(other, _)| other == block);
+    let mut blocks: Vec<u32> = a.iter().filter(in_both).map(|(block, _)| *block).collect();
+    blocks.sort_unstable();
+    let n = u32::try_from(blocks.len()).unwrap_or(u32::MAX);
+    if n < 2 {
+        let within: &[f64] = &[];
+        return of_differences(a, b, within, looks.share(n));
+    }
+    let mut over: Option<Ratio> = None;
+    for (look, share) in looks.until(n) {
+        // The floor may lie below what an interval takes.
+        let Some(last) = usize::try_from(look).ok().filter(|n| *n >= 2).and_then(|n| blocks.get(n - 1))
+        else {
+            continue;
+        };
+        let first = |trials: &[(u32, f64)]| -> Vec<(u32, f64)> {
+            let known = |block: &u32| block <= last && blocks.contains(block);
+            trials.iter().filter(|(block, _)| known(block)).copied().collect()
+        };
+        let (a, b) = (first(a), first(b));
+        let difference = |(block, value): &(u32, f64)| {
+            b.iter().find(|(other, _)| other == block).map(|(_, base)| value.ln() - base.ln())
+        };
+        let found = of_differences(&a, &b, &a.iter().filter_map(difference).collect::<Vec<_>>(), share);
+        over = Some(match over {
+            Some(earlier) => found.after(earlier),
+            None => found,
+        });
+    }
+    over.unwrap_or_else(|| ratio(a, b))
 }
 
 /// The ratio `a` ÷ `b` of trials whose blocks have nothing in common though they may bear the same numbers: Welch's method.
 #[must_use]
 pub fn unpaired_ratio(a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
-    of_differences(a, b, &[])
+    of_differences(a, b, &[], 1.0)
 }
 
-/// The ratio from the differences of logarithms `within` blocks, or without them.
-fn of_differences(a: &[(u32, f64)], b: &[(u32, f64)], within: &[f64]) -> Ratio {
-    let without = |value, why| Ratio { value, ci95: None, method: None, p: None, why: Some(why), log: None };
+/// The same where looks told when a run ends: `share` of the chance of a wrong verdict is what the last of them may spend.
+#[must_use]
+pub fn unpaired_ratio_at(share: f64, a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
+    of_differences(a, b, &[], share)
+}
+
+/// The ratio from the differences of logarithms `within` blocks, or without them, at a `share` of the level.
+fn of_differences(a: &[(u32, f64)], b: &[(u32, f64)], within: &[f64], share: f64) -> Ratio {
+    let without =
+        |value, why| Ratio { value, ci95: None, method: None, p: None, why: Some(why), looks: Vec::new() };
     if a.is_empty() || b.is_empty() {
         return without(None, "one of the two has no completed trial");
     }
@@ -80,16 +130,18 @@ fn of_differences(a: &[(u32, f64)], b: &[(u32, f64)], within: &[f64]) -> Ratio {
     if error <= ROUNDING {
         return without(value, "all repeats are equal: their spread cannot be estimated, no interval");
     }
-    let (Some(t), Some(p)) =
-        (t_quantile(0.5 + CONFIDENCE / 2.0, freedom), t_two_sided(difference / error, freedom))
-    else {
+    let (Some(t), Some(p)) = (
+        t_quantile(1.0 - share * (1.0 - CONFIDENCE) / 2.0, freedom),
+        t_two_sided(difference / error, freedom),
+    ) else {
         return without(value, "the interval could not be computed");
     };
     let ci95 = [(difference - t * error).exp(), (difference + t * error).exp()];
     if value.is_none() || ci95[0] <= 0.0 || !ci95[1].is_finite() {
         return without(value, TOO_WIDE);
     }
-    Ratio { value, ci95: Some(ci95), method: Some(method), p: Some(p), why: None, log: Some(log) }
+    let p = Some((p / share).min(1.0));
+    Ratio { value, ci95: Some(ci95), method: Some(method), p, why: None, looks: vec![Look { log, share }] }
 }
 
 fn finite(value: f64) -> Option<f64> {
@@ -97,16 +149,35 @@ fn finite(value: f64) -> Option<f64> {
 }
 
 impl Ratio {
+    /// This look after `earlier` ones.
+    fn after(mut self, earlier: Self) -> Self {
+        let common = match (self.ci95, earlier.ci95) {
+            (Some([lo, hi]), Some([least, most])) => Some([lo.max(least), hi.min(most)]),
+            (now, _) => now,
+        };
+        // Once in many runs the intervals have nothing in common, or not the value: this look's own then holds as well.
+        let holds = |[lo, hi]: [f64; 2]| self.value.is_some_and(|v| lo <= v && v <= hi);
+        self.ci95 = common.filter(|ci| holds(*ci)).or(self.ci95);
+        self.p = match (self.p, earlier.p) {
+            (Some(now), Some(then)) => Some(now.min(then)),
+            (now, _) => now,
+        };
+        if !self.looks.is_empty() {
+            self.looks.splice(0..0, earlier.looks);
+        }
+        self
+    }
+
     /// The smallest true difference (a share: 0.1 for 10% more) that such repeats tell apart in [`POWER`] of all runs, if
     /// their spread is the true one, and it is judged beside `comparisons - 1` others; none without an interval.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn detectable(&self, comparisons: usize) -> Option<f64> {
-        let log = self.log?;
+        let Look { log, share } = self.looks.last()?;
         // Holm's rule asks no more than this of any comparison.
-        let alpha = (1.0 - CONFIDENCE) / comparisons.max(1) as f64;
-        let share = (detectable(log.freedom, alpha, POWER)? * log.error).exp() - 1.0;
-        share.is_finite().then_some(share)
+        let alpha = share * (1.0 - CONFIDENCE) / comparisons.max(1) as f64;
+        let difference = (detectable(log.freedom, alpha, POWER)? * log.error).exp() - 1.0;
+        difference.is_finite().then_some(difference)
     }
 
     /// The p-value of the hypothesis that the two differ by `margin` or more (0.03 for 3%: from 1 ÷ 1.03 to 1.03): two
@@ -115,26 +186,33 @@ impl Ratio {
     /// None without an interval or for a margin that is none.
     #[must_use]
     pub fn equivalence_p(&self, margin: f64) -> Option<f64> {
-        let LogDifference { difference, error, freedom } = self.log?;
         let bound = (margin > 0.0).then(|| margin.ln_1p()).filter(|b| b.is_finite())?;
-        let above = t_one_sided((difference + bound) / error, freedom)?;
-        let below = t_one_sided((bound - difference) / error, freedom)?;
-        Some(above.max(below))
+        self.least_p(|LogDifference { difference, error, freedom }| {
+            let above = t_one_sided((difference + bound) / error, freedom)?;
+            let below = t_one_sided((bound - difference) / error, freedom)?;
+            Some(above.max(below))
+        })
     }
 
     /// The p-value of the hypothesis that the true ratio is `bound` or more: small where it is shown to lie below. None
     /// without an interval or for a bound that is no ratio.
     #[must_use]
     pub fn below_p(&self, bound: f64) -> Option<f64> {
-        let LogDifference { difference, error, freedom } = self.log?;
-        t_one_sided((ratio_bound(bound)? - difference) / error, freedom)
+        let bound = ratio_bound(bound)?;
+        self.least_p(|log| t_one_sided((bound - log.difference) / log.error, log.freedom))
     }
 
     /// The p-value of the hypothesis that the true ratio is `bound` or less: small where it is shown to lie above.
     #[must_use]
     pub fn above_p(&self, bound: f64) -> Option<f64> {
-        let LogDifference { difference, error, freedom } = self.log?;
-        t_one_sided((difference - ratio_bound(bound)?) / error, freedom)
+        let bound = ratio_bound(bound)?;
+        self.least_p(|log| t_one_sided((log.difference - bound) / log.error, log.freedom))
+    }
+
+    /// The least p-value of any look, each by its share of the level; none without a look or where one has none.
+    fn least_p(&self, p: impl Fn(LogDifference) -> Option<f64>) -> Option<f64> {
+        let each = self.looks.iter().map(|look| Some((p(look.log)? / look.share).min(1.0)));
+        each.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::min)
     }
 }
 

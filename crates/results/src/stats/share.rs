@@ -29,10 +29,10 @@ pub struct Share {
 
 /// How much of the gap from `a` to `b` is in the part: means over trials, paired by block if `paired` and at least two blocks have
 /// both. Interval by E. C. Fieller, *Some problems in interval estimation*, Journal of the Royal Statistical Society B 16 (1954),
-/// with Student's t; unpaired with the degrees of freedom of the smaller side, which is conservative. None without a
+/// with Student's t, at a `level` (1 but for runs that were looked at, [`super::Looks`]) of the chance of a wrong interval; unpaired with the degrees of freedom of the smaller side, which is conservative. None without a
 /// trial on either side or with values that are not finite.
 #[must_use]
-pub fn share(a: &Parts, b: &Parts, paired: bool) -> Option<Share> {
+pub fn share(level: f64, a: &Parts, b: &Parts, paired: bool) -> Option<Share> {
     if a.is_empty() || b.is_empty() || a.iter().chain(b).any(|(_, p, w)| !p.is_finite() || !w.is_finite()) {
         return None;
     }
@@ -46,7 +46,7 @@ pub fn share(a: &Parts, b: &Parts, paired: bool) -> Option<Share> {
         let bare = |of: &Parts| of.iter().map(|(_, p, w)| (*p, *w)).collect::<Vec<_>>();
         Means::of(&bare(b)).less(&Means::of(&bare(a)))
     };
-    let t = means.freedom.and_then(|freedom| t_quantile(0.5 + CONFIDENCE / 2.0, freedom));
+    let t = means.freedom.and_then(|freedom| t_quantile(1.0 - level * (1.0 - CONFIDENCE) / 2.0, freedom));
     let gap = |value: f64, variance: f64| {
         let half = t.map(|t| t * variance.sqrt()).filter(|half| *half > ROUNDING * value.abs());
         Gap { value, ci95: half.map(|half| [value - half, value + half]) }
@@ -122,7 +122,7 @@ mod tests {
         // covariance 3 / 2 / 3 = 0.5. t(2)² = 18.5128.
         let a = [(1, 1.0, 2.0), (2, 1.0, 2.0), (3, 1.0, 2.0)];
         let b = [(1, 9.0, 12.0), (2, 10.0, 12.0), (3, 11.0, 15.0)];
-        let found = share(&a, &b, true).unwrap();
+        let found = share(1.0, &a, &b, true).unwrap();
         assert_eq!((found.part.value, found.whole.value, found.share), (9.0, 11.0, Some(9.0 / 11.0)));
         let t2 = 4.302_653_f64.powi(2);
         let (x, y, z) = (121.0 - t2, 99.0 - t2 / 2.0, 81.0 - t2 / 3.0);
@@ -137,18 +137,18 @@ mod tests {
     fn without_a_gap_or_repeats_there_is_no_share_or_no_interval() {
         let one = [(1, 1.0, 2.0)];
         let other = [(1, 2.0, 4.0)];
-        assert_eq!(share(&one, &other, true).unwrap().share, Some(0.5));
-        assert_eq!(share(&one, &other, true).unwrap().ci95, None);
-        assert_eq!(share(&one, &one, true).unwrap().share, None);
-        assert_eq!(share(&one, &[], true), None);
-        assert_eq!(share(&one, &[(1, f64::NAN, 1.0)], false), None);
+        assert_eq!(share(1.0, &one, &other, true).unwrap().share, Some(0.5));
+        assert_eq!(share(1.0, &one, &other, true).unwrap().ci95, None);
+        assert_eq!(share(1.0, &one, &one, true).unwrap().share, None);
+        assert_eq!(share(1.0, &one, &[], true), None);
+        assert_eq!(share(1.0, &one, &[(1, f64::NAN, 1.0)], false), None);
         // A gap that may be none.
         let (a, b) = ([(1, 1.0, 5.0), (2, 1.0, 9.0)], [(1, 2.0, 8.0), (2, 2.0, 7.0)]);
-        assert_eq!(share(&a, &b, true).unwrap().ci95, None);
+        assert_eq!(share(1.0, &a, &b, true).unwrap().ci95, None);
         // Equal repeats.
         let (a, b) = ([(1, 1.0, 5.0), (2, 1.0, 5.0)], [(1, 2.0, 8.0), (2, 2.0, 8.0)]);
         assert_eq!(
-            (share(&a, &b, true).unwrap().ci95, share(&a, &b, true).unwrap().whole.ci95),
+            (share(1.0, &a, &b, true).unwrap().ci95, share(1.0, &a, &b, true).unwrap().whole.ci95),
             (None, None)
         );
     }
@@ -166,7 +166,10 @@ mod tests {
                         .collect()
                 };
                 let (a, b) = (draw(2.0, 3.0), draw(5.0, 4.0));
-                super::share(&a, &b, paired).unwrap().ci95.is_some_and(|[lo, hi]| (lo..=hi).contains(&0.75))
+                super::share(1.0, &a, &b, paired)
+                    .unwrap()
+                    .ci95
+                    .is_some_and(|[lo, hi]| (lo..=hi).contains(&0.75))
             });
             // Unpaired it is conservative.
             assert!((93.0..=if paired { 97.0 } else { 99.5 }).contains(&share), "{paired}: {share}%");

@@ -81,10 +81,15 @@ fn run(
 }
 
 /// The share of experiments (percent) for which `holds`.
-fn share(seed: u64, mut holds: impl FnMut(&mut Normal) -> bool) -> f64 {
+fn share(seed: u64, holds: impl FnMut(&mut Normal) -> bool) -> f64 {
+    share_of(TIMES, seed, holds)
+}
+
+/// The same of as many as `times`.
+fn share_of(times: u32, seed: u64, mut holds: impl FnMut(&mut Normal) -> bool) -> f64 {
     let mut random = Normal(seed);
-    let held = (0..TIMES).filter(|_| holds(&mut random)).count();
-    100.0 * f64::from(u32::try_from(held).unwrap()) / f64::from(TIMES)
+    let held = (0..times).filter(|_| holds(&mut random)).count();
+    100.0 * f64::from(u32::try_from(held).unwrap()) / f64::from(times)
 }
 
 #[test]
@@ -188,6 +193,130 @@ fn an_alternating_order_promises_less_where_neighbours_resemble_each_other() {
     assert!((5.0..=9.0).contains(&share), "{share}%: docs/statistics.md says about 7%");
 }
 
+/// The looks of the default floor and ceiling.
+fn default_looks() -> Looks {
+    Looks::between(4, 30)
+}
+
+/// What became of a run that went on until every pair was decided.
+struct Ended {
+    /// Blocks of the treatment that ran longest (count).
+    blocks: u32,
+    /// Whether each pair, in the order of [`pairs_of`], was told apart.
+    apart: Vec<bool>,
+    ratios: Vec<Ratio>,
+}
+
+fn pairs_of(treatments: usize) -> Vec<(usize, usize)> {
+    (0..treatments).flat_map(|i| (i + 1..treatments).map(move |j| (i, j))).collect()
+}
+
+/// A run over these true speeds that stops measuring a treatment once all its pairs are told apart or known to `precision`.
+fn sequential_run(
+    random: &mut Normal,
+    host: (Host, Order),
+    speeds: &[f64],
+    looks: &Looks,
+    precision: f64,
+) -> Ended {
+    let all = run(random, host, speeds, *looks.at().last().unwrap());
+    let pairs = pairs_of(speeds.len());
+    // Up to which block each treatment is measured.
+    let mut measured = vec![0; speeds.len()];
+    let mut open = vec![true; pairs.len()];
+    let mut judged = (Vec::new(), Vec::new());
+    for look in looks.at() {
+        for ((i, j), _) in pairs.iter().zip(&open).filter(|(_, open)| **open) {
+            (measured[*i], measured[*j]) = (*look, *look);
+        }
+        let until = |t: usize| -> Vec<(u32, f64)> {
+            all[t].iter().filter(|(block, _)| *block <= measured[t]).copied().collect()
+        };
+        let ratios: Vec<Ratio> =
+            pairs.iter().map(|(i, j)| ratio_over(looks, &until(*i), &until(*j))).collect();
+        let p: Vec<f64> = ratios.iter().map(|r| r.p.unwrap()).collect();
+        let apart: Vec<bool> = holm(&p).iter().map(|p| *p <= 0.05).collect();
+        for (k, open) in open.iter_mut().enumerate() {
+            let [lo, hi] = ratios[k].ci95.unwrap();
+            *open &= !apart[k] && (hi / lo).sqrt() - 1.0 > precision;
+        }
+        judged = (apart, ratios);
+        if !open.contains(&true) {
+            break;
+        }
+    }
+    let (apart, ratios) = judged;
+    Ended { blocks: measured.into_iter().max().unwrap(), apart, ratios }
+}
+
+#[test]
+fn a_run_that_stops_by_itself_finds_a_false_difference_in_at_most_5_of_100() {
+    let looks = default_looks();
+    for host in PROMISED.into_iter().chain([(Host::Autocorrelated, Order::Interleaved)]) {
+        for treatments in [2, 4] {
+            let found = share_of(TIMES / 2, 9, |random| {
+                let ended = sequential_run(random, host, &vec![1000.0; treatments], &looks, 0.02);
+                ended.apart.contains(&true)
+            });
+            eprintln!(
+                "falsely different, stopping by itself, {host:?}, {treatments} treatments: {found:.1}%"
+            );
+            assert!(found <= 6.5, "{host:?}, {treatments} treatments: {found}%");
+        }
+    }
+}
+
+#[test]
+fn looking_after_every_block_without_paying_for_it_finds_many_false_differences() {
+    let found = share(10, |random| {
+        let trials = run(random, (Host::Quiet, Order::Interleaved), &[1000.0, 1000.0], 30);
+        (4..=30).any(|n| ratio(&trials[0][..n], &trials[1][..n]).p.unwrap() <= 0.05)
+    });
+    eprintln!("falsely different, looked at 27 times at 5%: {found:.1}%");
+    assert!(found > 15.0, "{found}%");
+}
+
+#[test]
+fn intervals_after_a_run_that_stops_by_itself_hold_the_truth() {
+    let looks = default_looks();
+    for host in PROMISED {
+        for truth in [1.0, 1.03, 1.3] {
+            let holds = share_of(TIMES / 2, 11, |random| {
+                let ended = sequential_run(random, host, &[1000.0 * truth, 1000.0], &looks, 0.02);
+                let [lo, hi] = ended.ratios[0].ci95.unwrap();
+                (lo..=hi).contains(&truth)
+            });
+            eprintln!("coverage after stopping, {host:?}, true ratio {truth}: {holds:.1}%");
+            assert!(holds >= 93.0, "{host:?}, {truth}: {holds}%");
+        }
+    }
+}
+
+#[test]
+fn what_stopping_by_itself_costs_and_saves_in_repeats() {
+    let looks = default_looks();
+    for difference in [0.03, 0.06, 0.12] {
+        // The fewest repeats that find the difference in 80% of runs, had anybody known it.
+        let error = |n: u32| SPREAD * 2f64.sqrt() / f64::from(n).sqrt();
+        let power = |n: u32| t_power(f64::ln_1p(difference) / error(n), f64::from(n) - 1.0, 0.05).unwrap();
+        let fixed = (2..).find(|n| power(*n) >= 0.8).unwrap();
+        let (mut blocks, mut runs) = (0.0, 0.0);
+        let found = share_of(TIMES / 2, 12, |random| {
+            let speeds = [1000.0 * (1.0 + difference), 1000.0];
+            let ended = sequential_run(random, (Host::Blocks, Order::Randomized), &speeds, &looks, 0.0);
+            blocks += f64::from(ended.blocks);
+            runs += 1.0;
+            ended.apart[0]
+        });
+        eprintln!(
+            "a difference of {:.0}%: found in {found:.1}% of runs after {:.1} repeats on average; {fixed} would do in 80%",
+            100.0 * difference,
+            blocks / runs
+        );
+        assert!(found >= 80.0, "{difference}: {found}%");
+    }
+}
+
 /// Values such as trials have, and such as none should have.
 fn hostile(random: &mut Normal) -> f64 {
     let ordinary = 1000.0 * (0.1 * random.draw()).exp();
@@ -231,12 +360,18 @@ fn no_input_makes_a_panic_or_a_number_that_is_none() {
             estimate.mean.into_iter().for_each(|mean| sound(mean, estimate.ci95));
         }
         let blocks = |values: &[f64]| (1..).zip(values.iter().copied()).collect::<Vec<(u32, f64)>>();
-        let r = ratio(&blocks(&a), &blocks(&b));
-        assert_eq!(r.ci95.is_none(), r.why.is_some(), "{a:?} {b:?} {r:?}");
-        assert_eq!(r.ci95.is_some(), r.p.is_some());
-        r.value.into_iter().for_each(|value| sound(value, r.ci95));
-        r.p.into_iter().chain(r.equivalence_p(0.03)).for_each(|p| assert!((0.0..=1.0).contains(&p), "{p}"));
-        r.detectable(3).into_iter().for_each(|share| assert!(share.is_finite() && share >= 0.0));
+        for r in [
+            ratio(&blocks(&a), &blocks(&b)),
+            unpaired_ratio(&blocks(&a), &blocks(&b)),
+            ratio_over(&Looks::between(2, 5), &blocks(&a), &blocks(&b)),
+        ] {
+            assert_eq!(r.ci95.is_none(), r.why.is_some(), "{a:?} {b:?} {r:?}");
+            assert_eq!(r.ci95.is_some(), r.p.is_some(), "{a:?} {b:?} {r:?}");
+            r.value.into_iter().for_each(|value| sound(value, r.ci95));
+            let p = [r.p, r.equivalence_p(0.03), r.below_p(0.97), r.above_p(1.03)];
+            p.into_iter().flatten().for_each(|p| assert!((0.0..=1.0).contains(&p), "{p}"));
+            r.detectable(3).into_iter().for_each(|share| assert!(share.is_finite() && share >= 0.0));
+        }
         assert!(holm(&series).iter().all(|p| p.is_finite()));
         if let Some(WarmUp::Until { gain, .. }) = warm_up(&series) {
             assert!(gain.is_finite());

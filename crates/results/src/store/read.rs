@@ -40,7 +40,13 @@ impl Store {
             },
         )?;
         rows.into_iter()
-            .map(|summary| Ok(RunSummary { state: self.state(&summary.id)?, ..summary }))
+            .map(|summary| {
+                let state = self.state(&summary.id)?;
+                // One that ended by itself had no more to do.
+                let over = state == RunState::Completed;
+                let trials_planned = if over { summary.trials_done } else { summary.trials_planned };
+                Ok(RunSummary { state, trials_planned, ..summary })
+            })
             .collect()
     }
 
@@ -74,7 +80,9 @@ impl Store {
             None => Ok(RunState::Interrupted),
             Some(end) => match self.session_end(end.as_deref())? {
                 Some(SessionEnd::Interrupted) | None => Ok(RunState::Interrupted),
-                Some(SessionEnd::Completed | SessionEnd::Failed) => Ok(RunState::Failed),
+                // It had fewer to do than were planned: a run may end by itself.
+                Some(SessionEnd::Completed) => Ok(RunState::Completed),
+                Some(SessionEnd::Failed) => Ok(RunState::Failed),
             },
         }
     }

@@ -77,6 +77,7 @@ pub(crate) fn plan(repeats: u32) -> Plan {
         seed: 42,
         margin: None,
         loading: pgdyno_model::experiment::Loading::default(),
+        stopping: None,
     }
 }
 

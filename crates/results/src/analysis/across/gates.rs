@@ -1,6 +1,6 @@
 //! Whether a change is shown to lie beyond what is let through.
 
-use super::super::compare::{ALPHA, RatioOf};
+use super::super::compare::{ALPHA, Pairing};
 use super::super::treatment::Sums;
 use super::super::view::PERCENTILES;
 use super::view::{GateState, GateView};
@@ -23,7 +23,7 @@ pub(super) fn judge(
     b: &[Sums],
     pairs: &[(usize, usize)],
     gates: &[Gate],
-    ratio: RatioOf,
+    pairing: &Pairing,
 ) -> Vec<Judged> {
     let values = |sums: &Sums, measure: Measure| -> Vec<(u32, f64)> {
         match PERCENTILES.iter().position(|(name, _)| *name == measure.name()) {
@@ -35,7 +35,7 @@ pub(super) fn judge(
         .iter()
         .flat_map(|gate| pairs.iter().enumerate().map(move |(pair, members)| (*gate, pair, *members)))
         .map(|(gate, pair, (i, j))| {
-            (gate, pair, ratio(&values(&b[j], gate.measure), &values(&a[i], gate.measure)))
+            (gate, pair, pairing.ratio(&values(&b[j], gate.measure), &values(&a[i], gate.measure)))
         })
         .collect();
     let beyond = |gate: &Gate, ratio: &Ratio| {

@@ -9,7 +9,7 @@ use pgdyno_model::level::Key;
 use pgdyno_model::record::RunState;
 use pgdyno_model::{LevelValue, Levels};
 
-use super::compare::{Judged, RatioOf, judge, latency};
+use super::compare::{Judged, Pairing, judge, latency};
 use super::treatment::Sums;
 use super::view::{RunView, TreatmentView};
 use super::why::{Member, WhyView, explain};
@@ -58,12 +58,13 @@ pub fn compare(store: &Store, a: &str, b: &str, asked: &Asked) -> Result<Compare
         let unequal = unequal.into_iter().filter(|u| !u.on_purpose).collect();
         return Err(CompareError::Unequal { a: a.view.run.id, b: b.view.run.id, unequal });
     }
-    let ratio: RatioOf = if same_run { stats::ratio } else { stats::unpaired_ratio };
+    let pairing =
+        if same_run { Pairing::of(&b.view.plan) } else { Pairing::across(&b.view.plan, &a.view.plan) };
     let ratios: Vec<stats::Ratio> =
-        pairs.iter().map(|(i, j)| ratio(&b.sums[*j].tps, &a.sums[*i].tps)).collect();
+        pairs.iter().map(|(i, j)| pairing.ratio(&b.sums[*j].tps, &a.sums[*i].tps)).collect();
     // Equivalence is judged by the margin that both name.
     let margin = a.view.plan.margin.filter(|margin| b.view.plan.margin == Some(*margin));
-    let gates = gates::judge(&a.sums, &b.sums, &pairs, &asked.gates, ratio);
+    let gates = gates::judge(&a.sums, &b.sums, &pairs, &asked.gates, &pairing);
     let views: Vec<PairView> = judge(ratios, margin)
         .iter()
         .zip(&pairs)
@@ -79,8 +80,8 @@ pub fn compare(store: &Store, a: &str, b: &str, asked: &Asked) -> Result<Compare
                 a: member(x),
                 b: member(y),
                 ratio: words::view(judged, verdict),
-                latency: latency(sums_y, sums_x, ratio),
-                why: why(judged, &a, *i, &b, *j, ratio),
+                latency: latency(sums_y, sums_x, &pairing),
+                why: why(judged, (&a, *i), (&b, *j), &pairing),
                 generator_limited: limited,
             }
         })
@@ -291,7 +292,12 @@ fn member(t: &TreatmentView) -> MemberView {
 }
 
 /// Where the difference lies, if there is one and both offer the same load.
-fn why(judged: &Judged, a: &Chosen, i: usize, b: &Chosen, j: usize, ratio: RatioOf) -> Option<WhyView> {
+fn why(
+    judged: &Judged,
+    (a, i): (&Chosen, usize),
+    (b, j): (&Chosen, usize),
+    pairing: &Pairing,
+) -> Option<WhyView> {
     let load = |side: &Chosen, t: usize| {
         (side.view.plan.treatments[t].clients, side.view.plan.treatments[t].options.rate)
     };
@@ -302,12 +308,10 @@ fn why(judged: &Judged, a: &Chosen, i: usize, b: &Chosen, j: usize, ratio: Ratio
     if profiles_a.is_empty() || profiles_b.is_empty() {
         return None;
     }
-    let paired = a.view.run.id == b.view.run.id;
     Some(explain(
         &Member { index: i, profiles: profiles_a, name: "A" },
         &Member { index: j, profiles: profiles_b, name: "B" },
-        paired,
-        ratio,
+        pairing,
     ))
 }
 

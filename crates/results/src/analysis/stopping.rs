@@ -1,0 +1,213 @@
+//! A run that ends by itself: which comparisons are still open, and why it ended.
+
+use std::collections::BTreeSet;
+
+use pgdyno_model::record::RunState;
+use pgdyno_model::{Plan, Stopping};
+use serde::Serialize;
+
+use super::compare::{Pairing, judge, planned_pairs};
+use super::treatment::Sums;
+use super::view::RunView;
+use super::words;
+use crate::number;
+use crate::stats::{self, Looks};
+
+/// A run that may end before its most repeats.
+#[derive(Clone, Debug, Serialize)]
+pub struct StoppingView {
+    /// Blocks that are run in any case.
+    pub floor: u32,
+    /// The most blocks.
+    pub ceiling: u32,
+    /// After how many blocks it is looked at.
+    pub looks: Vec<u32>,
+    /// Blocks of the treatment that was measured most (count).
+    pub blocks: u32,
+    /// Comparisons that are decided (count).
+    pub decided: usize,
+    /// Those that are not, each in a line.
+    pub open: Vec<String>,
+    /// Why it ended; none while it has not.
+    pub ended: Option<Ended>,
+    /// All of it in a sentence.
+    pub words: String,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ended {
+    /// Every comparison is decided.
+    Decided,
+    /// The most repeats are run.
+    Ceiling,
+    /// Its time is spent.
+    Budget,
+}
+
+/// What became of one comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Different,
+    Equivalent,
+    Precise,
+    /// One of the two has no completed trial.
+    Nothing,
+    Open,
+}
+
+/// The looks of a run, if it may end by itself.
+pub(super) fn looks(plan: &Plan) -> Option<Looks> {
+    plan.stopping.as_ref().map(|s| Looks::between(s.floor, s.ceiling))
+}
+
+/// The treatments that block `block` is to measure, by what the blocks before it found: (block, tps) of each treatment's completed
+/// trials. None are left when all comparisons are decided. A plan of fixed repeats wants all of them always.
+#[must_use]
+pub fn wanted(plan: &Plan, tps: &[Vec<(u32, f64)>], block: u32) -> BTreeSet<usize> {
+    let mut wanted: BTreeSet<usize> = (0..plan.treatments.len()).collect();
+    let (Some(stopping), Some(looks)) = (&plan.stopping, looks(plan)) else { return wanted };
+    for look in looks.at().iter().filter(|look| **look < block) {
+        let until: Vec<Vec<(u32, f64)>> =
+            tps.iter().map(|all| all.iter().filter(|(b, _)| b <= look).copied().collect()).collect();
+        let open = open(plan, stopping, &until);
+        // Who was let go stays so.
+        wanted.retain(|t| open.contains(t));
+    }
+    wanted
+}
+
+/// The treatments of comparisons that `tps` leaves open.
+fn open(plan: &Plan, stopping: &Stopping, tps: &[Vec<(u32, f64)>]) -> BTreeSet<usize> {
+    let pairs = planned_pairs(plan);
+    if pairs.is_empty() {
+        let open = (0..plan.treatments.len()).filter(|t| alone(plan, stopping, &tps[*t]) == State::Open);
+        return open.collect();
+    }
+    let states = states(plan, stopping, &pairs, tps);
+    pairs
+        .iter()
+        .zip(states)
+        .filter(|(_, state)| *state == State::Open)
+        .flat_map(|((_, a, b), _)| [*a, *b])
+        .collect()
+}
+
+/// Where nothing is compared: whether the treatment's own mean is known well enough.
+fn alone(plan: &Plan, stopping: &Stopping, tps: &[(u32, f64)]) -> State {
+    if tps.is_empty() {
+        return State::Nothing;
+    }
+    let values: Vec<f64> = tps.iter().map(|(_, tps)| *tps).collect();
+    let estimate = stats::mean_ci95_at(Pairing::of(plan).share(tps, tps), &values);
+    let half = estimate.mean.zip(estimate.ci95).map(|(mean, [lo, hi])| (hi - lo) / 2.0 / mean);
+    match (half, stopping.precision) {
+        (Some(half), Some(precision)) if half <= precision => State::Precise,
+        _ => State::Open,
+    }
+}
+
+fn states(
+    plan: &Plan,
+    stopping: &Stopping,
+    pairs: &[(&String, usize, usize)],
+    tps: &[Vec<(u32, f64)>],
+) -> Vec<State> {
+    let pairing = Pairing::of(plan);
+    let ratios = pairs.iter().map(|(_, a, b)| pairing.ratio(&tps[*a], &tps[*b])).collect();
+    let state = |(judged, (_, a, b)): (&super::compare::Judged, &(&String, usize, usize))| {
+        let half = judged.ratio.ci95.map(|[lo, hi]| (hi / lo).sqrt() - 1.0);
+        if tps[*a].is_empty() || tps[*b].is_empty() {
+            State::Nothing
+        } else if judged.told_apart() == Some(true) {
+            State::Different
+        } else if judged.equivalent() == Some(true) {
+            State::Equivalent
+        } else if half.zip(stopping.precision).is_some_and(|(half, precision)| half <= precision) {
+            State::Precise
+        } else {
+            State::Open
+        }
+    };
+    judge(ratios, plan.margin).iter().zip(pairs).map(state).collect()
+}
+
+/// Where the run of `view` stands; none for one of fixed repeats.
+pub(super) fn view(view: &RunView, sums: &[Sums]) -> Option<StoppingView> {
+    let plan = &view.plan;
+    let stopping = plan.stopping.as_ref()?;
+    let tps: Vec<Vec<(u32, f64)>> = sums.iter().map(|s| s.tps.clone()).collect();
+    let pairs = planned_pairs(plan);
+    let named: Vec<(String, State)> = if pairs.is_empty() {
+        (0..plan.treatments.len())
+            .map(|t| (words::label(&plan.treatments[t].levels), alone(plan, stopping, &tps[t])))
+            .collect()
+    } else {
+        let label = |t: usize| words::label(&plan.treatments[t].levels);
+        let names = pairs.iter().map(|(_, a, b)| format!("{} beside {}", label(*a), label(*b)));
+        names.zip(states(plan, stopping, &pairs, &tps)).collect()
+    };
+    let blocks = tps.iter().flatten().map(|(block, _)| *block).max().unwrap_or(0);
+    let open: Vec<String> =
+        named.iter().filter(|(_, state)| *state == State::Open).map(|(name, _)| name.clone()).collect();
+    let ended = (view.run.state == RunState::Completed).then_some(if open.is_empty() {
+        Ended::Decided
+    } else if blocks >= stopping.ceiling {
+        Ended::Ceiling
+    } else {
+        Ended::Budget
+    });
+    let words = said(stopping, &named, &open, blocks, ended);
+    Some(StoppingView {
+        floor: stopping.floor,
+        ceiling: stopping.ceiling,
+        looks: Looks::between(stopping.floor, stopping.ceiling).at().to_vec(),
+        blocks,
+        decided: named.len() - open.len(),
+        open,
+        ended,
+        words,
+    })
+}
+
+fn said(
+    stopping: &Stopping,
+    named: &[(String, State)],
+    open: &[String],
+    blocks: u32,
+    ended: Option<Ended>,
+) -> String {
+    const SHOWN: usize = 3;
+    let count = |wanted: State| named.iter().filter(|(_, state)| *state == wanted).count();
+    let precision = stopping.precision.map_or_else(String::new, |p| format!(" to ±{}%", number::percent(p)));
+    let decided: Vec<String> = [
+        (count(State::Different), "different".to_owned()),
+        (count(State::Equivalent), "equivalent".to_owned()),
+        (count(State::Precise), format!("known{precision}")),
+        (count(State::Nothing), "without a completed trial".to_owned()),
+    ]
+    .into_iter()
+    .filter(|(n, _)| *n > 0)
+    .map(|(n, what)| format!("{n} {what}"))
+    .collect();
+    let decided = if decided.is_empty() { "nothing is decided".to_owned() } else { decided.join(", ") };
+    let mut still = open.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("; ");
+    if open.len() > SHOWN {
+        still.push_str(&format!("; {} more", open.len() - SHOWN));
+    }
+    let still = if open.is_empty() { String::new() } else { format!("; still open: {still}") };
+    let begin = match ended {
+        Some(Ended::Decided) => format!("The run ended after {blocks} blocks, everything being decided"),
+        Some(Ended::Ceiling) => format!("The run ended at its most repeats, {blocks}"),
+        Some(Ended::Budget) => format!(
+            "The run ended after {blocks} blocks, its budget{} being spent",
+            stopping.budget.map_or_else(String::new, |b| format!(" of {b}"))
+        ),
+        None => format!("{blocks} blocks are measured so far"),
+    };
+    format!(
+        "{begin}: {decided}{still}. Verdicts and intervals hold for all looks together (Bonferroni), which makes intervals wider than \
+         those of so many repeats fixed beforehand."
+    )
+}

@@ -1,0 +1,75 @@
+//! Verdicts while a run goes on: each look spends a part of the chance of a wrong one.
+//!
+//! K. K. G. Lan and D. L. DeMets, *Discrete sequential boundaries for clinical trials*, Biometrika 70 (1983), spend it as a function
+//! of how far the run is; here in proportion to the repeats, between each look and the one before. The looks' shares are
+//! simply added (Bonferroni's inequality), so that with Student's t the promise holds for any number of repeats, where the usual
+//! boundaries are of the normal distribution; it costs repeats, since looks resemble each other. Intervals over looks are
+//! repeated confidence intervals: C. Jennison and B. W. Turnbull, *Interim analyses: the repeated confidence interval approach*,
+//! Journal of the Royal Statistical Society B 51 (1989).
+
+/// After how many repeats a run is looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Looks(Vec<u32>);
+
+impl Looks {
+    /// The first at `floor`, each at half as many repeats more as the one before, the last at `ceiling`.
+    #[must_use]
+    pub fn between(floor: u32, ceiling: u32) -> Self {
+        let mut at = vec![floor.clamp(1, ceiling.max(1))];
+        while let Some(last) = at.last().copied().filter(|last| *last < ceiling) {
+            at.push(last.saturating_add((last / 2).max(1)).min(ceiling));
+        }
+        Self(at)
+    }
+
+    /// The numbers of repeats, ascending.
+    #[must_use]
+    pub fn at(&self) -> &[u32] {
+        &self.0
+    }
+
+    /// The looks at the first of `n` repeats, with the share of the whole chance that each spends; `n` itself is one, since
+    /// the run may have ended there.
+    #[must_use]
+    pub fn until(&self, n: u32) -> Vec<(u32, f64)> {
+        let ceiling = self.0.last().copied().unwrap_or(1);
+        let n = n.min(ceiling);
+        let earlier = self.0.iter().copied().filter(|look| *look < n);
+        let mut before = 0;
+        earlier
+            .chain((n > 0).then_some(n))
+            .map(|look| {
+                let share = f64::from(look - before) / f64::from(ceiling);
+                before = look;
+                (look, share)
+            })
+            .collect()
+    }
+
+    /// The share that the last look at `n` repeats spends.
+    #[must_use]
+    pub fn share(&self, n: u32) -> f64 {
+        self.until(n).last().map_or(1.0, |(_, share)| *share)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_grow_apart_and_spend_the_whole() {
+        let looks = Looks::between(4, 30);
+        assert_eq!(looks.at(), [4, 6, 9, 13, 19, 28, 30]);
+        let all = looks.until(30);
+        assert!((all.iter().map(|(_, share)| share).sum::<f64>() - 1.0).abs() < 1e-12);
+        assert_eq!(all[0], (4, 4.0 / 30.0));
+        assert_eq!(looks.until(8), [(4, 4.0 / 30.0), (6, 2.0 / 30.0), (8, 2.0 / 30.0)]);
+        assert_eq!((looks.until(0), looks.until(3)), (vec![], vec![(3, 0.1)]));
+        assert!((looks.share(9) - 0.1).abs() < 1e-12);
+        for (floor, ceiling) in [(1, 1), (0, 0), (9, 3), (2, 2), (2, u32::MAX)] {
+            let looks = Looks::between(floor, ceiling);
+            assert!(looks.at().windows(2).all(|w| w[0] < w[1]) && !looks.at().is_empty());
+        }
+    }
+}
