@@ -33,6 +33,10 @@ quickstart:
 bench *args:
     cargo bench -p pgdyno-lab --bench vs_pgbench -- {{args}}
 
+# The bulk load beside `pgbench -i` and COPY of a text file, in turn (docs/benchmarks.md keeps the last result)
+bench-load *args:
+    cargo bench -p pgdyno-lab --bench vs_load -- {{args}}
+
 # The fsync probe beside PostgreSQL's pg_test_fsync, in turn (docs/probes.md keeps the last result)
 fsync-vs-pg_test_fsync *args:
     cargo bench -p pgdyno-host --bench vs_pg_test_fsync -- {{args}}
