@@ -66,6 +66,9 @@ pub(crate) struct Run {
     /// Set any key of the experiment file: `--set load.duration=2s --set factors.clients=[1,16]`
     #[arg(long = "set", value_name = "KEY=VALUE", conflicts_with = "resume")]
     pub(crate) set: Vec<String>,
+    /// One of the sizes that the recipe or file describes (`pgdyno recipes`); `--set` changes it further
+    #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
+    pub(crate) size: Option<String>,
     /// Print the plan: every trial in order, every step that would touch the host, the time and room it takes
     #[arg(long, conflicts_with = "resume")]
     pub(crate) dry_run: bool,

@@ -36,7 +36,10 @@ pub(crate) fn run(options: &args::Run, stop: &AtomicBool) -> Result<Done, Failur
         None => {
             let named = options.experiment.as_deref().unwrap_or_default();
             let source = built_in::source(named).map_err(LabError::from)?;
-            let mut overrides = Vec::new();
+            let mut overrides = match &options.size {
+                Some(size) => pgdyno_lab::overrides_of(&source, size)?,
+                None => Vec::new(),
+            };
             for given in &options.set {
                 overrides.push(Override::parse(given).map_err(LabError::from)?);
             }
@@ -111,11 +114,10 @@ pub(crate) fn recipes(options: &args::Recipes) -> Result<Done, Failure> {
         }
         None => {
             for recipe in built_in::all() {
-                let prepared = Prepared::new(recipe, Vec::new())?;
-                print(&prepared.summary());
+                print(&pgdyno_lab::summary(&recipe)?);
             }
             print(
-                "\n`pgdyno recipes show NAME` prints one to copy and change; `pgdyno run NAME --dry-run` tells what it would do.",
+                "\n`pgdyno recipes show NAME` prints one to copy and change; `pgdyno run NAME --size SIZE --dry-run` tells what it would do.",
             );
         }
     }

@@ -446,6 +446,10 @@ fn closing(prepared: &Prepared, surroundings: Option<&Surroundings>, out: &mut S
     let time = if least == most { format!("about {least}") } else { format!("about {least} to {most}") };
     let more = if by_count { ", and the time that the counted transactions take" } else { "" };
     let _ = writeln!(out, "\nTime: {time}{more}");
+    let _ = match prepared.root_needed_for().as_slice() {
+        [] => writeln!(out, "Privileges: none"),
+        why => writeln!(out, "Privileges: root, for {}", why.join(" and ")),
+    };
     if let Some(here) = surroundings {
         for (name, (needed, what)) in estimate::room(prepared) {
             let Planned { stack, available, .. } = &here.storages[&name];

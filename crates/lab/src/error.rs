@@ -195,6 +195,12 @@ impl LabError {
         storage.is_some_and(|e| matches!(e, StorageError::Unsafe { .. } | StorageError::Contradiction { .. }))
     }
 
+    /// Whether a storage cannot be had on this machine at all.
+    pub(crate) fn is_unavailable(&self) -> bool {
+        let Self::Explained(explained) = self else { return false };
+        explained.error.downcast_ref().is_some_and(StorageError::is_unavailable)
+    }
+
     /// All of it in one text, as a failed trial keeps it.
     pub(crate) fn in_words(&self) -> String {
         let mut words = self.to_string();

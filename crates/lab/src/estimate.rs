@@ -69,7 +69,7 @@ fn probes(prepared: &Prepared) -> Duration {
     let stages = &prepared.experiment.probe;
     let storages = u32::try_from(prepared.storages().len()).unwrap_or(u32::MAX);
     let tests = |kind: &ProbeKind| match kind {
-        ProbeKind::Fsync => FSYNC_TESTS,
+        ProbeKind::Fsync => FSYNC_TESTS * u32::try_from(stages.block_bytes.len()).unwrap_or(1),
         ProbeKind::Disk => DISK_POINTS,
     };
     let all: u32 = stages.before.iter().chain(&stages.after).map(tests).sum();
@@ -95,13 +95,36 @@ pub(crate) fn room(prepared: &Prepared) -> BTreeMap<String, (Bytes, String)> {
     for (key, treatment) in prepared.clusters() {
         let mut needed = dataset::room_needed(prepared.data(treatment), key.scale);
         let what = format!("{} at scale {}", key.data, key.scale);
+        let wal_room = wal_room(prepared);
         match &prepared.experiment.storage[&key.storage].wal {
-            Some(wal) => add(wal, dataset::WAL_ROOM, format!("the WAL of {what}")),
-            None => needed.0 = needed.0.saturating_add(dataset::WAL_ROOM.0),
+            Some(wal) => add(wal, wal_room, format!("the WAL of {what}")),
+            None => needed.0 = needed.0.saturating_add(wal_room.0),
         }
         add(&key.storage, needed, what);
     }
     room
+}
+
+/// Room that a cluster's WAL takes: `max_wal_size`, the largest that any treatment gives it.
+fn wal_room(prepared: &Prepared) -> Bytes {
+    let set = prepared.plan.treatments.iter().filter_map(|t| t.settings.get("max_wal_size"));
+    set.filter_map(|text| memory(text)).max().unwrap_or(dataset::WAL_ROOM)
+}
+
+/// A size as PostgreSQL's settings spell it; `max_wal_size` without a unit is in megabytes.
+fn memory(text: &str) -> Option<Bytes> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let unit: u64 = match unit.trim() {
+        "B" => 1,
+        "kB" => 1 << 10,
+        "MB" | "" => 1 << 20,
+        "GB" => 1 << 30,
+        "TB" => 1 << 40,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(unit).map(Bytes)
 }
 
 /// Learns from the trials that were run how long the rest will take.
@@ -137,6 +160,13 @@ impl Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn room_for_wal_is_what_the_settings_allow_it() {
+        assert_eq!(memory("512MB"), Some(Bytes(512 << 20)));
+        assert_eq!([memory("2GB"), memory("2048"), memory("2 GB")], [Some(Bytes(2 << 30)); 3]);
+        assert_eq!(memory("much"), None);
+    }
 
     #[test]
     fn the_time_left_follows_what_trials_really_took() {

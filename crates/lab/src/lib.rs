@@ -9,6 +9,7 @@ mod estimate;
 pub mod file;
 pub mod load;
 mod nearest;
+mod needs;
 pub mod pgbench;
 mod prepare;
 pub mod probe;
@@ -24,6 +25,8 @@ use std::path::PathBuf;
 
 pub use dry_run::dry_run;
 pub use error::LabError;
+pub use file::Override;
+pub use needs::{overrides_of, summary};
 pub use pgdyno_host::doctor;
 pub use pgdyno_host::facts::Serials;
 pub use pgdyno_host::storage::Wipe;

@@ -7,8 +7,6 @@ use std::sync::Arc;
 use pgdyno_engine::WeightedScript;
 use pgdyno_engine::script::Script;
 use pgdyno_host::storage::Wipe;
-use pgdyno_model::storage::Backing;
-use pgdyno_model::units::Bytes;
 use pgdyno_model::{Experiment, Plan, Storage, Treatment};
 
 use crate::LabError;
@@ -201,52 +199,6 @@ impl Prepared {
     /// The major versions that the plan uses; none stands for whatever is found.
     pub(crate) fn versions(&self) -> BTreeSet<Option<u32>> {
         self.plan.treatments.iter().map(|t| t.postgres_version).collect()
-    }
-}
-
-impl Prepared {
-    /// The experiment in two or three lines: what it asks, and what it takes.
-    #[must_use]
-    pub fn summary(&self) -> String {
-        let (least, most, by_count) = crate::estimate::time(self);
-        let minutes = |time: std::time::Duration| time.as_secs().div_ceil(60);
-        let (least, most) = (minutes(least), minutes(most));
-        let minutes = if least == most { least.to_string() } else { format!("{least} to {most}") };
-        let repeats = match &self.plan.stopping {
-            Some(s) => format!("{} to {}", s.floor, s.ceiling),
-            None => self.experiment.repeats.to_string(),
-        };
-        let more = if by_count { " and more" } else { "" };
-        let backing = |name: &str| &self.experiment.storage[name].backing;
-        let mut room: Vec<String> = crate::estimate::room(self)
-            .iter()
-            .filter(|(name, _)| matches!(backing(name), Backing::Directory(_)))
-            .map(|(_, (bytes, what))| format!("{bytes} of disk for {what}"))
-            .collect();
-        let files: u64 = self.storages().into_iter().map(|name| loop_files(backing(name))).sum();
-        if files > 0 {
-            room.push(format!("{} of disk for loop files", Bytes(files)));
-        }
-        let made = self.storages().into_iter().any(|name| !matches!(backing(name), Backing::Directory(_)));
-        format!(
-            "{}\n    {}\n    {} treatments x {} repeats, about {minutes} min{more}, {}; {}",
-            self.plan.name,
-            self.plan.question.as_deref().unwrap_or("(no question)"),
-            self.plan.treatments.len(),
-            repeats,
-            room.join(", "),
-            if made || self.experiment.between.drop_caches { "needs root" } else { "no root needed" },
-        )
-    }
-}
-
-/// The bytes of all files that a backing is made in.
-fn loop_files(backing: &Backing) -> u64 {
-    match backing {
-        Backing::Loop(file) => file.size.0,
-        Backing::Emulated(disk) => disk.size.0,
-        Backing::Raid0(raid) => raid.members.iter().map(loop_files).sum(),
-        Backing::Directory(_) | Backing::Device(_) | Backing::Ram(_) => 0,
     }
 }
 

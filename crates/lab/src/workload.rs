@@ -412,7 +412,7 @@ mod tests {
         assert!(names().contains(&"tpcb-like") && names().len() >= 3);
         for name in names() {
             let workload = load(name, &[]).unwrap();
-            assert!(!workload.scripts.is_empty() && !workload.data.tables.is_empty(), "{name}");
+            assert!(!workload.scripts.is_empty() && !workload.data.table_names().is_empty(), "{name}");
         }
         assert_eq!(load("select-only", &[]).unwrap().data.name, "tpcb-like");
     }

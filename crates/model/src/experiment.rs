@@ -385,12 +385,14 @@ pub struct ProbeStages {
     pub duration: Span,
     /// The size of the file that the disk probe makes.
     pub size: Bytes,
+    /// The sizes of the blocks that the fsync probe makes durable, one probe for each (bytes).
+    pub block_bytes: Vec<u32>,
 }
 
 impl Default for ProbeStages {
     fn default() -> Self {
         let (before, after) = (Vec::new(), Vec::new());
-        Self { before, after, duration: Span::from_secs(2), size: Bytes(4 << 30) }
+        Self { before, after, duration: Span::from_secs(2), size: Bytes(4 << 30), block_bytes: vec![8192] }
     }
 }
 

@@ -140,6 +140,23 @@ fn and_left(left: &[String]) -> String {
 }
 
 impl StorageError {
+    /// Whether this machine cannot have the storage at all: its kernel or its programs lack something, or it takes root.
+    #[must_use]
+    pub fn is_unavailable(&self) -> bool {
+        match self {
+            Self::NotRoot { .. } | Self::ToolMissing { .. } | Self::NotInKernel { .. } => true,
+            Self::Filesystem { source, .. } => {
+                matches!(
+                    **source,
+                    FilesystemError::NotInKernel { .. }
+                        | FilesystemError::ToolMissing { .. }
+                        | FilesystemError::NoZfs { .. }
+                )
+            }
+            _ => false,
+        }
+    }
+
     /// What to do.
     #[must_use]
     pub fn help(&self) -> Option<String> {

@@ -28,6 +28,16 @@ pub enum FileError {
         /// The recipes there are, nearest first.
         recipes: Vec<String>,
     },
+    /// It has no size of that name.
+    #[error("{shown} has no size `{name}`")]
+    NoSuchSize {
+        /// The file or recipe.
+        shown: String,
+        /// The name that was given.
+        name: String,
+        /// The sizes there are, nearest first.
+        sizes: Vec<String>,
+    },
     /// A word or value at a place in the file.
     #[error("{shown}:{line}:{column}: {what}\n{excerpt}")]
     InFile {
@@ -100,6 +110,10 @@ impl FileError {
             Self::NoSuchRecipe { recipes, .. } => {
                 Some(format!("the recipes are {}; `pgdyno recipes` tells what each asks", recipes.join(", ")))
             }
+            Self::NoSuchSize { name, sizes, .. } if sizes.is_empty() => {
+                Some(format!("it has none: a table `[size.{name}]` with `about` and `set` makes one"))
+            }
+            Self::NoSuchSize { sizes, .. } => Some(format!("its sizes are {}", sizes.join(", "))),
             Self::InFile { help, .. } | Self::InOverride { help, .. } | Self::Meaning { help, .. } => {
                 help.clone()
             }

@@ -6,6 +6,7 @@ mod factors;
 mod overrides;
 mod probe;
 mod raw;
+mod size;
 mod storage;
 
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ pub use error::FileError;
 pub(crate) use factors::spelled;
 pub use overrides::Override;
 pub(crate) use raw::set_option;
+pub use size::{Size, size, sizes};
 
 /// An experiment's text and where it came from.
 #[derive(Clone, Debug)]

@@ -16,6 +16,16 @@ pub(super) struct ProbeTable {
     after: Option<Spanned<Vec<ProbeKind>>>,
     duration: Option<Spanned<Span>>,
     size: Option<Spanned<String>>,
+    block_sizes: Option<Spanned<Vec<BlockSize>>>,
+}
+
+/// As `pgdyno fsync --block-size` knows them.
+#[derive(Clone, Copy, Deserialize)]
+enum BlockSize {
+    #[serde(rename = "8kB")]
+    Eight,
+    #[serde(rename = "16kB")]
+    Sixteen,
 }
 
 impl ProbeTable {
@@ -50,6 +60,27 @@ impl ProbeTable {
             Some(size) => size.get_ref().parse::<Bytes>().map_err(|e| Complaint::new(e).at(size.span()))?,
             None => defaults.size,
         };
-        Ok(ProbeStages { before: kinds(self.before)?, after: kinds(self.after)?, duration, size })
+        let block_bytes = match self.block_sizes {
+            Some(sizes) if sizes.get_ref().is_empty() => {
+                return Err(Complaint::new("`probe.block_sizes` is empty")
+                    .with_help("\"8kB\", \"16kB\" or both")
+                    .at(sizes.span()));
+            }
+            Some(sizes) => {
+                let bytes = |size| match size {
+                    BlockSize::Eight => 8192,
+                    BlockSize::Sixteen => 16384,
+                };
+                sizes.into_inner().into_iter().map(bytes).collect()
+            }
+            None => defaults.block_bytes,
+        };
+        Ok(ProbeStages {
+            before: kinds(self.before)?,
+            after: kinds(self.after)?,
+            duration,
+            size,
+            block_bytes,
+        })
     }
 }

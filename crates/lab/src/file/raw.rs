@@ -46,6 +46,9 @@ pub(super) struct File {
     #[serde(default)]
     probe: super::probe::ProbeTable,
     crash: Option<super::crash::CrashTable>,
+    /// Read by [`super::sizes`]; here only for what is wrong with it.
+    #[serde(default, rename = "size")]
+    _size: BTreeMap<String, super::size::SizeTable>,
 }
 
 #[derive(Default, Deserialize)]

@@ -30,8 +30,12 @@ enum State {
     /// Not made yet, or taken down for another one.
     Down,
     Up(Box<Place>),
-    /// It cannot be made; why.
-    Broken(String),
+    /// It cannot be made.
+    Broken {
+        why: String,
+        /// This machine lacks something that it takes.
+        unavailable: bool,
+    },
 }
 
 /// A storage that stands.
@@ -75,7 +79,7 @@ impl Places {
     ) -> Result<(), LabError> {
         match self.storages.get(name) {
             Some(State::Up(_)) => return Ok(()),
-            Some(State::Broken(found)) => return Err(LabError::Storage { found: found.clone() }),
+            Some(State::Broken { why, .. }) => return Err(LabError::Storage { found: why.clone() }),
             Some(State::Down) | None => {}
         }
         let (place, facts) = self.made(name, asked, progress, stop)?;
@@ -118,14 +122,15 @@ impl Places {
 
     /// Gives storage `name` up: it is not tried again.
     pub(super) fn give_up(&mut self, name: &str, why: &LabError) {
-        self.storages.insert(name.to_owned(), State::Broken(why.in_words()));
+        let (why, unavailable) = (why.in_words(), why.is_unavailable());
+        self.storages.insert(name.to_owned(), State::Broken { why, unavailable });
     }
 
     /// Takes storage `name` down, if it stands; what could not be.
     pub(super) fn take_down(&mut self, name: &str) -> Vec<String> {
         match self.storages.insert(name.to_owned(), State::Down) {
             Some(State::Up(place)) => place.stack.take_down(),
-            Some(broken @ State::Broken(_)) => {
+            Some(broken @ State::Broken { .. }) => {
                 self.storages.insert(name.to_owned(), broken);
                 Vec::new()
             }
@@ -147,14 +152,19 @@ impl Places {
 
     /// Whether storage `name` was given up.
     pub(super) fn is_broken(&self, name: &str) -> bool {
-        matches!(self.storages.get(name), Some(State::Broken(_)))
+        matches!(self.storages.get(name), Some(State::Broken { .. }))
+    }
+
+    /// Whether storage `name` was given up because this machine lacks something that it takes.
+    pub(super) fn is_unavailable(&self, name: &str) -> bool {
+        matches!(self.storages.get(name), Some(State::Broken { unavailable: true, .. }))
     }
 
     /// Where clusters on storage `name` lie.
     pub(super) fn path(&self, name: &str) -> Result<PathBuf, LabError> {
         match self.storages.get(name) {
             Some(State::Up(place)) => Ok(place.stack.path()),
-            Some(State::Broken(found)) => Err(LabError::Storage { found: found.clone() }),
+            Some(State::Broken { why, .. }) => Err(LabError::Storage { found: why.clone() }),
             Some(State::Down) | None => {
                 Err(LabError::Storage { found: format!("storage `{name}` does not stand") })
             }
@@ -164,12 +174,13 @@ impl Places {
     /// What is known of storage `name`.
     pub(super) fn facts(&self, name: &str, asked: &Storage) -> StorageFacts {
         let failure = match self.storages.get(name) {
-            Some(State::Broken(found)) => Some(found.clone()),
+            Some(State::Broken { why, .. }) => Some(why.clone()),
             _ => None,
         };
+        let not_available_here = self.is_unavailable(name);
         let unknown = || StorageFacts { name: name.to_owned(), ..StorageFacts::default() };
         let known = self.known.get(name).cloned().unwrap_or_else(unknown);
-        StorageFacts { asked: Some(asked.clone()), failure, ..known }
+        StorageFacts { asked: Some(asked.clone()), failure, not_available_here, ..known }
     }
 
     /// Sets the devices of storage `name` as `device` says.

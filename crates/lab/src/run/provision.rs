@@ -144,8 +144,11 @@ impl Bench {
                 Ok(()) => {}
                 Err(e) if e.is_the_users() || stop.load(Ordering::Relaxed) => return Err(e),
                 Err(e) => {
-                    progress
-                        .event(&Event::Note(format!("every trial on {storage} will fail: {}", e.in_words())));
+                    let what = match e.is_unavailable() {
+                        true => format!("storage {storage} is not available here, its trials are left out"),
+                        false => format!("every trial on {storage} will fail"),
+                    };
+                    progress.event(&Event::Note(format!("{what}: {}", e.in_words())));
                     bench.places_mut()?.give_up(storage, &e);
                     refused.get_or_insert(e);
                     continue;
@@ -163,6 +166,12 @@ impl Bench {
             Some(e) if bench.slots.is_empty() => Err(e),
             _ => Ok(bench),
         }
+    }
+
+    /// Whether a cluster on storage `name` would take what this machine lacks.
+    pub(super) fn is_unavailable(&self, prepared: &Prepared, name: &str) -> bool {
+        let Some(places) = &self.places else { return false };
+        prepared.lies_on(name).into_iter().any(|one| places.is_unavailable(one))
     }
 
     /// Whether storage `name` is a filesystem of pgdyno's making.

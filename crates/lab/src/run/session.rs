@@ -58,6 +58,10 @@ impl<'a> Session<'a> {
         }
         let bench = provide(prepared, journal, progress, stop)
             .map_err(|e| if stop.load(Ordering::Relaxed) { LabError::Interrupted } else { e })?;
+        todo.retain(|trial| {
+            let storage = &prepared.plan.treatments[trial.treatment].storage;
+            !bench.is_unavailable(prepared, storage)
+        });
         let record = SessionRecord {
             started_at: Epoch::of(SystemTime::now()),
             owner: current_owner().map_err(pgdyno_host::JournalError::Owner)?,

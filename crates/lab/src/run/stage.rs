@@ -32,11 +32,16 @@ pub(super) struct Stage<'a> {
 impl Stage<'_> {
     /// Measures the storage and stores what was found, one probe at a time.
     pub(super) fn perform(&self, store: &mut Store, run: &str, session: SessionId) -> Result<(), LabError> {
-        for kind in self.kinds {
+        let blocks = |kind: &ProbeKind| match kind {
+            ProbeKind::Fsync => self.stages.block_bytes.as_slice(),
+            ProbeKind::Disk => &[8192],
+        };
+        let all = self.kinds.iter().flat_map(|kind| blocks(kind).iter().map(move |bytes| (kind, bytes)));
+        for (kind, bytes) in all {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(LabError::Interrupted);
             }
-            let record = self.measure(run, *kind)?;
+            let record = self.measure(run, *kind, *bytes)?;
             // One that a signal cut short is kept, as `pgdyno fsync` keeps it.
             store.add_probe(Some(session), &record)?;
             for warning in record.result.warnings() {
@@ -50,17 +55,17 @@ impl Stage<'_> {
         Ok(())
     }
 
-    fn measure(&self, run: &str, kind: ProbeKind) -> Result<ProbeRecord, LabError> {
+    fn measure(&self, run: &str, kind: ProbeKind, block_bytes: u32) -> Result<ProbeRecord, LabError> {
         let (name, directory) = (self.name, self.directory);
         let told = |what: &str, share: f64| {
             let what = format!("probing {name}: {what}");
             self.progress.event(&Event::Working { what, share: Some(share) });
         };
-        let ProbeStages { duration, size, .. } = *self.stages;
+        let ProbeStages { duration, size, .. } = self.stages.clone();
         let started_at = Epoch::of(SystemTime::now());
         let (mut storage, result) = match kind {
             ProbeKind::Fsync => {
-                let options = FsyncOptions { per_test: duration.0, ..FsyncOptions::default() };
+                let options = FsyncOptions { per_test: duration.0, block_bytes, ..FsyncOptions::default() };
                 let (storage, probe) = probe::fsync(directory, &options, self.journal, &told, self.stop)?;
                 (storage, ProbeResult::Fsync(probe))
             }

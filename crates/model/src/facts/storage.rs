@@ -62,6 +62,9 @@ pub struct StorageFacts {
     /// Why it could not be made; nothing else is known of it then.
     #[serde(default)]
     pub failure: Option<String>,
+    /// Whether that is what this machine lacks (kernel, program, root), so that its trials are left out and none failed.
+    #[serde(default)]
+    pub not_available_here: bool,
 }
 
 /// What a block device is.

@@ -3,6 +3,8 @@
 pub mod across;
 mod compare;
 mod floor;
+mod gap;
+mod growth;
 mod notes;
 mod profile;
 mod rates;
@@ -29,6 +31,8 @@ use serde::Serializer;
 use crate::store::{Store, StoreError};
 use compare::Pairing;
 pub use floor::NoiseFloor;
+pub use gap::StatementGap;
+pub use growth::RelationSize;
 pub use profile::Part;
 pub use scaling::ScalingView;
 pub use stages::StageProbeView;
@@ -132,6 +136,11 @@ fn read(store: &Store, run: &str) -> Result<(RunView, Vec<Sums>), StoreError> {
         experiment: record.experiment,
         overrides: record.overrides,
     };
+    let lacking = view.sessions.last().map(|s| s.storage.clone()).unwrap_or_default();
+    for (shown, treatment) in view.treatments.iter_mut().zip(&view.plan.treatments) {
+        let storage = lacking.iter().find(|s| s.not_available_here && s.name == treatment.storage);
+        shown.unavailable = storage.filter(|_| shown.trials == 0).and_then(|s| s.failure.clone());
+    }
     compare::rank(&mut view, &sums);
     view.comparisons = compare::compare(&view, &sums);
     view.why = why::of_run(&view, &sums);

@@ -76,6 +76,7 @@ pub(super) fn notes(view: &RunView, watched: &Watched) -> Vec<String> {
     failures(view, &mut out);
     statistics(view, &mut out);
     generator_limited(view, &mut out);
+    out.extend(super::gap::notes(view));
     if view.treatments.iter().any(|t| t.trials > 0) {
         out.push(floor::note(view.noise_floor.as_ref()));
     }
@@ -83,6 +84,7 @@ pub(super) fn notes(view: &RunView, watched: &Watched) -> Vec<String> {
     ceiling(view, &mut out);
     server(view, watched, &mut out);
     data(view, &mut out);
+    out.extend(super::growth::notes(view));
     environment(view, watched, &mut out);
     out
 }
@@ -105,8 +107,17 @@ fn progress(view: &RunView, out: &mut Vec<String>) {
             ));
         }
     }
-    let missing: Vec<&str> =
-        view.treatments.iter().filter(|t| t.trials == 0).map(|t| t.label.as_str()).collect();
+    for t in &view.treatments {
+        if let Some(why) = &t.unavailable {
+            out.push(format!("Not available here: {}: {why}.", t.label));
+        }
+    }
+    let missing: Vec<&str> = view
+        .treatments
+        .iter()
+        .filter(|t| t.trials == 0 && t.unavailable.is_none())
+        .map(|t| t.label.as_str())
+        .collect();
     if !missing.is_empty() && missing.len() < view.treatments.len() {
         out.push(format!("No completed trial, so nothing is known of: {}.", missing.join("; ")));
     }

@@ -153,6 +153,7 @@ impl Sums {
             tps,
             reason: estimate.why.map(str::to_owned),
             latency_us: latency_view(&self.latency),
+            unavailable: None,
             latency_intervals: self.latency_intervals(level),
             generator_limited: self.generator_limited,
             drift: drift(&self.tps),

@@ -5,7 +5,7 @@ use pgdyno_model::measurement::{Measurement, Second};
 use pgdyno_model::{Treatment, TrialRecord};
 
 use super::view::{SecondView, ServerView, SettingView, StatementView, TrialState, TrialView};
-use super::{latency_view, server_log, steadiness, telemetry};
+use super::{growth, latency_view, server_log, steadiness, telemetry};
 
 pub(super) fn view(
     trial: &TrialRecord,
@@ -51,6 +51,7 @@ pub(super) fn view(
         statements: measured.map(statements).unwrap_or_default(),
         series: measured.map(|m| m.series.iter().map(second).collect()).unwrap_or_default(),
         telemetry: telemetry::rates(&trial.telemetry, devices),
+        sizes: growth::relations(&trial.telemetry, measured.map_or(0, |m| m.transactions)),
         observer: telemetry::observer(&trial.telemetry),
         steadiness: completed
             .and_then(|m| steadiness::of(&m.series, events.as_deref().unwrap_or_default(), &trial.telemetry)),

@@ -102,6 +102,8 @@ pub struct TreatmentView {
     pub reason: Option<String>,
     /// Latency of all its transactions together; none without one.
     pub latency_us: Option<LatencyView>,
+    /// Why its storage is not to be had on the last session's machine, where that is so.
+    pub unavailable: Option<String>,
     /// Percentiles of latency over its trials, with intervals.
     pub latency_intervals: Vec<LatencyInterval>,
     /// Completed trials in which the load generator may have been the limit (count).
@@ -234,6 +236,9 @@ pub struct Comparison {
     pub holm: Option<bool>,
     /// The ratios of percentiles of latency.
     pub latency: Vec<LatencyRatio>,
+    /// How the difference in latency spreads over the statements, the largest part first; empty where both do not run the same
+    /// single script.
+    pub statements: Vec<super::StatementGap>,
     /// Whether a trial of either was generator-limited, so that the difference may be the generator's.
     pub generator_limited: bool,
     /// All of it in a sentence.
@@ -310,6 +315,8 @@ pub struct TrialView {
     pub series: Vec<SecondView>,
     /// What was watched, as rates.
     pub telemetry: Vec<RateTable>,
+    /// The sizes of the largest tables and indexes, those that grew most first.
+    pub sizes: Vec<super::RelationSize>,
     /// What watching cost; none where it was not measured.
     pub observer: Option<ObserverView>,
     /// Checkpoints and autovacuum, as the server's log has them; none where the log is out of reach.

@@ -113,7 +113,10 @@ fn numbers(t: &TreatmentView, with_service: bool) -> Vec<String> {
     let trials = if t.trials == t.trials_planned {
         t.trials.to_string()
     } else {
-        format!("{}/{}", t.trials, t.trials_planned)
+        match t.unavailable {
+            Some(_) => "not available here".to_owned(),
+            None => format!("{}/{}", t.trials, t.trials_planned),
+        }
     };
     let tps = t.tps.as_ref().map_or(NONE.to_owned(), |tps| number::rate(tps.mean));
     let half = t.tps.as_ref().and_then(|tps| number::plus_minus(tps.mean, tps.ci95?));

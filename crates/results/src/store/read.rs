@@ -80,7 +80,7 @@ impl Store {
             None => Ok(RunState::Interrupted),
             Some(end) => match self.session_end(end.as_deref())? {
                 Some(SessionEnd::Interrupted) | None => Ok(RunState::Interrupted),
-                // It had fewer to do than were planned: a run may end by itself.
+                // It had fewer to do than were planned: a run may end by itself, and a machine may lack a storage.
                 Some(SessionEnd::Completed) => Ok(RunState::Completed),
                 Some(SessionEnd::Failed) => Ok(RunState::Failed),
             },

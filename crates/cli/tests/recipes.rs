@@ -1,0 +1,274 @@
+//! Every recipe end to end, at settings that make it short, and its figures beside what the store holds of its trials.
+
+#![allow(clippy::unwrap_used, clippy::cast_precision_loss)] // helpers of tests fail as tests do
+
+mod support;
+#[path = "../../host/tests/common/zfs.rs"]
+mod zfs;
+
+use std::io::Write as _; // past the test runner, which keeps what passing tests print to itself
+
+use pgdyno_results::store::Store;
+use serde_json::Value;
+use support::{Ended, World, ended};
+
+/// Runs `recipe` with `sets`; loop files go into the world's disk.
+fn run(world: &World, recipe: &str, sets: &[&str]) -> Ended {
+    ended(world.command(&arguments(recipe, sets)).output().unwrap())
+}
+
+fn arguments(recipe: &str, sets: &[&str]) -> Vec<String> {
+    let mut args = vec!["run".to_owned(), recipe.to_owned(), "--size".to_owned(), "quick".to_owned()];
+    let short = [
+        "experiment.repeats=1",
+        "load.duration=1s",
+        "load.warm_up=100ms",
+        "telemetry.fsync=100ms",
+        "workload.scale=1",
+    ];
+    for set in short.iter().chain(sets) {
+        args.extend(["--set".to_owned(), (*set).to_owned()]);
+    }
+    args
+}
+
+fn on_disk(world: &World) -> String {
+    format!("storage.disk.directory={}", world.disk().display())
+}
+
+fn on_loop(world: &World, storage: &str) -> [String; 2] {
+    let backing = format!("storage.{storage}.backing.loop");
+    [format!("{backing}.directory={}", world.disk().display()), format!("{backing}.size=1000MiB")]
+}
+
+/// Whether this process is root; if not, that is said.
+fn is_root(test: &str) -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        let _ = writeln!(std::io::stderr(), "\nskipped: {test}: only root makes filesystems");
+    }
+    root
+}
+
+fn close(a: f64, b: f64, what: &str) {
+    assert!((a - b).abs() <= 1e-6 * b.abs().max(1e-6), "{what}: {a} is not {b}");
+}
+
+/// The run's JSON, after its treatments' figures were made again from its trials.
+fn checked(world: &World, ended: &Ended) -> Value {
+    assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
+    let view = world.show("latest");
+    assert_eq!(view["run"]["state"], "completed");
+    let trials = view["trials"].as_array().unwrap();
+    let mut best = f64::NEG_INFINITY;
+    let of = |t: &Value| -> Vec<f64> {
+        let mine = trials.iter().filter(|trial| trial["treatment"] == t["index"]);
+        mine.map(|trial| trial["transactions"].as_f64().unwrap() / trial["measured_s"].as_f64().unwrap())
+            .collect()
+    };
+    let mean = |tps: &[f64]| tps.iter().sum::<f64>() / tps.len() as f64;
+    for t in view["treatments"].as_array().unwrap().iter().filter(|t| t["trials"] != 0) {
+        let tps = of(t);
+        assert_eq!(tps.len(), 1);
+        close(t["tps"]["mean"].as_f64().unwrap(), mean(&tps), "tps");
+        best = best.max(mean(&tps));
+        if let Some(per_flush) = t["commits_per_flush"].as_f64() {
+            let flushes = t["wal_flushes_per_second"].as_f64().unwrap();
+            close(per_flush, mean(&tps) / flushes, "commits per flush");
+        }
+    }
+    for t in view["treatments"].as_array().unwrap().iter().filter(|t| t["trials"] != 0) {
+        close(t["ratio_to_best"]["value"].as_f64().unwrap(), mean(&of(t)) / best, "ratio to best");
+    }
+    for trial in trials {
+        // Every acknowledged transaction left what its workload says it leaves.
+        let count = &trial["server_count"];
+        assert_eq!(count["rows"], count["rows_expected"], "{trial}");
+        let seconds: f64 = trial["series"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|s| s["tps"].as_f64().unwrap_or(0.0) * s["length_s"].as_f64().unwrap())
+            .sum();
+        close(seconds, trial["transactions"].as_f64().unwrap(), "transactions by second");
+    }
+    world.assert_nothing_left();
+    view
+}
+
+fn treatment<'a>(view: &'a Value, factor: &str, level: &str) -> &'a Value {
+    let all = view["treatments"].as_array().unwrap();
+    all.iter().find(|t| t["factors"][factor] == level).unwrap_or_else(|| panic!("no {factor}={level}"))
+}
+
+/// The last size of a table in a trial, in bytes: as the store holds it, which the report must show.
+fn last_size(world: &World, view: &Value, ordinal: usize, table: &str) -> f64 {
+    let table = format!("public.{table}");
+    let store = Store::open_existing(world.path("data/pgdyno/store.sqlite3")).unwrap();
+    let trials = store.trials(view["run"]["id"].as_str().unwrap()).unwrap();
+    let trial = trials.into_iter().find(|t| t.ordinal as usize == ordinal).unwrap();
+    let sizes = trial.telemetry.iter().find(|t| t.probe == "sizes").unwrap();
+    let column =
+        sizes.columns.iter().position(|c| c.name == table).unwrap_or_else(|| panic!("no {table}: {sizes:?}"));
+    let stored = sizes.samples.iter().rev().find_map(|sample| sample.values[column]).unwrap();
+    let shown = view["trials"][ordinal]["sizes"].as_array().unwrap();
+    let shown = shown.iter().find(|size| size["name"] == table.as_str()).unwrap();
+    close(shown["after_bytes"].as_f64().unwrap(), stored, &table);
+    stored
+}
+
+#[test]
+fn group_commit_counts_its_commits_and_their_flushes() {
+    let world = World::new();
+    let disk = on_disk(&world);
+    let ended = run(&world, "group-commit", &[&disk, "factors.clients=[4]"]);
+    let view = checked(&world, &ended);
+    assert_eq!(view["treatments"].as_array().unwrap().len(), 6);
+    for t in view["treatments"].as_array().unwrap() {
+        assert_eq!(t["commits_per_flush"].is_null(), t["factors"]["commit"] == "async", "{t}");
+    }
+    let group = treatment(&view, "commit", "group");
+    let settings = &view["plan"]["treatments"][group["index"].as_u64().unwrap() as usize]["settings"];
+    assert_eq!((&settings["commit_delay"], &settings["commit_siblings"]), (&"10".into(), &"16".into()));
+}
+
+#[test]
+fn big_tables_stages_follow_each_other_on_one_table() {
+    let world = World::new();
+    let disk = on_disk(&world);
+    let sets = [&disk, "factors.clients=[2]", "probe.size=48MiB", "probe.duration=20ms"];
+    // Without fio, whose start takes longer than its work here: pgdyno then offers the disk a load of its own.
+    let mut command = world.command(&arguments("big-table", &sets));
+    let view = checked(&world, &ended(command.env("PATH", "/usr/sbin").output().unwrap()));
+    let stages = ["select", "update", "select-after-update", "select-after-vacuum", "select-after-reindex"];
+    let trials = view["trials"].as_array().unwrap();
+    assert_eq!(trials.iter().map(|t| t["factors"]["stage"].as_str().unwrap()).collect::<Vec<_>>(), stages);
+    // One cluster under all of them: what is loaded once, updated, and not cleaned, has grown.
+    let table = |n: usize| last_size(&world, &view, n, "numbers");
+    assert!(table(0) > 30e6, "a million rows: {}", table(0));
+    assert!(table(2) >= table(1) && table(1) > table(0), "{} {} {}", table(0), table(1), table(2));
+    let probes = view["probes"].as_array().unwrap();
+    assert_eq!(probes.len(), 2, "the raw curves before and after: {probes:?}");
+    assert!(probes.iter().all(|p| p["randread_iops"].as_f64().unwrap() > 0.0));
+}
+
+#[test]
+fn ssd_acceptance_probes_both_block_sizes_and_counts_logins_and_logouts() {
+    let world = World::new();
+    let disk = on_disk(&world);
+    let sets = [&disk, "load.clients=4", "probe.duration=10ms", "probe.after=[]"];
+    let view = checked(&world, &run(&world, "ssd-acceptance", &sets));
+    let probes: Value = serde_json::from_str(&world.run(&["list", "--probes", "--json"]).out).unwrap();
+    let mut blocks: Vec<u64> = probes
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|p| world.show(p["id"].as_str().unwrap())["result"]["block_bytes"].as_u64().unwrap())
+        .collect();
+    blocks.sort_unstable();
+    assert_eq!(blocks, [8192, 16384]);
+    for (index, table) in [(0, "user_login_rec"), (1, "user_logout_rec")] {
+        let trial = &view["trials"][index];
+        let rows = trial["server_count"]["rows"].as_f64().unwrap();
+        // 24 bytes of header, 4 of a line pointer, 4 + 8 of columns and none of the address, which is null over a socket: with
+        // alignment 44 to 48. The size was read before the trial's end, and a table's last page is not full.
+        let bytes = last_size(&world, &view, index, table);
+        assert!(bytes <= rows * 48.0 * 1.2 + 65536.0, "{bytes} bytes for {rows} rows");
+        assert_eq!(trial["statements"].as_array().unwrap().len(), 1);
+    }
+}
+
+#[test]
+fn filesystems_that_this_machine_lacks_are_told_and_cost_nothing() {
+    if !is_root("filesystems_that_this_machine_lacks_are_told_and_cost_nothing") {
+        return;
+    }
+    let world = World::new();
+    let known = world.run(&["filesystems"]).out;
+    let lacking = ["reiserfs", "jfs", "f2fs"]
+        .into_iter()
+        .find(|name| known.lines().any(|line| line.starts_with(name) && !line.contains("can be made here")));
+    let Some(lacking) = lacking else {
+        let _ = writeln!(
+            std::io::stderr(),
+            "\nskipped: filesystems_that_this_machine_lacks_are_told_and_cost_nothing: it lacks none of them"
+        );
+        return;
+    };
+    let factors = format!("factors.storage=[\"ext4\", \"xfs-tuned\", \"{lacking}\"]");
+    let places: Vec<String> =
+        ["ext4", "xfs-tuned", lacking].iter().flat_map(|name| on_loop(&world, name)).collect();
+    let mut sets: Vec<&str> = places.iter().map(String::as_str).collect();
+    sets.push(&factors);
+    let ended = run(&world, "filesystems", &sets);
+    let view = checked(&world, &ended);
+    assert_eq!(view["trials"].as_array().unwrap().len(), 2);
+    let missing = treatment(&view, "storage", lacking);
+    assert!(missing["unavailable"].as_str().unwrap().contains(lacking), "{missing}");
+    assert!(ended.out.contains("not available here"), "{}", ended.out);
+    assert!(ended.err.contains("its trials are left out"), "{}", ended.err);
+    let tuned = &view["sessions"][0]["storage"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|s| s["name"] == "xfs-tuned")
+        .unwrap()["mount_options"];
+    assert!(tuned.as_str().unwrap().contains("logbsize=32k"), "{tuned}");
+}
+
+#[test]
+fn zfs_and_xfs_have_their_wal_beside_them_and_the_gap_is_attributed() {
+    if !is_root("zfs_and_xfs_have_their_wal_beside_them_and_the_gap_is_attributed") {
+        return;
+    }
+    let daemon = zfs::Daemon::new();
+    let world = World::new();
+    let places: Vec<String> = ["xfs", "zfs", "log"].iter().flat_map(|name| on_loop(&world, name)).collect();
+    let mut sets: Vec<&str> = places.iter().map(String::as_str).collect();
+    sets.push("postgres.settings.max_wal_size=256MB");
+    let view = checked(&world, &run(&world, "zfs-xfs", &sets));
+    drop(daemon);
+    let zfs = treatment(&view, "storage", "zfs");
+    if !zfs["unavailable"].is_null() {
+        let _ = writeln!(
+            std::io::stderr(),
+            "\nskipped: zfs_and_xfs_have_their_wal_beside_them_and_the_gap_is_attributed: no ZFS here"
+        );
+        return;
+    }
+    let [comparison] = view["comparisons"].as_array().unwrap().as_slice() else { panic!("one comparison") };
+    let statements = comparison["statements"].as_array().unwrap();
+    assert_eq!(statements.len(), 7);
+    let whole: f64 =
+        statements.iter().map(|s| s["mean_us"].as_f64().unwrap() - s["to_mean_us"].as_f64().unwrap()).sum();
+    for s in statements {
+        let gap = s["mean_us"].as_f64().unwrap() - s["to_mean_us"].as_f64().unwrap();
+        close(s["share"].as_f64().unwrap(), gap / whole, "share of the gap");
+    }
+}
+
+#[test]
+fn sizes_are_chosen_by_name_and_the_plan_says_what_they_need() {
+    let world = World::new();
+    let listed = world.run(&["recipes"]).out;
+    for recipe in ["ssd-acceptance", "filesystems", "group-commit", "big-table", "zfs-xfs"] {
+        assert!(listed.contains(recipe), "{listed}");
+    }
+    assert!(
+        listed.contains("--size report") && listed.contains("needs root, for making filesystems"),
+        "{listed}"
+    );
+    let planned = world.run(&["run", "group-commit", "--size", "report", "--dry-run"]).out;
+    assert!(planned.contains("clients=512") && planned.contains("Privileges: none"), "{planned}");
+    let planned = world
+        .run(&["run", "group-commit", "--size", "report", "--set", "factors.clients=[3]", "--dry-run"])
+        .out;
+    assert!(planned.contains("clients=3") && !planned.contains("clients=512"), "{planned}");
+    let wrong = world.run(&["run", "group-commit", "--size", "huge", "--dry-run"]);
+    assert_eq!(wrong.code, Some(1));
+    assert!(
+        wrong.err.contains("recipe group-commit has no size `huge`") && wrong.err.contains("its sizes are"),
+        "{}",
+        wrong.err
+    );
+}

@@ -1,0 +1,104 @@
+//! `[size.NAME]`: other values for keys of the same file, under a name.
+
+use serde::Deserialize;
+
+use super::{FileError, Override, Source};
+use crate::nearest::nearest;
+
+/// A size that a file describes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Size {
+    /// Its name.
+    pub name: String,
+    /// What it is, in a few words.
+    pub about: String,
+    /// What it sets.
+    pub overrides: Vec<Override>,
+}
+
+/// One table; the keys of `set` are spelled as `--set` has them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SizeTable {
+    about: String,
+    #[serde(default)]
+    set: toml::Table,
+}
+
+/// The sizes only: the rest of the file is read elsewhere.
+#[derive(Deserialize)]
+struct Sizes {
+    #[serde(default)]
+    size: toml::Table,
+}
+
+/// The sizes that `source` describes, in its order.
+///
+/// # Errors
+/// One of them is not as it should be.
+pub fn sizes(source: &Source) -> Result<Vec<Size>, FileError> {
+    let sizes: Sizes = toml::from_str(&source.text).map_err(|e| FileError::in_file(source, &e))?;
+    let size = |(name, table): (String, toml::Value)| {
+        let wrong = |e: toml::de::Error| FileError::in_override(&format!("[size.{name}]"), e.message());
+        let SizeTable { about, set } = table.try_into().map_err(wrong)?;
+        let set = set.iter().map(|(key, value)| Override::parse(&format!("{key}={value}")));
+        Ok(Size { name, about, overrides: set.collect::<Result<_, _>>()? })
+    };
+    sizes.size.into_iter().map(size).collect()
+}
+
+/// The size of `source` that is called `name`.
+///
+/// # Errors
+/// There is none of that name.
+pub fn size(source: &Source, name: &str) -> Result<Size, FileError> {
+    let sizes = sizes(source)?;
+    if let Some(found) = sizes.iter().find(|size| size.name == name) {
+        return Ok(found.clone());
+    }
+    let known: Vec<&str> = sizes.iter().map(|size| size.name.as_str()).collect();
+    let sizes = nearest(name, &known).into_iter().map(str::to_owned).collect();
+    Err(FileError::NoSuchSize { shown: source.shown.clone(), name: name.to_owned(), sizes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::parse;
+
+    fn source(text: &str) -> Source {
+        Source { name: "try".into(), shown: "try".into(), text: text.into(), base: "/".into() }
+    }
+
+    #[test]
+    fn a_size_sets_what_it_names_and_a_later_word_counts_more() {
+        let file = source(
+            "[workload]\nscale = 1\n[load]\nduration = \"5s\"\n[size.quick]\nabout = \"as it is\"\n[size.large]\n\
+             about = \"more\"\n[size.large.set]\n\"workload.scale\" = 30\n\"load.transactions\" = 7\n\
+             \"factors.commit\" = { on = { synchronous_commit = \"on\" }, off = { synchronous_commit = \"off\" } }\n",
+        );
+        let mut large = size(&file, "large").unwrap().overrides;
+        let experiment = parse(&file, &large).unwrap();
+        assert_eq!(experiment.workload.scale.get(), 30);
+        assert_eq!(experiment.factors[0].levels.len(), 2);
+        large.push(Override::parse("workload.scale=31").unwrap());
+        assert_eq!(parse(&file, &large).unwrap().workload.scale.get(), 31);
+        // What the store keeps of them means the same again.
+        for one in &large {
+            assert_eq!(Override::parse(&one.given).unwrap(), *one);
+        }
+        let none = size(&file, "larg").unwrap_err();
+        assert_eq!(none.to_string(), "try has no size `larg`");
+        assert_eq!(none.help().unwrap(), "its sizes are large, quick");
+    }
+
+    #[test]
+    fn a_size_that_is_not_right_is_named() {
+        let wrong = source("[size.large]\nsets = 1\n");
+        let error = sizes(&wrong).unwrap_err().to_string();
+        assert!(error.contains("[size.large]") && error.contains("sets"), "{error}");
+        assert!(parse(&wrong, &[]).is_err());
+        let none = size(&source(""), "large").unwrap_err();
+        assert!(none.help().unwrap().contains("[size.large]"), "{:?}", none.help());
+    }
+}

@@ -1,0 +1,181 @@
+//! What an experiment needs and changes: told before anything starts.
+
+use pgdyno_model::storage::{Backing, DeviceSettings};
+use pgdyno_model::units::Bytes;
+
+use crate::estimate;
+use crate::file::{self, Source};
+use crate::prepare::Prepared;
+use crate::{LabError, Override};
+
+impl Prepared {
+    /// Why it needs root, one reason each; none: it does not.
+    #[must_use]
+    pub fn root_needed_for(&self) -> Vec<&'static str> {
+        let mut why = Vec::new();
+        let storages = || self.storages().into_iter().map(|name| &self.experiment.storage[name]);
+        let set = |device: &DeviceSettings| *device != DeviceSettings::default();
+        if storages().any(|s| !matches!(s.backing, Backing::Directory(_))) {
+            why.push("making filesystems");
+        }
+        if storages().any(|s| set(&s.device)) || self.plan.treatments.iter().any(|t| set(&t.device)) {
+            why.push("setting devices");
+        }
+        if self.experiment.between.drop_caches {
+            why.push("dropping the kernel's caches");
+        }
+        why
+    }
+
+    /// What it changes on the host while it runs; all of it is taken back at its end.
+    #[must_use]
+    pub fn changes(&self) -> Vec<String> {
+        let mut changes = Vec::new();
+        match &self.experiment.postgres.dsn {
+            Some(_) => changes.push("a schema on the given server".to_owned()),
+            None => changes.push(match self.clusters().len() {
+                1 => "a cluster, its server and its data".to_owned(),
+                n => format!("{n} clusters, their servers and data"),
+            }),
+        }
+        let devices: Vec<String> = self
+            .storages()
+            .into_iter()
+            .flat_map(|name| self.experiment.storage[name].devices())
+            .map(|device| device.display().to_string())
+            .collect();
+        let made = self.storages().into_iter().map(|name| &self.experiment.storage[name].backing);
+        let files = made.filter(|backing| loop_files(backing) > 0).count();
+        if files > 0 {
+            changes.push(format!("{files} filesystems in loop files"));
+        }
+        if !devices.is_empty() {
+            changes.push(format!("what is on {}, which is lost", devices.join(", ")));
+        }
+        let reasons = self.root_needed_for();
+        if reasons.contains(&"setting devices") {
+            changes.push("settings of devices, put back afterwards".to_owned());
+        }
+        if self.experiment.between.drop_caches {
+            changes.push("the kernel's caches, before every trial".to_owned());
+        }
+        if !self.experiment.between.command.is_empty() {
+            changes.push("what its own command does, before every trial".to_owned());
+        }
+        changes
+    }
+
+    /// The disk room that it takes at most, and what for.
+    #[must_use]
+    pub fn room(&self) -> (Bytes, String) {
+        let backing = |name: &str| &self.experiment.storage[name].backing;
+        let mut bytes = 0_u64;
+        let mut what = Vec::new();
+        for (name, (room, data)) in estimate::room(self) {
+            if matches!(backing(&name), Backing::Directory(_)) {
+                bytes = bytes.saturating_add(room.0);
+                what.push(data);
+            }
+        }
+        let files: u64 = self.storages().into_iter().map(|name| loop_files(backing(name))).sum();
+        if files > 0 {
+            bytes = bytes.saturating_add(files);
+            what.push("loop files".to_owned());
+        }
+        (Bytes(bytes), what.join(", "))
+    }
+
+    /// Treatments, time and room in a line.
+    fn size_in_words(&self) -> String {
+        let (least, most, by_count) = estimate::time(self);
+        let (least, most) = (hours(least), hours(most));
+        let time = if least == most { most } else { format!("{least} to {most}") };
+        let repeats = match &self.plan.stopping {
+            Some(s) => format!("{} to {}", s.floor, s.ceiling),
+            None => self.experiment.repeats.to_string(),
+        };
+        let more = if by_count { " and what the counted transactions take" } else { "" };
+        let (room, what) = self.room();
+        let room = if room.0 == 0 { String::new() } else { format!(", up to {room} of disk for {what}") };
+        format!("{} treatments x {repeats} repeats, about {time}{more}{room}", self.plan.treatments.len(),)
+    }
+}
+
+/// Minutes, or hours where there are many.
+fn hours(time: std::time::Duration) -> String {
+    let minutes = time.as_secs().div_ceil(60);
+    match minutes {
+        0..=119 => format!("{minutes} min"),
+        _ => format!("{} h", minutes.div_ceil(60)),
+    }
+}
+
+/// The bytes of all loop files in a backing.
+fn loop_files(backing: &Backing) -> u64 {
+    match backing {
+        Backing::Loop(file) => file.size.0,
+        Backing::Emulated(disk) => disk.size.0,
+        Backing::Raid0(raid) => raid.members.iter().map(loop_files).sum(),
+        Backing::Directory(_) | Backing::Device(_) | Backing::Ram(_) => 0,
+    }
+}
+
+/// An experiment in a few lines: what it asks, what it needs at each of its sizes, what it changes.
+///
+/// # Errors
+/// Anything that is wrong with it.
+pub fn summary(source: &Source) -> Result<String, LabError> {
+    let prepared = Prepared::new(source.clone(), Vec::new())?;
+    let question = prepared.plan.question.as_deref().unwrap_or("(no question)");
+    let mut lines = vec![prepared.plan.name.clone(), format!("    {question}")];
+    let sizes = file::sizes(source)?;
+    for size in &sizes {
+        let prepared = Prepared::new(source.clone(), size.overrides.clone())?;
+        lines.push(format!("    --size {:<7} {}: {}", size.name, size.about, prepared.size_in_words()));
+    }
+    if sizes.is_empty() {
+        lines.push(format!("    {}", prepared.size_in_words()));
+    }
+    lines.push(match prepared.root_needed_for().as_slice() {
+        [] => "    needs no root".to_owned(),
+        why => format!("    needs root, for {}", why.join(" and ")),
+    });
+    lines.push(format!("    makes, and takes down again: {}", prepared.changes().join("; ")));
+    Ok(lines.join("\n"))
+}
+
+/// What `--size NAME` sets in `source`.
+///
+/// # Errors
+/// It has no such size.
+pub fn overrides_of(source: &Source, name: &str) -> Result<Vec<Override>, LabError> {
+    Ok(file::size(source, name)?.overrides)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recipes;
+
+    #[test]
+    fn every_recipe_has_its_sizes_and_each_is_an_experiment() {
+        for recipe in recipes::all() {
+            let names: Vec<String> = file::sizes(&recipe).unwrap().into_iter().map(|s| s.name).collect();
+            match recipe.name.as_str() {
+                "quickstart" | "noise-floor" => assert_eq!(names, ["quick"]),
+                _ => assert_eq!(names, ["quick", "report", "large"], "{}", recipe.name),
+            }
+            for name in names {
+                let overrides = overrides_of(&recipe, &name).unwrap();
+                let prepared = Prepared::new(recipe.clone(), overrides);
+                assert!(prepared.is_ok(), "{} --size {name}: {}", recipe.name, prepared.unwrap_err());
+            }
+        }
+    }
+
+    #[test]
+    fn needs_and_changes_are_told() {
+        insta::assert_snapshot!(summary(&recipes::source("zfs-xfs").unwrap()).unwrap());
+        insta::assert_snapshot!(summary(&recipes::source("quickstart").unwrap()).unwrap());
+    }
+}

@@ -1,0 +1,114 @@
+//! How tables and indexes grew in a trial, and by how many bytes for each transaction.
+
+use std::collections::BTreeSet;
+
+use pgdyno_model::telemetry::Table;
+use pgdyno_model::units::Bytes;
+use serde::Serialize;
+
+use super::{RunView, TrialView};
+use crate::number;
+
+/// A table, without its indexes, or an index.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RelationSize {
+    /// Its name.
+    pub name: String,
+    /// At the first sample, which is just before the window.
+    pub before_bytes: f64,
+    /// At the last.
+    pub after_bytes: f64,
+    /// What it grew by, for each transaction between the two samples; none if it did not grow.
+    pub bytes_per_transaction: Option<f64>,
+}
+
+/// The relations that were watched in a trial with so many transactions, those that grew most first.
+#[allow(clippy::cast_precision_loss)]
+pub(super) fn relations(tables: &[Table], transactions: u64) -> Vec<RelationSize> {
+    let Some(table) = tables.iter().find(|table| table.probe == "sizes") else { return Vec::new() };
+    let mut sizes: Vec<RelationSize> = table
+        .columns
+        .iter()
+        .enumerate()
+        .filter(|(_, column)| !matches!(column.name.as_str(), "database" | "pg_wal"))
+        .filter_map(|(i, column)| {
+            let mut values = table.samples.iter().filter_map(|sample| *sample.values.get(i)?);
+            let before_bytes = values.next()?;
+            let after_bytes = values.next_back()?;
+            let grown = after_bytes - before_bytes;
+            let bytes_per_transaction =
+                (grown > 0.0 && transactions > 0).then(|| grown / transactions as f64);
+            Some(RelationSize { name: column.name.clone(), before_bytes, after_bytes, bytes_per_transaction })
+        })
+        .collect();
+    sizes.sort_by(|a, b| (b.after_bytes - b.before_bytes).total_cmp(&(a.after_bytes - a.before_bytes)));
+    sizes
+}
+
+/// A sentence for the first completed trial of each workload in which something grew by a page or more.
+pub(super) fn notes(view: &RunView) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let mut out = Vec::new();
+    for trial in view.trials.iter().filter(|t| t.tps.is_some()) {
+        let Some(treatment) = view.plan.treatments.get(trial.treatment) else { continue };
+        if let Some(words) = sentence(trial)
+            && seen.insert(&treatment.workload)
+        {
+            out.push(words);
+        }
+    }
+    out
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn sentence(trial: &TrialView) -> Option<String> {
+    const PAGE: f64 = 8192.0;
+    let bytes = |value: f64| Bytes(value.max(0.0) as u64);
+    let grown: Vec<String> = trial
+        .sizes
+        .iter()
+        .filter(|size| size.after_bytes - size.before_bytes >= PAGE)
+        .take(3)
+        .filter_map(|size| {
+            Some(format!(
+                "`{}` from {} to {} ({} bytes for each transaction)",
+                size.name,
+                bytes(size.before_bytes),
+                bytes(size.after_bytes),
+                number::rate(size.bytes_per_transaction?)
+            ))
+        })
+        .collect();
+    (!grown.is_empty()).then(|| {
+        let label = super::words::label(&trial.factors);
+        let which = if label.is_empty() { String::new() } else { format!(" ({label})") };
+        format!("In trial {}{which} grew {}.", trial.ordinal + 1, grown.join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_model::telemetry::{Column, Kind, Sample};
+
+    use super::*;
+
+    #[test]
+    fn what_grew_most_stands_first_and_is_spread_over_transactions() {
+        let column = |name: &str| Column { name: name.into(), unit: "bytes".into(), kind: Kind::Gauge };
+        let sample = |t_s, values: [Option<f64>; 4]| Sample { t_s, values: values.to_vec() };
+        let table = Table {
+            probe: "sizes".into(),
+            columns: ["database", "still", "log", "shrunk"].map(column).to_vec(),
+            samples: vec![
+                sample(0.0, [Some(9.0), Some(8192.0), None, Some(16384.0)]),
+                sample(1.0, [Some(9.0), Some(8192.0), Some(8192.0), Some(16384.0)]),
+                sample(2.0, [Some(9.0), Some(8192.0), Some(57344.0), Some(8192.0)]),
+            ],
+            unavailable: None,
+        };
+        let sizes = relations(&[table], 1000);
+        assert_eq!(sizes.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(), ["log", "still", "shrunk"]);
+        assert_eq!(sizes[0].bytes_per_transaction, Some(49.152));
+        assert_eq!((sizes[1].bytes_per_transaction, sizes[2].bytes_per_transaction), (None, None));
+    }
+}

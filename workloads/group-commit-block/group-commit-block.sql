@@ -1,0 +1,3 @@
+BEGIN;
+INSERT INTO group_commit_test (id, info) VALUES (1, 'pgdyno');
+COMMIT;

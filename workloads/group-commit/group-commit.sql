@@ -1,0 +1,1 @@
+INSERT INTO group_commit_test (id, info) VALUES (1, 'pgdyno');

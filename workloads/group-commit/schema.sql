@@ -1,0 +1,1 @@
+CREATE TABLE group_commit_test (id int, info text);

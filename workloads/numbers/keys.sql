@@ -1,0 +1,1 @@
+SELECT setval('numbers_number_seq', (SELECT max(number) FROM numbers));

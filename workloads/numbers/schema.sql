@@ -1,0 +1,1 @@
+CREATE TABLE numbers (number bigserial NOT NULL, operator smallint, region smallint);

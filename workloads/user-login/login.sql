@@ -1,0 +1,2 @@
+\set userid random(1, 100000 * :scale)
+SELECT f_user_login(:userid);
