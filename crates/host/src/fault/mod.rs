@@ -72,6 +72,20 @@ impl FaultError {
     }
 }
 
+/// Makes all durable that is on the filesystem of `directory`, so that what is lost later was written later.
+///
+/// # Errors
+/// [`FaultError::Io`].
+pub fn make_durable(directory: &Path) -> Result<(), FaultError> {
+    let failed = |source| FaultError::Io {
+        what: "make durable all that is on the filesystem of",
+        path: directory.to_owned(),
+        source,
+    };
+    let open = std::fs::File::open(directory).map_err(failed)?;
+    rustix::fs::syncfs(&open).map_err(|e| failed(e.into()))
+}
+
 /// Copies `files`, holes kept, into the new directory `into`.
 ///
 /// # Errors

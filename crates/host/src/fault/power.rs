@@ -81,28 +81,6 @@ impl PowerSwitch {
         Ok(())
     }
 
-    /// The file that holds the filesystem.
-    #[must_use]
-    pub fn image(&self) -> &Path {
-        &self.image
-    }
-
-    /// Where it is mounted.
-    #[must_use]
-    pub fn mount_point(&self) -> &Path {
-        &self.mount.target
-    }
-
-    /// Makes all that is on it durable, so that what is lost later was written later.
-    ///
-    /// # Errors
-    /// [`FaultError::Io`].
-    pub fn make_durable(&self) -> Result<(), FaultError> {
-        let path = &self.mount.target;
-        let directory = File::open(path).map_err(|e| io("open", path, e))?;
-        rustix::fs::syncfs(&directory).map_err(|e| io("make durable all that is on", path, e.into()))
-    }
-
     /// Cuts the power: what has not reached the loop device's file never will. Every access fails from now on.
     ///
     /// # Errors
@@ -116,22 +94,6 @@ impl PowerSwitch {
             filesystem: self.mount.filesystem.clone(),
             source,
         })
-    }
-
-    /// Unmounts it. Nobody may use it any more.
-    ///
-    /// # Errors
-    /// [`FaultError::Step`].
-    pub fn unmount(&self) -> Result<(), FaultError> {
-        Ok(self.mount.unmount().map_err(crate::step::StepError::from)?)
-    }
-
-    /// Mounts it again, which replays its journal.
-    ///
-    /// # Errors
-    /// [`FaultError::Step`]: it cannot be mounted.
-    pub fn mount(&self) -> Result<(), FaultError> {
-        Ok(self.mount.mount().map_err(crate::step::StepError::from)?)
     }
 }
 

@@ -26,14 +26,15 @@ impl Session<'_> {
         if power {
             // A ground of its own: it does not survive this.
             let off = self.subject.with_setting("fsync", "off");
+            let off = self.grounded(&off, Fault::Power);
             let orders = self.orders(Fault::Power, Planted::Nothing);
             let round = self.round(&off, &orders, scratch)?;
             self.conclude("fsync=off under power loss", round);
             self.clear();
         }
         let orders = self.orders(Fault::Process, Planted::OneLost);
-        let subject = self.subject;
-        let round = self.round(subject, &orders, scratch)?;
+        let subject = self.grounded(self.subject, faults[0]);
+        let round = self.round(&subject, &orders, scratch)?;
         self.conclude("one acknowledged transaction taken back", round);
         Ok(())
     }

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use pgdyno_host::facts;
-use pgdyno_host::fault::{FaultError, PowerSwitch};
+use pgdyno_host::fault::PowerSwitch;
 use pgdyno_host::postgres::cluster::cluster_directory;
 use pgdyno_host::postgres::{Cluster, ClusterSpec, StopMode};
+use pgdyno_host::storage::emulated::{Control, Cut};
 use pgdyno_host::storage::{MadeStack, Stack, Surroundings};
-use pgdyno_host::{Journal, StorageDirectory, paths};
+use pgdyno_host::{Journal, Step, StorageDirectory, paths};
 use pgdyno_model::experiment::Loading;
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::units::Bytes;
@@ -33,31 +34,21 @@ const BEGIN_AGAIN: &str = "DROP INDEX IF EXISTS pgdyno_aim; TRUNCATE pgdyno_toke
     UPDATE pgbench_tellers SET tbalance = 0 WHERE tbalance <> 0; \
     UPDATE pgbench_branches SET bbalance = 0 WHERE bbalance <> 0";
 
-/// A storage and a cluster on it.
+/// A storage and a cluster on it. Dropping it takes both down.
 pub(super) struct Ground {
-    // Dropped in this order: what is dark is unmounted, then the server goes before what holds it.
-    power: Power,
-    pub(super) cluster: Cluster,
+    /// None once it was taken down.
+    cluster: Option<Cluster>,
     stacks: Vec<MadeStack>,
     _directory: Option<StorageDirectory>,
     facts: StorageFacts,
-}
-
-/// The power of all its storages; none where one is not of a kind whose power can be cut.
-struct Power {
-    switches: Option<Vec<PowerSwitch>>,
-    /// Whether it is cut and not given back.
+    /// Whether its storages' power is cut, or they are not mounted.
     dark: bool,
 }
 
-impl Drop for Power {
+impl Drop for Ground {
     fn drop(&mut self) {
-        if self.dark {
-            // Nothing on a filesystem without power can be removed; unmounted it is gone.
-            for switch in self.switches.iter().flatten() {
-                let _ = switch.unmount();
-            }
-        }
+        // What fails here stays in the journal for the next start's sweep.
+        let _ = self.remove();
     }
 }
 
@@ -120,17 +111,16 @@ impl Ground {
         spec.settings = subject.server_settings();
         spec.connect = subject.connect;
         let cluster = Cluster::create(spec, journal, stop)?;
-        let switches: Result<_, FaultError> = stacks.iter().map(PowerSwitch::of).collect();
-        let power = Power { switches: switches.ok(), dark: false };
         let facts = facts.unwrap_or_default();
-        let mut ground = Self { power, cluster, stacks, _directory: directory, facts };
-        ground.cluster.start(stop)?;
-        let mut client = ground.cluster.control("postgres")?;
+        let mut ground = Self { cluster: Some(cluster), stacks, _directory: directory, facts, dark: false };
+        let cluster = ground.cluster();
+        cluster.start(stop)?;
+        let mut client = cluster.control("postgres")?;
         execute(&mut client, "make the database", &format!("CREATE DATABASE {DATABASE}"))?;
         let loading = Loading::default();
         let filling = Filling::new(&data_set, subject.options.scale, subject.options.seed, &loading);
-        dataset::fill(&filling, &ground.cluster.control_target(DATABASE), &Silent, stop)?;
-        let mut client = ground.cluster.control(DATABASE)?;
+        dataset::fill(&filling, &cluster.control_target(DATABASE), &Silent, stop)?;
+        let mut client = cluster.control(DATABASE)?;
         execute(&mut client, "make the tokens' table", TOKENS)?;
         let there = "SELECT count(*) FROM pg_catalog.pg_available_extensions WHERE name = 'amcheck'";
         if crate::run::number(&mut client, "look for the extension amcheck", there)? > 0 {
@@ -144,67 +134,131 @@ impl Ground {
         &self.facts
     }
 
+    /// Its server.
+    pub(super) fn cluster(&mut self) -> &mut Cluster {
+        match &mut self.cluster {
+            Some(cluster) => cluster,
+            None => unreachable!("a ground that was taken down is given away with that"),
+        }
+    }
+
+    /// Connections to its emulated disks, in the order of the storages: PGDATA's first.
+    pub(super) fn disks(&self) -> Result<Vec<Control>, LabError> {
+        let disks = self.stacks.iter().flat_map(MadeStack::disks);
+        disks.map(|disk| disk.control().map_err(|e| self.refused(&e))).collect()
+    }
+
+    fn refused(&self, error: &dyn std::error::Error) -> LabError {
+        LabError::Storage { found: format!("storage `{}`: {error}", self.facts.name) }
+    }
+
     /// Brings the tables back to their beginning, and makes everything durable that a power loss could take: also the
     /// cluster's own files, which nobody has flushed.
     pub(super) fn begin_again(&mut self, stop: &AtomicBool) -> Result<(), LabError> {
-        self.cluster.start(stop)?;
-        let mut client = self.cluster.control(DATABASE)?;
+        let cluster = self.cluster();
+        cluster.start(stop)?;
+        let mut client = cluster.control(DATABASE)?;
         execute(&mut client, "bring the tables back to their beginning", BEGIN_AGAIN)?;
         execute(&mut client, "checkpoint before the round", "CHECKPOINT")?;
-        for switch in self.power.switches.iter().flatten() {
-            switch.make_durable()?;
+        for stack in self.stacks.iter().filter(|stack| stack.stack().is_made()) {
+            pgdyno_host::fault::make_durable(&stack.path())?;
+        }
+        for mut disk in self.disks()? {
+            disk.destage().map_err(|e| self.refused(&e))?;
         }
         Ok(())
     }
 
-    /// Kills the server and cuts the power of its storages in the same moment.
+    /// Kills the server and cuts the power of its storages in the same moment; of what an emulated disk holds in its cache the
+    /// share `survives` is on the medium all the same.
     ///
     /// The server first, by signals that are not waited for: what is acknowledged after the cut was not lost by it.
-    pub(super) fn cut_power(&mut self) -> Result<(), FaultError> {
-        let Some(switches) = &self.power.switches else {
-            let storage = self.facts.name.clone();
-            let found = "it is not made by pgdyno on a file of its own".to_owned();
-            return Err(FaultError::NotOurs { storage, found });
-        };
-        self.cluster.kill();
-        self.power.dark = true;
-        let cut: Result<Vec<()>, FaultError> = switches.iter().map(PowerSwitch::cut).collect();
-        self.cluster.wait_dead();
-        cut.map(drop)
+    pub(super) fn cut_power(&mut self, survives: f64) -> Result<(), LabError> {
+        // Looked at before anything is killed: what cannot be cut is the user's mistake.
+        let switches: Vec<PowerSwitch> = self
+            .stacks
+            .iter()
+            .filter(|stack| stack.disks().is_empty())
+            .map(PowerSwitch::of)
+            .collect::<Result<_, _>>()?;
+        let mut disks = self.disks()?;
+        self.cluster().kill();
+        self.dark = true;
+        for disk in &mut disks {
+            disk.cut(&Cut { survives, tear: None }).map_err(|e| self.refused(&e))?;
+        }
+        let cut: Result<Vec<()>, _> = switches.iter().map(PowerSwitch::cut).collect();
+        self.cluster().wait_dead();
+        Ok(cut.map(drop)?)
     }
 
-    /// Unmounts what is dark and mounts it again, which replays its journal.
-    pub(super) fn power_on(&mut self) -> Result<(), FaultError> {
-        if self.power.dark {
-            let switches = self.power.switches.as_deref().unwrap_or_default();
-            switches.iter().try_for_each(PowerSwitch::unmount)?;
-            switches.iter().try_for_each(PowerSwitch::mount)?;
-            self.power.dark = false;
+    /// Unmounts what is dark, gives disks power again and mounts, whereby journals are replayed.
+    pub(super) fn power_on(&mut self, stop: &AtomicBool) -> Result<(), LabError> {
+        if !self.dark {
+            return Ok(());
         }
+        for stack in &mut self.stacks {
+            if stack.disks().is_empty() {
+                stack.unmount()?;
+                stack.mount(stop)?;
+            } else {
+                stack.power_cycle(stop)?;
+            }
+        }
+        self.dark = false;
         Ok(())
     }
 
     /// Takes everything down and keeps nothing; what could not be.
-    pub(super) fn take_down(self) -> Vec<String> {
-        let Self { power, cluster, stacks, .. } = self;
-        drop(power);
-        let mut left: Vec<String> =
-            cluster.remove().err().map(|e| LabError::from(e).in_words()).into_iter().collect();
-        left.extend(stacks.into_iter().rev().flat_map(MadeStack::take_down));
+    pub(super) fn take_down(mut self) -> Vec<String> {
+        self.remove()
+    }
+
+    fn remove(&mut self) -> Vec<String> {
+        let Some(mut cluster) = self.cluster.take() else { return Vec::new() };
+        let mut left = Vec::new();
+        if self.dark {
+            // Nothing on a filesystem without power can be removed; unmounted it is gone.
+            cluster.wait_dead();
+            left.extend(
+                self.stacks
+                    .iter_mut()
+                    .filter_map(|s| s.unmount().err())
+                    .map(|e| LabError::from(e).in_words()),
+            );
+        }
+        left.extend(cluster.remove().err().map(|e| LabError::from(e).in_words()));
+        left.extend(std::mem::take(&mut self.stacks).into_iter().rev().flat_map(MadeStack::take_down));
         left
     }
 
     /// Ends the server and copies what is left: the images of made storages, unmounted, else PGDATA.
-    pub(super) fn keep(&mut self, into: &Path) -> Result<(), FaultError> {
-        self.cluster.stop(StopMode::Immediate);
-        let Some(switches) = &self.power.switches else {
-            return pgdyno_host::fault::keep(&[self.cluster.data()], into);
-        };
-        self.power.dark = true;
-        for switch in switches {
-            switch.unmount()?;
+    pub(super) fn keep(&mut self, into: &Path) -> Result<(), LabError> {
+        let cluster = self.cluster();
+        cluster.stop(StopMode::Immediate);
+        let data = cluster.data();
+        let (mut images, mut disks) = (Vec::new(), Vec::new());
+        for stack in self.stacks.iter().filter(|stack| stack.stack().is_made()) {
+            disks.extend(stack.disks().iter().map(pgdyno_host::storage::emulated::DiskServer::image));
+            if stack.disks().is_empty() {
+                images.extend(loop_files(stack));
+            }
         }
-        let images: Vec<PathBuf> = switches.iter().map(|s| s.image().to_owned()).collect();
-        pgdyno_host::fault::keep(&images, into)
+        images.extend(disks);
+        if images.is_empty() {
+            return Ok(pgdyno_host::fault::keep(&[data], into)?);
+        }
+        if !self.dark {
+            self.dark = true;
+            self.stacks.iter_mut().try_for_each(MadeStack::unmount)?;
+        }
+        Ok(pgdyno_host::fault::keep(&images, into)?)
     }
+}
+
+/// The files that a stack's loop devices lie over.
+fn loop_files(stack: &MadeStack) -> Vec<PathBuf> {
+    let steps = stack.stack().steps().into_iter();
+    let image = |step| if let Step::AttachLoop(device) = step { Some(device.image) } else { None };
+    steps.filter_map(image).collect()
 }

@@ -6,6 +6,7 @@
 
 mod aim;
 mod controls;
+mod disk;
 mod ground;
 mod load;
 mod plan;
@@ -14,12 +15,14 @@ mod subject;
 mod verify;
 mod watcher;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use pgdyno_engine::random::Random;
 use pgdyno_host::{Journal, ScratchDirectory, facts, paths};
+use pgdyno_model::Storage;
 use pgdyno_model::crash::{CrashOutcome, CrashRecord, Fault, FaultOutcome, Round, Verdict};
 use pgdyno_model::units::Epoch;
 
@@ -67,6 +70,8 @@ pub(crate) struct Session<'a> {
     stop: &'a AtomicBool,
     /// Stands as long as rounds leave it whole.
     ground: Option<Ground>,
+    /// The storages that it stands on.
+    stands_on: BTreeMap<String, Storage>,
     /// Rounds begun, controls among them.
     begun: u64,
     record: CrashRecord,
@@ -104,7 +109,17 @@ impl<'a> Session<'a> {
                 complete: false,
             },
         };
-        Self { subject, id, journal, progress, stop, ground: None, begun: 0, record }
+        Self {
+            subject,
+            id,
+            journal,
+            progress,
+            stop,
+            ground: None,
+            stands_on: BTreeMap::new(),
+            begun: 0,
+            record,
+        }
     }
 
     /// Controls, then every round of every fault. After a signal, what was done until then.
@@ -141,14 +156,25 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
+    /// `subject` on what `fault` takes; a ground of another kind is taken down.
+    fn grounded(&mut self, subject: &Subject, fault: Fault) -> Subject {
+        let grounded = subject.grounded(fault);
+        if self.ground.as_ref().is_some_and(|_| self.stands_on != grounded.storages) {
+            self.clear();
+        }
+        self.stands_on.clone_from(&grounded.storages);
+        grounded
+    }
+
     /// All rounds of `fault`, those that were played whole in `rounds`.
     fn rounds(&mut self, fault: Fault, scratch: &Path, rounds: &mut Vec<Round>) -> Result<(), LabError> {
         let subject = self.subject;
+        let grounded = self.grounded(subject, fault);
         for (number, aim) in (1..=subject.options.rounds).zip(aim::aims(fault).iter().cycle()) {
             let seed = round_seed(subject.options.seed, fault, number);
             let first = self.first_token();
             let orders = Orders { fault, number, seed, aim: *aim, planted: Planted::Nothing, first };
-            let mut round = self.round(subject, &orders, scratch)?;
+            let mut round = self.round(&grounded, &orders, scratch)?;
             if round.verdict.is_failure() {
                 let first = rounds.iter().all(|r| r.kept.is_none());
                 round.kept = if first { self.keep(fault, number, scratch) } else { None };
@@ -197,7 +223,8 @@ impl<'a> Session<'a> {
         let into: PathBuf = paths::data_dir().join("crashes").join(self.id).join(format!("{fault}-{number}"));
         let ledgers = ledgers(scratch);
         let kept = self.ground.as_mut().map_or(Ok(()), |ground| ground.keep(&into));
-        match kept.and_then(|()| pgdyno_host::fault::keep(&ledgers, &into)) {
+        let ledgers = kept.and_then(|()| Ok(pgdyno_host::fault::keep(&ledgers, &into)?));
+        match ledgers {
             Ok(()) => Some(into.display().to_string()),
             Err(e) => {
                 let note = format!("what round {number} of {fault} left could not be kept: {e}");

@@ -62,22 +62,17 @@ fn possible(prepared: &Prepared, name: &str, fault: Fault) -> Result<(), LabErro
                 "name a filesystem for pgdyno to make in a file of its own, such as `--filesystem ext4` ({cuttable})"
             ),
         ),
-        (Backing::Loop(_), Some(filesystem)) if !fault.needs_emulated_disk() => {
-            if CUTTABLE.contains(&filesystem.name.as_str()) {
-                return Ok(());
-            }
-            refuse(
-                format!("the kernel cannot shut a {} down as the power would", filesystem.name),
-                format!("choose one of {cuttable}"),
-            )
+        (Backing::Loop(_) | Backing::Emulated(_), Some(_))
+            if fault == Fault::Power || super::disk::FAULTS.contains(&fault) =>
+        {
+            Ok(())
         }
-        _ if fault.needs_emulated_disk() => refuse(
-            format!("the fault {fault} takes a disk that pgdyno emulates"),
-            "this version has none to offer for crash tests yet".into(),
-        ),
+        (Backing::Loop(_) | Backing::Emulated(_), _) => {
+            refuse(format!("this version cannot bring the fault {fault} about"), "leave it out".into())
+        }
         _ => refuse(
-            format!("the fault {fault} takes a filesystem on one loop device over a file of pgdyno's own"),
-            "choose `backing = { loop = { size = \"1300MiB\" } }`".into(),
+            format!("the fault {fault} takes a filesystem on one disk of pgdyno's own making"),
+            "choose `backing = { loop = { size = \"1300MiB\" } }`, or `emulated` in place of `loop`".into(),
         ),
     }
 }

@@ -12,6 +12,7 @@ use pgdyno_model::crash::{Aim, CrashOptions, Lost, Round};
 use pgdyno_model::ledger::{History, State};
 
 use super::aim::UnderWay;
+use super::disk;
 use super::ground::{DATABASE, Ground};
 use super::load::Load;
 use super::subject::Subject;
@@ -72,18 +73,22 @@ impl Orders {
         let mut draws = Random::new(self.seed);
         self.tell(around, "load");
         ground.begin_again(stop)?;
-        let mut client = ground.cluster.control(DATABASE)?;
+        let mut client = ground.cluster().control(DATABASE)?;
         let settings = verify::settings(&mut client)?;
         let system_identifier = verify::system_identifier(&mut client);
         drop(client);
-        let direct = ground.cluster.target(DATABASE);
+        if self.fault.needs_emulated_disk() {
+            disk::before_load(self.fault, &mut ground.disks()?)
+                .map_err(|e| LabError::Storage { found: format!("storage `{}`: {e}", subject.storage) })?;
+        }
+        let direct = ground.cluster().target(DATABASE);
         let target = subject.through.as_ref().map_or_else(|| direct.clone(), |through| through(&direct));
         let load = Load::start(target, options, self.seed, self.first, around.scratch)?;
         // Its commits would flush what asynchronous commits leave.
         let watcher = settings
             .loses_at_most
             .is_none()
-            .then(|| Watcher::start(&ground.cluster.control_target(DATABASE)));
+            .then(|| Watcher::start(&ground.cluster().control_target(DATABASE)));
         let struck = match load.wait_warm(options.clients, stop)? {
             true => self.strike(ground, &load, &mut draws, around)?,
             false => Err("the load did not get going".to_owned()),
@@ -153,12 +158,12 @@ impl Orders {
             std::thread::sleep((wait - began.elapsed().min(wait)).min(Duration::from_millis(5)));
         }
         let mut notes = Vec::new();
-        let under_way = UnderWay::begin(self.aim, &ground.cluster.control_target(DATABASE));
+        let under_way = UnderWay::begin(self.aim, &ground.cluster().control_target(DATABASE));
         if let Some((_, within)) = &under_way {
             std::thread::sleep(within.mul_f64(draws.unit()));
         }
         let missed = under_way.as_ref().is_some_and(|(under_way, _)| under_way.has_ended());
-        let log_mark = (self.fault == Fault::Backend).then(|| ground.cluster.log_mark());
+        let log_mark = (self.fault == Fault::Backend).then(|| ground.cluster().log_mark());
         let victim = match self.fault {
             Fault::Backend => Some(self.backend(ground, draws)?),
             _ => None,
@@ -166,19 +171,28 @@ impl Orders {
         let at = Instant::now();
         match (self.fault, victim) {
             (Fault::Process, _) => {
-                ground.cluster.kill();
-                ground.cluster.wait_dead();
+                ground.cluster().kill();
+                ground.cluster().wait_dead();
             }
-            (Fault::Immediate, _) => ground.cluster.stop(StopMode::Immediate),
+            (Fault::Immediate, _) => ground.cluster().stop(StopMode::Immediate),
             (Fault::Backend, Some(pid)) => {
-                ground.cluster.kill_child(pid)?;
+                ground.cluster().kill_child(pid)?;
                 notes.push(format!("killed backend {pid}"));
             }
-            (Fault::Power, _) => ground.cut_power()?,
-            (fault, _) => {
+            (Fault::Power, _) => ground.cut_power(draws.unit())?,
+            (Fault::Backend | Fault::Plug, _) => {
                 let what = subject.name.clone();
-                let found = format!("the fault {fault} is not this module's to bring about");
+                let found = format!("nothing brings the fault {} about here", self.fault);
                 return Err(LabError::Crash { what, found, help: "this is a bug: please report it".into() });
+            }
+            (Fault::LyingDisk | Fault::TornWrite | Fault::IoError | Fault::DiskFull, _) => {
+                let (mut disks, target) = (ground.disks()?, ground.cluster().control_target(DATABASE));
+                let struck = disk::strike(self.fault, &mut disks, &target, draws, stop)?;
+                ground.cut_power(0.0)?;
+                match struck {
+                    Ok(told) => notes.extend(told),
+                    Err(why) => return Ok(Err(why)),
+                }
             }
         }
         if missed {
@@ -188,8 +202,8 @@ impl Orders {
     }
 
     /// One of the load's backends, drawn.
-    fn backend(&self, ground: &Ground, draws: &mut Random) -> Result<i32, LabError> {
-        let mut client = ground.cluster.control("postgres")?;
+    fn backend(&self, ground: &mut Ground, draws: &mut Random) -> Result<i32, LabError> {
+        let mut client = ground.cluster().control("postgres")?;
         let sql = "SELECT pid FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' \
                    AND application_name <> 'pgdyno control' ORDER BY pid";
         let wrong = |e| LabError::Sql {
@@ -218,46 +232,46 @@ impl Orders {
         let Surroundings { subject, stop, .. } = *around;
         self.tell(around, "recovery");
         if self.aim == Aim::Recovery {
-            if let Err(e) = ground.power_on() {
-                return Ok((Aftermath::WillNotMount(LabError::from(e).in_words()), None, String::new()));
+            if let Err(e) = ground.power_on(stop) {
+                return Ok((Aftermath::WillNotMount(e.in_words()), None, String::new()));
             }
-            ground.cluster.begin_start()?;
+            ground.cluster().begin_start()?;
             std::thread::sleep(Duration::from_millis(20) + Duration::from_millis(150).mul_f64(draws.unit()));
             match self.fault {
-                Fault::Power => ground.cut_power()?,
-                Fault::Immediate => ground.cluster.stop(StopMode::Immediate),
+                Fault::Power | Fault::LyingDisk => ground.cut_power(0.0)?,
+                Fault::Immediate => ground.cluster().stop(StopMode::Immediate),
                 _ => {
-                    ground.cluster.kill();
-                    ground.cluster.wait_dead();
+                    ground.cluster().kill();
+                    ground.cluster().wait_dead();
                 }
             }
         }
-        if let Err(e) = ground.power_on() {
-            return Ok((Aftermath::WillNotMount(LabError::from(e).in_words()), None, String::new()));
+        if let Err(e) = ground.power_on(stop) {
+            return Ok((Aftermath::WillNotMount(e.in_words()), None, String::new()));
         }
-        let mark = struck.log_mark.unwrap_or_else(|| ground.cluster.log_mark());
+        let mark = struck.log_mark.unwrap_or_else(|| ground.cluster().log_mark());
         let began = Instant::now();
         let limit = subject.options.recovery_limit.0;
         let up = match self.fault {
             // Its postmaster lives, and recovers by itself.
-            Fault::Backend => ground.cluster.wait_ready(limit, stop),
-            _ => ground.cluster.start_within(limit, stop),
+            Fault::Backend => ground.cluster().wait_ready(limit, stop),
+            _ => ground.cluster().start_within(limit, stop),
         };
         let took = began.elapsed();
         if stop.load(Ordering::Relaxed) {
             return Err(LabError::Interrupted);
         }
         if let Err(e) = up {
-            ground.cluster.stop(StopMode::Immediate);
-            let log = ground.cluster.log_since(mark);
+            ground.cluster().stop(StopMode::Immediate);
+            let log = ground.cluster().log_since(mark);
             return Ok((Aftermath::WillNotStart(LabError::from(e).in_words()), None, log));
         }
         self.tell(around, "verification");
         if self.planted == Planted::OneLost {
             take_back(ground, history)?;
         }
-        let found = verify::look(&mut ground.cluster, before, mark);
-        let log = ground.cluster.log_since(mark);
+        let found = verify::look(ground.cluster(), before, mark);
+        let log = ground.cluster().log_since(mark);
         Ok((Aftermath::Up(Box::new(found)), Some(took), log))
     }
 
@@ -294,7 +308,7 @@ impl Orders {
 }
 
 /// Takes one acknowledged transaction back, and all that it did: every rule but the ledger's holds.
-fn take_back(ground: &Ground, history: &History) -> Result<(), LabError> {
+fn take_back(ground: &mut Ground, history: &History) -> Result<(), LabError> {
     let Some(entry) = history.entries().find(|e| e.state == State::Acknowledged) else { return Ok(()) };
     let (token, effect) = (entry.token, entry.effect);
     let sql = format!(
@@ -309,7 +323,7 @@ fn take_back(ground: &Ground, history: &History) -> Result<(), LabError> {
         effect.branch,
         delta = effect.delta,
     );
-    let mut client = ground.cluster.control(DATABASE)?;
+    let mut client = ground.cluster().control(DATABASE)?;
     crate::run::execute(&mut client, "plant a lost transaction", &sql)
 }
 

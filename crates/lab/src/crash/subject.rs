@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use pgdyno_host::Account;
 use pgdyno_host::facts::Serials;
+use pgdyno_host::fault::CUTTABLE;
 use pgdyno_host::postgres::Install;
 use pgdyno_host::storage::Wipe;
-use pgdyno_model::Storage;
 use pgdyno_model::crash::CrashOptions;
 use pgdyno_model::experiment::Connect;
-use pgdyno_model::storage::DeviceSettings;
+use pgdyno_model::storage::{Backing, DeviceSettings, EmulatedDisk};
 use pgdyno_model::target::Target;
+use pgdyno_model::{Fault, Storage};
 
 /// Where the load goes instead of straight to the server: to what stands between, a pooler or a proxy.
 pub type Through = Arc<dyn Fn(&Target) -> Target + Send + Sync>;
@@ -67,6 +68,28 @@ impl Subject {
             options.push("--data-checksums".into());
         }
         options
+    }
+
+    /// The same on what `fault` takes: an emulated disk in place of a loop file, where the fault is one of the disk's, or the
+    /// power of a filesystem that the kernel cannot shut down is to be cut.
+    pub(crate) fn grounded(&self, fault: Fault) -> Self {
+        let mut other = self.clone();
+        for storage in other.storages.values_mut() {
+            let cuttable = storage.filesystem.as_ref().is_some_and(|f| CUTTABLE.contains(&f.name.as_str()));
+            let emulated = fault.needs_emulated_disk() || (fault == Fault::Power && !cuttable);
+            if let Backing::Loop(file) = &storage.backing
+                && emulated
+            {
+                storage.backing = Backing::Emulated(EmulatedDisk {
+                    directory: file.directory.clone(),
+                    size: file.size,
+                    sector_size: file.sector_size,
+                    seed: self.options.seed,
+                    ..EmulatedDisk::default()
+                });
+            }
+        }
+        other
     }
 
     /// The same with `name` set to `value`.
