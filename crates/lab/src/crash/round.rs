@@ -8,7 +8,7 @@ use pgdyno_durability::{Aftermath, Judgement, Promise, Unseen, judge};
 use pgdyno_engine::random::Random;
 use pgdyno_host::postgres::StopMode;
 use pgdyno_model::Fault;
-use pgdyno_model::crash::{Aim, CrashOptions, Lost, Round};
+use pgdyno_model::crash::{Aim, CrashOptions, Failing, Lost, Round, Verdict};
 use pgdyno_model::ledger::{History, State};
 
 use super::aim::UnderWay;
@@ -263,7 +263,9 @@ impl Orders {
         }
         if let Err(e) = up {
             ground.cluster().stop(StopMode::Immediate);
-            let log = ground.cluster().log_since(mark);
+            // One that did not even begin to tell: what it told before.
+            let log = Some(ground.cluster().log_since(mark)).filter(|log| !log.is_empty());
+            let log = log.unwrap_or_else(|| ground.cluster().log_since(0));
             return Ok((Aftermath::WillNotStart(LabError::from(e).in_words()), None, log));
         }
         self.tell(around, "verification");
@@ -301,7 +303,11 @@ impl Orders {
             reason: judged.reason.clone(),
             checks: judged.checks.clone(),
             notes,
-            log: if judged.verdict.is_failure() { excerpt(log) } else { String::new() },
+            log: match judged.verdict {
+                Verdict::Fail(Failing::WillNotStart) => last(log),
+                Verdict::Fail(_) => excerpt(log),
+                _ => String::new(),
+            },
             kept: None,
         }
     }
@@ -325,6 +331,12 @@ fn take_back(ground: &mut Ground, history: &History) -> Result<(), LabError> {
     );
     let mut client = ground.cluster().control(DATABASE)?;
     crate::run::execute(&mut client, "plant a lost transaction", &sql)
+}
+
+/// The last lines of a log.
+fn last(log: &str) -> String {
+    let lines: Vec<&str> = log.lines().collect();
+    lines[lines.len().saturating_sub(LINES)..].join("\n")
 }
 
 /// The lines of a log that tell of errors and of recovery, without those that every start and end has.

@@ -1,0 +1,227 @@
+//! `pgdyno crash` on planted truths: what must fail fails, what is honest passes, and nothing is left behind.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+mod support;
+
+use std::fs;
+use std::io::Write as _; // past the test runner, which keeps what passing tests print to itself
+use std::path::PathBuf;
+
+use serde_json::Value;
+use support::{Ended, World};
+
+/// Whether this process is root; if not, that is said.
+fn is_root(test: &str) -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        let _ = writeln!(std::io::stderr(), "\nskipped: {test}: only root makes filesystems");
+    }
+    root
+}
+
+/// Mounts and loop devices that have to do with the world.
+fn traces(world: &World) -> Vec<String> {
+    let place = world.disk().canonicalize().unwrap();
+    let place = place.parent().unwrap().to_str().unwrap();
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let mut traces: Vec<String> = mounts.lines().filter(|l| l.contains(place)).map(String::from).collect();
+    for device in fs::read_dir("/sys/block").unwrap().flatten() {
+        let backing = fs::read_to_string(device.path().join("loop/backing_file")).unwrap_or_default();
+        if backing.contains(place) {
+            traces.push(format!("{:?} over {backing}", device.file_name()));
+        }
+    }
+    traces
+}
+
+fn assert_gone(world: &World) {
+    assert_eq!(traces(world), [""; 0]);
+    world.assert_nothing_left();
+    let state = fs::read_dir(world.path("state/pgdyno")).unwrap().flatten().map(|e| e.path());
+    let ledgers: Vec<PathBuf> = state.filter(|p| p.to_string_lossy().contains("ledgers")).collect();
+    assert_eq!(ledgers, Vec::<PathBuf>::new());
+}
+
+/// `crash` with short loads in the world's disk.
+fn crash(world: &World, options: &str) -> (Ended, Value) {
+    let disk = world.disk();
+    let mut args = vec!["crash", "--json", "--load", "700ms", "--storage", disk.to_str().unwrap()];
+    args.extend(options.split(' '));
+    let ended = world.run(&args);
+    let shown = serde_json::from_str(&ended.out).unwrap_or(Value::Null);
+    (ended, shown)
+}
+
+fn fault<'a>(shown: &'a Value, name: &str) -> &'a Value {
+    let all = shown["faults"].as_array().unwrap();
+    all.iter().find(|f| f["fault"] == name).unwrap()
+}
+
+#[test]
+fn without_fsync_a_process_crash_loses_nothing_and_a_power_loss_what_was_acknowledged() {
+    if !is_root("without_fsync_a_process_crash_loses_nothing_and_a_power_loss_what_was_acknowledged") {
+        return;
+    }
+    let world = World::new();
+    let (ended, shown) =
+        crash(&world, "--fault process,power --filesystem ext4 --rounds 1 --setting fsync=off --no-controls");
+    assert_eq!(ended.code, Some(4), "{}{}", ended.out, ended.err);
+    assert_eq!(shown["verdict"], "FAIL (lost)");
+    let (process, power) = (fault(&shown, "process"), fault(&shown, "power"));
+    assert_eq!((process["verdict"].as_str(), process["lost"].as_u64()), (Some("pass"), Some(0)), "{process}");
+    assert_eq!(power["verdict"], "FAIL (lost)", "{power}");
+    let round = &power["each"][0];
+    assert!(
+        round["lost"].as_u64().unwrap() > 0 && !round["tokens"].as_array().unwrap().is_empty(),
+        "{round}"
+    );
+    // What was found is kept: the filesystem, and the ledger that tells what is missing in it.
+    let kept = PathBuf::from(round["kept"].as_str().unwrap());
+    let names: Vec<String> =
+        fs::read_dir(&kept).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(names.iter().any(|n| n == "image-0"), "{names:?}");
+    assert!(names.iter().any(|n| n.starts_with("ledger-")), "{names:?}");
+    assert!(shown["notes"].to_string().contains("--no-controls"), "{}", shown["notes"]);
+    assert_gone(&world);
+
+    let id = shown["id"].as_str().unwrap();
+    let again: Value = serde_json::from_str(&world.run(&["show", id, "--json"]).out).unwrap();
+    assert_eq!(again, shown, "the store has it whole");
+    let page = world.run(&["show", id]);
+    assert!(page.out.contains("FAIL (lost)") && page.out.contains("lost (client, sequence)"), "{}", page.out);
+    assert!(world.run(&["list"]).out.contains(id));
+}
+
+#[test]
+fn an_honest_filesystem_passes_and_the_controls_are_seen() {
+    if !is_root("an_honest_filesystem_passes_and_the_controls_are_seen") {
+        return;
+    }
+    for filesystem in ["ext4", "xfs"] {
+        let world = World::new();
+        let options = format!("--fault power --filesystem {filesystem} --rounds 3 --seed 7");
+        let (ended, shown) = crash(&world, &options);
+        assert_eq!(ended.code, Some(0), "{filesystem}: {}{}", ended.out, ended.err);
+        assert_eq!(shown["verdict"], "pass");
+        assert_eq!((shown["rounds"].as_u64(), shown["lost"].as_u64()), (Some(3), Some(0)));
+        let controls = shown["controls"].as_array().unwrap();
+        assert_eq!(controls.len(), 2);
+        assert!(controls.iter().all(|c| c["seen"] == true), "{controls:?}");
+        // Three rounds are no proof, and that is said.
+        assert!(shown["reason"].as_str().unwrap().contains("at most 63%"), "{}", shown["reason"]);
+        for check in shown["faults"][0]["each"][0]["checks"].as_array().unwrap() {
+            assert_eq!(check["outcome"], "passed", "{check}");
+        }
+        assert_gone(&world);
+    }
+}
+
+#[test]
+fn asynchronous_commit_loses_what_it_says() {
+    if !is_root("asynchronous_commit_loses_what_it_says") {
+        return;
+    }
+    let world = World::new();
+    // The longest delay, so that there is something to lose whenever the fault strikes.
+    let options = "--fault power --filesystem ext4 --rounds 1 --no-controls --setting synchronous_commit=off \
+                   --setting wal_writer_delay=10s";
+    let (ended, shown) = crash(&world, options);
+    assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
+    assert_eq!(shown["verdict"], "bounded-loss", "{}", shown["reason"]);
+    assert!(shown["lost"].as_u64().unwrap() > 0 && shown["oldest_lost_ms"].as_f64().unwrap() < 30_000.0);
+    assert_gone(&world);
+}
+
+#[test]
+fn a_lying_disk_fails_an_honest_server() {
+    if !is_root("a_lying_disk_fails_an_honest_server") {
+        return;
+    }
+    let world = World::new();
+    let (ended, shown) = crash(&world, "--fault lying-disk --filesystem ext4 --rounds 1 --no-controls");
+    assert_eq!(ended.code, Some(4), "{}{}", ended.out, ended.err);
+    assert!(shown["verdict"].as_str().unwrap().starts_with("FAIL"), "{}", shown["reason"]);
+    assert_gone(&world);
+}
+
+#[test]
+fn processes_that_are_killed_take_nothing_with_them_and_the_seed_repeats_the_rounds() {
+    let world = World::new();
+    let options = "--fault process,immediate,backend --rounds 2 --seed 3";
+    let (ended, shown) = crash(&world, options);
+    assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
+    assert_eq!(shown["verdict"], "pass", "{}", shown["reason"]);
+    assert_gone(&world);
+    let (_, again) = crash(&world, &format!("{options} --no-controls"));
+    let drawn = |shown: &Value| -> Vec<(Value, Value)> {
+        let faults = shown["faults"].as_array().unwrap().iter();
+        let rounds = faults.flat_map(|f| f["each"].as_array().unwrap().iter());
+        rounds.map(|r| (r["seed"].clone(), r["aim"].clone())).collect()
+    };
+    assert_eq!(drawn(&shown), drawn(&again), "with and without controls");
+}
+
+#[test]
+fn a_server_that_does_not_come_back_in_its_time_fails_and_is_gone() {
+    let world = World::new();
+    let options = "--fault process --rounds 1 --no-controls --recovery-limit 1ms";
+    let (ended, shown) = crash(&world, options);
+    assert_eq!(ended.code, Some(4), "{}{}", ended.out, ended.err);
+    assert_eq!(shown["verdict"], "FAIL (will not start)");
+    let round = &shown["faults"][0]["each"][0];
+    assert!(round["log"].as_str().unwrap().contains("database system"), "{round}");
+    assert_gone(&world);
+}
+
+#[test]
+fn after_a_sigkill_in_the_middle_of_a_round_the_next_start_clears_all() {
+    if !is_root("after_a_sigkill_in_the_middle_of_a_round_the_next_start_clears_all") {
+        return;
+    }
+    let world = World::new();
+    let disk = world.disk();
+    let mut args = vec!["crash", "--fault", "power", "--filesystem", "ext4", "--no-controls", "--load", "1m"];
+    args.extend(["--storage", disk.to_str().unwrap()]);
+    let mut child = world.spawn(&args);
+    let has_ledger = || {
+        let state = fs::read_dir(world.path("state/pgdyno")).into_iter().flatten().flatten();
+        let directory = state.map(|e| e.path()).find(|p| p.to_string_lossy().contains("ledgers"));
+        directory.is_some_and(|d| {
+            fs::read_dir(d).into_iter().flatten().flatten().any(|e| e.file_name() != ".pgdyno-made")
+        })
+    };
+    world.until("a load with its ledger", has_ledger);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(
+        !traces(&world).is_empty(),
+        "a killed pgdyno leaves a filesystem: that is what the next start is for"
+    );
+    let cleaned = world.run(&["clean"]);
+    assert_eq!(cleaned.code, Some(0), "{}{}", cleaned.out, cleaned.err);
+    assert_gone(&world);
+}
+
+#[test]
+fn what_cannot_be_crashed_is_told_before_anything_is_made() {
+    let world = World::new();
+    let mut told = String::new();
+    for options in [
+        "--fault powr",
+        "--fault process,process",
+        "--fault power",
+        "--fault plug",
+        "--fault lying-disk",
+        "--fault power --filesystem ext4 --set storage.disk.backing={ram=\"1GiB\"}",
+        "--fault process --setting fsync",
+        "--fault process --rounds 0",
+    ] {
+        let args: Vec<&str> = std::iter::once("crash").chain(options.split(' ')).collect();
+        let ended = world.run(&args);
+        assert_eq!(ended.code, Some(1), "{options}: {}", ended.err);
+        told.push_str(&format!("$ pgdyno crash {options}\n{}\n", ended.err));
+    }
+    insta::assert_snapshot!(told);
+    assert_eq!(world.left_behind(), Vec::<PathBuf>::new());
+}
