@@ -1,10 +1,12 @@
 //! Faults: what is broken on purpose, and only of what pgdyno made.
 
+mod ballast;
 mod power;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub use ballast::Ballast;
 pub use power::{CUTTABLE, PowerSwitch};
 
 use crate::step::StepError;

@@ -378,7 +378,9 @@ impl<M: Medium> Disk<M> {
             pages => (pages[self.random.usize(..pages.len())] as u64, PAGE),
         };
         let units = length.div_ceil(unit.bytes());
-        (from + self.random.u64(1..units.max(2)) * unit.bytes()).min(write.data.length())
+        // Every second one right behind its first unit, where most of it is lost.
+        let kept = if self.random.bool() { 1 } else { self.random.u64(1..units.max(2)) };
+        (from + kept * unit.bytes()).min(write.data.length())
     }
 
     /// A drive writes back the oldest when its cache is full.

@@ -22,8 +22,8 @@ pub enum Operation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Content {
-    /// A page of a table or an index: its header names a page of 8 kB in layout 4, which PostgreSQL has had since 8.3, and a
-    /// plausible layout (src/include/storage/bufpage.h).
+    /// A page of a table or an index with items on it: its header names a page of 8 kB in layout 4, which PostgreSQL has had since
+    /// 8.3, and a plausible layout (src/include/storage/bufpage.h). Free space and visibility maps have no items.
     DataPage,
     /// A page of WAL: `xlp_magic` of PostgreSQL 10 to 18 and later (0xD0.. or 0xD1..), and a page address that is a multiple of
     /// the page (src/include/access/xlog_internal.h).
@@ -53,7 +53,7 @@ impl Content {
         match self {
             Self::DataPage => {
                 let (lower, upper, special) = (short(12), short(14), short(16));
-                short(18) == 0x2004 && 24 <= lower && lower <= upper && upper <= special && special <= 8192
+                short(18) == 0x2004 && 24 < lower && lower <= upper && upper <= special && special <= 8192
             }
             Self::WalPage => {
                 let address = page[8..16].iter().rev().fold(0_u64, |sum, &b| sum << 8 | u64::from(b));
