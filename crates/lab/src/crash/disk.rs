@@ -1,16 +1,29 @@
 //! Faults of the disk: each becomes something that is armed on the emulated disks, and a moment to wait for.
 
-use std::sync::atomic::AtomicBool;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use pgdyno_engine::random::Random;
-use pgdyno_host::storage::emulated::{Control, ControlError};
+use pgdyno_host::fault::{Ballast, make_durable};
+use pgdyno_host::postgres::control;
+use pgdyno_host::storage::emulated::{
+    Content, Control, ControlError, Cut, DiskError, Effect, Hits, Operation, Rule, Selector, TearUnit,
+};
 use pgdyno_model::Fault;
 use pgdyno_model::target::Target;
 
 use crate::LabError;
 
 /// The disk faults that can be brought about.
-pub(super) const FAULTS: &[Fault] = &[Fault::LyingDisk];
+pub(super) const FAULTS: &[Fault] = &[Fault::LyingDisk, Fault::TornWrite, Fault::IoError, Fault::DiskFull];
+
+/// How long what is armed may take to be met: a checkpoint of a small database is a matter of a second.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long the server may take to show what it makes of an error.
+const NOTICING: Duration = Duration::from_secs(3);
 
 /// What is arranged before load is offered, the baseline being durable.
 pub(super) fn before_load(fault: Fault, disks: &mut [Control]) -> Result<(), ControlError> {
@@ -21,7 +34,7 @@ pub(super) fn before_load(fault: Fault, disks: &mut [Control]) -> Result<(), Con
 }
 
 /// Brings the fault about while load runs on the server at `target`, and waits until it has happened; the power is cut after
-/// it. What is worth telling of it.
+/// it. What is worth telling of it. `disks` are PGDATA's, then that of pg_wal where it has one of its own.
 ///
 /// # Errors
 /// The inner one: it did not happen; why.
@@ -32,10 +45,167 @@ pub(super) fn strike(
     draws: &mut Random,
     stop: &AtomicBool,
 ) -> Result<Result<Vec<String>, String>, LabError> {
-    let _ = (disks, target, draws, stop);
     match fault {
         // The power cut that follows takes what it had acknowledged.
         Fault::LyingDisk => Ok(Ok(Vec::new())),
+        Fault::TornWrite => tear(disks, target, draws, stop),
+        Fault::IoError => fail(disks, target, draws, stop),
+        Fault::DiskFull => fill(target, draws, stop),
         other => Ok(Err(format!("{other} is no fault of a disk's"))),
+    }
+}
+
+/// What is armed and has been met, or why not.
+type Met = Result<Result<Vec<String>, String>, LabError>;
+
+/// A checkpoint's write of a data page reaches the medium in part, and there the power goes.
+fn tear(disks: &mut [Control], target: &Target, draws: &mut Random, stop: &AtomicBool) -> Met {
+    let Some(data) = disks.first_mut() else { return Ok(Err(NO_DISK.into())) };
+    let unit = if draws.unit() < 0.5 { TearUnit::Bytes512 } else { TearUnit::Bytes4096 };
+    let rule = Rule {
+        on: Selector::changes_of(Content::DataPage),
+        hits: Hits::Nth(1 + drawn(draws, 60)),
+        effect: Effect::TearAndCut(unit, Cut::default()),
+    };
+    data.arm(&rule).map_err(refused)?;
+    let checkpoints = Repeated::begin("CHECKPOINT", target);
+    let cut = data.wait_for_cut(PATIENCE, stop).map_err(refused)?;
+    // Without power it ends by itself, and the server is killed in a moment.
+    drop(checkpoints);
+    Ok(match cut {
+        Some(cut) => Ok(vec![format!(
+            "write {} tore within a data page at {} bytes; {} cached writes were lost with it",
+            cut.at_write,
+            unit.bytes(),
+            cut.dropped
+        )]),
+        None => Err(format!("no checkpoint wrote a data page within {PATIENCE:?}")),
+    })
+}
+
+/// One request fails with EIO: a flush or a write of the WAL's disk, or a write of a data page.
+fn fail(disks: &mut [Control], target: &Target, draws: &mut Random, stop: &AtomicBool) -> Met {
+    let (what, on, of_wal) = match drawn(draws, 3) {
+        0 => ("a flush of the disk under pg_wal", Selector::all(Operation::Flush), true),
+        1 => ("a write of WAL", Selector::writes_of(Content::WalPage), true),
+        _ => ("a write of a data page", Selector::writes_of(Content::DataPage), false),
+    };
+    let Some(disk) = (if of_wal { disks.last_mut() } else { disks.first_mut() }) else {
+        return Ok(Err(NO_DISK.into()));
+    };
+    let mut bystander = control::connect(target)?;
+    let rule = Rule { on, hits: Hits::Nth(1 + drawn(draws, 5)), effect: Effect::Fail(DiskError::Eio) };
+    let id = disk.arm(&rule).map_err(refused)?;
+    // Data pages are written by checkpoints.
+    let checkpoints = (!of_wal).then(|| Repeated::begin("CHECKPOINT", target));
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let status = disk.status().map_err(refused)?;
+        if status.rules.iter().any(|rule| rule.id == id && rule.hit > 0) {
+            break;
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Err(LabError::Interrupted);
+        }
+        if Instant::now() >= until {
+            return Ok(Err(format!("there was no {what} to fail within {PATIENCE:?}")));
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let until = Instant::now() + NOTICING;
+    let mut panicked = false;
+    while !panicked && Instant::now() < until {
+        panicked = bystander.batch_execute("SELECT 1").is_err();
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    drop(checkpoints);
+    let then = if panicked { "the server ended its sessions upon it" } else { "the server went on" };
+    Ok(Ok(vec![format!("{what} failed with EIO; {then}")]))
+}
+
+/// The filesystem of PGDATA or of pg_wal has no room left until the server has run into that.
+fn fill(target: &Target, draws: &mut Random, stop: &AtomicBool) -> Met {
+    let mut client = control::connect(target)?;
+    let wrong = |e| LabError::Sql { doing: "ask where PGDATA lies".into(), found: control::said(&e) };
+    let data: String = client.query_one("SHOW data_directory", &[]).map_err(wrong)?.get(0);
+    drop(client);
+    let directory = match drawn(draws, 2) {
+        0 => PathBuf::from(&data),
+        _ => Path::new(&data).join("pg_wal"),
+    };
+    let point = mount_point(&directory)?;
+    let ballast = Ballast::fill(&point)?;
+    // Each takes a segment, and none is there to be recycled.
+    let switches = Repeated::begin("SELECT pg_switch_wal()", target);
+    let until = Instant::now() + PATIENCE;
+    while !switches.has_ended() && Instant::now() < until && !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let met = switches.has_ended();
+    // Before the power goes: whoever runs out of room makes some before the next start.
+    drop(ballast);
+    drop(switches);
+    // Its filesystem may have given up; then there is nothing to make durable.
+    let _ = make_durable(&point);
+    if stop.load(Ordering::Relaxed) {
+        return Err(LabError::Interrupted);
+    }
+    Ok(match met {
+        true => Ok(vec![format!("{} was full, and the server ran into it", point.display())]),
+        false => Err(format!("the server needed no room on {} within {PATIENCE:?}", point.display())),
+    })
+}
+
+const NO_DISK: &str = "there is no emulated disk under the cluster";
+
+/// From 0 to below `n`.
+fn drawn(draws: &mut Random, n: i64) -> u64 {
+    u64::try_from(draws.uniform(0, n - 1)).unwrap_or_default()
+}
+
+fn refused(error: ControlError) -> LabError {
+    LabError::Storage { found: format!("an emulated disk: {error}") }
+}
+
+/// Where the filesystem of `directory` is mounted.
+fn mount_point(directory: &Path) -> Result<PathBuf, LabError> {
+    let unseen = |e: std::io::Error| LabError::Storage {
+        found: format!("cannot tell the filesystem of {}: {e}", directory.display()),
+    };
+    let real = directory.canonicalize().map_err(unseen)?;
+    let mounts = pgdyno_host::mountinfo::mounts().map_err(unseen)?;
+    let held = pgdyno_host::mountinfo::holding(&mounts, &real);
+    Ok(held.map(|mount| mount.point.clone()).unwrap_or(real))
+}
+
+/// A statement that is run over and over until it fails or nobody wants it any more.
+struct Repeated {
+    enough: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Repeated {
+    fn begin(sql: &'static str, target: &Target) -> Self {
+        let enough = Arc::new(AtomicBool::new(false));
+        let (told, target) = (Arc::clone(&enough), target.clone());
+        let thread = std::thread::Builder::new().name("crash-disk".into()).spawn(move || {
+            let Ok(mut client) = control::connect(&target) else { return };
+            while !told.load(Ordering::Relaxed) && client.batch_execute(sql).is_ok() {}
+        });
+        Self { enough, thread: thread.ok() }
+    }
+
+    /// Whether it failed.
+    fn has_ended(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+}
+
+impl Drop for Repeated {
+    fn drop(&mut self) {
+        self.enough.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
     }
 }

@@ -4,9 +4,9 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use super::cache::{Cache, Cached, Data};
+use super::cache::{Cache, Cached, Data, index};
 use super::medium::Medium;
-use super::rule::{Content, Cut, DiskError, Effect, Hits, Operation, PAGE, Rule, TearUnit};
+use super::rule::{Cut, DiskError, Effect, Hits, Operation, PAGE, Rule, TearUnit};
 use super::write_log::{Record, WriteLog};
 
 /// What a disk has done since it was made (counts).
@@ -288,12 +288,14 @@ impl<M: Medium> Disk<M> {
         data: Option<&[u8]>,
     ) -> Option<(u64, Effect)> {
         let mut verdict = None;
+        let (medium, cache) = (&self.medium, &self.cache);
+        let before = || there(medium, cache, offset, length);
         for Armed { rule, state } in &mut self.rules {
             let tears = match rule.effect {
                 Effect::Tear(unit) | Effect::TearAndCut(unit, _) => Some(unit),
                 Effect::Fail(_) | Effect::Cut(_) | Effect::Lie => None,
             };
-            if !rule.on.takes(operation, offset, length, data)
+            if !rule.on.takes(operation, offset, length, data, &before)
                 || tears.is_some_and(|unit| operation != Operation::Write || length <= unit.bytes())
             {
                 continue;
@@ -333,7 +335,7 @@ impl<M: Medium> Disk<M> {
             let kept = if let Some(unit) = tear {
                 facts.torn = true;
                 self.counters.torn += 1;
-                let kept = self.somewhere(&write, unit, None);
+                let kept = self.somewhere(&write, unit, &[]);
                 Some(Cached { data: write.data.first(kept), ..write.clone() })
             } else if cut.survives > 0.0 && self.random.f64() < cut.survives {
                 facts.survived += 1;
@@ -360,20 +362,20 @@ impl<M: Medium> Disk<M> {
 
     /// The first part of `write`, as rule `id` tears it.
     fn torn(&mut self, id: u64, write: &Cached, unit: TearUnit) -> Cached {
-        let armed = self.rules.iter().find(|armed| armed.state.id == id);
-        let holds = armed.and_then(|armed| armed.rule.on.holds);
-        let kept = self.somewhere(write, unit, holds);
+        let on = self.rules.iter().find(|armed| armed.state.id == id).map(|armed| &armed.rule.on);
+        let before = || there(&self.medium, &self.cache, write.offset, write.data.length());
+        let pages = match (&write.data, on.and_then(|on| on.holds.map(|content| (on, content)))) {
+            (Data::Bytes(bytes), Some((on, content))) => on.pages(content, bytes, &before),
+            _ => Vec::new(),
+        };
+        let kept = self.somewhere(write, unit, &pages);
         self.counters.torn += 1;
         Cached { data: write.data.first(kept), ..write.clone() }
     }
 
-    /// How many bytes of a torn write arrive: through one of its pages where it was chosen by them, else anywhere.
-    fn somewhere(&mut self, write: &Cached, unit: TearUnit, holds: Option<Content>) -> u64 {
-        let pages = match (&write.data, holds) {
-            (Data::Bytes(bytes), Some(content)) => content.pages(bytes),
-            _ => Vec::new(),
-        };
-        let (from, length) = match pages.as_slice() {
+    /// How many bytes of a torn write arrive: the cut goes through one of `pages`, else anywhere.
+    fn somewhere(&mut self, write: &Cached, unit: TearUnit, pages: &[usize]) -> u64 {
+        let (from, length) = match pages {
             [] => (0, write.data.length()),
             pages => (pages[self.random.usize(..pages.len())] as u64, PAGE),
         };
@@ -398,6 +400,15 @@ impl<M: Medium> Disk<M> {
         let Some(log) = &mut self.log else { return Ok(()) };
         log.append(record).map_err(|e| broken(&e))
     }
+}
+
+/// What a read of the disk gives; nothing but zeros where its own files cannot be read, which then fails by itself.
+fn there<M: Medium>(medium: &M, cache: &Cache, offset: u64, length: u64) -> Vec<u8> {
+    let mut bytes = vec![0; index(length)];
+    if medium.read_at(offset, &mut bytes).is_ok() {
+        cache.overlay(offset, &mut bytes);
+    }
+    bytes
 }
 
 /// The file below is at fault, not the emulation: that is said, since it spoils what is shown.

@@ -74,13 +74,22 @@ pub struct Selector {
     pub at_least: Option<Bytes>,
     /// Writes that hold such a page.
     pub holds: Option<Content>,
+    /// Of those only the ones that write it over such a page, not where none was yet.
+    #[serde(default)]
+    pub over: bool,
 }
 
 impl Selector {
     /// All requests that ask for `operation`.
     #[must_use]
     pub fn all(operation: Operation) -> Self {
-        Self { operation, range: None, at_least: None, holds: None }
+        Self { operation, range: None, at_least: None, holds: None, over: false }
+    }
+
+    /// Writes that change a page of kind `content` that the disk has already.
+    #[must_use]
+    pub fn changes_of(content: Content) -> Self {
+        Self { over: true, ..Self::writes_of(content) }
     }
 
     /// Writes that hold a page of kind `content`.
@@ -89,12 +98,31 @@ impl Selector {
         Self { holds: Some(content), ..Self::all(Operation::Write) }
     }
 
-    /// Whether a request is meant; `data` is what a write writes.
-    pub(super) fn takes(&self, operation: Operation, offset: u64, length: u64, data: Option<&[u8]>) -> bool {
+    /// Whether a request is meant; `data` is what a write writes, and `before` gives what lies there before it.
+    pub(super) fn takes(
+        &self,
+        operation: Operation,
+        offset: u64,
+        length: u64,
+        data: Option<&[u8]>,
+        before: &dyn Fn() -> Vec<u8>,
+    ) -> bool {
         self.operation == operation
             && self.range.is_none_or(|(from, to)| offset < to && offset + length > from)
             && self.at_least.is_none_or(|least| length >= least.0)
-            && self.holds.is_none_or(|content| data.is_some_and(|data| !content.pages(data).is_empty()))
+            && self
+                .holds
+                .is_none_or(|content| data.is_some_and(|data| !self.pages(content, data, before).is_empty()))
+    }
+
+    /// The pages of `data` that this is about.
+    pub(super) fn pages(&self, content: Content, data: &[u8], before: &dyn Fn() -> Vec<u8>) -> Vec<usize> {
+        let mut pages = content.pages(data);
+        if self.over && !pages.is_empty() {
+            let before = before();
+            pages.retain(|&at| content.is_page(&before[at..at + PAGE as usize]));
+        }
+        pages
     }
 }
 

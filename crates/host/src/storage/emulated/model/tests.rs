@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
+use crate::storage::emulated::rule::Content;
 use crate::storage::emulated::rule::Selector;
 use crate::storage::emulated::write_log::{image_at, log_facts};
 
@@ -246,6 +247,15 @@ fn a_write_is_torn_within_a_page_of_the_kind_that_was_chosen() {
         assert!(arrived % 512 == 0 && arrived < 8192, "{arrived}");
         assert_eq!(page[8191], 0);
     }
+}
+
+#[test]
+fn a_page_that_was_not_there_is_no_change_of_one() {
+    let mut disk = disk(u64::MAX, 1, None);
+    let on = Selector::changes_of(Content::DataPage);
+    disk.arm(Rule { on, hits: Hits::Nth(1), effect: Effect::Fail(DiskError::Eio) });
+    disk.write(0, &data_page(1)).unwrap();
+    assert_eq!(disk.write(0, &data_page(2)), Err(DiskError::Eio));
 }
 
 #[test]
