@@ -72,7 +72,7 @@ pub(crate) fn run(options: &args::Run, stop: &AtomicBool) -> Result<Done, Failur
     report::write_html(&view, &file).map_err(|e| Failure::of(&e, e.help()))?;
     print(&format!("\nreport: {}", file.display()));
     Ok(match outcome.end {
-        SessionEnd::Completed => Done::Whole,
+        SessionEnd::Completed => crashed(&view),
         SessionEnd::Failed => {
             tell(&format!(
                 "{} of the trials failed; the others are kept. `pgdyno run --resume {}` tries again",
@@ -85,6 +85,12 @@ pub(crate) fn run(options: &args::Run, stop: &AtomicBool) -> Result<Done, Failur
             Done::Interrupted
         }
     })
+}
+
+/// What crash tests of a run's treatments come to, if there were any.
+fn crashed(view: &pgdyno_results::RunView) -> Done {
+    let worst = view.crashes.iter().map(|crash| crash.verdict).max();
+    worst.map_or(Done::Whole, crate::crash::done)
 }
 
 pub(crate) fn with_progress<T>(work: impl FnOnce(&Display) -> T) -> T {

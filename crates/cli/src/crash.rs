@@ -33,11 +33,16 @@ pub(crate) fn crash(options: &args::Crash, stop: &AtomicBool) -> Result<Done, Fa
         tell("interrupted: what was done is kept");
         return Ok(Done::Interrupted);
     }
-    Ok(match record.outcome.verdict {
+    Ok(done(record.outcome.verdict))
+}
+
+/// How a command ends that came to `verdict`.
+pub(crate) fn done(verdict: Verdict) -> Done {
+    match verdict {
         Verdict::Pass | Verdict::BoundedLoss => Done::Whole,
         Verdict::Fail(_) => Done::PromiseBroken,
         Verdict::Unknown | Verdict::Invalid => Done::Undecided,
-    })
+    }
 }
 
 /// Crash tests' page, or their JSON.

@@ -225,3 +225,40 @@ fn what_cannot_be_crashed_is_told_before_anything_is_made() {
     insta::assert_snapshot!(told);
     assert_eq!(world.left_behind(), Vec::<PathBuf>::new());
 }
+
+#[test]
+fn an_experiment_shows_each_treatments_speed_beside_its_verdict() {
+    if !is_root("an_experiment_shows_each_treatments_speed_beside_its_verdict") {
+        return;
+    }
+    let world = World::new();
+    let text = format!(
+        "[experiment]\nrepeats = 1\n[factors]\nfsync = [\"on\", \"off\"]\nclients = [1, 2]\n[load]\nduration = \"1s\"\n\
+         warm_up = \"200ms\"\n[telemetry]\nfsync = \"0s\"\n[storage.disk]\n\
+         backing = {{ loop = {{ size = \"1300MiB\", directory = \"{}\" }} }}\nfilesystem = \"ext4\"\n\
+         [crash]\nfaults = [\"power\"]\nrounds = 1\nload = \"500ms\"\ncontrols = false\n",
+        world.disk().display()
+    );
+    let file = world.file("both.toml", &text);
+    let ran = world.run(&["run", file.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(4), "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("crash tests") && ran.out.contains("FAIL (lost)"), "{}", ran.out);
+    assert_gone(&world);
+
+    let shown = world.show("latest");
+    assert_eq!(shown["run"]["state"], "completed");
+    // Treatments that differ in their clients only share one session of crash tests.
+    assert_eq!(shown["crashes"].as_array().unwrap().len(), 2);
+    for treatment in shown["treatments"].as_array().unwrap() {
+        let expected =
+            if treatment["label"].as_str().unwrap().contains("off") { "FAIL (lost)" } else { "pass" };
+        assert_eq!(treatment["crash"]["verdict"], expected, "{treatment}");
+        assert!(treatment["tps"]["mean"].as_f64().unwrap() > 0.0);
+    }
+    let html = world.path("report.html");
+    assert_eq!(world.run(&["report", "latest", "-o", html.to_str().unwrap()]).code, Some(0));
+    let html = fs::read_to_string(html).unwrap();
+    assert!(html.contains("<span class=\"verdict fail\"") && html.contains("<span class=\"verdict pass\""));
+    let again = world.run(&["run", "--resume", "latest"]);
+    assert!(again.err.contains("nothing to go on with"), "{}", again.err);
+}

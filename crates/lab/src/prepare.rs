@@ -62,7 +62,12 @@ impl Prepared {
                 .collect::<Result<Vec<_>, LabError>>()?;
             scripts.insert(name.clone(), parsed);
         }
-        Ok(Self { source, overrides, experiment, plan, wipe: Wipe::default(), workloads, scripts, notes })
+        let prepared =
+            Self { source, overrides, experiment, plan, wipe: Wipe::default(), workloads, scripts, notes };
+        if prepared.experiment.crash.is_some() {
+            crate::crash::check(&prepared)?;
+        }
+        Ok(prepared)
     }
 
     /// What is to be done.

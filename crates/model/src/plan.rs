@@ -82,6 +82,17 @@ pub struct Treatment {
     pub settings: BTreeMap<String, String>,
 }
 
+impl Treatment {
+    /// Whether a crash test of the one says the same as of the other: they differ in the load at most.
+    #[must_use]
+    pub fn is_crashed_alike(&self, other: &Self) -> bool {
+        self.storage == other.storage
+            && self.device == other.device
+            && self.postgres_version == other.postgres_version
+            && self.settings == other.settings
+    }
+}
+
 /// One trial to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedTrial {

@@ -26,8 +26,8 @@ use pgdyno_model::Storage;
 use pgdyno_model::crash::{CrashOutcome, CrashRecord, Fault, FaultOutcome, Round, Verdict};
 use pgdyno_model::units::Epoch;
 
-pub(crate) use plan::check;
 pub use plan::dry_run;
+pub(crate) use plan::{check, subject};
 pub(crate) use subject::Subject;
 pub use subject::Through;
 
@@ -50,7 +50,6 @@ pub fn crash(
     progress: &dyn Progress,
     stop: &AtomicBool,
 ) -> Result<CrashRecord, LabError> {
-    check(prepared)?;
     let journal = clear_leftovers(progress, stop)?;
     let mut store = open_store(store)?;
     let treatment = &prepared.plan.treatments[0];

@@ -377,6 +377,24 @@ impl Bench {
         Ok(Ready { server, places: self.places.as_ref(), storage: &treatment.storage, prepared })
     }
 
+    /// Takes every server of pgdyno's down, and every storage, so that they can be made again; what could not be is told.
+    pub(super) fn clear(&mut self) -> Vec<String> {
+        let mut told = Vec::new();
+        for slot in self.slots.values_mut() {
+            slot.data = Data::Missing;
+            if let Some(Server::Managed(cluster)) = slot.server.take()
+                && let Err(e) = cluster.remove()
+            {
+                told.push(LabError::from(e).in_words());
+            }
+        }
+        if let Some(places) = &mut self.places {
+            let standing: Vec<String> = places.standing().into_iter().collect();
+            told.extend(standing.iter().flat_map(|name| places.take_down(name)));
+        }
+        told
+    }
+
     /// Takes every server down, and every storage; what could not be is told.
     pub(super) fn take_down(self) -> Vec<String> {
         let mut told = Vec::new();

@@ -17,6 +17,7 @@ use super::provision::{Bench, installs};
 use super::stage::Stage;
 use super::trial::Trial;
 use crate::LabError;
+use crate::crash;
 use crate::estimate::Clock;
 use crate::prepare::Prepared;
 use crate::progress::{Event, Progress};
@@ -52,7 +53,7 @@ impl<'a> Session<'a> {
         if let Some(run) = resumed {
             let complete = store.completed_trials(run)?;
             todo.retain(|trial| !complete.contains(&trial.ordinal));
-            if todo.is_empty() {
+            if todo.is_empty() && crashes_left(prepared, store, run)?.is_empty() {
                 return Err(LabError::NothingToResume { run: run.to_owned() });
             }
         }
@@ -113,7 +114,33 @@ impl<'a> Session<'a> {
             self.bench.rest();
             self.stage(&probes.after)?;
         }
+        self.crash()?;
         Ok(failed)
+    }
+
+    /// Crashes every treatment that was not crashed to the end yet, on storages and servers of its own.
+    fn crash(&mut self) -> Result<(), LabError> {
+        let left = crashes_left(self.prepared, self.store, &self.run)?;
+        if left.is_empty() {
+            return Ok(());
+        }
+        for left in self.bench.clear() {
+            self.progress.event(&Event::Note(left));
+        }
+        let Self { prepared, journal, progress, stop, .. } = *self;
+        for index in left {
+            let treatment = &prepared.plan.treatments[index];
+            let subject = crash::subject(prepared, treatment, progress, stop)?;
+            let id = id_of("crash", Epoch::of(SystemTime::now()));
+            let mut record = crash::Session::new(&subject, &id, journal, progress, stop).work()?;
+            record.run = Some(self.run.clone());
+            record.treatment = Some(index);
+            self.store.add_crash(Some(self.session), &record)?;
+            if stop.load(Ordering::Relaxed) {
+                return Err(LabError::Interrupted);
+            }
+        }
+        Ok(())
     }
 
     fn stage(&mut self, kinds: &[ProbeKind]) -> Result<(), LabError> {
@@ -214,6 +241,23 @@ impl<'a> Session<'a> {
             }
         }
     }
+}
+
+/// The treatments that `[crash]` asks to crash and that were not to the end yet; of those that are crashed alike the first.
+fn crashes_left(prepared: &Prepared, store: &Store, run: &str) -> Result<Vec<usize>, LabError> {
+    if prepared.experiment.crash.is_none() {
+        return Ok(Vec::new());
+    }
+    let treatments = &prepared.plan.treatments;
+    let done: Vec<usize> = store
+        .crashes_of(run)?
+        .into_iter()
+        .filter(|crash| crash.outcome.complete)
+        .filter_map(|crash| crash.treatment)
+        .collect();
+    let is_first =
+        |index: &usize| !treatments[..*index].iter().any(|t| t.is_crashed_alike(&treatments[*index]));
+    Ok((0..treatments.len()).filter(is_first).filter(|index| !done.contains(index)).collect())
 }
 
 /// Servers and the storages they lie on; everything checked that can be before anything is measured.

@@ -25,9 +25,10 @@ use std::collections::BTreeSet;
 
 use pgdyno_model::record::{RunState, SessionRecord};
 use pgdyno_model::units::Epoch;
-use pgdyno_model::{Latencies, TrialRecord};
+use pgdyno_model::{Latencies, Treatment, TrialRecord};
 use serde::Serializer;
 
+use crate::report::CrashView;
 use crate::store::{Store, StoreError};
 use compare::Pairing;
 pub use floor::NoiseFloor;
@@ -40,7 +41,7 @@ use treatment::Sums;
 pub use view::{
     Change, Comparison, FsyncView, LatencyInterval, LatencyRatio, LatencyView, LogEvent, ObserverView,
     RateLine, RateTable, RatioView, RunHead, RunView, SecondView, ServerView, SessionView, SettingView,
-    StatementView, Steadiness, TpsView, TreatmentView, TrialState, TrialView, WaitView,
+    StatementView, Steadiness, TpsView, TreatmentCrash, TreatmentView, TrialState, TrialView, WaitView,
 };
 pub use why::{FigureView, GapView, PartView, WhyView};
 
@@ -98,6 +99,7 @@ fn read(store: &Store, run: &str) -> Result<(RunView, Vec<Sums>), StoreError> {
         .zip(plan.treatments.iter().zip(&sums))
         .map(|(index, (treatment, sum))| sum.view(index, treatment, planned(index), &fsync, &pairing))
         .collect();
+    let crashes: Vec<CrashView> = store.crashes_of(run)?.iter().map(CrashView::from).collect();
     let mut view = RunView {
         run: RunHead {
             id: record.id,
@@ -120,6 +122,7 @@ fn read(store: &Store, run: &str) -> Result<(RunView, Vec<Sums>), StoreError> {
         stopping: None,
         notes: Vec::new(),
         probes: stages::views(store, run, &trials)?,
+        crashes,
         trials,
         fsync,
         sessions: sessions
@@ -140,6 +143,7 @@ fn read(store: &Store, run: &str) -> Result<(RunView, Vec<Sums>), StoreError> {
     for (shown, treatment) in view.treatments.iter_mut().zip(&view.plan.treatments) {
         let storage = lacking.iter().find(|s| s.not_available_here && s.name == treatment.storage);
         shown.unavailable = storage.filter(|_| shown.trials == 0).and_then(|s| s.failure.clone());
+        shown.crash = crash_of(treatment, &view.plan.treatments, &view.crashes);
     }
     compare::rank(&mut view, &sums);
     view.comparisons = compare::compare(&view, &sums);
@@ -152,6 +156,24 @@ fn read(store: &Store, run: &str) -> Result<(RunView, Vec<Sums>), StoreError> {
     view.answer = words::answer(&view);
     view.notes = notes::notes(&view, &watched);
     Ok((view, sums))
+}
+
+/// The newest crash tests of `treatment`, or of one that is crashed alike.
+fn crash_of(treatment: &Treatment, all: &[Treatment], crashes: &[CrashView]) -> Option<TreatmentCrash> {
+    let is_its = |crash: &&CrashView| {
+        crash
+            .treatment
+            .and_then(|index| all.get(index))
+            .is_some_and(|other| treatment.is_crashed_alike(other))
+    };
+    let crash = crashes.iter().rfind(is_its)?;
+    Some(TreatmentCrash {
+        id: crash.id.clone(),
+        verdict: crash.verdict,
+        reason: crash.reason.clone(),
+        acknowledged: crash.acknowledged,
+        lost: crash.lost,
+    })
 }
 
 fn state_of(trial: &TrialRecord, completed: &mut BTreeSet<u32>) -> TrialState {

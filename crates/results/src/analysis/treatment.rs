@@ -151,6 +151,7 @@ impl Sums {
             trials_planned: planned,
             attempts_failed: self.attempts_failed,
             tps,
+            crash: None,
             reason: estimate.why.map(str::to_owned),
             latency_us: latency_view(&self.latency),
             unavailable: None,

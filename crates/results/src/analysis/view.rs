@@ -45,6 +45,8 @@ pub struct RunView {
     pub fsync: Vec<FsyncView>,
     /// Probes of the storages before and after the trials, in order.
     pub probes: Vec<super::StageProbeView>,
+    /// Crash tests of the treatments, in order; treatments that differ in their load only share one.
+    pub crashes: Vec<crate::report::CrashView>,
     /// The stretches of work.
     pub sessions: Vec<SessionView>,
     /// Every distinct server.
@@ -81,6 +83,21 @@ pub struct RunHead {
     pub attempts_failed: usize,
 }
 
+/// What crash tests say of a treatment, in brief.
+#[derive(Clone, Debug, Serialize)]
+pub struct TreatmentCrash {
+    /// The crash tests, of [`RunView::crashes`].
+    pub id: String,
+    /// The verdict.
+    pub verdict: pgdyno_model::Verdict,
+    /// Why.
+    pub reason: String,
+    /// Transactions acknowledged (count).
+    pub acknowledged: u64,
+    /// Of these missing (count).
+    pub lost: u64,
+}
+
 /// A treatment over its completed trials.
 #[derive(Clone, Debug, Serialize)]
 pub struct TreatmentView {
@@ -98,6 +115,8 @@ pub struct TreatmentView {
     pub attempts_failed: usize,
     /// Transactions per second; none without a completed trial.
     pub tps: Option<TpsView>,
+    /// What crash tests say of it; none where there were none.
+    pub crash: Option<TreatmentCrash>,
     /// Why `tps` or its interval is missing.
     pub reason: Option<String>,
     /// Latency of all its transactions together; none without one.

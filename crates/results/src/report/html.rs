@@ -53,6 +53,7 @@ fn render(view: &RunView) -> Result<String, minijinja::Error> {
         quantiles => Value::from(Serde(charts::quantiles(view))),
         waits => Value::from(Serde(charts::waits(view))),
         probes => Value::from(Serde(view.probes.iter().map(super::terminal::probed).collect::<Vec<_>>())),
+        crashes => Value::from(Serde(view.crashes.iter().flat_map(super::terminal::crashed).collect::<Vec<_>>())),
         differences => Value::from(Serde(verdicts::differences(view))),
         why => Value::from(Serde(why::pairs(view))),
         steadiness => Value::from(Serde(verdicts::steadiness(view))),

@@ -2,8 +2,8 @@
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
-use super::fingerprint;
 use super::text::{plain, wrap};
+use super::{CrashView, FaultView, fingerprint};
 use crate::analysis::{
     Comparison, FsyncView, LatencyView, RatioView, RunView, StageProbeView, TreatmentView,
 };
@@ -55,6 +55,7 @@ pub fn terminal(view: &RunView, width: u16) -> String {
     for (title, items) in [
         ("Ceiling", fsync),
         ("Probes", view.probes.iter().map(probed).collect()),
+        ("Crash tests", view.crashes.iter().flat_map(crashed).collect()),
         ("Differences", comparisons(view)),
         ("Why", why(view)),
         ("Machine", machine(view)),
@@ -80,7 +81,8 @@ fn table(view: &RunView, width: u16) -> String {
     let mut header: Vec<Cell> = factors.iter().map(|factor| Cell::new(plain(factor))).collect();
     let service: &[&str] = if has_service(view) { &["service p50", "service p99"] } else { &[] };
     let titles = ["trials", "tps", "± 95%", "ratio to best", "p50", "p95", "p99"];
-    for title in titles.iter().chain(service).chain(&["failed"]) {
+    let crash: &[&str] = if view.crashes.is_empty() { &[] } else { &["crash tests"] };
+    for title in titles.iter().chain(service).chain(&["failed"]).chain(crash) {
         header.push(Cell::new(title).set_alignment(CellAlignment::Right));
     }
     table.set_header(header);
@@ -91,9 +93,12 @@ fn table(view: &RunView, width: u16) -> String {
                 Cell::new(t.factors.get(factor).map(|level| plain(&level.to_string())).unwrap_or_default())
             })
             .collect();
+        let verdict = t.crash.as_ref().map_or(NONE, |crash| crash.verdict.name());
+        let verdict = (!view.crashes.is_empty()).then(|| verdict.to_owned());
         row.extend(
             numbers(t, has_service(view))
                 .into_iter()
+                .chain(verdict)
                 .map(|text| Cell::new(text).set_alignment(CellAlignment::Right)),
         );
         table.add_row(row);
@@ -198,6 +203,28 @@ pub(super) fn probed(probe: &StageProbeView) -> String {
     let partly = if probe.complete { "" } else { " (not complete)" };
     let suspect: String = probe.warnings.iter().map(|w| format!(" Suspect: {w}.")).collect();
     format!("storage `{}`, {when}{partly}: {figures} ({}).{suspect}", probe.storage, probe.id)
+}
+
+/// Crash tests, a line a fault, and one for what weakens them.
+pub(super) fn crashed(crash: &CrashView) -> Vec<String> {
+    let line = |fault: &FaultView| {
+        format!(
+            "{}, {}: {}. {} rounds, {} acknowledged, {} lost; {} ({}).",
+            crash.name,
+            fault.fault,
+            fault.verdict,
+            fault.rounds,
+            number::count(fault.acknowledged),
+            number::count(fault.lost),
+            fault.reason,
+            crash.id
+        )
+    };
+    let mut lines: Vec<String> = crash.faults.iter().map(line).collect();
+    let blind = crash.controls.iter().filter(|control| !control.seen);
+    lines.extend(blind.map(|c| format!("{}: invalid: the control `{}` was not seen.", crash.name, c.name)));
+    lines.extend(crash.notes.iter().map(|note| format!("{}: {note}.", crash.name)));
+    lines
 }
 
 /// The newest session's machine, a line for it and one for each storage.
