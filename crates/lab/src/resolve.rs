@@ -372,7 +372,7 @@ mod tests {
 
     #[test]
     fn blocks_alternate_their_direction() {
-        let plan = plan(TWO_BY_TWO).unwrap();
+        let plan = plan(&format!("[experiment]\norder = \"interleaved\"\n{TWO_BY_TWO}")).unwrap();
         assert_eq!(sequence(&plan), [0, 1, 2, 3, 3, 2, 1, 0, 0, 1, 2, 3]);
         assert_eq!(plan.treatments[3].levels.to_string(), "synchronous_commit=off clients=8");
         assert_eq!(plan.treatments[3].settings["synchronous_commit"], "off");
@@ -381,7 +381,7 @@ mod tests {
 
     #[test]
     fn a_drawn_order_is_the_seeds_and_each_block_is_whole() {
-        let text = format!("[experiment]\norder = \"randomized\"\nseed = 7\n{TWO_BY_TWO}");
+        let text = format!("[experiment]\nseed = 7\n{TWO_BY_TWO}");
         let (first, second) = (plan(&text).unwrap(), plan(&text).unwrap());
         assert_eq!(first, second);
         let mut block: Vec<usize> = sequence(&first)[4..8].to_vec();

@@ -66,9 +66,9 @@ pub struct Factor {
 #[serde(rename_all = "lowercase")]
 pub enum Order {
     /// Block by block over all treatments, every second block backwards.
-    #[default]
     Interleaved,
     /// Block by block, each block in an order drawn by the seed.
+    #[default]
     Randomized,
     /// All repeats of a treatment, then the next treatment.
     Sequential,

@@ -29,7 +29,7 @@ fn with(text: &str, overrides: &[&str]) -> Result<pgdyno_model::Experiment, File
 #[test]
 fn an_empty_file_is_a_whole_experiment() {
     let e = parse(&source(""), &[]).unwrap();
-    assert_eq!((e.name.as_str(), e.repeats.get(), e.order), ("try", 3, Order::Interleaved));
+    assert_eq!((e.name.as_str(), e.repeats.get(), e.order), ("try", 3, Order::Randomized));
     assert_eq!(e.load.length, Length::Duration(Span::from_secs(5)));
     assert!(e.storage.contains_key("disk") && e.between.checkpoint);
 }

@@ -179,7 +179,7 @@ fn statistics(view: &RunView, out: &mut Vec<String>) {
     if sequential(view) {
         out.push(
             "The repeats of a treatment ran one after the other: a drift of the machine would look like a difference. \
-             `order = \"interleaved\"` guards against that."
+             `order = \"randomized\"` guards against that."
                 .to_owned(),
         );
     }

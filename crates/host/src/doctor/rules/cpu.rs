@@ -124,7 +124,7 @@ fn steal(facts: &Facts<'_>) -> Judged {
                 steal * 100.0
             ),
         )
-        .remedy("measure on a dedicated host or instance, or with more repeats in interleaved order")
+        .remedy("measure on a dedicated host or instance, or with more repeats, block by block")
     });
     found.into()
 }
