@@ -26,7 +26,7 @@ fn is_root(test: &str) -> bool {
 /// An experiment of short trials with `storages`, its loop files in the world's disk.
 fn experiment(world: &World, factors: &str, storages: &str) -> PathBuf {
     let text = format!(
-        "[experiment]\nrepeats = 1\n[factors]\n{factors}\n[workload]\nscale = 1\n\
+        "[experiment]\nrepeats = 1\norder = \"interleaved\"\n[factors]\n{factors}\n[workload]\nscale = 1\n\
          [load]\nclients = 2\nduration = \"1s\"\nwarm_up = \"200ms\"\n[telemetry]\nfsync = \"100ms\"\n{storages}"
     );
     world.file("stacks.toml", &text)

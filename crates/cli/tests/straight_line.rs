@@ -172,3 +172,42 @@ fn a_run_that_ends_by_itself_ends_by_its_rule_and_has_nothing_left_to_do() {
     assert!(again.err.contains("nothing to go on with"), "{}", again.err);
     world.assert_nothing_left();
 }
+
+#[test]
+fn the_highest_rate_that_keeps_an_objective_is_found_confirmed_and_stored_with_every_step() {
+    let world = World::new();
+    let sets = [
+        "factors={synchronous_commit = [\"off\"]}",
+        "experiment.repeats=1",
+        "workload.name=select-only",
+        "load.clients=4",
+        "load.find=max_rate",
+        "load.slo=p99 < 30ms, failed < 1%",
+    ];
+    let ended = world.run(&quick(&world, "quickstart", &sets));
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    assert!(
+        ended.out.contains("max rate") && ended.out.contains("keeps p99 < 30ms, failed < 1%"),
+        "{}",
+        ended.out
+    );
+    let shown = world.show("latest");
+    for trial in shown["trials"].as_array().unwrap() {
+        let search = &trial["search"];
+        let steps = search["steps"].as_array().unwrap();
+        let found = search["max_rate"].as_f64().unwrap();
+        assert!(steps[0]["rate"].is_null() && steps.len() >= 4, "{search}");
+        let last = steps.last().unwrap();
+        assert_eq!((&last["confirming"], last["rate"].as_f64()), (&true.into(), Some(found)));
+        assert!(last["broken"].is_null() && last["latency_us_p99"].as_f64().unwrap() < 30_000.0, "{last}");
+        // What was confirmed was really offered: as many transactions as were due, but for chance.
+        let due = found * last["measured_s"].as_f64().unwrap();
+        let done = last["transactions"].as_f64().unwrap();
+        assert!((done - due).abs() < 0.06 * due + 6.0 * due.sqrt(), "{done} of {due}");
+        if let Some(broken) = search["least_broken"].as_f64() {
+            assert!(broken > found, "{search}");
+        }
+    }
+    assert!(shown["capacity"][0]["curve"][0]["rate"].is_f64());
+    world.assert_nothing_left();
+}

@@ -205,6 +205,7 @@ impl Aggregate {
             lost_connections: tally.lost_connections,
             reconnections: tally.reconnections.0,
             reconnect_s: tally.reconnections.1.as_secs_f64(),
+            search: None,
         }
     }
 

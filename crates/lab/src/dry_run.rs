@@ -96,7 +96,18 @@ fn head(prepared: &Prepared, out: &mut String) {
         Length::Duration(span) => format!("{span} measured"),
         Length::Transactions(n) => format!("{n} transactions by each client measured"),
     };
-    let _ = writeln!(out, "each trial: {} warm-up, {length}", plan.warm_up);
+    match &plan.find {
+        None => drop(writeln!(out, "each trial: {} warm-up, {length}", plan.warm_up)),
+        Some(find) => drop(writeln!(
+            out,
+            "each trial: looks for the highest rate that keeps {}, to {}%: steps of {} each, the answer confirmed with \
+             {length} after {} warm-up",
+            find.slo,
+            find.resolution * 100.0,
+            find.step,
+            plan.warm_up
+        )),
+    }
     let _ = writeln!(out, "\nTreatments");
     for (number, treatment) in (1..).zip(&plan.treatments) {
         let levels = match treatment.levels.to_string() {
@@ -542,6 +553,17 @@ mod tests {
         }
         let time = told.lines().find(|line| line.starts_with("Time: ")).unwrap();
         assert!(time.contains(" to 10m"), "{time}");
+    }
+
+    #[test]
+    fn a_search_tells_its_steps() {
+        let mut source = recipes::source("quickstart").unwrap();
+        source.text = "[load]\nfind = \"max_rate\"\nslo = \"p99 < 20ms\"\nduration = \"20s\"\n".into();
+        let prepared = Prepared::new(source, Vec::new()).unwrap();
+        let told = describe(&prepared, Some(&surroundings(&prepared)));
+        let words = "each trial: looks for the highest rate that keeps p99 < 20ms, to 3%: steps of 5s each, the answer confirmed with \
+                     20s measured after 1s warm-up";
+        assert!(told.contains(words), "{told}");
     }
 
     #[test]

@@ -23,8 +23,16 @@ const FSYNC_TESTS: u32 = 25;
 /// Points of the disk probe that take a given time (count).
 const DISK_POINTS: u32 = 31;
 
+/// Steps that a search for the highest rate takes, its first and its confirmation left out (count): most take so many.
+const STEPS: u32 = 16;
+
 /// Time for one trial, without what comes around it; none if it ends by count.
 fn offered(prepared: &Prepared) -> Option<Duration> {
+    if let (Some(find), Length::Duration(window)) = (&prepared.plan.find, prepared.plan.length) {
+        let warm_up = prepared.plan.warm_up.0;
+        let step = find.step.0 + warm_up.min(find.step.0);
+        return Some(2 * warm_up + find.step.0 + STEPS * step + window.0);
+    }
     match prepared.plan.length {
         Length::Duration(span) => Some(prepared.plan.warm_up.0 + span.0),
         Length::Transactions(_) => None,

@@ -18,6 +18,7 @@ pub mod recipes;
 mod redact;
 pub mod resolve;
 pub mod run;
+mod search;
 mod shared;
 pub mod workload;
 

@@ -8,7 +8,7 @@ use pgdyno_host::storage::{Stack, StorageError, Wipe};
 use pgdyno_model::experiment::{Experiment, Length, Order, Protocol};
 use pgdyno_model::level::{Key, Level, LevelValue, Levels};
 use pgdyno_model::storage::{Backing, DeviceSettings};
-use pgdyno_model::{Plan, PlannedTrial, Storage, Treatment};
+use pgdyno_model::{Find, Plan, PlannedTrial, Storage, Treatment};
 use thiserror::Error;
 
 use crate::file::{set_option, spelled};
@@ -87,6 +87,9 @@ pub enum ResolveError {
     /// A workload.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
+    /// A rate that is looked for and varied.
+    #[error("cannot vary `rate` and look for the highest one (`load.find`)")]
+    RateIsSought,
     /// What a server given by DSN cannot vary.
     #[error("cannot vary `{key}` on a server that pgdyno does not own (`postgres.dsn`)")]
     NotOurs {
@@ -112,6 +115,7 @@ impl ResolveError {
             Self::SharedDevice { .. } => Some("give each a partition or a device of its own".into()),
             Self::Storage(e) => e.help(),
             Self::Workload(e) => e.help(),
+            Self::RateIsSought => Some("take the factor `rate` out, or `load.find`".into()),
             Self::NotOurs { .. } => {
                 Some("leave out `postgres.dsn`: pgdyno then makes a server of its own".into())
             }
@@ -152,6 +156,10 @@ pub fn resolve(experiment: &Experiment) -> Result<(Plan, BTreeMap<String, Worklo
         margin: experiment.margin,
         loading: experiment.workload.loading.clone(),
         stopping: experiment.stopping.clone(),
+        find: match (&experiment.load.find, experiment.load.length) {
+            (Some(slo), Length::Duration(window)) => Some(Find::new(slo.clone(), window.0)),
+            _ => None,
+        },
     };
     Ok((plan, workloads))
 }
@@ -247,6 +255,9 @@ fn treatment(experiment: &Experiment, combination: &[(&str, &Level)]) -> Result<
     }
     if treatment.options.tries_without_end() && matches!(experiment.load.length, Length::Transactions(_)) {
         return Err(ResolveError::EndlessTries { levels: treatment.levels.to_string() });
+    }
+    if treatment.options.rate.is_some() && experiment.load.find.is_some() {
+        return Err(ResolveError::RateIsSought);
     }
     treatment.settings = settings;
     Ok(treatment)
@@ -434,6 +445,8 @@ mod tests {
         nothing is left to run: `[[exclude]]` leaves out every treatment
         help: remove an `[[exclude]]`, or add levels
         ");
+        let sought = help("[factors]\nrate = [50]\n[load]\nfind = \"max_rate\"\nslo = \"p99 < 20ms\"\n");
+        assert!(sought.contains("cannot vary `rate` and look for the highest one"), "{sought}");
         insta::assert_snapshot!(help("[factors]\npostgres.version = [15]\n[postgres]\ndsn = \"host=x\"\n"), @"
         cannot vary `postgres.version` on a server that pgdyno does not own (`postgres.dsn`)
         help: leave out `postgres.dsn`: pgdyno then makes a server of its own

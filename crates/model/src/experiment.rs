@@ -304,6 +304,8 @@ pub struct Load {
     pub warm_up: Span,
     /// What is done beyond the scripts.
     pub options: LoadOptions,
+    /// What the rate must keep, where the highest is looked for.
+    pub find: Option<crate::Slo>,
 }
 
 /// How a managed server is reached.

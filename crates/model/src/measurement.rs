@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Latencies;
+use crate::{Latencies, Search};
 
 /// What became of the load of one trial. The measured window starts after the warm-up; `transactions` are those
 /// whose replies were complete within it.
@@ -74,6 +74,9 @@ pub struct Measurement {
     /// Time that those took together (seconds).
     #[serde(default)]
     pub reconnect_s: f64,
+    /// Where the highest rate was looked for: every rate that was tried. All else is then of the last step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<Search>,
 }
 
 impl Measurement {
@@ -82,6 +85,25 @@ impl Measurement {
     #[allow(clippy::cast_precision_loss)]
     pub fn tps(&self) -> Option<f64> {
         (self.measured_s > 0.0).then(|| self.transactions as f64 / self.measured_s)
+    }
+
+    /// What treatments are compared by: the highest rate that was confirmed, where one was looked for, else tps.
+    #[must_use]
+    pub fn compared(&self) -> Option<f64> {
+        match &self.search {
+            Some(search) => search.max_rate,
+            None => self.tps(),
+        }
+    }
+
+    /// Why the generator may have set what treatments are compared by, in words; none if it did not.
+    #[must_use]
+    pub fn limited_by_generator(&self) -> Option<String> {
+        let of_search = || {
+            let limited = self.search.as_ref().is_some_and(Search::generator_limited);
+            limited.then(|| "the generator may have been the limit where the rate was too high".to_owned())
+        };
+        self.generator_limit().map(|limit| limit.to_string()).or_else(of_search)
     }
 
     /// Whether the generator may have been the limit: one of its threads was busy nine tenths of the time, or its event

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Levels;
 use crate::experiment::{Length, LoadOptions, Loading, Protocol};
 use crate::storage::DeviceSettings;
 use crate::units::Span;
+use crate::{Find, Levels};
 
 /// Every treatment, and every trial in the order in which they run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,6 +35,9 @@ pub struct Plan {
     /// How the data sets' rows are made and loaded.
     #[serde(default)]
     pub loading: Loading,
+    /// What rate every trial looks for; none where trials offer the load as it is.
+    #[serde(default)]
+    pub find: Option<Find>,
     /// When the run ends before all trials are run; none where the number of repeats is fixed.
     #[serde(default)]
     pub stopping: Option<Stopping>,

@@ -5,7 +5,6 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pgdyno_model::Stopping;
 use pgdyno_model::experiment::{
     Between, Connect, Experiment, Length, Load, LoadOptions, Loading, OnError, Order, Postgres, Protocol,
     ReconnectLost, Telemetry, WorkloadChoice,
@@ -13,6 +12,7 @@ use pgdyno_model::experiment::{
 use pgdyno_model::level::{Key, LevelValue};
 use pgdyno_model::target::Secret;
 use pgdyno_model::units::Span;
+use pgdyno_model::{Slo, Stopping};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -184,11 +184,57 @@ struct LoadTable {
     on_error: Option<OnError>,
     reconnect: Option<bool>,
     reconnect_lost: Option<ReconnectLost>,
+    find: Option<Spanned<Quarry>>,
+    slo: Option<Spanned<String>>,
     #[serde(default)]
     define: BTreeMap<Spanned<String>, LevelValue>,
 }
 
+/// What `load.find` can name.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Quarry {
+    MaxRate,
+}
+
 impl LoadTable {
+    /// What the rate must keep, where one is looked for.
+    fn find(&self) -> Result<Option<Slo>, Complaint> {
+        let (find, slo) = match (&self.find, &self.slo) {
+            (None, None) => return Ok(None),
+            (Some(find), Some(slo)) => (find, slo),
+            (Some(find), None) => {
+                return Err(Complaint::new("`load.find` is given without `load.slo`")
+                    .with_help("what shall the rate keep? `slo = \"p99 < 20ms, failed < 0.1%\"`")
+                    .at(find.span()));
+            }
+            (None, Some(slo)) => {
+                return Err(Complaint::new("`load.slo` is given without `load.find`")
+                    .with_help("`find = \"max_rate\"` looks for the highest rate that keeps it")
+                    .at(slo.span()));
+            }
+        };
+        let Quarry::MaxRate = find.get_ref();
+        if self.rate.is_some() {
+            return Err(Complaint::new("`load.rate` and `load.find` are both given")
+                .with_help("a rate is offered or looked for: keep one of the two")
+                .at(find.span()));
+        }
+        if self.transactions.is_some() {
+            return Err(Complaint::new("`load.find` cannot be with `load.transactions`")
+                .with_help("give `load.duration`: over so long the answer is confirmed, each step takes a quarter of it")
+                .at(find.span()));
+        }
+        let parsed = slo.get_ref().parse::<Slo>().map_err(|e| {
+            // The text begins after its quote; what has escapes in it is marked a little off.
+            let begin = slo.span().start + 1;
+            Complaint::new(e.what)
+                .with_help("write it like \"p99 < 20ms, failed < 0.1%\"")
+                .at(begin + e.at.start..begin + e.at.end)
+        })?;
+        Ok(Some(parsed))
+    }
+
     /// What of it goes beyond the scripts.
     fn options(&mut self) -> Result<LoadOptions, Complaint> {
         let mut options = LoadOptions::default();
@@ -350,6 +396,7 @@ impl File {
     /// All tables together, checked against each other.
     pub(super) fn into_experiment(mut self, source: &Source) -> Result<Experiment, Complaint> {
         let at = |path: PathBuf| if path.is_absolute() { path } else { source.base.join(path) };
+        let find = self.load.find()?;
         let options = self.load.options()?;
         let length = match (self.load.duration, self.load.transactions) {
             (Some(_), Some(_)) => {
@@ -421,6 +468,7 @@ impl File {
                 length,
                 warm_up: self.load.warm_up.unwrap_or(Span::from_secs(1)),
                 options,
+                find,
             },
             postgres: Postgres {
                 bindir: self.postgres.bindir.map(at),

@@ -67,7 +67,7 @@ fn an_unknown_key_is_answered_with_its_place_and_the_nearest() {
     try.toml:3:1: unknown key `duraton`
     3 | duraton = "5s"
       | ^^^^^^^
-    help: nearest is `duration`; allowed here: duration, rate, threads, protocol, warm_up, define, clients, on_error, transactions, max_tries, reconnect, latency_limit, reconnect_lost
+    help: nearest is `duration`; allowed here: duration, rate, threads, protocol, warm_up, slo, define, clients, on_error, find, transactions, max_tries, reconnect, latency_limit, reconnect_lost
     "#);
 }
 
@@ -158,7 +158,7 @@ fn an_override_wins_and_is_blamed_when_it_is_wrong() {
     assert_eq!(with(file, &["load.transactions=10"]).unwrap().load.length, Length::Transactions(10));
     insta::assert_snapshot!(shown(&with(file, &["load.durations=2s"]).unwrap_err()), @"
     --set load.durations=2s: unknown key `durations`
-    help: nearest is `duration`; allowed here: duration, transactions, rate, define, clients, threads, protocol, max_tries, warm_up, on_error, reconnect, latency_limit, reconnect_lost
+    help: nearest is `duration`; allowed here: duration, transactions, rate, define, clients, threads, protocol, max_tries, find, warm_up, on_error, slo, reconnect, latency_limit, reconnect_lost
     ");
     insta::assert_snapshot!(shown(&with(file, &["load.duration=2x"]).unwrap_err()), @r#"--set load.duration=2x: `2x` is no length of time; write it like "5s", "250ms", "2m 30s""#);
     insta::assert_snapshot!(shown(&with(file, &["factors.clients=[0]"]).unwrap_err()), @"--set factors.clients=[0]: factor `clients`: `0` is no number of clients; it must be 1 or more");
@@ -268,6 +268,30 @@ fn a_run_that_ends_by_itself_is_asked_for_by_precision_or_budget() {
     ]
     .into_iter()
     .map(|text| error(&format!("[experiment]\n{text}\n")))
+    .collect();
+    insta::assert_snapshot!(said.join("\n\n"));
+}
+
+#[test]
+fn the_highest_rate_is_looked_for_with_an_objective() {
+    let e = with("[load]\nduration = \"20s\"", &["load.find=max_rate", "load.slo=p99 < 20ms, failed < 0.1%"])
+        .unwrap();
+    assert_eq!(e.load.find.unwrap().to_string(), "p99 < 20ms, failed < 0.1%");
+    let alone = shown(&with("", &["load.slo=p99 < 20ms", "load.clients=2"]).unwrap_err());
+    assert!(
+        alone.starts_with("--set load.slo=p99 < 20ms: `load.slo` is given without `load.find`"),
+        "{alone}"
+    );
+    let said: Vec<String> = [
+        "find = \"max_rate\"",
+        "find = \"max\"\nslo = \"p99 < 20ms\"",
+        "find = \"max_rate\"\nslo = \"p99 < 20ms, faild < 1%\"",
+        "find = \"max_rate\"\nslo = \"p99 < 20\"",
+        "find = \"max_rate\"\nslo = \"p99 < 20ms\"\nrate = 50",
+        "find = \"max_rate\"\nslo = \"p99 < 20ms\"\ntransactions = 50",
+    ]
+    .into_iter()
+    .map(|text| error(&format!("[load]\n{text}\n")))
     .collect();
     insta::assert_snapshot!(said.join("\n\n"));
 }

@@ -49,7 +49,8 @@ impl<'a> Course<'a> {
     /// A trial was recorded that took `time`.
     pub(super) fn add(&mut self, trial: &TrialRecord, time: Duration) {
         self.spent += time;
-        let tps = trial.measurement.as_ref().filter(|_| trial.failure.is_none()).and_then(Measurement::tps);
+        let tps =
+            trial.measurement.as_ref().filter(|_| trial.failure.is_none()).and_then(Measurement::compared);
         let Some(tps) = tps else { return };
         // Of several attempts the first completed one counts, as in the analysis.
         if self.completed.insert(trial.ordinal) {

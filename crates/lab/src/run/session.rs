@@ -207,7 +207,7 @@ impl<'a> Session<'a> {
             failed += u32::from(record.failure.is_some());
             let complete = record.measurement.as_ref().filter(|_| record.failure.is_none());
             self.progress.event(&Event::TrialDone {
-                tps: complete.and_then(pgdyno_model::Measurement::tps),
+                tps: complete.and_then(pgdyno_model::Measurement::compared),
                 latency_us_p99: complete.and_then(|m| m.latency.quantile_us(0.99)),
                 failure: record.failure.as_deref(),
                 left: within(clock.left(todo.len() - done - 1, Duration::ZERO), began.elapsed()),

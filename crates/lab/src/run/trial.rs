@@ -8,8 +8,10 @@ use pgdyno_durability::{Agreement, agreement};
 use pgdyno_engine::script::Value;
 use pgdyno_engine::{Live, LoadError, LoadSpec, Phase, Watch, drive};
 use pgdyno_host::telemetry::{Sampler, Watched, probes};
+use pgdyno_model::experiment::Length;
+use pgdyno_model::search::Step;
 use pgdyno_model::units::Epoch;
-use pgdyno_model::{Measurement, PlannedTrial, Treatment, TrialRecord};
+use pgdyno_model::{Find, Measurement, Plan, PlannedTrial, Search, Treatment, TrialRecord};
 
 use super::between::{self, Counters};
 use super::provision::Ready;
@@ -17,6 +19,24 @@ use super::server::Server;
 use crate::LabError;
 use crate::prepare::Prepared;
 use crate::progress::{Event, Progress};
+use crate::search::{Ask, Search as Climb};
+
+/// One stretch of load.
+struct Offer {
+    /// Transactions per second, over what the treatment says.
+    rate: Option<f64>,
+    warm_up: Duration,
+    length: Length,
+    /// Tells the stretches of a trial apart.
+    seed: u64,
+}
+
+impl Offer {
+    /// The plan's.
+    fn whole(plan: &Plan) -> Self {
+        Self { rate: None, warm_up: plan.warm_up.0, length: plan.length, seed: 0 }
+    }
+}
 
 /// What a trial needs besides its server.
 pub(super) struct Trial<'a> {
@@ -75,11 +95,16 @@ impl Trial<'_> {
         ready.server.apply(&self.treatment.settings, self.stop)?;
         between::settle(ready, &self.prepared.experiment.between, workload, self.stop)?;
         let server = &mut *ready.server;
-        let before = between::counters(server, workload, self.stop)?;
+        let mut before = between::counters(server, workload, self.stop)?;
         record.server = Some(server.facts()?);
-        let (measurement, opened) = self.offer(server, record)?;
+        let found = match &self.prepared.plan.find {
+            None => self.offer(server, record, &Offer::whole(&self.prepared.plan))?,
+            Some(find) => self.find(server, record, find, &mut before)?,
+        };
+        let (measurement, opened) = found;
         record.measured_at = opened.map(|o| Epoch::of(SystemTime::now() - o.elapsed()));
         let judged = self.judge(server, before, &measurement, record);
+        let unfound = measurement.search.as_ref().filter(|s| s.max_rate.is_none()).map(unfound);
         let aborted = aborted(&measurement, self.treatment.clients);
         record.measurement = Some(measurement);
         match aborted {
@@ -87,8 +112,63 @@ impl Trial<'_> {
                 record.failure = Some(server.death().map_or(failure, |died| died.in_words()));
                 Ok(())
             }
-            None => judged,
+            None => {
+                judged?;
+                record.failure = record.failure.take().or(unfound);
+                Ok(())
+            }
         }
+    }
+
+    /// Looks for the highest rate that keeps the objective; what the last step measured, with all steps. `before` becomes the server's
+    /// counters before that step.
+    fn find(
+        &self,
+        server: &Server,
+        record: &mut TrialRecord,
+        find: &Find,
+        before: &mut Counters,
+    ) -> Result<(Measurement, Option<Instant>), LabError> {
+        let plan = &self.prepared.plan;
+        let workload = self.prepared.workload(self.treatment);
+        let mut steps: Vec<Step> = Vec::new();
+        let short = |rate: Option<f64>, number: usize| Offer {
+            rate,
+            warm_up: plan.warm_up.0.min(find.step.0),
+            length: Length::Duration(find.step),
+            seed: number as u64,
+        };
+        // A closed loop tells where to begin.
+        let (closed, mut opened) =
+            self.offer(server, record, &Offer { warm_up: plan.warm_up.0, ..short(None, 0) })?;
+        steps.push(Step::of(&find.slo, None, false, &closed));
+        let tps = closed.tps().filter(|tps| *tps > 0.0);
+        let mut last = closed;
+        let mut search =
+            tps.filter(|_| last.aborted_clients == 0).map(|tps| Climb::new(tps, find.resolution));
+        while let Some(ask) = search.as_ref().and_then(Climb::ask) {
+            let offer = if ask.confirming {
+                Offer { rate: Some(ask.rate), seed: steps.len() as u64, ..Offer::whole(plan) }
+            } else {
+                short(Some(ask.rate), steps.len())
+            };
+            self.progress.event(&Event::Working { what: offering(ask, find), share: None });
+            *before = between::counters(server, workload, self.stop)?;
+            (last, opened) = self.offer(server, record, &offer)?;
+            let step = Step::of(&find.slo, Some(ask.rate), ask.confirming, &last);
+            if last.aborted_clients > 0 {
+                steps.push(step);
+                break;
+            }
+            if let Some(search) = &mut search {
+                search.answer(step.broken.is_none());
+            }
+            steps.push(step);
+        }
+        let (max_rate, least_broken) =
+            search.map_or((None, None), |search| (search.max_rate(), search.least_broken()));
+        last.search = Some(Search { max_rate, least_broken, steps });
+        Ok((last, opened))
     }
 
     /// Offers the load with telemetry beside it; the measurement, and when its window opened.
@@ -96,16 +176,20 @@ impl Trial<'_> {
         &self,
         server: &Server,
         record: &mut TrialRecord,
+        offer: &Offer,
     ) -> Result<(Measurement, Option<Instant>), LabError> {
         let (plan, treatment) = (&self.prepared.plan, self.treatment);
+        let seed = plan.seed.wrapping_mul(1_000_003).wrapping_add(u64::from(self.planned.ordinal));
+        let mut options = treatment.options.clone();
+        options.rate = offer.rate.or(options.rate);
         let spec = LoadSpec {
             clients: nonzero(treatment.clients),
             threads: nonzero(treatment.threads),
             protocol: treatment.protocol,
-            warm_up: plan.warm_up.0,
-            length: plan.length,
-            seed: plan.seed.wrapping_mul(1_000_003).wrapping_add(u64::from(self.planned.ordinal)),
-            options: treatment.options.clone(),
+            warm_up: offer.warm_up,
+            length: offer.length,
+            seed: seed.wrapping_add(offer.seed.wrapping_mul(7_368_787)),
+            options,
             variables: vec![("scale".into(), Value::Int(i64::from(treatment.scale)).into())],
             ..LoadSpec::new(
                 server.load_target(&treatment.settings),
@@ -171,4 +255,26 @@ fn aborted(measurement: &Measurement, clients: u32) -> Option<String> {
     let first = measurement.abort_reasons.first().map_or("", String::as_str);
     (measurement.aborted_clients > 0)
         .then(|| format!("{} of {clients} clients gave up: {first}", measurement.aborted_clients))
+}
+
+/// Why a search has no answer.
+fn unfound(search: &Search) -> String {
+    let tried = search.steps.iter().filter(|s| s.broken.is_some());
+    let least = tried.min_by(|a, b| a.rate.unwrap_or(0.0).total_cmp(&b.rate.unwrap_or(0.0)));
+    match least {
+        Some(step) => format!(
+            "no rate was found that keeps the objective: the lowest that broke it was {:.1}/s ({})",
+            step.rate.unwrap_or(0.0),
+            step.broken.as_deref().unwrap_or_default()
+        ),
+        None => {
+            "no rate was found that keeps the objective: no transaction ended in a closed loop".to_owned()
+        }
+    }
+}
+
+/// A step in words.
+fn offering(ask: Ask, find: &Find) -> String {
+    let doing = if ask.confirming { "confirming" } else { "trying" };
+    format!("{doing} {:.1} transactions/s: does that keep {}?", ask.rate, find.slo)
 }

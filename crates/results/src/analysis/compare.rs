@@ -69,6 +69,8 @@ pub(super) struct Judged {
     pub(super) comparisons: usize,
     /// The p-value when they are; none without an interval.
     pub(super) p: Option<f64>,
+    /// What it is a ratio of: `tps`, or `maximum rate`.
+    pub(super) measure: &'static str,
     /// The margin, and the p-value of a difference as large as it or larger, judged likewise.
     pub(super) equivalence: Option<(f64, f64)>,
 }
@@ -90,8 +92,9 @@ impl Judged {
     }
 }
 
-/// Judges `ratios` together. Those without an interval were not tested and do not make the others' verdicts stricter.
-pub(super) fn judge(ratios: Vec<Ratio>, margin: Option<f64>) -> Vec<Judged> {
+/// Judges `ratios` of `plan`'s treatments together. Those without an interval were not tested and do not make the others' verdicts stricter.
+pub(super) fn judge(ratios: Vec<Ratio>, plan: &Plan, margin: Option<f64>) -> Vec<Judged> {
+    let measure = if plan.find.is_some() { "maximum rate" } else { "tps" };
     let p: Vec<f64> = ratios.iter().filter_map(|ratio| ratio.p).collect();
     let comparisons = p.len();
     let mut together = stats::holm(&p).into_iter();
@@ -104,6 +107,7 @@ pub(super) fn judge(ratios: Vec<Ratio>, margin: Option<f64>) -> Vec<Judged> {
         .zip(alone)
         .map(|(ratio, alone)| Judged {
             comparisons,
+            measure,
             p: ratio.p.and_then(|_| together.next()),
             equivalence: alone.and_then(|(margin, _)| Some((margin, equivalent.next()?))),
             ratio,
@@ -140,7 +144,7 @@ pub(super) fn rank(view: &mut RunView, sums: &[Sums]) {
         .collect();
     let pairing = Pairing::of(&view.plan);
     let ratios = pairs.iter().map(|(a, b)| pairing.ratio(&sums[*a].tps, &sums[*b].tps)).collect();
-    let judged = judge(ratios, view.plan.margin);
+    let judged = judge(ratios, &view.plan, view.plan.margin);
     for t in view.treatments.iter_mut().filter(|t| t.trials > 0) {
         let without =
             |value, verdict: &str| RatioView { value, verdict: verdict.into(), ..RatioView::default() };
@@ -178,7 +182,7 @@ pub(super) fn compare(view: &RunView, sums: &[Sums]) -> Vec<Comparison> {
     pairs.retain(|(_, a, b)| measured(a) && measured(b));
     let pairing = Pairing::of(&view.plan);
     let ratios = pairs.iter().map(|(_, a, b)| pairing.ratio(&sums[*a].tps, &sums[*b].tps)).collect();
-    judge(ratios, view.plan.margin)
+    judge(ratios, &view.plan, view.plan.margin)
         .iter()
         .zip(pairs)
         .map(|(judged, (factor, treatment, to))| {

@@ -48,7 +48,7 @@ pub(super) fn of(store: &Store, host: &HostFacts) -> Result<Option<NoiseFloor>, 
                 continue;
             }
             seen.push(trial.ordinal);
-            tps[side].extend(trial.measurement.and_then(|m| m.tps()).map(|tps| (trial.block, tps)));
+            tps[side].extend(trial.measurement.and_then(|m| m.compared()).map(|tps| (trial.block, tps)));
         }
         let ratio = Pairing::of(&plan).ratio(&tps[0], &tps[1]);
         // One that found no interval is no floor; an older one may be.

@@ -1,6 +1,7 @@
 //! From a run in the store to what can be said about it.
 
 pub mod across;
+mod capacity;
 mod compare;
 mod floor;
 mod gap;
@@ -30,6 +31,7 @@ use serde::Serializer;
 
 use crate::report::CrashView;
 use crate::store::{Store, StoreError};
+pub use capacity::{CapacityView, CurvePoint};
 use compare::Pairing;
 pub use floor::NoiseFloor;
 pub use gap::StatementGap;
@@ -117,6 +119,7 @@ fn read(store: &Store, run: &str) -> Result<(RunView, Vec<Sums>), StoreError> {
         treatments,
         comparisons: Vec::new(),
         why: Vec::new(),
+        capacity: Vec::new(),
         scaling: Vec::new(),
         noise_floor: None,
         stopping: None,
@@ -147,6 +150,7 @@ fn read(store: &Store, run: &str) -> Result<(RunView, Vec<Sums>), StoreError> {
     }
     compare::rank(&mut view, &sums);
     view.comparisons = compare::compare(&view, &sums);
+    view.capacity = capacity::views(&view);
     view.why = why::of_run(&view, &sums);
     view.scaling = scaling::sweeps(&view.plan, &sums);
     view.stopping = stopping::view(&view, &sums);

@@ -9,7 +9,7 @@ use pgdyno_model::{Treatment, TrialRecord};
 
 use super::rates::resets;
 use super::view::{RunView, TreatmentView, TrialState, TrialView};
-use super::{floor, scaling};
+use super::{capacity, floor, scaling};
 use crate::number;
 
 /// A trend over repeats that chance makes more often than this is not spoken of.
@@ -72,6 +72,7 @@ pub(super) fn notes(view: &RunView, watched: &Watched) -> Vec<String> {
     let mut out = Vec::new();
     progress(view, &mut out);
     emulated(view, &mut out);
+    out.extend(capacity::note(view));
     out.extend(view.stopping.iter().map(|s| s.words.clone()));
     failures(view, &mut out);
     statistics(view, &mut out);

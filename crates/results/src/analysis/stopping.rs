@@ -130,7 +130,7 @@ fn states(
             State::Open
         }
     };
-    judge(ratios, plan.margin).iter().zip(pairs).map(state).collect()
+    judge(ratios, plan, plan.margin).iter().zip(pairs).map(state).collect()
 }
 
 /// Where the run of `view` stands; none for one of fixed repeats.

@@ -17,7 +17,7 @@ use crate::stats;
 /// What the trials of one treatment come to.
 #[derive(Default)]
 pub(super) struct Sums {
-    /// (block, tps) of each completed trial.
+    /// (block, tps, or the maximum rate) of each completed trial.
     pub(super) tps: Vec<(u32, f64)>,
     /// The same of each of [`PERCENTILES`] (microseconds), of trials with enough transactions for it.
     pub(super) percentiles: [Vec<(u32, f64)>; PERCENTILES.len()],
@@ -27,6 +27,8 @@ pub(super) struct Sums {
     pub(super) scripts: BTreeSet<String>,
     /// What each completed trial's transactions were made of.
     pub(super) profiles: Vec<Profile>,
+    /// Whether the highest rate was looked for.
+    searched: bool,
     latency: Latencies,
     service: Option<Latencies>,
     transactions: u64,
@@ -62,8 +64,9 @@ impl Sums {
             self.attempts_failed += 1;
         }
         let (TrialState::Completed, Some(m)) = (state, &trial.measurement) else { return };
-        self.tps.extend(m.tps().map(|tps| (trial.block, tps)));
-        self.generator_limited += usize::from(m.generator_limit().is_some());
+        self.tps.extend(m.compared().map(|tps| (trial.block, tps)));
+        self.searched |= m.search.is_some();
+        self.generator_limited += usize::from(m.limited_by_generator().is_some());
         for ((_, quantile), values) in PERCENTILES.iter().zip(&mut self.percentiles) {
             values.extend(percentile(m, *quantile).map(|us| (trial.block, us)));
         }
@@ -175,7 +178,7 @@ impl Sums {
     /// formula L = λW*, Operations Research 9, 1961). Of a closed loop only, and where all time is in transactions that
     /// ended well.
     fn little(&self, t: &Treatment, tps: Option<f64>) -> Option<f64> {
-        let closed = t.options.rate.is_none() && !t.options.reconnect && self.failed == 0;
+        let closed = t.options.rate.is_none() && !self.searched && !t.options.reconnect && self.failed == 0;
         let latency = self.latency.mean_us().filter(|_| closed && t.clients > 0)?;
         Some(tps? * latency / 1e6 / f64::from(t.clients))
     }

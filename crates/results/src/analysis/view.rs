@@ -6,9 +6,10 @@ use pgdyno_model::facts::{BuildSource, HostFacts, StorageFacts};
 use pgdyno_model::measurement::EventLoopLag;
 use pgdyno_model::record::{RunState, ServerCount, SessionEnd};
 use pgdyno_model::units::Epoch;
-use pgdyno_model::{Levels, Plan};
+use pgdyno_model::{Levels, Plan, Search};
 use serde::Serialize;
 
+use super::capacity::CapacityView;
 use super::floor::NoiseFloor;
 use super::scaling::ScalingView;
 use super::stopping::StoppingView;
@@ -31,6 +32,8 @@ pub struct RunView {
     /// Where the differences lie: of treatments that are told apart under the same load, each beside the best, and each two that differ in
     /// one factor.
     pub why: Vec<WhyView>,
+    /// What each treatment's trials tried, where they looked for the highest rate.
+    pub capacity: Vec<CapacityView>,
     /// How tps grows with the number of clients, where at least three numbers were measured.
     pub scaling: Vec<ScalingView>,
     /// How far the same treatment differed from itself on the last session's host; none where that is not known.
@@ -113,7 +116,7 @@ pub struct TreatmentView {
     pub trials_planned: usize,
     /// Attempts that failed (count).
     pub attempts_failed: usize,
-    /// Transactions per second; none without a completed trial.
+    /// Transactions per second, or the maximum rate where trials looked for it; none without a completed trial.
     pub tps: Option<TpsView>,
     /// What crash tests say of it; none where there were none.
     pub crash: Option<TreatmentCrash>,
@@ -320,6 +323,8 @@ pub struct TrialView {
     pub busiest_thread: Option<f64>,
     /// Why the load generator may have been the limit; none if it was not.
     pub generator_limit: Option<String>,
+    /// Where the highest rate was looked for: every rate that was tried. All else is then of the last step.
+    pub search: Option<Search>,
     /// Whether its series is steady; none where there is none.
     pub steadiness: Option<Steadiness>,
     /// Latency of its transactions.

@@ -112,6 +112,10 @@ pub(super) fn explain(a: &Member<'_>, b: &Member<'_>, pairing: &Pairing) -> WhyV
 /// The pairs of a run that are worth explaining: told apart, under the same load. Each treatment beside the best, and each
 /// two that differ in one factor.
 pub(super) fn of_run(view: &RunView, sums: &[Sums]) -> Vec<WhyView> {
+    // At rates of their own, latencies are what was asked for.
+    if view.plan.find.is_some() {
+        return Vec::new();
+    }
     let mut pairs: Vec<(usize, usize)> = Vec::new();
     let mut add = |view: &RunView, treatment: usize, to: usize| {
         let known = pairs.contains(&(treatment, to)) || pairs.contains(&(to, treatment));

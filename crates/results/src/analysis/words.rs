@@ -18,7 +18,12 @@ pub(super) fn ratio_to_best(judged: &Judged, generator_limited: bool) -> RatioVi
     let verdict = match (judged.ratio.value, judged.told_apart()) {
         (Some(value), Some(true)) => {
             let direction = if value < 1.0 { "slower than" } else { "faster than" };
-            format!("{direction} the best: {}× its tps{}", number::times(value), interval(judged))
+            format!(
+                "{direction} the best: {}× its {}{}",
+                number::times(value),
+                judged.measure,
+                interval(judged)
+            )
         }
         (_, Some(_)) => format!("cannot be told apart from the best{}", unseen(judged)),
         (_, None) => judged.ratio.why.unwrap_or("no interval").to_owned(),
@@ -55,10 +60,10 @@ pub(super) fn comparison(
 
 /// What the ratio says of `this` beside `that`.
 pub(super) fn verdict(this: &str, that: &str, judged: &Judged, generator_limited: bool) -> String {
-    let why = |or: &'static str| judged.ratio.why.unwrap_or(or);
+    let (why, measure) = (|or: &'static str| judged.ratio.why.unwrap_or(or), judged.measure);
     let verdict = match (judged.ratio.value, judged.told_apart()) {
         (Some(value), Some(true)) => {
-            format!("{this} has {}× the tps of {that}{}", number::times(value), interval(judged))
+            format!("{this} has {}× the {measure} of {that}{}", number::times(value), interval(judged))
         }
         (Some(value), Some(false)) => format!(
             "{this} and {that} cannot be told apart (ratio {}{}){}",
@@ -67,7 +72,7 @@ pub(super) fn verdict(this: &str, that: &str, judged: &Judged, generator_limited
             unseen(judged)
         ),
         (Some(value), None) => format!(
-            "{this} had {}× the tps of {that}, and whether that is a difference cannot be told ({})",
+            "{this} had {}× the {measure} of {that}, and whether that is a difference cannot be told ({})",
             number::times(value),
             why("no interval")
         ),
@@ -155,7 +160,8 @@ pub(super) fn answer(view: &RunView) -> Vec<String> {
             "No transaction was completed in any trial: nothing can be said about speed.".to_owned(),
         ];
     }
-    let found = format!("{} tps{}", number::rate(mean), around(best));
+    let unit = if view.plan.find.is_some() { "transactions/s at most" } else { "tps" };
+    let found = format!("{} {unit}{}", number::rate(mean), around(best));
     if measured.len() == 1 {
         let latency = best.latency_us.as_ref().map_or_else(String::new, |l| {
             format!(
@@ -222,10 +228,11 @@ fn effect(view: &RunView, factor: &str, anyway: bool) -> Option<String> {
             && level(c, c.to).as_ref() == Some(&from)
             && level(c, c.treatment).as_ref() == Some(&to)
     };
+    let measure = if view.plan.find.is_some() { "maximum rate" } else { "tps" };
     let say = |c: &Comparison| {
         let with = if c.given.is_empty() { String::new() } else { format!(" with {}", c.given) };
         match (c.ratio.value, c.ratio.told_apart) {
-            (Some(value), Some(true)) => format!("{}× the tps{with}", number::times(value)),
+            (Some(value), Some(true)) => format!("{}× the {measure}{with}", number::times(value)),
             (_, Some(false)) => format!("no difference that can be told{with}"),
             _ => format!("unknown{with}"),
         }

@@ -81,7 +81,10 @@ pub(super) fn intervals(view: &RunView) -> Option<Intervals> {
                 text,
                 mean: tps.map(|tps| place(tps.mean)),
                 interval: tps.and_then(|tps| tps.ci95).map(|ci| ci.map(place)),
-                dots: dots.filter_map(|trial| trial.tps).map(place).collect(),
+                dots: dots
+                    .filter_map(|trial| trial.search.as_ref().map_or(trial.tps, |s| s.max_rate))
+                    .map(place)
+                    .collect(),
                 ceiling: t.fsync_per_second.filter(|f| *f <= end).map(place),
             }
         })
@@ -169,13 +172,55 @@ pub(super) fn quantiles(view: &RunView) -> Option<Quantiles> {
     .map(|(q, label)| Tick { at: round(across(q)), label: label.to_owned() })
     .filter(|tick| tick.at <= 100.5)
     .collect();
+    let y = decades(up);
+    Some(Quantiles { x, y, lines })
+}
+
+/// Round numbers of milliseconds on a logarithmic axis, where `up` places microseconds (percent); only powers of ten where these are many.
+fn decades(up: impl Fn(f64) -> f64) -> Vec<Tick> {
     let y = (-1..=10)
         .flat_map(|power| [1.0, 2.0, 5.0].map(|m| m * 10f64.powi(power)))
         .map(|us| Tick { at: round(up(us)), label: number::seconds(us / 1000.0) })
         .filter(|tick| (0.0..=100.0).contains(&tick.at))
         .collect::<Vec<_>>();
-    let y = if y.len() > 9 { y.into_iter().filter(|tick| tick.label.contains('1')).collect() } else { y };
-    Some(Quantiles { x, y, lines })
+    if y.len() > 9 { y.into_iter().filter(|tick| tick.label.contains('1')).collect() } else { y }
+}
+
+/// p99 by offered rate, the latency logarithmic; none where no rate was looked for.
+pub(super) fn capacity(view: &RunView) -> Option<Quantiles> {
+    let points = |c: &crate::analysis::CapacityView| -> Vec<(f64, f64)> {
+        c.curve.iter().filter_map(|p| Some((p.rate, p.latency_us_p99?.max(0.1)))).collect()
+    };
+    let all: Vec<(f64, f64)> = view.capacity.iter().flat_map(points).collect();
+    let right = all.iter().map(|(rate, _)| *rate).fold(0.0, f64::max);
+    let (low, high) =
+        all.iter().fold((f64::INFINITY, 0.0_f64), |(lo, hi), (_, us)| (lo.min(*us), hi.max(*us)));
+    if right <= 0.0 || low > high {
+        return None;
+    }
+    let (step, end) = axis(right);
+    let (bottom, top) = (low.log10() - 0.05, high.log10() + 0.05);
+    let across = |rate: f64| 100.0 * rate / end;
+    let up = |us: f64| 100.0 * (us.log10() - bottom) / (top - bottom);
+    let line = |c: &crate::analysis::CapacityView| {
+        let points: Vec<String> = points(c)
+            .iter()
+            .map(|(rate, us)| format!("{:.1} {:.1}", 10.0 * across(*rate), 1000.0 - 10.0 * up(*us)))
+            .collect();
+        QuantileLine {
+            label: view.treatments.get(c.treatment).map(|t| t.label.clone()).unwrap_or_default(),
+            colour: c.treatment % COLOURS,
+            dashes: (c.treatment / COLOURS) % 4,
+            path: format!("M{}", points.join("L")),
+        }
+    };
+    let lines = view.capacity.iter().filter(|c| points(c).len() > 1).map(line).collect();
+    let x = (0..=10)
+        .map(|i| step * f64::from(i))
+        .take_while(|rate| *rate <= end * 1.000_001)
+        .map(|rate| Tick { at: round(across(rate)), label: number::rate(rate) })
+        .collect();
+    Some(Quantiles { x, y: decades(up), lines })
 }
 
 /// What each treatment's backends did or waited for, as parts of a bar.

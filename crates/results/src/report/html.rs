@@ -51,6 +51,7 @@ fn render(view: &RunView) -> Result<String, minijinja::Error> {
         trials => Value::from(Serde(trials(view))),
         intervals => Value::from(Serde(charts::intervals(view))),
         quantiles => Value::from(Serde(charts::quantiles(view))),
+        capacity => Value::from(Serde(charts::capacity(view))),
         waits => Value::from(Serde(charts::waits(view))),
         probes => Value::from(Serde(view.probes.iter().map(super::terminal::probed).collect::<Vec<_>>())),
         crashes => Value::from(Serde(view.crashes.iter().flat_map(super::terminal::crashed).collect::<Vec<_>>())),

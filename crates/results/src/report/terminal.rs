@@ -57,6 +57,7 @@ pub fn terminal(view: &RunView, width: u16) -> String {
         ("Probes", view.probes.iter().map(probed).collect()),
         ("Crash tests", view.crashes.iter().flat_map(crashed).collect()),
         ("Differences", comparisons(view)),
+        ("Maximum rates", view.capacity.iter().map(|c| c.words.clone()).collect()),
         ("Why", why(view)),
         ("Machine", machine(view)),
         ("Notes", view.notes.clone()),
@@ -80,7 +81,8 @@ fn table(view: &RunView, width: u16) -> String {
     let factors = &view.plan.factors;
     let mut header: Vec<Cell> = factors.iter().map(|factor| Cell::new(plain(factor))).collect();
     let service: &[&str] = if has_service(view) { &["service p50", "service p99"] } else { &[] };
-    let titles = ["trials", "tps", "± 95%", "ratio to best", "p50", "p95", "p99"];
+    let measure = if view.plan.find.is_some() { "max rate" } else { "tps" };
+    let titles = ["trials", measure, "± 95%", "ratio to best", "p50", "p95", "p99"];
     let crash: &[&str] = if view.crashes.is_empty() { &[] } else { &["crash tests"] };
     for title in titles.iter().chain(service).chain(&["failed"]).chain(crash) {
         header.push(Cell::new(title).set_alignment(CellAlignment::Right));

@@ -78,6 +78,7 @@ pub(crate) fn plan(repeats: u32) -> Plan {
         margin: None,
         loading: pgdyno_model::experiment::Loading::default(),
         stopping: None,
+        find: None,
     }
 }
 

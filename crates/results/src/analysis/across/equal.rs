@@ -93,7 +93,7 @@ pub(super) fn names() -> Vec<&'static str> {
 }
 
 /// What of the load must be equal beyond what a factor can set.
-const LOAD: [&str; 2] = ["warm-up", "window"];
+const LOAD: [&str; 3] = ["slo", "warm-up", "window"];
 
 /// All in which the two sides differ beside their results.
 pub(super) fn differences(a: &Side<'_>, b: &Side<'_>) -> Vec<Difference> {
@@ -384,6 +384,10 @@ fn load(a: &Side<'_>, b: &Side<'_>, out: &mut Found) {
         |plan: &Plan| fields(&plan.length).into_iter().map(|(kind, n)| format!("{kind} {n}")).collect();
     let (p, q) = (&a.view.plan, &b.view.plan);
     add("window", length(p), length(q));
+    let slo = |plan: &Plan| {
+        plan.find.as_ref().map_or_else(|| "no rate is looked for".to_owned(), |f| f.slo.to_string())
+    };
+    add("slo", slo(p), slo(q));
     add("warm-up", p.warm_up.to_string(), q.warm_up.to_string());
 }
 

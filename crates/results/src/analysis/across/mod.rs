@@ -65,7 +65,7 @@ pub fn compare(store: &Store, a: &str, b: &str, asked: &Asked) -> Result<Compare
     // Equivalence is judged by the margin that both name.
     let margin = a.view.plan.margin.filter(|margin| b.view.plan.margin == Some(*margin));
     let gates = gates::judge(&a.sums, &b.sums, &pairs, &asked.gates, &pairing);
-    let views: Vec<PairView> = judge(ratios, margin)
+    let views: Vec<PairView> = judge(ratios, &b.view.plan, margin)
         .iter()
         .zip(&pairs)
         .map(|(judged, (i, j))| {
@@ -301,7 +301,8 @@ fn why(
     let load = |side: &Chosen, t: usize| {
         (side.view.plan.treatments[t].clients, side.view.plan.treatments[t].options.rate)
     };
-    if judged.told_apart() == Some(false) || load(a, i) != load(b, j) {
+    let searched = a.view.plan.find.is_some() || b.view.plan.find.is_some();
+    if searched || judged.told_apart() == Some(false) || load(a, i) != load(b, j) {
         return None;
     }
     let (profiles_a, profiles_b) = (&a.sums[i].profiles, &b.sums[j].profiles);
