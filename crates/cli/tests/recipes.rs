@@ -200,6 +200,8 @@ fn filesystems_that_this_machine_lacks_are_told_and_cost_nothing() {
         ["ext4", "xfs-tuned", lacking].iter().flat_map(|name| on_loop(&world, name)).collect();
     let mut sets: Vec<&str> = places.iter().map(String::as_str).collect();
     sets.push(&factors);
+    // By TCP the load gives a password, which a copy must not share with its original.
+    sets.push("postgres.connect=tcp");
     let ended = run(&world, "filesystems", &sets);
     let view = checked(&world, &ended);
     assert_eq!(view["trials"].as_array().unwrap().len(), 2);
@@ -207,6 +209,9 @@ fn filesystems_that_this_machine_lacks_are_told_and_cost_nothing() {
     assert!(missing["unavailable"].as_str().unwrap().contains(lacking), "{missing}");
     assert!(ended.out.contains("not available here"), "{}", ended.out);
     assert!(ended.err.contains("its trials are left out"), "{}", ended.err);
+    // Loaded once, so that both start from the same bytes.
+    let copied = "tpcb-like at scale 1 was copied onto xfs-tuned: ";
+    assert!(ended.err.contains(copied) && ended.err.matches("was copied onto").count() == 1, "{}", ended.err);
     let tuned = &view["sessions"][0]["storage"]
         .as_array()
         .unwrap()
@@ -228,6 +233,10 @@ fn zfs_and_xfs_have_their_wal_beside_them_and_the_gap_is_attributed() {
     sets.push("postgres.settings.max_wal_size=256MB");
     let view = checked(&world, &run(&world, "zfs-xfs", &sets));
     drop(daemon);
+    // The copy's WAL lies beside it, as the original's does.
+    for trial in view["trials"].as_array().unwrap() {
+        assert_eq!(trial["state"], "completed");
+    }
     let zfs = treatment(&view, "storage", "zfs");
     if !zfs["unavailable"].is_null() {
         let _ = writeln!(

@@ -121,19 +121,21 @@ fn filesystems_are_compared_with_their_read_back_and_one_that_cannot_be_made_is_
         on_a_loop_file(&world, "xfs", "xfs", "device = { trim = true }"),
         on_a_loop_file(&world, "log", "ext2", ""),
         on_a_loop_file(&world, "gone", "reiserfs", ""),
+        on_a_loop_file(&world, "wrong", "xfs", "mkfs = [\"-b\", \"size=3000\"]"),
     ]
     .concat();
-    let file = experiment(&world, "storage = [\"ext4\", \"xfs\", \"gone\"]", &storages);
+    let file = experiment(&world, "storage = [\"ext4\", \"xfs\", \"gone\", \"wrong\"]", &storages);
     let ran = world.run(&["run", file.to_str().unwrap()]);
     assert_eq!(ran.code, Some(2), "{}", ran.err);
-    assert!(ran.out.contains("could not be made"), "{}", ran.out);
+    assert!(ran.out.contains("could not be made") && ran.out.contains("not available here"), "{}", ran.out);
     assert_gone(&world);
 
     let shown = world.show("latest");
     let trials = shown["trials"].as_array().unwrap();
     let state = |i: usize| trials[i]["state"].as_str().unwrap();
     assert_eq!([state(0), state(1), state(2)], ["completed", "completed", "failed"]);
-    assert!(trials[2]["failure"].as_str().unwrap().contains("reiserfs"), "{}", trials[2]["failure"]);
+    assert!(trials[2]["failure"].as_str().unwrap().contains("mkfs.xfs"), "{}", trials[2]["failure"]);
+    assert_eq!(trials.len(), 3, "what this machine lacks has no trial");
     for trial in &trials[..2] {
         assert_eq!(trial["server_count"]["rows"], trial["server_count"]["rows_expected"], "{trial}");
     }
@@ -145,6 +147,8 @@ fn filesystems_are_compared_with_their_read_back_and_one_that_cannot_be_made_is_
     assert_eq!(storage(&shown, "xfs")["obtained"]["filesystem"]["kind"], "xfs");
     assert_eq!(storage(&shown, "log")["filesystem"], "ext2");
     assert!(storage(&shown, "gone")["failure"].as_str().unwrap().contains("reiserfs"));
+    let lacks = |name: &str| storage(&shown, name)["not_available_here"].as_bool();
+    assert_eq!([lacks("gone"), lacks("wrong"), lacks("xfs")], [Some(true), Some(false), Some(false)]);
     assert!(storage(&shown, "gone")["obtained"].is_null());
     let probed: Vec<&str> =
         shown["fsync"].as_array().unwrap().iter().map(|f| f["storage"].as_str().unwrap()).collect();

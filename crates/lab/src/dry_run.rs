@@ -386,6 +386,21 @@ fn loading(prepared: &Prepared, key: &ClusterKey, treatment: &pgdyno_model::Trea
     let data = prepared.data(treatment);
     let tables: Vec<&str> = data.tables.iter().map(|t| t.name.as_str()).collect();
     let rows = dataset::rows(data, key.scale);
+    let same = |other: &ClusterKey| {
+        (other.version, &other.data, other.scale) == (key.version, &key.data, key.scale)
+            && prepared.holds_what_others_will(other)
+    };
+    let shared = prepared.experiment.postgres.dsn.is_none() && prepared.holds_what_others_will(key);
+    let clusters = prepared.clusters();
+    if shared
+        && let Some(first) = clusters.iter().position(|(other, _)| same(other))
+        && clusters[first].0 != *key
+    {
+        return indented(
+            &format!("copy its data, by reflink where that can be, from cluster {}", first + 1),
+            out,
+        );
+    }
     let loading = &prepared.plan.loading;
     if !loading.settings.is_empty() {
         let settings: Vec<String> =
@@ -405,6 +420,11 @@ fn loading(prepared: &Prepared, key: &ClusterKey, treatment: &pgdyno_model::Trea
         ),
         out,
     );
+    if shared {
+        let place = prepared.experiment.storage[&key.storage].named_directory();
+        let place = place.map_or_else(paths::default_storage_dir, std::path::Path::to_owned);
+        indented(&format!("keep a copy of its data in {}, until the end", place.join(DRAWN).display()), out);
+    }
 }
 
 fn between(prepared: &Prepared, here: Option<&Surroundings>, out: &mut String) {

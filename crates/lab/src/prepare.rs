@@ -109,6 +109,20 @@ impl Prepared {
             .collect()
     }
 
+    /// Whether another cluster than that of `key` will hold the same data, or that one once more: its storage gives way to
+    /// another one and is made anew. Tables in tablespaces are never the same.
+    pub(crate) fn holds_what_others_will(&self, key: &ClusterKey) -> bool {
+        let plain = |storage: &str| self.experiment.storage[storage].tablespaces.is_empty();
+        let same = |other: &ClusterKey| {
+            (other.version, &other.data, other.scale) == (key.version, &key.data, key.scale)
+                && plain(&other.storage)
+        };
+        let once_more = self.made_anew().iter().any(|(_, treatment)| same(&self.key(treatment)));
+        plain(&key.storage)
+            && (once_more
+                || self.clusters().iter().any(|(other, _)| other.storage != key.storage && same(other)))
+    }
+
     /// Every value that any treatment of cluster `key` gives to any setting.
     pub(crate) fn settings_of(&self, key: &ClusterKey) -> Vec<(String, String)> {
         let all: BTreeSet<(String, String)> = self

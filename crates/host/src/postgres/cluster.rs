@@ -1,5 +1,7 @@
 //! A cluster that pgdyno makes, runs and removes.
 
+mod template;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Seek, SeekFrom};
@@ -24,6 +26,7 @@ use crate::sweep::{Removal, remove_made};
 pub use super::error::ClusterError;
 use super::spec::SOCKET_PORT;
 pub use super::spec::{ClusterSpec, SUPERUSER, cluster_directory};
+pub use template::{Copied, Template};
 
 /// How long the postmaster may take to reread its settings.
 const RELOAD_LIMIT: Duration = Duration::from_secs(30);

@@ -14,7 +14,7 @@ pub mod settings;
 pub mod spec;
 mod tls;
 
-pub use cluster::{Applied, Cluster, ClusterError, ClusterSpec, StopMode};
+pub use cluster::{Applied, Cluster, ClusterError, ClusterSpec, Copied, StopMode, Template};
 pub use control::ControlError;
 pub use crash::Checksums;
 pub use fetch::{FETCHABLE, FetchError, FetchProgress, cached, fetch};
