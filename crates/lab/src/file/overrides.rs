@@ -88,6 +88,13 @@ impl Override {
     }
 }
 
+/// `table` as text. Factors are written in one line, since tables would move behind lists, and the last factor varies fastest.
+fn rendered(table: &toml::Table) -> Result<String, toml::ser::Error> {
+    let mut rest = table.clone();
+    let factors = rest.remove("factors").map(|factors| format!("factors = {factors}\n")).unwrap_or_default();
+    Ok(factors + &toml::to_string(&rest)?)
+}
+
 /// The experiment with `overrides` applied one after another, so that an error names the one at fault: the first that no later one
 /// makes good, since some keys only go together.
 pub(super) fn apply(source: &Source, raw: File, overrides: &[Override]) -> Result<Experiment, FileError> {
@@ -100,7 +107,7 @@ pub(super) fn apply(source: &Source, raw: File, overrides: &[Override]) -> Resul
     for one in overrides {
         one.set(&mut table)?;
         // Through text, because only text has the spans that `File` asks for.
-        let text = toml::to_string(&table).map_err(|e| FileError::in_override(&one.given, &e.to_string()))?;
+        let text = rendered(&table).map_err(|e| FileError::in_override(&one.given, &e.to_string()))?;
         let raw: File = toml::from_str(&text).map_err(|e| FileError::in_override(&one.given, e.message()))?;
         let next = raw.into_experiment(source);
         if let (Ok(_), Err(complaint)) = (&outcome, &next) {

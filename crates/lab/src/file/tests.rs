@@ -295,3 +295,17 @@ fn the_highest_rate_is_looked_for_with_an_objective() {
     .collect();
     insta::assert_snapshot!(said.join("\n\n"));
 }
+
+#[test]
+fn factors_keep_their_order_whatever_is_set() {
+    let text = "[factors]\nstage.first = { clients = 1 }\nstage.second = { clients = 2 }\nprotocol = [\"simple\", \"prepared\"]\n\
+                postgres.version = [15]\n[factors.commit]\non = { synchronous_commit = \"on\" }\noff = { synchronous_commit = \"off\" }\n";
+    let source = Source { name: "try".into(), shown: "try".into(), text: text.into(), base: "/".into() };
+    let names = |overrides: &[Override]| -> Vec<String> {
+        parse(&source, overrides).unwrap().factors.into_iter().map(|factor| factor.name).collect()
+    };
+    assert_eq!(names(&[]), ["stage", "protocol", "postgres.version", "commit"]);
+    let set = |text: &str| Override::parse(text).unwrap();
+    assert_eq!(names(&[set("workload.scale=2")]), names(&[]));
+    assert_eq!(names(&[set("factors.protocol=[\"extended\"]"), set("load.duration=2s")]), names(&[]));
+}

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use pgdyno_model::Measurement;
 use pgdyno_model::telemetry::Table;
 use pgdyno_model::units::Bytes;
 use serde::Serialize;
@@ -22,10 +23,11 @@ pub struct RelationSize {
     pub bytes_per_transaction: Option<f64>,
 }
 
-/// The relations that were watched in a trial with so many transactions, those that grew most first.
-#[allow(clippy::cast_precision_loss)]
-pub(super) fn relations(tables: &[Table], transactions: u64) -> Vec<RelationSize> {
+/// The relations that were watched in a trial, those that grew most first.
+pub(super) fn relations(tables: &[Table], measured: Option<&Measurement>) -> Vec<RelationSize> {
     let Some(table) = tables.iter().find(|table| table.probe == "sizes") else { return Vec::new() };
+    let begin = table.samples.first().map_or(0.0, |sample| sample.t_s);
+    let transactions = measured.map_or(0.0, |m| since(m, begin));
     let mut sizes: Vec<RelationSize> = table
         .columns
         .iter()
@@ -36,13 +38,23 @@ pub(super) fn relations(tables: &[Table], transactions: u64) -> Vec<RelationSize
             let before_bytes = values.next()?;
             let after_bytes = values.next_back()?;
             let grown = after_bytes - before_bytes;
-            let bytes_per_transaction =
-                (grown > 0.0 && transactions > 0).then(|| grown / transactions as f64);
+            let bytes_per_transaction = (grown > 0.0 && transactions > 0.0).then(|| grown / transactions);
             Some(RelationSize { name: column.name.clone(), before_bytes, after_bytes, bytes_per_transaction })
         })
         .collect();
     sizes.sort_by(|a, b| (b.after_bytes - b.before_bytes).total_cmp(&(a.after_bytes - a.before_bytes)));
     sizes
+}
+
+/// Transactions from `begin` (seconds from the window's opening, at most 0) on: sizes are looked at seldom, so that a part of the
+/// warm-up, or all of it, lies between two looks.
+#[allow(clippy::cast_precision_loss)]
+fn since(measured: &Measurement, begin: f64) -> f64 {
+    let warm_up = match measured.warm_up_s > 0.0 {
+        true => (-begin / measured.warm_up_s).clamp(0.0, 1.0),
+        false => 0.0,
+    };
+    measured.transactions as f64 + measured.warm_up_transactions as f64 * warm_up
 }
 
 /// A sentence for the first completed trial of each workload in which something grew by a page or more.
@@ -100,13 +112,19 @@ mod tests {
             probe: "sizes".into(),
             columns: ["database", "still", "log", "shrunk"].map(column).to_vec(),
             samples: vec![
-                sample(0.0, [Some(9.0), Some(8192.0), None, Some(16384.0)]),
+                sample(-1.0, [Some(9.0), Some(8192.0), None, Some(16384.0)]),
                 sample(1.0, [Some(9.0), Some(8192.0), Some(8192.0), Some(16384.0)]),
                 sample(2.0, [Some(9.0), Some(8192.0), Some(57344.0), Some(8192.0)]),
             ],
             unavailable: None,
         };
-        let sizes = relations(&[table], 1000);
+        let measured = Measurement {
+            transactions: 900,
+            warm_up_transactions: 200,
+            warm_up_s: 2.0,
+            ..Measurement::default()
+        };
+        let sizes = relations(&[table], Some(&measured));
         assert_eq!(sizes.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(), ["log", "still", "shrunk"]);
         assert_eq!(sizes[0].bytes_per_transaction, Some(49.152));
         assert_eq!((sizes[1].bytes_per_transaction, sizes[2].bytes_per_transaction), (None, None));

@@ -52,7 +52,7 @@ pub(super) fn view(
         statements: measured.map(statements).unwrap_or_default(),
         series: measured.map(|m| m.series.iter().map(second).collect()).unwrap_or_default(),
         telemetry: telemetry::rates(&trial.telemetry, devices),
-        sizes: growth::relations(&trial.telemetry, measured.map_or(0, |m| m.transactions)),
+        sizes: growth::relations(&trial.telemetry, measured),
         observer: telemetry::observer(&trial.telemetry),
         steadiness: completed
             .and_then(|m| steadiness::of(&m.series, events.as_deref().unwrap_or_default(), &trial.telemetry)),
