@@ -344,7 +344,9 @@ impl FaultOutcome {
                 ),
                 None => "nothing was lost".to_owned(),
             },
-            (_, Some(worst)) => format!("{alike} of {count} rounds; the worst: {}", worst.reason),
+            (_, Some(worst)) => {
+                format!("{alike} of {count} rounds; round {}: {}", worst.number, worst.reason)
+            }
         };
         Self { fault, verdict, reason, chance_at_most: bound, rounds }
     }

@@ -168,7 +168,7 @@ impl Orders {
             Fault::Backend => Some(self.backend(ground, draws)?),
             _ => None,
         };
-        let at = Instant::now();
+        let mut at = Instant::now();
         match (self.fault, victim) {
             (Fault::Process, _) => {
                 ground.cluster().kill();
@@ -188,6 +188,7 @@ impl Orders {
             (Fault::LyingDisk | Fault::TornWrite | Fault::IoError | Fault::DiskFull, _) => {
                 let (mut disks, target) = (ground.disks()?, ground.cluster().control_target(DATABASE));
                 let struck = disk::strike(self.fault, &mut disks, &target, draws, stop)?;
+                at = Instant::now();
                 ground.cut_power(0.0)?;
                 match struck {
                     Ok(told) => notes.extend(told),
@@ -266,7 +267,7 @@ impl Orders {
             // One that did not even begin to tell: what it told before.
             let log = Some(ground.cluster().log_since(mark)).filter(|log| !log.is_empty());
             let log = log.unwrap_or_else(|| ground.cluster().log_since(0));
-            return Ok((Aftermath::WillNotStart(LabError::from(e).in_words()), None, log));
+            return Ok((Aftermath::WillNotStart(in_a_line(&LabError::from(e), &log)), None, log));
         }
         self.tell(around, "verification");
         if self.planted == Planted::OneLost {
@@ -331,6 +332,21 @@ fn take_back(ground: &mut Ground, history: &History) -> Result<(), LabError> {
     );
     let mut client = ground.cluster().control(DATABASE)?;
     crate::run::execute(&mut client, "plant a lost transaction", &sql)
+}
+
+/// Why a server did not come back, in a line: what was seen, and the gravest that it said.
+fn in_a_line(error: &LabError, log: &str) -> String {
+    let seen = error.to_string();
+    let seen = seen.lines().next().unwrap_or_default();
+    let seen = seen.split("; its last lines").next().unwrap_or_default();
+    let said = log.lines().find(|line| line.contains("PANIC:") || line.contains("FATAL:  invalid"));
+    let said = said.or_else(|| {
+        log.lines().find(|line| line.contains("FATAL:") && !line.contains("the database system is"))
+    });
+    match said.and_then(|line| line.split_once("] ")) {
+        Some((_, said)) => format!("{seen}; it said: {said}"),
+        None => seen.to_owned(),
+    }
 }
 
 /// The last lines of a log.

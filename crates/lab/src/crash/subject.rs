@@ -10,7 +10,7 @@ use pgdyno_host::postgres::Install;
 use pgdyno_host::storage::Wipe;
 use pgdyno_model::crash::CrashOptions;
 use pgdyno_model::experiment::Connect;
-use pgdyno_model::storage::{Backing, DeviceSettings, EmulatedDisk};
+use pgdyno_model::storage::{Backing, DeviceSettings, EmulatedDisk, FilesystemChoice};
 use pgdyno_model::target::Target;
 use pgdyno_model::{Fault, Storage};
 
@@ -70,13 +70,25 @@ impl Subject {
         options
     }
 
+    /// The storages that a fault strikes: that of PGDATA, and that of pg_wal where it has its own.
+    fn struck(&self) -> Vec<String> {
+        let wal = self.storages.get(&self.storage).and_then(|s| s.wal.clone());
+        std::iter::once(self.storage.clone()).chain(wal).collect()
+    }
+
     /// The same on what `fault` takes: an emulated disk in place of a loop file, where the fault is one of the disk's, or the
-    /// power of a filesystem that the kernel cannot shut down is to be cut.
+    /// power of a filesystem is to be cut that the kernel cannot shut down as the power would. Where the user has named
+    /// emulated disks for the former, it strikes these and no others.
     pub(crate) fn grounded(&self, fault: Fault) -> Self {
         let mut other = self.clone();
-        for storage in other.storages.values_mut() {
-            let cuttable = storage.filesystem.as_ref().is_some_and(|f| CUTTABLE.contains(&f.name.as_str()));
-            let emulated = fault.needs_emulated_disk() || (fault == Fault::Power && !cuttable);
+        let struck = self.struck();
+        let chosen = struck.iter().any(|name| !self.storages[name].backing.emulated().is_empty());
+        for name in struck {
+            let Some(storage) = other.storages.get_mut(&name) else { continue };
+            let emulated = match fault {
+                Fault::Power => !storage.filesystem.as_ref().is_some_and(is_shut_down_as_by_the_power),
+                fault => fault.needs_emulated_disk() && !chosen,
+            };
             if let Backing::Loop(file) = &storage.backing
                 && emulated
             {
@@ -99,4 +111,11 @@ impl Subject {
         other.settings.insert(name.to_owned(), value.to_owned());
         other
     }
+}
+
+/// Whether the kernel's shutting it down loses what a power loss would. Without barriers a filesystem does not ask the disk to
+/// keep what it has: only a disk that can forget shows it.
+fn is_shut_down_as_by_the_power(filesystem: &FilesystemChoice) -> bool {
+    let without_barriers = |option: &String| ["barrier=0", "nobarrier"].contains(&option.as_str());
+    CUTTABLE.contains(&filesystem.name.as_str()) && !filesystem.mount.iter().any(without_barriers)
 }

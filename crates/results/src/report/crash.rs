@@ -163,13 +163,27 @@ pub fn crash(record: &CrashRecord) -> String {
     let _ = writeln!(out, "{}", faults(&outcome.faults));
     for fault in &outcome.faults {
         out.push('\n');
-        paragraph(&mut out, 0, &format!("{}: {}", fault.fault, fault.reason));
+        let reason = match fault.verdict {
+            Verdict::Pass => fault.reason.clone(),
+            // Round by round below.
+            verdict => {
+                let alike = fault.rounds.iter().filter(|r| r.verdict == verdict).count();
+                format!("{verdict} in {alike} of {} rounds", fault.rounds.len())
+            }
+        };
+        paragraph(&mut out, 0, &format!("{}: {reason}", fault.fault));
         paragraph(&mut out, 2, &format!("({})", fault.fault.models()));
         unlike_pass(&mut out, fault);
     }
     controls(&mut out, outcome);
     out.push('\n');
-    paragraph(&mut out, 0, &format!("{}: {}", outcome.verdict, outcome.reason));
+    let names: Vec<String> =
+        outcome.faults.iter().filter(|f| f.verdict == outcome.verdict).map(|f| f.fault.to_string()).collect();
+    let because = match outcome.verdict {
+        Verdict::Invalid | Verdict::Unknown => outcome.reason.clone(),
+        _ => names.join(", "),
+    };
+    paragraph(&mut out, 0, &format!("verdict: {}: {because}", outcome.verdict));
     out
 }
 

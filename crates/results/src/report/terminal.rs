@@ -211,14 +211,13 @@ pub(super) fn probed(probe: &StageProbeView) -> String {
 pub(super) fn crashed(crash: &CrashView) -> Vec<String> {
     let line = |fault: &FaultView| {
         format!(
-            "{}, {}: {}. {} rounds, {} acknowledged, {} lost; {} ({}).",
+            "{}, {}: {}. {} rounds, {} acknowledged, {} lost ({}).",
             crash.name,
             fault.fault,
             fault.verdict,
             fault.rounds,
             number::count(fault.acknowledged),
             number::count(fault.lost),
-            fault.reason,
             crash.id
         )
     };
