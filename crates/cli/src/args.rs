@@ -314,7 +314,7 @@ pub(crate) struct Disk {
 
 #[derive(Args, Debug)]
 pub(crate) struct Crash {
-    /// What is broken: process, immediate, backend, power; several joined by commas
+    /// What is broken: process, immediate, backend, power, lying-disk, torn-write, io-error, disk-full; several joined by commas
     #[arg(long, value_name = "FAULT", value_delimiter = ',', required = true)]
     pub(crate) fault: Vec<String>,
     /// Rounds of each fault
@@ -323,6 +323,12 @@ pub(crate) struct Crash {
     /// A filesystem to make in a file of pgdyno's own (as root); without it PGDATA is a directory
     #[arg(long, value_name = "FS")]
     pub(crate) filesystem: Option<String>,
+    /// Make it on a disk that pgdyno emulates, whose volatile cache a power loss empties; faults of the disk do so unasked
+    #[arg(long, requires = "filesystem")]
+    pub(crate) emulated: bool,
+    /// Under what a disk lies or fails; one of two gets a disk of its own
+    #[arg(long, value_enum, default_value = "both", requires = "filesystem")]
+    pub(crate) under: Under,
     /// A mount option of it; once for each
     #[arg(long, value_name = "OPTION", requires = "filesystem")]
     pub(crate) mount: Vec<String>,
@@ -358,6 +364,27 @@ pub(crate) struct Crash {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) store: StoreOption,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Under {
+    /// PGDATA and pg_wal
+    Both,
+    /// PGDATA; pg_wal lies on an honest disk
+    Data,
+    /// pg_wal; PGDATA lies on an honest disk
+    Wal,
+}
+
+impl Under {
+    /// Its name in experiment files.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Both => "both",
+            Self::Data => "data",
+            Self::Wal => "wal",
+        }
+    }
 }
 
 /// A length of time that is not zero.

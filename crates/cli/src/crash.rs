@@ -54,10 +54,27 @@ pub(crate) fn shown(record: &CrashRecord, as_json: bool) -> Result<String, Failu
 fn source(options: &args::Crash) -> Source {
     let mut text = String::from("[experiment]\nrepeats = 1\n[telemetry]\nfsync = \"0s\"\n[storage.disk]\n");
     if options.filesystem.is_some() {
-        text.push_str(&format!("backing = {{ loop = {{ size = \"{IMAGE}\" }} }}\nfilesystem = \"ext4\"\n"));
+        let made = format!(
+            "backing = {{ {} = {{ size = \"{IMAGE}\" }} }}\nfilesystem = \"ext4\"\n",
+            backing(options)
+        );
+        text.push_str(&made);
+        if options.under != args::Under::Both {
+            text.push_str(&format!("wal = \"wal\"\n[storage.wal]\n{made}"));
+        }
     }
     text.push_str("[crash]\nfaults = [\"process\"]\n");
     Source { name: "crash".into(), shown: "the options of `pgdyno crash`".into(), text, base: ".".into() }
+}
+
+/// What carries the filesystem.
+fn backing(options: &args::Crash) -> &'static str {
+    if options.emulated { "emulated" } else { "loop" }
+}
+
+/// The storages that options about the filesystem are for.
+fn storages(options: &args::Crash) -> &'static [&'static str] {
+    if options.under == args::Under::Both { &["disk"] } else { &["disk", "wal"] }
 }
 
 fn overrides(options: &args::Crash) -> Result<Vec<Override>, Failure> {
@@ -69,34 +86,36 @@ fn overrides(options: &args::Crash) -> Result<Vec<Override>, Failure> {
     parse(format!("crash.clients={}", options.clients))?;
     parse(format!("crash.seed={}", options.seed))?;
     parse(format!("crash.controls={}", !options.no_controls))?;
+    parse(format!("crash.under={}", options.under.name()))?;
     if let Some(load) = &options.load {
         parse(format!("crash.load={load}"))?;
     }
     if let Some(limit) = &options.recovery_limit {
         parse(format!("crash.recovery_limit={limit}"))?;
     }
-    if let Some(filesystem) = &options.filesystem {
-        parse(format!("storage.disk.filesystem={filesystem}"))?;
-    }
-    let mut mount = |words: &[String]| {
-        let words: Vec<String> = words.iter().map(|w| format!("\"{w}\"")).collect();
-        parse(format!("storage.disk.mount=[{}]", words.join(", ")))
-    };
-    if !options.mount.is_empty() {
-        mount(&options.mount)?;
+    for storage in storages(options) {
+        if let Some(filesystem) = &options.filesystem {
+            parse(format!("storage.{storage}.filesystem={filesystem}"))?;
+        }
+        if !options.mount.is_empty() {
+            let words: Vec<String> = options.mount.iter().map(|w| format!("\"{w}\"")).collect();
+            parse(format!("storage.{storage}.mount=[{}]", words.join(", ")))?;
+        }
     }
     if let Some(directory) = &options.storage {
         let directory = std::path::absolute(directory)
             .map_err(|e| Failure::new(format!("cannot use {}: {e}", directory.display())))?;
-        let key = match options.filesystem {
-            Some(_) => "storage.disk.backing.loop.directory",
-            None => "storage.disk.directory",
-        };
-        given.push(Override::text(
-            key,
-            &directory.display().to_string(),
-            &format!("--storage {}", directory.display()),
-        ));
+        for storage in storages(options) {
+            let key = match options.filesystem {
+                Some(_) => format!("storage.{storage}.backing.{}.directory", backing(options)),
+                None => "storage.disk.directory".to_owned(),
+            };
+            given.push(Override::text(
+                &key,
+                &directory.display().to_string(),
+                &format!("--storage {}", directory.display()),
+            ));
+        }
     }
     for setting in &options.setting {
         let Some((name, value)) = setting.split_once('=').filter(|(name, _)| !name.trim().is_empty()) else {

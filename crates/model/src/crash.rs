@@ -26,7 +26,7 @@ pub enum Fault {
     TornWrite,
     /// A read, write or flush that fails with EIO.
     IoError,
-    /// A write that fails with ENOSPC.
+    /// A filesystem that has no room left.
     DiskFull,
     /// Nothing is injected: somebody pulls the plug.
     Plug,
@@ -87,9 +87,15 @@ impl Fault {
             Self::LyingDisk => {
                 "the disk acknowledges flushes and keeps the data in its cache, which the power loss takes"
             }
-            Self::TornWrite => "the power goes in the middle of a write: a part of it is on the disk",
-            Self::IoError => "the disk answers a request with EIO",
-            Self::DiskFull => "the disk answers a write with ENOSPC",
+            Self::TornWrite => {
+                "the power goes in the middle of a checkpoint's write of a data page: its first sectors are on the disk"
+            }
+            Self::IoError => {
+                "the disk answers one flush, or one write of WAL or of a data page, with EIO; the power goes afterwards"
+            }
+            Self::DiskFull => {
+                "the filesystem of PGDATA or pg_wal has no room left, until the server has run into that"
+            }
             Self::Plug => "whatever the machine loses when its plug is pulled",
         }
     }
@@ -239,6 +245,8 @@ pub enum Aim {
     CreateIndex,
     /// Recovery from a first crash: the fault strikes twice.
     Recovery,
+    /// The time between a write of WAL and the flush that makes it durable, on an emulated disk.
+    WalFlush,
     /// A request of the disk's, as the fault says.
     Request,
     /// Whatever the one who pulls the plug aims at.
@@ -256,10 +264,24 @@ impl Aim {
             Self::Vacuum => "VACUUM",
             Self::CreateIndex => "CREATE INDEX",
             Self::Recovery => "recovery",
+            Self::WalFlush => "the time between a WAL write and its flush",
             Self::Request => "a request of the disk's",
             Self::Hand => "load, by hand",
         }
     }
+}
+
+/// Under what a disk lies or fails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Under {
+    /// PGDATA and pg_wal, on however many disks.
+    #[default]
+    Both,
+    /// PGDATA only; pg_wal lies on an honest disk of its own.
+    Data,
+    /// pg_wal only; PGDATA lies on an honest disk of its own.
+    Wal,
 }
 
 /// A transaction that was acknowledged and is missing.
@@ -415,6 +437,9 @@ pub struct CrashOptions {
     pub recovery_limit: Span,
     /// Where all moments are drawn from.
     pub seed: u64,
+    /// Under what a disk lies or fails, where the fault is one of those.
+    #[serde(default)]
+    pub under: Under,
     /// Whether positive controls are run.
     pub controls: bool,
 }
@@ -429,6 +454,7 @@ impl Default for CrashOptions {
             load: Span::from_secs(2),
             recovery_limit: Span::from_secs(120),
             seed: 1,
+            under: Under::Both,
             controls: true,
         }
     }

@@ -10,9 +10,18 @@ use pgdyno_model::Fault;
 use pgdyno_model::crash::Aim;
 use pgdyno_model::target::Target;
 
-/// What the rounds of `fault` are aimed at, in turn.
-pub(super) fn aims(fault: Fault) -> &'static [Aim] {
+/// What the rounds of `fault` are aimed at, in turn; more can be where the disks are emulated.
+pub(super) fn aims(fault: Fault, emulated: bool) -> &'static [Aim] {
     match fault {
+        Fault::Power | Fault::LyingDisk if emulated => &[
+            Aim::Load,
+            Aim::WalFlush,
+            Aim::Checkpoint,
+            Aim::Recovery,
+            Aim::SegmentSwitch,
+            Aim::Vacuum,
+            Aim::CreateIndex,
+        ],
         Fault::Process | Fault::Immediate | Fault::Power | Fault::LyingDisk => {
             &[Aim::Load, Aim::Checkpoint, Aim::Recovery, Aim::SegmentSwitch, Aim::Vacuum, Aim::CreateIndex]
         }
@@ -39,7 +48,7 @@ impl UnderWay {
                 ("VACUUM pgbench_accounts, pgbench_tellers, pgbench_branches, pgdyno_token", true, 40)
             }
             Aim::CreateIndex => ("CREATE INDEX pgdyno_aim ON pgbench_accounts (abalance, aid)", false, 60),
-            Aim::Load | Aim::Recovery | Aim::Request | Aim::Hand => return None,
+            Aim::Load | Aim::Recovery | Aim::WalFlush | Aim::Request | Aim::Hand => return None,
         };
         let ended = Arc::new(AtomicBool::new(false));
         let (told, target) = (Arc::clone(&ended), target.clone());

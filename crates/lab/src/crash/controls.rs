@@ -52,7 +52,7 @@ impl Session<'_> {
         let subject = self.grounded(&subject, fault);
         self.clear();
         for number in 1..=tries {
-            let aim = aims(fault)[0];
+            let aim = aims(fault, subject.is_emulated())[0];
             let orders = Orders { aim, ..self.orders(fault, Planted::Nothing, number) };
             let round = self.round(&subject, &orders, scratch)?;
             self.clear();

@@ -13,6 +13,7 @@ use pgdyno_host::storage::emulated::{
     Content, Control, ControlError, Cut, DiskError, Effect, Hits, Operation, Rule, Selector, TearUnit,
 };
 use pgdyno_model::Fault;
+use pgdyno_model::crash::Under;
 use pgdyno_model::target::Target;
 
 use crate::LabError;
@@ -26,10 +27,20 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const NOTICING: Duration = Duration::from_secs(3);
 
 /// What is arranged before load is offered, the baseline being durable.
-pub(super) fn before_load(fault: Fault, disks: &mut [Control]) -> Result<(), ControlError> {
+pub(super) fn before_load(fault: Fault, under: Under, disks: &mut [Control]) -> Result<(), ControlError> {
     match fault {
-        Fault::LyingDisk => disks.iter_mut().try_for_each(|disk| disk.lie(true)),
+        Fault::LyingDisk => struck(under, disks).iter_mut().try_for_each(|disk| disk.lie(true)),
         _ => Ok(()),
+    }
+}
+
+/// The disks that a fault is under: PGDATA's stands first, that of pg_wal last.
+fn struck(under: Under, disks: &mut [Control]) -> &mut [Control] {
+    let last = disks.len().saturating_sub(1);
+    match under {
+        Under::Both => disks,
+        Under::Data => disks.get_mut(..1).unwrap_or_default(),
+        Under::Wal => disks.get_mut(last..).unwrap_or_default(),
     }
 }
 
@@ -40,16 +51,16 @@ pub(super) fn before_load(fault: Fault, disks: &mut [Control]) -> Result<(), Con
 /// The inner one: it did not happen; why.
 pub(super) fn strike(
     fault: Fault,
+    under: Under,
     disks: &mut [Control],
     target: &Target,
     draws: &mut Random,
     stop: &AtomicBool,
 ) -> Result<Result<Vec<String>, String>, LabError> {
     match fault {
-        // The power cut that follows takes what it had acknowledged.
-        Fault::LyingDisk => Ok(Ok(Vec::new())),
+        Fault::LyingDisk => lose(under, disks, target, draws),
         Fault::TornWrite => tear(disks, target, draws, stop),
-        Fault::IoError => fail(disks, target, draws, stop),
+        Fault::IoError => fail(under, disks, target, draws, stop),
         Fault::DiskFull => fill(target, draws, stop),
         other => Ok(Err(format!("{other} is no fault of a disk's"))),
     }
@@ -57,6 +68,54 @@ pub(super) fn strike(
 
 /// What is armed and has been met, or why not.
 type Met = Result<Result<Vec<String>, String>, LabError>;
+
+/// The power goes right after a write of WAL came into the disk's cache, before any flush makes it durable.
+///
+/// # Errors
+/// The inner one: no WAL was written.
+pub(super) fn cut_after_wal_write(disks: &mut [Control], draws: &mut Random, stop: &AtomicBool) -> Met {
+    let Some(wal) = disks.last_mut() else { return Ok(Err(NO_DISK.into())) };
+    let cut = Cut { survives: draws.unit(), tear: (draws.unit() < 0.5).then_some(TearUnit::Bytes512) };
+    let on = Selector::writes_of(Content::WalPage);
+    let rule = Rule { on, hits: Hits::Nth(1 + drawn(draws, 20)), effect: Effect::Cut(cut) };
+    wal.arm(&rule).map_err(|e| refused(&e))?;
+    Ok(match wal.wait_for_cut(PATIENCE, stop).map_err(|e| refused(&e))? {
+        Some(cut) => Ok(vec![format!(
+            "the power went after write {}, of WAL: of the writes in the cache {} were lost, {} survived{}",
+            cut.at_write,
+            cut.dropped,
+            cut.survived,
+            if cut.torn { ", one tore" } else { "" }
+        )]),
+        None => Err(format!("no WAL was written within {PATIENCE:?}")),
+    })
+}
+
+/// The disks that lied lose power: every second time all that they had in their caches, else a part, since a drive writes back in an
+/// order of its own.
+///
+/// With an honest WAL a disk that forgets all since the baseline is as it was then, and WAL since then brings it up to date. What
+/// harms is a control file that tells of a checkpoint whose pages are missing: so there are some checkpoints before, and a part survives.
+fn lose(under: Under, disks: &mut [Control], target: &Target, draws: &mut Random) -> Met {
+    const CHECKPOINTS: u32 = 4;
+    let mut survives = if draws.unit() < 0.5 { draws.unit() } else { 0.0 };
+    if under == Under::Data {
+        let mut client = control::connect(target)?;
+        for _ in 0..CHECKPOINTS {
+            crate::run::execute(&mut client, "checkpoint on a lying disk", "CHECKPOINT")?;
+        }
+        survives = 0.3 + 0.5 * draws.unit();
+    }
+    let mut told = Vec::new();
+    for disk in struck(under, disks) {
+        let cut = disk.cut(&Cut { survives, tear: None }).map_err(|e| refused(&e))?;
+        told.push(format!(
+            "of the writes that were acknowledged as durable or in the cache, {} were lost and {} survived",
+            cut.dropped, cut.survived
+        ));
+    }
+    Ok(Ok(told))
+}
 
 /// A checkpoint's write of a data page reaches the medium in part, and there the power goes.
 fn tear(disks: &mut [Control], target: &Target, draws: &mut Random, stop: &AtomicBool) -> Met {
@@ -67,9 +126,9 @@ fn tear(disks: &mut [Control], target: &Target, draws: &mut Random, stop: &Atomi
         hits: Hits::Nth(1 + drawn(draws, 60)),
         effect: Effect::TearAndCut(unit, Cut::default()),
     };
-    data.arm(&rule).map_err(refused)?;
+    data.arm(&rule).map_err(|e| refused(&e))?;
     let checkpoints = Repeated::begin("CHECKPOINT", target);
-    let cut = data.wait_for_cut(PATIENCE, stop).map_err(refused)?;
+    let cut = data.wait_for_cut(PATIENCE, stop).map_err(|e| refused(&e))?;
     // Without power it ends by itself, and the server is killed in a moment.
     drop(checkpoints);
     Ok(match cut {
@@ -84,8 +143,13 @@ fn tear(disks: &mut [Control], target: &Target, draws: &mut Random, stop: &Atomi
 }
 
 /// One request fails with EIO: a flush or a write of the WAL's disk, or a write of a data page.
-fn fail(disks: &mut [Control], target: &Target, draws: &mut Random, stop: &AtomicBool) -> Met {
-    let (what, on, of_wal) = match drawn(draws, 3) {
+fn fail(under: Under, disks: &mut [Control], target: &Target, draws: &mut Random, stop: &AtomicBool) -> Met {
+    let kind = match (under, drawn(draws, 3)) {
+        (Under::Data, _) => 2,
+        (Under::Wal, kind) => kind % 2,
+        (Under::Both, kind) => kind,
+    };
+    let (what, on, of_wal) = match kind {
         0 => ("a flush of the disk under pg_wal", Selector::all(Operation::Flush), true),
         1 => ("a write of WAL", Selector::writes_of(Content::WalPage), true),
         _ => ("a write of a data page", Selector::writes_of(Content::DataPage), false),
@@ -95,12 +159,12 @@ fn fail(disks: &mut [Control], target: &Target, draws: &mut Random, stop: &Atomi
     };
     let mut bystander = control::connect(target)?;
     let rule = Rule { on, hits: Hits::Nth(1 + drawn(draws, 5)), effect: Effect::Fail(DiskError::Eio) };
-    let id = disk.arm(&rule).map_err(refused)?;
+    let id = disk.arm(&rule).map_err(|e| refused(&e))?;
     // Data pages are written by checkpoints.
     let checkpoints = (!of_wal).then(|| Repeated::begin("CHECKPOINT", target));
     let until = Instant::now() + PATIENCE;
     loop {
-        let status = disk.status().map_err(refused)?;
+        let status = disk.status().map_err(|e| refused(&e))?;
         if status.rules.iter().any(|rule| rule.id == id && rule.hit > 0) {
             break;
         }
@@ -163,7 +227,7 @@ fn drawn(draws: &mut Random, n: i64) -> u64 {
     u64::try_from(draws.uniform(0, n - 1)).unwrap_or_default()
 }
 
-fn refused(error: ControlError) -> LabError {
+fn refused(error: &ControlError) -> LabError {
     LabError::Storage { found: format!("an emulated disk: {error}") }
 }
 

@@ -169,7 +169,9 @@ impl<'a> Session<'a> {
     fn rounds(&mut self, fault: Fault, scratch: &Path, rounds: &mut Vec<Round>) -> Result<(), LabError> {
         let subject = self.subject;
         let grounded = self.grounded(subject, fault);
-        for (number, aim) in (1..=subject.options.rounds).zip(aim::aims(fault).iter().cycle()) {
+        for (number, aim) in
+            (1..=subject.options.rounds).zip(aim::aims(fault, grounded.is_emulated()).iter().cycle())
+        {
             let seed = round_seed(subject.options.seed, fault, number);
             let first = self.first_token();
             let orders = Orders { fault, number, seed, aim: *aim, planted: Planted::Nothing, first };

@@ -6,12 +6,12 @@ use std::sync::atomic::AtomicBool;
 use pgdyno_host::facts::Serials;
 use pgdyno_host::fault::CUTTABLE;
 use pgdyno_host::server_account;
-use pgdyno_model::crash::CrashOptions;
+use pgdyno_model::crash::{CrashOptions, Under};
 use pgdyno_model::storage::Backing;
 use pgdyno_model::{Fault, Treatment};
 
 use super::aim::aims;
-use super::subject::Subject;
+use super::subject::{Subject, takes_emulated};
 use crate::LabError;
 use crate::prepare::Prepared;
 use crate::progress::Progress;
@@ -25,6 +25,14 @@ pub(crate) fn check(prepared: &Prepared) -> Result<(), LabError> {
             for fault in &options.faults {
                 possible(prepared, name, *fault)?;
             }
+        }
+        if options.under != Under::Both && prepared.experiment.storage[&treatment.storage].wal.is_none() {
+            return Err(LabError::Crash {
+                what: format!("storage `{}`", treatment.storage),
+                found: "`under` names one of PGDATA and pg_wal, and both lie on this storage".into(),
+                help: "describe a storage of its own for pg_wal: `[storage.wal]`, and `wal = \"wal\"` here"
+                    .into(),
+            });
         }
     }
     Ok(())
@@ -152,7 +160,9 @@ pub fn dry_run(prepared: &Prepared) -> Result<String, LabError> {
         pgdyno_durability::oracles::ORACLES.len()
     );
     for fault in &options.faults {
-        let aims: Vec<&str> = aims(*fault).iter().map(|a| a.name()).collect();
+        let storage = &prepared.experiment.storage[&prepared.plan.treatments[0].storage];
+        let emulated = takes_emulated(storage, *fault);
+        let aims: Vec<&str> = aims(*fault, emulated).iter().map(|a| a.name()).collect();
         let _ = writeln!(out, "\n{fault}, {} rounds: {}", options.rounds, fault.models());
         let _ = writeln!(out, "  aimed in turn at {}", aims.join(", "));
     }

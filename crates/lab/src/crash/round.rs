@@ -78,7 +78,7 @@ impl Orders {
         let system_identifier = verify::system_identifier(&mut client);
         drop(client);
         if self.fault.needs_emulated_disk() {
-            disk::before_load(self.fault, &mut ground.disks()?)
+            disk::before_load(self.fault, options.under, &mut ground.disks()?)
                 .map_err(|e| LabError::Storage { found: format!("storage `{}`: {e}", subject.storage) })?;
         }
         let direct = ground.cluster().target(DATABASE);
@@ -144,8 +144,9 @@ impl Orders {
         around: &Surroundings<'_>,
     ) -> Result<Result<Struck, String>, LabError> {
         let Surroundings { subject, stop, .. } = *around;
+        let options = &subject.options;
         let began = Instant::now();
-        let most = subject.options.load.0;
+        let most = options.load.0;
         let wait = most.mul_f64(0.2 + 0.8 * draws.unit());
         self.tell(around, "the fault is due");
         while began.elapsed() < wait {
@@ -170,6 +171,15 @@ impl Orders {
         };
         let mut at = Instant::now();
         match (self.fault, victim) {
+            (Fault::Power | Fault::LyingDisk, _) if self.aim == Aim::WalFlush => {
+                let struck = disk::cut_after_wal_write(&mut ground.disks()?, draws, stop)?;
+                at = Instant::now();
+                ground.cut_power(0.0)?;
+                match struck {
+                    Ok(told) => notes.extend(told),
+                    Err(why) => return Ok(Err(why)),
+                }
+            }
             (Fault::Process, _) => {
                 ground.cluster().kill();
                 ground.cluster().wait_dead();
@@ -187,7 +197,7 @@ impl Orders {
             }
             (Fault::LyingDisk | Fault::TornWrite | Fault::IoError | Fault::DiskFull, _) => {
                 let (mut disks, target) = (ground.disks()?, ground.cluster().control_target(DATABASE));
-                let struck = disk::strike(self.fault, &mut disks, &target, draws, stop)?;
+                let struck = disk::strike(self.fault, options.under, &mut disks, &target, draws, stop)?;
                 at = Instant::now();
                 ground.cut_power(0.0)?;
                 match struck {

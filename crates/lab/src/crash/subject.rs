@@ -85,12 +85,9 @@ impl Subject {
         let chosen = struck.iter().any(|name| !self.storages[name].backing.emulated().is_empty());
         for name in struck {
             let Some(storage) = other.storages.get_mut(&name) else { continue };
-            let emulated = match fault {
-                Fault::Power => !storage.filesystem.as_ref().is_some_and(is_shut_down_as_by_the_power),
-                fault => fault.needs_emulated_disk() && !chosen,
-            };
             if let Backing::Loop(file) = &storage.backing
-                && emulated
+                && takes_emulated(storage, fault)
+                && !(chosen && fault.needs_emulated_disk())
             {
                 storage.backing = Backing::Emulated(EmulatedDisk {
                     directory: file.directory.clone(),
@@ -102,6 +99,11 @@ impl Subject {
             }
         }
         other
+    }
+
+    /// Whether PGDATA lies on an emulated disk.
+    pub(crate) fn is_emulated(&self) -> bool {
+        self.storages.get(&self.storage).is_some_and(|storage| !storage.backing.emulated().is_empty())
     }
 
     /// The same with `name` set to `value`.
@@ -118,4 +120,11 @@ impl Subject {
 fn is_shut_down_as_by_the_power(filesystem: &FilesystemChoice) -> bool {
     let without_barriers = |option: &String| ["barrier=0", "nobarrier"].contains(&option.as_str());
     CUTTABLE.contains(&filesystem.name.as_str()) && !filesystem.mount.iter().any(without_barriers)
+}
+
+/// Whether `fault` strikes `storage` on an emulated disk.
+pub(super) fn takes_emulated(storage: &Storage, fault: Fault) -> bool {
+    let is_emulated = !storage.backing.emulated().is_empty();
+    let shut_down = || storage.filesystem.as_ref().is_some_and(is_shut_down_as_by_the_power);
+    is_emulated || fault.needs_emulated_disk() || (fault == Fault::Power && !shut_down())
 }

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use pgdyno_model::Fault;
-use pgdyno_model::crash::CrashOptions;
+use pgdyno_model::crash::{CrashOptions, Under};
 use pgdyno_model::units::Span;
 use serde::Deserialize;
 use toml::Spanned;
@@ -21,6 +21,7 @@ pub(super) struct CrashTable {
     load: Option<Spanned<Span>>,
     recovery_limit: Option<Span>,
     seed: Option<u64>,
+    under: Option<Under>,
     controls: Option<bool>,
 }
 
@@ -74,6 +75,7 @@ impl CrashTable {
             load,
             recovery_limit: self.recovery_limit.unwrap_or(defaults.recovery_limit),
             seed: self.seed.unwrap_or(defaults.seed),
+            under: self.under.unwrap_or_default(),
             controls: self.controls.unwrap_or(defaults.controls),
         })
     }

@@ -1,0 +1,138 @@
+//! `pgdyno crash` on emulated disks: what an honest one keeps, and what lying, tearing and unflushed ones are caught at.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+mod support;
+
+use std::fs;
+use std::io::Write as _; // past the test runner, which keeps what passing tests print to itself
+
+use serde_json::Value;
+use support::World;
+
+/// Whether this machine lets disks be emulated; if not, that is said.
+fn can(test: &str) -> bool {
+    let why = if !rustix::process::geteuid().is_root() {
+        "only root makes filesystems".to_owned()
+    } else if let Err(e) = fs::File::options().read(true).write(true).open("/dev/fuse") {
+        format!("/dev/fuse cannot be opened: {e}")
+    } else {
+        return true;
+    };
+    let _ = writeln!(std::io::stderr(), "\nskipped: {test}: {why}");
+    false
+}
+
+/// Nothing of the world is mounted, attached or served any more.
+fn assert_gone(world: &World) {
+    let place = world.disk().canonicalize().unwrap();
+    let place = place.to_str().unwrap();
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    assert!(!mounts.contains(place), "{mounts}");
+    for device in fs::read_dir("/sys/block").unwrap().flatten() {
+        let backing = fs::read_to_string(device.path().join("loop/backing_file")).unwrap_or_default();
+        assert!(!backing.contains(place), "{backing}");
+    }
+    let served = format!("PGDYNO_EMULATED_DISK={place}");
+    for process in fs::read_dir("/proc").unwrap().flatten() {
+        let environment = fs::read(process.path().join("environ")).unwrap_or_default();
+        assert!(!String::from_utf8_lossy(&environment).contains(&served), "{:?}", process.file_name());
+    }
+    world.assert_nothing_left();
+}
+
+/// `crash` with a short load; its verdict and what it shows.
+fn crash(options: &str) -> (String, Value) {
+    let world = World::new();
+    let disk = world.disk();
+    let mut args = vec!["crash", "--json", "--load", "500ms", "--storage", disk.to_str().unwrap()];
+    args.extend(options.split(' '));
+    let ended = world.run(&args);
+    let shown: Value = serde_json::from_str(&ended.out).unwrap_or_else(|e| panic!("{e}: {}", ended.err));
+    let verdict = shown["verdict"].as_str().unwrap().to_owned();
+    let expected = if verdict.starts_with("FAIL") { Some(4) } else { Some(0) };
+    assert_eq!(ended.code, expected, "{options}: {}", shown["reason"]);
+    assert_gone(&world);
+    (verdict, shown)
+}
+
+/// What the rounds of the only fault told of themselves.
+fn notes(shown: &Value) -> Vec<String> {
+    let rounds = shown["faults"][0]["each"].as_array().unwrap().iter();
+    rounds.flat_map(|r| r["notes"].as_array().unwrap()).map(|n| n.as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn honest_disks_keep_what_was_acknowledged_whatever_of_the_cache_survives() {
+    if !can("honest_disks_keep_what_was_acknowledged_whatever_of_the_cache_survives") {
+        return;
+    }
+    for filesystem in ["ext4 --emulated", "xfs --emulated", "btrfs"] {
+        let options = format!("--fault power --filesystem {filesystem} --rounds 2 --no-controls");
+        let (verdict, shown) = crash(&options);
+        assert_eq!(verdict, "pass", "{filesystem}: {}", shown["reason"]);
+        // The second round was aimed.
+        assert!(notes(&shown).iter().any(|n| n.contains("of WAL")), "{shown}");
+    }
+}
+
+#[test]
+fn filesystems_that_send_no_flushes_lose_what_was_acknowledged() {
+    if !can("filesystems_that_send_no_flushes_lose_what_was_acknowledged") {
+        return;
+    }
+    for filesystem in ["ext4 --emulated --mount barrier=0", "btrfs --mount nobarrier"] {
+        let options = format!("--fault power --filesystem {filesystem} --rounds 1 --no-controls");
+        let (verdict, shown) = crash(&options);
+        assert!(verdict.starts_with("FAIL"), "{filesystem}: {}", shown["reason"]);
+    }
+}
+
+#[test]
+fn a_torn_page_is_repaired_from_the_wal_and_without_full_page_writes_it_is_not() {
+    if !can("a_torn_page_is_repaired_from_the_wal_and_without_full_page_writes_it_is_not") {
+        return;
+    }
+    let (verdict, shown) = crash("--fault torn-write --filesystem ext4 --rounds 2 --seed 5");
+    assert_eq!(verdict, "pass", "{}", shown["reason"]);
+    assert!(notes(&shown).iter().all(|n| n.contains("tore within a data page")), "{shown}");
+    let control = &shown["controls"][0];
+    assert!(control["name"].as_str().unwrap().contains("full_page_writes=off"), "{control}");
+    assert_eq!(control["seen"], true, "{control}");
+}
+
+#[test]
+fn an_io_error_loses_nothing() {
+    if !can("an_io_error_loses_nothing") {
+        return;
+    }
+    for under in ["wal", "data"] {
+        let options = format!("--fault io-error --under {under} --filesystem ext4 --rounds 2 --no-controls");
+        let (verdict, shown) = crash(&options);
+        assert_eq!(verdict, "pass", "{under}: {}", shown["reason"]);
+        assert!(notes(&shown).iter().all(|n| n.contains("failed with EIO")), "{shown}");
+    }
+}
+
+#[test]
+fn a_full_filesystem_loses_nothing() {
+    if !can("a_full_filesystem_loses_nothing") {
+        return;
+    }
+    let (verdict, shown) = crash("--fault disk-full --filesystem ext4 --rounds 2 --no-controls");
+    assert_eq!(verdict, "pass", "{}", shown["reason"]);
+    assert!(notes(&shown).iter().all(|n| n.contains("was full")), "{shown}");
+}
+
+#[test]
+fn a_disk_that_lies_under_one_of_pgdata_and_pg_wal_is_caught() {
+    if !can("a_disk_that_lies_under_one_of_pgdata_and_pg_wal_is_caught") {
+        return;
+    }
+    for under in ["data", "wal"] {
+        let options =
+            format!("--fault lying-disk --under {under} --filesystem ext4 --rounds 1 --no-controls");
+        let (verdict, shown) = crash(&options);
+        assert!(verdict.starts_with("FAIL"), "{under}: {}", shown["reason"]);
+    }
+}
