@@ -1,5 +1,5 @@
-//! PostgreSQL on an emulated disk without latency beside the same filesystem on a plain loop device, by pgbench, in turn (A B, B A, …);
-//! then what injected latencies come to, beside what they should.
+//! PostgreSQL on an emulated disk without latency beside the same filesystem on a plain loop device and on one in main memory, by
+//! pgbench, in turn (A B C, C B A, …); then what injected latencies come to, beside what they should.
 //!
 //!     cargo bench -p pgdyno-host --bench emulated_disk -- [--rounds N] [--seconds S] [--scale N] [--clients N] [--filesystem NAME]
 //!         [--directory DIR]
@@ -146,6 +146,7 @@ fn measure(options: &Options) -> Result<(), Failure> {
     let size = Bytes(2 << 30);
     let file = LoopFile { directory: None, size, sector_size: Some(4096), direct_io: true };
     let plain = Side::make(Backing::Loop(file), options, place.path(), &journal)?;
+    let memory = Side::make(Backing::Ram(size), options, place.path(), &journal)?;
     let disk = EmulatedDisk { size, sector_size: Some(4096), ..EmulatedDisk::default() };
     let emulated = Side::make(Backing::Emulated(disk), options, place.path(), &journal)?;
     let mut out = std::io::stdout().lock();
@@ -158,7 +159,11 @@ fn measure(options: &Options) -> Result<(), Failure> {
         options.rounds,
         options.seconds
     )?;
-    writeln!(out, "{:<40}{:>12}{:>12}{:>8}", "", "loop", "emulated", "ratio")?;
+    writeln!(
+        out,
+        "{:<34}{:>10}{:>10}{:>10}{:>15}{:>15}",
+        "", "loop", "memory", "emulated", "emulated/loop", "emulated/memory"
+    )?;
     type Work<'a> = (String, Box<dyn Fn(&Side) -> Result<f64, Failure> + 'a>);
     let (seconds, clients) = (options.seconds, options.clients);
     let mut works: Vec<Work<'_>> = Vec::new();
@@ -168,16 +173,25 @@ fn measure(options: &Options) -> Result<(), Failure> {
     }
     works.push(("fdatasync of 8 kB, a second".into(), Box::new(|side| side.fsyncs(seconds, &journal))));
     for (name, work) in works {
-        let (mut left, mut right) = (Vec::new(), Vec::new());
+        let sides = [&plain, &memory, &emulated];
+        let mut found: [Vec<f64>; 3] = Default::default();
         for round in 0..options.rounds {
-            for plain_first in [round % 2 == 0, round % 2 != 0] {
-                if plain_first { left.push(work(&plain)?) } else { right.push(work(&emulated)?) }
+            for turn in 0..sides.len() {
+                let side = if round % 2 == 0 { turn } else { sides.len() - 1 - turn };
+                found[side].push(work(sides[side])?);
             }
         }
-        let ratio = median(left.iter().zip(&right).map(|(a, b)| b / a).collect());
-        writeln!(out, "{name:<40}{:>12.0}{:>12.0}{ratio:>8.2}", median(left), median(right))?;
+        let ratio = |side: usize| {
+            median(found[side].iter().zip(&found[2]).map(|(other, emulated)| emulated / other).collect())
+        };
+        let (to_plain, to_memory) = (ratio(0), ratio(1));
+        let [plain, memory, emulated] = found.map(median);
+        writeln!(
+            out,
+            "{name:<34}{plain:>10.0}{memory:>10.0}{emulated:>10.0}{to_plain:>15.2}{to_memory:>15.2}"
+        )?;
     }
-    drop(plain);
+    drop((plain, memory));
     injected(&emulated, options, &journal, &mut out)
 }
 

@@ -22,7 +22,9 @@ use pgdyno_host::storage::image::LoopDevice;
 use pgdyno_host::storage::mount::Mount;
 use pgdyno_host::storage::{MadeStack, Stack, StorageError, Surroundings, Wipe};
 use pgdyno_host::{Step, server_account};
-use pgdyno_model::storage::{Backing, DiskLatency, EmulatedDisk, FilesystemChoice, Storage};
+use pgdyno_model::storage::{
+    Backing, DeviceSettings, DiskLatency, EmulatedDisk, FilesystemChoice, Raid0, Storage,
+};
 use pgdyno_model::units::{Bytes, Span};
 
 /// Runs only in the process that serves a disk.
@@ -238,6 +240,74 @@ fn whatever_part_of_the_cache_survives_what_was_flushed_is_there() {
         assert_eq!(made.take_down(), [""; 0]);
         assert_nothing_left(&place);
     }
+}
+
+#[test]
+fn a_volume_over_two_disks_comes_back_with_its_settings() {
+    let place = Place::new();
+    let members = vec![Backing::Emulated(small()), Backing::Emulated(small())];
+    let device = DeviceSettings { read_ahead_kb: Some(64), ..DeviceSettings::default() };
+    let storage = emulated(small(), "btrfs", &[]);
+    let backing = Backing::Raid0(Raid0 { members, by: None, chunk: None });
+    let storage = Storage { backing, device, ..storage };
+    let test = "a_volume_over_two_disks_comes_back_with_its_settings";
+    let Some(mut made) = made(test, &storage, &place) else { return };
+    write_synced(&made.path().join("kept"), "kept").unwrap();
+    for disk in made.disks() {
+        disk.control().unwrap().cut(&Cut::default()).unwrap();
+    }
+    made.power_cycle(&RUN).unwrap();
+    assert_eq!(fs::read_to_string(made.path().join("kept")).unwrap(), "kept");
+    let facts = made.facts(false).unwrap();
+    assert_eq!(facts.devices.len(), 2);
+    assert!(facts.settings.iter().all(|(_, value)| value == "64"), "{:?}", facts.settings);
+    assert!(facts.notes[0].contains("no real device"), "{:?}", facts.notes);
+    assert_eq!(made.take_down(), [""; 0]);
+    assert_nothing_left(&place);
+}
+
+#[test]
+fn power_comes_back_only_when_nothing_has_the_disk_open() {
+    let place = Place::new();
+    let storage = emulated(small(), "ext4", &[]);
+    let test = "power_comes_back_only_when_nothing_has_the_disk_open";
+    let Some(made) = made(test, &storage, &place) else { return };
+    let mut control = control(&made);
+    control.cut(&Cut::default()).unwrap();
+    let refused = control.power_on().unwrap_err();
+    assert!(refused.to_string().contains("still open"), "{refused}");
+    assert!(!control.status().unwrap().powered);
+    drop(control);
+    assert_eq!(made.take_down(), [""; 0]);
+    assert_nothing_left(&place);
+}
+
+#[test]
+fn a_read_that_fails_and_a_write_that_finds_no_room_reach_the_caller() {
+    let place = Place::new();
+    let storage = emulated(small(), "ext4", &[]);
+    let test = "a_read_that_fails_and_a_write_that_finds_no_room_reach_the_caller";
+    let Some(made) = made(test, &storage, &place) else { return };
+    let path = made.path().join("file");
+    write_synced(&path, &"text ".repeat(1000)).unwrap();
+    let mut control = control(&made);
+    let every = |operation, error| {
+        let on = Selector::all(operation);
+        Rule { on, hits: Hits::From(1), effect: Effect::Fail(error) }
+    };
+    let reads = control.arm(&every(Operation::Read, DiskError::Eio)).unwrap();
+    rustix::fs::fadvise(&File::open(&path).unwrap(), 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    assert_eq!(fs::read(&path).unwrap_err().raw_os_error(), Some(5));
+    control.disarm(reads).unwrap();
+    assert_eq!(fs::read(&path).unwrap().len(), 5000);
+    // A disk that is full, as one of a thin pool: to the filesystem an error of its device.
+    control.arm(&every(Operation::Write, DiskError::Enospc)).unwrap();
+    let told = write_synced(&made.path().join("more"), "text").unwrap_err();
+    assert!([Some(5), Some(28), Some(30)].contains(&told.raw_os_error()), "{told}");
+    assert!(control.status().unwrap().counters.failed >= 2);
+    drop(control);
+    assert_eq!(made.take_down(), [""; 0]);
+    assert_nothing_left(&place);
 }
 
 #[test]

@@ -160,7 +160,7 @@ impl DiskServer {
         loop {
             let why = if let Some(status) = child.try_wait().map_err(|e| io_error("wait for", &point, e))? {
                 let output = said(&fs::read(&log_file).unwrap_or_default());
-                return Err(StepError::Failed { program: program(), status, output });
+                return Err(StepError::Failed { program: "pgdyno emulated-disk".into(), status, output });
             } else if self.is_ready() {
                 return Ok(());
             } else if stop.load(Ordering::Relaxed) {
