@@ -52,14 +52,16 @@ pub(crate) fn time(prepared: &Prepared) -> (Duration, Duration, bool) {
         let rows = dataset::rows(prepared.data(treatment), key.scale);
         time += CLUSTER + Duration::from_millis(rows * 1000 / ROWS_PER_SECOND);
     }
-    for (_, treatment) in prepared.made_anew() {
-        let rows = dataset::rows(prepared.data(treatment), treatment.scale);
-        time += CLUSTER + STACK + Duration::from_millis(rows * 1000 / ROWS_PER_SECOND);
-    }
     let each = around_trial(prepared) + offered(prepared).unwrap_or(prepared.plan.warm_up.0);
     let trials = |blocks: u32| {
-        let all = prepared.plan.trials.iter().filter(|t| t.block <= blocks).count();
-        each * u32::try_from(all).unwrap_or(u32::MAX)
+        let all: Vec<u32> =
+            prepared.plan.trials.iter().filter(|t| t.block <= blocks).map(|t| t.ordinal).collect();
+        let anew = prepared.made_anew().into_iter().filter(|(ordinal, _)| all.contains(ordinal));
+        let making = anew.map(|(_, treatment)| {
+            let rows = dataset::rows(prepared.data(treatment), treatment.scale);
+            CLUSTER + STACK + Duration::from_millis(rows * 1000 / ROWS_PER_SECOND)
+        });
+        each * u32::try_from(all.len()).unwrap_or(u32::MAX) + making.sum::<Duration>()
     };
     let most = trials(u32::MAX);
     let (least, most) = match &prepared.plan.stopping {

@@ -158,7 +158,7 @@ fn figures_are_given_for_each_transaction_and_what_was_not_watched_is_said() {
         why.missing,
         ["CPU: `cpu` was not watched", "time by wait event: `wait_events` was not watched"]
     );
-    assert!(report::html(&view).unwrap().contains("Not known: CPU: `cpu` was not watched"));
+    assert!(report::html(&view).unwrap().contains("Not known: CPU: <code>cpu</code> was not watched"));
 }
 
 #[test]

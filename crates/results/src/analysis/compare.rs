@@ -92,9 +92,14 @@ impl Judged {
     }
 }
 
+/// What `plan`'s treatments are compared by.
+pub(super) fn measure(plan: &Plan) -> &'static str {
+    if plan.find.is_some() { "maximum rate" } else { "tps" }
+}
+
 /// Judges `ratios` of `plan`'s treatments together. Those without an interval were not tested and do not make the others' verdicts stricter.
 pub(super) fn judge(ratios: Vec<Ratio>, plan: &Plan, margin: Option<f64>) -> Vec<Judged> {
-    let measure = if plan.find.is_some() { "maximum rate" } else { "tps" };
+    let measure = measure(plan);
     let p: Vec<f64> = ratios.iter().filter_map(|ratio| ratio.p).collect();
     let comparisons = p.len();
     let mut together = stats::holm(&p).into_iter();

@@ -1,6 +1,7 @@
 //! From a run in the store to what can be said about it.
 
 pub mod across;
+mod allowance;
 mod capacity;
 mod compare;
 mod floor;

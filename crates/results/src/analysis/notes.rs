@@ -280,6 +280,10 @@ fn changes<'a>(all: impl Iterator<Item = (u32, &'a super::Steadiness)>, out: &mu
         for change in changes {
             // Numbers differ from change to change: what is before them is the kind.
             let kind = |with: &String| match with.split_once(" → ") {
+                // Of a device its name and what it did; of all else what stands before the number.
+                Some((before, _)) if with.starts_with("device ") => {
+                    before.split_once(':').map_or(before, |(kind, _)| kind).to_owned()
+                }
                 Some((before, _)) => before.rsplit_once(' ').map_or(before, |(name, _)| name).to_owned(),
                 None => with.clone(),
             };

@@ -3,6 +3,7 @@
 use pgdyno_model::measurement::Second;
 use pgdyno_model::telemetry::{Kind, Table};
 
+use super::allowance::Device;
 use super::rates::{column, ends, even, intervals, per_second, sum};
 use super::view::{Change, LogEvent, Steadiness};
 use crate::number;
@@ -62,7 +63,12 @@ const BESIDE_S: f64 = 10.0;
 const TIMES: f64 = 1.5;
 
 /// What can be said of the seconds of one trial; none without a whole second.
-pub(super) fn of(series: &[Second], events: &[LogEvent], telemetry: &[Table]) -> Option<Steadiness> {
+pub(super) fn of(
+    series: &[Second],
+    events: &[LogEvent],
+    telemetry: &[Table],
+    devices: &[&str],
+) -> Option<Steadiness> {
     #[allow(clippy::cast_precision_loss)]
     // The last second may be a part only.
     let tps: Vec<f64> = series
@@ -86,11 +92,18 @@ pub(super) fn of(series: &[Second], events: &[LogEvent], telemetry: &[Table]) ->
         steady,
         autocorrelation,
         within: autocorrelation.and_then(|a| stats::relative_error_of_mean(&tps, a.effective)),
-        changes: stats::changes(&tps).map(|at| changes(&tps, &at, events, telemetry)),
+        changes: stats::changes(&tps).map(|at| changes(&tps, &at, events, telemetry, devices)),
     })
 }
 
-fn changes(tps: &[f64], at: &[usize], events: &[LogEvent], telemetry: &[Table]) -> Vec<Change> {
+fn changes(
+    tps: &[f64],
+    at: &[usize],
+    events: &[LogEvent],
+    telemetry: &[Table],
+    devices: &[&str],
+) -> Vec<Change> {
+    let device = Device::of(telemetry, devices);
     let sources: Vec<(&Source, Vec<(f64, f64)>)> =
         SOURCES.iter().filter_map(|source| Some((source, source.of(telemetry)?))).collect();
     let bounds: Vec<usize> = [0].into_iter().chain(at.iter().copied()).chain([tps.len()]).collect();
@@ -115,6 +128,9 @@ fn changes(tps: &[f64], at: &[usize], events: &[LogEvent], telemetry: &[Table]) 
                 let (was, is) = (number::rate(was), number::rate(is));
                 with.push(format!("{} {was} → {is}{}", source.name, source.unit));
             }
+        }
+        if after < before {
+            with.extend(device.as_ref().and_then(|device| device.gave_less(from_s, at_s, to_s)));
         }
         Some(Change { t_s: u32::try_from(at).ok()?, before, after, with })
     };
@@ -214,7 +230,7 @@ mod tests {
             event(29.4, "checkpoint starting", "wal", None),
             event(55.0, "automatic vacuum", "db.public.t", Some(15.2)),
         ];
-        let found = of(&dip(), &events, &[wal]).unwrap().changes.unwrap();
+        let found = of(&dip(), &events, &[wal], &[]).unwrap().changes.unwrap();
         let said: Vec<(u32, &[String])> = found.iter().map(|c| (c.t_s, c.with.as_slice())).collect();
         assert_eq!(
             said,
@@ -240,22 +256,22 @@ mod tests {
 
     #[test]
     fn a_timed_checkpoint_is_called_so() {
-        let found = of(&dip(), &[event(30.5, "checkpoint starting", "time", None)], &[]).unwrap();
+        let found = of(&dip(), &[event(30.5, "checkpoint starting", "time", None)], &[], &[]).unwrap();
         assert_eq!(found.changes.unwrap()[0].with, ["checkpoint begins (timed)"]);
     }
 
     #[test]
     fn short_empty_and_constant_series_say_nothing_they_do_not_know() {
-        assert_eq!(of(&[], &[], &[]), None);
-        let short = of(&seconds([5, 6, 7]), &[], &[]).unwrap();
+        assert_eq!(of(&[], &[], &[], &[]), None);
+        let short = of(&seconds([5, 6, 7]), &[], &[], &[]).unwrap();
         assert_eq!(
             (short.steady, short.changes, short.within, short.autocorrelation),
             (None, None, None, None)
         );
-        let constant = of(&seconds([1000; 60]), &[], &[]).unwrap();
+        let constant = of(&seconds([1000; 60]), &[], &[], &[]).unwrap();
         assert_eq!((constant.warm_up_s, constant.within), (Some(0), None));
         assert_eq!(constant.changes, Some(Vec::new()));
-        let nothing = of(&seconds([0; 60]), &[], &[]).unwrap();
+        let nothing = of(&seconds([0; 60]), &[], &[], &[]).unwrap();
         assert_eq!((nothing.steady, nothing.within), (None, None));
     }
 }

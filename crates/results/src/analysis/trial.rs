@@ -54,8 +54,9 @@ pub(super) fn view(
         telemetry: telemetry::rates(&trial.telemetry, devices),
         sizes: growth::relations(&trial.telemetry, measured),
         observer: telemetry::observer(&trial.telemetry),
-        steadiness: completed
-            .and_then(|m| steadiness::of(&m.series, events.as_deref().unwrap_or_default(), &trial.telemetry)),
+        steadiness: completed.and_then(|m| {
+            steadiness::of(&m.series, events.as_deref().unwrap_or_default(), &trial.telemetry, devices)
+        }),
         events,
     }
 }

@@ -228,7 +228,7 @@ fn effect(view: &RunView, factor: &str, anyway: bool) -> Option<String> {
             && level(c, c.to).as_ref() == Some(&from)
             && level(c, c.treatment).as_ref() == Some(&to)
     };
-    let measure = if view.plan.find.is_some() { "maximum rate" } else { "tps" };
+    let measure = super::compare::measure(&view.plan);
     let say = |c: &Comparison| {
         let with = if c.given.is_empty() { String::new() } else { format!(" with {}", c.given) };
         match (c.ratio.value, c.ratio.told_apart) {

@@ -7,10 +7,14 @@ use super::text::{plain, wrap};
 use crate::analysis::across::{CompareView, GateState, MemberView, PairView, SideView, Unequal};
 use crate::number;
 
-const LEGEND: &str =
-    "A and B: mean tps. Ratios are B ÷ A; ±: half of the 95% confidence interval. ~: cannot be told apart.";
+const LEGEND: &str = "A and B: means over trials. Ratios are B ÷ A; ±: half of the 95% confidence interval. ~: cannot be told apart. x→y: A's \
+                      level and B's.";
 
-const TITLES: [&str; 7] = ["trials", "tps A", "tps B", "tps", "p50", "p95", "p99"];
+/// The table's columns after the treatment.
+fn titles(view: &CompareView) -> [String; 7] {
+    let m = view.measure;
+    ["trials".into(), format!("{m} A"), format!("{m} B"), m.into(), "p50".into(), "p95".into(), "p99".into()]
+}
 
 /// The comparison in at most `width` columns; plain text, a newline at the end.
 #[must_use]
@@ -33,7 +37,7 @@ pub fn compare(view: &CompareView, width: u16) -> String {
         .set_width(width)
         .set_content_arrangement(ContentArrangement::Dynamic);
     let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
-    let header = [Cell::new("treatment")].into_iter().chain(TITLES.map(|t| right(t.to_owned())));
+    let header = [Cell::new("treatment")].into_iter().chain(titles(view).map(right));
     table.set_header(header.collect::<Vec<_>>());
     for pair in &view.pairs {
         let cells = row(pair);
@@ -79,7 +83,11 @@ pub fn compare_markdown(view: &CompareView) -> String {
     for sentence in &view.answer {
         out.push_str(&format!("**{}**\n\n", escaped(sentence)));
     }
-    out.push_str(&format!("| treatment | {} |\n|---|{}\n", TITLES.join(" | "), "---:|".repeat(TITLES.len())));
+    out.push_str(&format!(
+        "| treatment | {} |\n|---|{}\n",
+        titles(view).join(" | "),
+        "---:|".repeat(titles(view).len())
+    ));
     for pair in &view.pairs {
         out.push_str(&format!("| {} |\n", row(pair).map(|cell| escaped(&cell)).join(" | ")));
     }

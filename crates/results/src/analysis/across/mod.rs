@@ -9,7 +9,7 @@ use pgdyno_model::level::Key;
 use pgdyno_model::record::RunState;
 use pgdyno_model::{LevelValue, Levels};
 
-use super::compare::{Judged, Pairing, judge, latency};
+use super::compare::{Judged, Pairing, judge, latency, measure};
 use super::treatment::Sums;
 use super::view::{RunView, TreatmentView};
 use super::why::{Member, WhyView, explain};
@@ -65,6 +65,7 @@ pub fn compare(store: &Store, a: &str, b: &str, asked: &Asked) -> Result<Compare
     // Equivalence is judged by the margin that both name.
     let margin = a.view.plan.margin.filter(|margin| b.view.plan.margin == Some(*margin));
     let gates = gates::judge(&a.sums, &b.sums, &pairs, &asked.gates, &pairing);
+    let measure = measure(&b.view.plan);
     let views: Vec<PairView> = judge(ratios, &b.view.plan, margin)
         .iter()
         .zip(&pairs)
@@ -97,7 +98,8 @@ pub fn compare(store: &Store, a: &str, b: &str, asked: &Asked) -> Result<Compare
     paired(same_run, &mut notes);
     cautions(&a.view, &b.view, &mut notes);
     Ok(CompareView {
-        answer: answer(&views),
+        answer: answer(&views, measure),
+        measure,
         a: a.side(lonely_a),
         b: b.side(lonely_b),
         by,
@@ -269,14 +271,17 @@ fn unequal(a: &Chosen, b: &Chosen, pairs: &[(usize, usize)], by: &[String]) -> V
     out
 }
 
-/// A pair in one line; empty where both are the only treatment.
+/// A pair in one line: the levels that both have, and `factor=A's→B's` where they differ; empty where both are the only treatment.
 fn pair_label(x: &TreatmentView, y: &TreatmentView) -> String {
-    match (x.factors.0.is_empty(), y.factors.0.is_empty()) {
-        _ if x.factors == y.factors => x.factors.to_string(),
-        (false, false) => format!("{} (A) and {} (B)", x.label, y.label),
-        (true, _) => format!("{} (B)", y.label),
-        (_, true) => format!("{} (A)", x.label),
-    }
+    let (a, b) = (&x.factors, &y.factors);
+    let only_b = b.0.iter().filter(|(factor, _)| a.get(factor).is_none());
+    let level =
+        |of: &Levels, factor: &str| of.get(factor).map_or_else(|| "–".to_owned(), ToString::to_string);
+    let each = a.0.iter().chain(only_b).map(|(factor, _)| {
+        let (before, after) = (level(a, factor), level(b, factor));
+        if before == after { format!("{factor}={before}") } else { format!("{factor}={before}→{after}") }
+    });
+    each.collect::<Vec<_>>().join(" ")
 }
 
 fn member(t: &TreatmentView) -> MemberView {
@@ -317,7 +322,7 @@ fn why(
 }
 
 /// What all pairs come to.
-fn answer(pairs: &[PairView]) -> Vec<String> {
+fn answer(pairs: &[PairView], measure: &str) -> Vec<String> {
     if let [only] = pairs {
         return vec![only.words.clone()];
     }
@@ -329,10 +334,10 @@ fn answer(pairs: &[PairView]) -> Vec<String> {
     let unknown = pairs.len() - more - less - alike;
     let mut parts = Vec::new();
     for (count, what) in [
-        (more, "B has more tps than A"),
-        (less, "B has less tps than A"),
-        (alike, "they cannot be told apart"),
-        (unknown, "nothing can be concluded"),
+        (more, format!("B has the higher {measure}")),
+        (less, format!("B has the lower {measure}")),
+        (alike, "they cannot be told apart".to_owned()),
+        (unknown, "nothing can be concluded".to_owned()),
     ] {
         if count > 0 {
             parts.push(format!("{what} in {count}"));

@@ -21,6 +21,8 @@ pub struct CompareView {
     pub by: Vec<String>,
     /// Whether both sides are of one run, so that trials are paired by block.
     pub same_run: bool,
+    /// What is compared beside latency: `tps`, or `maximum rate`.
+    pub measure: &'static str,
     /// What was found, in a sentence or two.
     pub answer: Vec<String>,
     /// The treatments that match.

@@ -1,0 +1,173 @@
+//! Whether a device began to give less while as much was asked of it: what a used-up burst allowance or a throttle looks like from
+//! outside. Telemetry cannot tell whose decision it was.
+
+use pgdyno_model::telemetry::Table;
+
+use super::rates::{column, differences, even, intervals};
+use super::telemetry::own_device;
+use crate::number;
+
+/// The lower level must last so long to count as a lasting one (seconds): checkpoints and write-back come and go.
+const LASTING_S: f64 = 20.0;
+/// By how many times operations must be fewer, and each take longer.
+const TIMES: f64 = 1.5;
+/// What counts as asked as much: this share of the requests that were under way before.
+const AS_MUCH: f64 = 0.8;
+/// The device must be at its limit: a request under way in this share of the time.
+const BUSY: f64 = 0.9;
+
+/// A device over intervals.
+pub(super) struct Device {
+    name: String,
+    intervals: Vec<Interval>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Interval {
+    begin: f64,
+    end: f64,
+    operations: f64,
+    /// Time that these took, together (milliseconds).
+    ticks: f64,
+    /// Time with a request under way (milliseconds).
+    busy: f64,
+}
+
+impl Device {
+    /// The storage's own device; none where it was not watched whole.
+    pub(super) fn of(tables: &[Table], devices: &[&str]) -> Option<Self> {
+        let table = even(tables.iter().find(|t| t.probe == "diskstats")?);
+        let name = own_device(&table, devices)?.to_owned();
+        let counted = |field: &str| {
+            let field = if name.is_empty() { field.to_owned() } else { format!("{name}.{field}") };
+            Some(differences(&table, column(&table, &field)?))
+        };
+        let both = |a: &str, b: &str| {
+            let (a, b) = (counted(a)?, counted(b)?);
+            Some(a.into_iter().zip(b).map(|(a, b)| Some(a? + b?)).collect::<Vec<Option<f64>>>())
+        };
+        let (operations, ticks) = (both("rd_ios", "wr_ios")?, both("rd_ticks", "wr_ticks")?);
+        let busy = counted("io_ticks")?;
+        let all = intervals(&table).zip(operations).zip(ticks).zip(busy);
+        let intervals = all
+            .filter_map(|((((a, b), operations), ticks), busy)| {
+                Some(Interval {
+                    begin: a.t_s,
+                    end: b.t_s,
+                    operations: operations?,
+                    ticks: ticks?,
+                    busy: busy?,
+                })
+            })
+            .collect();
+        Some(Self { name, intervals })
+    }
+
+    /// What became less at `at`, between the changes at `from` and `to` (seconds from the window's opening); none if nothing did.
+    pub(super) fn gave_less(&self, from: f64, at: f64, to: f64) -> Option<String> {
+        let (before, after) = (self.level(from, at)?, self.level(at, to)?);
+        let lasts = to - at >= LASTING_S;
+        let fewer = after.operations * TIMES <= before.operations;
+        let slower = after.latency_ms >= TIMES * before.latency_ms;
+        let asked = after.queue >= AS_MUCH * before.queue;
+        // Two devices that are idle half of the time differ in what is asked of them.
+        (lasts && fewer && slower && asked && after.busy >= BUSY).then(|| {
+            format!(
+                "device {} gave less while as much was asked: {} → {} operations/s of {} → {} ms each, as when burst credit is gone or a \
+                 limit sets in",
+                self.name,
+                number::rate(before.operations),
+                number::rate(after.operations),
+                number::seconds(before.latency_ms),
+                number::seconds(after.latency_ms)
+            )
+        })
+    }
+
+    /// The means over whole intervals from `from` to `to`; none without an operation.
+    fn level(&self, from: f64, to: f64) -> Option<Level> {
+        // The interval in which the change lies belongs to neither side.
+        let within = || self.intervals.iter().filter(|i| i.begin >= from - 0.5 && i.end <= to + 0.5);
+        let sum = |of: fn(&Interval) -> f64| within().map(of).sum::<f64>();
+        let (seconds, operations) = (sum(|i| i.end - i.begin), sum(|i| i.operations));
+        (seconds > 0.0 && operations > 0.0).then(|| Level {
+            operations: operations / seconds,
+            latency_ms: sum(|i| i.ticks) / operations,
+            queue: sum(|i| i.ticks) / 1e3 / seconds,
+            busy: sum(|i| i.busy) / 1e3 / seconds,
+        })
+    }
+}
+
+struct Level {
+    /// Reads and writes (1/s).
+    operations: f64,
+    latency_ms: f64,
+    /// Requests under way on average.
+    queue: f64,
+    /// Share of the time with one under way.
+    busy: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_model::telemetry::{Column, Kind, Sample};
+
+    use super::*;
+
+    /// 60 seconds of a device that changes at second 30: operations/s, milliseconds each, share of time busy, before and after.
+    fn device(before: (f64, f64, f64), after: (f64, f64, f64)) -> Vec<Table> {
+        let names = ["rd_ios", "wr_ios", "rd_ticks", "wr_ticks", "io_ticks"];
+        let columns = names
+            .map(|n| Column { name: format!("vda.{n}"), unit: String::new(), kind: Kind::Counter })
+            .into();
+        let mut sums = [0.0; 5];
+        let samples = (0..=60)
+            .map(|t| {
+                let sample = Sample { t_s: f64::from(t), values: sums.map(Some).into() };
+                let (operations, each, busy) = if t < 30 { before } else { after };
+                let half = operations / 2.0;
+                for (sum, grown) in sums.iter_mut().zip([half, half, half * each, half * each, 1000.0 * busy])
+                {
+                    *sum += grown;
+                }
+                sample
+            })
+            .collect();
+        vec![Table { probe: "diskstats".into(), columns, samples, unavailable: None }]
+    }
+
+    fn said(before: (f64, f64, f64), after: (f64, f64, f64), to: f64) -> Option<String> {
+        Device::of(&device(before, after), &["vda"]).unwrap().gave_less(0.0, 30.0, to)
+    }
+
+    #[test]
+    fn an_allowance_that_is_used_up_is_seen_and_less_load_is_not() {
+        // 16 requests under way all the time; 3,000 operations a second, then 600.
+        let full = (3000.0, 16.0 / 3.0, 1.0);
+        let found = said(full, (600.0, 80.0 / 3.0, 1.0), 60.0).unwrap();
+        assert!(
+            found.starts_with("device vda gave less while as much was asked: 3,000 → 600 operations/s of 5.33 → 26.7 ms each"),
+            "{found}"
+        );
+        // Fewer are asked for, at the same latency; or each takes longer because more are asked for at once.
+        assert_eq!(said(full, (600.0, 16.0 / 3.0, 0.4), 60.0), None);
+        assert_eq!(said(full, (3000.0, 20.0, 1.0), 60.0), None);
+        // The server asks less and the device is slow as well, or it is idle in between.
+        assert_eq!(said(full, (600.0, 10.0, 0.95), 60.0), None);
+        assert_eq!(said(full, (600.0, 80.0 / 3.0, 0.5), 60.0), None);
+        // It did not last.
+        assert_eq!(said(full, (600.0, 80.0 / 3.0, 1.0), 45.0), None);
+        // More than before.
+        assert_eq!(said((600.0, 80.0 / 3.0, 1.0), full, 60.0), None);
+    }
+
+    #[test]
+    fn what_was_not_watched_says_nothing() {
+        assert!(Device::of(&[], &["vda"]).is_none());
+        let mut part = device((10.0, 1.0, 1.0), (10.0, 1.0, 1.0));
+        part[0].columns[2].name = "vda.other".into();
+        assert!(Device::of(&part, &["vda"]).is_none());
+        assert_eq!(said((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 60.0), None);
+    }
+}
