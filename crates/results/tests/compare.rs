@@ -120,6 +120,44 @@ fn treatments_of_one_run_are_paired_by_block_and_compared_once() {
 }
 
 #[test]
+fn labels_match_whatever_the_order_and_spelling_of_the_files() {
+    let (_folder, mut store) = store();
+    add(&mut store, "a", 1, |_| {});
+    let mut plan = two(1);
+    plan.factors.reverse();
+    for t in &mut plan.treatments {
+        t.levels.0.reverse();
+        t.levels.0[1].1 = LevelValue::Bool(true);
+    }
+    fill_with(&mut store, &record("b", plan), |_| {});
+    let view = compare(&store, "a", "b", &Asked::default()).unwrap();
+    let labels: Vec<&str> = view.pairs.iter().map(|p| p.label.as_str()).collect();
+    assert_eq!(labels, ["synchronous_commit=on clients=1", "synchronous_commit=on clients=8"]);
+}
+
+#[test]
+fn a_bundle_is_compared_with_all_that_it_may_set_and_no_more() {
+    let (_folder, mut store) = store();
+    let with_bundle = |level: &str, clients: u32, warm_up: u64| {
+        let mut plan = one(1);
+        plan.factors = vec!["tuning".into()];
+        plan.warm_up = Span::from_secs(warm_up);
+        plan.treatments[0].levels.0 = vec![("tuning".into(), LevelValue::Text(level.into()))];
+        plan.treatments[0].clients = clients;
+        plan
+    };
+    let larger = |t: &mut TrialRecord| t.server.as_mut().unwrap().settings[4].value = "99".into();
+    fill_with(&mut store, &record("a", with_bundle("none", 1, 2)), |_| {});
+    fill_with(&mut store, &record("b", with_bundle("large", 4, 2)), larger);
+    fill_with(&mut store, &record("c", with_bundle("large", 4, 9)), larger);
+    let view = compare(&store, "a", "b", &by(&["tuning"])).unwrap();
+    let unequal: Vec<(&str, bool)> = view.unequal.iter().map(|u| (u.what.as_str(), u.on_purpose)).collect();
+    assert_eq!(unequal, [("setting shared_buffers", true), ("clients", true)]);
+    let error = refused(compare(&store, "a", "c", &by(&["tuning"])));
+    assert!(error.contains("\n  warm-up\n") && !error.contains("clients"), "{error}");
+}
+
+#[test]
 fn a_factor_that_only_one_run_has_is_compared_when_it_is_named() {
     let (_folder, mut store) = store();
     let with_storage = |level: &str| {

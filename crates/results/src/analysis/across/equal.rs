@@ -52,7 +52,8 @@ impl Difference {
     /// Whether it is, or belongs to, what is named in `by`; `bundle` tells that of a name that may set anything that a
     /// treatment can.
     pub(super) fn is_named(&self, by: &[String], bundle: impl Fn(&str) -> bool) -> bool {
-        let of_treatments = !self.names.iter().any(|name| HOST.contains(&name.as_str()));
+        let beyond = |name: &String| HOST.contains(&name.as_str()) || LOAD.contains(&name.as_str());
+        let of_treatments = !self.names.iter().any(beyond);
         self.what != GENERATOR
             && by.iter().any(|name| {
                 *name == self.what || self.names.contains(name) || (of_treatments && bundle(name))
@@ -266,7 +267,8 @@ fn settings(side: &Side<'_>, servers: &[ServerView]) -> BTreeMap<String, String>
         .collect();
     let mut values: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for setting in servers.iter().flat_map(|s| &s.settings) {
-        if INCIDENTAL.contains(&setting.name.as_str()) {
+        let asked = side.treatment.settings.contains_key(&setting.name);
+        if INCIDENTAL.contains(&setting.name.as_str()) && !asked {
             continue;
         }
         let unit = setting.unit.as_deref().unwrap_or_default();

@@ -5,9 +5,11 @@ mod error;
 mod gates;
 mod view;
 
+use std::collections::BTreeMap;
+
+use pgdyno_model::Levels;
 use pgdyno_model::level::Key;
 use pgdyno_model::record::RunState;
-use pgdyno_model::{LevelValue, Levels};
 
 use super::compare::{Judged, Pairing, judge, latency, measure};
 use super::treatment::Sums;
@@ -197,11 +199,10 @@ fn named(by: &[String], a: &RunView, b: &RunView) -> Result<Vec<String>, Compare
     Ok(by.to_vec())
 }
 
-/// The levels of all factors but those of `by`.
-fn others(levels: &Levels, by: &[String]) -> Vec<(String, LevelValue)> {
-    let mut others: Vec<_> = levels.0.iter().filter(|(name, _)| !by.contains(name)).cloned().collect();
-    others.sort_by(|a, b| a.0.cmp(&b.0));
-    others
+/// The labels of all factors but those of `by`, whatever the files' order and spelling (`"on"`, `true`).
+fn others(levels: &Levels, by: &[String]) -> BTreeMap<String, String> {
+    let others = levels.0.iter().filter(|(name, _)| !by.contains(name));
+    others.map(|(name, level)| (name.clone(), level.to_string())).collect()
 }
 
 /// The treatments that match: (A's, B's).
@@ -219,7 +220,7 @@ fn matched(a: &Chosen, b: &Chosen, by: &[String], same_run: bool) -> Vec<(usize,
         let alike = |j: &&usize| others(&levels(a, *i), by) == others(&levels(b, **j), by);
         let candidates: Vec<usize> = b.treatments.iter().filter(alike).copied().collect();
         // Where the factor that is compared has several levels, its own level is none to compare with.
-        let differ = |j: &&usize| levels(a, *i) != levels(b, **j);
+        let differ = |j: &&usize| others(&levels(a, *i), &[]) != others(&levels(b, **j), &[]);
         let different: Vec<usize> = candidates.iter().filter(differ).copied().collect();
         let chosen = if different.is_empty() { candidates } else { different };
         for j in chosen {
@@ -239,7 +240,8 @@ fn with_levels(mut by: Vec<String>, a: &Chosen, b: &Chosen, pairs: &[(usize, usi
     for (i, j) in pairs {
         let (x, y) = (&a.view.treatments[*i].factors, &b.view.treatments[*j].factors);
         for (factor, _) in x.0.iter().chain(&y.0) {
-            if x.get(factor) != y.get(factor) && !by.contains(factor) {
+            let label = |levels: &Levels| levels.get(factor).map(ToString::to_string);
+            if label(x) != label(y) && !by.contains(factor) {
                 by.push(factor.clone());
             }
         }
