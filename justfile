@@ -45,6 +45,10 @@ fsync-vs-pg_test_fsync *args:
 emulated-disk *args:
     cargo bench -p pgdyno-host --bench emulated_disk -- {{args}}
 
+# The tables of docs/audit.md, from the rules and the fixtures
+audit-docs:
+    AUDIT_DOCS=write cargo test -p pgdyno-results --test audit -- docs::
+
 # Who depends on whom
 dependencies:
     cargo xtask dependencies

@@ -3,6 +3,7 @@
 //! Opens old runs anywhere: needs neither PostgreSQL nor root nor the machine that measured.
 
 pub mod analysis;
+pub mod audit;
 pub mod gate;
 mod number;
 pub mod report;

@@ -1,0 +1,249 @@
+//! Figures as they were printed: a value, and how far from it the true one may lie.
+
+use serde::{Deserialize, Serialize};
+
+/// A printed number.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// As printed.
+    pub value: f64,
+    /// Half a unit of the last printed digit: what rounding may have taken.
+    pub half: f64,
+    /// Where it stands in its file, from 1.
+    pub line: usize,
+}
+
+/// More digits than these are no figure of a report.
+const MOST_DIGITS: usize = 24;
+
+impl Figure {
+    /// A number as C prints it: digits, at most one point.
+    pub(crate) fn read(text: &str, line: usize) -> Option<Self> {
+        let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        let all_digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+        if whole.is_empty() || digits.len() > MOST_DIGITS || !all_digits(whole) || !all_digits(fraction) {
+            return None;
+        }
+        let decimals = i32::try_from(fraction.len()).ok()?;
+        let value: f64 = text.parse().ok()?;
+        Some(Self { value, half: 0.5 * 10f64.powi(-decimals), line })
+    }
+
+    /// A count: it was not rounded.
+    pub(crate) fn count(text: &str, line: usize) -> Option<Self> {
+        text.bytes().all(|b| b.is_ascii_digit()).then(|| Self::read(text, line)).flatten().map(Self::exact)
+    }
+
+    fn exact(self) -> Self {
+        Self { half: 0.0, ..self }
+    }
+
+    /// The least that would be printed so.
+    pub(crate) fn low(self) -> f64 {
+        self.value - self.half
+    }
+
+    /// The most that would be printed so.
+    pub(crate) fn high(self) -> f64 {
+        self.value + self.half
+    }
+
+    /// Whether a true value between `low` and `high` may be printed so, rounded or cut off.
+    pub(crate) fn may_print(self, low: f64, high: f64) -> bool {
+        // A binary fraction of a decimal one.
+        let slip = 1e-9 * self.value.abs();
+        high >= self.value - self.half - slip && low <= self.value + 2.0 * self.half + slip
+    }
+}
+
+/// The sign before decimals in numbers that people wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decimals {
+    Point,
+    Comma,
+}
+
+/// What a person's number is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Written {
+    Number(Figure),
+    /// One of two numbers, a thousand times apart: `1,234`.
+    Ambiguous,
+    No,
+}
+
+/// What a number proves about all that its author wrote beside it; none where it may be either.
+pub(crate) fn proof(text: &str) -> Option<Decimals> {
+    match shape(&digits(text)?) {
+        Shape::Decimals(sign) => Some(sign),
+        Shape::Thousands(sign) => Some(match sign {
+            Decimals::Point => Decimals::Comma,
+            Decimals::Comma => Decimals::Point,
+        }),
+        Shape::Both(sign) => Some(sign),
+        Shape::Whole | Shape::Either | Shape::No => None,
+    }
+}
+
+/// Reads a person's number: thousands apart or not, with a unit or not. `known` is what numbers beside it prove.
+pub(crate) fn written(text: &str, known: Option<Decimals>, line: usize) -> Written {
+    let Some(digits) = digits(text) else { return Written::No };
+    let read = |decimals: Decimals| {
+        let (sign, thousands) = match decimals {
+            Decimals::Point => ('.', ','),
+            Decimals::Comma => (',', '.'),
+        };
+        let plain: String =
+            digits.chars().filter(|c| *c != thousands).map(|c| if c == sign { '.' } else { c }).collect();
+        Figure::read(&plain, line).map_or(Written::No, Written::Number)
+    };
+    match shape(&digits) {
+        Shape::No => Written::No,
+        Shape::Whole => read(Decimals::Point),
+        Shape::Decimals(sign) | Shape::Both(sign) => read(sign),
+        Shape::Thousands(Decimals::Point) => read(Decimals::Comma),
+        Shape::Thousands(Decimals::Comma) => read(Decimals::Point),
+        Shape::Either => match known {
+            Some(known) => read(known),
+            // Programs write points.
+            None if digits.contains('.') => read(Decimals::Point),
+            None => Written::Ambiguous,
+        },
+    }
+}
+
+/// Units that may stand behind a number in a cell.
+const UNITS: &[&str] = &["%", "tps", "TPS", "ms", "x", "×", "/s", "ops/s", "IOPS", "s", "MB/s"];
+
+/// Its digits and signs; none of what is no number.
+fn digits(text: &str) -> Option<String> {
+    let mut text = text.trim().trim_start_matches(['~', '≈', '+']).trim();
+    for unit in UNITS {
+        if let Some(before) = text.strip_suffix(unit) {
+            text = before.trim_end();
+            break;
+        }
+    }
+    let mut digits = String::new();
+    for (at, c) in text.char_indices() {
+        match c {
+            '0'..='9' | '.' | ',' => digits.push(c),
+            '-' if at == 0 => digits.push(c),
+            // Thousands apart by blanks: only where three digits follow.
+            ' ' | '\u{a0}' | '\u{202f}' | '\u{2009}' | '\'' | '’' => {
+                let rest = &text[at + c.len_utf8()..];
+                let group = rest.bytes().take_while(u8::is_ascii_digit).count();
+                if group != 3 || digits.contains(['.', ',']) {
+                    return None;
+                }
+            }
+            _ => return None,
+        }
+    }
+    digits.contains(|c: char| c.is_ascii_digit()).then_some(digits)
+}
+
+enum Shape {
+    Whole,
+    /// Only one sign, and it stands before decimals.
+    Decimals(Decimals),
+    /// Only one sign, and it stands between thousands.
+    Thousands(Decimals),
+    /// Both signs; this one stands before decimals.
+    Both(Decimals),
+    Either,
+    No,
+}
+
+fn shape(digits: &str) -> Shape {
+    let digits = digits.trim_start_matches('-');
+    let grouped = |text: &str, sign: char| {
+        let mut parts = text.split(sign);
+        let first = parts.next().unwrap_or_default();
+        (1..=3).contains(&first.len()) && parts.all(|p| p.len() == 3)
+    };
+    let named = |sign| if sign == '.' { Decimals::Point } else { Decimals::Comma };
+    let (points, commas) = (digits.matches('.').count(), digits.matches(',').count());
+    let (sign, other, signs) = match (points, commas) {
+        (0, 0) => return Shape::Whole,
+        (n, 0) => ('.', ',', n),
+        (0, n) => (',', '.', n),
+        (1, _) if digits.rfind('.') > digits.rfind(',') => ('.', ',', 2),
+        (_, 1) if digits.rfind(',') > digits.rfind('.') => (',', '.', 2),
+        _ => return Shape::No,
+    };
+    let both = points > 0 && commas > 0;
+    let (whole, fraction) = digits.rsplit_once(sign).unwrap_or((digits, ""));
+    let all_digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    if both {
+        return if grouped(whole, other) && all_digits(fraction) {
+            Shape::Both(named(sign))
+        } else {
+            Shape::No
+        };
+    }
+    if signs > 1 {
+        return if grouped(digits, sign) { Shape::Thousands(named(sign)) } else { Shape::No };
+    }
+    if !all_digits(whole) || !all_digits(fraction) {
+        return Shape::No;
+    }
+    if fraction.len() == 3 && whole.len() <= 3 && whole != "0" {
+        return Shape::Either;
+    }
+    Shape::Decimals(named(sign))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_digit_tells_how_exact_a_figure_is() {
+        let figure = Figure::read("46.36", 7).unwrap();
+        assert_eq!((figure.value, figure.line), (46.36, 7));
+        assert!((figure.half - 0.005).abs() < 1e-12);
+        assert!(figure.may_print(46.3602, 46.3602) && figure.may_print(46.3694, 46.3694));
+        assert!(!figure.may_print(46.38, 46.39) && !figure.may_print(46.3, 46.35));
+        for none in ["", ".", "1.2.3", "1e9", "nan", "0x5", "5%", &"9".repeat(40)] {
+            assert_eq!(Figure::read(none, 1), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_people_write_are_read_where_they_can_be_only_one() {
+        let value = |text: &str, known| match written(text, known, 1) {
+            Written::Number(figure) => Some(figure.value),
+            _ => None,
+        };
+        for (text, read) in [
+            ("12", 12.0),
+            ("1.234,56", 1234.56),
+            ("1,234.56", 1234.56),
+            ("1,234,567", 1_234_567.0),
+            ("1.234.567", 1_234_567.0),
+            ("12,5", 12.5),
+            ("12839,5", 12839.5),
+            ("0,567", 0.567),
+            ("12 839", 12839.0),
+            ("12\u{202f}839,5 tps", 12839.5),
+            ("12'839", 12839.0),
+            ("69,1 %", 69.1),
+            ("~75%", 75.0),
+            ("1.185 ms", 1.185),
+        ] {
+            assert_eq!(value(text, None), Some(read), "{text}");
+        }
+        assert_eq!(written("12,839", None, 1), Written::Ambiguous);
+        assert_eq!(value("12,839", Some(Decimals::Point)), Some(12839.0));
+        assert_eq!(value("12,839", Some(Decimals::Comma)), Some(12.839));
+        assert_eq!(value("12.839", Some(Decimals::Comma)), Some(12839.0));
+        for none in ["n/a", "", "-", "1.2.3,4", "1,23,456", "5 6", "ext4", "9.2.4", "2010-01-05"] {
+            assert_eq!(written(none, None, 1), Written::No, "{none}");
+        }
+        assert_eq!(proof("12,5"), Some(Decimals::Comma));
+        assert_eq!(proof("1,234,567"), Some(Decimals::Point));
+        assert_eq!(proof("1,234"), None);
+    }
+}
