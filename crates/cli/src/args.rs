@@ -14,7 +14,7 @@ pub(crate) struct Arguments {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 something in the request is wrong; 2 a trial failed (the rest is kept); \
-                          3 a change is beyond what `--fail-if` lets through; 4 a crash test FAILs; 5 its verdict is unknown or invalid; 130 interrupted.\nWhere a RUN is wanted, `latest` names the newest; the beginning of an id is \
+                          3 a change is beyond what `--fail-if` lets through, or `audit` found something serious; 4 a crash test FAILs; 5 its verdict is unknown or invalid; 130 interrupted.\nWhere a RUN is wanted, `latest` names the newest; the beginning of an id is \
                           enough where only one run has it.";
 
 #[derive(Debug, Subcommand)]
@@ -26,9 +26,9 @@ pub(crate) enum Command {
     Load(Load),
     /// List the experiments that are built in, or show one
     Recipes(Recipes),
-    /// List the runs, probes and crash tests in the store
+    /// List the runs, probes, crash tests and imported runs in the store
     List(List),
-    /// Show the results of one run, probe or crash test
+    /// Show the results of one run, probe or crash test, or what was imported
     Show(Show),
     /// Write one run's report as a single HTML file that needs no network
     Report(Report),
@@ -42,6 +42,8 @@ pub(crate) enum Command {
     Disk(Disk),
     /// Crash a server under load and tell whether it kept what it acknowledged
     Crash(Box<Crash>),
+    /// Check the figures of benchmark reports that others wrote: pgbench's output, pg_test_fsync's, tables of tps, settings
+    Audit(Audit),
     /// Show and remove what a killed pgdyno left behind: clusters, filesystems, devices' settings
     Clean(Clean),
     /// List the filesystems that pgdyno knows, and whether this machine can make them
@@ -188,14 +190,17 @@ pub(crate) struct List {
     /// The crash tests instead of the runs
     #[arg(long, conflicts_with = "probes")]
     pub(crate) crashes: bool,
+    /// What was imported from others' reports instead of the runs (`pgdyno audit`)
+    #[arg(long, conflicts_with_all = ["probes", "crashes"])]
+    pub(crate) imported: bool,
     #[command(flatten)]
     pub(crate) store: StoreOption,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct Show {
-    /// The run, the probe or the crash tests
-    #[arg(value_name = "RUN|PROBE|CRASH")]
+    /// The run, the probe, the crash tests or what was imported
+    #[arg(value_name = "RUN|PROBE|CRASH|IMPORT")]
     pub(crate) run: String,
     /// As JSON
     #[arg(long)]
@@ -257,6 +262,21 @@ pub(crate) struct Doctor {
     /// Show disks' serial numbers as they are, not as hashes
     #[arg(long)]
     pub(crate) keep_serials: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Audit {
+    /// Reports: text, Markdown or HTML. Each is judged by itself
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Do not keep the figures that were recognised
+    #[arg(long, conflicts_with = "path")]
+    pub(crate) no_store: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreOption,
 }
 
 #[derive(Args, Debug)]

@@ -7,7 +7,7 @@ use pgdyno_lab::file::Override;
 use pgdyno_lab::{LabError, Prepared, Serials, SessionEnd, Wipe, recipes as built_in, run as lab};
 use pgdyno_results::analysis::across::{self, Asked};
 use pgdyno_results::analysis::analyse;
-use pgdyno_results::store::{CrashSummary, ProbeSummary, RunSummary, Store, Stored};
+use pgdyno_results::store::{Store, Stored};
 use pgdyno_results::{gate, report};
 
 use crate::Done;
@@ -22,7 +22,7 @@ pub(crate) fn store_path(option: &args::StoreOption) -> PathBuf {
     option.path.clone().unwrap_or_else(pgdyno_lab::default_store)
 }
 
-fn open(option: &args::StoreOption) -> Result<Store, Failure> {
+pub(crate) fn open(option: &args::StoreOption) -> Result<Store, Failure> {
     Ok(lab::open_store_existing(&store_path(option))?)
 }
 
@@ -109,7 +109,7 @@ fn beside(store: &Path, run: &str) -> Result<PathBuf, Failure> {
     Ok(folder.join(format!("{run}.html")))
 }
 
-fn width() -> u16 {
+pub(crate) fn width() -> u16 {
     comfy_table::Table::new().width().unwrap_or(WIDTH).max(60)
 }
 
@@ -130,46 +130,6 @@ pub(crate) fn recipes(options: &args::Recipes) -> Result<Done, Failure> {
     Ok(Done::Whole)
 }
 
-pub(crate) fn list(options: &args::List) -> Result<Done, Failure> {
-    let path = store_path(&options.store);
-    // A first look before any run is no mistake.
-    let (runs, probes, crashes) = if path.exists() {
-        let store = open(&options.store)?;
-        let runs = store.runs().map_err(LabError::from)?;
-        (runs, store.probes().map_err(LabError::from)?, store.crashes().map_err(LabError::from)?)
-    } else {
-        (Vec::new(), Vec::new(), Vec::new())
-    };
-    let none = |what: &str| print(&format!("no {what} yet in {}", path.display()));
-    match (options.json, options.probes, options.crashes) {
-        (true, true, _) => print(&json(&probes)?),
-        (true, _, true) => print(&json(&crashes)?),
-        (true, false, false) => print(&json(&runs)?),
-        (false, true, _) if probes.is_empty() => none("probes"),
-        (false, true, _) => print(&probe_table(&probes)),
-        (false, _, true) if crashes.is_empty() => none("crash tests"),
-        (false, _, true) => print(&crash_table(&crashes)),
-        (false, false, false) => list_all(&runs, &probes, &crashes, &path),
-    }
-    Ok(Done::Whole)
-}
-
-fn list_all(runs: &[RunSummary], probes: &[ProbeSummary], crashes: &[CrashSummary], path: &Path) {
-    if runs.is_empty() {
-        print(&format!("no runs yet in {}; begin with `pgdyno run quickstart`", path.display()));
-    } else {
-        print(&list_table(runs));
-    }
-    if !probes.is_empty() {
-        print("");
-        print(&probe_table(probes));
-    }
-    if !crashes.is_empty() {
-        print("");
-        print(&crash_table(crashes));
-    }
-}
-
 pub(crate) fn show(options: &args::Show) -> Result<Done, Failure> {
     let store = open(&options.store)?;
     let run = match store.resolve_any(&options.run).map_err(LabError::from)? {
@@ -182,6 +142,11 @@ pub(crate) fn show(options: &args::Show) -> Result<Done, Failure> {
         Stored::Crash(crash) => {
             let record = store.crash(&crash).map_err(LabError::from)?;
             print(&crate::crash::shown(&record, options.json)?);
+            return Ok(Done::Whole);
+        }
+        Stored::Imported(id) => {
+            let import = store.import(&id).map_err(LabError::from)?;
+            print(&if options.json { json(&import)? } else { report::audit::imported(&import) });
             return Ok(Done::Whole);
         }
     };
@@ -231,45 +196,6 @@ pub(crate) fn doctor(options: &args::Doctor) -> Result<Done, Failure> {
         print(&crate::doctor::rendered(&doctor, options.verbose, usize::from(width().min(WIDTH))));
     }
     Ok(Done::Whole)
-}
-
-fn list_table(runs: &[RunSummary]) -> String {
-    let mut table = comfy_table::Table::new();
-    table.load_style(comfy_table::TableStyle::default()).set_header(["run", "state", "trials", "started"]);
-    for run in runs {
-        let trials = format!("{}/{}", run.trials_done, run.trials_planned);
-        table.add_row([run.id.clone(), run.state.name().to_owned(), trials, run.started_at.to_string()]);
-    }
-    table.trim_fmt()
-}
-
-fn probe_table(probes: &[ProbeSummary]) -> String {
-    let mut table = comfy_table::Table::new();
-    table.load_style(comfy_table::TableStyle::default()).set_header(["probe", "of", "state", "started"]);
-    for probe in probes {
-        let state = if probe.complete { "completed" } else { "not complete" };
-        table.add_row([probe.id.clone(), probe.name.clone(), state.to_owned(), probe.started_at.to_string()]);
-    }
-    table.trim_fmt()
-}
-
-fn crash_table(crashes: &[CrashSummary]) -> String {
-    let mut table = comfy_table::Table::new();
-    table.load_style(comfy_table::TableStyle::default()).set_header([
-        "crash tests",
-        "of",
-        "verdict",
-        "started",
-    ]);
-    for crash in crashes {
-        table.add_row([
-            crash.id.clone(),
-            crash.name.clone(),
-            crash.verdict.clone(),
-            crash.started_at.to_string(),
-        ]);
-    }
-    table.trim_fmt()
 }
 
 pub(crate) fn json<T: serde::Serialize + ?Sized>(value: &T) -> Result<String, Failure> {

@@ -1,10 +1,12 @@
 //! pgdyno's command line: arguments in, tables and exit codes out.
 
 mod args;
+mod audit;
 mod clean;
 mod commands;
 mod crash;
 mod doctor;
+mod list;
 mod load;
 mod output;
 mod pgbench;
@@ -28,7 +30,7 @@ pub(crate) enum Done {
     Whole,
     /// 2: a trial failed; the rest is kept.
     TrialFailed,
-    /// 3: all that was asked is done, and a gate is exceeded.
+    /// 3: all that was asked is done; a gate is exceeded, or `audit` found something serious.
     Exceeded,
     /// 4: a server did not keep what it promised.
     PromiseBroken,
@@ -72,12 +74,13 @@ fn main() -> ExitCode {
         Command::Run(options) => commands::run(&options, &stop),
         Command::Load(options) => load::load(&options, &stop),
         Command::Recipes(options) => commands::recipes(&options),
-        Command::List(options) => commands::list(&options),
+        Command::List(options) => list::list(&options),
         Command::Show(options) => commands::show(&options),
         Command::Report(options) => commands::report(&options),
         Command::Compare(options) => commands::compare(&options),
         Command::Doctor(options) => commands::doctor(&options),
         Command::Crash(options) => crash::crash(&options, &stop),
+        Command::Audit(options) => audit::audit(&options),
         Command::Clean(options) => clean::clean(&options, &stop),
         Command::Filesystems => Ok(clean::filesystems()),
         Command::Fsync(options) => probe::fsync(&options, &stop),

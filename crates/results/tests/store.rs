@@ -10,6 +10,7 @@ use common::{
 };
 use pgdyno_model::record::{RunState, SessionEnd};
 use pgdyno_model::{LevelValue, TrialRecord};
+use pgdyno_results::audit::{Audit, ImportedRun};
 use pgdyno_results::store::Stored;
 use pgdyno_results::{Store, StoreError};
 use rusqlite::Connection;
@@ -46,6 +47,39 @@ fn everything_comes_back_as_it_was_stored() {
         histogram.count() > 0 && histogram.count() == trials[0].measurement.as_ref().unwrap().transactions
     );
     assert_eq!(store.completed_trials(RUN).unwrap(), [0, 1, 2, 4, 5, 6, 7].into());
+}
+
+/// What was recognised in a file of these bytes; the figures are the same for all.
+fn imported(bytes: &str) -> ImportedRun {
+    let text = "number of clients: 8\ntps = 545.536819 (excluding connections establishing)\nfsync = off\n";
+    let recognised = Audit::of("a.txt", text.as_bytes()).unwrap().recognised;
+    let at = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_790_000_000);
+    ImportedRun::new("reports/A b.txt", bytes.as_bytes(), recognised, at)
+}
+
+#[test]
+fn imported_figures_come_back_are_kept_once_and_are_no_runs() {
+    let (_folder, mut store) = store();
+    let text = "number of clients: 8\ntps = 545.536819 (excluding connections establishing)\nfsync = off\n";
+    let audit = Audit::of("a.txt", text.as_bytes()).unwrap();
+    let at = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_790_000_000);
+    let import =
+        |text: &str| ImportedRun::new("reports/A b.txt", text.as_bytes(), audit.recognised.clone(), at);
+    let first = import(text);
+    assert!(first.id.starts_with("import-a-b-2026") && first.sha256.len() == 64, "{}", first.id);
+    assert_eq!(store.add_import(&first).unwrap(), first.id);
+    let later = ImportedRun { id: "import-later".into(), ..first.clone() };
+    assert_eq!(store.add_import(&later).unwrap(), first.id, "the same figures of the same file");
+    assert_eq!(store.import(&first.id).unwrap(), first);
+
+    let other = imported("another report");
+    store.add_import(&other).unwrap();
+    let listed = store.imports().unwrap();
+    assert_eq!((listed.len(), listed[1].holds.as_str()), (2, "1 pgbench report, 1 setting"));
+    assert_eq!(store.resolve_any(&first.id).unwrap(), Stored::Imported(first.id.clone()));
+    assert!(matches!(store.resolve_any("import-"), Err(StoreError::AmbiguousRun { .. })));
+    assert!(matches!(store.resolve_any("latest"), Err(StoreError::NoRuns { .. })));
+    assert_eq!(store.runs().unwrap(), []);
 }
 
 #[test]
@@ -115,6 +149,7 @@ fn a_store_of_version_1_opens_with_its_histograms() {
 fn no_row_can_be_changed_or_removed() {
     let (_folder, mut store) = store();
     fill(&mut store, &run_record(plan(1)), Some(3));
+    store.add_import(&imported("a report")).unwrap();
     let raw = Connection::open(store.path()).unwrap();
     let tables: Vec<String> = raw
         .prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")
@@ -123,7 +158,7 @@ fn no_row_can_be_changed_or_removed() {
         .unwrap()
         .collect::<Result<_, _>>()
         .unwrap();
-    assert_eq!(tables.len(), 12, "{tables:?}");
+    assert_eq!(tables.len(), 13, "{tables:?}");
     for table in tables {
         let rows: i64 = raw.query_row(&format!("SELECT count(*) FROM {table}"), [], |r| r.get(0)).unwrap();
         assert!(rows > 0, "{table} is empty");

@@ -1,5 +1,6 @@
 //! Reports: a table for the terminal, one offline HTML file for everyone.
 
+pub mod audit;
 mod charts;
 mod compare;
 mod crash;

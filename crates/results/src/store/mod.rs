@@ -8,6 +8,7 @@
 
 mod crash;
 mod error;
+mod imported;
 mod migrate;
 mod names;
 mod probe;
@@ -24,6 +25,7 @@ use rusqlite::{Connection, OpenFlags};
 
 pub use crash::CrashSummary;
 pub use error::StoreError;
+pub use imported::ImportSummary;
 pub use names::Stored;
 pub use probe::ProbeSummary;
 

@@ -13,6 +13,8 @@ pub enum Stored {
     Probe(String),
     /// The crash tests of that full name.
     Crash(String),
+    /// The imported run of that full name.
+    Imported(String),
 }
 
 impl Stored {
@@ -20,19 +22,20 @@ impl Stored {
     #[must_use]
     pub fn id(&self) -> &str {
         match self {
-            Self::Run(id) | Self::Probe(id) | Self::Crash(id) => id,
+            Self::Run(id) | Self::Probe(id) | Self::Crash(id) | Self::Imported(id) => id,
         }
     }
 }
 
 impl Store {
-    /// The run, the probe or the crash tests that `name` means: `latest` (of the runs), a full name, or the beginning of one.
+    /// The run, the probe, the crash tests or the imported run that `name` means: `latest` (of the runs), a full name, or the beginning of one.
     ///
     /// # Errors
     /// As [`Store::resolve`].
     pub fn resolve_any(&self, name: &str) -> Result<Stored, StoreError> {
         let mut others: Vec<Stored> = self.probe_ids()?.into_iter().map(Stored::Probe).collect();
         others.extend(self.crash_ids()?.into_iter().map(Stored::Crash));
+        others.extend(self.import_ids()?.into_iter().map(Stored::Imported));
         if let Some(other) = others.iter().find(|other| other.id() == name) {
             return Ok(other.clone());
         }
@@ -101,6 +104,7 @@ impl Store {
         let mut names = self.ids()?;
         names.extend(self.probe_ids()?);
         names.extend(self.crash_ids()?);
+        names.extend(self.import_ids()?);
         let mut nearest: Vec<(f64, String)> =
             names.into_iter().map(|id| (strsim::jaro_winkler(name, &id), id)).collect();
         nearest.retain(|(alike, _)| *alike >= ALIKE);

@@ -1,0 +1,254 @@
+//! What a terminal shows of an audit, and of what was imported; the same as JSON.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::text::{plain, wrap};
+use crate::audit::{Audit, Checked, Finding, ImportedRun, NotUnderstood, Recognised, Severity, Sure};
+use crate::number;
+
+/// More of a quoted line than this is not shown.
+const QUOTED: usize = 100;
+
+/// More lines than these that were not understood are counted.
+const SHOWN: usize = 10;
+
+/// Something that is said of a line of one of several files.
+#[derive(Debug, Serialize)]
+pub struct InFile<'a, T: Serialize> {
+    /// The file, as it was named.
+    pub file: &'a str,
+    /// What is said.
+    #[serde(flatten)]
+    pub what: &'a T,
+}
+
+/// A file that was audited.
+#[derive(Debug, Serialize)]
+pub struct AuditedFile<'a> {
+    /// The file, as it was named.
+    pub file: &'a str,
+    /// The name under which its figures were imported.
+    pub imported: Option<&'a str>,
+    /// What was recognised.
+    pub recognised: &'a Recognised,
+}
+
+/// Audits of several files as JSON shows them.
+#[derive(Debug, Serialize)]
+pub struct AuditView<'a> {
+    /// What was found in all of them, file by file.
+    pub findings: Vec<InFile<'a, Finding>>,
+    /// What was checked and is right.
+    pub checked: Vec<InFile<'a, Checked>>,
+    /// Lines that could not be read.
+    pub not_understood: Vec<InFile<'a, NotUnderstood>>,
+    /// The files.
+    pub files: Vec<AuditedFile<'a>>,
+}
+
+/// A file's name, its audit, and the name under which its figures were imported.
+pub type Audited = (String, Audit, Option<String>);
+
+impl<'a> From<&'a [Audited]> for AuditView<'a> {
+    fn from(audits: &'a [Audited]) -> Self {
+        Self {
+            findings: all(audits, |audit| &audit.findings),
+            checked: all(audits, |audit| &audit.checked),
+            not_understood: all(audits, |audit| &audit.not_understood),
+            files: audits
+                .iter()
+                .map(|(file, audit, imported)| AuditedFile {
+                    file,
+                    imported: imported.as_deref(),
+                    recognised: &audit.recognised,
+                })
+                .collect(),
+        }
+    }
+}
+
+fn all<T: Serialize>(audits: &[Audited], part: fn(&Audit) -> &Vec<T>) -> Vec<InFile<'_, T>> {
+    audits
+        .iter()
+        .flat_map(|(file, audit, _)| part(audit).iter().map(move |what| InFile { file, what }))
+        .collect()
+}
+
+fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Serious => "serious",
+        Severity::Warning => "warning",
+        Severity::Note => "note",
+    }
+}
+
+fn sure(sure: Sure) -> &'static str {
+    match sure {
+        Sure::Certain => "certain",
+        Sure::Likely => "likely",
+        Sure::Possible => "possible",
+    }
+}
+
+/// The audit of one file, in at most `width` columns where words allow it.
+#[must_use]
+pub fn audit((file, audit, imported): &Audited, width: usize) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{}: {} recognised", plain(file), audit.recognised.summary());
+    for finding in &audit.findings {
+        let _ = writeln!(
+            out,
+            "\n{}:{}: {} ({}, {})",
+            plain(file),
+            finding.line,
+            severity(finding.severity),
+            finding.rule,
+            sure(finding.sure)
+        );
+        quote(&mut out, "  | ", &finding.quoted);
+        text(&mut out, "  ", &format!("{}{}", finding.message, others(&finding.lines)), width);
+    }
+    if !audit.checked.is_empty() {
+        let _ = writeln!(out, "\nchecked and right:");
+        for checked in &audit.checked {
+            text(
+                &mut out,
+                "  ",
+                &format!("line {}, {}: {}", checked.line, checked.rule, checked.message),
+                width,
+            );
+        }
+    }
+    if !audit.not_understood.is_empty() {
+        let _ = writeln!(out, "\nnot understood, so not checked:");
+        for one in audit.not_understood.iter().take(SHOWN) {
+            text(&mut out, "  ", &format!("line {}: {}", one.line, one.why), width);
+            quote(&mut out, "  | ", &one.quoted);
+        }
+        if let Some(more) = audit.not_understood.len().checked_sub(SHOWN).filter(|n| *n > 0) {
+            let _ = writeln!(out, "  and {more} more (--json has them)");
+        }
+    }
+    let _ = writeln!(out);
+    text(&mut out, "", &verdict(audit), width);
+    if let Some(id) = imported {
+        let _ = writeln!(out, "imported as {id}");
+    }
+    out
+}
+
+fn quote(out: &mut String, mark: &str, line: &str) {
+    if line.is_empty() {
+        return;
+    }
+    let short: String = line.chars().take(QUOTED).collect();
+    let more = if short.len() < line.len() { "…" } else { "" };
+    let _ = writeln!(out, "{mark}{}{more}", plain(&short));
+}
+
+fn text(out: &mut String, indent: &str, words: &str, width: usize) {
+    let further = if indent.is_empty() { "" } else { "  " };
+    for line in wrap(words, width.saturating_sub(indent.len()), further) {
+        let _ = writeln!(out, "{indent}{line}");
+    }
+}
+
+/// The lines after the first that a finding stands on.
+fn others(lines: &[usize]) -> String {
+    const MOST: usize = 6;
+    let mut rest: Vec<usize> = lines.iter().skip(1).copied().collect();
+    rest.sort_unstable();
+    rest.dedup();
+    if rest.is_empty() || rest.len() > MOST {
+        return String::new();
+    }
+    let many = if rest.len() > 1 { "s" } else { "" };
+    let rest: Vec<String> = rest.iter().map(usize::to_string).collect();
+    format!(" (line{many} {})", rest.join(", "))
+}
+
+/// How the audit ends, in a sentence.
+fn verdict(audit: &Audit) -> String {
+    let checks = match audit.checked.len() {
+        0 => "nothing could be checked against anything else".to_owned(),
+        1 => "1 check is right".to_owned(),
+        n => format!("{n} checks are right"),
+    };
+    if audit.recognised.is_empty() {
+        return "nothing was recognised, so nothing can be said: neither that it is right nor that it is wrong".to_owned();
+    }
+    if audit.findings.is_empty() {
+        return format!("no finding; {checks}");
+    }
+    let count = |of: Severity| audit.findings.iter().filter(|f| f.severity == of).count();
+    let parts = [Severity::Serious, Severity::Warning, Severity::Note];
+    let parts = parts.iter().filter(|s| count(**s) > 0).map(|s| format!("{} {}", count(*s), severity(*s)));
+    format!("findings: {}; {checks}", parts.collect::<Vec<_>>().join(", "))
+}
+
+/// What was imported, with its provenance first.
+#[must_use]
+pub fn imported(import: &ImportedRun) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{}", import.id);
+    let _ = writeln!(out, "imported: pgdyno did not measure this, it read it in {}", plain(&import.source));
+    let _ = writeln!(out, "on {}, sha256 {}", import.imported_at, import.sha256);
+    let recognised = &import.recognised;
+    let _ = writeln!(out, "holds {}", recognised.summary());
+    let value =
+        |figure: Option<crate::audit::Figure>| figure.map_or_else(|| "–".to_owned(), |f| f.value.to_string());
+    if !recognised.runs.is_empty() {
+        let mut table =
+            rows(["line", "name", "clients", "threads", "seconds", "transactions", "tps", "latency ms"]);
+        for run in &recognised.runs {
+            table.add_row([
+                run.line.to_string(),
+                plain(run.label.as_deref().unwrap_or("–")),
+                value(run.clients),
+                value(run.threads),
+                value(run.duration_s),
+                value(run.transactions),
+                value(run.tps_connected()),
+                value(run.latency_average_ms),
+            ]);
+        }
+        let _ = writeln!(out, "\npgbench\n{}", table.trim_fmt());
+    }
+    for found in &recognised.tables {
+        let mut table = rows(["line", "row", "figures", "mean as written", "ratio as written"]);
+        for row in &found.rows {
+            let figures = row.repeats.iter().chain(row.others.iter().map(|(_, f)| f));
+            let figures: Vec<String> = figures.map(|f| f.value.to_string()).collect();
+            let (mean, ratio) = (value(row.mean), value(row.ratio));
+            table.add_row([row.line.to_string(), plain(&row.label), figures.join(" "), mean, ratio]);
+        }
+        let _ = writeln!(out, "\n{}\n{}", if found.tps { "tps" } else { "figures" }, table.trim_fmt());
+    }
+    if !recognised.fsync.is_empty() {
+        let mut table = rows(["line", "pg_test_fsync", "ops/s"]);
+        for line in &recognised.fsync {
+            table.add_row([
+                line.per_second.line.to_string(),
+                plain(&line.method),
+                number::rate(line.per_second.value),
+            ]);
+        }
+        let _ = writeln!(out, "\n{}", table.trim_fmt());
+    }
+    if !recognised.settings.is_empty() {
+        let _ = writeln!(out);
+        for setting in &recognised.settings {
+            let _ =
+                writeln!(out, "{} = {} (line {})", plain(&setting.name), plain(&setting.value), setting.line);
+        }
+    }
+    out
+}
+
+fn rows<const N: usize>(header: [&str; N]) -> comfy_table::Table {
+    let mut table = comfy_table::Table::new();
+    table.load_style(comfy_table::TableStyle::default()).set_header(header);
+    table
+}
