@@ -51,6 +51,8 @@ fn counted_transactions_are_those_of_all_clients() {
     assert_eq!(finding(&of(&text(700, 800)), "transactions").severity, Severity::Warning);
     assert_eq!(finding(&of(&text(900, 900)), "transactions").severity, Severity::Serious);
     assert_eq!(checked(&of(&text(800, 800)), "transactions").len(), 1);
+    let failed = text(700, 800).replace("tps =", "number of failed transactions: 100 (12.500%)\ntps =");
+    assert_eq!(checked(&of(&failed), "transactions").len(), 1, "failed ones were done too");
 }
 
 #[test]
@@ -174,6 +176,17 @@ fn one_measurement_is_one() {
         run(3_690_000, 4100.0, 3.89, "")
     );
     assert_eq!(finding(&of(&parted), "one-repeat").sure, Sure::Likely);
+    // Another command, or other options in it, makes another thing.
+    let commands = ["pgbench -c 16 -T 900", "pgbench -c 16 -T 900 --max-tries=10"];
+    let two = [3_600_000, 3_590_000].map(|n| run(n, n as f64 / 900.0, 3.99, ""));
+    let differ = format!("$ {}\n{}\n$ {}\n{}", commands[0], two[0], commands[1], two[1]);
+    assert_eq!(finding(&of(&differ), "one-repeat").computed["runs"], 2);
+    let alike = format!("$ {}\n{}\n$ {}\n{}", commands[0], two[0], commands[0], two[1]);
+    assert_eq!(found(&of(&alike)), []);
+    let table = |head: &str| of(&format!("| fs | {head} |\n|---|---|\n| xfs | 10904 |\n| zfs | 7530 |\n"));
+    assert_eq!(finding(&table("tps"), "one-repeat").sure, Sure::Likely);
+    assert_eq!(finding(&table("mean tps"), "one-repeat").severity, Severity::Note);
+    assert_eq!(found(&table("median tps")), []);
     let spread = of("| fs | tps | stddev |\n|---|---|---|\n| xfs | 10904 | 31 |\n| zfs | 7530 | 28 |\n");
     assert_eq!(found(&spread), []);
 }
@@ -241,18 +254,26 @@ fn a_claimed_spread_is_one_of_the_usual_ones() {
     }
 }
 
+/// Three runs that agree with themselves and differ a little.
+fn clean() -> String {
+    [3_600_000, 3_590_000, 3_610_000].map(|n| run(n, n as f64 / 900.0, 14_400_000.0 / n as f64, "")).concat()
+}
+
 #[test]
 fn settings_that_give_durability_away_are_told() {
+    assert_eq!(found(&of(&clean())), []);
     for (setting, rule, severity) in [
         ("fsync = off", "fsync-off", Severity::Serious),
         ("full_page_writes = off", "full-page-writes-off", Severity::Serious),
         ("synchronous_commit = off", "synchronous-commit-off", Severity::Warning),
         ("zfs set sync=disabled tank", "zfs-sync-disabled", Severity::Serious),
         ("mount -o rw,nobarrier /dev/sda /mnt", "barriers-off", Severity::Serious),
+        ("All mounts without barriers.", "barriers-off", Severity::Serious),
         ("Write cache is:   Enabled", "write-cache", Severity::Warning),
     ] {
-        let audit = of(&format!("x\n{setting}\n"));
-        assert_eq!((finding(&audit, rule).severity, finding(&audit, rule).line), (severity, 2), "{setting}");
+        let audit = of(&format!("x\n{setting}\n\n{}", clean()));
+        assert_eq!(found(&audit), [(rule, severity)], "{setting}");
+        assert_eq!(finding(&audit, rule).line, 2, "{setting}");
     }
     for fine in [
         "fsync = on",
@@ -260,18 +281,23 @@ fn settings_that_give_durability_away_are_told() {
         "full_page_writes = on",
         "zfs set sync=always tank",
         "Write cache is: Disabled",
-        "data=writeback",
+        "/dev/sda / ext3 rw,data=writeback 0 0",
+        "Never mount nobarrier, and never run with barriers disabled.",
+        "Is the write cache on or off?",
+        "| barriers off | dangerous |",
     ] {
-        assert_eq!(found(&of(fine)), [], "{fine}");
+        assert_eq!(found(&of(&format!("{fine}\n\n{}", clean()))), [], "{fine}");
     }
-    let protected = of(
-        "RAID controller with BBU\nmount -o nobarrier /dev/sda /mnt\nwrite cache is enabled\nWrite cache is: Enabled\n",
-    );
-    assert_eq!(found(&protected), [("barriers-off", Severity::Note)]);
+    let protected = "RAID controller with BBU\nmount -o nobarrier /dev/sda /mnt\nWrite cache is: Enabled\n\n";
+    let audit = of(&format!("{protected}{}", clean()));
+    assert_eq!(found(&audit), [("barriers-off", Severity::Note)]);
+    assert_eq!(checked(&audit, "write-cache").len(), 1);
     let varied = of("fsync = on\nfsync = off\n");
     assert_eq!(found(&varied), [("fsync-off", Severity::Warning)]);
     let zfs = of("full_page_writes = off\nzfs set recordsize=8k tank\n");
     assert_eq!(found(&zfs), [("full-page-writes-off", Severity::Note)]);
+    // A text on storage without a figure is no report.
+    assert_eq!(found(&of("mount -o rw,nobarrier /dev/sda /mnt\nWrite cache is: Enabled\n")), []);
 }
 
 #[test]

@@ -7,6 +7,8 @@ use crate::audit::Figure;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Command {
     pub(crate) line: usize,
+    /// Its words from `pgbench` on.
+    pub(crate) words: String,
     pub(crate) clients: Option<Figure>,
     pub(crate) duration_s: Option<Figure>,
     pub(crate) transactions_per_client: Option<Figure>,
@@ -35,6 +37,7 @@ fn read(text: &str, line: usize) -> Option<Command> {
     })?;
     let mut command = Command { line, writes: Some(true), ..Command::default() };
     let mut options = 0;
+    command.words = words.clone().collect::<Vec<_>>().join(" ");
     let mut words = words.map(|w| w.trim_matches(['`', '"', '\'', ',', ')'])).peekable();
     while let Some(word) = words.next() {
         if matches!(word, "|" | ";" | "&" | "&&" | "||" | ">" | ">>") {

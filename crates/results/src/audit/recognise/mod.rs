@@ -77,7 +77,7 @@ pub(super) fn recognise(document: &Document) -> (Evidence, Vec<NotUnderstood>) {
     let mut runs = pgbench::find(scan);
     let commands = command::find(scan);
     // While only these have read: a setting or a caption between two runs parts them.
-    let groups = groups(scan, &runs);
+    let groups = groups(scan, &runs, &commands);
     let fsync = probes::fsync(scan);
     let (cpus, devices) = probes::iostat(scan);
     let settings = settings::find(scan);
@@ -136,7 +136,8 @@ fn is_command(scan: &Scan<'_>, at: usize) -> bool {
 }
 
 /// Runs of the same parameters with nothing but commands and blank lines between them: repeats, as a loop prints them.
-fn groups(scan: &Scan<'_>, runs: &[PgbenchRun]) -> Vec<Vec<usize>> {
+fn groups(scan: &Scan<'_>, runs: &[PgbenchRun], commands: &[Command]) -> Vec<Vec<usize>> {
+    let started_by = |run: &PgbenchRun| commands.iter().rev().find(|c| c.line < run.line);
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (i, run) in runs.iter().enumerate() {
         let follows = i.checked_sub(1).is_some_and(|before| {
@@ -146,7 +147,9 @@ fn groups(scan: &Scan<'_>, runs: &[PgbenchRun]) -> Vec<Vec<usize>> {
                 .iter()
                 .enumerate()
                 .filter(|(_, l)| l.number > before.last_line && l.number < run.line);
+            let options = |run| started_by(run).map(|c| c.words.as_str());
             before.parameters() == run.parameters()
+                && options(before) == options(run)
                 && between
                     .into_iter()
                     .all(|(at, l)| l.text.trim().is_empty() || scan.read[at] || is_command(scan, at))

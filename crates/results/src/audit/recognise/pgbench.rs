@@ -38,6 +38,8 @@ pub struct PgbenchRun {
     pub failed: Option<Figure>,
     /// `number of transactions skipped`, with a rate and a limit.
     pub skipped: Option<Figure>,
+    /// `maximum number of tries` (from 15 on).
+    pub max_tries: Option<Figure>,
     /// `number of transactions retried`.
     pub retried: Option<Figure>,
     /// `latency average` (milliseconds).
@@ -165,14 +167,15 @@ impl PgbenchRun {
     pub(crate) fn parameters(&self) -> String {
         let value = |f: Option<Figure>| f.map(|f| f.value);
         format!(
-            "{:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+            "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
             self.transaction_type,
             value(self.scale),
             self.query_mode,
             value(self.clients),
             value(self.threads),
             value(self.transactions_per_client),
-            value(self.duration_s)
+            value(self.duration_s),
+            value(self.max_tries)
         )
     }
 }
@@ -353,6 +356,7 @@ impl Open {
             ("number of threads:", &mut run.threads),
             ("number of transactions per client:", &mut run.transactions_per_client),
             ("duration:", &mut run.duration_s),
+            ("maximum number of tries:", &mut run.max_tries),
             ("number of failed transactions:", &mut run.failed),
             ("number of transactions skipped:", &mut run.skipped),
             ("number of transactions retried:", &mut run.retried),
@@ -394,7 +398,6 @@ impl Open {
             return once(slot, Figure::read(&first(value), line));
         }
         const OTHERS: &[&str] = &[
-            "maximum number of tries:",
             "transaction maximum tries number:",
             "partition method:",
             "partitions:",

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Scan;
+use super::{Line, Scan};
 
 /// Something that the report says of its storage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,12 +70,13 @@ pub(super) fn find(scan: &mut Scan<'_>) -> Vec<StorageFact> {
             _ => zfs = false,
         }
         let lower = words.join(" ").to_lowercase();
-        if let Some(words) = barriers_off(&lower) {
+        if let Some(words) = mounted_without_barriers(&lower).or_else(|| stated(line, &lower, BARRIERS_OFF)) {
             add(StorageWhat::BarriersOff, words);
         } else if option(&lower, &["barrier=1", "barrier"]) && lower.contains(" type ") {
             add(StorageWhat::BarriersOn, "barrier=1");
         }
-        if let Some((on, words)) = write_cache(&lower) {
+        let cache = shown_cache(&lower).or_else(|| stated_cache(line, &lower));
+        if let Some((on, words)) = cache {
             add(if on { StorageWhat::WriteCacheOn } else { StorageWhat::WriteCacheOff }, words);
         }
         if let Some(words) = protection(&lower) {
@@ -102,52 +103,86 @@ fn option(lower: &str, options: &[&str]) -> bool {
         .any(|word| options.contains(&word))
 }
 
-fn barriers_off(lower: &str) -> Option<&'static str> {
-    for words in ["nobarrier", "barrier=0", "barrier=none"] {
-        if option(lower, &[words]) {
-            return Some(words);
-        }
-    }
-    const PROSE: &[&str] = &[
-        "barriers off",
-        "barriers disabled",
-        "barriers are off",
-        "barriers were off",
-        "barriers are disabled",
-        "barriers turned off",
-        "barriers were disabled",
-        "without barriers",
-        "no barriers",
-        "vypnuté bariéry",
-        "bariéry vypnuté",
-        "vypnute bariery",
-        "ohne barrieren",
-        "barrieren aus",
-        "барьеры отключены",
-        "без барьеров",
-        "关闭barrier",
-        "关闭 barrier",
-    ];
-    PROSE.iter().find(|words| lower.contains(**words)).copied()
+/// An option among others, or behind `-o`: a word in a sentence about such options is none.
+fn mounted_without_barriers(lower: &str) -> Option<&'static str> {
+    const OPTIONS: &[&str] = &["nobarrier", "barrier=0", "barrier=none"];
+    let mut words = lower.split([' ', '(', ')', '`', '"', '\'', '|']).filter(|w| !w.is_empty());
+    let mut before = "";
+    words.find_map(|word| {
+        let options: Vec<&str> = word.split(',').filter(|o| !o.is_empty()).collect();
+        let mounted = options.len() > 1 || before == "-o";
+        before = word;
+        OPTIONS.iter().find(|option| mounted && options.contains(option)).copied()
+    })
 }
 
-/// Whether a write cache is said to be on or off, and in which words.
-fn write_cache(lower: &str) -> Option<(bool, &'static str)> {
-    // A journal mode of ext3 and ext4, and a knob of virtual machines, are not the drive's cache.
-    let lower = lower.replace("data=writeback", "").replace("cache=writeback", "");
+/// Longer lines, tables, and what is conditional or forbidden speak of something else than of what was done.
+fn stated(line: &Line, lower: &str, phrases: &[&'static str]) -> Option<&'static str> {
+    const LONGEST: usize = 160;
+    const NOT: &[&str] = &[
+        "if ",
+        "should",
+        "never",
+        "don't",
+        "do not",
+        "would",
+        "may ",
+        "can ",
+        "?",
+        " or ",
+        "some ",
+        "wenn ",
+        "если ",
+    ];
+    if !line.cells.is_empty()
+        || lower.chars().count() > LONGEST
+        || NOT.iter().any(|word| lower.contains(word))
+    {
+        return None;
+    }
+    phrases.iter().find(|words| lower.contains(**words)).copied()
+}
+
+const BARRIERS_OFF: &[&str] = &[
+    "barriers off",
+    "barriers disabled",
+    "barriers are off",
+    "barriers were off",
+    "barriers are disabled",
+    "barriers turned off",
+    "barriers were disabled",
+    "without barriers",
+    "no barriers",
+    "vypnuté bariéry",
+    "bariéry vypnuté",
+    "vypnute bariery",
+    "ohne barrieren",
+    "barrieren aus",
+    "барьеры отключены",
+    "без барьеров",
+    "关闭barrier",
+    "关闭 barrier",
+];
+
+/// Whether a program shows a write cache that is on or off.
+fn shown_cache(lower: &str) -> Option<(bool, &'static str)> {
+    const ON: &[&str] = &["write cache is: enabled", "write-caching = 1", "current cache policy: writeback"];
+    const OFF: &[&str] =
+        &["write cache is: disabled", "write-caching = 0", "current cache policy: writethrough"];
+    either(lower, ON, OFF, |phrases| phrases.iter().find(|words| lower.contains(**words)).copied())
+}
+
+/// Whether a sentence says that a write cache was on or off.
+fn stated_cache(line: &Line, lower: &str) -> Option<(bool, &'static str)> {
     const ON: &[&str] = &[
-        "write cache is: enabled",
-        "write-caching = 1",
         "write cache: enabled",
         "write cache enabled",
         "write cache on",
         "write cache is on",
-        "current cache policy: writeback",
-        "write-back cache",
-        "write back cache",
-        "writeback cache",
-        "write-back mode",
-        "write policy: wb",
+        "write cache is enabled",
+        "with write-back cache",
+        "write-back cache enabled",
+        "behind a write-back cache",
         "改成write back",
         "启用raid写缓存",
         "开启了raid卡写缓存",
@@ -160,13 +195,11 @@ fn write_cache(lower: &str) -> Option<(bool, &'static str)> {
         "zapnutá write cache",
     ];
     const OFF: &[&str] = &[
-        "write cache is: disabled",
-        "write-caching = 0",
         "write cache: disabled",
         "write cache disabled",
         "write cache off",
         "write cache is off",
-        "current cache policy: writethrough",
+        "write cache is disabled",
         "改成write through",
         "不启用raid写缓存",
         "关闭raid cache",
@@ -174,9 +207,20 @@ fn write_cache(lower: &str) -> Option<(bool, &'static str)> {
         "schreibcache aus",
         "кэш записи выключен",
     ];
-    // What turns it off contains some of what turns it on.
-    let said = |all: &'static [&'static str]| all.iter().find(|words| lower.contains(**words)).copied();
-    said(OFF).map(|words| (false, words)).or_else(|| said(ON).map(|words| (true, words)))
+    either(lower, ON, OFF, |phrases| stated(line, lower, phrases))
+}
+
+/// What turns a cache off contains some of what turns it on; a line that says both says neither.
+fn either(
+    lower: &str,
+    on: &[&'static str],
+    off: &[&'static str],
+    said: impl Fn(&[&'static str]) -> Option<&'static str>,
+) -> Option<(bool, &'static str)> {
+    if lower.contains("on or off") || lower.contains("on/off") {
+        return None;
+    }
+    said(off).map(|words| (false, words)).or_else(|| said(on).map(|words| (true, words)))
 }
 
 /// What keeps a cache's contents, unless the line denies it.
@@ -217,19 +261,42 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_are_whole_words() {
-        assert_eq!(barriers_off("rw,noatime,nobarrier,logbufs=8"), Some("nobarrier"));
-        assert_eq!(barriers_off("/dev/sda1 / ext4 rw,barrier=0 0 0"), Some("barrier=0"));
-        assert_eq!(barriers_off("rw,barrier=1"), None);
-        assert_eq!(barriers_off("the nobarriers band"), None);
+    fn options_are_whole_words_among_options() {
+        for off in [
+            "rw,noatime,nobarrier,logbufs=8",
+            "/dev/sda1 / ext4 rw,barrier=0 0 0",
+            "mount -o nobarrier /dev/sda /mnt",
+        ] {
+            assert!(mounted_without_barriers(off).is_some(), "{off}");
+        }
+        for other in
+            ["rw,barrier=1", "xfs refuses nobarrier, barrier, delaylog", "mounted `barrier=0` or `nobarrier`"]
+        {
+            assert_eq!(mounted_without_barriers(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn what_a_sentence_asks_or_advises_was_not_done() {
+        let line = Line::default();
+        assert!(stated(&line, "• vypnuté bariéry. lvm je nepodporuje.", BARRIERS_OFF).is_some());
+        for other in ["what if barriers are off?", "never run with barriers disabled"] {
+            assert_eq!(stated(&line, other, BARRIERS_OFF), None, "{other}");
+        }
+        let row = Line { cells: vec![super::super::super::document::Cell::default(); 2], ..Line::default() };
+        assert_eq!(stated(&row, "barriers off", BARRIERS_OFF), None);
     }
 
     #[test]
     fn a_journal_mode_is_no_write_cache_and_a_denied_battery_protects_nothing() {
-        assert_eq!(write_cache("data=writeback,nobarrier"), None);
-        assert!(write_cache("write cache is: enabled").unwrap().0);
-        assert!(!write_cache("(改成write through, 相当于不启用raid写缓存)").unwrap().0);
-        assert!(write_cache("(改成write back, 相当于启用raid写缓存)").unwrap().0);
+        let line = Line::default();
+        let cache = |lower: &str| shown_cache(lower).or_else(|| stated_cache(&line, lower)).map(|(on, _)| on);
+        assert_eq!(cache("rw,data=writeback,nobarrier"), None);
+        assert_eq!(cache("some drives are write-through while some are write-back cache"), None);
+        assert_eq!(cache("raid write cache on or off"), None);
+        assert_eq!(cache("write cache is: enabled"), Some(true));
+        assert_eq!(cache("(改成write through, 相当于不启用raid写缓存)"), Some(false));
+        assert_eq!(cache("(改成write back, 相当于启用raid写缓存)"), Some(true));
         assert!(protection("raid card with bbu").is_some());
         assert_eq!(protection("the controller has no battery"), None);
     }

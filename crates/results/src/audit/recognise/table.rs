@@ -16,6 +16,8 @@ pub struct Table {
     pub header: Vec<String>,
     /// Whether its figures are tps.
     pub tps: bool,
+    /// Whether it, or what stands above it, speaks of medians, intervals or numbers of repeats.
+    pub summarised: bool,
     /// How the columns came to their meaning.
     pub meaning: Meaning,
     /// Its rows.
@@ -54,6 +56,13 @@ pub struct Row {
     pub has_spread: bool,
     /// Figures of which nothing more is known, with their columns.
     pub others: Vec<(usize, Figure)>,
+}
+
+impl Table {
+    /// Whether a column is called tps and nothing more.
+    pub(crate) fn has_tps_column(&self) -> bool {
+        self.header.iter().any(|name| role(name) == Role::Tps)
+    }
 }
 
 impl Row {
@@ -136,7 +145,9 @@ fn is_rule(line: &Line) -> bool {
 fn table(scan: &mut Scan<'_>, at: usize, end: usize) -> Option<Table> {
     let with_cells = !scan.lines[at].cells.is_empty();
     let lines: Vec<&Line> = scan.lines[at..end].iter().filter(|line| !is_rule(line)).collect();
-    let known = lines.iter().flat_map(|l| numbers(l)).find_map(|text| proof(&text)).or(scan.decimals);
+    let mut proofs = lines.iter().flat_map(|l| numbers(l)).filter_map(|text| proof(&text));
+    let first = proofs.next();
+    let known = if proofs.all(|other| Some(other) == first) { first.or(scan.decimals) } else { None };
     let mut header = Vec::new();
     let mut rows = Vec::new();
     let mut ambiguous = Vec::new();
@@ -160,13 +171,13 @@ fn table(scan: &mut Scan<'_>, at: usize, end: usize) -> Option<Table> {
         head_line = near.map(|_| at - 1);
     }
     let roles: Vec<Role> = header.iter().map(|name| role(name)).collect();
-    let caption = if with_cells {
-        above.iter().map(|l| l.text.as_str()).collect::<Vec<_>>().join(" ")
-    } else {
-        String::new()
-    };
+    // A sentence may speak of tps and of a table of something else.
+    let caption = above.first().filter(|l| with_cells && l.text.chars().count() <= CAPTION);
+    let caption = caption.map_or("", |l| l.text.as_str());
+    let around = above.iter().map(|l| l.text.as_str()).chain(lines.iter().map(|l| l.text.as_str()));
+    let summarised = around.chain(header.iter().map(String::as_str)).any(summarises);
     let says_tps =
-        header.iter().any(|name| names_tps(name)) || names_tps(&header.join(" ")) || names_tps(&caption);
+        header.iter().any(|name| names_tps(name)) || names_tps(&header.join(" ")) || names_tps(caption);
     let understood = says_tps || roles.iter().any(|r| matches!(r, Role::Mean | Role::Ratio | Role::Share));
     if !understood || rows.is_empty() || (rows.len() < 2 && !with_cells) {
         return None;
@@ -188,7 +199,34 @@ fn table(scan: &mut Scan<'_>, at: usize, end: usize) -> Option<Table> {
     let line = rows.first().map_or(0, |row| row.line);
     let aligned = with_cells || rows.iter().all(|row| row.figures.len() + 1 == header.len());
     let (meaning, rows) = meant(rows, &header, &roles, aligned);
-    Some(Table { line, header, tps: says_tps, meaning, rows })
+    Some(Table { line, header, tps: says_tps, summarised, meaning, rows })
+}
+
+/// More characters than these are no caption.
+const CAPTION: usize = 80;
+
+/// Whether the words speak of something that several measurements were made into.
+fn summarises(text: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "median",
+        "mean",
+        "average",
+        "avg",
+        "interval",
+        "repeats",
+        "runs",
+        "stddev",
+        "best",
+        "mittel",
+        "prumer",
+        "průměr",
+        "средн",
+        "平均",
+    ];
+    let lower = text.to_lowercase();
+    let words = || lower.split(|c: char| !c.is_alphanumeric());
+    words().any(|word| WORDS.contains(&word))
+        || ["±", "+-", "+/-", "平均", "–"].iter().any(|sign| lower.contains(sign))
 }
 
 /// What may be numbers in a line.

@@ -179,11 +179,9 @@ fn client_limit(evidence: &Evidence, verdicts: &mut Verdicts) {
         let crowd = clients.value / threads;
         let lines = [run.threads.map_or(clients.line, |t| t.line), tps.line];
         let computed = json!({ "tps_per_thread": each, "clients_per_thread": crowd, "threads": threads });
-        let words = format!(
-            "{} tps for each of {threads} threads of pgbench, {} clients a thread",
-            number(each),
-            exact(crowd)
-        );
+        let of =
+            if threads > 1.0 { format!("each of {threads} threads") } else { "the one thread".to_owned() };
+        let words = format!("{} tps for {of} of pgbench, {} clients a thread", number(each), exact(crowd));
         if each > BUSY_THREAD_TPS || (each > CROWDED_THREAD_TPS && crowd >= MANY_CLIENTS) {
             let message = format!(
                 "{words}: the load generator may have been the limit; more threads (-j) would show it"

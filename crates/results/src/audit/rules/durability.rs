@@ -116,6 +116,10 @@ fn zfs_sync(evidence: &Evidence, verdicts: &mut Verdicts) {
 }
 
 fn barriers(evidence: &Evidence, verdicts: &mut Verdicts) {
+    // A text on storage is no report of a benchmark.
+    if !evidence.recognised.has_figures() {
+        return;
+    }
     let off = lines(evidence, &StorageWhat::BarriersOff);
     if off.is_empty() {
         let on = lines(evidence, &StorageWhat::BarriersOn);
@@ -141,6 +145,9 @@ fn barriers(evidence: &Evidence, verdicts: &mut Verdicts) {
 }
 
 fn write_cache(evidence: &Evidence, verdicts: &mut Verdicts) {
+    if !evidence.recognised.has_figures() {
+        return;
+    }
     let on = lines(evidence, &StorageWhat::WriteCacheOn);
     if on.is_empty() {
         return;

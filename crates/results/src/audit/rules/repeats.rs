@@ -112,7 +112,8 @@ fn one_repeat(evidence: &Evidence, verdicts: &mut Verdicts) {
 
 /// A table of which nobody says what was repeated.
 fn unknown_repeats(table: &crate::audit::Table, verdicts: &mut Verdicts) {
-    let rows: Vec<_> = table.rows.iter().filter(|r| !r.has_spread).collect();
+    let rows: Vec<_> =
+        table.rows.iter().filter(|r| !r.has_spread && (r.mean.is_some() || !r.others.is_empty())).collect();
     let lines: Vec<usize> = rows.iter().map(|r| r.line).collect();
     if !table.tps || rows.is_empty() {
         return;
@@ -123,10 +124,10 @@ fn unknown_repeats(table: &crate::audit::Table, verdicts: &mut Verdicts) {
             "means of a number of repeats that is not said, without a spread: no interval can be had"
                 .to_owned();
         verdicts.found(Severity::Note, Sure::Likely, &lines, message, computed);
-    } else {
+    } else if table.has_tps_column() && !table.summarised {
+        let rows = if rows.len() == 1 { "1 row".to_owned() } else { format!("{} rows", rows.len()) };
         let message = format!(
-            "{} rows of tps without repeats: each figure seems to be n = 1, so no interval can be had, and differences cannot be told from noise",
-            rows.len()
+            "{rows} of tps, and no word of repeats: each figure seems to be n = 1, so no interval can be had, and differences cannot be told from noise"
         );
         verdicts.found(Severity::Warning, Sure::Likely, &lines, message, computed);
     }

@@ -82,8 +82,13 @@ fn counted(run: &PgbenchRun, verdicts: &mut Verdicts) {
         }
     }
     let computed = json!({ "done": done.value, "wanted": wanted.value });
-    if done.value < wanted.value {
-        let missing = number(wanted.value - done.value);
+    let lost = [run.failed, run.skipped].iter().flatten().map(|f| f.value).sum::<f64>();
+    if done.value < wanted.value && done.value + lost == wanted.value {
+        let message =
+            format!("{} transactions done, {lost} failed or skipped: {} in all", done.value, wanted.value);
+        verdicts.right(&lines, message, computed);
+    } else if done.value < wanted.value {
+        let missing = number(wanted.value - done.value - lost);
         let message =
             format!("{missing} of {} transactions were not done: clients ended early", wanted.value);
         verdicts.found(Severity::Warning, Sure::Certain, &lines, message, computed);
@@ -287,9 +292,14 @@ fn latency_gap(evidence: &Evidence, verdicts: &mut Verdicts) {
         if commands < 2 || seen.contains(&texts) {
             continue;
         }
+        // Latencies of retried or failed transactions are of something else.
         let alike: Vec<&PgbenchRun> = runs
             .iter()
-            .filter(|r| r.statements.len() == texts.len() && r.statements.iter().map(|s| &s.text).eq(&texts))
+            .filter(|r| {
+                r.closed_loop()
+                    && r.statements.len() == texts.len()
+                    && r.statements.iter().map(|s| &s.text).eq(&texts)
+            })
             .collect();
         seen.push(texts);
         gap(evidence, &alike, verdicts);
@@ -319,8 +329,10 @@ fn gap(evidence: &Evidence, alike: &[&PgbenchRun], verdicts: &mut Verdicts) {
     let Some((s, f, most)) = differences.max_by(|a, b| a.2.total_cmp(&b.2)) else { return };
     let share = most / gap;
     let text: String = s.text.chars().take(60).collect();
+    // Where other statements went the other way, one makes more than the whole difference.
+    let rest = if share > 1.005 { ", other statements make up for some of it" } else { "" };
     let message = format!(
-        "of the {} ms between {} and {} ms, {}% are in `{text}`: {} against {} ms",
+        "of the {} ms between {} and {} ms, {}% are in `{text}`: {} against {} ms{rest}",
         exact(gap),
         exact(slow_ms.value),
         exact(fast_ms.value),
