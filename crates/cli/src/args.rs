@@ -152,6 +152,9 @@ pub(crate) struct Clean {
     /// Only show what is left behind
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Remove the loaded clusters that runs kept for later ones (`workload.keep_template`)
+    #[arg(long)]
+    pub(crate) templates: bool,
     /// Look for marks here too
     #[arg(value_name = "DIR")]
     pub(crate) directories: Vec<PathBuf>,

@@ -10,6 +10,14 @@ use crate::output::{Failure, print};
 
 pub(crate) fn clean(options: &Clean, stop: &AtomicBool) -> Result<Done, Failure> {
     const NOTHING: &str = "nothing is left behind";
+    if options.templates {
+        let told = lab::templates(!options.dry_run)?;
+        if told.is_empty() {
+            print("no loaded cluster is kept");
+        }
+        told.iter().for_each(|line| print(line));
+        return Ok(Done::Whole);
+    }
     if options.dry_run {
         let found = lab::find(&options.directories)?;
         if found.is_empty() {

@@ -7,6 +7,9 @@ mod support;
 mod zfs;
 
 use std::io::Write as _; // past the test runner, which keeps what passing tests print to itself
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 
 use pgdyno_results::store::Store;
 use serde_json::Value;
@@ -259,6 +262,68 @@ fn zfs_and_xfs_have_their_wal_beside_them_and_the_gap_is_attributed() {
         let gap = s["mean_us"].as_f64().unwrap() - s["to_mean_us"].as_f64().unwrap();
         close(s["share"].as_f64().unwrap(), gap / whole, "share of the gap");
     }
+}
+
+/// Runs `args` as somebody who is not root, so that all that pgdyno keeps lies in the world.
+fn without_root(world: &World, args: &[&str]) -> Ended {
+    const NOBODY: u32 = 65_534;
+    let made = world.command(args);
+    if !rustix::process::geteuid().is_root() {
+        return world.run(args);
+    }
+    for directory in [world.disk(), world.path("data"), world.path("state")] {
+        std::fs::create_dir_all(&directory).unwrap();
+        chown(&directory, Some(NOBODY), Some(NOBODY)).unwrap();
+    }
+    // The binary may lie where only root can enter.
+    let program = world.path("pgdyno");
+    if !program.exists() {
+        std::fs::copy(env!("CARGO_BIN_EXE_pgdyno"), &program).unwrap();
+    }
+    let mut command = Command::new(program);
+    command.args(made.get_args()).current_dir(world.disk().parent().unwrap()).uid(NOBODY).gid(NOBODY);
+    command.envs(made.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    ended(command.output().unwrap())
+}
+
+#[test]
+fn a_loaded_cluster_is_kept_for_later_runs_where_that_is_asked() {
+    let world = World::new();
+    let run = |seed: &str| {
+        let seed = format!("experiment.seed={seed}");
+        let mut args = vec!["run", "quickstart"];
+        for set in [
+            "workload.keep_template=true",
+            "workload.scale=1",
+            "factors.clients=[1]",
+            "experiment.repeats=1",
+            "load.duration=1s",
+            "telemetry.fsync=0s",
+            seed.as_str(),
+        ] {
+            args.extend(["--set", set]);
+        }
+        let ended = without_root(&world, &args);
+        assert_eq!(ended.code, Some(0), "{}", ended.err);
+        ended.err
+    };
+    let kept = "a copy of tpcb-like at scale 1 is kept for later runs";
+    let copied = "tpcb-like at scale 1 was copied onto disk";
+    let first = run("1");
+    assert!(first.contains(kept) && !first.contains(copied), "{first}");
+    let second = run("1");
+    assert!(!second.contains(kept) && second.contains(copied), "{second}");
+    let other = run("2");
+    assert!(other.contains(kept) && !other.contains(copied), "another seed makes other rows: {other}");
+
+    let shown = without_root(&world, &["clean", "--templates", "--dry-run"]).out;
+    assert_eq!(shown.matches("kept: a loaded cluster, tpcb-like at scale 1, seed ").count(), 2, "{shown}");
+    assert!(without_root(&world, &["clean", "--dry-run"]).out.contains("nothing is left behind"));
+    let removed = without_root(&world, &["clean", "--templates"]).out;
+    assert_eq!(removed.matches("removed: ").count(), 2, "{removed}");
+    assert!(without_root(&world, &["clean", "--templates"]).out.contains("no loaded cluster is kept"));
+    assert!(!world.path("data/pgdyno/clusters/templates").exists());
+    world.assert_nothing_left();
 }
 
 #[test]

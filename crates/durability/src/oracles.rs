@@ -170,7 +170,9 @@ fn index(case: &Case<'_>) -> CheckOutcome {
 fn whole(case: &Case<'_>) -> CheckOutcome {
     with(&case.found.rows, |rows| {
         let mut differ = Vec::new();
-        let kinds: [(&str, &Observed<BTreeMap<i64, i64>>, fn(&Effect) -> i64); 3] = [
+        /// The balances of one kind, and which of them an effect changes.
+        type Kind<'a> = (&'a str, &'a Observed<BTreeMap<i64, i64>>, fn(&Effect) -> i64);
+        let kinds: [Kind<'_>; 3] = [
             ("account", &case.found.accounts, |e| e.account),
             ("teller", &case.found.tellers, |e| e.teller),
             ("branch", &case.found.branches, |e| e.branch),

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use pgdyno_host::postgres::KeptTemplate;
 use pgdyno_host::storage::filesystem::FILESYSTEMS;
 use pgdyno_host::sweep::Outcome;
 use pgdyno_host::{Journal, Leftover, leftovers, paths, sweep};
@@ -39,6 +40,26 @@ pub fn clean(directories: &[PathBuf], stop: &AtomicBool) -> Result<Cleaned, LabE
     let mut lines: Vec<String> = swept.iter().map(ToString::to_string).collect();
     lines.extend(found(&journal, directories)?.iter().filter(|l| !l.journalled).map(told));
     Ok(Cleaned { told: lines, left })
+}
+
+/// What earlier runs kept because they were asked to (`workload.keep_template`), a line each; `remove`: and removes it.
+///
+/// # Errors
+/// One that cannot be removed.
+pub fn templates(remove: bool) -> Result<Vec<String>, LabError> {
+    let mut lines = Vec::new();
+    for kept in KeptTemplate::all() {
+        if remove {
+            kept.remove().map_err(|e| LabError::Storage {
+                found: format!("cannot remove the template {}: {e}", kept.path.display()),
+            })?;
+        }
+        let done = if remove { "removed" } else { "kept" };
+        let what = kept.what.lines().next().unwrap_or_default();
+        let size = pgdyno_model::units::Bytes(kept.bytes);
+        lines.push(format!("{done}: a loaded cluster, {what}, {size} in {}", kept.path.display()));
+    }
+    Ok(lines)
 }
 
 fn found(journal: &Journal, directories: &[PathBuf]) -> Result<Vec<Leftover>, LabError> {

@@ -85,6 +85,8 @@ pub struct WorkloadChoice {
     pub scripts: Vec<(PathBuf, u32)>,
     /// How its rows are made and loaded.
     pub loading: Loading,
+    /// Whether loaded clusters are kept for later runs.
+    pub keep_template: bool,
 }
 
 /// How a data set's rows are made and loaded.

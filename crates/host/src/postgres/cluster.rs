@@ -26,7 +26,7 @@ use crate::sweep::{Removal, remove_made};
 pub use super::error::ClusterError;
 use super::spec::SOCKET_PORT;
 pub use super::spec::{ClusterSpec, SUPERUSER, cluster_directory};
-pub use template::{Copied, Template};
+pub use template::{Copied, KeptTemplate, Template, template_path};
 
 /// How long the postmaster may take to reread its settings.
 const RELOAD_LIMIT: Duration = Duration::from_secs(30);
@@ -247,6 +247,12 @@ impl Cluster {
     /// [`ControlError`].
     pub fn facts(&self) -> Result<ServerFacts, ControlError> {
         super::facts::read(&mut self.control("postgres")?, self.spec.install.source.clone())
+    }
+
+    /// Where it is written down.
+    #[must_use]
+    pub fn journal(&self) -> &Journal {
+        &self.journal
     }
 
     /// What was asked for.

@@ -14,7 +14,9 @@ pub mod settings;
 pub mod spec;
 mod tls;
 
-pub use cluster::{Applied, Cluster, ClusterError, ClusterSpec, Copied, StopMode, Template};
+pub use cluster::{
+    Applied, Cluster, ClusterError, ClusterSpec, Copied, KeptTemplate, StopMode, Template, template_path,
+};
 pub use control::ControlError;
 pub use crash::Checksums;
 pub use fetch::{FETCHABLE, FetchError, FetchProgress, cached, fetch};

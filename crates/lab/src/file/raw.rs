@@ -129,6 +129,7 @@ struct WorkloadTable {
     jobs: Option<NonZeroU32>,
     #[serde(default)]
     load_settings: toml::Table,
+    keep_template: Option<bool>,
 }
 
 impl WorkloadTable {
@@ -452,6 +453,15 @@ impl File {
             factors,
             workload: WorkloadChoice {
                 loading: self.workload.loading(given)?,
+                keep_template: match (self.workload.keep_template, given) {
+                    (Some(true), true) => {
+                        return Err(Complaint::new(
+                            "`workload.keep_template` keeps a cluster, and `postgres.dsn` names one that is not pgdyno's",
+                        )
+                        .with_help("keep one of the two"));
+                    }
+                    (keep, _) => keep.unwrap_or(false),
+                },
                 name: workload_name(self.workload.name, &source.base),
                 scale: self.workload.scale.unwrap_or(one),
                 scripts: self

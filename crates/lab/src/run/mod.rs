@@ -2,6 +2,7 @@
 
 mod between;
 mod course;
+mod data;
 mod given;
 mod places;
 mod provision;

@@ -5,19 +5,19 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pgdyno_host::postgres::{self, Cluster, ClusterSpec, FetchProgress, Install, StopMode, Template};
-use pgdyno_host::{Account, Journal, paths, room, server_account};
+use pgdyno_host::postgres::{self, Cluster, ClusterSpec, FetchProgress, Install, StopMode};
+use pgdyno_host::{Account, Journal, room, server_account};
 use pgdyno_model::Treatment;
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::storage::Backing;
 use pgdyno_model::units::Bytes;
 
 use super::between;
+use super::data::{Templates, tablespace};
 use super::given::GivenServer;
 use super::places::Places;
 use super::server::{DATABASE, Server, execute};
 use crate::LabError;
-use crate::dataset::{self, Filling};
 use crate::estimate;
 use crate::prepare::{ClusterKey, Prepared};
 use crate::progress::{Event, Progress};
@@ -91,13 +91,10 @@ pub(super) struct Bench {
     installs: BTreeMap<Option<u32>, Install>,
     journal: Journal,
     /// Loaded data, kept aside for other clusters that hold the same.
-    templates: BTreeMap<Content, Template>,
+    data: Templates,
     /// None where the server is given.
     places: Option<Places>,
 }
-
-/// What tells one cluster's data from another's within a run: version, data set, scale.
-type Content = (Option<u32>, String, u32);
 
 struct Slot {
     /// None while its storage is taken down for another one.
@@ -144,7 +141,7 @@ impl Bench {
             slots: BTreeMap::new(),
             installs,
             journal: journal.clone(),
-            templates: BTreeMap::new(),
+            data: Templates::default(),
             places: Some(places),
         };
         let mut room = Room::of(prepared);
@@ -305,7 +302,7 @@ impl Bench {
             slots: BTreeMap::new(),
             installs: BTreeMap::new(),
             journal: journal.clone(),
-            templates: BTreeMap::new(),
+            data: Templates::default(),
             places: None,
         };
         let Some(dsn) = &prepared.experiment.postgres.dsn else { return Ok(bench) };
@@ -377,7 +374,7 @@ impl Bench {
                 });
             }
             Data::Missing => {
-                let loaded = fill(server, prepared, treatment, &mut self.templates, progress, stop);
+                let loaded = self.data.fill(server, prepared, treatment, progress, stop);
                 *data = match &loaded {
                     Ok(()) => Data::Loaded,
                     Err(e) => Data::Broken(e.in_words()),
@@ -409,7 +406,7 @@ impl Bench {
     /// Takes every server down, and every storage; what could not be is told.
     pub(super) fn take_down(self) -> Vec<String> {
         let mut told = Vec::new();
-        drop(self.templates);
+        drop(self.data);
         for server in self.slots.into_values().filter_map(|slot| slot.server) {
             let gone = match server {
                 Server::Managed(cluster) => cluster.remove().map_err(LabError::from),
@@ -422,11 +419,6 @@ impl Bench {
         told.extend(self.places.into_iter().flat_map(Places::take_all_down));
         told
     }
-}
-
-/// What a tablespace on storage `name` is called, quoted.
-fn tablespace(name: &str) -> String {
-    format!("\"pgdyno_{}\"", name.replace('"', "\"\""))
 }
 
 /// Storages may share a filesystem: what they need there counts together.
@@ -488,88 +480,4 @@ pub(crate) fn base_settings(prepared: &Prepared) -> BTreeMap<String, String> {
         settings.insert("max_connections".into(), connections.to_string());
     }
     settings
-}
-
-/// Gives `server` the data of `treatment`: copied from a cluster that was loaded with the same, else loaded, and then kept aside
-/// if others will need it.
-fn fill(
-    server: &mut Server,
-    prepared: &Prepared,
-    treatment: &Treatment,
-    templates: &mut BTreeMap<Content, Template>,
-    progress: &dyn Progress,
-    stop: &AtomicBool,
-) -> Result<(), LabError> {
-    let key = prepared.key(treatment);
-    let wanted = prepared.holds_what_others_will(&key);
-    let content = (key.version, key.data.clone(), key.scale);
-    let what = format!("{} at scale {}", key.data, key.scale);
-    if let (true, Some(template), Server::Managed(cluster)) = (wanted, templates.get(&content), &mut *server)
-    {
-        let doing = format!("copying {what} onto {}", key.storage);
-        progress.event(&Event::Working { what: doing, share: None });
-        let copied = template.copy_into(cluster, stop)?;
-        let how = match copied.reflinks {
-            0 => String::new(),
-            n => format!(", {n} of them by reflink"),
-        };
-        progress.event(&Event::Note(format!(
-            "{what} was copied onto {}: {} in {} files{how}",
-            key.storage,
-            Bytes(copied.bytes),
-            copied.files
-        )));
-        return Ok(());
-    }
-    load(server, prepared, treatment, progress, stop)?;
-    if let (true, Server::Managed(cluster)) = (wanted, server) {
-        let named = prepared.experiment.storage[&key.storage].named_directory();
-        let place = named.map_or_else(paths::default_storage_dir, Path::to_owned);
-        let needed = dataset::room_needed(prepared.data(treatment), key.scale);
-        // pgdyno's own directory is made only when something is to lie in it.
-        let there = place.ancestors().find(|directory| directory.exists()).unwrap_or(&place);
-        if !room(there).is_ok_and(|available| available >= needed) {
-            let note =
-                format!("{what} is loaded for each cluster anew: no {needed} free in {}", place.display());
-            progress.event(&Event::Note(note));
-            return Ok(());
-        }
-        progress.event(&Event::Working { what: format!("keeping a copy of {what}"), share: None });
-        let (template, _) = Template::of(cluster, &place, stop)?;
-        templates.insert(content, template);
-    }
-    Ok(())
-}
-
-fn load(
-    server: &mut Server,
-    prepared: &Prepared,
-    treatment: &Treatment,
-    progress: &dyn Progress,
-    stop: &AtomicBool,
-) -> Result<(), LabError> {
-    let mut placed = Vec::new();
-    if let Server::Given(given) = server {
-        given.before_load()?;
-    } else {
-        for (storage, tables) in &prepared.experiment.storage[&treatment.storage].tablespaces {
-            placed.extend(tables.iter().map(|table| (table.clone(), tablespace(storage))));
-        }
-    }
-    let loading = &prepared.plan.loading;
-    if let Server::Managed(cluster) = server
-        && !loading.settings.is_empty()
-    {
-        // The trial's own settings take their place before it begins.
-        cluster.apply(&loading.settings, stop)?;
-    }
-    let seed = prepared.plan.seed;
-    let filling =
-        Filling { placed: &placed, ..Filling::new(prepared.data(treatment), treatment.scale, seed, loading) };
-    let loaded = dataset::fill(&filling, &server.control_target(), progress, stop);
-    if let Server::Given(given) = server {
-        given.after_load()?;
-    }
-    // What became of the server tells more than that the connection broke.
-    loaded.map(drop).map_err(|error| server.death().unwrap_or_else(|| error.into()))
 }

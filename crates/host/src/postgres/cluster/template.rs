@@ -1,14 +1,16 @@
 //! A loaded cluster kept aside: a copy of its data directory, with which other clusters begin where they would load the same.
 
 use std::fs::{self, DirBuilder, File};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use sha2::{Digest, Sha256};
+
 use super::{Cluster, ClusterError, ControlError, StopMode};
 use crate::account::Account;
-use crate::journal::{Entry, Journal, JournalError, Made, nofollow, random_hex};
+use crate::journal::{Entry, Journal, JournalError, MARKER, Made, nofollow, random_hex, sync_directory};
 use crate::paths::default_storage_dir;
 use crate::postgres::settings;
 use crate::step::{Performing, Step, StepError, io_error};
@@ -20,6 +22,79 @@ pub struct Template {
     directory: PathBuf,
     made: Vec<Entry>,
     journal: Journal,
+}
+
+/// The file in a kept template that says what it holds; its first line is [`KEPT`].
+const WORDS: &str = "pgdyno-template";
+const KEPT: &str = "made by pgdyno: a loaded cluster's data, for later runs";
+
+/// A template that outlives its run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptTemplate {
+    /// Its directory.
+    pub path: PathBuf,
+    /// What it holds, in words.
+    pub what: String,
+    /// All its files (bytes).
+    pub bytes: u64,
+}
+
+impl KeptTemplate {
+    /// What is in `directory`, if it is one.
+    #[must_use]
+    pub fn at(directory: &Path) -> Option<Self> {
+        let words = fs::read_to_string(directory.join(WORDS)).ok()?;
+        let what = words.strip_prefix(KEPT)?.trim().to_owned();
+        Some(Self { path: directory.to_owned(), what, bytes: size(directory) })
+    }
+
+    /// All that are kept.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        let entries = fs::read_dir(templates_dir()).into_iter().flatten().flatten();
+        let mut all: Vec<Self> = entries.filter_map(|entry| Self::at(&entry.path())).collect();
+        all.sort_by(|a, b| a.path.cmp(&b.path));
+        all
+    }
+
+    /// Removes it: what says that it is one goes last, so that a removal that is cut short can be taken up again.
+    ///
+    /// # Errors
+    /// A file that cannot be removed.
+    pub fn remove(&self) -> io::Result<()> {
+        match fs::remove_dir_all(self.path.join("data")) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+            _ => {}
+        }
+        fs::remove_file(self.path.join(WORDS))?;
+        fs::remove_dir(&self.path)?;
+        // Fails, as it should, while anything is in it.
+        let _ = fs::remove_dir(templates_dir());
+        Ok(())
+    }
+}
+
+/// Where a template that holds what `content` says is kept: by the SHA-256 of that text.
+#[must_use]
+pub fn template_path(content: &str) -> PathBuf {
+    let digest = Sha256::digest(content.as_bytes());
+    let name: String = digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+    templates_dir().join(name)
+}
+
+fn templates_dir() -> PathBuf {
+    default_storage_dir().join("templates")
+}
+
+/// The bytes of all files below `directory`; what cannot be seen is not counted.
+fn size(directory: &Path) -> u64 {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let of = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => size(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    };
+    entries.map(of).sum()
 }
 
 /// What copying did.
@@ -73,6 +148,43 @@ impl Template {
         }
         cluster.start(stop)?;
         Ok((template, copied))
+    }
+
+    /// The one that an earlier run kept at `path`.
+    #[must_use]
+    pub fn kept(path: &Path, journal: &Journal) -> Option<Self> {
+        KeptTemplate::at(path)?;
+        Some(Self { directory: path.to_owned(), made: Vec::new(), journal: journal.clone() })
+    }
+
+    /// Keeps it at `path` ([`template_path`]), beyond the run, with `what` it holds in words.
+    ///
+    /// # Errors
+    /// [`ClusterError`]; it then lasts as long as this value.
+    pub fn keep(&mut self, path: &Path, what: &str) -> Result<(), ClusterError> {
+        if KeptTemplate::at(path).is_some() {
+            return Ok(());
+        }
+        let written = || {
+            let mut words = File::options()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .custom_flags(nofollow())
+                .open(self.directory.join(WORDS))?;
+            writeln!(words, "{KEPT}\n{what}")?;
+            fs::create_dir_all(templates_dir())?;
+            Ok(rustix::fs::syncfs(&words)?)
+        };
+        written().map_err(|e| wrong("keep the template", path, e))?;
+        fs::rename(&self.directory, path).map_err(|e| wrong("keep the template as", path, e))?;
+        path.to_owned().clone_into(&mut self.directory);
+        // From here on its words say whose it is, and no start is to remove it.
+        for entry in self.made.drain(..) {
+            let _ = fs::remove_file(path.join(MARKER));
+            self.journal.done(&entry.id).map_err(ClusterError::Journal)?;
+        }
+        sync_directory(&templates_dir()).map_err(|e| wrong("flush", path, e))
     }
 
     fn data(&self) -> PathBuf {

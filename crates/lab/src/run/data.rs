@@ -1,0 +1,174 @@
+//! A server's data: loaded, or copied from a cluster that was loaded with the same.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use pgdyno_host::postgres::{Cluster, Template, template_path};
+use pgdyno_host::{paths, room};
+use pgdyno_model::Treatment;
+use pgdyno_model::units::Bytes;
+
+use super::server::Server;
+use crate::LabError;
+use crate::dataset::{self, Filling};
+use crate::prepare::{ClusterKey, Prepared};
+use crate::progress::{Event, Progress};
+
+/// What tells one cluster's data from another's within a run: version, data set, scale.
+type Content = (Option<u32>, String, u32);
+
+/// Loaded clusters kept aside.
+#[derive(Default)]
+pub(super) struct Templates(BTreeMap<Content, Template>);
+
+impl Templates {
+    /// Gives `server` the data of `treatment`: copied from a cluster that was loaded with the same, else loaded, and then kept
+    /// aside if others will need it.
+    pub(super) fn fill(
+        &mut self,
+        server: &mut Server,
+        prepared: &Prepared,
+        treatment: &Treatment,
+        progress: &dyn Progress,
+        stop: &AtomicBool,
+    ) -> Result<(), LabError> {
+        let key = prepared.key(treatment);
+        let (wanted, keep) = (prepared.holds_what_others_will(&key), keeps(prepared, &key));
+        if !wanted && !keep {
+            return load(server, prepared, treatment, progress, stop);
+        }
+        let content = (key.version, key.data.clone(), key.scale);
+        if let Server::Managed(cluster) = server {
+            if keep && !self.0.contains_key(&content) {
+                let path = template_path(&content_of(prepared, treatment, cluster));
+                let kept = Template::kept(&path, cluster.journal());
+                self.0.extend(kept.map(|kept| (content.clone(), kept)));
+            }
+            if let Some(template) = self.0.get(&content) {
+                return copy(template, cluster, &key, progress, stop);
+            }
+        }
+        load(server, prepared, treatment, progress, stop)?;
+        if let Server::Managed(cluster) = server
+            && let Some(template) = set_aside(prepared, treatment, cluster, keep, progress, stop)?
+        {
+            self.0.insert(content, template);
+        }
+        Ok(())
+    }
+}
+
+/// The data of cluster `key` in words.
+fn data_of(key: &ClusterKey) -> String {
+    format!("{} at scale {}", key.data, key.scale)
+}
+
+/// Whether the data of cluster `key` are to be kept for later runs: the experiment says so, and they lie in no tablespace.
+fn keeps(prepared: &Prepared, key: &ClusterKey) -> bool {
+    prepared.experiment.workload.keep_template
+        && prepared.experiment.storage[&key.storage].tablespaces.is_empty()
+}
+
+/// All that the bytes of a loaded cluster follow from, in words.
+fn content_of(prepared: &Prepared, treatment: &Treatment, cluster: &Cluster) -> String {
+    let (data, plan) = (prepared.data(treatment), &prepared.plan);
+    let identity = Filling::new(data, treatment.scale, plan.seed, &plan.loading).identity();
+    let spec = cluster.spec();
+    let (version, initdb) = (&spec.install.version, spec.initdb.join(" "));
+    let (arch, pgdyno) = (std::env::consts::ARCH, env!("CARGO_PKG_VERSION"));
+    // The definition too, since a workload's folder may have changed.
+    format!("{identity}\nPostgreSQL {version} on {arch}, initdb {initdb}\npgdyno {pgdyno}\n{data:?}")
+}
+
+fn copy(
+    template: &Template,
+    cluster: &mut Cluster,
+    key: &ClusterKey,
+    progress: &dyn Progress,
+    stop: &AtomicBool,
+) -> Result<(), LabError> {
+    let (what, storage) = (data_of(key), &key.storage);
+    progress.event(&Event::Working { what: format!("copying {what} onto {storage}"), share: None });
+    let copied = template.copy_into(cluster, stop)?;
+    let how = match copied.reflinks {
+        0 => String::new(),
+        n => format!(", {n} of them by reflink"),
+    };
+    let (bytes, files) = (Bytes(copied.bytes), copied.files);
+    progress.event(&Event::Note(format!("{what} was copied onto {storage}: {bytes} in {files} files{how}")));
+    Ok(())
+}
+
+/// Keeps what `cluster` holds aside, where there is room for it; beyond the run if `keep`.
+fn set_aside(
+    prepared: &Prepared,
+    treatment: &Treatment,
+    cluster: &mut Cluster,
+    keep: bool,
+    progress: &dyn Progress,
+    stop: &AtomicBool,
+) -> Result<Option<Template>, LabError> {
+    let key = prepared.key(treatment);
+    let what = data_of(&key);
+    let named = prepared.experiment.storage[&key.storage].named_directory().filter(|_| !keep);
+    let place = named.map_or_else(paths::default_storage_dir, Path::to_owned);
+    let needed = dataset::room_needed(prepared.data(treatment), key.scale);
+    // pgdyno's own directory is made only when something is to lie in it.
+    let there = place.ancestors().find(|directory| directory.exists()).unwrap_or(&place);
+    if !room(there).is_ok_and(|available| available >= needed) {
+        let place = place.display();
+        let note =
+            format!("no copy of {what} is kept, so that it is loaded anew: no {needed} free in {place}");
+        progress.event(&Event::Note(note));
+        return Ok(None);
+    }
+    progress.event(&Event::Working { what: format!("keeping a copy of {what}"), share: None });
+    let (mut template, _) = Template::of(cluster, &place, stop)?;
+    if keep {
+        let content = content_of(prepared, treatment, cluster);
+        template.keep(&template_path(&content), &content)?;
+        progress.event(&Event::Note(format!(
+            "a copy of {what} is kept for later runs; `pgdyno clean --templates` removes it"
+        )));
+    }
+    Ok(Some(template))
+}
+
+/// What a tablespace on storage `name` is called, quoted.
+pub(super) fn tablespace(name: &str) -> String {
+    format!("\"pgdyno_{}\"", name.replace('"', "\"\""))
+}
+
+fn load(
+    server: &mut Server,
+    prepared: &Prepared,
+    treatment: &Treatment,
+    progress: &dyn Progress,
+    stop: &AtomicBool,
+) -> Result<(), LabError> {
+    let mut placed = Vec::new();
+    if let Server::Given(given) = server {
+        given.before_load()?;
+    } else {
+        for (storage, tables) in &prepared.experiment.storage[&treatment.storage].tablespaces {
+            placed.extend(tables.iter().map(|table| (table.clone(), tablespace(storage))));
+        }
+    }
+    let loading = &prepared.plan.loading;
+    if let Server::Managed(cluster) = server
+        && !loading.settings.is_empty()
+    {
+        // The trial's own settings take their place before it begins.
+        cluster.apply(&loading.settings, stop)?;
+    }
+    let seed = prepared.plan.seed;
+    let filling =
+        Filling { placed: &placed, ..Filling::new(prepared.data(treatment), treatment.scale, seed, loading) };
+    let loaded = dataset::fill(&filling, &server.control_target(), progress, stop);
+    if let Server::Given(given) = server {
+        given.after_load()?;
+    }
+    // What became of the server tells more than that the connection broke.
+    loaded.map(drop).map_err(|error| server.death().unwrap_or_else(|| error.into()))
+}
