@@ -296,7 +296,7 @@ fn a_read_that_fails_and_a_write_that_finds_no_room_reach_the_caller() {
         Rule { on, hits: Hits::From(1), effect: Effect::Fail(error) }
     };
     let reads = control.arm(&every(Operation::Read, DiskError::Eio)).unwrap();
-    rustix::fs::fadvise(&File::open(&path).unwrap(), 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    rustix::fs::fadvise(File::open(&path).unwrap(), 0, None, rustix::fs::Advice::DontNeed).unwrap();
     assert_eq!(fs::read(&path).unwrap_err().raw_os_error(), Some(5));
     control.disarm(reads).unwrap();
     assert_eq!(fs::read(&path).unwrap().len(), 5000);
