@@ -431,7 +431,7 @@ mod tests {
         "#);
         insta::assert_snapshot!(help("[factors]\nworkload = [\"tpcb\"]\n"), @"
         cannot load workload `tpcb`: there is no built-in workload and no folder of that name
-        help: built in are tpcb-like, numbers, group-commit, select-only, user-login, user-logout, simple-update, numbers-update, group-commit-block, numbers-vacuumed, numbers-reindexed; a folder of your own is named with a slash (`./name`) and holds a workload.toml
+        help: built in are tpcb-like, numbers, group-commit, select-only, user-login, user-logout, simple-update, numbers-update, numbers-updated, group-commit-block, numbers-vacuumed, numbers-reindexed; a folder of your own is named with a slash (`./name`) and holds a workload.toml
         ");
         insta::assert_snapshot!(help("[factors]\nport = [1, 2]\n"), @"
         cannot set `port`: pgdyno sets it itself, so that its server stays private

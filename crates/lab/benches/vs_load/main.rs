@@ -4,7 +4,8 @@
 //!
 //!     cargo bench -p pgdyno-lab --bench vs_load -- [--pairs N] [--scale N] [--only WORDS] [--minimal]
 //!
-//! Client CPU is user and system time of the whole process, start-up included. `--minimal` has the server run under
+//! Server CPU is that of the load's backends and their workers; it says more than time on a machine that does other work
+//! besides. Client CPU is user and system time of the whole process, start-up included. `--minimal` has the server run under
 //! wal_level = minimal.
 
 #[path = "../vs_pgbench/statistics.rs"]
@@ -167,8 +168,8 @@ fn compare(arguments: &[String]) -> Result<(), Anything> {
     )?;
     writeln!(
         out,
-        "{:<22}{:>6} {:>22} {:>22} {:>12}  target",
-        "load", "scale", "time", "client CPU", "memory, MB"
+        "{:<22}{:>6} {:>18} {:>18} {:>18} {:>8}  target (time, client CPU)",
+        "load", "scale", "time", "server CPU", "client CPU", "MB"
     )?;
     for cell in CELLS {
         if after(arguments, "--only").is_some_and(|only| !cell.name.contains(only)) {
@@ -193,7 +194,7 @@ impl Bench {
         if cell.beside == Beside::TextCopy {
             self.prepare_file(&file, scale)?;
         }
-        let (mut time, mut cpu, mut memory) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut time, mut cpu, mut server, mut memory) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for pair in 0..pairs {
             let mut seen = [None, None];
             for turn in 0..2 {
@@ -202,9 +203,12 @@ impl Bench {
                 self.fresh()?;
                 let command =
                     if index == 0 { self.theirs(cell, scale, &file) } else { self.ours(cell, scale)? };
-                seen[index] = Some(run(command)?);
+                let before = self.backends_cpu_seconds()?;
+                let one = run(command)?;
+                seen[index] = Some((one, self.backends_cpu_seconds()? - before));
             }
-            let [Some(theirs), Some(ours)] = seen else { continue };
+            let [Some((theirs, their_server)), Some((ours, our_server))] = seen else { continue };
+            server.push(our_server / their_server);
             time.push(ours.seconds / theirs.seconds);
             cpu.push(ours.cpu_seconds / theirs.cpu_seconds.max(0.01));
             memory.push(ours.memory_kb / 1000.0);
@@ -216,9 +220,10 @@ impl Bench {
         };
         writeln!(
             out,
-            "{:<22}{scale:>6} {:>22} {:>22} {:>12}  {} {}",
+            "{:<22}{scale:>6} {:>18} {:>18} {:>18} {:>8}  {} {}",
             cell.name,
             time.to_string(),
+            Interval::of(&server).to_string(),
             if cell.beside == Beside::TextCopy { "-".to_owned() } else { cpu.to_string() },
             Interval::of(&memory).median(),
             target(time.median, cell.target.0),
@@ -226,6 +231,14 @@ impl Bench {
         )?;
         let _ = std::fs::remove_file(file);
         Ok(())
+    }
+
+    /// CPU time of the server's processes that have ended: the load's backends and their workers (seconds).
+    fn backends_cpu_seconds(&self) -> Result<f64, Anything> {
+        // They end a moment after their client.
+        std::thread::sleep(Duration::from_millis(300));
+        let pid = self.cluster.pid().ok_or("the server does not run")?;
+        children_cpu_seconds(&format!("/proc/{pid}/stat"))
     }
 
     /// A database with nothing in it, and no dirty pages of the last.
@@ -285,7 +298,7 @@ impl Bench {
 
 /// Runs `command` to its end.
 fn run(mut command: Command) -> Result<Seen, Anything> {
-    let before = children_cpu_seconds()?;
+    let before = children_cpu_seconds("/proc/self/stat")?;
     let began = Instant::now();
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
     let mut memory_kb = 0.0_f64;
@@ -304,17 +317,17 @@ fn run(mut command: Command) -> Result<Seen, Anything> {
         }
         return Err(format!("{command:?} ended with {status}: {said}").into());
     }
-    Ok(Seen { seconds, cpu_seconds: children_cpu_seconds()? - before, memory_kb })
+    Ok(Seen { seconds, cpu_seconds: children_cpu_seconds("/proc/self/stat")? - before, memory_kb })
 }
 
 /// CPU time of all children that were waited for (seconds; the kernel counts hundredths).
-fn children_cpu_seconds() -> Result<f64, Anything> {
-    let stat = std::fs::read_to_string("/proc/self/stat")?;
-    let after_name = stat.rsplit_once(')').ok_or("/proc/self/stat has no name")?.1;
+fn children_cpu_seconds(path: &str) -> Result<f64, Anything> {
+    let stat = std::fs::read_to_string(path)?;
+    let after_name = stat.rsplit_once(')').ok_or("a process without a name")?.1;
     let fields: Vec<&str> = after_name.split_whitespace().collect();
     // Fields 16 and 17 of proc(5), of which two stand before the name's end.
     let ticks =
-        |i: usize| fields.get(i).and_then(|f| f.parse::<f64>().ok()).ok_or("/proc/self/stat is short");
+        |i: usize| fields.get(i).and_then(|f| f.parse::<f64>().ok()).ok_or("a process's stat is short");
     Ok((ticks(13)? + ticks(14)?) / 100.0)
 }
 

@@ -169,7 +169,8 @@ pub fn storage(facts: &StorageFacts) -> Vec<Row> {
     let row = |name: &str, text: String| Row { name: name.to_owned(), text, detail: false };
     let mut rows: Vec<Row> = facts.asked.iter().map(|asked| row("Asked for", stack::asked(asked))).collect();
     if let Some(why) = &facts.failure {
-        rows.push(row("Not made", why.clone()));
+        let what = if facts.not_available_here { "Not available here" } else { "Not made" };
+        rows.push(row(what, why.clone()));
         return rows;
     }
     rows.extend(facts.obtained.iter().flat_map(stack::obtained));
@@ -287,7 +288,8 @@ pub fn host_in_brief(host: &HostFacts) -> String {
 pub fn storage_in_brief(facts: &StorageFacts) -> String {
     if facts.failure.is_some() {
         let asked = facts.asked.as_ref().map(|asked| format!(" ({})", stack::asked(asked)));
-        return format!("could not be made{}", asked.unwrap_or_default());
+        let what = if facts.not_available_here { "not available here" } else { "could not be made" };
+        return format!("{what}{}", asked.unwrap_or_default());
     }
     let layers = facts.layers();
     if layers.is_empty() {
