@@ -161,7 +161,7 @@ fn measure(options: &Options) -> Result<(), Failure> {
     )?;
     writeln!(
         out,
-        "{:<34}{:>10}{:>10}{:>10}{:>15}{:>15}",
+        "{:<34}{:>10}{:>10}{:>10}{:>16}{:>18}",
         "", "loop", "memory", "emulated", "emulated/loop", "emulated/memory"
     )?;
     type Work<'a> = (String, Box<dyn Fn(&Side) -> Result<f64, Failure> + 'a>);
@@ -188,7 +188,7 @@ fn measure(options: &Options) -> Result<(), Failure> {
         let [plain, memory, emulated] = found.map(median);
         writeln!(
             out,
-            "{name:<34}{plain:>10.0}{memory:>10.0}{emulated:>10.0}{to_plain:>15.2}{to_memory:>15.2}"
+            "{name:<34}{plain:>10.0}{memory:>10.0}{emulated:>10.0}{to_plain:>16.2}{to_memory:>18.2}"
         )?;
     }
     drop((plain, memory));

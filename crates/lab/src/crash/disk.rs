@@ -13,7 +13,7 @@ use pgdyno_host::storage::emulated::{
     Content, Control, ControlError, Cut, DiskError, Effect, Hits, Operation, Rule, Selector, TearUnit,
 };
 use pgdyno_model::Fault;
-use pgdyno_model::crash::Under;
+use pgdyno_model::crash::{Aim, Under};
 use pgdyno_model::target::Target;
 
 use crate::LabError;
@@ -27,7 +27,15 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const NOTICING: Duration = Duration::from_secs(3);
 
 /// What is arranged before load is offered, the baseline being durable.
-pub(super) fn before_load(fault: Fault, under: Under, disks: &mut [Control]) -> Result<(), ControlError> {
+pub(super) fn before_load(
+    fault: Fault,
+    under: Under,
+    seed: u64,
+    disks: &mut [Control],
+) -> Result<(), ControlError> {
+    for disk in disks.iter_mut() {
+        disk.seed(seed)?;
+    }
     match fault {
         Fault::LyingDisk => struck(under, disks).iter_mut().try_for_each(|disk| disk.lie(true)),
         _ => Ok(()),
@@ -69,25 +77,32 @@ pub(super) fn strike(
 /// What is armed and has been met, or why not.
 type Met = Result<Result<Vec<String>, String>, LabError>;
 
-/// The power goes right after a write of WAL came into the disk's cache, before any flush makes it durable.
+/// The power goes right after a request that `aim` names: a write of WAL that is in the disk's cache and not flushed yet, or one of a
+/// checkpoint's writes of data pages. What of the cache survives is drawn.
 ///
 /// # Errors
-/// The inner one: no WAL was written.
-pub(super) fn cut_after_wal_write(disks: &mut [Control], draws: &mut Random, stop: &AtomicBool) -> Met {
-    let Some(wal) = disks.last_mut() else { return Ok(Err(NO_DISK.into())) };
-    let cut = Cut { survives: draws.unit(), tear: (draws.unit() < 0.5).then_some(TearUnit::Bytes512) };
-    let on = Selector::writes_of(Content::WalPage);
-    let rule = Rule { on, hits: Hits::Nth(1 + drawn(draws, 20)), effect: Effect::Cut(cut) };
-    wal.arm(&rule).map_err(|e| refused(&e))?;
-    Ok(match wal.wait_for_cut(PATIENCE, stop).map_err(|e| refused(&e))? {
+/// The inner one: there was no such write.
+pub(super) fn cut_at(aim: Aim, disks: &mut [Control], draws: &mut Random, stop: &AtomicBool) -> Met {
+    let (what, content, among, disk) = match aim {
+        Aim::Checkpoint => ("a data page", Content::DataPage, 60, disks.first_mut()),
+        _ => ("WAL", Content::WalPage, 20, disks.last_mut()),
+    };
+    let Some(disk) = disk else { return Ok(Err(NO_DISK.into())) };
+    // An honest disk writes its sectors whole, and they may be of 4 kB.
+    let tear = (draws.unit() < 0.5).then_some(TearUnit::Bytes4096);
+    let cut = Cut { survives: draws.unit(), tear };
+    let hits = Hits::Nth(1 + drawn(draws, among));
+    let rule = Rule { on: Selector::writes_of(content), hits, effect: Effect::Cut(cut) };
+    disk.arm(&rule).map_err(|e| refused(&e))?;
+    Ok(match disk.wait_for_cut(PATIENCE, stop).map_err(|e| refused(&e))? {
         Some(cut) => Ok(vec![format!(
-            "the power went after write {}, of WAL: of the writes in the cache {} were lost, {} survived{}",
+            "the power went after write {}, of {what}: of the writes in the cache {} were lost, {} survived{}",
             cut.at_write,
             cut.dropped,
             cut.survived,
             if cut.torn { ", one tore" } else { "" }
         )]),
-        None => Err(format!("no WAL was written within {PATIENCE:?}")),
+        None => Err(format!("there was no write of {what} within {PATIENCE:?}")),
     })
 }
 
@@ -109,9 +124,12 @@ fn lose(under: Under, disks: &mut [Control], target: &Target, draws: &mut Random
     let mut told = Vec::new();
     for disk in struck(under, disks) {
         let cut = disk.cut(&Cut { survives, tear: None }).map_err(|e| refused(&e))?;
+        let destaged = disk.status().map_err(|e| refused(&e))?.counters.destaged;
         told.push(format!(
-            "of the writes that were acknowledged as durable or in the cache, {} were lost and {} survived",
-            cut.dropped, cut.survived
+            "of the writes that were acknowledged as durable or in the cache, {} were lost and {} survived{}",
+            cut.dropped,
+            cut.survived,
+            if destaged > 0 { "; older ones had gone to the medium since the cache was full" } else { "" }
         ));
     }
     Ok(Ok(told))

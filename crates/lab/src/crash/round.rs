@@ -77,10 +77,8 @@ impl Orders {
         let settings = verify::settings(&mut client)?;
         let system_identifier = verify::system_identifier(&mut client);
         drop(client);
-        if self.fault.needs_emulated_disk() {
-            disk::before_load(self.fault, options.under, &mut ground.disks()?)
-                .map_err(|e| LabError::Storage { found: format!("storage `{}`: {e}", subject.storage) })?;
-        }
+        disk::before_load(self.fault, options.under, self.seed, &mut ground.disks()?)
+            .map_err(|e| LabError::Storage { found: format!("storage `{}`: {e}", subject.storage) })?;
         let direct = ground.cluster().target(DATABASE);
         let target = subject.through.as_ref().map_or_else(|| direct.clone(), |through| through(&direct));
         let load = Load::start(target, options, self.seed, self.first, around.scratch)?;
@@ -171,8 +169,10 @@ impl Orders {
         };
         let mut at = Instant::now();
         match (self.fault, victim) {
-            (Fault::Power | Fault::LyingDisk, _) if self.aim == Aim::WalFlush => {
-                let struck = disk::cut_after_wal_write(&mut ground.disks()?, draws, stop)?;
+            (Fault::Power | Fault::LyingDisk, _)
+                if subject.is_emulated() && matches!(self.aim, Aim::WalFlush | Aim::Checkpoint) =>
+            {
+                let struck = disk::cut_at(self.aim, &mut ground.disks()?, draws, stop)?;
                 at = Instant::now();
                 ground.cut_power(0.0)?;
                 match struck {

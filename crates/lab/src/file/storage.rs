@@ -354,6 +354,17 @@ mod tests {
     }
 
     #[test]
+    fn an_emulated_disk_is_read_with_its_latencies_and_has_a_usual_size() {
+        let text = "[storage.hdd]\nbacking = { emulated = { flush = \"8ms\", read = \"4ms\", parallel = 1, \
+                    cache = \"16MiB\", seed = 7 } }\nfilesystem = \"ext4\"\n";
+        let e = with(text, &["storage.hdd.backing.emulated.directory=/x"]).unwrap();
+        let Backing::Emulated(disk) = &e.storage["hdd"].backing else { panic!("{:?}", e.storage) };
+        assert_eq!(disk.latency.to_string(), "4ms a read, 8ms a flush, one request at a time");
+        assert_eq!((disk.size, disk.cache, disk.seed), (Bytes(4 << 30), Bytes(16 << 20), 7));
+        assert_eq!(e.storage["hdd"].named_directory(), Some("/x".as_ref()));
+    }
+
+    #[test]
     fn relative_paths_start_from_the_files_folder_and_trim_between_trials_reaches_every_storage() {
         let text = "[storage.disk]\nbacking = { loop = { size = \"1GiB\", directory = \"x\" } }\nfilesystem = \"ext4\"\n\
                     [between]\ntrim = true\n";
@@ -375,6 +386,10 @@ mod tests {
     fn what_cannot_be_is_answered_with_its_place_and_what_to_do() {
         let all: Vec<String> = [
             "[storage.d]\nfilesystm = \"xfs\"\n",
+            "[storage.d]\nbacking = { emulated = { flush = 8 } }\nfilesystem = \"xfs\"\n",
+            "[storage.d]\nbacking = { emulated = { flsh = \"8ms\" } }\nfilesystem = \"xfs\"\n",
+            "[storage.d]\nbacking = { emulated = { parallel = 0 } }\nfilesystem = \"xfs\"\n",
+            "[storage.d]\nbacking = { emulated = { size = \"1001B\" } }\nfilesystem = \"xfs\"\n",
             "[storage.d]\nbacking = { loop = { size = \"1GiB\" } }\nfilesystem = \"xsf\"\n",
             "[storage.d]\nbacking = { loop = { size = 5 } }\nfilesystem = \"xfs\"\n",
             "[storage.d]\nbacking = { loop = { size = \"1GiB\" } }\n",

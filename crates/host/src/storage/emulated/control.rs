@@ -25,6 +25,7 @@ pub(super) enum Request {
     Arm(Rule),
     Disarm(u64),
     Lie(bool),
+    Seed(u64),
     Destage,
     Cut(Cut),
     PowerOn,
@@ -122,6 +123,14 @@ impl Control {
     /// [`ControlError`].
     pub fn lie(&mut self, on: bool) -> Result<(), ControlError> {
         self.done(&Request::Lie(on))
+    }
+
+    /// Begins its random numbers anew: the same seed before the same requests makes the same of them.
+    ///
+    /// # Errors
+    /// [`ControlError`].
+    pub fn seed(&mut self, seed: u64) -> Result<(), ControlError> {
+        self.done(&Request::Seed(seed))
     }
 
     /// Makes all that was written so far durable: a baseline before faults are armed.

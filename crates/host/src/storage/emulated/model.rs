@@ -229,6 +229,10 @@ impl<M: Medium> Disk<M> {
         self.cache.destage_all(&mut self.medium)
     }
 
+    pub(super) fn seed(&mut self, seed: u64) {
+        self.random = fastrand::Rng::with_seed(seed);
+    }
+
     pub(super) fn lie(&mut self, on: bool) {
         self.lying = on;
     }

@@ -134,6 +134,10 @@ fn answer(request: Request, shared: &Shared) -> Response {
             shared.disk().lie(on);
             Response::Done
         }
+        Request::Seed(seed) => {
+            shared.disk().seed(seed);
+            Response::Done
+        }
         Request::Destage => done(shared.disk().destage()),
         Request::Cut(cut) => {
             shared.disk().cut(&cut);
