@@ -56,3 +56,7 @@ dependencies:
 # The protocol parser against arbitrary bytes, for a minute (needs cargo-fuzz and a nightly toolchain)
 fuzz seconds="60":
     cd fuzz && cargo +nightly fuzz run frames -- -max_total_time={{seconds}}
+
+# What a ledger costs the load that keeps it (docs/crash-tests.md keeps the last result)
+ledger-cost *args:
+    cargo bench -p pgdyno-lab --bench ledger_cost -- {{args}}

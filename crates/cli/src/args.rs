@@ -335,9 +335,28 @@ pub(crate) struct Disk {
     pub(crate) store: StoreOption,
 }
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum CrashWhat {
+    /// Keep the ledger of a machine whose plug is to be pulled, until Ctrl-C
+    Witness(Witness),
+}
+
 #[derive(Args, Debug)]
+pub(crate) struct Witness {
+    /// Where to listen; without encryption or passwords: name an address of a private network
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7433")]
+    pub(crate) listen: std::net::SocketAddr,
+    /// Where ledgers are kept [default: $XDG_DATA_HOME/pgdyno/witness]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Crash {
-    /// What is broken: process, immediate, backend, power, lying-disk, torn-write, io-error, disk-full; several joined by commas
+    #[command(subcommand)]
+    pub(crate) what: Option<CrashWhat>,
+    /// What is broken, joined by commas: process, immediate, backend, power, lying-disk, torn-write, io-error, disk-full; or plug
     #[arg(long, value_name = "FAULT", value_delimiter = ',', required = true)]
     pub(crate) fault: Vec<String>,
     /// Rounds of each fault
@@ -376,6 +395,9 @@ pub(crate) struct Crash {
     /// How long the server may take to come back [default: 2m]
     #[arg(long, value_name = "TIME", value_parser = some_time)]
     pub(crate) recovery_limit: Option<Span>,
+    /// With `--fault plug`: where the witness listens
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) witness: Option<String>,
     /// Leave the positive controls out; the verdict says so
     #[arg(long)]
     pub(crate) no_controls: bool,

@@ -15,7 +15,15 @@ use crate::output::{Failure, print, tell};
 const IMAGE: &str = "1300MiB";
 
 pub(crate) fn crash(options: &args::Crash, stop: &AtomicBool) -> Result<Done, Failure> {
+    if let Some(args::CrashWhat::Witness(witness)) = &options.what {
+        let directory = witness.directory.clone().unwrap_or_else(pgdyno_lab::default_witness);
+        lab::witness::serve(witness.listen, &directory, stop, &tell)?;
+        return Ok(Done::Whole);
+    }
     let prepared = Prepared::new(source(options), overrides(options)?)?;
+    if let Some(address) = witness_of(options)? {
+        return plug(&prepared, address, options, stop);
+    }
     if options.dry_run {
         print(&lab::dry_run(&prepared)?);
         return Ok(Done::Whole);
@@ -34,6 +42,42 @@ pub(crate) fn crash(options: &args::Crash, stop: &AtomicBool) -> Result<Done, Fa
         return Ok(Done::Interrupted);
     }
     Ok(done(record.outcome.verdict))
+}
+
+/// The witness's address, where the plug is to be pulled.
+fn witness_of(options: &args::Crash) -> Result<Option<&str>, Failure> {
+    let is_plug = options.fault.iter().any(|fault| fault == "plug");
+    match &options.witness {
+        Some(_) if !is_plug || options.fault.len() > 1 => Err(Failure::helped(
+            "cannot use `--witness`: it goes with `--fault plug` alone",
+            "leave it out, or name that fault only",
+        )),
+        witness => Ok(witness.as_deref()),
+    }
+}
+
+fn plug(
+    prepared: &Prepared,
+    address: &str,
+    options: &args::Crash,
+    stop: &AtomicBool,
+) -> Result<Done, Failure> {
+    if options.dry_run {
+        print(&lab::dry_run(prepared)?);
+        return Ok(Done::Whole);
+    }
+    let store = store_path(&options.store);
+    match with_progress(|progress| lab::witness::plug(prepared, address, &store, progress, stop)) {
+        Ok(lab::witness::Plugged::Judged(record)) => {
+            print(&shown(&record, options.json)?);
+            Ok(done(record.outcome.verdict))
+        }
+        Ok(lab::witness::Plugged::Ended) | Err(LabError::Interrupted) => {
+            tell("ended without a plug pulled; nothing is left behind");
+            Ok(Done::Interrupted)
+        }
+        Err(e) => Err(e.into()),
+    }
 }
 
 /// How a command ends that came to `verdict`.

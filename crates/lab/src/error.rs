@@ -121,6 +121,14 @@ pub enum LabError {
         /// What was found.
         found: String,
     },
+    /// The witness of a crash test.
+    #[error("cannot {what}: {found}")]
+    Witness {
+        /// What was attempted, on which witness.
+        what: String,
+        /// What was found.
+        found: String,
+    },
     /// A crash test that cannot be done as it was asked for.
     #[error("cannot crash {what}: {found}")]
     Crash {
@@ -172,6 +180,9 @@ impl LabError {
                 Some("install PostgreSQL's contrib modules, or leave `prewarm` out".into())
             }
             Self::Crash { help, .. } => Some(help.clone()),
+            Self::Witness { .. } => {
+                Some("is `pgdyno crash witness --listen ADDR` running there, and the way to it open?".into())
+            }
             Self::Ledger { .. } => Some(
                 "its place is below XDG_STATE_HOME, which needs room and must not be the storage under test"
                     .into(),

@@ -39,6 +39,12 @@ pub use pgdyno_model::record::SessionEnd;
 pub use pgdyno_model::units::{Bytes, Span};
 pub use prepare::Prepared;
 
+/// Where a witness keeps its ledgers if nothing else is said.
+#[must_use]
+pub fn default_witness() -> PathBuf {
+    pgdyno_host::paths::data_dir().join("witness")
+}
+
 /// The store that is used where none is named.
 #[must_use]
 pub fn default_store() -> PathBuf {

@@ -4,7 +4,7 @@ mod template;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,9 +18,10 @@ use postgres::Client;
 use super::control::{self, ControlError};
 use super::server::{NotUp, START_LIMIT, Server, end_remains};
 use super::settings::{self, SettingsError};
-use crate::journal::{Entry, Journal, JournalError, random_hex};
+use crate::journal::{Entry, Journal, JournalError, MARKER, Made, random_hex};
 use crate::paths::default_storage_dir;
-use crate::step::{Performing, last_lines};
+use crate::process::servers_in;
+use crate::step::{Performing, Step, last_lines};
 use crate::sweep::{Removal, remove_made};
 
 pub use super::error::ClusterError;
@@ -91,6 +92,55 @@ impl Cluster {
         let directory = cluster.spec.directory.clone();
         performed.map_err(|source| ClusterError::Make { directory, source })?;
         Ok(cluster)
+    }
+
+    /// Takes over a cluster that a process made before the machine was restarted: it is taken down like one that was made here.
+    /// Its server does not run.
+    ///
+    /// # Errors
+    /// [`ClusterError`]: it is not there, or not journalled as pgdyno's.
+    pub fn adopt(spec: ClusterSpec, journal: &Journal, stop: &AtomicBool) -> Result<Self, ClusterError> {
+        let entries = journal.entries().map_err(ClusterError::Journal)?;
+        let socket = spec.socket_directory();
+        let ours = |e: &Entry| (e.made.path() == spec.directory || e.made.path() == socket) && is_marked(e);
+        let mut made: Vec<Entry> = entries.into_iter().filter(ours).collect();
+        if !made.iter().any(|e| e.made.path() == spec.directory) {
+            let source = io::Error::other("no journalled cluster of pgdyno's is there any more");
+            return Err(ClusterError::Adopt { path: spec.directory, source });
+        }
+        if !socket.exists() {
+            let step = Step::MakeMarked {
+                made: Made::Directory { path: socket },
+                mode: 0o700,
+                owner: Some(spec.account.clone()),
+            };
+            let mut performing = Performing { journal, stop, made: Vec::new() };
+            let performed = step.perform(&mut performing);
+            made.append(&mut performing.made);
+            performed.map_err(ClusterError::Step)?;
+        }
+        // Its postmaster ended with the machine; a server would take any process that has its pid now for it.
+        let socket = spec.socket_directory().join(format!(".s.PGSQL.{SOCKET_PORT}.lock"));
+        if servers_in(&spec.data()).is_empty() {
+            for lock in [spec.data().join("postmaster.pid"), socket] {
+                match fs::remove_file(&lock) {
+                    Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                        return Err(ClusterError::Adopt { path: lock, source: e });
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let password = random_hex::<16>().map_err(JournalError::Random)?;
+        Ok(Self {
+            journal: journal.clone(),
+            made,
+            password: Secret::new(password),
+            port: SOCKET_PORT,
+            server: None,
+            treatment: BTreeMap::new(),
+            spec,
+        })
     }
 
     /// Starts the server with the settings of the last [`Cluster::apply`], and reads them back. Does nothing if it
@@ -380,6 +430,12 @@ impl Drop for Cluster {
         // What fails here stays in the journal for the next start's sweep.
         let _ = self.take_down();
     }
+}
+
+/// Whether what an entry names bears the entry's mark.
+fn is_marked(entry: &Entry) -> bool {
+    let marker = fs::read(entry.made.path().join(MARKER)).unwrap_or_default();
+    serde_json::from_slice::<Entry>(&marker).is_ok_and(|marked| marked.id == entry.id)
 }
 
 /// A port that is free on 127.0.0.1 now.

@@ -102,6 +102,14 @@ pub enum ClusterError {
     /// The journal.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// It was made before the machine was restarted and is not there now.
+    #[error("cannot take over the cluster {}", path.display())]
+    Adopt {
+        /// Its directory.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
     /// It could not be removed.
     #[error("cannot remove {}", path.display())]
     Remove {

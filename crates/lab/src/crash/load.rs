@@ -28,6 +28,22 @@ const NOTICING: Duration = Duration::from_secs(10);
 /// How long the first acknowledgements may take.
 const WARMING: Duration = Duration::from_secs(60);
 
+/// Connections that offer load.
+pub(super) fn clients(options: &CrashOptions) -> NonZeroU32 {
+    NonZeroU32::new(options.clients).unwrap_or(NonZeroU32::MIN)
+}
+
+/// The load on `target`, for a ledger to be added.
+pub(super) fn spec(target: Target, options: &CrashOptions, seed: u64) -> Result<LoadSpec, LabError> {
+    let script = WeightedScript { script: Arc::new(Script::parse("ledger", SCRIPT)?), weight: 1 };
+    Ok(LoadSpec {
+        clients: clients(options),
+        seed,
+        variables: vec![("scale".into(), Value::Int(options.scale.into()).into())],
+        ..LoadSpec::new(target, vec![script])
+    })
+}
+
 /// A load under way.
 pub(super) struct Load {
     ledger: Arc<MappedLedger>,
@@ -47,20 +63,16 @@ impl Load {
         scratch: &Path,
     ) -> Result<Self, LabError> {
         let path = scratch.join(format!("ledger-{first}"));
-        let clients = NonZeroU32::new(options.clients).unwrap_or(NonZeroU32::MIN);
+        let clients = clients(options);
         let seconds = options.load.0.as_secs_f64() + LONGER.as_secs_f64();
         let failed = |e: std::io::Error| LabError::Ledger { path: path.clone(), found: e.to_string() };
         let ledger = MappedLedger::create(&path, clients.get(), capacity(clients.get(), seconds), first)
             .map_err(failed)?;
         let ledger = Arc::new(ledger);
-        let script = WeightedScript { script: Arc::new(Script::parse("ledger", SCRIPT)?), weight: 1 };
         let spec = LoadSpec {
-            clients,
             length: Length::Duration(Span(options.load.0 + LONGER)),
-            seed,
-            variables: vec![("scale".into(), Value::Int(options.scale.into()).into())],
             ledger: Some(Arc::clone(&ledger) as Arc<dyn Ledger>),
-            ..LoadSpec::new(target, vec![script])
+            ..spec(target, options, seed)?
         };
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);

@@ -14,6 +14,7 @@ mod round;
 mod subject;
 mod verify;
 mod watcher;
+pub mod witness;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -50,6 +51,7 @@ pub fn crash(
     progress: &dyn Progress,
     stop: &AtomicBool,
 ) -> Result<CrashRecord, LabError> {
+    not_by_hand(prepared)?;
     let journal = clear_leftovers(progress, stop)?;
     let mut store = open_store(store)?;
     let treatment = &prepared.plan.treatments[0];
@@ -58,6 +60,18 @@ pub fn crash(
     let record = Session::new(&subject, &id, &journal, progress, stop).work()?;
     store.add_crash(None, &record)?;
     Ok(record)
+}
+
+/// Refuses the fault that only a hand brings about.
+pub(crate) fn not_by_hand(prepared: &Prepared) -> Result<(), LabError> {
+    if prepared.experiment.crash.as_ref().is_none_or(|crash| !crash.faults.contains(&Fault::Plug)) {
+        return Ok(());
+    }
+    Err(LabError::Crash {
+        what: prepared.plan.name.clone(),
+        found: "nothing that pgdyno does pulls a plug".into(),
+        help: "`pgdyno crash --fault plug --witness ADDR` waits for you to pull it".into(),
+    })
 }
 
 /// A session of crash tests of one subject.
@@ -119,6 +133,11 @@ impl<'a> Session<'a> {
             begun: 0,
             record,
         }
+    }
+
+    /// The record of a session that does not work through rounds.
+    fn into_record(self) -> CrashRecord {
+        self.record
     }
 
     /// Controls, then every round of every fault. After a signal, what was done until then.

@@ -51,12 +51,6 @@ fn possible(prepared: &Prepared, name: &str, fault: Fault) -> Result<(), LabErro
     let refuse =
         |found: String, help: String| Err(LabError::Crash { what: format!("storage `{name}`"), found, help });
     let storage = &prepared.experiment.storage[name];
-    if fault == Fault::Plug {
-        return refuse(
-            "nothing that pgdyno does pulls a plug".into(),
-            "`pgdyno crash --fault plug --witness ADDR` waits for you to pull it".into(),
-        );
-    }
     if !fault.needs_filesystem() {
         return Ok(());
     }

@@ -288,7 +288,7 @@ impl Orders {
         Ok((Aftermath::Up(Box::new(found)), Some(took), log))
     }
 
-    fn record(
+    pub(super) fn record(
         &self,
         history: &History,
         judged: &Judgement,
@@ -345,7 +345,7 @@ fn take_back(ground: &mut Ground, history: &History) -> Result<(), LabError> {
 }
 
 /// Why a server did not come back, in a line: what was seen, and the gravest that it said.
-fn in_a_line(error: &LabError, log: &str) -> String {
+pub(super) fn in_a_line(error: &LabError, log: &str) -> String {
     let seen = error.to_string();
     let seen = seen.lines().next().unwrap_or_default();
     let seen = seen.split("; its last lines").next().unwrap_or_default();

@@ -49,6 +49,7 @@ impl<'a> Session<'a> {
         for note in &prepared.notes {
             progress.event(&Event::Note(note.clone()));
         }
+        crash::not_by_hand(prepared)?;
         let mut todo = prepared.plan.trials.clone();
         if let Some(run) = resumed {
             let complete = store.completed_trials(run)?;

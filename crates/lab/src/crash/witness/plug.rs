@@ -1,0 +1,302 @@
+//! The fault `plug`: load until somebody pulls the plug, and at the next start of the same command the judgement.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use pgdyno_durability::{Aftermath, Promise, Unseen, judge};
+use pgdyno_engine::LoadSpec;
+use pgdyno_host::postgres::{Cluster, ClusterSpec, Install, StopMode};
+use pgdyno_host::{Journal, facts, paths, server_account};
+use pgdyno_model::crash::{Aim, CrashRecord, Fault, FaultOutcome};
+use pgdyno_model::experiment::Length;
+use pgdyno_model::storage::Backing;
+use pgdyno_model::units::{Epoch, Span};
+
+use super::super::ground::{DATABASE, Ground};
+use super::super::round::{Orders, Planted, in_a_line};
+use super::super::{Session, Subject, load, plan, verify};
+use super::{Answer, Ask, Connection, Header, WitnessLedger, history};
+use crate::LabError;
+use crate::prepare::Prepared;
+use crate::progress::{Event, Progress};
+use crate::run::{clear_leftovers, id_of, open_store};
+
+/// How long load is offered while nobody pulls the plug.
+const AT_MOST: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What a start came to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Plugged {
+    /// The machine came back, and was judged.
+    Judged(Box<CrashRecord>),
+    /// The load was ended, and nobody had pulled the plug.
+    Ended,
+}
+
+/// Offers load to what `prepared` describes until the plug is pulled, its ledger at the witness `address`; or, if the witness
+/// knows that this machine was under such load and was started anew since, judges what is there.
+///
+/// # Errors
+/// The witness cannot be reached or drops; the storage is none that outlives a restart; as [`super::super::crash`].
+pub fn plug(
+    prepared: &Prepared,
+    address: &str,
+    store: &Path,
+    progress: &dyn Progress,
+    stop: &AtomicBool,
+) -> Result<Plugged, LabError> {
+    let witness = |what: &str, e: &std::io::Error| LabError::Witness {
+        what: format!("{what} the witness at {address}"),
+        found: e.to_string(),
+    };
+    let mut connection = Connection::to(address).map_err(|e| witness("reach", &e))?;
+    let owner = pgdyno_host::current_owner().map_err(pgdyno_host::JournalError::Owner)?;
+    let machine = machine(&owner.boot_id);
+    let open = match connection.ask(&Ask::Open(machine.clone())).map_err(|e| witness("ask", &e))? {
+        Answer::Session(open) => open,
+        other => return Err(witness("ask", &std::io::Error::other(format!("{other:?}")))),
+    };
+    if let Some(header) = open {
+        if header.boot_id != owner.boot_id {
+            let record = judge_return(prepared, &header, &mut connection, address, progress, stop)?;
+            open_store(store)?.add_crash(None, &record)?;
+            let closing = Ask::Close(header.id.clone(), record.outcome.verdict.to_string());
+            connection.done(&closing).map_err(|e| witness("tell", &e))?;
+            return Ok(Plugged::Judged(Box::new(record)));
+        }
+        if Path::new(&format!("/proc/{}", header.pid)).exists() {
+            return Err(LabError::Crash {
+                what: header.name,
+                found: format!(
+                    "process {} offers load for that already, and the machine was not restarted",
+                    header.pid
+                ),
+                help: "pull the plug while it does, or end it first".into(),
+            });
+        }
+        let note = format!("session {} ended without a restart of the machine: it is begun anew", header.id);
+        progress.event(&Event::Note(note));
+        let closing = Ask::Close(header.id.clone(), "no restart".into());
+        connection.done(&closing).map_err(|e| witness("tell", &e))?;
+    }
+    let journal = clear_leftovers(progress, stop)?;
+    let subject = plan::subject(prepared, &prepared.plan.treatments[0], progress, stop)?;
+    if !matches!(subject.storages[&subject.storage].backing, Backing::Directory(_)) {
+        return Err(LabError::Crash {
+            what: format!("storage `{}`", subject.storage),
+            found: "nobody mounts it again when the machine comes back".into(),
+            help: "name a directory on the real filesystem with `--storage DIR`, without `--filesystem`"
+                .into(),
+        });
+    }
+    let under = Under { address, machine, boot_id: owner.boot_id, pid: owner.pid };
+    under.load(&subject, &journal, &mut connection, progress, stop)?;
+    Ok(Plugged::Ended)
+}
+
+/// This machine, whatever it is called.
+fn machine(boot_id: &str) -> String {
+    let id = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
+    match id.trim() {
+        // Then it cannot be known again after a restart: nothing is judged that is not surely this machine's.
+        "" => format!("boot {boot_id}"),
+        id => id.to_owned(),
+    }
+}
+
+/// The first part: under load until the lights go out.
+struct Under<'a> {
+    address: &'a str,
+    machine: String,
+    boot_id: String,
+    pid: i32,
+}
+
+impl Under<'_> {
+    fn load(
+        &self,
+        subject: &Subject,
+        journal: &Journal,
+        connection: &mut Connection,
+        progress: &dyn Progress,
+        stop: &AtomicBool,
+    ) -> Result<(), LabError> {
+        let witness = |e: &std::io::Error| LabError::Witness {
+            what: format!("tell the witness at {}", self.address),
+            found: e.to_string(),
+        };
+        let mut ground = Ground::make(subject, journal, progress, stop)?;
+        ground.begin_again(stop)?;
+        let mut client = ground.cluster().control(DATABASE)?;
+        let settings = verify::settings(&mut client)?;
+        let identifier = verify::system_identifier(&mut client);
+        drop(client);
+        // Also what initdb wrote and the directories' own names.
+        pgdyno_host::fault::make_durable(&ground.cluster().data())?;
+        let spec = ground.cluster().spec().clone();
+        let id = id_of("plug", Epoch::of(SystemTime::now()));
+        let header = Header {
+            id: id.clone(),
+            machine: self.machine.clone(),
+            boot_id: self.boot_id.clone(),
+            pid: self.pid,
+            name: subject.name.clone(),
+            storage: subject.storage.clone(),
+            directory: spec.directory.clone(),
+            bindir: spec.install.bindir.clone(),
+            settings: spec.settings.clone(),
+            options: subject.options.clone(),
+            checksums: settings.checksums,
+            system_identifier: identifier.unwrap_or_default(),
+            loses_at_most_ms: settings
+                .loses_at_most
+                .map(|most| u64::try_from(most.as_millis()).unwrap_or(u64::MAX)),
+        };
+        connection.done(&Ask::Begin(Box::new(header))).map_err(|e| witness(&e))?;
+        progress.event(&Event::Note(format!(
+            "session {id}: pull the plug while load runs; when the machine is back, start the same command again"
+        )));
+        let ledger = WitnessLedger { address: self.address.to_owned(), session: id.clone() };
+        let spec = LoadSpec {
+            // Each client waits for the witness by itself.
+            threads: load::clients(&subject.options),
+            length: Length::Duration(Span(AT_MOST)),
+            ledger: Some(Arc::new(ledger)),
+            ..load::spec(ground.cluster().target(DATABASE), &subject.options, subject.options.seed)?
+        };
+        let told = Instant::now();
+        let on_second = |live: &pgdyno_engine::Live| {
+            let what =
+                format!("session {id}: {:.0} tps, {} s: pull the plug", live.tps, told.elapsed().as_secs());
+            progress.event(&Event::Working { what, share: None });
+        };
+        let watch = pgdyno_engine::Watch { stop, on_open: &|_| {}, on_second: &on_second };
+        let driven = pgdyno_engine::drive(&spec, &watch);
+        for left in ground.take_down() {
+            progress.event(&Event::Note(left));
+        }
+        let ended = connection.done(&Ask::Close(id, "ended without a restart".into()));
+        match driven {
+            Ok(measured) if !stop.load(Ordering::Relaxed) => Err(LabError::Witness {
+                what: format!("go on with the load whose ledger is at {}", self.address),
+                found: measured.abort_reasons.first().cloned().unwrap_or_else(|| "it ended by itself".into()),
+            }),
+            Ok(_) | Err(pgdyno_engine::LoadError::Interrupted) => ended.map_err(|e| witness(&e)),
+            Err(e) => Err(e.into()),
+        }
+    }
+}
+
+/// The second part: the machine is back. Nothing was swept before this.
+fn judge_return(
+    prepared: &Prepared,
+    header: &Header,
+    connection: &mut Connection,
+    address: &str,
+    progress: &dyn Progress,
+    stop: &AtomicBool,
+) -> Result<CrashRecord, LabError> {
+    let working = |what: &str| {
+        let what = format!("session {}: the machine is back: {what}", header.id);
+        progress.event(&Event::Working { what, share: None });
+    };
+    let asked = connection.ask(&Ask::History(header.id.clone()));
+    let records = match asked {
+        Ok(Answer::History(records)) => records,
+        Ok(other) => {
+            let found = format!("{other:?}");
+            return Err(LabError::Witness { what: format!("read the ledger at {address}"), found });
+        }
+        Err(e) => {
+            let found = e.to_string();
+            return Err(LabError::Witness { what: format!("read the ledger at {address}"), found });
+        }
+    };
+    let history = history(&records, header.options.clients);
+    // The witness's clock: the last that it heard.
+    let struck_at = Duration::from_millis(records.last().map_or(0, |record| record.at_ms));
+    let journal = Journal::open(&paths::state_dir())?;
+    let mut subject = plan::subject(prepared, &prepared.plan.treatments[0], progress, stop)?;
+    subject.name.clone_from(&header.name);
+    subject.storage.clone_from(&header.storage);
+    subject.settings.clone_from(&header.settings);
+    subject.options = header.options.clone();
+    subject.options.faults = vec![Fault::Plug];
+    subject.options.controls = false;
+    let source = subject.install.source.clone();
+    let install = Install::open(&header.bindir, source).map_err(|e| LabError::Crash {
+        what: header.name.clone(),
+        found: format!("the programs it ran with are gone: {e}"),
+        help: "install them again where they were".into(),
+    })?;
+    let mut spec = ClusterSpec::new(install, header.directory.clone())?;
+    spec.settings.clone_from(&header.settings);
+    spec.account = server_account()?;
+    let session = Session::new(&subject, &header.id, &journal, progress, stop);
+    let mut record = session.into_record();
+    let mut cluster = match Cluster::adopt(spec, &journal, stop) {
+        Ok(cluster) => cluster,
+        Err(e) => {
+            // There is nothing left to be judged: the next start begins anew.
+            let closing = Ask::Close(header.id.clone(), format!("not judged: {e}"));
+            let closed = connection.done(&closing).err().map(|e| format!("; {e}")).unwrap_or_default();
+            let found = format!("{}{closed}", LabError::from(e).in_words());
+            let help = "what a pgdyno that was killed left behind goes at the next start of any other command of pgdyno's: \
+                        this one has to be the first";
+            return Err(LabError::Crash { what: header.name.clone(), found, help: help.into() });
+        }
+    };
+    record.storage = facts::fingerprint(&header.storage, &header.directory, subject.serials)?;
+    working("recovery");
+    let mark = cluster.log_mark();
+    let began = Instant::now();
+    let up = cluster.start_within(header.options.recovery_limit.0, stop);
+    let took = began.elapsed();
+    if stop.load(Ordering::Relaxed) {
+        // Its files stay as they are: the next start judges them.
+        cluster.stop(StopMode::Immediate);
+        std::mem::forget(cluster);
+        return Err(LabError::Interrupted);
+    }
+    let before = verify::Before {
+        system_identifier: Ok(header.system_identifier),
+        acknowledged: Err(Unseen::NotApplicable("nobody watched WAL at the witness".into())),
+        checksums: header.checksums,
+    };
+    let (aftermath, recovery, log) = match up {
+        Ok(()) => {
+            working("verification");
+            let found = verify::look(&mut cluster, &before, mark);
+            (Aftermath::Up(Box::new(found)), Some(took), cluster.log_since(mark))
+        }
+        Err(e) => {
+            let log = cluster.log_since(mark);
+            (Aftermath::WillNotStart(in_a_line(&LabError::from(e), &log)), None, log)
+        }
+    };
+    let promise = Promise { loses_at_most: header.loses_at_most_ms.map(Duration::from_millis), struck_at };
+    let judged = judge(&history, &aftermath, &promise);
+    let orders = Orders {
+        fault: Fault::Plug,
+        number: 1,
+        seed: header.options.seed,
+        aim: Aim::Hand,
+        planted: Planted::Nothing,
+        first: 1,
+    };
+    let mut round = orders.record(&history, &judged, recovery, struck_at, Vec::new(), &log);
+    if judged.verdict.is_failure() {
+        cluster.stop(StopMode::Immediate);
+        let into = paths::data_dir().join("crashes").join(&header.id);
+        pgdyno_host::fault::keep(&[cluster.data()], &into)?;
+        round.kept = Some(into.display().to_string());
+    }
+    cluster.remove()?;
+    record.outcome.notes.push("no positive control can be run with a plug".into());
+    record.outcome.faults.push(FaultOutcome::of(Fault::Plug, vec![round]));
+    record.outcome.complete = true;
+    record.outcome.conclude();
+    Ok(record)
+}
