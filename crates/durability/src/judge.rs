@@ -307,8 +307,8 @@ mod tests {
 
     #[test]
     fn the_servers_own_word_counts() {
-        type Case = (&'static str, fn(&mut Found));
-        let cases: [Case; 6] = [
+        type Spoil = fn(&mut Found);
+        let cases: [(&str, Spoil); 6] = [
             ("the cluster is the same", |f| f.system_identifier = Ok((7, 8))),
             ("recovery reached the last acknowledged WAL", |f| {
                 f.wal = Ok(Wal { acknowledged: 2, recovered: 1 });

@@ -169,10 +169,10 @@ fn index(case: &Case<'_>) -> CheckOutcome {
 /// missing shows here.
 fn whole(case: &Case<'_>) -> CheckOutcome {
     with(&case.found.rows, |rows| {
+        type Balances = Observed<BTreeMap<i64, i64>>;
+        type Of = fn(&Effect) -> i64;
         let mut differ = Vec::new();
-        /// The balances of one kind, and which of them an effect changes.
-        type Kind<'a> = (&'a str, &'a Observed<BTreeMap<i64, i64>>, fn(&Effect) -> i64);
-        let kinds: [Kind<'_>; 3] = [
+        let kinds: [(&str, &Balances, Of); 3] = [
             ("account", &case.found.accounts, |e| e.account),
             ("teller", &case.found.tellers, |e| e.teller),
             ("branch", &case.found.branches, |e| e.branch),

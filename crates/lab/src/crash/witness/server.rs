@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use super::{Answer, Ask, Header, Record, receive, send};
@@ -70,11 +70,13 @@ fn converse(stream: TcpStream, book: &Book) {
     }
 }
 
+type Open = Option<(String, Arc<File>, Instant)>;
+
 /// All sessions' files.
 struct Book {
     directory: PathBuf,
     /// The session that is written to: its name, its file, and when it was opened.
-    open: Mutex<Option<(String, Arc<File>, Instant)>>,
+    open: Mutex<Open>,
 }
 
 impl Book {
@@ -128,7 +130,7 @@ impl Book {
         }
     }
 
-    fn lock(&self) -> io::Result<std::sync::MutexGuard<'_, Option<(String, Arc<File>, Instant)>>> {
+    fn lock(&self) -> io::Result<MutexGuard<'_, Open>> {
         self.open.lock().map_err(|_| io::Error::other("another connection's thread panicked"))
     }
 
