@@ -146,35 +146,6 @@ fn a_lying_disk_fails_an_honest_server() {
 }
 
 #[test]
-fn a_torn_write_and_an_io_error_lose_nothing_and_without_full_pages_the_torn_write_is_seen() {
-    if !is_root("a_torn_write_and_an_io_error_lose_nothing_and_without_full_pages_the_torn_write_is_seen") {
-        return;
-    }
-    let world = World::new();
-    let (ended, shown) = crash(&world, "--fault torn-write,io-error --filesystem ext4 --rounds 2");
-    assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
-    assert_eq!((shown["verdict"].as_str(), shown["lost"].as_u64()), (Some("pass"), Some(0)));
-    let controls = shown["controls"].as_array().unwrap();
-    let torn =
-        controls.iter().find(|c| c["name"].as_str().unwrap().contains("full_page_writes=off")).unwrap();
-    assert_eq!(torn["seen"], true, "{torn}");
-    assert_gone(&world);
-}
-
-#[test]
-fn a_filesystem_without_barriers_fails_on_a_disk_that_forgets() {
-    if !is_root("a_filesystem_without_barriers_fails_on_a_disk_that_forgets") {
-        return;
-    }
-    let world = World::new();
-    let options = "--fault power --filesystem ext4 --mount barrier=0 --rounds 1 --no-controls";
-    let (ended, shown) = crash(&world, options);
-    assert_eq!(ended.code, Some(4), "{}{}", ended.out, ended.err);
-    assert!(shown["verdict"].as_str().unwrap().starts_with("FAIL"), "{}", shown["reason"]);
-    assert_gone(&world);
-}
-
-#[test]
 fn processes_that_are_killed_take_nothing_with_them_and_the_seed_repeats_the_rounds() {
     let world = World::new();
     let options = "--fault process,immediate,backend --rounds 2 --seed 3";
