@@ -1,6 +1,6 @@
 //! Crash tests: does it keep what it acknowledged?
 //!
-//! A [`Subject`] is a storage, programs and settings. A round makes its tables' baseline durable, offers load whose every
+//! A `Subject` is a storage, programs and settings. A round makes its tables' baseline durable, offers load whose every
 //! transaction a ledger outside of the server knows, brings a fault about at a moment drawn by the seed, lets the server
 //! recover, and has `pgdyno-durability` judge what is there. Positive controls show that the instrument sees.
 
