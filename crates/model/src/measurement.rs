@@ -74,7 +74,8 @@ pub struct Measurement {
     /// Time that those took together (seconds).
     #[serde(default)]
     pub reconnect_s: f64,
-    /// Where the highest rate was looked for: every rate that was tried. All else is then of the last step.
+    /// Where the highest rate was looked for: every rate that was tried. All else is then of the step that
+    /// confirmed the answer, or of the last where none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<Search>,
 }

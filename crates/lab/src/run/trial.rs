@@ -9,7 +9,9 @@ use pgdyno_engine::script::Value;
 use pgdyno_engine::{Live, LoadError, LoadSpec, Phase, Watch, drive};
 use pgdyno_host::telemetry::{Sampler, Watched, probes};
 use pgdyno_model::experiment::Length;
+use pgdyno_model::record::ServerCount;
 use pgdyno_model::search::Step;
+use pgdyno_model::telemetry::Table;
 use pgdyno_model::units::Epoch;
 use pgdyno_model::{Find, Measurement, Plan, PlannedTrial, Search, Treatment, TrialRecord};
 
@@ -35,6 +37,24 @@ impl Offer {
     /// The plan's.
     fn whole(plan: &Plan) -> Self {
         Self { rate: None, warm_up: plan.warm_up.0, length: plan.length, seed: 0 }
+    }
+}
+
+/// What one came to.
+struct Stretch {
+    measurement: Measurement,
+    /// When its window opened.
+    opened: Option<Instant>,
+    telemetry: Vec<Table>,
+    count: Option<ServerCount>,
+    /// Whether it could be counted in the server.
+    judged: Result<(), LabError>,
+}
+
+impl Stretch {
+    /// Whether nothing can be made of what comes after it.
+    fn is_broken(&self) -> bool {
+        self.measurement.aborted_clients > 0 || self.judged.is_err()
     }
 }
 
@@ -95,15 +115,14 @@ impl Trial<'_> {
         ready.server.apply(&self.treatment.settings, self.stop)?;
         between::settle(ready, &self.prepared.experiment.between, workload, self.stop)?;
         let server = &mut *ready.server;
-        let mut before = between::counters(server, workload, self.stop)?;
         record.server = Some(server.facts()?);
-        let found = match &self.prepared.plan.find {
-            None => self.offer(server, record, &Offer::whole(&self.prepared.plan))?,
-            Some(find) => self.find(server, record, find, &mut before)?,
+        let stretch = match &self.prepared.plan.find {
+            None => self.stretch(server, record, &Offer::whole(&self.prepared.plan))?,
+            Some(find) => self.find(server, record, find)?,
         };
-        let (measurement, opened) = found;
+        let Stretch { measurement, opened, telemetry, count, judged } = stretch;
         record.measured_at = opened.map(|o| Epoch::of(SystemTime::now() - o.elapsed()));
-        let judged = self.judge(server, before, &measurement, record);
+        (record.telemetry, record.server_count) = (telemetry, count);
         let unfound = measurement.search.as_ref().filter(|s| s.max_rate.is_none()).map(unfound);
         let aborted = aborted(&measurement, self.treatment.clients);
         record.measurement = Some(measurement);
@@ -120,17 +139,10 @@ impl Trial<'_> {
         }
     }
 
-    /// Looks for the highest rate that keeps the objective; what the last step measured, with all steps. `before` becomes the server's
-    /// counters before that step.
-    fn find(
-        &self,
-        server: &Server,
-        record: &mut TrialRecord,
-        find: &Find,
-        before: &mut Counters,
-    ) -> Result<(Measurement, Option<Instant>), LabError> {
+    /// Looks for the highest rate that keeps the objective: the stretch that confirmed the answer, or the last where none did; with
+    /// all steps.
+    fn find(&self, server: &Server, record: &mut TrialRecord, find: &Find) -> Result<Stretch, LabError> {
         let plan = &self.prepared.plan;
-        let workload = self.prepared.workload(self.treatment);
         let mut steps: Vec<Step> = Vec::new();
         let short = |rate: Option<f64>, number: usize| Offer {
             rate,
@@ -139,13 +151,11 @@ impl Trial<'_> {
             seed: number as u64,
         };
         // A closed loop tells where to begin.
-        let (closed, mut opened) =
-            self.offer(server, record, &Offer { warm_up: plan.warm_up.0, ..short(None, 0) })?;
-        steps.push(Step::of(&find.slo, None, false, &closed));
-        let tps = closed.tps().filter(|tps| *tps > 0.0);
-        let mut last = closed;
-        let mut search =
-            tps.filter(|_| last.aborted_clients == 0).map(|tps| Climb::new(tps, find.resolution));
+        let first = self.stretch(server, record, &Offer { warm_up: plan.warm_up.0, ..short(None, 0) })?;
+        steps.push(Step::of(&find.slo, None, false, &first.measurement));
+        let tps = first.measurement.tps().filter(|tps| *tps > 0.0 && !first.is_broken());
+        let mut search = tps.map(|tps| Climb::new(tps, find.resolution));
+        let (mut latest, mut confirmed) = (None, None);
         while let Some(ask) = search.as_ref().and_then(Climb::ask) {
             let offer = if ask.confirming {
                 Offer { rate: Some(ask.rate), seed: steps.len() as u64, ..Offer::whole(plan) }
@@ -153,22 +163,35 @@ impl Trial<'_> {
                 short(Some(ask.rate), steps.len())
             };
             self.progress.event(&Event::Working { what: offering(ask, find), share: None });
-            *before = between::counters(server, workload, self.stop)?;
-            (last, opened) = self.offer(server, record, &offer)?;
-            let step = Step::of(&find.slo, Some(ask.rate), ask.confirming, &last);
-            if last.aborted_clients > 0 {
-                steps.push(step);
+            let stretch = self.stretch(server, record, &offer)?;
+            let step = Step::of(&find.slo, Some(ask.rate), ask.confirming, &stretch.measurement);
+            let (kept, broken) = (step.broken.is_none(), stretch.is_broken());
+            steps.push(step);
+            let place = if ask.confirming && kept && !broken { &mut confirmed } else { &mut latest };
+            *place = Some(stretch);
+            if broken {
                 break;
             }
             if let Some(search) = &mut search {
-                search.answer(step.broken.is_none());
+                search.answer(kept);
             }
-            steps.push(step);
         }
         let (max_rate, least_broken) =
             search.map_or((None, None), |search| (search.max_rate(), search.least_broken()));
-        last.search = Some(Search { max_rate, least_broken, steps });
-        Ok((last, opened))
+        let found = if max_rate.is_some() { confirmed.or(latest) } else { latest.or(confirmed) };
+        let mut stretch = found.unwrap_or(first);
+        stretch.measurement.search = Some(Search { max_rate, least_broken, steps });
+        Ok(stretch)
+    }
+
+    /// Offers one stretch of load and counts in the server what was acknowledged of it.
+    fn stretch(&self, server: &Server, record: &mut TrialRecord, offer: &Offer) -> Result<Stretch, LabError> {
+        let workload = self.prepared.workload(self.treatment);
+        let before = between::counters(server, workload, self.stop)?;
+        let (measurement, opened) = self.offer(server, record, offer)?;
+        let judged = self.judge(server, before, &measurement, record);
+        let (telemetry, count) = (std::mem::take(&mut record.telemetry), record.server_count.take());
+        Ok(Stretch { measurement, opened, telemetry, count, judged })
     }
 
     /// Offers the load with telemetry beside it; the measurement, and when its window opened.

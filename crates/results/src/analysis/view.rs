@@ -323,7 +323,8 @@ pub struct TrialView {
     pub busiest_thread: Option<f64>,
     /// Why the load generator may have been the limit; none if it was not.
     pub generator_limit: Option<String>,
-    /// Where the highest rate was looked for: every rate that was tried. All else is then of the last step.
+    /// Where the highest rate was looked for: every rate that was tried. All else is then of the step that
+    /// confirmed the answer, or of the last where none did.
     pub search: Option<Search>,
     /// Whether its series is steady; none where there is none.
     pub steadiness: Option<Steadiness>,

@@ -115,8 +115,14 @@ fn unseen(judged: &Judged) -> String {
     } else {
         String::new()
     };
+    /// Repeats that differ so much say nothing of any size.
+    const HOPELESS: f64 = 9.0;
     let seen = judged.detectable().map_or_else(String::new, |share| {
-        format!("; a difference over {}% would have been seen", number::percent(share))
+        if share > HOPELESS {
+            "; the repeats differ so much that even a tenfold difference might not have been seen".to_owned()
+        } else {
+            format!("; a difference over {}% would have been seen", number::percent(share))
+        }
     });
     format!("{alone}{seen}")
 }

@@ -2,7 +2,7 @@
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 
-use super::terminal::{NONE, STYLE, ratio};
+use super::terminal::{NONE, STYLE, half_width, ratio};
 use super::text::{plain, wrap};
 use crate::analysis::across::{CompareView, GateState, MemberView, PairView, SideView, Unequal};
 use crate::number;
@@ -138,7 +138,7 @@ fn row(pair: &PairView) -> [String; 8] {
         let found = pair.latency.iter().find(|l| l.percentile == name);
         found.map_or(NONE.to_owned(), |l| match l.ci95 {
             Some([lo, hi]) => {
-                format!("{} ±{}%", number::times(l.value), number::percent((hi / lo).sqrt() - 1.0))
+                format!("{}{}", number::times(l.value), half_width((hi / lo).sqrt() - 1.0))
             }
             None => number::times(l.value),
         })

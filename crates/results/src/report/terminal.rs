@@ -150,10 +150,13 @@ pub(super) fn ratio(ratio: &RatioView) -> String {
     let Some(value) = ratio.value else { return NONE.to_owned() };
     let mark = if ratio.told_apart == Some(false) { "~ " } else { "" };
     // Half of an interval of logarithms, as a share: the same up and down but for its sign.
-    let half = ratio
-        .ci95
-        .map_or_else(String::new, |[lo, hi]| format!(" ±{}%", number::percent((hi / lo).sqrt() - 1.0)));
+    let half = ratio.ci95.map_or_else(String::new, |[lo, hi]| half_width((hi / lo).sqrt() - 1.0));
     format!("{mark}{}{half}", number::times(value))
+}
+
+/// ` ±2.3%`; what is wider than tenfold is told as that.
+pub(super) fn half_width(share: f64) -> String {
+    if share > 9.0 { " ±>900%".to_owned() } else { format!(" ±{}%", number::percent(share)) }
 }
 
 /// The newest probe of each storage and method.
