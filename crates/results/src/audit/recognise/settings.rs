@@ -100,6 +100,9 @@ const NAMES: &[&str] = &[
     "zero_damaged_pages",
 ];
 
+/// What begins a command that starts a server.
+const STARTERS: &[&str] = &["postgres ", "pg_ctl ", "postmaster ", "docker ", "/"];
+
 /// Finds all that stand at the beginning of a line, or behind `-c` or `SET`. Those in prose are not believed.
 pub(super) fn find(scan: &mut Scan<'_>) -> Vec<Setting> {
     let mut found = Vec::new();
@@ -108,10 +111,10 @@ pub(super) fn find(scan: &mut Scan<'_>) -> Vec<Setting> {
         let before = found.len();
         if let Some((name, value)) = assignment(text) {
             found.push(Setting { name, value, line: line.number });
-        } else if ["postgres ", "pg_ctl ", "postmaster ", "docker ", "/"].iter().any(|p| text.starts_with(p))
-        {
-            for part in text.split(" -c ").skip(1) {
-                if let Some((name, value)) = assignment(part.split_whitespace().next().unwrap_or_default()) {
+        } else if STARTERS.iter().any(|starter| text.starts_with(starter)) || text.contains("PGOPTIONS") {
+            for part in text.split("-c ").skip(1) {
+                let word = part.split_whitespace().next().unwrap_or_default();
+                if let Some((name, value)) = assignment(word.trim_end_matches(['"', '\''])) {
                     found.push(Setting { name, value, line: line.number });
                 }
             }
@@ -181,6 +184,21 @@ mod tests {
         for none in ["#fsync = on", "fsync is off", "set work = 5", "xfs = 5", "fsync", "port 80"] {
             assert_eq!(of(none), None, "{none}");
         }
+    }
+
+    #[test]
+    fn settings_of_a_command_are_read_and_a_mention_of_them_is_not() {
+        let found = |text: &str| {
+            let document = crate::audit::document::Document::read("a.txt", text.as_bytes()).unwrap();
+            let settings = super::super::recognise(&document).0.recognised.settings;
+            settings.into_iter().map(|s| format!("{}={}", s.name, s.value)).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            found("postgres -D d -c fsync=off -c shared_buffers=8GB"),
+            ["fsync=off", "shared_buffers=8GB"]
+        );
+        assert_eq!(found("PGOPTIONS='-c synchronous_commit=off' pgbench -c 8"), ["synchronous_commit=off"]);
+        assert_eq!(found("With pgbench -c 8, or with -c fsync=off, tps rises."), Vec::<String>::new());
     }
 
     #[test]

@@ -43,6 +43,9 @@ pub(super) fn find(scan: &mut Scan<'_>) -> Vec<StorageFact> {
     let mut found = Vec::new();
     let mut zfs = false;
     for (at, line) in scan.lines.iter().enumerate() {
+        if scan.read[at] {
+            continue;
+        }
         let text = line.text.trim();
         let words: Vec<&str> = text.split_whitespace().collect();
         let mut add = |what, words: &str| {

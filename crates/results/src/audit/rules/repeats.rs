@@ -228,17 +228,26 @@ fn at_least(hits: usize, of: usize, p: f64) -> f64 {
 /// More rows than these make more pairs than anyone reads.
 const MOST_ROWS: usize = 60;
 
+/// More intervals than these are only in `computed`.
+const SAID: usize = 12;
+
 fn told_apart(evidence: &Evidence, verdicts: &mut Verdicts) {
     for set in sets(evidence) {
-        let mut samples: Vec<&Sample> = set.iter().filter(|s| s.values.len() >= 2).collect();
-        samples.truncate(MOST_ROWS);
+        let samples: Vec<&Sample> = set.iter().filter(|s| s.values.len() >= 2).collect();
         let lines: Vec<usize> = samples.iter().flat_map(|s| s.lines.clone()).collect();
         if !samples.is_empty() {
             let rows: Vec<Value> = samples.iter().map(|s| interval(s)).collect();
-            let words = samples.iter().map(|s| interval_words(s)).collect::<Vec<_>>().join("; ");
+            let mut words: Vec<String> = samples.iter().take(SAID).map(|s| interval_words(s)).collect();
+            if let Some(more) = samples.len().checked_sub(SAID).filter(|n| *n > 0) {
+                words.push(format!("and {more} more"));
+            }
+            let words = words.join("; ");
             verdicts.right(&lines, format!("95% intervals of means: {words}"), json!({ "intervals": rows }));
         }
-        if samples.len() >= 2 {
+        if samples.len() > MOST_ROWS {
+            let message = format!("{} rows are too many to compare each with each: none was", samples.len());
+            verdicts.found(Severity::Note, Sure::Certain, &lines, message, json!({ "rows": samples.len() }));
+        } else if samples.len() >= 2 {
             compare(&samples, &lines, verdicts);
         }
     }
