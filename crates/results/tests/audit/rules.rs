@@ -294,6 +294,16 @@ fn settings_that_give_durability_away_are_told() {
     assert_eq!(checked(&audit, "write-cache").len(), 1);
     let varied = of("fsync = on\nfsync = off\n");
     assert_eq!(found(&varied), [("fsync-off", Severity::Warning)]);
+    // Between two runs, it is what is compared; quoted lines are lines.
+    let runs = [3_600_000, 32_400_000].map(|n| run(n, n as f64 / 900.0, 14_400_000.0 / n as f64, ""));
+    let compared =
+        format!("{}\n```sql\nALTER SYSTEM SET synchronous_commit = off;\n```\n{}", runs[0], runs[1]);
+    let quoted: String = compared.lines().map(|l| format!(">{l}  \n")).collect();
+    for text in [compared, quoted] {
+        let audit = of(&text);
+        assert_eq!(finding(&audit, "synchronous-commit-off").severity, Severity::Note);
+        assert_eq!(finding(&audit, "one-repeat").computed["runs"], 2);
+    }
     let zfs = of("full_page_writes = off\nzfs set recordsize=8k tank\n");
     assert_eq!(found(&zfs), [("full-page-writes-off", Severity::Note)]);
     // A text on storage without a figure is no report.

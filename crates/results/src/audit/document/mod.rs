@@ -82,7 +82,8 @@ fn plain(text: &str) -> Vec<Line> {
         .zip(text.lines())
         .map(|(number, text)| {
             // A quotation's marks.
-            let text = text.trim_start_matches("> ").trim_end();
+            let text =
+                if text.starts_with('>') { text.trim_start_matches(['>', ' ']) } else { text }.trim_end();
             Line { number, text: text.to_owned(), cells: cells(number, text) }
         })
         .collect()

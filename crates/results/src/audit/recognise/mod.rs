@@ -150,9 +150,11 @@ fn groups(scan: &Scan<'_>, runs: &[PgbenchRun], commands: &[Command]) -> Vec<Vec
             let options = |run| started_by(run).map(|c| c.words.as_str());
             before.parameters() == run.parameters()
                 && options(before) == options(run)
-                && between
-                    .into_iter()
-                    .all(|(at, l)| l.text.trim().is_empty() || scan.read[at] || is_command(scan, at))
+                // What else stands there, and be it SQL, may have changed something.
+                && between.into_iter().all(|(at, l)| {
+                    let text = l.text.trim();
+                    text.is_empty() || scan.read[at] || text.starts_with("```")
+                })
         });
         match groups.last_mut() {
             Some(group) if follows => group.push(i),

@@ -73,7 +73,7 @@ fn off(evidence: &Evidence, name: &str, severity: Severity, message: &str, verdi
         if let Some(first) = on.first() {
             verdicts.right(&lines, format!("{name} = {}", first.value), computed);
         }
-    } else if on.is_empty() {
+    } else if on.is_empty() && !runs_on_both_sides(evidence, &off) {
         verdicts.found(severity, Sure::Certain, &lines, message.to_owned(), computed);
     } else {
         let severity = if severity == Severity::Serious { Severity::Warning } else { Severity::Note };
@@ -81,6 +81,13 @@ fn off(evidence: &Evidence, name: &str, severity: Severity, message: &str, verdi
             format!("{message}. The report varies it: where it is off, figures are of another promise");
         verdicts.found(severity, Sure::Certain, &lines, message, computed);
     }
+}
+
+/// Whether what is turned off was turned off between two runs.
+fn runs_on_both_sides(evidence: &Evidence, off: &[&Setting]) -> bool {
+    let runs = &evidence.recognised.runs;
+    let first = off.iter().map(|s| s.line).min().unwrap_or(0);
+    runs.iter().any(|r| r.last_line < first) && runs.iter().any(|r| r.line > first)
 }
 
 fn full_page_writes(evidence: &Evidence, verdicts: &mut Verdicts) {
