@@ -187,6 +187,17 @@ fn one_measurement_is_one() {
     assert_eq!(finding(&table("tps"), "one-repeat").sure, Sure::Likely);
     assert_eq!(finding(&table("mean tps"), "one-repeat").severity, Severity::Note);
     assert_eq!(found(&table("median tps")), []);
+    // Rows that are repeats.
+    let below = |head: &str| {
+        of(&format!("| {head} | tps |\n|---|---|\n| 1 | 4012.5 |\n| 2 | 3987.1 |\n| 3 | 4055.9 |\n"))
+    };
+    assert_eq!(found(&below("run")), []);
+    assert!(checked(&below("run"), "told-apart")[0].message.contains("n = 3"));
+    assert_eq!(found(&below("")), [], "numbers that count may be of repeats");
+    assert_eq!(
+        finding(&of("| clients | tps |\n|---|---|\n| 1 | 401.5 |\n| 8 | 3987.1 |\n"), "one-repeat").line,
+        3
+    );
     let spread = of("| fs | tps | stddev |\n|---|---|---|\n| xfs | 10904 | 31 |\n| zfs | 7530 | 28 |\n");
     assert_eq!(found(&spread), []);
 }

@@ -32,6 +32,8 @@ const MOST_NAMES: usize = 200;
 
 /// What names a percentage a difference, and not a ratio.
 const DIFFERENCE: &[&str] = &[
+    "within",
+    "up to",
     "faster",
     "slower",
     "more",

@@ -20,8 +20,8 @@ pub use pgbench::{PgbenchRun, Progress, Script, Statement};
 pub use probes::{CpuLine, DeviceLine, FsyncLine};
 pub use settings::Setting;
 pub use storage::{StorageFact, StorageWhat};
-pub(crate) use table::mean_holds;
 pub use table::{Meaning, Row, Table};
+pub(crate) use table::{mean_holds, numbered};
 
 /// What was recognised in one document: what is imported.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -179,7 +179,7 @@ fn table(scan: &mut Scan<'_>, at: usize, end: usize) -> Option<Table> {
     let says_tps =
         header.iter().any(|name| names_tps(name)) || names_tps(&header.join(" ")) || names_tps(caption);
     let understood = says_tps || roles.iter().any(|r| matches!(r, Role::Mean | Role::Ratio | Role::Share));
-    if !understood || rows.is_empty() || (rows.len() < 2 && !with_cells) {
+    if !understood || (rows.is_empty() && ambiguous.is_empty()) || (lines.len() < 2 && !with_cells) {
         return None;
     }
     for (line, number) in ambiguous {
@@ -196,7 +196,7 @@ fn table(scan: &mut Scan<'_>, at: usize, end: usize) -> Option<Table> {
     if let Some(line) = head_line {
         scan.read[line] = true;
     }
-    let line = rows.first().map_or(0, |row| row.line);
+    let line = rows.first().map(|row| row.line)?;
     let aligned = with_cells || rows.iter().all(|row| row.figures.len() + 1 == header.len());
     let (meaning, rows) = meant(rows, &header, &roles, aligned);
     Some(Table { line, header, tps: says_tps, summarised, meaning, rows })
@@ -213,6 +213,7 @@ fn summarises(text: &str) -> bool {
         "average",
         "avg",
         "interval",
+        "ci",
         "repeats",
         "runs",
         "stddev",
@@ -365,6 +366,9 @@ fn meant(raw: Vec<Raw>, header: &[String], roles: &[Role], aligned: bool) -> (Me
         });
         return (Meaning::Named, rows.collect());
     }
+    if aligned && let Some(rows) = repeats_below(&raw, header, roles) {
+        return (Meaning::Named, rows);
+    }
     // Means and ratios are told from the right: rows may have fewer repeats than others.
     let dense: Vec<Vec<Figure>> = raw.iter().map(|r| r.figures.iter().flatten().copied().collect()).collect();
     let named = |role: Role| header.iter().zip(roles).any(|(_, r)| *r == role);
@@ -420,6 +424,53 @@ fn named_repeats(roles: &[Role]) -> Option<Vec<usize>> {
     let spanned = roles[first + 1..].iter().take_while(|r| **r == Role::Spanned).count();
     (spanned > 0 && roles.iter().filter(|r| **r == Role::Tps).count() == 1)
         .then(|| (first..=first + spanned).collect())
+}
+
+/// The columns of tps as rows, where each row of the table is a repeat: `| run | tps |`, `| 1 | … |`, `| 2 | … |`.
+fn repeats_below(raw: &[Raw], header: &[String], roles: &[Role]) -> Option<Vec<Row>> {
+    const NAMES: &[&str] = &[
+        "run",
+        "test",
+        "trial",
+        "repeat",
+        "iteration",
+        "#",
+        "no",
+        "lauf",
+        "versuch",
+        "pokus",
+        "прогон",
+        "실행",
+        "次数",
+    ];
+    let named = header.first()?.to_lowercase();
+    let named = named.split(|c: char| !(c.is_alphanumeric() || c == '#')).any(|word| NAMES.contains(&word));
+    if !named || !numbered(raw.iter().map(|r| r.label.as_str())) {
+        return None;
+    }
+    let tps = roles.iter().enumerate().skip(1).filter(|(_, role)| **role == Role::Tps);
+    let rows: Vec<Row> = tps
+        .map(|(column, _)| Row {
+            label: header[column].clone(),
+            line: raw[0].line,
+            repeats: raw.iter().filter_map(|r| r.figures.get(column - 1).copied().flatten()).collect(),
+            ..Row::default()
+        })
+        .filter(|row| row.repeats.len() == raw.len())
+        .collect();
+    (!rows.is_empty()).then_some(rows)
+}
+
+/// Whether labels count: 1, 2, 3, …
+pub(crate) fn numbered<'a>(labels: impl Iterator<Item = &'a str>) -> bool {
+    let mut count = 0;
+    for label in labels {
+        count += 1;
+        if label.trim_end_matches(['.', ')']).trim_start_matches('#') != count.to_string() {
+            return false;
+        }
+    }
+    count >= 2
 }
 
 /// Whether in most rows the figure before the last `behind` is the mean of those before it.

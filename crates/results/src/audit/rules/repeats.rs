@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::tables::joined;
 use super::{Rule, Verdicts, exact, number};
-use crate::audit::recognise::Evidence;
+use crate::audit::recognise::{Evidence, numbered};
 use crate::audit::{Meaning, Severity, Sure};
 use crate::stats::{CONFIDENCE, holm, mean_ci95, ratio, trend};
 
@@ -115,7 +115,8 @@ fn unknown_repeats(table: &crate::audit::Table, verdicts: &mut Verdicts) {
     let rows: Vec<_> =
         table.rows.iter().filter(|r| !r.has_spread && (r.mean.is_some() || !r.others.is_empty())).collect();
     let lines: Vec<usize> = rows.iter().map(|r| r.line).collect();
-    if !table.tps || rows.is_empty() {
+    // Rows that only count may be repeats.
+    if !table.tps || rows.is_empty() || numbered(table.rows.iter().map(|r| r.label.as_str())) {
         return;
     }
     let computed = json!({ "rows": rows.len() });
