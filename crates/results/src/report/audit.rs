@@ -184,7 +184,10 @@ fn verdict(audit: &Audit) -> String {
     }
     let count = |of: Severity| audit.findings.iter().filter(|f| f.severity == of).count();
     let parts = [Severity::Serious, Severity::Warning, Severity::Note];
-    let parts = parts.iter().filter(|s| count(**s) > 0).map(|s| format!("{} {}", count(*s), severity(*s)));
+    let parts = parts.iter().filter(|s| count(**s) > 0).map(|s| {
+        let many = if count(*s) > 1 && *s != Severity::Serious { "s" } else { "" };
+        format!("{} {}{many}", count(*s), severity(*s))
+    });
     format!("findings: {}; {checks}", parts.collect::<Vec<_>>().join(", "))
 }
 

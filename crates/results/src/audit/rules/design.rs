@@ -1,5 +1,7 @@
 //! Whether the experiment could show what it was for.
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
 
 use super::{Rule, Verdicts, exact, number};
@@ -54,42 +56,35 @@ fn checkpoint_cycle(evidence: &Evidence, verdicts: &mut Verdicts) {
         Some(line) => format!("checkpoint_timeout, {} s (line {line})", exact(timeout_s)),
         None => format!("a checkpoint cycle, {timeout_s} s by default"),
     };
-    let sure = |writes: Option<bool>| match (writes, said_at) {
-        (None, _) => Sure::Possible,
-        (_, None) => Sure::Likely,
-        _ => Sure::Certain,
-    };
-    let runs = &evidence.recognised.runs;
-    for run in runs {
-        let Some(length) = run.length_s().filter(|_| run.writes() != Some(false)) else { continue };
-        judge_length(
-            length,
-            timeout_s,
-            &[line_of_length(run)],
-            run.writes(),
-            sure(run.writes()),
-            &cycle,
-            verdicts,
-        );
-    }
+    let runs = evidence.recognised.runs.iter();
+    let mut loads: Vec<Load> = runs
+        .filter_map(|run| {
+            Some(Load { length_s: run.length_s()?, line: line_of_length(run), writes: run.writes() })
+        })
+        .collect();
     for command in lone(evidence) {
-        if command.writes == Some(false) {
-            continue;
-        }
-        if let Some(duration) = command.duration_s {
-            judge_length(
-                duration.value,
-                timeout_s,
-                &[command.line],
-                command.writes,
-                sure(command.writes),
-                &cycle,
-                verdicts,
-            );
-        } else {
-            counted(evidence, command, timeout_s, &cycle, verdicts);
+        match command.duration_s {
+            Some(duration) => {
+                loads.push(Load { length_s: duration.value, line: command.line, writes: command.writes });
+            }
+            None => counted(evidence, command, timeout_s, &cycle, verdicts),
         }
     }
+    // Many runs of one length are one finding.
+    let mut alike: BTreeMap<(String, Option<bool>), Vec<Load>> = BTreeMap::new();
+    for load in loads.into_iter().filter(|load| load.writes != Some(false)) {
+        alike.entry((number(load.length_s), load.writes)).or_default().push(load);
+    }
+    for loads in alike.values() {
+        judge_length(loads, timeout_s, said_at.is_some(), &cycle, verdicts);
+    }
+}
+
+/// A load that may write, and how long.
+struct Load {
+    length_s: f64,
+    line: usize,
+    writes: Option<bool>,
 }
 
 fn line_of_length(run: &PgbenchRun) -> usize {
@@ -106,40 +101,32 @@ fn lone(evidence: &Evidence) -> impl Iterator<Item = &Command> {
     })
 }
 
-fn judge_length(
-    length_s: f64,
-    timeout_s: f64,
-    lines: &[usize],
-    writes: Option<bool>,
-    sure: Sure,
-    cycle: &str,
-    verdicts: &mut Verdicts,
-) {
-    let computed =
-        json!({ "seconds": length_s, "checkpoint_timeout_s": timeout_s, "cycles": length_s / timeout_s });
-    let length = number(length_s);
-    if length_s < timeout_s {
-        let (severity, condition) = match writes {
-            Some(_) => (Severity::Warning, ""),
-            None => (Severity::Note, " If the script writes, i"),
-        };
-        let message = if condition.is_empty() {
-            format!(
-                "{length} s of writing are less than {cycle}: the figures may hold no checkpoint, which is when storage has most to do"
-            )
-        } else {
-            format!(
-                "{length} s are less than {cycle}.{condition}ts figures may hold no checkpoint, which is when storage has most to do"
-            )
-        };
-        verdicts.found(severity, sure, lines, message, computed);
-    } else if writes == Some(true) {
-        verdicts.right(
-            lines,
-            format!("{length} s of writing are {} times {cycle}", exact(length_s / timeout_s)),
-            computed,
-        );
+/// Loads of one length, as far as it is said.
+fn judge_length(loads: &[Load], timeout_s: f64, said: bool, cycle: &str, verdicts: &mut Verdicts) {
+    let [first, ..] = loads else { return };
+    let lines: Vec<usize> = loads.iter().map(|load| load.line).collect();
+    let length = number(first.length_s);
+    let cycles = first.length_s / timeout_s;
+    let computed = json!({ "seconds": first.length_s, "checkpoint_timeout_s": timeout_s, "cycles": cycles });
+    let what = match loads.len() {
+        1 => format!("{length} s of load are"),
+        n => format!("{n} times {length} s of load are each"),
+    };
+    if first.length_s >= timeout_s {
+        if first.writes == Some(true) {
+            verdicts.right(&lines, format!("{what} {} times {cycle}", exact(cycles)), computed);
+        }
+        return;
     }
+    let (severity, sure, which) = match (first.writes, said) {
+        (None, _) => (Severity::Note, Sure::Possible, "if the script writes, its figures"),
+        (_, false) => (Severity::Warning, Sure::Likely, "the figures"),
+        (_, true) => (Severity::Warning, Sure::Certain, "the figures"),
+    };
+    let message = format!(
+        "{what} less than {cycle}: {which} may hold no checkpoint, which is when storage has most to do"
+    );
+    verdicts.found(severity, sure, &lines, message, computed);
 }
 
 /// Transactions that were counted out, at the tps of the report's only table.

@@ -144,8 +144,11 @@ fn single_runs(evidence: &Evidence, verdicts: &mut Verdicts) {
     }
     let mut computed =
         json!({ "runs": count, "tps": single.iter().map(|s| s.values[0]).collect::<Vec<_>>() });
+    let mut parameters: Vec<String> = runs.iter().map(crate::audit::PgbenchRun::parameters).collect();
+    parameters.sort();
+    let alike = parameters.windows(2).all(|pair| pair[0] == pair[1]);
     let ratio = match single.as_slice() {
-        [a, b] if b.values[0] > 0.0 => {
+        [a, b] if alike && b.values[0] > 0.0 => {
             let ratio = a.values[0] / b.values[0];
             computed["ratio"] = json!(ratio);
             format!(
@@ -164,8 +167,6 @@ fn single_runs(evidence: &Evidence, verdicts: &mut Verdicts) {
     };
     let message = format!("{runs_word}: no spread, so no interval{ratio}");
     // Where parameters recur, text between the runs is all that says that they are not repeats.
-    let mut parameters: Vec<String> = runs.iter().map(crate::audit::PgbenchRun::parameters).collect();
-    parameters.sort();
     let recur = parameters.windows(2).any(|pair| pair[0] == pair[1]);
     let sure = if recur { Sure::Likely } else { Sure::Certain };
     verdicts.found(Severity::Warning, sure, &lines, message, computed);

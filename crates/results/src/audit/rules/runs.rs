@@ -259,7 +259,7 @@ fn add_up(
     let share = sum / whole.value;
     let computed = json!({ "sum_ms": sum, "transaction_ms": whole.value, "share_percent": share * 100.0 });
     let words = format!(
-        "the latencies of {} statements add up to {} ms; {name} takes {} ms",
+        "statement latencies, {} in number, add up to {} ms; {name} takes {} ms",
         statements.len(),
         exact(sum),
         exact(whole.value)
