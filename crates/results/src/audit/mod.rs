@@ -179,9 +179,12 @@ impl Recognised {
     /// What was recognised, in words: `2 pgbench reports, 19 lines of pg_test_fsync`.
     #[must_use]
     pub fn summary(&self) -> String {
-        let statements = self.runs.iter().map(|r| r.statements.len()).sum();
+        let progress = self.runs.iter().map(|r| r.progress.len()).sum();
+        let of_scripts = |r: &PgbenchRun| r.scripts.iter().map(|s| s.statements.len()).sum::<usize>();
+        let statements = self.runs.iter().map(|r| r.statements.len() + of_scripts(r)).sum();
         let parts = [
             (self.runs.len(), "pgbench report", "pgbench reports"),
+            (progress, "progress line", "progress lines"),
             (statements, "statement latency", "statement latencies"),
             (self.tables.len(), "table", "tables"),
             (self.fsync.len(), "line of pg_test_fsync", "lines of pg_test_fsync"),

@@ -183,6 +183,11 @@ fn one_measurement_is_one() {
     assert_eq!(finding(&of(&differ), "one-repeat").computed["runs"], 2);
     let alike = format!("$ {}\n{}\n$ {}\n{}", commands[0], two[0], commands[0], two[1]);
     assert_eq!(found(&of(&alike)), []);
+    // Headings that count make no different things; others do.
+    let headed = |a: &str, b: &str| of(&format!("{a}\n{}\n{b}\n{}", two[0], two[1]));
+    assert_eq!(found(&headed("## Run 1", "## Run 2:")), []);
+    assert_eq!(found(&headed("1st repeat", "2nd repeat")), []);
+    assert_eq!(finding(&headed("## ext4", "## xfs"), "one-repeat").computed["runs"], 2);
     let table = |head: &str| of(&format!("| fs | {head} |\n|---|---|\n| xfs | 10904 |\n| zfs | 7530 |\n"));
     assert_eq!(finding(&table("tps"), "one-repeat").sure, Sure::Likely);
     assert_eq!(finding(&table("mean tps"), "one-repeat").severity, Severity::Note);

@@ -153,7 +153,7 @@ fn groups(scan: &Scan<'_>, runs: &[PgbenchRun], commands: &[Command]) -> Vec<Vec
                 // What else stands there, and be it SQL, may have changed something.
                 && between.into_iter().all(|(at, l)| {
                     let text = l.text.trim();
-                    text.is_empty() || scan.read[at] || text.starts_with("```")
+                    text.is_empty() || scan.read[at] || text.starts_with("```") || counts_runs(text)
                 })
         });
         match groups.last_mut() {
@@ -162,6 +162,19 @@ fn groups(scan: &Scan<'_>, runs: &[PgbenchRun], commands: &[Command]) -> Vec<Vec
         }
     }
     groups
+}
+
+/// `Run 2`, `=== 3rd repeat ===`: a heading that only counts.
+fn counts_runs(text: &str) -> bool {
+    const NAMES: &[&str] =
+        &["run", "repeat", "iteration", "round", "pass", "trial", "durchlauf", "lauf", "прогон"];
+    let lower = claims::name_of(text).to_lowercase();
+    let words: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect();
+    let number = |word: &str| {
+        let digits = ["st", "nd", "rd", "th"].iter().find_map(|end| word.strip_suffix(end)).unwrap_or(word);
+        !digits.is_empty() && digits.len() <= 2 && digits.bytes().all(|b| b.is_ascii_digit())
+    };
+    words.len() == 2 && words.iter().any(|w| number(w)) && words.iter().any(|w| NAMES.contains(w))
 }
 
 /// Tells lines that seem to hold a figure of a benchmark and that no recogniser read.

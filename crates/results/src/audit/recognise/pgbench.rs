@@ -238,6 +238,11 @@ pub(super) fn find(scan: &mut Scan<'_>) -> Vec<PgbenchRun> {
         }
     }
     runs.extend(open.and_then(Open::closed));
+    // A run that was killed, or of which only the progress was copied.
+    if let (Some(first), Some(last)) = (progress.first(), progress.last()) {
+        let (line, last_line) = (first.at_s.line, last.at_s.line);
+        runs.push(PgbenchRun { line, last_line, version, progress, ..PgbenchRun::default() });
+    }
     runs
 }
 
