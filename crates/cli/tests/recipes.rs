@@ -253,15 +253,19 @@ fn zfs_and_xfs_have_their_wal_beside_them_and_the_gap_is_attributed() {
         );
         return;
     }
-    let [comparison] = view["comparisons"].as_array().unwrap().as_slice() else { panic!("one comparison") };
-    let statements = comparison["statements"].as_array().unwrap();
-    assert_eq!(statements.len(), 7);
-    let whole: f64 =
-        statements.iter().map(|s| s["mean_us"].as_f64().unwrap() - s["to_mean_us"].as_f64().unwrap()).sum();
-    for s in statements {
-        let gap = s["mean_us"].as_f64().unwrap() - s["to_mean_us"].as_f64().unwrap();
-        close(s["share"].as_f64().unwrap(), gap / whole, "share of the gap");
+    let [why] = view["why"].as_array().unwrap().as_slice() else { panic!("two treatments, one pair") };
+    let number = |value: &Value| value.as_f64().unwrap();
+    let latency = &why["latency"];
+    let parts = latency["parts"].as_array().unwrap();
+    assert_eq!(parts.iter().filter(|p| p["part"].get("statement").is_some()).count(), 7);
+    let (whole, mut sum) = (number(&latency["gap_us"]["value"]), 0.0);
+    for part in parts {
+        let gap = number(&part["gap_us"]["value"]);
+        close(gap, number(&part["b_us"]) - number(&part["a_us"]), "a statement's gap");
+        close(number(&part["share"]), gap / whole, "share of the gap");
+        sum += gap;
     }
+    close(sum, whole, "the gaps' sum");
 }
 
 /// Runs `args` as somebody who is not root, so that all that pgdyno keeps lies in the world.

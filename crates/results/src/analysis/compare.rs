@@ -2,7 +2,6 @@
 
 use pgdyno_model::{LevelValue, Plan, Treatment};
 
-use super::gap;
 use super::treatment::Sums;
 use super::view::{Comparison, LatencyRatio, PERCENTILES, RatioView, RunView, TreatmentView};
 use super::{stopping, words};
@@ -199,9 +198,7 @@ pub(super) fn compare(view: &RunView, sums: &[Sums]) -> Vec<Comparison> {
                 judged,
                 limited(sums, treatment, to),
             );
-            let of = |index: usize| view.treatments[index].statements.as_slice();
-            let statements = gap::statements(of(treatment), of(to));
-            Comparison { latency: latency(&sums[treatment], &sums[to], &pairing), statements, ..words }
+            Comparison { latency: latency(&sums[treatment], &sums[to], &pairing), ..words }
         })
         .collect()
 }

@@ -77,7 +77,6 @@ pub(super) fn notes(view: &RunView, watched: &Watched) -> Vec<String> {
     failures(view, &mut out);
     statistics(view, &mut out);
     generator_limited(view, &mut out);
-    out.extend(super::gap::notes(view));
     if view.treatments.iter().any(|t| t.trials > 0) {
         out.push(floor::note(view.noise_floor.as_ref()));
     }

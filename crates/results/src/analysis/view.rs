@@ -258,9 +258,6 @@ pub struct Comparison {
     pub holm: Option<bool>,
     /// The ratios of percentiles of latency.
     pub latency: Vec<LatencyRatio>,
-    /// How the difference in latency spreads over the statements, the largest part first; empty where both do not run the same
-    /// single script.
-    pub statements: Vec<super::StatementGap>,
     /// Whether a trial of either was generator-limited, so that the difference may be the generator's.
     pub generator_limited: bool,
     /// All of it in a sentence.

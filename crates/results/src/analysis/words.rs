@@ -53,7 +53,6 @@ pub(super) fn comparison(
         ratio: view(judged, verdict),
         holm: judged.told_apart(),
         latency: Vec::new(),
-        statements: Vec::new(),
         generator_limited,
     }
 }
