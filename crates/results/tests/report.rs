@@ -4,9 +4,13 @@
 #[allow(dead_code)]
 mod common;
 
-use common::{RUN, disk_probe, fill, fill_with, fsync_probe, plan, run_record, session_record, store, trial};
+use common::{
+    RUN, crash_record, disk_probe, fill, fill_with, fsync_probe, plan, run_record, session_record, store,
+    trial,
+};
+use pgdyno_model::crash::Failing;
 use pgdyno_model::record::SessionEnd;
-use pgdyno_model::{LevelValue, RunRecord};
+use pgdyno_model::{LevelValue, RunRecord, Verdict};
 use pgdyno_results::{RunView, analyse, report};
 use sha2::{Digest, Sha256};
 
@@ -43,6 +47,13 @@ fn the_terminal_report() {
     let text = report::terminal(&synthetic(), 100);
     assert!(text.lines().all(|line| line.chars().count() <= 100));
     assert!(!text.contains('\u{1b}'));
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn the_page_of_crash_tests() {
+    let text = report::crash(&crash_record(1, Verdict::Fail(Failing::Lost)));
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     insta::assert_snapshot!(text);
 }
 

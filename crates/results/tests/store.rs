@@ -5,11 +5,12 @@
 mod common;
 
 use common::{
-    RUN, disk_probe, failed_trial, fill, fsync_probe, fsync_rate, plan, run_record, session_record, store,
-    trial,
+    RUN, crash_record, disk_probe, failed_trial, fill, fsync_probe, fsync_rate, plan, run_record,
+    session_record, store, trial,
 };
+use pgdyno_model::crash::Failing;
 use pgdyno_model::record::{RunState, SessionEnd};
-use pgdyno_model::{LevelValue, TrialRecord};
+use pgdyno_model::{LevelValue, TrialRecord, Verdict};
 use pgdyno_results::audit::{Audit, ImportedRun};
 use pgdyno_results::store::Stored;
 use pgdyno_results::{Store, StoreError};
@@ -158,7 +159,7 @@ fn no_row_can_be_changed_or_removed() {
         .unwrap()
         .collect::<Result<_, _>>()
         .unwrap();
-    assert_eq!(tables.len(), 13, "{tables:?}");
+    assert_eq!(tables.len(), 14, "{tables:?}");
     for table in tables {
         let rows: i64 = raw.query_row(&format!("SELECT count(*) FROM {table}"), [], |r| r.get(0)).unwrap();
         assert!(rows > 0, "{table} is empty");
@@ -353,6 +354,22 @@ fn several_processes_may_use_one_store() {
         writer.join().unwrap();
     }
     assert_eq!(store.runs().unwrap().iter().filter(|r| r.state == RunState::Completed).count(), 4);
+}
+
+#[test]
+fn crash_tests_are_found_by_name_and_read_back_whole() {
+    let (_folder, mut store) = store();
+    fill(&mut store, &run_record(plan(1)), None);
+    let alone = crash_record(7, Verdict::Fail(Failing::Lost));
+    store.add_crash(None, &alone).unwrap();
+    assert_eq!(store.crash(&alone.id).unwrap(), alone);
+    assert_eq!(store.resolve_any(&alone.id).unwrap(), Stored::Crash(alone.id.clone()));
+    assert_eq!(store.crashes_of(RUN).unwrap().len(), 2);
+    let listed: Vec<(String, String)> =
+        store.crashes().unwrap().into_iter().map(|c| (c.id, c.verdict)).collect();
+    assert_eq!(listed.len(), 3);
+    assert!(listed.contains(&(alone.id.clone(), "FAIL (lost)".into())), "{listed:?}");
+    assert!(matches!(store.add_crash(None, &alone), Err(StoreError::Unstorable { .. })));
 }
 
 #[test]

@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use pgdyno_model::crash::{
+    Aim, Check, CheckOutcome, Control, CrashOptions, CrashOutcome, Failing, FaultOutcome, Lost, Round,
+};
 use pgdyno_model::experiment::{Length, LoadOptions, Protocol};
 use pgdyno_model::facts::{BuildSource, HostFacts, Owner, ServerFacts, Setting, StorageFacts};
+use pgdyno_model::ledger::Token;
 use pgdyno_model::measurement::{Measurement, ScriptMeasurement, Second, StatementMeasurement};
 use pgdyno_model::probe::{
     DiskPoint, DiskProbe, Flushes, FsyncGroup, FsyncOutcome, FsyncProbe, FsyncTest, LatencySummary, Pattern,
@@ -13,7 +17,8 @@ use pgdyno_model::record::{FsyncRate, ServerCount, SessionEnd, SessionRecord};
 use pgdyno_model::telemetry::{Column, Kind, Sample, Table};
 use pgdyno_model::units::{Bytes, Epoch, Span};
 use pgdyno_model::{
-    Latencies, LevelValue, Levels, Plan, PlannedTrial, ProbeRecord, RunRecord, Treatment, TrialRecord,
+    CrashRecord, Fault, Latencies, LevelValue, Levels, Plan, PlannedTrial, ProbeRecord, RunRecord, Treatment,
+    TrialRecord, Verdict,
 };
 use pgdyno_results::{RunView, Store, analyse};
 
@@ -236,6 +241,64 @@ pub(crate) fn disk_probe() -> ProbeRecord {
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+/// Two rounds of a power loss; with a failure the second lost a transaction.
+pub(crate) fn crash_record(treatment: usize, verdict: Verdict) -> CrashRecord {
+    let probe = fsync_probe();
+    let token = Token { client: 3, sequence: 10_000_017 };
+    let round = |number: u32| {
+        let lost = u64::from(verdict.is_failure() && number == 2);
+        let found = "1 of 705 acknowledged transactions are missing";
+        Round {
+            number,
+            seed: 17_315_545_913_994_921_040,
+            aim: if number == 1 { Aim::Load } else { Aim::Checkpoint },
+            struck_after_ms: 812.5,
+            acknowledged: 705,
+            in_doubt: 2,
+            lost,
+            tokens: vec![Lost { token, age_ms: 41.25 }; usize::try_from(lost).unwrap()],
+            oldest_lost_ms: (lost > 0).then_some(41.25),
+            recovery_ms: Some(239.0),
+            verdict: if lost > 0 { verdict } else { Verdict::Pass },
+            reason: if lost > 0 { found.into() } else { "every acknowledged transaction is there".into() },
+            checks: vec![Check {
+                name: "acknowledged transactions are there".into(),
+                outcome: if lost > 0 { CheckOutcome::Failed(found.into()) } else { CheckOutcome::Passed },
+            }],
+            notes: Vec::new(),
+            log: if lost > 0 { "LOG:  redo done at 0/27F6350".into() } else { String::new() },
+            kept: (lost > 0).then(|| "/data/crashes/crash-1/power-2".into()),
+        }
+    };
+    let controls = vec![Control {
+        name: "power with fsync=off".into(),
+        seen: true,
+        verdict: Verdict::Fail(Failing::Lost),
+        reason: "705 of 705 acknowledged transactions are missing".into(),
+    }];
+    let mut outcome = CrashOutcome {
+        options: CrashOptions { faults: vec![Fault::Power], rounds: 2, ..CrashOptions::default() },
+        settings: BTreeMap::from([("synchronous_commit".into(), "on".into())]),
+        server_version: "15.18".into(),
+        faults: vec![FaultOutcome::of(Fault::Power, vec![round(1), round(2)])],
+        controls,
+        complete: true,
+        ..CrashOutcome::default()
+    };
+    outcome.conclude();
+    CrashRecord {
+        id: format!("crash-20261121-07000{treatment}-wxyz"),
+        run: None,
+        treatment: Some(treatment),
+        name: format!("treatment {treatment}"),
+        started_at: probe.started_at,
+        pgdyno_version: probe.pgdyno_version,
+        host: probe.host,
+        storage: probe.storage,
+        outcome,
+    }
+}
+
 fn nanoseconds(value: f64) -> u64 {
     value as u64
 }
@@ -459,6 +522,12 @@ pub(crate) fn fill(store: &mut Store, record: &RunRecord, failing: Option<u32>) 
     let id = if record.id == RUN { probe.id.clone() } else { format!("fsync-{}", record.id) };
     let probe = ProbeRecord { id, run: Some(record.id.clone()), ..probe };
     store.add_probe(Some(session), &probe).unwrap();
+    for (number, verdict) in (0..).zip([Verdict::Pass, Verdict::Fail(Failing::Lost)]) {
+        let crash = crash_record(number, verdict);
+        let id = if record.id == RUN { crash.id.clone() } else { format!("crash-{number}-{}", record.id) };
+        let crash = CrashRecord { id, run: Some(record.id.clone()), ..crash };
+        store.add_crash(Some(session), &crash).unwrap();
+    }
     for planned in &record.plan.trials {
         let trial = if failing == Some(planned.ordinal) {
             failed_trial(*planned)
