@@ -50,6 +50,7 @@ fn crash(options: &str) -> (String, Value) {
     let ended = world.run(&args);
     let shown: Value = serde_json::from_str(&ended.out).unwrap_or_else(|e| panic!("{e}: {}", ended.err));
     let verdict = shown["verdict"].as_str().unwrap().to_owned();
+    assert!(shown["notes"].to_string().contains("pgdyno emulates"), "{}", shown["notes"]);
     let expected = if verdict.starts_with("FAIL") { Some(4) } else { Some(0) };
     assert_eq!(ended.code, expected, "{options}: {}", shown["reason"]);
     assert_gone(&world);

@@ -188,6 +188,10 @@ impl<'a> Session<'a> {
     fn rounds(&mut self, fault: Fault, scratch: &Path, rounds: &mut Vec<Round>) -> Result<(), LabError> {
         let subject = self.subject;
         let grounded = self.grounded(subject, fault);
+        if !grounded.emulated().is_empty() {
+            let note = format!("{fault} was played on a disk that pgdyno emulates, which is no real device");
+            self.record.outcome.notes.push(note);
+        }
         for (number, aim) in
             (1..=subject.options.rounds).zip(aim::aims(fault, grounded.is_emulated()).iter().cycle())
         {

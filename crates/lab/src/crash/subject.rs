@@ -101,9 +101,16 @@ impl Subject {
         other
     }
 
-    /// Whether PGDATA lies on an emulated disk.
+    /// Whether PGDATA and pg_wal lie on emulated disks, both of them.
     pub(crate) fn is_emulated(&self) -> bool {
-        self.storages.get(&self.storage).is_some_and(|storage| !storage.backing.emulated().is_empty())
+        self.emulated().len() == self.struck().len()
+    }
+
+    /// The storages of PGDATA and pg_wal that are emulated.
+    pub(crate) fn emulated(&self) -> Vec<String> {
+        let mut struck = self.struck();
+        struck.retain(|name| self.storages.get(name).is_some_and(|s| !s.backing.emulated().is_empty()));
+        struck
     }
 
     /// The same with `name` set to `value`.
