@@ -5,7 +5,8 @@
 mod support;
 
 use std::fs;
-use std::io::Write as _; // past the test runner, which keeps what passing tests print to itself
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixStream;
 
 use serde_json::Value;
 use support::World;
@@ -19,6 +20,7 @@ fn can(test: &str) -> bool {
     } else {
         return true;
     };
+    // Past the test runner, which keeps what passing tests print to itself.
     let _ = writeln!(std::io::stderr(), "\nskipped: {test}: {why}");
     false
 }
@@ -123,6 +125,36 @@ fn a_full_filesystem_loses_nothing() {
     let (verdict, shown) = crash("--fault disk-full --filesystem ext4 --rounds 2 --no-controls");
     assert_eq!(verdict, "pass", "{}", shown["reason"]);
     assert!(notes(&shown).iter().all(|n| n.contains("was full")), "{shown}");
+}
+
+/// Whether the disk of the world's running crash test has lost its power; none while there is no disk.
+fn is_dark(world: &World) -> Option<bool> {
+    let mut stacks = fs::read_dir(world.disk()).ok()?.flatten();
+    let control = stacks.find_map(|s| Some(s.path().join("emulated-0/control")).filter(|p| p.exists()))?;
+    let mut stream = UnixStream::connect(control).ok()?;
+    stream.write_all(b"\"status\"\n").ok()?;
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).ok()?;
+    let told: Value = serde_json::from_str(&line).ok()?;
+    Some(told["status"]["powered"] == false)
+}
+
+#[test]
+fn what_a_pgdyno_leaves_that_is_killed_while_the_power_is_cut_is_removed_at_once() {
+    if !can("what_a_pgdyno_leaves_that_is_killed_while_the_power_is_cut_is_removed_at_once") {
+        return;
+    }
+    let world = World::new();
+    let disk = world.disk();
+    let options = "crash --load 500ms --fault power --filesystem btrfs --rounds 20 --no-controls --storage";
+    let args: Vec<&str> = options.split(' ').chain([disk.to_str().unwrap()]).collect();
+    let mut child = world.spawn(&args);
+    world.until("the power to be cut", || is_dark(&world) == Some(true));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let cleaned = world.run(&["clean"]);
+    assert_eq!(cleaned.code, Some(0), "{}{}", cleaned.out, cleaned.err);
+    assert_gone(&world);
 }
 
 #[test]

@@ -81,6 +81,7 @@ pub fn sweep(journal: &Journal, stop: &AtomicBool) -> Result<Vec<Swept>, Journal
     entries.sort_by_key(|e| {
         (layer(&e.made), matches!(e.made, Made::Stack { .. } | Made::Setting { .. }).then_some(Reverse(e.at)))
     });
+    let mut failed = Vec::new();
     for entry in entries {
         if stop.load(Ordering::Relaxed) {
             break;
@@ -89,10 +90,21 @@ pub fn sweep(journal: &Journal, stop: &AtomicBool) -> Result<Vec<Swept>, Journal
             continue;
         }
         let outcome = take_down(&entry, journal);
-        if !matches!(outcome, Outcome::Failed { .. }) {
+        let path = entry.made.path().to_owned();
+        if matches!(outcome, Outcome::Failed { .. }) {
+            failed.push((swept.len(), entry));
+        } else {
             journal.done(&entry.id)?;
         }
-        swept.push(Swept { path: entry.made.path().to_owned(), outcome });
+        swept.push(Swept { path, outcome });
+    }
+    // What a filesystem without power would not let go has gone with it.
+    for (at, entry) in failed {
+        let lies_on_a_stack = matches!(entry.made, Made::Cluster { .. } | Made::Directory { .. });
+        if lies_on_a_stack && matches!(entry.made.path().try_exists(), Ok(false)) {
+            journal.done(&entry.id)?;
+            swept[at].outcome = Outcome::Removed { server_ended: None };
+        }
     }
     Ok(swept)
 }
