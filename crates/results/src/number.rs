@@ -21,6 +21,12 @@ pub(crate) fn percent(share: f64) -> String {
     if percent.abs() < 10.0 && percent != 0.0 { format!("{percent:.1}") } else { significant(percent) }
 }
 
+/// A share of 1 as a whole percentage, without the sign.
+pub(crate) fn whole_percent(share: f64) -> String {
+    // Without the sum it could be minus nothing.
+    format!("{:.0}", (100.0 * share).round() + 0.0)
+}
+
 /// Half the width of an interval around `mean`, as a percentage of it.
 pub(crate) fn plus_minus(mean: f64, [lo, hi]: [f64; 2]) -> Option<String> {
     (mean > 0.0).then(|| percent((hi - lo) / 2.0 / mean))
@@ -93,6 +99,7 @@ mod tests {
         }
         assert_eq!(plus_minus(100.0, [97.0, 103.0]).unwrap(), "3.0");
         assert_eq!((seconds(5.0), seconds(0.25), seconds(300.0)), ("5".into(), "0.25".into(), "300".into()));
+        assert_eq!([-0.001, 0.931, -0.12].map(whole_percent), ["0", "93", "-12"]);
         assert_eq!(plus_minus(0.0, [0.0, 0.0]), None);
     }
 }

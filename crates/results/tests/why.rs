@@ -124,6 +124,32 @@ fn most_of_the_gap_between_zfs_and_xfs_is_in_one_update() {
 }
 
 #[test]
+fn sides_and_gap_are_of_the_same_trials() {
+    // Of the second treatment's trials two have no place in a block of the first.
+    let (_folder, mut store) = store();
+    let record = run_record(filesystems(4));
+    store.begin_run(&record).unwrap();
+    let session = store.begin_session(RUN, &common::session_record()).unwrap();
+    for planned in &record.plan.trials {
+        let mut t = common::trial(&record.plan, *planned);
+        let off = 1.0 + 0.1 * f64::from(t.block) + 0.002 * f64::from((t.ordinal * 3) % 4);
+        measured(&mut t, off);
+        if t.treatment == 1 && t.block > 2 {
+            t = common::failed_trial(*planned);
+        }
+        store.add_trial(RUN, session, &t).unwrap();
+    }
+    let view = analyse(&store, RUN).unwrap();
+    // Whatever is said adds up.
+    for why in &view.why {
+        let latency = why.latency.as_ref().unwrap();
+        adds_up(latency);
+        assert!((latency.b_us - latency.a_us - latency.gap_us.value).abs() < 1e-6, "{latency:?}");
+    }
+    assert_eq!(view.why.len(), 1, "{:?}", view.comparisons);
+}
+
+#[test]
 fn active_time_by_wait_event_adds_up_and_the_load_is_none_of_it() {
     let view = view(4, |t| {
         let waits = t.telemetry.iter_mut().find(|table| table.probe == "wait_events").unwrap();

@@ -198,6 +198,7 @@ fn gap(all: Vec<(String, Option<Part>, Rows, Rows)>, pairing: &Pairing) -> Optio
     let mut parts = Vec::new();
     let mut whole = None;
     for (what, part, a, b) in all {
+        let (a, b) = if pairing.is_paired() { in_both(a, b) } else { (a, b) };
         let trials = |rows: &Rows| rows.iter().map(|(block, _, whole)| (*block, *whole)).collect::<Vec<_>>();
         let level = pairing.share(&trials(&b), &trials(&a));
         let found = stats::share(level, &a, &b, pairing.is_paired())?;
@@ -218,6 +219,15 @@ fn gap(all: Vec<(String, Option<Part>, Rows, Rows)>, pairing: &Pairing) -> Optio
     parts.sort_by(|x, y| along(y).total_cmp(&along(x)));
     let told_apart = gap_us.ci95.map(|[lo, hi]| lo > 0.0 || hi < 0.0);
     Some(GapView { a_us, b_us, gap_us, told_apart, parts })
+}
+
+/// The trials of blocks that both have, so that means and gaps are of the same; all where fewer than two blocks do.
+fn in_both(a: Rows, b: Rows) -> (Rows, Rows) {
+    let common = |these: &Rows, those: &Rows| -> Rows {
+        these.iter().filter(|(block, ..)| those.iter().any(|(other, ..)| other == block)).copied().collect()
+    };
+    let (x, y) = (common(&a, &b), common(&b, &a));
+    if x.len() < 2 { (a, b) } else { (x, y) }
 }
 
 fn figures(a: &[Profile], b: &[Profile], pairing: &Pairing) -> Vec<FigureView> {
@@ -291,7 +301,7 @@ fn waited(gap: &GapView) -> Option<String> {
 
 /// `93% (95% CI 91–95%)`
 fn share(part: &PartView) -> Option<String> {
-    let percent = |share: f64| format!("{:.0}", 100.0 * share);
+    let percent = number::whole_percent;
     let interval =
         part.ci95.map_or_else(String::new, |[lo, hi]| format!(" (95% CI {}–{}%)", percent(lo), percent(hi)));
     Some(format!("{}%{interval}", percent(part.share?)))

@@ -186,41 +186,55 @@ fn decades(up: impl Fn(f64) -> f64) -> Vec<Tick> {
     if y.len() > 9 { y.into_iter().filter(|tick| tick.label.contains('1')).collect() } else { y }
 }
 
-/// p99 by offered rate, the latency logarithmic; none where no rate was looked for.
-pub(super) fn capacity(view: &RunView) -> Option<Quantiles> {
-    let points = |c: &crate::analysis::CapacityView| -> Vec<(f64, f64)> {
-        c.curve.iter().filter_map(|p| Some((p.rate, p.latency_us_p99?.max(0.1)))).collect()
-    };
-    let all: Vec<(f64, f64)> = view.capacity.iter().flat_map(points).collect();
-    let right = all.iter().map(|(rate, _)| *rate).fold(0.0, f64::max);
-    let (low, high) =
-        all.iter().fold((f64::INFINITY, 0.0_f64), |(lo, hi), (_, us)| (lo.min(*us), hi.max(*us)));
+/// p99 by offered rate, a dot a step; the latency is logarithmic.
+#[derive(Debug, Serialize)]
+pub(super) struct Capacity {
+    x: Vec<Tick>,
+    y: Vec<Tick>,
+    dots: Vec<Dot>,
+    /// Each treatment's name and colour.
+    legend: Vec<(String, usize)>,
+}
+
+#[derive(Debug, Serialize)]
+struct Dot {
+    left: f64,
+    bottom: f64,
+    colour: usize,
+    kept: bool,
+}
+
+/// None where no rate was looked for.
+pub(super) fn capacity(view: &RunView) -> Option<Capacity> {
+    let points = || view.capacity.iter().flat_map(|c| c.curve.iter().map(move |p| (c.treatment, p)));
+    let latencies = || points().filter_map(|(_, p)| p.latency_us_p99).map(|us| us.max(0.1));
+    let right = points().map(|(_, p)| p.rate).fold(0.0, f64::max);
+    let (low, high) = latencies().fold((f64::INFINITY, 0.0_f64), |(lo, hi), us| (lo.min(us), hi.max(us)));
     if right <= 0.0 || low > high {
         return None;
     }
     let (step, end) = axis(right);
     let (bottom, top) = (low.log10() - 0.05, high.log10() + 0.05);
-    let across = |rate: f64| 100.0 * rate / end;
     let up = |us: f64| 100.0 * (us.log10() - bottom) / (top - bottom);
-    let line = |c: &crate::analysis::CapacityView| {
-        let points: Vec<String> = points(c)
-            .iter()
-            .map(|(rate, us)| format!("{:.1} {:.1}", 10.0 * across(*rate), 1000.0 - 10.0 * up(*us)))
-            .collect();
-        QuantileLine {
-            label: view.treatments.get(c.treatment).map(|t| t.label.clone()).unwrap_or_default(),
-            colour: c.treatment % COLOURS,
-            dashes: (c.treatment / COLOURS) % 4,
-            path: format!("M{}", points.join("L")),
-        }
+    let dot = |(treatment, p): (usize, &crate::analysis::CurvePoint)| {
+        Some(Dot {
+            left: round(100.0 * p.rate / end),
+            bottom: round(up(p.latency_us_p99?.max(0.1))),
+            colour: treatment % COLOURS,
+            kept: p.broken.is_none(),
+        })
     };
-    let lines = view.capacity.iter().filter(|c| points(c).len() > 1).map(line).collect();
-    let x = (0..=10)
-        .map(|i| step * f64::from(i))
-        .take_while(|rate| *rate <= end * 1.000_001)
-        .map(|rate| Tick { at: round(across(rate)), label: number::rate(rate) })
-        .collect();
-    Some(Quantiles { x, y: decades(up), lines })
+    let label = |t: usize| view.treatments.get(t).map(|t| t.label.clone()).unwrap_or_default();
+    Some(Capacity {
+        x: (0..=10)
+            .map(|i| step * f64::from(i))
+            .take_while(|rate| *rate <= end * 1.000_001)
+            .map(|rate| Tick { at: round(100.0 * rate / end), label: number::rate(rate) })
+            .collect(),
+        y: decades(up),
+        dots: points().filter_map(dot).collect(),
+        legend: view.capacity.iter().map(|c| (label(c.treatment), c.treatment % COLOURS)).collect(),
+    })
 }
 
 /// What each treatment's backends did or waited for, as parts of a bar.

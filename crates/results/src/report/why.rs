@@ -97,11 +97,10 @@ fn cells(a: f64, b: f64, gap: f64, share: String) -> [String; 4] {
 }
 
 fn share_of(share: Option<f64>, ci95: Option<[f64; 2]>) -> String {
+    let percent = number::whole_percent;
     match (share, ci95) {
-        (Some(share), Some([lo, hi])) => {
-            format!("{:.0}% ({:.0}–{:.0})", 100.0 * share, 100.0 * lo, 100.0 * hi)
-        }
-        (Some(share), None) => format!("{:.0}%", 100.0 * share),
+        (Some(share), Some([lo, hi])) => format!("{}% ({}–{})", percent(share), percent(lo), percent(hi)),
+        (Some(share), None) => format!("{}%", percent(share)),
         (None, _) => NONE.to_owned(),
     }
 }
