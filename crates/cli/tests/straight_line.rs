@@ -198,7 +198,7 @@ fn the_highest_rate_that_keeps_an_objective_is_found_confirmed_and_stored_with_e
         let found = search["max_rate"].as_f64().unwrap();
         assert!(steps[0]["rate"].is_null() && steps.len() >= 4, "{search}");
         let kept = |step: &&Value| step["confirming"] == true && step["broken"].is_null();
-        let last = steps.iter().filter(kept).next_back().unwrap();
+        let last = steps.iter().rfind(kept).unwrap();
         assert_eq!(last["rate"].as_f64(), Some(found), "{search}");
         assert!(last["latency_us_p99"].as_f64().unwrap() < 30_000.0, "{last}");
         // The trial is the step that confirmed its answer, not one that was tried after it.

@@ -281,7 +281,7 @@ fn intervals_after_a_run_that_stops_by_itself_hold_the_truth() {
     let looks = default_looks();
     for host in PROMISED {
         for truth in [1.0, 1.03, 1.3] {
-            let holds = share_of(TIMES / 2, 11, |random| {
+            let holds = share_of(TIMES / 4, 11, |random| {
                 let ended = sequential_run(random, host, &[1000.0 * truth, 1000.0], &looks, 0.02);
                 let [lo, hi] = ended.ratios[0].ci95.unwrap();
                 (lo..=hi).contains(&truth)
