@@ -107,6 +107,36 @@ fn load_leaves_the_tables_keys_and_rows_that_pgbench_leaves() {
 }
 
 #[test]
+fn a_load_that_a_signal_ends_leaves_what_is_loaded_and_is_gone_on_with_or_replaced() {
+    let test = "a_load_that_a_signal_ends_leaves_what_is_loaded_and_is_gone_on_with_or_replaced";
+    let Some(server) = Server::start(test) else { return };
+    let args = "load tpcb-like -s 400 --jobs 2 --strategy chunks -d our";
+    let mut command = server.pgdyno_command();
+    command.args(args.split_whitespace()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let loaded = "select count(*) from pgdyno_load where piece like '%chunk%'";
+    let there = "select count(*) from pg_class where relname = 'pgdyno_load'";
+    while server.ask("our", there) == "0" || server.ask("our", loaded) == "0" {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    signal(child.id(), "INT");
+    let stopped = ended(&child.wait_with_output().unwrap());
+    assert_eq!(stopped.code, Some(130), "{}", stopped.err);
+    assert!(stopped.err.contains("the same command goes on from what is loaded"), "{}", stopped.err);
+    let pieces: u64 = server.ask("our", loaded).parse().unwrap();
+    assert_eq!(server.ask("our", "select count(*) from pgbench_accounts"), (pieces * 500_000).to_string());
+    let refused = server.pgdyno("load tpcb-like -s 1 -d our");
+    assert!(
+        refused.code == Some(1) && refused.err.contains("was begun here and not ended"),
+        "{}",
+        refused.err
+    );
+    assert_eq!(server.pgdyno("load tpcb-like -s 1 -d our --replace").code, Some(0));
+    assert_eq!(server.ask("our", "select count(*) from pgbench_accounts"), "100000");
+    assert_eq!(server.ask("our", there), "0");
+}
+
+#[test]
 fn an_interrupted_initialization_ends_at_once_and_leaves_no_rows() {
     let Some(server) = Server::start("an_interrupted_initialization_ends_at_once_and_leaves_no_rows") else {
         return;

@@ -180,9 +180,14 @@ impl Server {
 
     /// Runs `pgdyno` itself with `args` (in words).
     pub fn pgdyno(&self, args: &str) -> Ended {
+        ended(&self.pgdyno_command().args(args.split_whitespace()).output().unwrap())
+    }
+
+    /// A command for `pgdyno` itself, without arguments.
+    pub fn pgdyno_command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pgdyno"));
         self.with_environment(&mut command).current_dir(self.directory("our"));
-        ended(&command.args(args.split_whitespace()).output().unwrap())
+        command
     }
 
     /// Runs `args` with both, which must end with the same status and the same report but for the numbers; and both

@@ -127,7 +127,7 @@ impl DatasetError {
             }
             Self::Connect { source, .. } => source.help(),
             Self::Exists { ours: true, .. } => Some(
-                "`--replace` drops tables that pgdyno made, and only those; or name another database".into(),
+                "`pgdyno load --replace` drops tables that pgdyno made, and only those; or name another database".into(),
             ),
             Self::Exists { ours: false, .. } => Some(
                 "pgdyno drops no table that it did not make: name another database, or another search_path in the DSN"
@@ -135,7 +135,7 @@ impl DatasetError {
             ),
             Self::Busy { .. } => Some("wait for it".into()),
             Self::Unfinished { .. } => Some(
-                "end that one with the options it was begun with; or `--replace` drops what it made".into(),
+                "end that one with the options it was begun with; or `pgdyno load --replace` drops what it made".into(),
             ),
             Self::NotPartitioned { .. } => Some("leave the partitions out".into()),
             Self::NoRoom { .. } => Some("free room, or lower the scale".into()),

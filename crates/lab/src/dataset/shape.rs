@@ -7,9 +7,9 @@ use crate::workload::TableSpec;
 
 /// Rows of a chunk: some 50 MB of pgbench's accounts, and half a second of work.
 pub(crate) const CHUNK_ROWS: u64 = 500_000;
-/// From so many cores and connections on, chunks side by side outrun one COPY with FREEZE: each row costs a backend about 1.6
-/// times as much without it (its WAL, and the second write by VACUUM), and loader and VACUUM want a core too. Measured on
-/// two cores (docs/benchmarks.md); the ratio of costs is of the server's making.
+/// From so many cores and connections on, chunks side by side outrun one COPY with FREEZE. Without it the same rows cost the
+/// server 1.2 times the CPU (docs/benchmarks.md), their WAL, and a VACUUM that writes every page again and runs alone; loader
+/// and VACUUM want a core too. By that arithmetic four cores are where it pays; measured were only two, where it does not.
 const CORES_FOR_CHUNKS: usize = 4;
 
 /// How one table is loaded.
