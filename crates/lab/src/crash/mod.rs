@@ -1,6 +1,6 @@
 //! Crash tests: does it keep what it acknowledged?
 //!
-//! A `Subject` is a storage, programs and settings. A round makes its tables' baseline durable, offers load whose every
+//! A *subject* is a storage, programs and settings. A round makes its tables' baseline durable, offers load whose every
 //! transaction a ledger outside of the server knows, brings a fault about at a moment drawn by the seed, lets the server
 //! recover, and has `pgdyno-durability` judge what is there. Positive controls show that the instrument sees.
 
@@ -68,7 +68,7 @@ pub(crate) fn not_by_hand(prepared: &Prepared) -> Result<(), LabError> {
         return Ok(());
     }
     Err(LabError::Crash {
-        what: prepared.plan.name.clone(),
+        what: "this machine".into(),
         found: "nothing that pgdyno does pulls a plug".into(),
         help: "`pgdyno crash --fault plug --witness ADDR` waits for you to pull it".into(),
     })
