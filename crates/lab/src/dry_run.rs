@@ -41,6 +41,17 @@ pub fn dry_run(prepared: &Prepared) -> Result<String, LabError> {
     if prepared.experiment.postgres.dsn.is_some() {
         return Ok(describe(prepared, None));
     }
+    Ok(describe(prepared, Some(&surroundings(prepared)?)))
+}
+
+/// The part of it that makes storages and clusters, and loads them.
+pub(crate) fn making(prepared: &Prepared) -> Result<String, LabError> {
+    let mut out = String::new();
+    makings(prepared, &surroundings(prepared)?, &mut out);
+    Ok(out)
+}
+
+fn surroundings(prepared: &Prepared) -> Result<Surroundings, LabError> {
     let default_storage = paths::default_storage_dir();
     let mut programs_by_version = BTreeMap::new();
     for version in prepared.versions() {
@@ -48,9 +59,7 @@ pub fn dry_run(prepared: &Prepared) -> Result<String, LabError> {
     }
     let account = server_account()?;
     let storages = storages::on_this_machine(prepared, &default_storage, &account)?;
-    let surroundings =
-        Surroundings { account, socket_base: paths::socket_base(), programs: programs_by_version, storages };
-    Ok(describe(prepared, Some(&surroundings)))
+    Ok(Surroundings { account, socket_base: paths::socket_base(), programs: programs_by_version, storages })
 }
 
 fn describe(prepared: &Prepared, surroundings: Option<&Surroundings>) -> String {
@@ -261,7 +270,8 @@ fn directory(here: &Surroundings, storage: &str) -> PathBuf {
     here.storages[storage].stack.path()
 }
 
-fn steps(prepared: &Prepared, here: &Surroundings, out: &mut String) {
+/// What makes storages and clusters, and loads them.
+fn makings(prepared: &Prepared, here: &Surroundings, out: &mut String) {
     storages::making(prepared, &here.storages, out);
     for (number, (key, treatment)) in (1..).zip(prepared.clusters()) {
         let _ =
@@ -306,6 +316,10 @@ fn steps(prepared: &Prepared, here: &Surroundings, out: &mut String) {
         indented("SQL: CREATE DATABASE pgdyno", out);
         loading(prepared, &key, treatment, out);
     }
+}
+
+fn steps(prepared: &Prepared, here: &Surroundings, out: &mut String) {
+    makings(prepared, here, out);
     let fsync = prepared.experiment.telemetry.fsync;
     if !fsync.0.is_zero() {
         let _ = writeln!(out, "\nBefore the first trial");
@@ -477,6 +491,15 @@ fn closing(prepared: &Prepared, surroundings: Option<&Surroundings>, out: &mut S
     let time = if least == most { format!("about {least}") } else { format!("about {least} to {most}") };
     let more = if by_count { ", and the time that the counted transactions take" } else { "" };
     let _ = writeln!(out, "\nTime: {time}{more}");
+    if let Some(crash) = &prepared.experiment.crash {
+        let faults: Vec<&str> = crash.faults.iter().map(|fault| fault.name()).collect();
+        let _ = writeln!(
+            out,
+            "Then crash tests of each treatment, on storages and clusters made anew: {} rounds of {}; about 5s a round",
+            crash.rounds,
+            faults.join(", ")
+        );
+    }
     let _ = match prepared.root_needed_for().as_slice() {
         [] => writeln!(out, "Privileges: none"),
         why => writeln!(out, "Privileges: root, for {}", why.join(" and ")),
@@ -509,7 +532,7 @@ mod tests {
     use crate::file::Source;
     use crate::recipes;
 
-    fn surroundings(prepared: &Prepared) -> Surroundings {
+    fn somewhere(prepared: &Prepared) -> Surroundings {
         let mut storages = storages::designed(prepared, Path::new("/var/lib/pgdyno")).unwrap();
         for planned in storages.values_mut() {
             planned.available = Some(Bytes(50_000_000_000));
@@ -529,7 +552,7 @@ mod tests {
     #[test]
     fn the_quickstarts_plan_is_told_whole() {
         let prepared = Prepared::new(recipes::source("quickstart").unwrap(), Vec::new()).unwrap();
-        insta::assert_snapshot!(describe(&prepared, Some(&surroundings(&prepared))));
+        insta::assert_snapshot!(describe(&prepared, Some(&somewhere(&prepared))));
     }
 
     #[test]
@@ -537,7 +560,7 @@ mod tests {
         let mut source = recipes::source("quickstart").unwrap();
         source.text = source.text.replace("[factors]", "[factors]\npostgres.version = [16]");
         let prepared = Prepared::new(source, Vec::new()).unwrap();
-        let mut here = surroundings(&prepared);
+        let mut here = somewhere(&prepared);
         here.storages.get_mut("disk").unwrap().available = Some(Bytes(1_000));
         let told = describe(&prepared, Some(&here));
         assert!(told.contains("fetch PostgreSQL 16.0 from Maven Central"), "{told}");
@@ -551,7 +574,7 @@ mod tests {
             Source { name: "stacks".into(), shown: "stacks".into(), text: text.into(), base: "/".into() };
         let mut prepared = Prepared::new(source, Vec::new()).unwrap();
         prepared.wipe = Wipe { devices: vec!["/dev/disk/by-id/nvme-none".into()], overwrite_signature: true };
-        insta::assert_snapshot!(describe(&prepared, Some(&surroundings(&prepared))));
+        insta::assert_snapshot!(describe(&prepared, Some(&somewhere(&prepared))));
     }
 
     #[test]
@@ -562,7 +585,7 @@ mod tests {
                        [factors]\nclients = [1, 8]\n"
                 .into();
         let prepared = Prepared::new(source, Vec::new()).unwrap();
-        let told = describe(&prepared, Some(&surroundings(&prepared)));
+        let told = describe(&prepared, Some(&somewhere(&prepared)));
         for words in [
             "2 treatments x 4 to 60 repeats = 8 to 120 trials",
             "told apart, or shown to differ by less than 3%, or known to ±2%; looked at after 4, 6, 9, 13, 19, 28, 42, 60 blocks",
@@ -580,7 +603,7 @@ mod tests {
         let mut source = recipes::source("quickstart").unwrap();
         source.text = "[load]\nfind = \"max_rate\"\nslo = \"p99 < 20ms\"\nduration = \"20s\"\n".into();
         let prepared = Prepared::new(source, Vec::new()).unwrap();
-        let told = describe(&prepared, Some(&surroundings(&prepared)));
+        let told = describe(&prepared, Some(&somewhere(&prepared)));
         let words = "each trial: looks for the highest rate that keeps p99 < 20ms, to 3%: steps of 5s each, the answer confirmed with \
                      20s measured after 1s warm-up";
         assert!(told.contains(words), "{told}");
@@ -602,7 +625,7 @@ mod tests {
                        define = { batch = 2 }\n[factors]\nmax_tries = [1, 0]\n"
                 .into();
         let prepared = Prepared::new(source, Vec::new()).unwrap();
-        let told = describe(&prepared, Some(&surroundings(&prepared)));
+        let told = describe(&prepared, Some(&somewhere(&prepared)));
         let words = ", 50 transactions due each second, latency limit 20ms, tries without end, clients go on after \
                      errors, a connection for each transaction, :batch = 2";
         assert!(told.contains(words), "{told}");

@@ -502,7 +502,7 @@ impl CrashOutcome {
             }
         };
         if !self.complete && matches!(self.verdict, Verdict::Pass | Verdict::BoundedLoss) {
-            self.reason = format!("interrupted; so far {}: {}", self.verdict, self.reason);
+            self.reason = format!("not done to the end; so far {}: {}", self.verdict, self.reason);
             self.verdict = Verdict::Unknown;
         }
     }

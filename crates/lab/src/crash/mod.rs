@@ -156,7 +156,14 @@ impl<'a> Session<'a> {
             }
             Err(LabError::Interrupted) => {}
             Err(e) if self.stop.load(Ordering::Relaxed) => drop(e),
-            Err(e) => return Err(e),
+            // Before the first round it is what was asked that cannot be had.
+            Err(e) if self.record.outcome.faults.is_empty() => return Err(e),
+            // After it, what was found is worth keeping; what was not tried is not passed.
+            Err(e) => {
+                let why = format!("not done to the end: {}", e.in_words());
+                self.progress.event(&Event::Note(why.clone()));
+                self.record.outcome.notes.push(why);
+            }
         }
         self.record.outcome.conclude();
         Ok(self.record)

@@ -162,6 +162,11 @@ pub fn dry_run(prepared: &Prepared) -> Result<String, LabError> {
     }
     let controls = if options.controls { "run before the rounds" } else { "left out" };
     let _ = writeln!(out, "\npositive controls: {controls}\n");
-    out.push_str(&crate::dry_run(prepared)?);
+    let _ = writeln!(
+        out,
+        "what each session stands on, made anew after every failure; initdb with --data-checksums and max_wal_size = 256MB \
+         unless said otherwise; for faults of the disk an emulated disk takes the loop file's place:"
+    );
+    out.push_str(&crate::dry_run::making(prepared)?);
     Ok(out)
 }

@@ -115,16 +115,16 @@ impl<'a> Session<'a> {
             self.bench.rest();
             self.stage(&probes.after)?;
         }
-        self.crash()?;
-        Ok(failed)
+        Ok(failed + self.crash()?)
     }
 
-    /// Crashes every treatment that was not crashed to the end yet, on storages and servers of its own.
-    fn crash(&mut self) -> Result<(), LabError> {
+    /// Crashes every treatment that was not crashed to the end yet, on storages and servers of its own; how many could not be.
+    fn crash(&mut self) -> Result<u32, LabError> {
         let left = crashes_left(self.prepared, self.store, &self.run)?;
         if left.is_empty() {
-            return Ok(());
+            return Ok(0);
         }
+        let mut failed = 0;
         for left in self.bench.clear() {
             self.progress.event(&Event::Note(left));
         }
@@ -133,7 +133,18 @@ impl<'a> Session<'a> {
             let treatment = &prepared.plan.treatments[index];
             let subject = crash::subject(prepared, treatment, progress, stop)?;
             let id = id_of("crash", Epoch::of(SystemTime::now()));
-            let mut record = crash::Session::new(&subject, &id, journal, progress, stop).work()?;
+            let worked = crash::Session::new(&subject, &id, journal, progress, stop).work();
+            let mut record = match worked {
+                Ok(record) => record,
+                Err(e) if stop.load(Ordering::Relaxed) => return Err(e),
+                Err(e) => {
+                    failed += 1;
+                    let note = format!("{} could not be crashed: {}", subject.name, e.in_words());
+                    progress.event(&Event::Note(note));
+                    continue;
+                }
+            };
+            failed += u32::from(!record.outcome.complete);
             record.run = Some(self.run.clone());
             record.treatment = Some(index);
             self.store.add_crash(Some(self.session), &record)?;
@@ -141,7 +152,7 @@ impl<'a> Session<'a> {
                 return Err(LabError::Interrupted);
             }
         }
-        Ok(())
+        Ok(failed)
     }
 
     fn stage(&mut self, kinds: &[ProbeKind]) -> Result<(), LabError> {
