@@ -77,6 +77,15 @@ pub(super) fn strike(
 /// What is armed and has been met, or why not.
 type Met = Result<Result<Vec<String>, String>, LabError>;
 
+/// Whether the power is to go right after a request of [`cut_at`]. Of a data disk that lies more is lost by [`strike`], when checkpoints are over.
+pub(super) fn cuts_at(fault: Fault, aim: Aim, under: Under) -> bool {
+    match aim {
+        Aim::WalFlush => fault == Fault::Power || under != Under::Data,
+        Aim::Checkpoint => fault == Fault::Power,
+        _ => false,
+    }
+}
+
 /// The power goes right after a request that `aim` names: a write of WAL that is in the disk's cache and not flushed yet, or one of a
 /// checkpoint's writes of data pages. What of the cache survives is drawn.
 ///
@@ -112,16 +121,17 @@ pub(super) fn cut_at(aim: Aim, disks: &mut [Control], draws: &mut Random, stop: 
 /// With an honest WAL a disk that forgets all since the baseline is as it was then, and WAL since then brings it up to date. What
 /// harms is a control file that tells of a checkpoint whose pages are missing: so there are some checkpoints before, and a part survives.
 fn lose(under: Under, disks: &mut [Control], target: &Target, draws: &mut Random) -> Met {
-    const CHECKPOINTS: u32 = 4;
+    const CHECKPOINTS: u32 = 8;
     let mut survives = if draws.unit() < 0.5 { draws.unit() } else { 0.0 };
+    let mut told = Vec::new();
     if under == Under::Data {
+        told.push(format!("{CHECKPOINTS} checkpoints were made before, whatever the aim"));
         let mut client = control::connect(target)?;
         for _ in 0..CHECKPOINTS {
             crate::run::execute(&mut client, "checkpoint on a lying disk", "CHECKPOINT")?;
         }
-        survives = 0.3 + 0.5 * draws.unit();
+        survives = 0.5 + 0.4 * draws.unit();
     }
-    let mut told = Vec::new();
     for disk in struck(under, disks) {
         let cut = disk.cut(&Cut { survives, tear: None }).map_err(|e| refused(&e))?;
         let destaged = disk.status().map_err(|e| refused(&e))?.counters.destaged;

@@ -170,7 +170,7 @@ impl Orders {
         let mut at = Instant::now();
         match (self.fault, victim) {
             (Fault::Power | Fault::LyingDisk, _)
-                if subject.is_emulated() && matches!(self.aim, Aim::WalFlush | Aim::Checkpoint) =>
+                if subject.is_emulated() && disk::cuts_at(self.fault, self.aim, options.under) =>
             {
                 let struck = disk::cut_at(self.aim, &mut ground.disks()?, draws, stop)?;
                 at = Instant::now();
