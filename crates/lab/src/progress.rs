@@ -18,7 +18,7 @@ pub enum Event<'a> {
         /// How much of it is done.
         share: Option<f64>,
     },
-    /// A few times a second while a data set is loaded.
+    /// Many times a second while a data set is loaded.
     Loading {
         /// What is loaded, in words.
         what: &'a str,

@@ -15,10 +15,10 @@ use super::work::{Shared, finish_only, keyed_name, work};
 use super::{DatasetError, Filling, columns};
 use crate::progress::{Event, Progress};
 
-/// Between two looks at the connections.
+/// Between two looks at the connections, and two words about how far the load is.
 const WATCH: Duration = Duration::from_millis(50);
-/// Between two words about how far the load is, and two looks at what backends wait for.
-const TELL: Duration = Duration::from_millis(250);
+/// Between two looks at what backends wait for.
+const LOOK: Duration = Duration::from_millis(250);
 
 /// What a load came to.
 #[derive(Clone, Debug)]
@@ -270,7 +270,7 @@ impl<'a> Loader<'a> {
         const SEEN: &str = "SELECT coalesce(wait_event_type || ':' || wait_event, 'running') \
             FROM pg_catalog.pg_stat_activity WHERE pid = ANY($1) AND state <> 'idle'";
         let began = Instant::now();
-        let mut told = began;
+        let mut looked = began;
         let mut seen: BTreeMap<String, u32> = BTreeMap::new();
         let what = format!("loading {}", self.shared.filling.identity());
         while working.load(Ordering::Acquire) > 0 {
@@ -279,14 +279,14 @@ impl<'a> Loader<'a> {
                 cancel();
                 continue;
             }
-            if told.elapsed() < TELL {
+            progress.event(&self.state(&what, began.elapsed()));
+            if looked.elapsed() < LOOK {
                 continue;
             }
-            told = Instant::now();
+            looked = Instant::now();
             for row in client.query(SEEN, &[&backends]).unwrap_or_default() {
                 *seen.entry(row.get(0)).or_default() += 1;
             }
-            progress.event(&self.state(&what, began.elapsed()));
         }
         progress.event(&self.state(&what, began.elapsed()));
         let all: u32 = seen.values().sum();
