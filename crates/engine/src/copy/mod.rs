@@ -208,17 +208,7 @@ impl RowWriter {
         for piece in &self.pieces {
             let base = out.len();
             out.extend_from_slice(&piece.template);
-            for patch in &piece.patches {
-                match patch {
-                    Patch::Number { at, width, value } => {
-                        let bytes = value.of(row).to_be_bytes();
-                        out[base + at..base + at + width].copy_from_slice(&bytes[8 - width..]);
-                    }
-                    Patch::Letters { at, bytes, draw } => {
-                        draw.letters(row, &mut out[base + at..base + at + bytes]);
-                    }
-                }
-            }
+            piece.patch(row, &mut out[base..]);
             if let Some((before, after)) = &piece.then {
                 let mut digits = itoa::Buffer::new();
                 let digits = digits.format(row).as_bytes();
@@ -231,11 +221,79 @@ impl RowWriter {
     }
 }
 
+/// Rows in blocks of bytes. Where all rows have one size, a block is laid out once and only what differs is written again.
+#[derive(Debug)]
+pub struct Blocks<'a> {
+    writer: &'a RowWriter,
+    bytes: Vec<u8>,
+    /// A block's size at which no row is added to it (bytes).
+    size: usize,
+}
+
+impl<'a> Blocks<'a> {
+    /// Blocks of about `size` bytes.
+    #[must_use]
+    pub fn new(writer: &'a RowWriter, size: usize) -> Self {
+        Self { writer, bytes: Vec::with_capacity(size + (size >> 2)), size }
+    }
+
+    /// The rows from `first` on that fill a block, `beyond` not among them, and the first that is not in it.
+    pub fn next(&mut self, first: u64, beyond: u64) -> (&[u8], u64) {
+        match self.writer.pieces.as_slice() {
+            [piece] => self.patched(piece, first, beyond),
+            _ => self.written(first, beyond),
+        }
+    }
+
+    fn written(&mut self, first: u64, beyond: u64) -> (&[u8], u64) {
+        self.bytes.clear();
+        let mut row = first;
+        while row < beyond && self.bytes.len() < self.size {
+            self.writer.write(row, &mut self.bytes);
+            row += 1;
+        }
+        (&self.bytes, row)
+    }
+
+    fn patched(&mut self, piece: &Piece, first: u64, beyond: u64) -> (&[u8], u64) {
+        let row_bytes = piece.template.len();
+        if self.bytes.is_empty() {
+            let rows = (self.size / row_bytes).max(1);
+            self.bytes = piece.template.repeat(rows);
+        }
+        let rows = beyond.saturating_sub(first).min((self.bytes.len() / row_bytes) as u64);
+        for (row, place) in (first..first + rows).zip(self.bytes.chunks_exact_mut(row_bytes)) {
+            piece.patch(row, place);
+        }
+        // `rows` of them fit into memory, and so does their number.
+        (&self.bytes[..row_bytes * usize::try_from(rows).unwrap_or_default()], first + rows)
+    }
+}
+
 fn push_length(out: &mut Vec<u8>, length: usize) {
     out.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes());
 }
 
 impl Piece {
+    /// Writes what differs from row to row into `place`, which begins with the template.
+    #[inline]
+    fn patch(&self, row: u64, place: &mut [u8]) {
+        for patch in &self.patches {
+            match patch {
+                Patch::Number { at, width, value } => {
+                    let bytes = value.of(row).to_be_bytes();
+                    // Sizes that the compiler knows become single stores.
+                    match width {
+                        2 => place[*at..at + 2].copy_from_slice(&bytes[6..]),
+                        4 => place[*at..at + 4].copy_from_slice(&bytes[4..]),
+                        _ => place[*at..at + 8].copy_from_slice(&bytes),
+                    }
+                }
+                Patch::Letters { at, bytes, draw } => draw.letters(row, &mut place[*at..at + bytes]),
+            }
+        }
+    }
+
     /// Adds a field; gives back what stands around its number if its size is not fixed.
     #[allow(clippy::type_complexity)]
     fn field(

@@ -96,3 +96,32 @@ fn what_a_column_cannot_hold_is_refused() {
         CopyError::Type { .. }
     ));
 }
+
+#[test]
+fn blocks_hold_the_rows_one_after_the_other() {
+    let fixed = writer(&[
+        ("id", Generator::RowNumber, Kind::Int8),
+        ("drawn", Generator::Uniform { low: 0, high: 99 }, Kind::Int2),
+        ("filler", Generator::Filler { bytes: 20, drawn: 12 }, Kind::Text),
+    ]);
+    let varied = writer(&[
+        ("id", Generator::RowNumber, Kind::Int4),
+        ("name", Generator::Numbered { before: "n".into(), after: String::new() }, Kind::Text),
+    ]);
+    for w in [&fixed, &varied] {
+        let mut one_by_one = Vec::new();
+        (5..=333).for_each(|n| w.write(n, &mut one_by_one));
+        // A block smaller than a row, one that all rows fit into, and some between.
+        for size in [1, 100, 1000, 100_000] {
+            let mut blocks = Blocks::new(w, size);
+            let (mut all, mut row) = (Vec::new(), 5);
+            while row < 334 {
+                let (block, next) = blocks.next(row, 334);
+                assert!(next > row);
+                all.extend_from_slice(block);
+                row = next;
+            }
+            assert_eq!((row, &all), (334, &one_by_one), "blocks of {size}");
+        }
+    }
+}

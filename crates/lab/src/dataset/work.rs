@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use pgdyno_engine::copy::{HEADER, RowWriter, TRAILER};
+use pgdyno_engine::copy::{Blocks, HEADER, RowWriter, TRAILER};
 use postgres::{Client, Transaction};
 
 use super::columns::copy_statement;
@@ -271,22 +271,10 @@ fn copy(
     };
     let mut copy = transaction.copy_in(statement).map_err(|e| failed(&e))?;
     let writer = &shared.writers[unit.table];
-    let mut block = Vec::with_capacity(BLOCK + (BLOCK >> 2));
-    block.extend_from_slice(HEADER);
-    let beyond = unit.first + unit.rows;
-    let (mut row, mut told) = (unit.first, unit.first);
-    loop {
-        while row < beyond && block.len() < BLOCK {
-            writer.write(row, &mut block);
-            row += 1;
-        }
-        if row == beyond {
-            block.extend_from_slice(&TRAILER);
-        }
-        if shared.is_over() {
-            return Err(shared.interrupted());
-        }
-        copy.write_all(&block).map_err(|e| {
+    let mut blocks = Blocks::new(writer, BLOCK);
+    let mut send = |bytes: &[u8]| {
+        shared.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        copy.write_all(bytes).map_err(|e| {
             let cause = e.get_ref().and_then(|cause| cause.downcast_ref::<postgres::Error>());
             cause.map_or_else(
                 || DatasetError::Sql {
@@ -297,15 +285,20 @@ fn copy(
                 },
                 &failed,
             )
-        })?;
-        shared.rows.fetch_add(row - told, Ordering::Relaxed);
-        shared.bytes.fetch_add(block.len() as u64, Ordering::Relaxed);
-        told = row;
-        if row == beyond {
-            break;
+        })
+    };
+    send(HEADER)?;
+    let (mut row, beyond) = (unit.first, unit.first + unit.rows);
+    while row < beyond {
+        if shared.is_over() {
+            return Err(shared.interrupted());
         }
-        block.clear();
+        let (block, next) = blocks.next(row, beyond);
+        send(block)?;
+        shared.rows.fetch_add(next - row, Ordering::Relaxed);
+        row = next;
     }
+    send(&TRAILER)?;
     copy.finish().map_err(|e| failed(&e))?;
     Ok(())
 }
