@@ -43,6 +43,12 @@ pub(crate) fn count(value: u64) -> String {
     grouped(&value.to_string())
 }
 
+/// `1 socket`, `2 sockets`.
+pub(crate) fn counted(value: impl Into<u64>, noun: &str) -> String {
+    let value = value.into();
+    format!("{} {noun}{}", count(value), if value == 1 { "" } else { "s" })
+}
+
 fn significant(value: f64) -> String {
     if !value.is_finite() {
         return "–".to_owned();

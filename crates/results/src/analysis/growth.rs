@@ -94,7 +94,7 @@ fn sentence(trial: &TrialView) -> Option<String> {
     (!grown.is_empty()).then(|| {
         let label = super::words::label(&trial.factors);
         let which = if label.is_empty() { String::new() } else { format!(" ({label})") };
-        format!("In trial {}{which} grew {}.", trial.ordinal + 1, grown.join(", "))
+        format!("Trial {}{which} grew {}.", trial.ordinal + 1, grown.join(", "))
     })
 }
 

@@ -5,7 +5,7 @@ use pgdyno_model::units::Bytes;
 use serde::Serialize;
 
 use super::stack;
-use crate::number;
+use crate::number::{self, counted};
 
 /// One subject.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -34,12 +34,6 @@ impl Words {
     fn row(self, name: &str, detail: bool) -> Option<Row> {
         (!self.0.is_empty()).then(|| Row { name: name.to_owned(), text: self.0.join(", "), detail })
     }
-}
-
-/// `1 socket`, `2 sockets`.
-fn counted(count: impl Into<u64>, noun: &str) -> String {
-    let count = count.into();
-    format!("{} {noun}{}", number::count(count), if count == 1 { "" } else { "s" })
 }
 
 fn on(flag: bool) -> &'static str {

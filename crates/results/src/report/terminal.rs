@@ -214,11 +214,11 @@ pub(super) fn probed(probe: &StageProbeView) -> String {
 pub(super) fn crashed(crash: &CrashView) -> Vec<String> {
     let line = |fault: &FaultView| {
         format!(
-            "{}, {}: {}. {} rounds, {} acknowledged, {} lost ({}).",
+            "{}, {}: {}. {}, {} acknowledged, {} lost ({}).",
             crash.name,
             fault.fault,
             fault.verdict,
-            fault.rounds,
+            number::counted(fault.rounds as u64, "round"),
             number::count(fault.acknowledged),
             number::count(fault.lost),
             crash.id
