@@ -161,10 +161,17 @@ fn big_tables_stages_follow_each_other_on_one_table() {
 }
 
 #[test]
-fn ssd_acceptance_probes_both_block_sizes_and_counts_logins_and_logouts() {
+fn ssd_acceptance_probes_both_block_sizes_counts_logins_and_logouts_and_crashes_the_server() {
     let world = World::new();
     let disk = on_disk(&world);
-    let sets = [&disk, "load.clients=4", "probe.duration=10ms", "probe.after=[]"];
+    let sets = [
+        &disk,
+        "load.clients=4",
+        "probe.duration=10ms",
+        "probe.after=[]",
+        "crash.rounds=1",
+        "crash.load=500ms",
+    ];
     let view = checked(&world, &run(&world, "ssd-acceptance", &sets));
     let probes: Value = serde_json::from_str(&world.run(&["list", "--probes", "--json"]).out).unwrap();
     let mut blocks: Vec<u64> = probes
@@ -185,6 +192,21 @@ fn ssd_acceptance_probes_both_block_sizes_and_counts_logins_and_logouts() {
         let (least, most) = (rows * 44.0 / 2.0, rows * 44.5 + 512.0 * 8192.0);
         assert!((least..most).contains(&bytes), "{bytes} bytes for {rows} rows");
         assert_eq!(trial["statements"].as_array().unwrap().len(), 1);
+    }
+    // Both workloads stand on the same server and storage, which is crashed once.
+    let [crash] = view["crashes"].as_array().unwrap().as_slice() else { panic!("one session") };
+    let faults = crash["faults"].as_array().unwrap();
+    assert_eq!(
+        faults.iter().map(|f| f["fault"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["process", "immediate"]
+    );
+    for fault in faults {
+        assert!(fault["acknowledged"].as_u64().unwrap() > 0, "{fault}");
+        assert_eq!(
+            (fault["verdict"].as_str().unwrap(), fault["lost"].as_u64().unwrap()),
+            ("pass", 0),
+            "{fault}"
+        );
     }
 }
 
@@ -255,7 +277,12 @@ fn zfs_and_xfs_have_their_wal_beside_them_and_the_gap_is_attributed() {
         );
         return;
     }
-    let [why] = view["why"].as_array().unwrap().as_slice() else { panic!("two treatments, one pair") };
+    // One trial each tells nothing apart, so that the report explains nothing: whoever asks is told what there is.
+    assert_eq!(view["why"].as_array().unwrap().len(), 0);
+    let compared = world.run(&["compare", "latest:storage=xfs", "latest:storage=zfs", "--json"]);
+    assert_eq!(compared.code, Some(0), "{}", compared.err);
+    let compared: Value = serde_json::from_str(&compared.out).unwrap();
+    let why = &compared["pairs"][0]["why"];
     let number = |value: &Value| value.as_f64().unwrap();
     let latency = &why["latency"];
     let parts = latency["parts"].as_array().unwrap();

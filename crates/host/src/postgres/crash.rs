@@ -20,6 +20,8 @@ const DYING: Duration = Duration::from_secs(60);
 pub enum Checksums {
     /// Its complaints; none if every page is as its checksum says.
     Checked(Vec<String>),
+    /// The installation has no such program; in words.
+    NotThere(String),
     /// It could not look; why.
     CouldNotRun(String),
 }
@@ -105,7 +107,7 @@ impl Cluster {
         let install = &self.spec().install;
         let Some(program) = install.find_program("pg_checksums") else {
             let bindir = install.bindir.display();
-            return Checksums::CouldNotRun(format!("there is no pg_checksums in {bindir}"));
+            return Checksums::NotThere(format!("there is no pg_checksums in {bindir}"));
         };
         let account = &self.spec().account;
         let mut command = Command::new(&program);

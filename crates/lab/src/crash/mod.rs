@@ -16,7 +16,7 @@ mod verify;
 mod watcher;
 pub mod witness;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
@@ -24,7 +24,7 @@ use std::time::SystemTime;
 use pgdyno_engine::random::Random;
 use pgdyno_host::{Journal, ScratchDirectory, facts, paths};
 use pgdyno_model::Storage;
-use pgdyno_model::crash::{CrashOutcome, CrashRecord, Fault, FaultOutcome, Round, Verdict};
+use pgdyno_model::crash::{CheckOutcome, CrashOutcome, CrashRecord, Fault, FaultOutcome, Round, Verdict};
 use pgdyno_model::units::Epoch;
 
 pub use plan::dry_run;
@@ -165,7 +165,16 @@ impl<'a> Session<'a> {
                 self.record.outcome.notes.push(why);
             }
         }
-        self.record.outcome.conclude();
+        let outcome = &mut self.record.outcome;
+        let checks = outcome.faults.iter().flat_map(|fault| &fault.rounds).flat_map(|round| &round.checks);
+        let passed_over: BTreeSet<String> = checks
+            .filter_map(|check| match &check.outcome {
+                CheckOutcome::NotApplicable(why) => Some(format!("not looked at: {}: {why}", check.name)),
+                _ => None,
+            })
+            .collect();
+        outcome.notes.extend(passed_over);
+        outcome.conclude();
         Ok(self.record)
     }
 

@@ -92,6 +92,7 @@ pub(super) fn look(cluster: &mut Cluster, before: &Before, log_mark: u64) -> Fou
         cluster.stop(StopMode::Fast);
         match cluster.check_checksums() {
             Checksums::Checked(complaints) => Ok(complaints),
+            Checksums::NotThere(why) => Err(Unseen::NotApplicable(why)),
             Checksums::CouldNotRun(why) => Err(Unseen::CouldNotRun(why)),
         }
     } else {
@@ -184,7 +185,7 @@ fn has_amcheck(client: &mut Client) -> Observed<()> {
     let sql = "SELECT count(*) > 0 FROM pg_catalog.pg_extension WHERE extname = 'amcheck'";
     match client.query_one(sql, &[]).map_err(|e| unseen(&e))?.get(0) {
         true => Ok(()),
-        false => Err(Unseen::CouldNotRun("this installation lacks the extension amcheck".into())),
+        false => Err(Unseen::NotApplicable("this installation lacks the extension amcheck".into())),
     }
 }
 
@@ -214,7 +215,7 @@ fn heaps(client: &mut Client) -> Observed<Vec<String>> {
     has_amcheck(client)?;
     let there = "SELECT count(*) > 0 FROM pg_catalog.pg_proc WHERE proname = 'verify_heapam'";
     if !client.query_one(there, &[]).map_err(|e| unseen(&e))?.get::<_, bool>(0) {
-        return Err(Unseen::CouldNotRun("amcheck before PostgreSQL 14 has no verify_heapam".into()));
+        return Err(Unseen::NotApplicable("amcheck before PostgreSQL 14 has no verify_heapam".into()));
     }
     let all = "SELECT c.oid, c.oid::regclass::text FROM pg_catalog.pg_class c \
         JOIN pg_catalog.pg_am a ON a.oid = c.relam \
