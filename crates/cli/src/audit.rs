@@ -50,6 +50,16 @@ fn keep(import: &ImportedRun, options: &args::Audit) -> Result<String, Failure> 
     Ok(store.add_import(import).map_err(LabError::from)?)
 }
 
+/// Puts the figures of the report that recipe `name` asks again into the store at `path`; the name under which it has them. None
+/// where there is no such report.
+pub(crate) fn keep_figures(name: &str, path: &Path) -> Result<Option<String>, Failure> {
+    let Some((source, bytes)) = pgdyno_lab::recipes::figures(name) else { return Ok(None) };
+    let Some(audit) = Audit::of(&source, bytes) else { return Ok(None) };
+    let import = ImportedRun::new(&source, bytes, audit.recognised, SystemTime::now());
+    let mut store = lab::open_store(path)?;
+    Ok(Some(store.add_import(&import).map_err(LabError::from)?))
+}
+
 fn one(path: &Path) -> Result<(String, Vec<u8>, Audit), AuditError> {
     let bytes = std::fs::read(path).map_err(|source| AuditError::Read { path: path.into(), source })?;
     let name = path.display().to_string();

@@ -7,6 +7,7 @@ use pgdyno_lab::file::Override;
 use pgdyno_lab::{LabError, Prepared, Serials, SessionEnd, Wipe, recipes as built_in, run as lab};
 use pgdyno_results::analysis::across::{self, Asked};
 use pgdyno_results::analysis::analyse;
+use pgdyno_results::audit::ImportedRun;
 use pgdyno_results::store::{Store, Stored};
 use pgdyno_results::{gate, report};
 
@@ -31,11 +32,13 @@ pub(crate) fn run(options: &args::Run, stop: &AtomicBool) -> Result<Done, Failur
     let dsn =
         options.dsn.as_deref().map(|dsn| Override::text("postgres.dsn", dsn, &format!("postgres.dsn={dsn}")));
     let wipe = Wipe { devices: options.wipe.clone(), overwrite_signature: options.overwrite_signature };
+    let mut recipe = None;
     let outcome = match &options.resume {
         Some(run) => with_progress(|progress| lab::resume(run, dsn.as_ref(), wipe, &store, progress, stop)),
         None => {
             let named = options.experiment.as_deref().unwrap_or_default();
             let source = built_in::source(named).map_err(LabError::from)?;
+            recipe = built_in::name_of(&source).map(str::to_owned);
             let mut overrides = match &options.size {
                 Some(size) => pgdyno_lab::overrides_of(&source, size)?,
                 None => Vec::new(),
@@ -71,6 +74,11 @@ pub(crate) fn run(options: &args::Run, stop: &AtomicBool) -> Result<Done, Failur
     };
     report::write_html(&view, &file).map_err(|e| Failure::of(&e, e.help()))?;
     print(&format!("\nreport: {}", file.display()));
+    if let Some(recipe) = recipe
+        && let Some(figures) = crate::audit::keep_figures(&recipe, &store)?
+    {
+        print(&format!("beside the published report: pgdyno compare {figures} {}", outcome.run));
+    }
     Ok(match outcome.end {
         SessionEnd::Completed => crashed(&view),
         SessionEnd::Failed => {
@@ -174,6 +182,17 @@ pub(crate) fn compare(options: &args::Compare) -> Result<Done, Failure> {
         gates.extend(gate::parse(given).map_err(|e| Failure::of(&e, Some(e.help.clone())))?);
     }
     let store = open(&options.store)?;
+    if let Some((import, run)) = imported_side(&store, &options.a, &options.b)? {
+        if !options.fail_if.is_empty() {
+            return Err(Failure::new(
+                "cannot judge `--fail-if` beside imported figures: nothing is computed between the two",
+            ));
+        }
+        let view = analyse(&store, &run).map_err(LabError::from)?;
+        let view = pgdyno_results::analysis::beside::beside(&import, &view);
+        print(&if options.json { json(&view)? } else { report::beside(&view, options.markdown) });
+        return Ok(Done::Whole);
+    }
     let asked = Asked { by: options.by.clone(), force: options.force, gates };
     let view =
         across::compare(&store, &options.a, &options.b, &asked).map_err(|e| Failure::of(&e, e.help()))?;
@@ -185,6 +204,18 @@ pub(crate) fn compare(options: &args::Compare) -> Result<Done, Failure> {
         report::compare(&view, width())
     });
     Ok(if view.exceeded { Done::Exceeded } else { Done::Whole })
+}
+
+/// The imported one of the two and the other, a run; none where both are runs or treatments of runs.
+fn imported_side(store: &Store, a: &str, b: &str) -> Result<Option<(ImportedRun, String)>, Failure> {
+    let stored = |name: &str| store.resolve_any(name).ok();
+    let (import, other) = match (stored(a), stored(b)) {
+        (Some(Stored::Imported(import)), _) => (import, b),
+        (_, Some(Stored::Imported(import))) => (import, a),
+        _ => return Ok(None),
+    };
+    let import = store.import(&import).map_err(LabError::from)?;
+    Ok(Some((import, store.resolve(other).map_err(LabError::from)?)))
 }
 
 pub(crate) fn doctor(options: &args::Doctor) -> Result<Done, Failure> {

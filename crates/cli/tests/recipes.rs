@@ -160,6 +160,24 @@ fn big_tables_stages_follow_each_other_on_one_table() {
     assert!(probes.iter().all(|p| p["randread_iops"].as_f64().unwrap() > 0.0));
 }
 
+/// The report of 2013 has two runs of pgbench, the recipe two treatments.
+fn beside_the_report(world: &World, ended: &Ended) {
+    let command =
+        ended.out.lines().find_map(|l| l.strip_prefix("beside the published report: pgdyno ")).unwrap();
+    let words: Vec<&str> = command.split(' ').chain(["--json"]).collect();
+    let both = world.run(&words);
+    assert_eq!(both.code, Some(0), "{}", both.err);
+    let both: Value = serde_json::from_str(&both.out).unwrap();
+    let [back, through] = both["theirs"].as_array().unwrap().as_slice() else { panic!("{both}") };
+    close(back["ratio_to_best"].as_f64().unwrap(), 13_467.789_458 / 14_062.024_086, "write back");
+    assert_eq!((&through["ratio_to_best"], &through["tps_ci95"]), (&Value::from(1.0), &Value::Null));
+    assert_eq!(both["ours"].as_array().unwrap().len(), 2);
+    assert!(both["ours"][0]["tps"].as_f64().unwrap() > 0.0);
+    let refused = world.run(&[words[0], words[1], words[2], "--fail-if", "tps < -3%"]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.err.contains("beside imported figures"), "{}", refused.err);
+}
+
 #[test]
 fn ssd_acceptance_probes_both_block_sizes_counts_logins_and_logouts_and_crashes_the_server() {
     let world = World::new();
@@ -172,7 +190,9 @@ fn ssd_acceptance_probes_both_block_sizes_counts_logins_and_logouts_and_crashes_
         "crash.rounds=1",
         "crash.load=500ms",
     ];
-    let view = checked(&world, &run(&world, "ssd-acceptance", &sets));
+    let ended = run(&world, "ssd-acceptance", &sets);
+    let view = checked(&world, &ended);
+    beside_the_report(&world, &ended);
     let probes: Value = serde_json::from_str(&world.run(&["list", "--probes", "--json"]).out).unwrap();
     let mut blocks: Vec<u64> = probes
         .as_array()

@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use common::{Place, RUN};
@@ -30,7 +31,11 @@ fn can(test: &str) -> bool {
     root
 }
 
+/// One at a time: of two that look for a free loop device, the second opens the first's for a moment, and it is in use then.
+static LOSETUP: Mutex<()> = Mutex::new(());
+
 fn run(program: &str, args: &[&str]) -> String {
+    let _alone = (program == "losetup").then(|| LOSETUP.lock().unwrap_or_else(PoisonError::into_inner));
     let output = Command::new(program).args(args).output().unwrap();
     assert!(output.status.success(), "{program} {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().trim().to_owned()

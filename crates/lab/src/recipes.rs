@@ -17,11 +17,29 @@ pub fn all() -> Vec<Source> {
         .filter_map(|file| {
             let name = file.path().file_stem()?.to_str()?.to_owned();
             let text = file.contents_utf8()?.to_owned();
-            Some(Source { shown: format!("recipe {name}"), name, text, base: PathBuf::from(".") })
+            Some(Source { shown: shown(&name), name, text, base: PathBuf::from(".") })
         })
         .collect();
     recipes.sort_by(|a, b| a.name.cmp(&b.name));
     recipes
+}
+
+fn shown(name: &str) -> String {
+    format!("recipe {name}")
+}
+
+/// The recipe's name, if `source` is one that is built in.
+#[must_use]
+pub fn name_of(source: &Source) -> Option<&str> {
+    (source.shown == shown(&source.name)).then_some(source.name.as_str())
+}
+
+/// The figures of the published report that recipe `name` asks again, as `pgdyno audit` reads them: the file's name and what it
+/// holds. None where no report stands behind it, or where its figures are in charts only.
+#[must_use]
+pub fn figures(name: &str) -> Option<(String, &'static [u8])> {
+    let file = EXPERIMENTS.get_file(format!("figures/{name}.txt"))?;
+    Some((format!("{name}.txt"), file.contents()))
 }
 
 /// The experiment that `named` means: a file where there is one, else a recipe.
@@ -46,6 +64,14 @@ pub fn source(named: &str) -> Result<Source, FileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn figures_are_of_recipes() {
+        let with: Vec<String> =
+            all().into_iter().map(|r| r.name).filter(|name| figures(name).is_some()).collect();
+        assert_eq!(with, ["filesystems", "group-commit", "ssd-acceptance", "zfs-xfs"]);
+        assert_eq!(EXPERIMENTS.get_dir("figures").unwrap().files().count(), with.len());
+    }
 
     #[test]
     fn every_recipe_parses_and_asks_something() {

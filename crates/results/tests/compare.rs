@@ -9,6 +9,8 @@ use pgdyno_model::record::{SessionEnd, SessionRecord};
 use pgdyno_model::units::{Bytes, Span};
 use pgdyno_model::{LevelValue, Plan, RunRecord, TrialRecord};
 use pgdyno_results::analysis::across::{Asked, CompareError, CompareView, GateState, compare};
+use pgdyno_results::analysis::beside::beside;
+use pgdyno_results::audit::{Audit, ImportedRun};
 use pgdyno_results::{Store, gate, report};
 
 /// The shared plan's first two treatments: synchronous_commit=on with 1 and 8 clients.
@@ -375,4 +377,33 @@ fn hostile_texts_stay_texts() {
         "{markdown}"
     );
     assert!(markdown.contains("&lt;img src=x&gt;\\|\\*\\*"), "{markdown}");
+}
+
+#[test]
+fn published_figures_stand_beside_a_run_with_the_ratios_of_their_own_side() {
+    let (_folder, mut store) = store();
+    let view = fill_with(&mut store, &record("mine", two(3)), |_| {});
+    let report = include_bytes!("../../../experiments/figures/filesystems.txt");
+    let audit = Audit::of("filesystems.txt", report).unwrap();
+    let import =
+        ImportedRun::new("filesystems.txt", report, audit.recognised, std::time::SystemTime::UNIX_EPOCH);
+    let both = beside(&import, &view);
+    // 001: ext2 632, reiserfs 101; means are computed from the repeats.
+    let of = |label: &str| both.theirs.iter().find(|row| row.label == label).unwrap();
+    assert_eq!((of("ext2").tps, of("ext2").ratio_to_best, of("ext2").repeats), (632.0, 1.0, Some(4)));
+    assert!((of("reiserfs").ratio_to_best - 101.0 / 632.0).abs() < 1e-9);
+    assert!(both.theirs.iter().all(|row| row.tps_ci95.is_none()), "what others measured gets no interval");
+    assert_eq!(both.ours.len(), 2);
+    assert!(both.ours.iter().any(|row| (row.ratio_to_best - 1.0).abs() < 1e-9 && row.tps_ci95.is_some()));
+    let text = report::beside(&both, false);
+    assert!(
+        text.contains("not measured by pgdyno") && text.contains("no ratio between the two sides"),
+        "{text}"
+    );
+    assert!(report::beside(&both, true).contains("| ext2"), "Markdown");
+
+    let none = Audit::of("a.txt", b"fsync = off\n").unwrap();
+    let none = ImportedRun::new("a.txt", b"", none.recognised, std::time::SystemTime::UNIX_EPOCH);
+    let both = beside(&none, &view);
+    assert!(both.theirs.is_empty() && both.notes.iter().any(|n| n.contains("nothing of the report's")));
 }

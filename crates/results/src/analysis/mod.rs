@@ -2,6 +2,7 @@
 
 pub mod across;
 mod allowance;
+pub mod beside;
 mod capacity;
 mod compare;
 mod floor;

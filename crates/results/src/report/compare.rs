@@ -113,7 +113,7 @@ pub fn compare_markdown(view: &CompareView) -> String {
 }
 
 /// `text` on one line, without what Markdown or HTML would take for more than text; what is between backticks stays code.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in plain(text).chars() {
         match c {

@@ -1,6 +1,7 @@
 //! Reports: a table for the terminal, one offline HTML file for everyone.
 
 pub mod audit;
+mod beside;
 mod charts;
 mod compare;
 mod crash;
@@ -18,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 use crate::RunView;
 
+pub use beside::beside;
 pub use compare::{compare, compare_markdown};
 pub use crash::{CrashView, FaultView, crash};
 pub use html::html;

@@ -10,7 +10,7 @@ const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/audit.md");
 
 /// The field reports in the order of their numbers.
 const REPORTS: [&str; 5] =
-    ["ssd-raid-cache.txt", "filesystems.txt", "group-commit.txt", "billion-rows.txt", "zfs-xfs.txt"];
+    ["ssd-acceptance.txt", "filesystems.txt", "group-commit.txt", "billion-rows.txt", "zfs-xfs.txt"];
 
 fn rules_table() -> String {
     let mut table = String::from("| rule | looks for | stands on |\n|---|---|---|\n");

@@ -8,10 +8,12 @@ mod rules;
 
 use pgdyno_results::audit::{Audit, Checked, Finding, Severity};
 
-/// A fixture's audit.
+/// The audit of a fixture, or of the figures that go with a recipe.
 pub fn fixture(name: &str) -> Audit {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/audit").join(name);
-    Audit::of(name, &std::fs::read(path).unwrap()).unwrap()
+    let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |folder: &str| std::fs::read(here.join(folder).join(name));
+    let bytes = read("tests/fixtures/audit").or_else(|_| read("../../experiments/figures")).unwrap();
+    Audit::of(name, &bytes).unwrap()
 }
 
 pub fn of(text: &str) -> Audit {

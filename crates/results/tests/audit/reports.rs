@@ -53,7 +53,7 @@ fn a_ratio_in_prose_is_compared_with_the_runs_and_the_gap_has_its_statement() {
 
 #[test]
 fn a_cache_experiment_is_consistent_and_one_trial_each() {
-    let audit = fixture("ssd-raid-cache.txt");
+    let audit = fixture("ssd-acceptance.txt");
     assert_eq!(found(&audit), [("write-cache", Severity::Warning), ("one-repeat", Severity::Warning)]);
     close(&finding(&audit, "one-repeat").computed["ratio"], 0.957_742);
     let ceiling = &checked(&audit, "fsync-ceiling")[0].computed;

@@ -1,0 +1,131 @@
+//! A run of one's own beside figures that somebody else published: what can be said is the ratios within each side.
+
+use serde::Serialize;
+
+use super::RunView;
+use crate::audit::{Figure, ImportedRun, Recognised, Row};
+
+/// Imported figures and a run. Nothing is computed between the two: they share neither machine nor repeats.
+#[derive(Clone, Debug, Serialize)]
+pub struct BesideView {
+    /// The imported run's name in the store.
+    pub imported: String,
+    /// The report's file.
+    pub source: String,
+    /// The report's rows, as it names them.
+    pub theirs: Vec<BesideRow>,
+    /// The run's name.
+    pub run: String,
+    /// Its treatments.
+    pub ours: Vec<BesideRow>,
+    /// What keeps them apart.
+    pub notes: Vec<String>,
+}
+
+/// One measured thing of either side.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BesideRow {
+    /// What it is.
+    pub label: String,
+    /// Repeats; none where the report does not say.
+    pub repeats: Option<usize>,
+    /// Connections.
+    pub clients: Option<f64>,
+    /// Transactions per second: the mean of the repeats.
+    pub tps: f64,
+    /// Its 95% confidence interval; never of imported figures.
+    pub tps_ci95: Option<[f64; 2]>,
+    /// tps over the highest of its side.
+    pub ratio_to_best: f64,
+    /// Mean latency (milliseconds).
+    pub latency_ms: Option<f64>,
+}
+
+/// Puts `imported` beside `view`.
+#[must_use]
+pub fn beside(imported: &ImportedRun, view: &RunView) -> BesideView {
+    let mut theirs = rows_of(&imported.recognised);
+    let mut ours: Vec<BesideRow> = view
+        .treatments
+        .iter()
+        .filter_map(|treatment| {
+            let tps = treatment.tps.as_ref()?;
+            Some(BesideRow {
+                label: treatment.label.clone(),
+                repeats: Some(treatment.trials),
+                clients: view.plan.treatments.get(treatment.index).map(|t| f64::from(t.clients)),
+                tps: tps.mean,
+                tps_ci95: tps.ci95,
+                ratio_to_best: 0.0,
+                latency_ms: treatment.latency_us.as_ref().map(|latency| latency.mean / 1000.0),
+            })
+        })
+        .collect();
+    let mut notes = vec![
+        "no ratio between the two sides is given: machine, versions and settings differ, and the report's repeats, \
+         where it has any, are of another day; the ratios to the best are each side's own"
+            .to_owned(),
+    ];
+    if theirs.is_empty() {
+        notes.push("nothing of the report's that was recognised is a rate of transactions".to_owned());
+    }
+    if ours.is_empty() {
+        notes.push("the run has no completed trial".to_owned());
+    }
+    rate(&mut theirs);
+    rate(&mut ours);
+    BesideView {
+        imported: imported.id.clone(),
+        source: imported.source.clone(),
+        theirs,
+        run: view.run.id.clone(),
+        ours,
+        notes,
+    }
+}
+
+fn rate(rows: &mut [BesideRow]) {
+    let best = rows.iter().map(|row| row.tps).fold(0.0, f64::max);
+    for row in rows {
+        row.ratio_to_best = if best > 0.0 { row.tps / best } else { 0.0 };
+    }
+}
+
+fn rows_of(recognised: &Recognised) -> Vec<BesideRow> {
+    let value = |figure: Option<Figure>| figure.map(|f| f.value);
+    let runs = recognised.runs.iter().filter_map(|run| {
+        Some(BesideRow {
+            label: run.label.clone().unwrap_or_else(|| format!("line {}", run.line)),
+            repeats: Some(1),
+            clients: value(run.clients),
+            tps: run.tps_connected()?.value,
+            tps_ci95: None,
+            ratio_to_best: 0.0,
+            latency_ms: value(run.latency_average_ms),
+        })
+    });
+    let tables = recognised.tables.iter().filter(|table| table.tps).flat_map(|table| &table.rows);
+    let rows = tables.filter_map(|row| {
+        Some(BesideRow {
+            label: row.label.clone(),
+            repeats: (!row.repeats.is_empty()).then_some(row.repeats.len()),
+            clients: None,
+            tps: mean(row)?,
+            tps_ci95: None,
+            ratio_to_best: 0.0,
+            latency_ms: None,
+        })
+    });
+    // A table's rows are means of runs that may stand below it one by one.
+    let rows: Vec<BesideRow> = rows.collect();
+    if rows.is_empty() { runs.collect() } else { rows }
+}
+
+/// The mean of a row's repeats, computed where there are any, else as it is written.
+#[allow(clippy::cast_precision_loss)]
+fn mean(row: &Row) -> Option<f64> {
+    if row.repeats.is_empty() {
+        return row.mean.or_else(|| row.others.first().map(|(_, figure)| *figure)).map(|f| f.value);
+    }
+    Some(row.repeats.iter().map(|f| f.value).sum::<f64>() / row.repeats.len() as f64)
+}
