@@ -5,38 +5,13 @@
 mod support;
 
 use std::fs;
-use std::io::Write as _; // past the test runner, which keeps what passing tests print to itself
 use std::path::PathBuf;
 
 use serde_json::Value;
-use support::{Ended, World};
-
-/// Whether this process is root; if not, that is said.
-fn is_root(test: &str) -> bool {
-    let root = rustix::process::geteuid().is_root();
-    if !root {
-        let _ = writeln!(std::io::stderr(), "\nskipped: {test}: only root makes filesystems");
-    }
-    root
-}
-
-/// Mounts and loop devices that have to do with the world.
-fn traces(world: &World) -> Vec<String> {
-    let place = world.disk().canonicalize().unwrap();
-    let place = place.parent().unwrap().to_str().unwrap();
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-    let mut traces: Vec<String> = mounts.lines().filter(|l| l.contains(place)).map(String::from).collect();
-    for device in fs::read_dir("/sys/block").unwrap().flatten() {
-        let backing = fs::read_to_string(device.path().join("loop/backing_file")).unwrap_or_default();
-        if backing.contains(place) {
-            traces.push(format!("{:?} over {backing}", device.file_name()));
-        }
-    }
-    traces
-}
+use support::{Ended, World, is_root};
 
 fn assert_gone(world: &World) {
-    assert_eq!(traces(world), [""; 0]);
+    assert_eq!(world.traces(), [""; 0]);
     world.assert_nothing_left();
     let state = fs::read_dir(world.path("state/pgdyno")).unwrap().flatten().map(|e| e.path());
     let ledgers: Vec<PathBuf> = state.filter(|p| p.to_string_lossy().contains("ledgers")).collect();
@@ -195,7 +170,7 @@ fn after_a_sigkill_in_the_middle_of_a_round_the_next_start_clears_all() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(
-        !traces(&world).is_empty(),
+        !world.traces().is_empty(),
         "a killed pgdyno leaves a filesystem: that is what the next start is for"
     );
     let cleaned = world.run(&["clean"]);

@@ -13,7 +13,7 @@ use std::process::Command;
 
 use pgdyno_results::store::Store;
 use serde_json::Value;
-use support::{Ended, World, ended};
+use support::{Ended, World, ended, is_root};
 
 /// Runs `recipe` with `sets`; loop files go into the world's disk.
 fn run(world: &World, recipe: &str, sets: &[&str]) -> Ended {
@@ -42,15 +42,6 @@ fn on_disk(world: &World) -> String {
 fn on_loop(world: &World, storage: &str) -> [String; 2] {
     let backing = format!("storage.{storage}.backing.loop");
     [format!("{backing}.directory={}", world.disk().display()), format!("{backing}.size=1000MiB")]
-}
-
-/// Whether this process is root; if not, that is said.
-fn is_root(test: &str) -> bool {
-    let root = rustix::process::geteuid().is_root();
-    if !root {
-        let _ = writeln!(std::io::stderr(), "\nskipped: {test}: only root makes filesystems");
-    }
-    root
 }
 
 fn close(a: f64, b: f64, what: &str) {

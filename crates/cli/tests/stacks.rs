@@ -5,23 +5,13 @@
 mod support;
 
 use std::fs;
-use std::io::Write as _; // past the test runner, which keeps what passing tests print to itself
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use support::{World, ended, signal};
-
-/// Whether this process is root; if not, that is said.
-fn is_root(test: &str) -> bool {
-    let root = rustix::process::geteuid().is_root();
-    if !root {
-        let _ = writeln!(std::io::stderr(), "\nskipped: {test}: only root makes filesystems");
-    }
-    root
-}
+use support::{World, ended, is_root, signal};
 
 /// An experiment of short trials with `storages`, its loop files in the world's disk.
 fn experiment(world: &World, factors: &str, storages: &str) -> PathBuf {
@@ -42,23 +32,8 @@ fn on_a_loop_file(world: &World, name: &str, filesystem: &str, more: &str) -> St
     )
 }
 
-/// Mounts and loop devices that have to do with the world.
-fn traces(world: &World) -> Vec<String> {
-    let place = world.disk().canonicalize().unwrap();
-    let place = place.parent().unwrap().to_str().unwrap();
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-    let mut traces: Vec<String> = mounts.lines().filter(|l| l.contains(place)).map(String::from).collect();
-    for device in fs::read_dir("/sys/block").unwrap().flatten() {
-        let backing = fs::read_to_string(device.path().join("loop/backing_file")).unwrap_or_default();
-        if backing.contains(place) {
-            traces.push(format!("{:?} over {backing}", device.file_name()));
-        }
-    }
-    traces
-}
-
 fn assert_gone(world: &World) {
-    assert_eq!(traces(world), [""; 0]);
+    assert_eq!(world.traces(), [""; 0]);
     world.assert_nothing_left();
 }
 
@@ -272,12 +247,12 @@ fn a_killed_runs_stack_is_shown_and_removed_by_clean_and_ctrl_c_takes_its_own_do
     world.until("the first trial to be stored", || world.trials_stored() >= 1);
     child.kill().unwrap();
     child.wait().unwrap();
-    let left = traces(&world);
+    let left = world.traces();
     assert!(left.len() >= 2, "a mount and a loop device outlive a killed pgdyno: {left:?}");
     let shown = world.run(&["clean", "--dry-run"]);
     assert_eq!(shown.code, Some(0), "{}", shown.err);
     assert!(shown.out.contains("/disk/pgdyno-") && shown.out.contains("which is gone"), "{}", shown.out);
-    assert_eq!(traces(&world), left, "a dry run removes nothing");
+    assert_eq!(world.traces(), left, "a dry run removes nothing");
     let cleaned = world.run(&["clean"]);
     assert_eq!(cleaned.code, Some(0), "{}{}", cleaned.out, cleaned.err);
     assert!(cleaned.out.contains("ended server") && cleaned.out.contains("put "), "{}", cleaned.out);
@@ -405,7 +380,7 @@ fn a_filesystem_that_is_lost_mid_run_costs_its_trials_and_no_other() {
     let expected = [("kept", "completed"), ("lost", "failed"), ("lost", "failed"), ("kept", "completed")];
     assert_eq!(states, expected, "{}", ran.err);
     // What lay on it could not be removed there: the journal keeps that until the next look.
-    assert_eq!(traces(&world), [""; 0]);
+    assert_eq!(world.traces(), [""; 0]);
     let cleaned = world.run(&["clean"]);
     assert_eq!(cleaned.code, Some(0), "{}{}", cleaned.out, cleaned.err);
     assert_gone(&world);

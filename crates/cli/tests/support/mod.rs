@@ -19,6 +19,16 @@ pub struct Ended {
     pub err: String,
 }
 
+/// Whether this process is root; if not, that is said past the test runner, which keeps what passing tests print to itself.
+pub fn is_root(test: &str) -> bool {
+    use std::io::Write as _;
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        let _ = writeln!(std::io::stderr(), "\nskipped: {test}: only root makes filesystems");
+    }
+    root
+}
+
 impl World {
     pub fn new() -> Self {
         let root = tempfile::Builder::new().prefix("pgdyno-test-").tempdir().unwrap();
@@ -81,6 +91,23 @@ impl World {
             .flat_map(|entries| entries.flatten().map(|e| e.path()))
             .filter(|path| path.file_name().is_none_or(|name| name != ".lock"))
             .collect()
+    }
+
+    /// Mounts and loop devices that have to do with the world.
+    pub fn traces(&self) -> Vec<String> {
+        let place = self.disk().canonicalize().unwrap();
+        let place = place.parent().unwrap().to_str().unwrap();
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let mut traces: Vec<String> =
+            mounts.lines().filter(|l| l.contains(place)).map(String::from).collect();
+        for device in std::fs::read_dir("/sys/block").unwrap().flatten() {
+            let backing =
+                std::fs::read_to_string(device.path().join("loop/backing_file")).unwrap_or_default();
+            if backing.contains(place) {
+                traces.push(format!("{:?} over {backing}", device.file_name()));
+            }
+        }
+        traces
     }
 
     pub fn assert_nothing_left(&self) {

@@ -46,7 +46,7 @@ fn cells(row: &BesideRow) -> [String; 7] {
     [
         if row.label.is_empty() { "the one treatment".to_owned() } else { plain(&row.label) },
         row.repeats.map_or_else(unknown, |n| n.to_string()),
-        row.clients.map_or_else(unknown, number::rate),
+        row.clients.map_or_else(unknown, |n| n.to_string()),
         number::rate(row.tps),
         row.tps_ci95
             .map_or_else(unknown, |[low, high]| format!("{} to {}", number::rate(low), number::rate(high))),
