@@ -495,7 +495,7 @@ fn closing(prepared: &Prepared, surroundings: Option<&Surroundings>, out: &mut S
         let faults: Vec<&str> = crash.faults.iter().map(|fault| fault.name()).collect();
         let _ = writeln!(
             out,
-            "Then crash tests of each treatment, on storages and clusters made anew: {} rounds of {}; about 5s a round",
+            "Then crash tests of each treatment, on storages and clusters made anew: {} rounds of {}",
             crash.rounds,
             faults.join(", ")
         );

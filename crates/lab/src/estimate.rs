@@ -18,6 +18,8 @@ const AROUND_TRIAL: Duration = Duration::from_millis(1500);
 /// Rows loaded in a second, keys and vacuum included, on the same machine.
 const ROWS_PER_SECOND: u64 = 250_000;
 
+/// Around the load of a crash test's round: fault, recovery, oracles.
+const AROUND_ROUND: Duration = Duration::from_secs(3);
 /// Tests of the fsync probe (count).
 const FSYNC_TESTS: u32 = 25;
 /// Points of the disk probe that take a given time (count).
@@ -47,7 +49,7 @@ pub(crate) fn time(prepared: &Prepared) -> (Duration, Duration, bool) {
         let storages = u32::try_from(prepared.storages().len()).unwrap_or(u32::MAX);
         time += prepared.experiment.telemetry.fsync.0 * storages;
     }
-    time += probes(prepared);
+    time += probes(prepared) + crashes(prepared);
     for (key, treatment) in prepared.clusters() {
         let rows = dataset::rows(prepared.data(treatment), key.scale);
         time += CLUSTER + Duration::from_millis(rows * 1000 / ROWS_PER_SECOND);
@@ -72,6 +74,17 @@ pub(crate) fn time(prepared: &Prepared) -> (Duration, Duration, bool) {
         }
     };
     (time + least, time + most, offered(prepared).is_none())
+}
+
+/// Time for the crash tests after the trials, with a control for each fault: treatments that are crashed alike are crashed once.
+fn crashes(prepared: &Prepared) -> Duration {
+    let Some(crash) = &prepared.experiment.crash else { return Duration::ZERO };
+    let all = &prepared.plan.treatments;
+    let first = |index: usize| !all[..index].iter().any(|before| before.is_crashed_alike(&all[index]));
+    let sessions = u32::try_from((0..all.len()).filter(|index| first(*index)).count()).unwrap_or(u32::MAX);
+    let faults = u32::try_from(crash.faults.len()).unwrap_or(u32::MAX);
+    let rounds = faults.saturating_mul(crash.rounds.saturating_add(u32::from(crash.controls)));
+    (CLUSTER + STACK + (crash.load.0 + AROUND_ROUND) * rounds) * sessions
 }
 
 /// Time for the probes before and after the trials, without the filling of the disk probe's file.
