@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{Place, RUN};
+use common::{Place, RUN, is_lacking, traces};
 use pgdyno_host::postgres::cluster::cluster_directory;
 use pgdyno_host::postgres::{Cluster, ClusterSpec};
 use pgdyno_host::probe::fsync_rate;
@@ -20,7 +20,7 @@ use pgdyno_host::storage::emulated::{
 };
 use pgdyno_host::storage::image::LoopDevice;
 use pgdyno_host::storage::mount::Mount;
-use pgdyno_host::storage::{MadeStack, Stack, StorageError, Surroundings, Wipe};
+use pgdyno_host::storage::{MadeStack, Stack, Surroundings, Wipe};
 use pgdyno_host::{Step, server_account};
 use pgdyno_model::storage::{
     Backing, DeviceSettings, DiskLatency, EmulatedDisk, FilesystemChoice, Raid0, Storage,
@@ -52,17 +52,7 @@ fn made(test: &str, storage: &Storage, place: &Place) -> Option<MadeStack> {
     let around = Surroundings { default_directory: place.path(), account: &account, wipe: &Wipe::default() };
     match Stack::plan("disk", storage, &around) {
         Ok(stack) => Some(stack.make(&account, &place.journal, &RUN).unwrap()),
-        Err(
-            e @ (StorageError::NotRoot { .. }
-            | StorageError::ToolMissing { .. }
-            | StorageError::Fuse { .. }
-            | StorageError::Filesystem { .. }),
-        ) => {
-            // Past the test runner, which captures what passing tests print.
-            let cause = std::error::Error::source(&e).map_or_else(String::new, |c| format!(": {c}"));
-            let _ = writeln!(std::io::stderr(), "\nskipped: {test}: {e}{cause}");
-            None
-        }
+        Err(e) if is_lacking(test, &e) => None,
         Err(e) => panic!("{e:?}"),
     }
 }
@@ -76,27 +66,6 @@ fn write_synced(path: &Path, text: &str) -> std::io::Result<()> {
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     File::open(path.parent().unwrap())?.sync_all()
-}
-
-/// Whether anything of the place is still mounted, attached or running.
-fn traces(place: &Path) -> Vec<String> {
-    let place = place.canonicalize().unwrap();
-    let place = place.to_str().unwrap();
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-    let mut traces: Vec<String> = mounts.lines().filter(|l| l.contains(place)).map(String::from).collect();
-    for device in fs::read_dir("/sys/block").unwrap().flatten() {
-        let backing = fs::read_to_string(device.path().join("loop/backing_file")).unwrap_or_default();
-        if backing.contains(place) {
-            traces.push(format!("{:?} over {backing}", device.file_name()));
-        }
-    }
-    for process in fs::read_dir("/proc").unwrap().flatten() {
-        let environment = fs::read(process.path().join("environ")).unwrap_or_default();
-        if String::from_utf8_lossy(&environment).contains(&format!("PGDYNO_EMULATED_DISK={place}")) {
-            traces.push(format!("process {:?}", process.file_name()));
-        }
-    }
-    traces
 }
 
 fn assert_nothing_left(place: &Place) {

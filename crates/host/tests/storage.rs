@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use common::zfs::Daemon;
-use common::{Place, RUN};
+use common::{Place, RUN, is_lacking, traces};
 use pgdyno_host::postgres::cluster::cluster_directory;
 use pgdyno_host::postgres::{Cluster, ClusterSpec};
 use pgdyno_host::step::Performing;
@@ -58,35 +58,9 @@ fn plan(storage: &Storage, place: &Path, wipe: &Wipe) -> Result<Stack, StorageEr
 fn can(test: &str, storage: &Storage, place: &Path) -> bool {
     match plan(storage, place, &Wipe::default()) {
         Ok(_) => true,
-        Err(
-            e @ (StorageError::NotRoot { .. }
-            | StorageError::ToolMissing { .. }
-            | StorageError::Fuse { .. }
-            | StorageError::Filesystem { .. }),
-        ) => {
-            use std::io::Write;
-            // Past the test runner, which captures what passing tests print.
-            let cause = std::error::Error::source(&e).map_or_else(String::new, |c| format!(": {c}"));
-            let _ = writeln!(std::io::stderr(), "\nskipped: {test}: {e}{cause}");
-            false
-        }
+        Err(e) if is_lacking(test, &e) => false,
         Err(e) => panic!("{e:?}"),
     }
-}
-
-/// Mounts and loop devices that have to do with `place`.
-fn traces(place: &Path) -> Vec<String> {
-    let place = place.canonicalize().unwrap();
-    let place = place.to_str().unwrap();
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-    let mut traces: Vec<String> = mounts.lines().filter(|l| l.contains(place)).map(String::from).collect();
-    for device in fs::read_dir("/sys/block").unwrap().flatten() {
-        let backing = fs::read_to_string(device.path().join("loop/backing_file")).unwrap_or_default();
-        if backing.contains(place) {
-            traces.push(format!("{:?} over {backing}", device.file_name()));
-        }
-    }
-    traces
 }
 
 fn assert_nothing_left(place: &Place) {
