@@ -1,10 +1,11 @@
 //! Programs that are asked for facts: they may be missing, refuse, or hang on a dying disk.
 
 use std::io::{self, Read};
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
+
+use crate::storage::program::locate;
 
 /// How long one may take: a drive that sleeps needs seconds to wake up.
 const LIMIT: Duration = Duration::from_secs(15);
@@ -33,10 +34,7 @@ pub(super) fn ask(program: &'static str, args: &[&str]) -> Result<Said, ProgramE
         io::ErrorKind::NotFound => ProgramError::Missing { program },
         _ => ProgramError::Run { program, source },
     };
-    // Not every user's PATH has the administrator's folders.
-    let place = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(|d| Path::new(d).join(program));
-    let named = place.iter().find(|p| p.is_file()).map_or(Path::new(program), |p| p.as_path());
-    let mut child = Command::new(named)
+    let mut child = Command::new(locate(program).ok_or(ProgramError::Missing { program })?)
         .args(args)
         .env("LC_ALL", "C")
         .stdin(Stdio::null())

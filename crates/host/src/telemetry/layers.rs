@@ -3,9 +3,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::facts::Tree;
+use crate::storage::program::output;
 
 /// What lies under a directory.
 #[derive(Debug, Default)]
@@ -55,13 +55,9 @@ impl Layers {
     /// Adds what carries the ZFS pool of `dataset`.
     fn add_pool(&mut self, dataset: &str) {
         let pool = pool_of(dataset);
-        let status = match Command::new("zpool").args(["status", pool]).output() {
-            Ok(done) if done.status.success() => String::from_utf8_lossy(&done.stdout).into_owned(),
-            Ok(done) => {
-                let said = String::from_utf8_lossy(&done.stderr);
-                return self.unknown.push(format!("`zpool status {pool}` says: {}", said.trim()));
-            }
-            Err(e) => return self.unknown.push(format!("cannot run `zpool status {pool}`: {e}")),
+        let status = match output("zpool", &["status", pool]) {
+            Ok(status) => status,
+            Err(e) => return self.unknown.push(format!("the devices of pool {pool} are unknown: {e}")),
         };
         for name in vdevs(&status) {
             let path = if name.starts_with('/') { PathBuf::from(name) } else { Path::new("/dev").join(name) };

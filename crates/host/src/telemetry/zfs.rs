@@ -10,6 +10,7 @@ use pgdyno_model::telemetry::{Column, Kind};
 
 use super::layers::pool_of;
 use super::{Probe, Watched, column, float, read};
+use crate::storage::program::search_path;
 
 const ARCSTATS: &str = "/proc/spl/kstat/zfs/arcstats";
 
@@ -83,6 +84,7 @@ pub(super) fn iostat(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String
     let pool = pool_of(&facts.source).to_owned();
     let failed = |e: std::io::Error| format!("cannot run `zpool iostat {pool} 1`: {e}");
     let mut child = Command::new("zpool")
+        .env("PATH", search_path())
         .args(["iostat", &pool, "1"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
