@@ -3,6 +3,7 @@
 use std::io;
 use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -571,10 +572,10 @@ impl Worker {
         if let Some(rate) = self.rate {
             pacer.throttle(rate, schedule.start, Random::new(self.thread.throttle));
         }
+        let program = Rc::new((*self.program).clone());
         let client = |seeds: &ClientSeeds| {
             let (random, choice) = (Random::new(seeds.random), Random::new(seeds.choice));
-            let client =
-                Client::new(seeds.id, Arc::clone(&self.program), random, choice, schedule.transactions);
+            let client = Client::new(seeds.id, Rc::clone(&program), random, choice, schedule.transactions);
             let Some(ledger) = &self.ledger else { return Ok(client) };
             let ledger = ledger.open(seeds.id, &self.clock).map_err(LoadError::Ledger)?;
             client.keeping(ledger).map_err(LoadError::NoLedger)

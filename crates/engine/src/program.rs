@@ -5,7 +5,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use pgdyno_model::experiment::{LoadOptions, OnError, Protocol, ReconnectLost};
-use pgdyno_wire::{WireError, frontend};
+use pgdyno_wire::WireError;
+use pgdyno_wire::frontend::{self, Execution};
 use thiserror::Error;
 
 use crate::load::{Say, WeightedScript};
@@ -174,6 +175,8 @@ pub enum Request {
     Bound {
         /// The Parse message.
         parse: Vec<u8>,
+        /// Whatever comes after it.
+        execution: Execution,
         /// The statement's name: empty where it is parsed every time.
         name: String,
         /// The parameters.
@@ -256,7 +259,43 @@ impl Program {
             let linked = program.link_script(index, script, protocol)?;
             program.scripts.push(linked);
         }
+        program.fold();
         Ok(program)
+    }
+
+    /// Computes what expressions come to every time.
+    fn fold(&mut self) {
+        let constants = self.constants();
+        for action in
+            self.scripts.iter_mut().flat_map(|script| &mut script.steps).map(|step| &mut step.action)
+        {
+            if let Action::Set { expression: part, .. }
+            | Action::If { condition: part, .. }
+            | Action::Elif { condition: part, .. } = action
+            {
+                *part = part.folded(&constants, self.default_seed);
+            }
+        }
+    }
+
+    /// What variables hold that no script assigns (by slot); none for the others.
+    fn constants(&self) -> Vec<Option<Content>> {
+        let mut constants = self.initial.clone();
+        constants[self.client_id.index()] = None;
+        for action in self.scripts.iter().flat_map(|script| &script.steps).map(|step| &step.action) {
+            if let Action::Set { variable, .. } | Action::SetShell { variable, .. } = action {
+                constants[variable.index()] = None;
+            }
+        }
+        // Which columns a result has is known only when it is there.
+        for store in self.scripts.iter().flat_map(|s| &s.statements).filter_map(|s| s.store.as_ref()) {
+            for (name, constant) in self.variables.iter().zip(&mut constants) {
+                if name.starts_with(&store.prefix) {
+                    *constant = None;
+                }
+            }
+        }
+        constants
     }
 
     fn slot(&mut self, name: &str) -> Slot {
@@ -303,7 +342,7 @@ impl Program {
                     let request = if protocol == Protocol::Simple {
                         simple(pieces, &slot)
                     } else {
-                        bound(name, pieces, &slot)
+                        bound(name, pieces, store.is_some(), &slot)
                     };
                     let request = request.map_err(|cause| ProgramError::Statement {
                         script: script.name.clone(),
@@ -380,7 +419,13 @@ fn link_pieces(pieces: &[Piece], slot: &dyn Fn(Slot) -> Slot) -> Vec<Piece> {
     linked.collect()
 }
 
-fn bound(name: String, pieces: &[Piece], slot: &dyn Fn(Slot) -> Slot) -> Result<Request, WireError> {
+/// `described` where the result's columns are asked for.
+fn bound(
+    name: String,
+    pieces: &[Piece],
+    described: bool,
+    slot: &dyn Fn(Slot) -> Slot,
+) -> Result<Request, WireError> {
     let mut sql = String::new();
     let mut parameters = Vec::new();
     for piece in pieces {
@@ -395,5 +440,7 @@ fn bound(name: String, pieces: &[Piece], slot: &dyn Fn(Slot) -> Slot) -> Result<
     }
     let mut parse = Vec::new();
     frontend::parse(&mut parse, &name, sql.as_bytes())?;
-    Ok(Request::Bound { parse, name, parameters })
+    let count = u16::try_from(parameters.len()).unwrap_or(u16::MAX);
+    let execution = Execution::new(&name, count, described)?;
+    Ok(Request::Bound { parse, execution, name, parameters })
 }

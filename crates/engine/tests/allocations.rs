@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,12 +25,13 @@ fn a_transaction_allocates_nothing() {
     let text = "\\if :client_id > 5 or hash(:client_id) is null\nSELECT 9;\n\\elif :scale = 1\n\
                 \\set p permute(random(1, 10), 1000) % 7\n\\else\nSELECT 8;\n\\endif\n\
                 \\set c case when :p < 3 then greatest(:p, 1.5, 2) else hash_fnv1a(:p, 5) end\n\
-                \\set aid random(1, 100000)\n\\set x random_gaussian(1, 100, 2.5) / 3.0\n\
+                \\set aid random(1, 10000 * :given)\n\\set x random_gaussian(1, 100, 2.5) / 3.0\n\
                 UPDATE accounts SET balance = balance + :x WHERE aid = :aid;\nSELECT 1;";
     let script = Arc::new(Script::parse("test", text).unwrap());
     for protocol in [Protocol::Simple, Protocol::Extended, Protocol::Prepared] {
         let scripts = [(); 2].map(|()| WeightedScript { script: Arc::clone(&script), weight: 1 });
-        let program = Arc::new(Program::link(&scripts, protocol, 1, &[]).unwrap());
+        let program =
+            Rc::new(Program::link(&scripts, protocol, 1, &[("given".to_owned(), "10".into())]).unwrap());
         let schedule = Schedule {
             start: Moment(0),
             opening: Moment(0),
@@ -81,7 +83,7 @@ fn a_transaction_with_a_ledger_allocates_nothing() {
     let text = "\\set aid random(1, 100000)\n\\set tid 1\n\\set bid 1\n\\set delta 5\nBEGIN;\n\
                 INSERT INTO t VALUES (:client_id, :sequence, :aid, :delta);\nEND;";
     let scripts = [WeightedScript { script: Arc::new(Script::parse("test", text).unwrap()), weight: 1 }];
-    let program = Arc::new(Program::link(&scripts, Protocol::Simple, 1, &[]).unwrap());
+    let program = Rc::new(Program::link(&scripts, Protocol::Simple, 1, &[]).unwrap());
     let schedule = Schedule {
         start: Moment(0),
         opening: Moment(0),

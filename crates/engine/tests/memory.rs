@@ -4,6 +4,7 @@
 
 use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -50,7 +51,7 @@ impl Clients {
         let script = Arc::new(Script::parse("tpcb-like", SCRIPT).unwrap());
         let scripts = [WeightedScript { script, weight: 1 }];
         let scale = ("scale".to_owned(), pgdyno_engine::script::Value::Int(1).into());
-        let program = Arc::new(Program::link(&scripts, Protocol::Prepared, 1, &[scale]).unwrap());
+        let program = Rc::new(Program::link(&scripts, Protocol::Prepared, 1, &[scale]).unwrap());
         let schedule = Schedule {
             start: Moment(0),
             opening: Moment(0),
@@ -61,7 +62,7 @@ impl Clients {
         let recorder = Recorder::new(&program, schedule, Box::new(|_| {}));
         let client = |id: usize| {
             let (random, choice) = (Random::new(id as u64), Random::new(id as u64));
-            Client::new(u32::try_from(id).unwrap(), Arc::clone(&program), random, choice, None)
+            Client::new(u32::try_from(id).unwrap(), Rc::clone(&program), random, choice, None)
         };
         let clients = (0..count).map(client).collect();
         Self { clients, recorder, pacer: Pacer::default(), answered: 0 }

@@ -170,7 +170,7 @@ pub fn parse(out: &mut Vec<u8>, name: &str, sql: &[u8]) -> Result<(), WireError>
     })
 }
 
-/// The parameters of a [`bind`], written one after the other.
+/// The parameters of an [`Execution`], written one after the other.
 pub struct Parameters<'a> {
     out: &'a mut Vec<u8>,
     left: u16,
@@ -212,30 +212,71 @@ impl Parameters<'_> {
     }
 }
 
-/// Binds `count` parameters, all in text format, which `write` gives, to statement `name`, as the unnamed portal;
-/// results are to come in text format.
-///
-/// # Errors
-/// A NUL in the name, fewer or more parameters than `count`, or one beyond all bounds.
-pub fn bind(
-    out: &mut Vec<u8>,
-    name: &str,
+/// The messages that execute a statement, made once but for the parameters: Bind to the unnamed portal with all
+/// parameters and results in text format, Describe of it where wanted, Execute of all rows, and Sync.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Execution {
+    /// Bind up to its parameters; its length is still to come.
+    head: Vec<u8>,
+    /// All after Bind, with Sync.
+    tail: Vec<u8>,
     count: u16,
-    write: impl FnOnce(&mut Parameters<'_>) -> Result<(), WireError>,
-) -> Result<(), WireError> {
-    message(out, "Bind", Some(b'B'), |out| {
-        out.push(0);
-        string(out, "Bind", "name", name.as_bytes())?;
-        out.extend([0; 2]);
-        out.extend(count.to_be_bytes());
-        let mut parameters = Parameters { out, left: count };
-        write(&mut parameters)?;
-        if parameters.left > 0 {
-            return Err(WireError::Short { message: "Bind", field: "parameters" });
+}
+
+impl Execution {
+    /// Of statement `name` with `count` parameters.
+    ///
+    /// # Errors
+    /// A NUL in the name.
+    pub fn new(name: &str, count: u16, described: bool) -> Result<Self, WireError> {
+        let mut head = vec![b'B', 0, 0, 0, 0, 0];
+        string(&mut head, "Bind", "name", name.as_bytes())?;
+        head.extend([0; 2]);
+        head.extend(count.to_be_bytes());
+        let mut tail = Vec::new();
+        if described {
+            describe(&mut tail, Named::Portal(""))?;
         }
+        execute(&mut tail, "", 0)?;
+        sync(&mut tail);
+        Ok(Self { head, tail, count })
+    }
+
+    /// Appends them, with the parameters that `write` gives, Sync only where it `is_last`.
+    ///
+    /// # Errors
+    /// Fewer or more parameters than there are, or one beyond all bounds.
+    pub fn write(
+        &self,
+        out: &mut Vec<u8>,
+        is_last: bool,
+        write: impl FnOnce(&mut Parameters<'_>) -> Result<(), WireError>,
+    ) -> Result<(), WireError> {
+        let begin = out.len();
+        out.extend_from_slice(&self.head);
+        let mut parameters = Parameters { out, left: self.count };
+        let written = write(&mut parameters);
+        let lacking = parameters.left > 0;
         out.extend([0; 2]);
-        Ok(())
-    })
+        let length = out.len() - begin - 1;
+        let done = match (written, u32::try_from(length)) {
+            (Err(error), _) => Err(error),
+            _ if lacking => Err(WireError::Short { message: "Bind", field: "parameters" }),
+            (_, Ok(n)) if length <= MAX_MESSAGE => {
+                out[begin + 1..begin + 5].copy_from_slice(&n.to_be_bytes());
+                let sync = if is_last { 0 } else { SYNC.len() };
+                out.extend_from_slice(&self.tail[..self.tail.len() - sync]);
+                Ok(())
+            }
+            _ => {
+                Err(WireError::TooLarge { message: "Bind", field: "length", value: length, max: MAX_MESSAGE })
+            }
+        };
+        if done.is_err() {
+            out.truncate(begin);
+        }
+        done
+    }
 }
 
 /// What a Describe or Close names.
@@ -286,9 +327,11 @@ pub fn execute(out: &mut Vec<u8>, portal: &str, rows: u32) -> Result<(), WireErr
     })
 }
 
+const SYNC: &[u8] = b"S\0\0\0\x04";
+
 /// Ends a series of extended-protocol messages; the server answers with `ReadyForQuery`.
 pub fn sync(out: &mut Vec<u8>) {
-    out.extend(b"S\0\0\0\x04");
+    out.extend_from_slice(SYNC);
 }
 
 /// Asks the server to send what it has to say so far.

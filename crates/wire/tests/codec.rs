@@ -4,7 +4,7 @@
 
 use pgdyno_wire::auth::{AuthError, Exchange, Progress};
 use pgdyno_wire::backend::{Authentication, Message, Status};
-use pgdyno_wire::frontend::{self, Named};
+use pgdyno_wire::frontend::{self, Execution, Named};
 use pgdyno_wire::{Frame, WireError, next_frame};
 use proptest::prelude::*;
 
@@ -138,21 +138,21 @@ fn what_is_sent_is_what_the_protocol_says() {
     frontend::sasl_response(&mut out, b"c=").unwrap();
     frontend::query(&mut out, b"SELECT 1").unwrap();
     frontend::parse(&mut out, "s", b"SELECT $1").unwrap();
-    frontend::bind(&mut out, "s", 2, |p| {
-        p.text(|out| out.extend_from_slice(b"42"))?;
-        p.null()
-    })
-    .unwrap();
-    frontend::describe(&mut out, Named::Portal("")).unwrap();
-    frontend::execute(&mut out, "", 0).unwrap();
+    Execution::new("s", 2, true)
+        .unwrap()
+        .write(&mut out, true, |p| {
+            p.text(|out| out.extend_from_slice(b"42"))?;
+            p.null()
+        })
+        .unwrap();
+    Execution::new("", 0, false).unwrap().write(&mut out, false, |_| Ok(())).unwrap();
     frontend::close(&mut out, Named::Statement("s")).unwrap();
-    frontend::sync(&mut out);
     frontend::flush(&mut out);
     frontend::copy_data(&mut out, b"1\t2\n").unwrap();
     frontend::copy_done(&mut out);
     frontend::copy_fail(&mut out, "why").unwrap();
     frontend::terminate(&mut out);
-    let expected: [(u8, &[u8]); 15] = [
+    let expected: [(u8, &[u8]); 17] = [
         (b'p', b"pw\0"),
         (b'p', b"SCRAM\0\0\0\0\x03n,,"),
         (b'p', b"c="),
@@ -161,8 +161,10 @@ fn what_is_sent_is_what_the_protocol_says() {
         (b'B', b"\0s\0\0\0\0\x02\0\0\0\x0242\xff\xff\xff\xff\0\0"),
         (b'D', b"P\0"),
         (b'E', b"\0\0\0\0\0"),
-        (b'C', b"Ss\0"),
         (b'S', b""),
+        (b'B', b"\0\0\0\0\0\0\0\0"),
+        (b'E', b"\0\0\0\0\0"),
+        (b'C', b"Ss\0"),
         (b'H', b""),
         (b'd', b"1\t2\n"),
         (b'c', b""),
@@ -179,8 +181,10 @@ fn what_cannot_be_sent_leaves_the_buffer_alone() {
     assert!(frontend::parse(&mut out, "a\0", b"").is_err());
     assert!(frontend::startup(&mut out, [("user", "a\0b")]).is_err());
     assert!(frontend::startup(&mut out, [("", "b")]).is_err());
-    assert!(frontend::bind(&mut out, "", 1, |_| Ok(())).is_err());
-    assert!(frontend::bind(&mut out, "", 1, |p| p.null().and_then(|()| p.null())).is_err());
+    assert!(Execution::new("a\0", 0, false).is_err());
+    let execution = Execution::new("", 1, false).unwrap();
+    assert!(execution.write(&mut out, true, |_| Ok(())).is_err());
+    assert!(execution.write(&mut out, true, |p| p.null().and_then(|()| p.null())).is_err());
     assert_eq!(out, b"before");
 }
 

@@ -13,7 +13,7 @@ mod steps;
 mod tell;
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::rc::Rc;
 
 use pgdyno_wire::backend::Status;
 use pgdyno_wire::frontend;
@@ -85,7 +85,8 @@ enum Piped {
 /// One connection's load.
 pub struct Client {
     id: u32,
-    program: Arc<Program>,
+    /// Shared by its thread's clients.
+    program: Rc<Program>,
     random: Random,
     /// `random` as it was before the transaction's first try.
     before: Random,
@@ -138,7 +139,7 @@ impl Client {
     #[must_use]
     pub fn new(
         id: u32,
-        program: Arc<Program>,
+        program: Rc<Program>,
         random: Random,
         choice: Random,
         transactions: Option<u64>,
@@ -309,7 +310,7 @@ impl Client {
                         (State::Sent(statement), _) => (self.step, Some(statement)),
                         _ => (self.step, None),
                     };
-                    self.error = Some(Fault { step, statement, error });
+                    self.error = Some(Fault { step, statement, error: *error });
                 }
             }
             Event::Parsed => {

@@ -50,7 +50,7 @@ impl fmt::Display for ServerError {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Event {
     Ready(Status),
-    Error(ServerError),
+    Error(Box<ServerError>),
     /// A statement is prepared.
     Parsed,
     /// The server would copy in or out.
@@ -83,6 +83,14 @@ impl Replies {
     /// The next event in `bytes`, which moves past it; none when more bytes are needed.
     pub(super) fn next(&mut self, bytes: &mut &[u8]) -> Result<Option<Event>, WireError> {
         loop {
+            // What ends nearly every reply.
+            if let [tag::READY_FOR_QUERY, 0, 0, 0, 5, status, rest @ ..] = *bytes
+                && self.skip == 0
+                && self.torn.is_empty()
+            {
+                *bytes = rest;
+                return Status::read(*status).map(|status| Some(Event::Ready(status)));
+            }
             if self.skip > 0 {
                 let passed = self.skip.min(bytes.len());
                 *bytes = &bytes[passed..];
@@ -122,6 +130,9 @@ impl Replies {
             match bytes.split_at_checked(header.len()) {
                 Some((message, rest)) => {
                     *bytes = rest;
+                    if header.tag == tag::COMMAND_COMPLETE {
+                        return Ok(Some(Event::Complete));
+                    }
                     if let Some(event) = read(Frame { tag: header.tag, body: &message[HEADER..] })? {
                         return Ok(Some(event));
                     }
@@ -193,7 +204,7 @@ fn check(header: Header) -> Result<(), WireError> {
 fn read(frame: Frame<'_>) -> Result<Option<Event>, WireError> {
     match Message::read(frame)? {
         Message::ReadyForQuery(status) => Ok(Some(Event::Ready(status))),
-        Message::ErrorResponse(fields) => Ok(Some(Event::Error(ServerError::of(fields)))),
+        Message::ErrorResponse(fields) => Ok(Some(Event::Error(Box::new(ServerError::of(fields))))),
         Message::ParseComplete => Ok(Some(Event::Parsed)),
         Message::CopyIn(_) | Message::CopyOut(_) | Message::CopyBoth(_) => Ok(Some(Event::Copy)),
         Message::RowDescription(row) => {

@@ -1,6 +1,5 @@
 //! Statements as messages, and results as variables.
 
-use pgdyno_wire::frontend::Named;
 use pgdyno_wire::{WireError, frontend};
 
 use super::failure::Abort;
@@ -26,15 +25,14 @@ impl Client {
         match &statement.request {
             Request::Fixed(message) => out.extend_from_slice(message),
             Request::Text(pieces) => frontend::query_with(out, |out| self.write(pieces, out))?,
-            Request::Bound { parse, name, parameters } => {
+            Request::Bound { parse, execution, name, parameters } => {
                 let begin = out.len();
                 let parsed = name.is_empty() || !self.prepared[statement.number];
                 if parsed {
                     out.extend_from_slice(parse);
                 }
-                let count = u16::try_from(parameters.len()).unwrap_or(u16::MAX);
                 let variables = &self.variables;
-                let bound = frontend::bind(out, name, count, |bind| {
+                let bound = execution.write(out, !self.piping, |bind| {
                     for slot in parameters {
                         match &variables[slot.index()] {
                             Some(crate::script::Content::Value(crate::script::Value::Null)) | None => {
@@ -49,10 +47,6 @@ impl Client {
                     out.truncate(begin);
                     return Err(error);
                 }
-                if self.replies.rows {
-                    frontend::describe(out, Named::Portal(""))?;
-                }
-                frontend::execute(out, "", 0)?;
                 if self.piping {
                     self.piped.push_back(Piped::Statement {
                         step: self.step,
@@ -64,8 +58,6 @@ impl Client {
                     if parsed && !name.is_empty() {
                         self.prepared[statement.number] = true;
                     }
-                } else {
-                    frontend::sync(out);
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! A script's steps, one after the other.
 
-use std::sync::Arc;
+use std::rc::Rc;
 
 use pgdyno_wire::frontend;
 
@@ -22,7 +22,7 @@ enum Flow {
 impl Client {
     /// Executes steps until one has to wait.
     pub(super) fn advance(&mut self, turn: &mut Turn<'_>) -> Next {
-        let program = Arc::clone(&self.program);
+        let program = Rc::clone(&self.program);
         let script = &program.scripts[self.script];
         while let Some(step) = script.steps.get(self.step) {
             match self.execute(script, &step.action, turn) {

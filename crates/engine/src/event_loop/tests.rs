@@ -1,6 +1,7 @@
 //! The event loop and its clients on a simulated network.
 
 use std::num::NonZeroU32;
+use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -166,7 +167,7 @@ impl Load {
             stop: Arc::clone(&stop),
             ..Rules::of(&spec.options)
         };
-        let program = Arc::new(program);
+        let program = Rc::new(program);
         let opening = Moment(0).after(self.warm_up);
         let (closing, transactions) = match self.length {
             Length::Duration(span) => (opening.after(span.0), None),
@@ -195,7 +196,7 @@ impl Load {
         let client = |id| {
             let random = Random::new(id);
             let id = u32::try_from(id).unwrap();
-            let client = Client::new(id, Arc::clone(&program), random.clone(), random, transactions);
+            let client = Client::new(id, Rc::clone(&program), random.clone(), random, transactions);
             match &spec.ledger {
                 Some(ledger) => {
                     let clock = Clock::new(std::time::Instant::now());

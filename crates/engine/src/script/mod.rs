@@ -8,6 +8,7 @@ mod conditions;
 mod error;
 mod eval;
 mod expr;
+mod fold;
 mod meta;
 mod old;
 mod split;

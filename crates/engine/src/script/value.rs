@@ -144,15 +144,15 @@ fn read(text: &str) -> Option<Value> {
     if text.is_empty() {
         return None;
     }
-    let lower = text.to_ascii_lowercase();
-    let begins = |word: &str| word.starts_with(&lower);
-    if lower == "null" {
+    let is = |word: &str| word.eq_ignore_ascii_case(text);
+    let begins = |word: &str| word.get(..text.len()).is_some_and(is);
+    if is("null") {
         return Some(Value::Null);
     }
-    if begins("true") || begins("yes") || lower == "on" {
+    if begins("true") || begins("yes") || is("on") {
         return Some(Value::Bool(true));
     }
-    if begins("false") || begins("no") || lower == "off" || lower == "of" {
+    if begins("false") || begins("no") || is("off") || is("of") {
         return Some(Value::Bool(false));
     }
     let trimmed = text.trim_ascii_start();
