@@ -5,6 +5,8 @@
 
 use std::time::{Duration, Instant};
 
+use rustix::event::Timespec;
+
 /// Nanoseconds since the trial's base, an instant before its first connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(pub u64);
@@ -65,6 +67,14 @@ impl Clock {
     #[inline]
     pub fn now(&self) -> Moment {
         Moment(monotonic().saturating_sub(self.zero))
+    }
+
+    /// A moment on the kernel's monotonic clock.
+    pub(crate) fn kernel_time(&self, of: Moment) -> Timespec {
+        const SECOND: u64 = 1_000_000_000;
+        let at = self.zero.saturating_add(of.0);
+        let part = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        Timespec { tv_sec: part(at / SECOND), tv_nsec: part(at % SECOND) }
     }
 
     /// The instant of a moment.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use rustix::event::epoll;
 use rustix::fd::OwnedFd;
 
+use super::alarm::Alarm;
 use super::{Connector, Driver, Keep, Reactor, timespec};
 use crate::connect::Stream;
 use crate::schedule::{Clock, Moment};
@@ -35,6 +36,7 @@ struct Link {
 pub struct Epoll {
     connector: Option<Connector>,
     epoll: OwnedFd,
+    alarm: Alarm,
     clock: Clock,
     links: Vec<Link>,
     events: Vec<epoll::Event>,
@@ -52,6 +54,8 @@ impl Epoll {
     /// The kernel refuses an epoll instance or a registration.
     pub fn new(clock: Clock, streams: Vec<Stream>, connector: Option<Connector>) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let alarm = Alarm::new(clock)?;
+        epoll::add(&epoll, &alarm, ALARM, epoll::EventFlags::IN | epoll::EventFlags::ET)?;
         let mut links = Vec::with_capacity(streams.len());
         for (index, stream) in streams.into_iter().enumerate() {
             epoll::add(&epoll, &stream, data(index), READABLE)?;
@@ -66,6 +70,7 @@ impl Epoll {
         Ok(Self {
             connector,
             epoll,
+            alarm,
             clock,
             events: Vec::with_capacity(EVENTS),
             scratch: vec![0; READ].into_boxed_slice(),
@@ -183,6 +188,8 @@ impl Epoll {
 const READABLE: epoll::EventFlags =
     epoll::EventFlags::IN.union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::ET);
 
+const ALARM: epoll::EventData = epoll::EventData::new_u64(u64::MAX);
+
 fn data(index: usize) -> epoll::EventData {
     epoll::EventData::new_u64(index as u64)
 }
@@ -220,10 +227,15 @@ impl Reactor for Epoll {
 
     fn turn(&mut self, now: Moment, until: Moment, driver: &mut impl Driver) -> io::Result<()> {
         self.report_gone(driver);
-        let wait = if self.unread.is_empty() { until.since(now) } else { Duration::ZERO };
-        let timeout = timespec(wait);
+        // With more to read, or nothing left to wait for, only what is there is taken.
+        let timeout = if self.unread.is_empty() && until > now {
+            self.alarm.set(until)?;
+            None
+        } else {
+            Some(timespec(Duration::ZERO))
+        };
         self.events.clear();
-        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut self.events), Some(&timeout)) {
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut self.events), timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(e) => return Err(e.into()),
         }
@@ -235,6 +247,10 @@ impl Reactor for Epoll {
         for n in 0..self.events.len() {
             let event = self.events[n];
             let flags = event.flags;
+            if event.data.u64() == ALARM.u64() {
+                self.alarm.gone_off();
+                continue;
+            }
             let Ok(index) = usize::try_from(event.data.u64()) else { continue };
             if flags.contains(epoll::EventFlags::OUT) && self.links[index].blocked {
                 self.flush(index);

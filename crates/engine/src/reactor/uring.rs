@@ -9,7 +9,7 @@ use std::io;
 use std::mem::ManuallyDrop;
 use std::time::Duration;
 
-use io_uring::types::{Fd, SubmitArgs, Timespec};
+use io_uring::types::{Fd, SubmitArgs, TimeoutFlags, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use rustix::fd::{AsFd, AsRawFd};
 
@@ -25,6 +25,8 @@ const END: Duration = Duration::from_secs(2);
 
 /// What a completion is of: the lowest bit of its user data; the rest is the connection's index.
 const SEND: u64 = 1;
+/// The user data of the timer.
+const ALARM: u64 = u64::MAX;
 
 struct Link {
     /// None once it is closed.
@@ -75,6 +77,10 @@ pub struct Uring {
     completed: Vec<Completion>,
     /// Submissions queued since the last system call (count).
     queued: u32,
+    /// When the timer goes off.
+    alarm: Moment,
+    /// The same as the kernel reads it when it is handed the timer.
+    alarm_time: Box<Timespec>,
 }
 
 impl Uring {
@@ -116,9 +122,11 @@ impl Uring {
             ring,
             buffers,
             clock,
-            completed: Vec::with_capacity(2 * links.len()),
+            completed: Vec::with_capacity(2 * links.len() + 1),
             links,
             queued: 0,
+            alarm: Moment::NEVER,
+            alarm_time: Box::default(),
         };
         for index in 0..uring.links.len() {
             uring.receive(index)?;
@@ -130,7 +138,8 @@ impl Uring {
     fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
         loop {
             // SAFETY: an entry of `receive` names no memory but the group of buffers, which outlives the ring; one of
-            // `transmit` a connection's own, which is left alone while `is_sending`, and the drop waits for that.
+            // `transmit` a connection's own, which is left alone while `is_sending`, and the drop waits for that; the
+            // timer's its time, which the kernel reads when it is handed the entry, or never.
             if unsafe { self.ring.submission().push(entry) }.is_ok() {
                 self.queued += 1;
                 return Ok(());
@@ -270,11 +279,30 @@ impl Uring {
         Ok(())
     }
 
-    /// Submits what is queued and waits for a completion, at most for `wait`.
-    fn enter(&mut self, wait: Duration) -> io::Result<()> {
-        let timeout = Timespec::from(wait);
-        let args = SubmitArgs::new().timespec(&timeout);
-        match self.ring.submitter().submit_with_args(1, &args) {
+    /// Sees that there is a completion at `at`, or before. The kernel is told only when that is earlier than what it
+    /// knows: a limit for each wait would start and cancel a timer every time.
+    fn set_alarm(&mut self, at: Moment) -> io::Result<()> {
+        if at >= self.alarm {
+            return Ok(());
+        }
+        let time = self.clock.kernel_time(at);
+        let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or_default();
+        *self.alarm_time = Timespec::new().sec(time.tv_sec.cast_unsigned()).nsec(nanoseconds);
+        self.alarm = at;
+        let entry = opcode::Timeout::new(&raw const *self.alarm_time)
+            .flags(TimeoutFlags::ABS)
+            .build()
+            .user_data(ALARM);
+        self.push(&entry)
+    }
+
+    /// Submits what is queued and waits for a completion; at most for `limit`, where there is one.
+    fn enter(&mut self, limit: Option<Duration>) -> io::Result<()> {
+        let entered = match limit.map(Timespec::from) {
+            None => self.ring.submitter().submit_and_wait(1),
+            Some(limit) => self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&limit)),
+        };
+        match entered {
             Ok(_) => {}
             Err(e) if e.raw_os_error() == Some(rustix::io::Errno::TIME.raw_os_error()) => {}
             Err(e) if e.kind() == io::ErrorKind::Interrupted || is_busy(&e) => {}
@@ -300,13 +328,15 @@ impl Uring {
                 self.completed.append(&mut others);
                 return !unsettled;
             }
-            if self.completed.is_empty() && self.enter(left).is_err() {
+            if self.completed.is_empty() && self.enter(Some(left)).is_err() {
                 self.completed.append(&mut others);
                 return false;
             }
             for completion in std::mem::take(&mut self.completed) {
                 let link = completion.link();
-                if index.is_some_and(|index| index != link) {
+                if completion.data == ALARM {
+                    self.alarm = Moment::NEVER;
+                } else if index.is_some_and(|index| index != link) {
                     others.push(completion);
                 } else if completion.is_send() {
                     if self.sent(link, completion.result).is_err() {
@@ -376,14 +406,21 @@ impl Reactor for Uring {
 
     fn turn(&mut self, now: Moment, until: Moment, driver: &mut impl Driver) -> io::Result<()> {
         if self.completed.is_empty() {
-            self.enter(until.since(now))?;
+            if until > now {
+                self.set_alarm(until)?;
+                self.enter(None)?;
+            } else {
+                self.enter(Some(Duration::ZERO))?;
+            }
         }
         // More may be added meanwhile: they have the next turn.
         let count = self.completed.len();
         for next in 0..count {
             let completion = self.completed[next];
             let index = completion.link();
-            if completion.is_send() {
+            if completion.data == ALARM {
+                self.alarm = Moment::NEVER;
+            } else if completion.is_send() {
                 self.sent(index, completion.result)?;
             } else {
                 self.arrived(index, completion, driver)?;
