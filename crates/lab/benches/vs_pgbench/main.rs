@@ -2,11 +2,14 @@
 //! are ratios pgdyno ÷ pgbench: medians over the pairs with a bootstrap interval. Absolute times mean nothing on a shared
 //! machine.
 //!
-//!     cargo bench -p pgdyno-lab --bench vs_pgbench -- [--pairs N] [--seconds S] [--only WORDS]
+//!     cargo bench -p pgdyno-lab --bench vs_pgbench -- [--pairs N] [--seconds S] [--only WORDS] [--clients N]
 //!
 //! Client CPU is user and system time of the whole process, start-up included, divided by its transactions; both sides
 //! connect, prepare and report. p99 comes from a sample of both sides' own transaction logs, in runs of their own.
+//! Where a transaction is one statement, a bare client runs as the third: what is left of a client that does nothing but
+//! send and receive, and so the least that any target could be.
 
+mod bare;
 mod null_server;
 mod side;
 mod statistics;
@@ -42,6 +45,13 @@ impl Cell {
     /// With `options` too.
     const fn with(self, options: &'static [&'static str]) -> Self {
         Self { options, ..self }
+    }
+
+    /// Whether the bare client can do it.
+    fn has_bare(&self) -> bool {
+        matches!(self.script, Script::Select | Script::One)
+            && self.protocol == "prepared"
+            && self.options.is_empty()
     }
 }
 
@@ -114,6 +124,7 @@ struct Options {
     pairs: usize,
     seconds: u32,
     only: Option<String>,
+    clients: Option<u32>,
 }
 
 fn main() {
@@ -124,7 +135,12 @@ fn main() {
             pgdyno_lab::pgbench::main(&arguments[1..], &mut std::io::stdout(), &mut std::io::stderr(), &stop);
         std::process::exit(code);
     }
-    if let Err(e) = compare(&options(&arguments)) {
+    let done = if arguments.first().map(String::as_str) == Some(side::AS_BARE) {
+        bare::main(&arguments[1..])
+    } else {
+        compare(&options(&arguments))
+    };
+    if let Err(e) = done {
         let _ = writeln!(std::io::stderr(), "error: {e}");
         std::process::exit(1);
     }
@@ -137,6 +153,7 @@ fn options(arguments: &[String]) -> Options {
         pairs: number("--pairs", 5) as usize,
         seconds: number("--seconds", 4),
         only: after("--only").cloned(),
+        clients: after("--clients").and_then(|n| n.parse().ok()),
     }
 }
 
@@ -159,7 +176,7 @@ fn compare(options: &Options) -> Result<(), Anything> {
     cluster.start(&stop)?;
     let null = NullServer::start()?;
     let work = tempfile::tempdir()?;
-    let sides = [Side::pgbench(&pgbench), Side::pgdyno()?];
+    let sides = [Side::pgbench(&pgbench), Side::pgdyno()?, Side::bare()?];
 
     let mut out = std::io::stdout();
     writeln!(
@@ -170,15 +187,13 @@ fn compare(options: &Options) -> Result<(), Anything> {
     writeln!(out, "{:-<118}", "")?;
     writeln!(
         out,
-        "{:<22}{:>8} {:<9} {:>22} {:>22} {:>10} {:>10}  {:<12}",
-        "work", "clients", "protocol", "client CPU/tx", "tps", "p99", "memory", "target"
+        "{:<22}{:>8} {:<9} {:>18} {:>18} {:>18} {:>8} {:>8}  {:<12}",
+        "work", "clients", "protocol", "client CPU/tx", "bare client's", "tps", "p99", "memory", "target"
     )?;
     let mut loaded = false;
     for cell in CELLS {
-        let wanted = options
-            .only
-            .as_ref()
-            .is_none_or(|w| cell.name.contains(w.as_str()) || w == &cell.clients.to_string());
+        let wanted = options.only.as_ref().is_none_or(|words| cell.name.contains(words.as_str()))
+            && options.clients.is_none_or(|clients| clients == cell.clients);
         if !wanted {
             continue;
         }
@@ -226,26 +241,29 @@ fn line(
     out: &mut impl std::io::Write,
     cell: &Cell,
     options: &Options,
-    sides: &[Side; 2],
+    sides: &[Side; 3],
     run: &Run<'_>,
 ) -> Result<(), Anything> {
     let mut cpu = Vec::new();
     let mut tps = Vec::new();
     let mut memory = Vec::new();
     let mut p99 = Vec::new();
+    let mut bare = Vec::new();
+    let taking_part = if cell.has_bare() { 3 } else { 2 };
     for pair in 0..options.pairs {
         // Who goes first alternates too.
-        let mut seen = [None, None];
-        for turn in 0..2 {
-            let index = (pair + turn) % 2;
+        let mut seen = [None, None, None];
+        for turn in 0..taking_part {
+            let index = (pair + turn) % taking_part;
             seen[index] = Some(sides[index].run(run, false)?);
         }
-        let [Some(theirs), Some(ours)] = seen else { continue };
+        let [Some(theirs), Some(ours), least] = seen else { continue };
         cpu.push(ours.cpu_us / theirs.cpu_us);
         tps.push(ours.tps / theirs.tps);
         memory.push(ours.memory_kb / theirs.memory_kb);
+        bare.extend(least.map(|least| least.cpu_us / theirs.cpu_us));
     }
-    for _ in 0..options.pairs.min(2) {
+    for _ in 0..options.pairs.min(5) {
         let (theirs, ours) = (sides[0].run(run, true)?, sides[1].run(run, true)?);
         if let (Some(theirs), Some(ours)) = (theirs.p99_us, ours.p99_us) {
             p99.push(ours / theirs);
@@ -255,11 +273,12 @@ fn line(
     let met = |yes: bool| if yes { "" } else { "!" };
     writeln!(
         out,
-        "{:<22}{:>8} {:<9} {:>22} {:>22} {:>10} {:>10}  <={:.2}{} >={:.2}{}",
+        "{:<22}{:>8} {:<9} {:>18} {:>18} {:>18} {:>8} {:>8}  <={:.2}{} >={:.2}{}",
         cell.name,
         cell.clients,
         cell.protocol,
         cpu.to_string(),
+        Interval::of(&bare).to_string(),
         tps.to_string(),
         Interval::of(&p99).median(),
         Interval::of(&memory).median(),

@@ -1,4 +1,4 @@
-//! One of the two programs, run with the same arguments.
+//! One of the programs, run with the same arguments.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,9 @@ use super::Anything;
 /// The word by which the bench's own binary becomes `pgdyno pgbench`.
 pub(crate) const AS_PGDYNO: &str = "--as-pgdyno";
 
+/// The word by which it becomes a bare client.
+pub(crate) const AS_BARE: &str = "--as-bare";
+
 /// How to connect.
 pub(crate) struct Connection {
     pub(crate) host: String,
@@ -18,7 +21,7 @@ pub(crate) struct Connection {
     pub(crate) password: Option<String>,
 }
 
-/// pgbench or pgdyno.
+/// pgbench, pgdyno, or the bare client.
 pub(crate) struct Side {
     program: PathBuf,
     before: Option<&'static str>,
@@ -52,6 +55,10 @@ impl Side {
 
     pub(crate) fn pgdyno() -> std::io::Result<Self> {
         Ok(Self { program: std::env::current_exe()?, before: Some(AS_PGDYNO) })
+    }
+
+    pub(crate) fn bare() -> std::io::Result<Self> {
+        Ok(Self { program: std::env::current_exe()?, before: Some(AS_BARE) })
     }
 
     fn command(&self, connection: &Connection) -> Command {
