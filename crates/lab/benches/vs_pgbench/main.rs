@@ -1,6 +1,6 @@
 //! pgdyno beside pgbench: the same arguments, in turn (A B A B …), on the same server, in the same run. What is printed
-//! are ratios pgdyno ÷ pgbench: medians over the pairs with a bootstrap interval. Absolute times mean nothing on a shared
-//! machine.
+//! are ratios pgdyno ÷ pgbench: medians over the pairs with a bootstrap interval, and for CPU also the ratio of the two
+//! sides' least costs, for what else a machine does only ever adds to them. Absolute times mean nothing on a shared machine.
 //!
 //!     cargo bench -p pgdyno-lab --bench vs_pgbench -- [--pairs N] [--seconds S] [--only WORDS] [--clients N]
 //!
@@ -184,11 +184,21 @@ fn compare(options: &Options) -> Result<(), Anything> {
         "PostgreSQL and pgbench {}, {} pairs of {} s",
         install.version, options.pairs, options.seconds
     )?;
-    writeln!(out, "{:-<118}", "")?;
+    writeln!(out, "{:-<142}", "")?;
     writeln!(
         out,
-        "{:<22}{:>8} {:<9} {:>18} {:>18} {:>18} {:>8} {:>8}  {:<12}",
-        "work", "clients", "protocol", "client CPU/tx", "bare client's", "tps", "p99", "memory", "target"
+        "{:<22}{:>8} {:<9} {:>18} {:>6} {:>18} {:>6} {:>18} {:>7} {:>7}  {:<12}",
+        "work",
+        "clients",
+        "protocol",
+        "client CPU/tx",
+        "least",
+        "bare client's",
+        "least",
+        "tps",
+        "p99",
+        "memory",
+        "target"
     )?;
     let mut loaded = false;
     for cell in CELLS {
@@ -249,6 +259,7 @@ fn line(
     let mut memory = Vec::new();
     let mut p99 = Vec::new();
     let mut bare = Vec::new();
+    let mut least = [f64::INFINITY; 3];
     let taking_part = if cell.has_bare() { 3 } else { 2 };
     for pair in 0..options.pairs {
         // Who goes first alternates too.
@@ -257,11 +268,14 @@ fn line(
             let index = (pair + turn) % taking_part;
             seen[index] = Some(sides[index].run(run, false)?);
         }
-        let [Some(theirs), Some(ours), least] = seen else { continue };
+        for (least, seen) in least.iter_mut().zip(&seen) {
+            *least = seen.as_ref().map_or(*least, |seen| least.min(seen.cpu_us));
+        }
+        let [Some(theirs), Some(ours), nothing_else] = seen else { continue };
         cpu.push(ours.cpu_us / theirs.cpu_us);
         tps.push(ours.tps / theirs.tps);
         memory.push(ours.memory_kb / theirs.memory_kb);
-        bare.extend(least.map(|least| least.cpu_us / theirs.cpu_us));
+        bare.extend(nothing_else.map(|bare| bare.cpu_us / theirs.cpu_us));
     }
     for _ in 0..options.pairs.min(5) {
         let (theirs, ours) = (sides[0].run(run, true)?, sides[1].run(run, true)?);
@@ -270,15 +284,19 @@ fn line(
         }
     }
     let (cpu, tps) = (Interval::of(&cpu), Interval::of(&tps));
+    let of_pgbench =
+        |cost: f64| if cost.is_finite() { format!("{:.2}", cost / least[0]) } else { "-".to_owned() };
     let met = |yes: bool| if yes { "" } else { "!" };
     writeln!(
         out,
-        "{:<22}{:>8} {:<9} {:>18} {:>18} {:>18} {:>8} {:>8}  <={:.2}{} >={:.2}{}",
+        "{:<22}{:>8} {:<9} {:>18} {:>6} {:>18} {:>6} {:>18} {:>7} {:>7}  <={:.2}{} >={:.2}{}",
         cell.name,
         cell.clients,
         cell.protocol,
         cpu.to_string(),
+        of_pgbench(least[1]),
         Interval::of(&bare).to_string(),
+        of_pgbench(least[2]),
         tps.to_string(),
         Interval::of(&p99).median(),
         Interval::of(&memory).median(),

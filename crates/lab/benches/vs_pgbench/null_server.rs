@@ -1,7 +1,6 @@
 //! A server that answers at once: what a load generator can do when nobody holds it up. One thread, epoll, one row for
 //! every Execute or Query.
 
-use std::collections::HashMap;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -40,10 +39,11 @@ struct Peer {
 fn serve(listener: &UnixListener) -> std::io::Result<()> {
     let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     epoll::add(&poll, listener, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
-    let mut peers: HashMap<u64, Peer> = HashMap::new();
-    let mut next = 1;
+    // By user data; 0 is the listener's.
+    let mut peers: Vec<Option<Peer>> = vec![None];
     let mut events = Vec::with_capacity(1024);
     let mut out = Vec::new();
+    let mut scratch = vec![0; 16 * 1024];
     loop {
         events.clear();
         epoll::wait(&poll, rustix::buffer::spare_capacity(&mut events), None)?;
@@ -52,16 +52,16 @@ fn serve(listener: &UnixListener) -> std::io::Result<()> {
             if id == 0 {
                 while let Ok((stream, _)) = listener.accept() {
                     stream.set_nonblocking(true)?;
-                    epoll::add(&poll, &stream, epoll::EventData::new_u64(next), epoll::EventFlags::IN)?;
-                    peers.insert(next, Peer { stream, received: Vec::new(), started: false });
-                    next += 1;
+                    let data = epoll::EventData::new_u64(peers.len() as u64);
+                    epoll::add(&poll, &stream, data, epoll::EventFlags::IN | epoll::EventFlags::ET)?;
+                    peers.push(Some(Peer { stream, received: Vec::new(), started: false }));
                 }
                 continue;
             }
-            let gone = peers.get_mut(&id).is_some_and(|peer| !peer.turn(&mut out));
-            if gone {
+            let Some(place) = usize::try_from(id).ok().and_then(|id| peers.get_mut(id)) else { continue };
+            if place.as_mut().is_some_and(|peer| !peer.turn(&mut scratch, &mut out)) {
                 // Closing the socket takes it out of the epoll set.
-                peers.remove(&id);
+                *place = None;
             }
         }
     }
@@ -69,18 +69,38 @@ fn serve(listener: &UnixListener) -> std::io::Result<()> {
 
 impl Peer {
     /// Answers what has come; false when the peer is gone.
-    fn turn(&mut self, out: &mut Vec<u8>) -> bool {
-        let mut chunk = [0; 16384];
-        match self.stream.read(&mut chunk) {
-            Ok(0) => return false,
-            Ok(n) => self.received.extend_from_slice(&chunk[..n]),
-            Err(e) if e.kind() == ErrorKind::WouldBlock => return true,
-            Err(_) => return false,
+    fn turn(&mut self, scratch: &mut [u8], out: &mut Vec<u8>) -> bool {
+        loop {
+            match self.stream.read(scratch) {
+                Ok(0) => return false,
+                Ok(n) => {
+                    if !self.take(&scratch[..n], out) {
+                        return false;
+                    }
+                    // A short read drained the socket: the next byte is a new edge.
+                    if n < scratch.len() {
+                        return true;
+                    }
+                }
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return true,
+                Err(_) => return false,
+            }
         }
+    }
+
+    /// Answers `bytes` and what was left of those before; false when the peer is done.
+    fn take(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> bool {
         out.clear();
+        let mut torn = std::mem::take(&mut self.received);
+        let all = if torn.is_empty() {
+            bytes
+        } else {
+            torn.extend_from_slice(bytes);
+            &torn
+        };
         let mut at = 0;
         loop {
-            let rest = &self.received[at..];
+            let rest = &all[at..];
             let head = usize::from(self.started);
             let Some(length) = rest.get(head..head + 4) else { break };
             let length = head + u32::from_be_bytes([length[0], length[1], length[2], length[3]]) as usize;
@@ -111,7 +131,7 @@ impl Peer {
             }
             at += length;
         }
-        self.received.drain(..at);
+        self.received.extend_from_slice(&all[at..]);
         self.stream.write_all(out).is_ok()
     }
 }
@@ -131,17 +151,16 @@ fn row_description(out: &mut Vec<u8>) {
 }
 
 fn row(out: &mut Vec<u8>) {
-    message(out, b'D', &[0, 1, 0, 0, 0, 1, b'0']);
-    message(out, b'C', b"SELECT 1\0");
+    out.extend_from_slice(b"D\0\0\0\x0b\0\x01\0\0\0\x010C\0\0\0\x0dSELECT 1\0");
 }
 
 fn answer(kind: u8, out: &mut Vec<u8>) {
     match kind {
         b'P' => message(out, b'1', &[]),
-        b'B' => message(out, b'2', &[]),
+        b'B' => out.extend_from_slice(b"2\0\0\0\x04"),
         b'D' => row_description(out),
         b'E' => row(out),
-        b'S' => message(out, b'Z', b"I"),
+        b'S' => out.extend_from_slice(b"Z\0\0\0\x05I"),
         b'Q' => {
             row_description(out);
             row(out);
