@@ -1,6 +1,6 @@
-//! The least that any client can cost: one fixed statement a connection, sent again as soon as its answer is there, on
-//! the engine's reactors. It draws nothing, keeps no time and counts nothing but answers, so that what it costs is the
-//! kernel's part and the reactor's.
+//! The least that any client can cost: fixed messages on every connection, the next sent as soon as the answer to the
+//! last is there, on the engine's reactors. It draws nothing, keeps no time, reads nothing but the end of an answer and
+//! counts nothing but transactions, so that what it costs is the kernel's part and the reactor's.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};
@@ -16,8 +16,19 @@ use super::Anything;
 
 /// From how many clients on the engine serves them by `io_uring`.
 const URING_FROM: usize = 16;
-/// A `ReadyForQuery` outside of transactions, with which every answer ends.
-const READY: &[u8] = b"Z\0\0\0\x05I";
+/// A `ReadyForQuery` up to its status: every answer ends with one.
+const READY: &[u8] = b"Z\0\0\0\x05";
+
+const SELECT: &[&str] = &["SELECT abalance FROM pgbench_accounts WHERE aid = $1"];
+const TPCB: &[&str] = &[
+    "BEGIN",
+    "UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = $1",
+    "SELECT abalance FROM pgbench_accounts WHERE aid = $1",
+    "UPDATE pgbench_tellers SET tbalance = tbalance + 1 WHERE tid = $1",
+    "UPDATE pgbench_branches SET bbalance = bbalance + 1 WHERE bid = $1",
+    "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES ($1, 1, 1, 1, CURRENT_TIMESTAMP)",
+    "END",
+];
 
 /// Runs as pgbench would with the same options, of which only those are looked at that matter here.
 pub(crate) fn main(arguments: &[String]) -> Result<(), Anything> {
@@ -35,18 +46,27 @@ pub(crate) fn main(arguments: &[String]) -> Result<(), Anything> {
     target.password = std::env::var("PGPASSWORD").ok().map(Secret::new);
     let clients: usize = after("-c")?.parse()?;
     let span = Duration::from_secs(after("-T")?.parse()?);
-    let table = std::fs::read_to_string(after("-f")?)?.contains("pgbench_accounts");
-    let sql = if table { "SELECT abalance FROM pgbench_accounts WHERE aid = $1" } else { "SELECT $1" };
+    let script = std::fs::read_to_string(after("-f")?)?;
+    let statements = match () {
+        () if script.contains("INSERT") => TPCB,
+        () if script.contains("pgbench_accounts") => SELECT,
+        () => &["SELECT $1"],
+    };
+    let piped = script.contains("pipeline");
     let streams = (0..clients)
         .map(|_| connect(&target, CONNECT_TIMEOUT).map(|connection| connection.stream))
         .collect::<Result<Vec<_>, _>>()?;
     let clock = Clock::new(Instant::now());
-    let mut echo =
-        Echo { execute: (0..clients).map(execute).collect(), left: clients, answers: 0, end: Moment::NEVER };
+    let mut echo = Echo {
+        clients: (0..clients).map(|client| (0, messages(statements, client, piped))).collect(),
+        left: clients,
+        transactions: 0,
+        end: Moment::NEVER,
+    };
     if clients < URING_FROM {
-        echo.run(&mut Epoll::new(clock, streams, None)?, sql, span)
+        echo.run(&mut Epoll::new(clock, streams, None)?, statements, span)
     } else {
-        echo.run(&mut Uring::new(clock, streams, None)?, sql, span)
+        echo.run(&mut Uring::new(clock, streams, None)?, statements, span)
     }
 }
 
@@ -55,35 +75,57 @@ fn message(tag: u8, body: &[u8]) -> Vec<u8> {
     [&[tag], &length[..], body].concat()
 }
 
-/// Bind, Execute and Sync with parameter `client` + 1.
-fn execute(client: usize) -> Vec<u8> {
-    let text = (client + 1).to_string();
-    let length = u32::try_from(text.len()).unwrap_or_default().to_be_bytes();
-    let bind = [b"\0s\0\0\0\0\x01", &length[..], text.as_bytes(), &[0; 2]].concat();
-    [message(b'B', &bind), message(b'E', &[0; 5]), message(b'S', &[])].concat()
+/// What client `client` sends for a transaction, one after the other.
+fn messages(statements: &[&str], client: usize, piped: bool) -> Vec<Vec<u8>> {
+    let sync = message(b'S', &[]);
+    let execute = |(number, sql): (usize, &&str)| {
+        let parameter = if sql.contains("$1") {
+            // Within the tables at scale 10, and of each branch and teller as many as of the others.
+            let value = (client % if sql.contains("bid =") { 10 } else { 100 } + 1).to_string();
+            let length = u32::try_from(value.len()).unwrap_or_default().to_be_bytes();
+            [b"\0\x01", &length[..], value.as_bytes()].concat()
+        } else {
+            vec![0; 2]
+        };
+        let name = format!("\0s{number}\0\0\0");
+        let bind = message(b'B', &[name.as_bytes(), &parameter, &[0; 2]].concat());
+        [bind, message(b'E', &[0; 5])].concat()
+    };
+    let mut all: Vec<Vec<u8>> = statements.iter().enumerate().map(execute).collect();
+    if piped {
+        all = vec![all.concat()];
+    }
+    all.iter_mut().for_each(|messages| messages.extend_from_slice(&sync));
+    all
 }
 
 struct Echo {
-    /// What each client sends.
-    execute: Vec<Vec<u8>>,
+    /// Which of its messages each client has sent, and the messages.
+    clients: Vec<(usize, Vec<Vec<u8>>)>,
     /// Clients that are not told to end.
     left: usize,
-    answers: u64,
+    transactions: u64,
     end: Moment,
 }
 
 impl Driver for Echo {
     fn received(&mut self, link: usize, bytes: &[u8], now: Moment, out: &mut Vec<u8>) -> Keep {
-        if !bytes.ends_with(READY) {
+        let ends = bytes.split_last().is_some_and(|(_, before)| before.ends_with(READY));
+        if !ends {
             return Keep::Open;
         }
-        self.answers += 1;
-        if now >= self.end {
-            self.left -= 1;
-            out.extend_from_slice(b"X\0\0\0\x04");
-            return Keep::Close;
+        let (next, messages) = &mut self.clients[link];
+        if *next == messages.len() {
+            self.transactions += 1;
+            *next = 0;
+            if now >= self.end {
+                self.left -= 1;
+                out.extend_from_slice(b"X\0\0\0\x04");
+                return Keep::Close;
+            }
         }
-        out.extend_from_slice(&self.execute[link]);
+        out.extend_from_slice(&messages[*next]);
+        *next += 1;
         Keep::Open
     }
 
@@ -94,11 +136,19 @@ impl Driver for Echo {
 }
 
 impl Echo {
-    fn run<R: Reactor>(&mut self, reactor: &mut R, sql: &str, span: Duration) -> Result<(), Anything> {
-        let parse = [message(b'P', &[b"s\0", sql.as_bytes(), &[0; 3]].concat()), message(b'S', &[])].concat();
-        for link in 0..self.execute.len() {
+    fn run<R: Reactor>(
+        &mut self,
+        reactor: &mut R,
+        statements: &[&str],
+        span: Duration,
+    ) -> Result<(), Anything> {
+        let parse =
+            |(number, sql): (usize, &&str)| message(b'P', format!("s{number}\0{sql}\0\0\0").as_bytes());
+        let prepare =
+            [statements.iter().enumerate().map(parse).collect::<Vec<_>>().concat(), message(b'S', &[])];
+        for link in 0..self.clients.len() {
             reactor.send(link, &mut |out| {
-                out.extend_from_slice(&parse);
+                out.extend_from_slice(&prepare.concat());
                 Keep::Open
             });
         }
@@ -110,8 +160,8 @@ impl Echo {
         }
         let seconds = reactor.now().since(begun).as_secs_f64();
         #[allow(clippy::cast_precision_loss)]
-        let rate = self.answers as f64 / seconds;
-        writeln!(std::io::stdout(), "transactions actually processed: {}\ntps = {rate}", self.answers)?;
+        let rate = self.transactions as f64 / seconds;
+        writeln!(std::io::stdout(), "transactions actually processed: {}\ntps = {rate}", self.transactions)?;
         Ok(())
     }
 }

@@ -6,8 +6,8 @@
 //!
 //! Client CPU is user and system time of the whole process, start-up included, divided by its transactions; both sides
 //! connect, prepare and report. p99 comes from a sample of both sides' own transaction logs, in runs of their own.
-//! Where a transaction is one statement, a bare client runs as the third: what is left of a client that does nothing but
-//! send and receive, and so the least that any target could be.
+//! With prepared statements a bare client runs as the third: what is left of a client that does nothing but send and
+//! receive, and so the least that any target could be.
 
 mod bare;
 mod null_server;
@@ -49,9 +49,7 @@ impl Cell {
 
     /// Whether the bare client can do it.
     fn has_bare(&self) -> bool {
-        matches!(self.script, Script::Select | Script::One)
-            && self.protocol == "prepared"
-            && self.options.is_empty()
+        self.protocol == "prepared" && self.options.is_empty()
     }
 }
 
