@@ -83,7 +83,7 @@ impl Side {
         }
     }
 
-    /// Runs once; with a log of a tenth of the transactions where the latencies are wanted.
+    /// Runs once; with a log of a tenth of the transactions, or all where a rate makes them few, where the latencies are wanted.
     pub(crate) fn run(&self, run: &Run<'_>, logged: bool) -> Result<Seen, Anything> {
         let mut command = self.command(run.connection);
         command.args(["-n", "-M", run.protocol, "-c", &run.clients.to_string(), "-j", "1"]);
@@ -91,7 +91,9 @@ impl Side {
         command.args(run.options).arg("-f").arg(run.script);
         let logs = tempfile::tempdir_in(run.logs)?;
         if logged {
-            command.args(["-l", "--sampling-rate=0.1", "--log-prefix"]).arg(logs.path().join("log"));
+            // At a rate there are few.
+            let share = if run.options.contains(&"-R") { "1" } else { "0.1" };
+            command.args(["-l", "--sampling-rate", share, "--log-prefix"]).arg(logs.path().join("log"));
         }
         let before = children_cpu_us()?;
         let mut child = command.arg("postgres").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
