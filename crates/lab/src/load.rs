@@ -8,7 +8,7 @@ use std::time::Duration;
 use pgdyno_host::conninfo;
 use pgdyno_host::postgres::control::said;
 use pgdyno_model::experiment::Loading;
-use pgdyno_model::target::{Address, Target};
+use pgdyno_model::target::Target;
 use pgdyno_model::units::Bytes;
 use postgres::Client;
 
@@ -101,7 +101,7 @@ fn check_room(
     let directory = client
         .query_one("SELECT pg_catalog.current_setting('data_directory')", &[])
         .map(|row| row.get::<_, String>(0));
-    let here = is_here(target);
+    let here = target.is_here();
     let room = directory.ok().filter(|_| here).and_then(|d| {
         // A server in a container says a path that means something else here, or nothing.
         let directory = Path::new(&d);
@@ -144,14 +144,4 @@ fn needed(data: &DataSet, scale: u32) -> Bytes {
 fn memory(jobs: usize, maintenance_work_mem: u64) -> Bytes {
     const EACH: u64 = 16 << 20;
     Bytes((jobs as u64).saturating_mul(maintenance_work_mem.saturating_add(EACH)))
-}
-
-/// Whether the server runs on this machine, as far as its address tells.
-fn is_here(target: &Target) -> bool {
-    match &target.address {
-        Address::Unix { .. } => true,
-        Address::Tcp { host, .. } => {
-            host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
-        }
-    }
 }

@@ -239,6 +239,17 @@ pub struct Target {
 }
 
 impl Target {
+    /// Whether the server runs on this machine, as far as its address tells.
+    #[must_use]
+    pub fn is_here(&self) -> bool {
+        match &self.address {
+            Address::Unix { .. } => true,
+            Address::Tcp { host, .. } => {
+                host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+            }
+        }
+    }
+
     /// An unencrypted connection without a password, and with nothing said about the session.
     #[must_use]
     pub fn new(address: Address, user: impl Into<String>, database: impl Into<String>) -> Self {

@@ -4,44 +4,120 @@ use pgdyno_engine::copy::{Generator, Kind, RowWriter};
 use pgdyno_model::experiment::Loading;
 use postgres::Client;
 
-use super::{DatasetError, Filling, shape};
+use super::shape::{self, Strategy};
+use super::{DatasetError, Filling};
 use crate::workload::{ColumnSpec, TableSpec, Values};
 
 /// `char(n)`: the server itself adds blanks, so that they need not be sent.
 const BPCHAR: u32 = 1042;
 
-/// A column's type.
+/// A column as the server knows it.
 struct Type {
     oid: u32,
     /// As SQL spells it, with its modifier.
     spelled: String,
     /// The function that gives the binary form.
     send: String,
+    /// Whether it gets values without being named: a default, an identity, a generated one.
+    fills_itself: bool,
 }
 
-/// Writes the rows of `table`, whose columns' types are asked of the server.
-pub(super) fn writer(
-    client: &mut Client,
-    filling: &Filling<'_>,
-    table: &TableSpec,
-) -> Result<RowWriter, DatasetError> {
-    let mut columns = Vec::new();
-    for column in &table.columns {
-        let found = of_type(client, filling, table, column)?;
-        let kind = Kind::of(found.oid);
-        let generator = generator(client, filling, table, column, &found)?;
-        columns.push((column.name.as_str(), generator, kind));
+/// How a table's columns get their values.
+pub(super) struct Columns {
+    /// Writes what is sent of each row.
+    pub(super) writer: RowWriter,
+    /// The names of what is sent.
+    sent: Vec<String>,
+    /// Columns that are alike in every row, with the value in SQL: a default until the rows are there. A default that is a
+    /// constant costs the server less than a field that it has to read.
+    alike: Vec<(String, String)>,
+}
+
+impl Columns {
+    /// Of `table`, whose columns' types are asked of the server. What is drawn or counted is sent; what is alike in every row
+    /// is sent too unless the transaction that fills the table can alter it.
+    pub(super) fn of(
+        client: &mut Client,
+        filling: &Filling<'_>,
+        table: &TableSpec,
+        strategy: Strategy,
+    ) -> Result<Self, DatasetError> {
+        let mut all = Vec::new();
+        for column in &table.columns {
+            let found = of_type(client, filling, table, column)?;
+            let generator = generator(client, filling, table, column, &found)?;
+            let value = value(client, table, column, &found, &generator)?;
+            all.push((column, generator, Kind::of(found.oid), value));
+        }
+        // A row has at least one field.
+        let alters = strategy != Strategy::Chunks && all.iter().any(|(.., value)| value.is_none());
+        let (mut sent, mut alike) = (Vec::new(), Vec::new());
+        for (column, generator, kind, value) in all {
+            match value.filter(|_| alters) {
+                Some(value) => alike.push((column.name.clone(), value)),
+                None => sent.push((column.name.as_str(), generator, kind)),
+            }
+        }
+        let rows = shape::rows(filling, table);
+        let writer = RowWriter::new(filling.seed, &table.name, rows, &sent).map_err(|(place, e)| {
+            let name = sent[place].0;
+            DatasetError::Column {
+                table: table.name.clone(),
+                column: name.to_owned(),
+                found: format!("{e} ({name})"),
+            }
+        })?;
+        Ok(Self { writer, sent: sent.into_iter().map(|(name, ..)| name.to_owned()).collect(), alike })
     }
-    let rows = shape::rows(filling, table);
-    RowWriter::new(filling.seed, &table.name, rows, &columns)
-        .map_err(|(place, e)| wrong(table, &table.columns[place], format!("{e} ({})", columns[place].0)))
+
+    /// `COPY … FROM STDIN` for `target`, the table or a partition of it.
+    pub(super) fn copy_statement(&self, target: &str, freeze: bool) -> String {
+        let freeze = if freeze { ", FREEZE" } else { "" };
+        format!("COPY {target} ({}) FROM STDIN WITH (FORMAT binary{freeze})", self.sent.join(", "))
+    }
+
+    /// SQL that has `target` fill the columns that are not sent.
+    pub(super) fn set_defaults(&self, target: &str) -> Option<String> {
+        self.alter(target, |value| format!("SET DEFAULT {value}"))
+    }
+
+    /// SQL that ends it.
+    pub(super) fn drop_defaults(&self, target: &str) -> Option<String> {
+        self.alter(target, |_| "DROP DEFAULT".to_owned())
+    }
+
+    fn alter(&self, target: &str, what: impl Fn(&str) -> String) -> Option<String> {
+        let each = |(name, value): &(String, String)| format!("ALTER {name} {}", what(value));
+        let all: Vec<String> = self.alike.iter().map(each).collect();
+        (!all.is_empty()).then(|| format!("ALTER TABLE {target} {}", all.join(", ")))
+    }
 }
 
-/// `COPY … FROM STDIN` for `target`, the table or a partition of it.
-pub(super) fn copy_statement(table: &TableSpec, target: &str, freeze: bool) -> String {
-    let columns: Vec<&str> = table.columns.iter().map(|c| c.name.as_str()).collect();
-    let freeze = if freeze { ", FREEZE" } else { "" };
-    format!("COPY {target} ({}) FROM STDIN WITH (FORMAT binary{freeze})", columns.join(", "))
+/// The value that `column` has in every row, in SQL; none where rows differ, or where a default of pgdyno's is no help: the
+/// column has its own, or its type is one whose text might not give back each bit of it.
+fn value(
+    client: &mut Client,
+    table: &TableSpec,
+    column: &ColumnSpec,
+    found: &Type,
+    generator: &Generator,
+) -> Result<Option<String>, DatasetError> {
+    let kind = Kind::of(found.oid);
+    let suits = matches!(kind, Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Text) && !found.fills_itself;
+    Ok(match (&column.values, generator) {
+        _ if !suits => None,
+        (Values::Constant(text), _) => {
+            let asked = "SELECT pg_catalog.quote_literal($1::text)";
+            let row = client
+                .query_one(asked, &[text])
+                .map_err(|e| wrong(table, column, pgdyno_host::postgres::control::said(&e)))?;
+            Some(row.get(0))
+        }
+        (_, Generator::Filler { bytes, drawn: 0 }) if kind == Kind::Text => {
+            Some(format!("pg_catalog.repeat(' ', {bytes})"))
+        }
+        _ => None,
+    })
 }
 
 fn wrong(table: &TableSpec, column: &ColumnSpec, found: impl Into<String>) -> DatasetError {
@@ -54,15 +130,16 @@ fn of_type(
     table: &TableSpec,
     column: &ColumnSpec,
 ) -> Result<Type, DatasetError> {
-    const ASKED: &str = "SELECT a.atttypid::oid::int8, pg_catalog.format_type(a.atttypid, a.atttypmod), t.typsend::text \
-        FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
+    const ASKED: &str = "SELECT a.atttypid::oid::int8, pg_catalog.format_type(a.atttypid, a.atttypmod), t.typsend::text, \
+        a.atthasdef OR a.attidentity <> '' FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
         WHERE a.attrelid = $1::text::regclass AND a.attname = $2 AND a.attnum > 0 AND NOT a.attisdropped";
     let row = client
         .query_opt(ASKED, &[&table.name, &column.name])
         .map_err(|e| DatasetError::sql(filling, &format!("asking for the columns of {}", table.name), &e))?
         .ok_or_else(|| wrong(table, column, "the workload's schema makes no such column"))?;
     let oid: i64 = row.get(0);
-    Ok(Type { oid: u32::try_from(oid).unwrap_or(0), spelled: row.get(1), send: row.get(2) })
+    let oid = u32::try_from(oid).unwrap_or(0);
+    Ok(Type { oid, spelled: row.get(1), send: row.get(2), fills_itself: row.get(3) })
 }
 
 fn generator(
@@ -135,11 +212,26 @@ mod tests {
     }
 
     #[test]
-    fn the_statement_names_the_columns_that_are_filled() {
-        let data = crate::workload::load("tpcb-like", &[]).unwrap().data;
+    fn what_is_not_sent_is_a_default_until_the_rows_are_there() {
+        let id = [("id", Generator::RowNumber, Kind::Int4)];
+        let mut columns = Columns {
+            writer: RowWriter::new(1, "t", 1, &id).unwrap(),
+            sent: vec!["id".into(), "of".into()],
+            alike: vec![("zero".into(), "'0'".into()), ("filler".into(), "pg_catalog.repeat(' ', 0)".into())],
+        };
         assert_eq!(
-            copy_statement(&data.tables[0], "child", true),
-            "COPY child (bid, bbalance) FROM STDIN WITH (FORMAT binary, FREEZE)"
+            columns.copy_statement("child", true),
+            "COPY child (id, of) FROM STDIN WITH (FORMAT binary, FREEZE)"
         );
+        assert_eq!(
+            columns.set_defaults("child").unwrap(),
+            "ALTER TABLE child ALTER zero SET DEFAULT '0', ALTER filler SET DEFAULT pg_catalog.repeat(' ', 0)"
+        );
+        assert_eq!(
+            columns.drop_defaults("child").unwrap(),
+            "ALTER TABLE child ALTER zero DROP DEFAULT, ALTER filler DROP DEFAULT"
+        );
+        columns.alike.clear();
+        assert_eq!(columns.set_defaults("child"), None);
     }
 }

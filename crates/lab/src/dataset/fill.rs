@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use pgdyno_host::postgres::control;
@@ -12,7 +13,9 @@ use postgres::{CancelToken, Client, NoTls};
 use super::shape::{Strategy, Unit, cores, strategies, units};
 use super::traces::{self, Beginning, PROGRESS, like};
 use super::work::{Shared, finish_only, keyed_name, work};
-use super::{DatasetError, Filling, columns};
+use super::columns::Columns;
+use super::keys::Builders;
+use super::{DatasetError, Filling};
 use crate::progress::{Event, Progress};
 
 /// Between two looks at the connections, and two words about how far the load is.
@@ -70,7 +73,8 @@ pub(crate) fn fill(
             progress.event(&Event::Note(format!("{}: {}", table.name, why(*strategy, filling))));
         }
     }
-    let loader = Loader::new(&mut client, filling, &strategies, &done, stop)?;
+    let builders = Builders::ask(&mut client, filling, target.is_here().then(cores))?;
+    let loader = Loader::new(&mut client, filling, &strategies, builders, &done, stop)?;
     let limits = loader.run(&mut client, target, &connect, progress)?;
     let failed = |doing: &str, e: &postgres::Error| match stop.load(Ordering::Relaxed) {
         true => DatasetError::Interrupted { data: filling.identity() },
@@ -164,12 +168,14 @@ impl<'a> Loader<'a> {
         client: &mut Client,
         filling: &'a Filling<'a>,
         strategies: &[Strategy],
+        builders: Builders,
         done: &BTreeSet<String>,
         stop: &'a AtomicBool,
     ) -> Result<Self, DatasetError> {
         let tables = &filling.data.tables;
-        let writers =
-            tables.iter().map(|table| columns::writer(client, filling, table)).collect::<Result<_, _>>()?;
+        let columns = (tables.iter().zip(strategies))
+            .map(|(table, strategy)| Columns::of(client, filling, table, *strategy))
+            .collect::<Result<_, _>>()?;
         let (before, todo): (Vec<Unit>, Vec<Unit>) =
             units(filling, strategies).into_iter().partition(|unit| done.contains(&unit.name(tables)));
         let lacks = |table: usize| todo.iter().filter(|unit| unit.table == table).count();
@@ -184,7 +190,8 @@ impl<'a> Loader<'a> {
         let jobs = filling.jobs().min(todo.len()).max(1);
         let shared = Shared {
             filling,
-            writers,
+            columns,
+            builders,
             queue: Mutex::new(todo.into_iter()),
             left,
             keyed,
@@ -224,10 +231,10 @@ impl<'a> Loader<'a> {
             let threads: Vec<_> = clients
                 .into_iter()
                 .map(|mut client| {
-                    let working = &working;
+                    let (working, watcher) = (&working, std::thread::current());
                     scope.spawn(move || {
                         // Also where it panics, so that nobody waits for it.
-                        let _ending = Ending { shared, working };
+                        let _ending = Ending { shared, working, watcher };
                         let worked = work(&mut client, shared);
                         if worked.is_err() {
                             shared.failed.store(true, Ordering::Relaxed);
@@ -274,7 +281,7 @@ impl<'a> Loader<'a> {
         let mut seen: BTreeMap<String, u32> = BTreeMap::new();
         let what = format!("loading {}", self.shared.filling.identity());
         while working.load(Ordering::Acquire) > 0 {
-            std::thread::sleep(WATCH);
+            std::thread::park_timeout(WATCH);
             if self.shared.is_over() {
                 cancel();
                 continue;
@@ -311,6 +318,8 @@ impl<'a> Loader<'a> {
 struct Ending<'a> {
     shared: &'a Shared<'a>,
     working: &'a AtomicU32,
+    /// Who waits for all of them.
+    watcher: Thread,
 }
 
 impl Drop for Ending<'_> {
@@ -319,5 +328,6 @@ impl Drop for Ending<'_> {
             self.shared.failed.store(true, Ordering::Relaxed);
         }
         self.working.fetch_sub(1, Ordering::Release);
+        self.watcher.unpark();
     }
 }

@@ -4,6 +4,7 @@
 mod columns;
 mod error;
 mod fill;
+mod keys;
 mod shape;
 mod traces;
 mod work;

@@ -4,10 +4,11 @@ use std::io::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use pgdyno_engine::copy::{Blocks, HEADER, RowWriter, TRAILER};
+use pgdyno_engine::copy::{Blocks, HEADER, TRAILER};
 use postgres::{Client, Transaction};
 
-use super::columns::copy_statement;
+use super::columns::Columns;
+use super::keys::Builders;
 use super::shape::{Strategy, Unit};
 use super::traces::{child, like, note};
 use super::{DatasetError, Filling};
@@ -20,7 +21,8 @@ const BLOCK: usize = 64 << 10;
 pub(super) struct Shared<'a> {
     pub(super) filling: &'a Filling<'a>,
     /// By table.
-    pub(super) writers: Vec<RowWriter>,
+    pub(super) columns: Vec<Columns>,
+    pub(super) builders: Builders,
     /// In the order in which they are to be taken; those that were loaded before are left out.
     pub(super) queue: Mutex<std::vec::IntoIter<Unit>>,
     /// Pieces that each table still lacks.
@@ -103,19 +105,21 @@ impl Work<'_> {
             Strategy::Partitions => child(table, self.unit.number),
             Strategy::Freeze | Strategy::Chunks => table.to_owned(),
         };
+        let columns = &self.shared.columns[self.unit.table];
         let freeze = self.unit.strategy != Strategy::Chunks;
-        let before = match self.unit.strategy {
+        let mut before = match self.unit.strategy {
             // FREEZE wants a table made or emptied in the same transaction; frozen rows need no second write later.
             Strategy::Freeze => vec![format!("TRUNCATE {table}")],
             Strategy::Chunks => Vec::new(),
             Strategy::Partitions => vec![self.partition(&target)?],
         };
-        let mut after = Vec::new();
-        if freeze && let Some(key) = self.key(&target) {
-            after.push(key);
+        before.extend(columns.set_defaults(&target));
+        let mut after: Vec<String> = columns.drop_defaults(&target).into_iter().collect();
+        if freeze {
+            after.extend(self.key(&target, self.unit.rows));
         }
         after.push(note(&self.unit.name(&self.shared.filling.data.tables)));
-        let (shared, unit, spec) = (self.shared, self.unit, self.table);
+        let (shared, unit) = (self.shared, self.unit);
         let doing = format!("filling {target}");
         let begun = self.client.transaction();
         let failed = |e: &postgres::Error| match shared.is_over() {
@@ -126,14 +130,17 @@ impl Work<'_> {
         for sql in &before {
             transaction.batch_execute(sql).map_err(|e| failed(&e))?;
         }
-        copy(&mut transaction, shared, unit, &copy_statement(spec, &target, freeze), &doing)?;
+        copy(&mut transaction, shared, unit, &columns.copy_statement(&target, freeze), &doing)?;
         for sql in &after {
             transaction.batch_execute(sql).map_err(|e| failed(&e))?;
         }
         transaction.commit().map_err(|e| failed(&e))?;
         match self.unit.strategy {
-            Strategy::Partitions => self.tidy(&target, false),
-            Strategy::Freeze | Strategy::Chunks => Ok(()),
+            // ANALYZE of the whole table looks at its partitions too.
+            Strategy::Partitions if self.table.tidy == Tidy::Vacuum => {
+                self.execute(&format!("VACUUM {target}"))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -168,13 +175,18 @@ impl Work<'_> {
         Ok(format!("CREATE TABLE {child} (LIKE {like} INCLUDING ALL{check}){options}{place}"))
     }
 
-    /// SQL that gives `target`, the table or a partition of it, its primary key.
-    fn key(&self, target: &str) -> Option<String> {
+    /// SQL that gives `target`, the table or a partition of it, its primary key over so many rows.
+    fn key(&self, target: &str, rows: u64) -> Vec<String> {
         let columns = &self.table.primary_key;
-        let place = self.shared.tablespace(&self.table.name);
+        if columns.is_empty() {
+            return Vec::new();
+        }
+        let shared = self.shared;
+        let mut sql = shared.builders.settings(shared.filling, self.table, self.unit.strategy, rows);
+        let place = shared.tablespace(&self.table.name);
         let place = place.map_or_else(String::new, |p| format!(" USING INDEX TABLESPACE {p}"));
-        (!columns.is_empty())
-            .then(|| format!("ALTER TABLE {target} ADD PRIMARY KEY ({}){place}", columns.join(", ")))
+        sql.push(format!("ALTER TABLE {target} ADD PRIMARY KEY ({}){place}", columns.join(", ")));
+        sql
     }
 
     /// What follows once every row of the table is there.
@@ -186,12 +198,12 @@ impl Work<'_> {
             Strategy::Chunks => {
                 // Before there is a key, which it would have to look through.
                 self.tidy(&table, true)?;
-                match self.key(&table).filter(|_| !keyed) {
-                    Some(key) => {
-                        self.execute(&format!("BEGIN; {key}; {}; COMMIT", note(&keyed_name(&table))))
-                    }
-                    None => Ok(()),
+                let all = super::shape::rows(self.shared.filling, self.table);
+                let key = self.key(&table, all);
+                if keyed || key.is_empty() {
+                    return Ok(());
                 }
+                self.execute(&format!("BEGIN; {}; {}; COMMIT", key.join("; "), note(&keyed_name(&table))))
             }
             Strategy::Partitions => {
                 if !keyed {
@@ -229,7 +241,7 @@ impl Work<'_> {
                 sql.push(format!("ALTER TABLE {part} DROP CONSTRAINT {CHECK}"));
             }
         }
-        sql.extend(self.key(&table));
+        sql.extend(self.key(&table, all));
         sql.push(format!("DROP TABLE {}", like(&table)));
         sql.push(note(&keyed_name(&table)));
         sql.push("COMMIT".to_owned());
@@ -270,8 +282,7 @@ fn copy(
         false => DatasetError::sql(shared.filling, doing, e),
     };
     let mut copy = transaction.copy_in(statement).map_err(|e| failed(&e))?;
-    let writer = &shared.writers[unit.table];
-    let mut blocks = Blocks::new(writer, BLOCK);
+    let mut blocks = Blocks::new(&shared.columns[unit.table].writer, BLOCK);
     let mut send = |bytes: &[u8]| {
         shared.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         copy.write_all(bytes).map_err(|e| {
