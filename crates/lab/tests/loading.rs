@@ -178,6 +178,35 @@ fn the_rows_are_the_same_whatever_the_way_they_are_loaded() {
 }
 
 #[test]
+fn what_is_alike_in_every_row_is_there_however_it_was_filled_in() {
+    let server = Empty::start();
+    let mut one = server.load_of("tpcb-like", "one");
+    let mut chunks = server.load_of("tpcb-like", "chunks");
+    let mut parts = server.load_of("tpcb-like", "parts");
+    for it in [&mut one, &mut chunks, &mut parts] {
+        it.loading.filler_compress_percentage = 100;
+        it.loading.jobs = NonZeroU32::new(2);
+    }
+    chunks.strategy = Some(Strategy::Chunks);
+    parts.loading.partitions = 2;
+    let bytes = [&one, &chunks, &parts].map(|it| quietly(it).unwrap().bytes);
+    assert!(bytes[0] < bytes[1], "chunks send it, one COPY has the server add it: {bytes:?}");
+    let rows = server.checksum("one");
+    let blanks =
+        "SELECT string_agg(DISTINCT abalance || ' ' || octet_length(filler), ', ') FROM pgbench_accounts";
+    for database in ["one", "chunks", "parts"] {
+        assert_eq!(server.checksum(database), rows, "{database}");
+        assert_eq!(server.ask(database, blanks), "0 84", "{database}");
+        let defaults = "SELECT count(*) FROM pg_attrdef";
+        assert_eq!(server.ask(database, defaults), "0", "no default stays in {database}");
+    }
+    // ANALYZE has looked at the whole and at each partition.
+    let looked = "SELECT string_agg(tablename || ' ' || n, ', ' ORDER BY tablename) FROM (SELECT tablename, count(*) n \
+                  FROM pg_stats WHERE tablename LIKE 'pgbench_accounts%' GROUP BY 1) s";
+    assert_eq!(server.ask("parts", looked), "pgbench_accounts 4, pgbench_accounts_1 4, pgbench_accounts_2 4");
+}
+
+#[test]
 fn an_interrupted_load_goes_on_from_its_last_chunk() {
     let server = Empty::start();
     quietly(&server.load_of("tpcb-like", "whole")).unwrap();
@@ -255,7 +284,8 @@ fn tables_of_others_stay_and_ours_go_only_when_asked() {
 /// A workload with columns of many types.
 fn many_types(folder: &Path, uniform: &str) -> String {
     let schema = "CREATE TABLE things (id bigint, kind smallint, name text, qq numeric, born date, at timestamptz, \
-                  seen timestamp(0), pad varchar(20), untold int DEFAULT 5);";
+                  seen timestamp(0), pad varchar(20), untold int DEFAULT 5, \
+                  note text DEFAULT 'mine', mark varchar(20));";
     let toml = format!(
         "description = \"types\"\n[data]\nschema = \"schema.sql\"\nbytes_per_scale = 1000\n[[data.table]]\n\
          name = \"things\"\nrows_per_scale = 500\nprimary_key = [\"id\"]\ntidy = \"analyze\"\ncolumns = [\n\
@@ -263,7 +293,8 @@ fn many_types(folder: &Path, uniform: &str) -> String {
          {{ name = \"name\", text = \"user {{row}}, hello\" }}, {{ name = \"qq\", constant = \"276732431\" }},\n\
          {{ name = \"born\", constant = \"1970-01-01\" }},\n\
          {{ name = \"at\", timestamp = {{ from = \"2013-04-11 15:13:55+00\", every = \"1m\" }} }},\n\
-         {{ name = \"seen\", constant = \"2013-04-11 15:13:55\" }}, {{ name = \"pad\", filler = 20 }} ]\n\
+         {{ name = \"seen\", constant = \"2013-04-11 15:13:55\" }}, {{ name = \"pad\", filler = 20 }},\n\
+         {{ name = \"note\", constant = \"ours\" }}, {{ name = \"mark\", constant = \"it's a \\\\ mark\" }} ]\n\
          [[script]]\nfile = \"s.sql\"\n"
     );
     for (name, text) in [("workload.toml", toml.as_str()), ("schema.sql", schema), ("s.sql", "SELECT 1;\n")] {
@@ -278,10 +309,17 @@ fn every_generator_fills_the_types_it_can_and_says_which_it_cannot() {
     let folder = many_types(server.home.path(), "[3, 7]");
     let things = server.load_of(&folder, "types");
     quietly(&things).unwrap();
-    let row = "SELECT t::text FROM (SELECT id, name, qq, born, at AT TIME ZONE 'UTC', seen, length(pad), untold FROM things) t WHERE id = 61";
+    let row = "SELECT t::text FROM (SELECT id, name, qq, born, at AT TIME ZONE 'UTC', seen, length(pad), untold, note, mark FROM things) t WHERE id = 61";
     assert_eq!(
         server.ask("types", row),
-        "(61,\"user 61, hello\",276732431,1970-01-01,\"2013-04-11 16:13:55\",\"2013-04-11 15:13:55\",20,5)"
+        "(61,\"user 61, hello\",276732431,1970-01-01,\"2013-04-11 16:13:55\",\"2013-04-11 15:13:55\",20,5,ours,\"it's a \\\\ mark\")"
+    );
+    let defaults = "SELECT string_agg(attname || ' ' || pg_get_expr(adbin, adrelid), ', ' ORDER BY adnum) \
+                    FROM pg_attrdef JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum";
+    assert_eq!(
+        server.ask("types", defaults),
+        "untold 5, note 'mine'::text",
+        "those of the schema, and no other"
     );
     assert_eq!(
         server

@@ -1,8 +1,8 @@
 //! The whole load: looks, makes the tables, sets connections to work, watches them, ends.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, RwLock};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
@@ -10,12 +10,12 @@ use pgdyno_host::postgres::control;
 use pgdyno_model::target::Target;
 use postgres::{CancelToken, Client, NoTls};
 
+use super::columns::Columns;
+use super::keys::Builders;
 use super::shape::{Strategy, Unit, cores, strategies, units};
 use super::traces::{self, Beginning, PROGRESS, like};
 use super::work::{Shared, finish_only, keyed_name, work};
-use super::columns::Columns;
-use super::keys::Builders;
-use super::{DatasetError, Filling};
+use super::{DatasetError, Filling, awake};
 use crate::progress::{Event, Progress};
 
 /// Between two looks at the connections, and two words about how far the load is.
@@ -160,6 +160,8 @@ struct Loader<'a> {
     to_finish: Vec<Unit>,
     /// Rows still to be sent (count).
     rows: u64,
+    /// Whether a piece that is filled with FREEZE is large enough for the server's WAL writer to be kept awake.
+    wakes: bool,
     jobs: usize,
 }
 
@@ -187,6 +189,7 @@ impl<'a> Loader<'a> {
             .collect();
         let keyed = tables.iter().map(|table| done.contains(&keyed_name(&table.name))).collect();
         let rows = todo.iter().map(|unit| unit.rows).sum();
+        let wakes = todo.iter().any(|u| u.strategy != Strategy::Chunks && u.rows > filling.chunk);
         let jobs = filling.jobs().min(todo.len()).max(1);
         let shared = Shared {
             filling,
@@ -195,12 +198,14 @@ impl<'a> Loader<'a> {
             queue: Mutex::new(todo.into_iter()),
             left,
             keyed,
+            open: RwLock::new(()),
+            writing: AtomicU32::new(0),
             rows: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             stop,
             failed: AtomicBool::new(false),
         };
-        Ok(Self { shared, to_finish, rows, jobs })
+        Ok(Self { shared, to_finish, rows, wakes, jobs })
     }
 
     /// Sets all connections to work and waits for them; what backends were seen doing.
@@ -227,14 +232,22 @@ impl<'a> Loader<'a> {
         let plain = matches!(target.address, pgdyno_model::target::Address::Unix { .. })
             || target.tls.mode == pgdyno_model::target::SslMode::Disable;
         let working = AtomicU32::new(u32::try_from(clients.len()).unwrap_or(u32::MAX));
+        let mut waker = (self.wakes && awake::helps(client)).then(|| connect().ok()).flatten();
+        let waking = waker.as_ref().map(Client::cancel_token).filter(|_| plain);
         std::thread::scope(|scope| {
+            let keeper = waker.as_mut().map(|waker| {
+                let (working, backends) = (&working, &backends);
+                scope.spawn(move || awake::keep(waker, shared, backends, working))
+            });
             let threads: Vec<_> = clients
                 .into_iter()
                 .map(|mut client| {
-                    let (working, watcher) = (&working, std::thread::current());
+                    let working = &working;
+                    let mut waiting = vec![std::thread::current()];
+                    waiting.extend(keeper.as_ref().map(|keeper| keeper.thread().clone()));
                     scope.spawn(move || {
                         // Also where it panics, so that nobody waits for it.
-                        let _ending = Ending { shared, working, watcher };
+                        let _ending = Ending { shared, working, waiting };
                         let worked = work(&mut client, shared);
                         if worked.is_err() {
                             shared.failed.store(true, Ordering::Relaxed);
@@ -260,6 +273,12 @@ impl<'a> Loader<'a> {
                     },
                     Err(panic) => std::panic::resume_unwind(panic),
                 }
+            }
+            // It ends by itself too, a moment later.
+            if keeper.is_some_and(|keeper| !keeper.is_finished())
+                && let Some(token) = waking
+            {
+                let _ = token.cancel_query(NoTls);
             }
             first.map_or(Ok(limits), Err)
         })
@@ -290,6 +309,7 @@ impl<'a> Loader<'a> {
             if looked.elapsed() < LOOK {
                 continue;
             }
+            let Ok(_open) = self.shared.open.try_read() else { continue };
             looked = Instant::now();
             for row in client.query(SEEN, &[&backends]).unwrap_or_default() {
                 *seen.entry(row.get(0)).or_default() += 1;
@@ -319,7 +339,7 @@ struct Ending<'a> {
     shared: &'a Shared<'a>,
     working: &'a AtomicU32,
     /// Who waits for all of them.
-    watcher: Thread,
+    waiting: Vec<Thread>,
 }
 
 impl Drop for Ending<'_> {
@@ -328,6 +348,6 @@ impl Drop for Ending<'_> {
             self.shared.failed.store(true, Ordering::Relaxed);
         }
         self.working.fetch_sub(1, Ordering::Release);
-        self.watcher.unpark();
+        self.waiting.iter().for_each(Thread::unpark);
     }
 }

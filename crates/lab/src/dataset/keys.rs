@@ -94,9 +94,8 @@ mod tests {
         let loading = Loading { jobs: NonZeroU32::new(2), partitions: 2, ..Loading::default() };
         let filling = Filling::new(&data, 50, 1, &loading);
         let server = Builders { memory: 256 << 20, workers: 2, cores: Some(2) };
-        let said = |server: Builders, strategy, rows| {
-            server.settings(&filling, accounts, strategy, rows).join("; ")
-        };
+        let said =
+            |server: Builders, strategy, rows| server.settings(&filling, accounts, strategy, rows).join("; ");
         assert_eq!(
             said(server, Strategy::Freeze, 5_000_000),
             "SET LOCAL max_parallel_maintenance_workers = 1; SET LOCAL maintenance_work_mem = '65536kB'"
@@ -106,7 +105,10 @@ mod tests {
             "SET LOCAL max_parallel_maintenance_workers = 0; SET LOCAL maintenance_work_mem = '32768kB'"
         );
         // Chunks may lie in any order, and many rows take more than one merge would hold.
-        assert_eq!(said(server, Strategy::Chunks, 5_000_000), "SET LOCAL max_parallel_maintenance_workers = 1");
+        assert_eq!(
+            said(server, Strategy::Chunks, 5_000_000),
+            "SET LOCAL max_parallel_maintenance_workers = 1"
+        );
         let large = Builders { cores: Some(8), memory: 1 << 30, ..server };
         assert_eq!(said(large, Strategy::Freeze, 1 << 30), "SET LOCAL maintenance_work_mem = '655360kB'");
         // Little stays little, and of another machine's cores nothing is known.

@@ -1,6 +1,7 @@
 //! Loads a workload's data set: rows made in the process, streamed by binary COPY over several connections, primary keys
 //! built after, then VACUUM and ANALYZE.
 
+mod awake;
 mod columns;
 mod error;
 mod fill;

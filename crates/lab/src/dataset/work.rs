@@ -1,8 +1,8 @@
 //! One connection's work: pieces, one after the other, and what follows when a table has all of its own.
 
 use std::io::Write;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use pgdyno_engine::copy::{Blocks, HEADER, TRAILER};
 use postgres::{Client, Transaction};
@@ -29,6 +29,11 @@ pub(super) struct Shared<'a> {
     pub(super) left: Vec<AtomicU32>,
     /// Whether a table's key was built by a load that this one goes on with.
     pub(super) keyed: Vec<bool>,
+    /// Shared by whoever has a transaction open; had alone for an instant before rows are frozen that were not loaded so: an older
+    /// snapshot would keep VACUUM from the last of them.
+    pub(super) open: RwLock<()>,
+    /// Pieces that are being filled with FREEZE or given their key.
+    pub(super) writing: AtomicU32,
     pub(super) rows: AtomicU64,
     pub(super) bytes: AtomicU64,
     /// A signal, or another connection's failure.
@@ -49,6 +54,11 @@ impl Shared<'_> {
             Ok(mut queue) => queue.next(),
             Err(poisoned) => poisoned.into_inner().next(),
         }
+    }
+
+    /// Held as long as a transaction is open.
+    fn open(&self) -> RwLockReadGuard<'_, ()> {
+        self.open.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn interrupted(&self) -> DatasetError {
@@ -121,6 +131,7 @@ impl Work<'_> {
         after.push(note(&self.unit.name(&self.shared.filling.data.tables)));
         let (shared, unit) = (self.shared, self.unit);
         let doing = format!("filling {target}");
+        let open = shared.open();
         let begun = self.client.transaction();
         let failed = |e: &postgres::Error| match shared.is_over() {
             true => shared.interrupted(),
@@ -130,11 +141,14 @@ impl Work<'_> {
         for sql in &before {
             transaction.batch_execute(sql).map_err(|e| failed(&e))?;
         }
+        let writing = freeze.then(|| Writing::new(shared));
         copy(&mut transaction, shared, unit, &columns.copy_statement(&target, freeze), &doing)?;
         for sql in &after {
             transaction.batch_execute(sql).map_err(|e| failed(&e))?;
         }
+        drop(writing);
         transaction.commit().map_err(|e| failed(&e))?;
+        drop(open);
         match self.unit.strategy {
             // ANALYZE of the whole table looks at its partitions too.
             Strategy::Partitions if self.table.tidy == Tidy::Vacuum => {
@@ -196,6 +210,7 @@ impl Work<'_> {
         match self.unit.strategy {
             Strategy::Freeze => self.tidy(&table, false),
             Strategy::Chunks => {
+                drop(self.shared.open.write());
                 // Before there is a key, which it would have to look through.
                 self.tidy(&table, true)?;
                 let all = super::shape::rows(self.shared.filling, self.table);
@@ -258,6 +273,22 @@ impl Work<'_> {
             Tidy::Analyze => self.execute(&format!("ANALYZE {target}")),
             Tidy::Nothing => Ok(()),
         }
+    }
+}
+
+/// A piece among those that are being filled.
+struct Writing<'a>(&'a AtomicU32);
+
+impl<'a> Writing<'a> {
+    fn new(shared: &'a Shared<'_>) -> Self {
+        shared.writing.fetch_add(1, Ordering::Relaxed);
+        Self(&shared.writing)
+    }
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
