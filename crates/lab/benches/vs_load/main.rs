@@ -172,7 +172,12 @@ fn compare(arguments: &[String]) -> Result<(), Anything> {
         "load", "scale", "time", "server CPU", "client CPU", "MB"
     )?;
     for cell in CELLS {
-        if after(arguments, "--only").is_some_and(|only| !cell.name.contains(only)) {
+        // A line's whole name means that line alone.
+        let named = |only: &str| match CELLS.iter().any(|c| c.name == only) {
+            true => cell.name == only,
+            false => cell.name.contains(only),
+        };
+        if after(arguments, "--only").is_some_and(|only| !named(only)) {
             continue;
         }
         let scale = (cell.scale * scale / 100).max(1);

@@ -74,6 +74,14 @@ pub(crate) fn fill(
         }
     }
     let builders = Builders::ask(&mut client, filling, target.is_here().then(cores))?;
+    for (table, strategy) in filling.data.tables.iter().zip(&strategies) {
+        let rows = super::shape::piece_rows(filling, table, *strategy);
+        let settings = builders.settings(filling, table, *strategy, rows);
+        if rows > filling.chunk && !settings.is_empty() {
+            let settings = settings.join(", ").replace("SET LOCAL ", "");
+            progress.event(&Event::Note(format!("{}: its key is built with {settings}", table.name)));
+        }
+    }
     let loader = Loader::new(&mut client, filling, &strategies, builders, &done, stop)?;
     let limits = loader.run(&mut client, target, &connect, progress)?;
     let failed = |doing: &str, e: &postgres::Error| match stop.load(Ordering::Relaxed) {
@@ -233,6 +241,10 @@ impl<'a> Loader<'a> {
             || target.tls.mode == pgdyno_model::target::SslMode::Disable;
         let working = AtomicU32::new(u32::try_from(clients.len()).unwrap_or(u32::MAX));
         let mut waker = (self.wakes && awake::helps(client)).then(|| connect().ok()).flatten();
+        if waker.is_some() {
+            let note = "the server's WAL writer is kept awake by empty logical messages (docs/workloads.md)";
+            progress.event(&Event::Note(note.to_owned()));
+        }
         let waking = waker.as_ref().map(Client::cancel_token).filter(|_| plain);
         std::thread::scope(|scope| {
             let keeper = waker.as_mut().map(|waker| {

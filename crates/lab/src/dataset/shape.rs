@@ -74,6 +74,15 @@ pub(super) fn rows(filling: &Filling<'_>, table: &TableSpec) -> u64 {
     table.rows_per_scale * u64::from(filling.scale)
 }
 
+/// Rows of `table` that get their key together (count): all, or those of a partition.
+pub(super) fn piece_rows(filling: &Filling<'_>, table: &TableSpec, strategy: Strategy) -> u64 {
+    let all = rows(filling, table);
+    match strategy {
+        Strategy::Freeze | Strategy::Chunks => all,
+        Strategy::Partitions => all.div_ceil(u64::from(filling.loading.partitions.max(1))),
+    }
+}
+
 /// A piece of work that is done whole, in one transaction, or not at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Unit {
@@ -108,9 +117,8 @@ pub(super) fn units(filling: &Filling<'_>, strategies: &[Strategy]) -> Vec<Unit>
     for (table, strategy) in strategies.iter().enumerate() {
         let all = rows(filling, &tables[table]);
         let size = match strategy {
-            Strategy::Freeze => all,
             Strategy::Chunks => filling.chunk,
-            Strategy::Partitions => all.div_ceil(u64::from(filling.loading.partitions.max(1))),
+            Strategy::Freeze | Strategy::Partitions => piece_rows(filling, &tables[table], *strategy),
         };
         let size = size.max(1);
         let of = u32::try_from(all.div_ceil(size).max(1)).unwrap_or(u32::MAX);
