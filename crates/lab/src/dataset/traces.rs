@@ -2,6 +2,7 @@
 //! already, which goes at the end.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use postgres::Client;
 
@@ -65,13 +66,20 @@ fn comment_on(
     Ok(found.map(|row| row.get(0)))
 }
 
+/// How long the server may take to notice that another load's session is gone.
+const LETTING_GO: Duration = Duration::from_secs(1);
+
 /// Looks at what is there, drops what may be dropped, and tells how to begin.
 pub(super) fn begin(client: &mut Client, filling: &Filling<'_>) -> Result<Beginning, DatasetError> {
     let failed = |doing: &str, e: &postgres::Error| DatasetError::sql(filling, doing, e);
     let asked = "SELECT pg_catalog.pg_try_advisory_lock(pg_catalog.hashtext('pgdyno load'))";
-    let locked: bool = client.query_one(asked, &[]).map_err(|e| failed("locking", &e))?.get(0);
-    if !locked {
-        return Err(DatasetError::Busy { data: filling.identity() });
+    let begun = Instant::now();
+    while !client.query_one(asked, &[]).map_err(|e| failed("locking", &e))?.get::<_, bool>(0) {
+        // One that has just ended has it until the server notices.
+        if begun.elapsed() > LETTING_GO {
+            return Err(DatasetError::Busy { data: filling.identity() });
+        }
+        std::thread::sleep(LETTING_GO / 50);
     }
     let unfinished = comment_on(client, filling, PROGRESS)?;
     if let Some(found) = &unfinished {
