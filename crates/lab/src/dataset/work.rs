@@ -207,10 +207,15 @@ impl Work<'_> {
     fn finish(&mut self) -> Result<(), DatasetError> {
         let table = self.table.name.clone();
         let keyed = self.shared.keyed[self.unit.table];
+        let shared = self.shared;
+        if self.unit.strategy == Strategy::Chunks {
+            drop(shared.open.write());
+        }
+        // ANALYZE and a key are transactions too.
+        let _open = shared.open();
         match self.unit.strategy {
             Strategy::Freeze => self.tidy(&table, false),
             Strategy::Chunks => {
-                drop(self.shared.open.write());
                 // Before there is a key, which it would have to look through.
                 self.tidy(&table, true)?;
                 let all = super::shape::rows(self.shared.filling, self.table);
