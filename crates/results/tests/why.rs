@@ -211,3 +211,18 @@ fn where_nothing_differs_or_the_loads_do_nothing_is_explained() {
     let bare = view(3, |t| t.measurement.as_mut().unwrap().scripts.clear());
     assert!(only(&bare).words[0].contains("lies between statements"), "{:?}", only(&bare).words);
 }
+
+#[test]
+fn scripts_without_a_statement_in_common_share_out_nothing() {
+    let view = view(4, |t| {
+        if t.treatment == 0 {
+            let statements = &mut t.measurement.as_mut().unwrap().scripts[0].statements;
+            statements.iter_mut().for_each(|s| s.text.insert_str(0, "EXPLAIN "));
+        }
+    });
+    let why = only(&view);
+    adds_up(why.latency.as_ref().unwrap());
+    let words = &why.words[0];
+    assert!(words.contains("have no statement in common"), "{words}");
+    assert!(!why.words.iter().any(|w| w.contains("of the latency gap")), "{:?}", why.words);
+}

@@ -144,7 +144,8 @@ pub struct TreatmentView {
     pub failures: BTreeMap<String, u64>,
     /// Whether a commit waits for a flush, as the server said; none if that is not known.
     pub commits_wait: Option<bool>,
-    /// The rate of flushes of one writer on its storage (1/s), where commits wait for one.
+    /// The rate of flushes of one writer on its storage (1/s), where commits wait for one; none where most transactions
+    /// wrote nothing.
     pub fsync_per_second: Option<f64>,
     /// Flushes of the write-ahead log (1/s), where commits wait for one and the server counts them.
     pub wal_flushes_per_second: Option<f64>,

@@ -95,7 +95,15 @@ pub(super) struct Member<'a> {
 pub(super) fn explain(a: &Member<'_>, b: &Member<'_>, pairing: &Pairing) -> WhyView {
     let latency = latency(a, b, pairing);
     let active = active(a, b, pairing);
-    let mut words: Vec<String> = latency.iter().filter_map(|gap| said(gap, a.name, b.name)).collect();
+    let strange = have_no_statement_in_common(a, b);
+    let mut words: Vec<String> =
+        latency.iter().filter(|_| !strange).filter_map(|gap| said(gap, a.name, b.name)).collect();
+    if strange {
+        words.push(format!(
+            "{} and {} have no statement in common, so that the gap in latency cannot be shared out among statements",
+            b.name, a.name
+        ));
+    }
     words.extend(active.iter().filter_map(waited));
     let missing: BTreeSet<&String> = a.profiles.iter().chain(b.profiles).flat_map(|p| &p.missing).collect();
     WhyView {
@@ -182,6 +190,21 @@ fn active(a: &Member<'_>, b: &Member<'_>, pairing: &Pairing) -> Option<GapView> 
         (event.clone(), None, rows(a, of, whole), rows(b, of, whole))
     });
     gap(all.collect(), pairing)
+}
+
+/// Whether both have statements and none is the same.
+fn have_no_statement_in_common(a: &Member<'_>, b: &Member<'_>) -> bool {
+    let statements = |of: &Member<'_>| -> BTreeSet<String> {
+        let parts = of.profiles.iter().flat_map(|p| p.parts.keys());
+        parts
+            .filter_map(|part| match part {
+                Part::Statement { text, .. } => Some(text.clone()),
+                Part::WaitToBeSent | Part::BetweenStatements => None,
+            })
+            .collect()
+    };
+    let (a, b) = (statements(a), statements(b));
+    !a.is_empty() && !b.is_empty() && a.is_disjoint(&b)
 }
 
 type Rows = Vec<(u32, f64, f64)>;
