@@ -1,10 +1,9 @@
 //! A server that pgdyno does not own, given by a DSN: it is driven and asked, never changed.
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 
 use pgdyno_model::facts::{BuildSource, ServerFacts};
-use pgdyno_model::target::{Address, LoadBalanceHosts, Secret, Target};
+use pgdyno_model::target::{LoadBalanceHosts, Secret, Target};
 use postgres::Client;
 
 use super::control::{self, ControlError};
@@ -104,12 +103,7 @@ impl Given {
     /// Its `PGDATA`, if the server runs on this machine and tells.
     #[must_use]
     pub fn data_directory(&self) -> Option<PathBuf> {
-        let here = match &self.target.address {
-            Address::Unix { .. } => true,
-            Address::Tcp { host, .. } => {
-                host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
-            }
-        };
+        let here = self.target.is_here();
         let asked = "SELECT setting FROM pg_catalog.pg_settings WHERE name = 'data_directory'";
         let row = here.then(|| self.control().ok()?.query_opt(asked, &[]).ok()?).flatten()?;
         let path = PathBuf::from(row.get::<_, String>(0));
