@@ -216,7 +216,7 @@ impl Parameters<'_> {
 /// parameters and results in text format, Describe of it where wanted, Execute of all rows, and Sync.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Execution {
-    /// Bind up to its parameters; its length is still to come.
+    /// Bind's body up to its parameters.
     head: Vec<u8>,
     /// All after Bind, with Sync.
     tail: Vec<u8>,
@@ -229,7 +229,7 @@ impl Execution {
     /// # Errors
     /// A NUL in the name.
     pub fn new(name: &str, count: u16, described: bool) -> Result<Self, WireError> {
-        let mut head = vec![b'B', 0, 0, 0, 0, 0];
+        let mut head = vec![0];
         string(&mut head, "Bind", "name", name.as_bytes())?;
         head.extend([0; 2]);
         head.extend(count.to_be_bytes());
@@ -252,30 +252,19 @@ impl Execution {
         is_last: bool,
         write: impl FnOnce(&mut Parameters<'_>) -> Result<(), WireError>,
     ) -> Result<(), WireError> {
-        let begin = out.len();
-        out.extend_from_slice(&self.head);
-        let mut parameters = Parameters { out, left: self.count };
-        let written = write(&mut parameters);
-        let lacking = parameters.left > 0;
-        out.extend([0; 2]);
-        let length = out.len() - begin - 1;
-        let done = match (written, u32::try_from(length)) {
-            (Err(error), _) => Err(error),
-            _ if lacking => Err(WireError::Short { message: "Bind", field: "parameters" }),
-            (_, Ok(n)) if length <= MAX_MESSAGE => {
-                out[begin + 1..begin + 5].copy_from_slice(&n.to_be_bytes());
-                let sync = if is_last { 0 } else { SYNC.len() };
-                out.extend_from_slice(&self.tail[..self.tail.len() - sync]);
-                Ok(())
+        message(out, "Bind", Some(b'B'), |out| {
+            out.extend_from_slice(&self.head);
+            let mut parameters = Parameters { out, left: self.count };
+            write(&mut parameters)?;
+            if parameters.left > 0 {
+                return Err(WireError::Short { message: "Bind", field: "parameters" });
             }
-            _ => {
-                Err(WireError::TooLarge { message: "Bind", field: "length", value: length, max: MAX_MESSAGE })
-            }
-        };
-        if done.is_err() {
-            out.truncate(begin);
-        }
-        done
+            out.extend([0; 2]);
+            Ok(())
+        })?;
+        let sync = if is_last { 0 } else { SYNC.len() };
+        out.extend_from_slice(&self.tail[..self.tail.len() - sync]);
+        Ok(())
     }
 }
 

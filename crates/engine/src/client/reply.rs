@@ -130,9 +130,6 @@ impl Replies {
             match bytes.split_at_checked(header.len()) {
                 Some((message, rest)) => {
                     *bytes = rest;
-                    if header.tag == tag::COMMAND_COMPLETE {
-                        return Ok(Some(Event::Complete));
-                    }
                     if let Some(event) = read(Frame { tag: header.tag, body: &message[HEADER..] })? {
                         return Ok(Some(event));
                     }
