@@ -20,6 +20,9 @@ pub enum ReactorChoice {
 }
 
 impl ReactorChoice {
+    /// From how many clients on a thread `io_uring` costs less than epoll (count), by the bench `vs_pgbench`.
+    pub const URING_FROM: usize = 16;
+
     /// The names that options accept.
     pub const NAMES: &[&str] = &["auto", "blocking", "epoll", "io_uring"];
 
@@ -35,9 +38,6 @@ impl ReactorChoice {
         }
     }
 }
-
-/// From how many clients on a thread `io_uring` costs less than epoll (count), by the bench `vs_pgbench`.
-const URING_FROM: usize = 16;
 
 /// What serves a thread's clients, and why it is not what was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub(crate) fn choose(choice: ReactorChoice, streams: &[Stream], renewed: bool) -
         ReactorChoice::Blocking => Chosen::Epoll {
             instead: Some("blocking reads serve one client a thread, unencrypted".to_owned()),
         },
-        ReactorChoice::Auto if streams.len() < URING_FROM => Chosen::Epoll { instead: None },
+        ReactorChoice::Auto if streams.len() < ReactorChoice::URING_FROM => Chosen::Epoll { instead: None },
         ReactorChoice::IoUring if encrypted => {
             Chosen::Epoll { instead: Some("io_uring does not serve encrypted connections".to_owned()) }
         }

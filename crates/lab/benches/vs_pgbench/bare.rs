@@ -5,6 +5,7 @@
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
+use pgdyno_engine::ReactorChoice;
 use pgdyno_engine::connect::{CONNECT_TIMEOUT, connect};
 use pgdyno_engine::reactor::epoll::Epoll;
 use pgdyno_engine::reactor::uring::Uring;
@@ -13,9 +14,8 @@ use pgdyno_engine::schedule::{Clock, Moment};
 use pgdyno_model::target::{Address, Secret, Target};
 
 use super::Anything;
+use super::null_server::message;
 
-/// From how many clients on the engine serves them by `io_uring`.
-const URING_FROM: usize = 16;
 /// A `ReadyForQuery` up to its status: every answer ends with one.
 const READY: &[u8] = b"Z\0\0\0\x05";
 
@@ -63,21 +63,15 @@ pub(crate) fn main(arguments: &[String]) -> Result<(), Anything> {
         transactions: 0,
         end: Moment::NEVER,
     };
-    if clients < URING_FROM {
+    if clients < ReactorChoice::URING_FROM {
         echo.run(&mut Epoll::new(clock, streams, None)?, statements, span)
     } else {
         echo.run(&mut Uring::new(clock, streams, None)?, statements, span)
     }
 }
 
-fn message(tag: u8, body: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(body.len() + 4).unwrap_or_default().to_be_bytes();
-    [&[tag], &length[..], body].concat()
-}
-
 /// What client `client` sends for a transaction, one after the other.
 fn messages(statements: &[&str], client: usize, piped: bool) -> Vec<Vec<u8>> {
-    let sync = message(b'S', &[]);
     let execute = |(number, sql): (usize, &&str)| {
         let parameter = if sql.contains("$1") {
             // Within the tables at scale 10, and of each branch and teller as many as of the others.
@@ -88,14 +82,16 @@ fn messages(statements: &[&str], client: usize, piped: bool) -> Vec<Vec<u8>> {
             vec![0; 2]
         };
         let name = format!("\0s{number}\0\0\0");
-        let bind = message(b'B', &[name.as_bytes(), &parameter, &[0; 2]].concat());
-        [bind, message(b'E', &[0; 5])].concat()
+        let mut out = Vec::new();
+        message(&mut out, b'B', &[name.as_bytes(), &parameter, &[0; 2]].concat());
+        message(&mut out, b'E', &[0; 5]);
+        out
     };
     let mut all: Vec<Vec<u8>> = statements.iter().enumerate().map(execute).collect();
     if piped {
         all = vec![all.concat()];
     }
-    all.iter_mut().for_each(|messages| messages.extend_from_slice(&sync));
+    all.iter_mut().for_each(|messages| message(messages, b'S', &[]));
     all
 }
 
@@ -142,13 +138,14 @@ impl Echo {
         statements: &[&str],
         span: Duration,
     ) -> Result<(), Anything> {
-        let parse =
-            |(number, sql): (usize, &&str)| message(b'P', format!("s{number}\0{sql}\0\0\0").as_bytes());
-        let prepare =
-            [statements.iter().enumerate().map(parse).collect::<Vec<_>>().concat(), message(b'S', &[])];
+        let mut prepare = Vec::new();
+        for (number, sql) in statements.iter().enumerate() {
+            message(&mut prepare, b'P', format!("s{number}\0{sql}\0\0\0").as_bytes());
+        }
+        message(&mut prepare, b'S', &[]);
         for link in 0..self.clients.len() {
             reactor.send(link, &mut |out| {
-                out.extend_from_slice(&prepare.concat());
+                out.extend_from_slice(&prepare);
                 Keep::Open
             });
         }

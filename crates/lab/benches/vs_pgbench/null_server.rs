@@ -136,7 +136,7 @@ impl Peer {
     }
 }
 
-fn message(out: &mut Vec<u8>, kind: u8, body: &[u8]) {
+pub(crate) fn message(out: &mut Vec<u8>, kind: u8, body: &[u8]) {
     out.push(kind);
     let length = u32::try_from(body.len() + 4).unwrap_or(u32::MAX);
     out.extend_from_slice(&length.to_be_bytes());
