@@ -194,15 +194,14 @@ fn active(a: &Member<'_>, b: &Member<'_>, pairing: &Pairing) -> Option<GapView> 
 
 /// Whether both have statements and none is the same.
 fn have_no_statement_in_common(a: &Member<'_>, b: &Member<'_>) -> bool {
-    let statements = |of: &Member<'_>| -> BTreeSet<String> {
+    fn statements<'a>(of: &Member<'a>) -> BTreeSet<&'a str> {
         let parts = of.profiles.iter().flat_map(|p| p.parts.keys());
-        parts
-            .filter_map(|part| match part {
-                Part::Statement { text, .. } => Some(text.clone()),
-                Part::WaitToBeSent | Part::BetweenStatements => None,
-            })
-            .collect()
-    };
+        let text = |part: &'a Part| match part {
+            Part::Statement { text, .. } => Some(text.as_str()),
+            Part::WaitToBeSent | Part::BetweenStatements => None,
+        };
+        parts.filter_map(text).collect()
+    }
     let (a, b) = (statements(a), statements(b));
     !a.is_empty() && !b.is_empty() && a.is_disjoint(&b)
 }
