@@ -423,17 +423,21 @@ impl Expr {
     #[must_use]
     pub fn with_slots(&self, slot: &dyn Fn(Slot) -> Slot) -> Self {
         match self {
-            Self::Constant(value) => Self::Constant(*value),
             Self::Variable(old) => Self::Variable(slot(*old)),
-            Self::Unary(operator, operand) => Self::Unary(*operator, Box::new(operand.with_slots(slot))),
+            other => other.with_parts(&|part| part.with_slots(slot)),
+        }
+    }
+
+    /// The same expression with each of its parts, if it has any, replaced by what `of` says.
+    pub(super) fn with_parts(&self, of: &dyn Fn(&Self) -> Self) -> Self {
+        match self {
+            Self::Constant(_) | Self::Variable(_) => self.clone(),
+            Self::Unary(operator, operand) => Self::Unary(*operator, Box::new(of(operand))),
             Self::Binary(operator, operands) => {
-                let [left, right] = &**operands;
-                Self::Binary(*operator, Box::new([left.with_slots(slot), right.with_slots(slot)]))
+                Self::Binary(*operator, Box::new(operands.each_ref().map(of)))
             }
-            Self::Call(function, arguments) => {
-                Self::Call(*function, arguments.iter().map(|a| a.with_slots(slot)).collect())
-            }
-            Self::Case(parts) => Self::Case(parts.iter().map(|p| p.with_slots(slot)).collect()),
+            Self::Call(function, arguments) => Self::Call(*function, arguments.iter().map(of).collect()),
+            Self::Case(parts) => Self::Case(parts.iter().map(of).collect()),
         }
     }
 }

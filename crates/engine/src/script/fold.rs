@@ -17,16 +17,7 @@ impl Expr {
                 return Self::Constant(value);
             }
         }
-        let fold = |part: &Self| part.folded(constants, seed);
-        match self {
-            Self::Constant(_) | Self::Variable(_) => self.clone(),
-            Self::Unary(operator, operand) => Self::Unary(*operator, Box::new(fold(operand))),
-            Self::Binary(operator, operands) => {
-                Self::Binary(*operator, Box::new(operands.each_ref().map(fold)))
-            }
-            Self::Call(function, arguments) => Self::Call(*function, arguments.iter().map(fold).collect()),
-            Self::Case(parts) => Self::Case(parts.iter().map(fold).collect()),
-        }
+        self.with_parts(&|part| part.folded(constants, seed))
     }
 
     /// Whether it neither draws nor shows anything.
