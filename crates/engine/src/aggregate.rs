@@ -10,9 +10,10 @@ use pgdyno_model::{Latencies, Measurement};
 
 use crate::event_loop::Outcome;
 use crate::load::{Live, LoadSpec, WeightedScript};
-use crate::recorder::{CommandTally, Interval, ScriptTally, StatementTally, Tally, merge};
+use crate::recorder::Interval;
 use crate::schedule::{Moment, Phase, Schedule};
 use crate::script::Command;
+use crate::tally::{CommandTally, ScriptTally, StatementTally, Tally, merge};
 
 /// A second of a phase.
 type Key = (Phase, u32);

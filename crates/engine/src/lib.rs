@@ -8,6 +8,7 @@ mod aggregate;
 pub mod client;
 pub mod connect;
 pub mod copy;
+mod digits;
 mod event_loop;
 pub mod ledger;
 mod load;
@@ -20,6 +21,7 @@ pub mod recorder;
 pub mod schedule;
 pub mod script;
 mod seeds;
+mod tally;
 
 pub use load::{Live, LoadError, LoadSpec, PgbenchSeeds, Phase, Say, Told, Watch, WeightedScript, drive};
 pub use log::{LoggedOutcome, LoggedTransaction, TransactionLog, TransactionSink};

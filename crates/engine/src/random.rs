@@ -10,6 +10,7 @@ pub struct Random([u64; 2]);
 ///
 /// # Errors
 /// Bounds that hold no number, or more numbers than fit into a bigint.
+#[inline]
 pub fn range(low: i64, high: i64) -> Result<(i64, i64), EvalError> {
     if low > high {
         return Err(EvalError::EmptyRange(low, high));

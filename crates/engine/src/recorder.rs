@@ -1,6 +1,5 @@
 //! What one thread counts. No locks; memory is allocated when a second ends and when something fails.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use pgdyno_model::Latencies;
@@ -10,6 +9,7 @@ use pgdyno_model::measurement::Sums;
 use crate::log::{LoggedOutcome, LoggedTransaction, TransactionSink};
 use crate::program::Program;
 use crate::schedule::{Exchange, Moment, Phase, Schedule, Timeline};
+use crate::tally::{KEPT_REASONS, Tally};
 
 /// SQLSTATEs for what the engine itself finds wrong.
 pub mod sqlstate {
@@ -77,162 +77,7 @@ impl Failure {
     }
 }
 
-/// Reasons of aborts that are kept in words.
-pub const KEPT_REASONS: usize = 10;
-
 const SECOND: Duration = Duration::from_secs(1);
-
-/// What was counted for one statement of a script.
-#[derive(Clone, Debug, Default)]
-pub struct StatementTally {
-    /// Errors within the window.
-    pub failed: u64,
-    /// From sent to done.
-    pub latency: Latencies,
-    /// The same of replies that came in pieces, of which the first byte came before the rest.
-    pub torn: Option<Box<Torn>>,
-}
-
-/// Replies that came in pieces.
-#[derive(Clone, Debug, Default)]
-pub struct Torn {
-    /// From sent to the first byte.
-    first_byte: Latencies,
-    /// From sent to done.
-    done: Latencies,
-}
-
-impl StatementTally {
-    /// From sent to the reply's first byte. A reply that comes in one piece, as nearly all do, is counted once for both.
-    #[must_use]
-    pub fn first_byte(&self) -> Latencies {
-        let mut all = self.latency.clone();
-        if let Some(torn) = &self.torn {
-            all.take_away(&torn.done);
-            all.merge(&torn.first_byte);
-        }
-        all
-    }
-}
-
-/// What was counted for one command of a script, from the opening on.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CommandTally {
-    /// Times it ended well.
-    pub count: u64,
-    /// Sum of their times (nanoseconds).
-    pub nanoseconds: u64,
-    /// Errors that ended a transaction.
-    pub failures: u64,
-    /// Errors after which the transaction was tried again.
-    pub retries: u64,
-}
-
-/// What was counted for one script.
-#[derive(Clone, Debug, Default)]
-pub struct ScriptTally {
-    /// Transactions within the window.
-    pub transactions: u64,
-    /// Failed transactions within the window.
-    pub failed: u64,
-    /// From due to done.
-    pub latency: Latencies,
-    /// With a rate: from sent to done.
-    pub service: Option<Latencies>,
-    /// By statement.
-    pub statements: Vec<StatementTally>,
-    /// By step.
-    pub commands: Vec<CommandTally>,
-    /// From the opening on.
-    pub sums: Sums,
-}
-
-/// What was counted in all.
-#[derive(Clone, Debug, Default)]
-pub struct Tally {
-    /// By script.
-    pub scripts: Vec<ScriptTally>,
-    /// Transactions that ended before the window.
-    pub warm_up_transactions: u64,
-    /// Transactions that ended after it.
-    pub drained_transactions: u64,
-    /// Failed transactions outside the window.
-    pub failed_outside: u64,
-    /// Failed transactions within the window by SQLSTATE.
-    pub failures: BTreeMap<String, u64>,
-    /// Clients that gave up.
-    pub aborted_clients: u32,
-    /// What the first [`KEPT_REASONS`] of them met.
-    pub abort_reasons: Vec<String>,
-    /// When the last transaction of the window ended, well or not.
-    pub last_done: Option<Moment>,
-    /// How long what had happened waited for the thread, within the window.
-    pub event_loop_lag: Latencies,
-    /// Connections that were lost and are made anew.
-    pub lost_connections: u64,
-    /// Connections made for single transactions or lost ones, and the time they took.
-    pub reconnections: (u64, Duration),
-}
-
-impl Tally {
-    fn new(program: &Program) -> Self {
-        let script = |script: &crate::program::LinkedScript| ScriptTally {
-            statements: vec![StatementTally::default(); script.statements.len()],
-            commands: vec![CommandTally::default(); script.steps.len()],
-            ..ScriptTally::default()
-        };
-        Self { scripts: program.scripts.iter().map(script).collect(), ..Self::default() }
-    }
-
-    /// Adds what another thread counted for the same program.
-    pub fn merge(&mut self, other: &Self) {
-        for (ours, theirs) in self.scripts.iter_mut().zip(&other.scripts) {
-            ours.transactions += theirs.transactions;
-            ours.failed += theirs.failed;
-            ours.latency.merge(&theirs.latency);
-            merge(&mut ours.service, theirs.service.as_ref());
-            for (ours, theirs) in ours.statements.iter_mut().zip(&theirs.statements) {
-                ours.failed += theirs.failed;
-                ours.latency.merge(&theirs.latency);
-                if let Some(theirs) = &theirs.torn {
-                    let torn = ours.torn.get_or_insert_default();
-                    torn.first_byte.merge(&theirs.first_byte);
-                    torn.done.merge(&theirs.done);
-                }
-            }
-            for (ours, theirs) in ours.commands.iter_mut().zip(&theirs.commands) {
-                ours.count += theirs.count;
-                ours.nanoseconds += theirs.nanoseconds;
-                ours.failures += theirs.failures;
-                ours.retries += theirs.retries;
-            }
-            ours.sums.merge(&theirs.sums);
-        }
-        self.warm_up_transactions += other.warm_up_transactions;
-        self.drained_transactions += other.drained_transactions;
-        self.failed_outside += other.failed_outside;
-        for (code, count) in &other.failures {
-            *self.failures.entry(code.clone()).or_default() += count;
-        }
-        self.aborted_clients += other.aborted_clients;
-        let room = KEPT_REASONS.saturating_sub(self.abort_reasons.len());
-        self.abort_reasons.extend(other.abort_reasons.iter().take(room).cloned());
-        self.last_done = self.last_done.max(other.last_done);
-        self.event_loop_lag.merge(&other.event_loop_lag);
-        self.lost_connections += other.lost_connections;
-        self.reconnections.0 += other.reconnections.0;
-        self.reconnections.1 += other.reconnections.1;
-    }
-}
-
-/// Adds `more`, if there is any, to `sum`.
-pub(crate) fn merge(sum: &mut Option<Latencies>, more: Option<&Latencies>) {
-    match (sum, more) {
-        (Some(sum), Some(more)) => sum.merge(more),
-        (sum @ None, Some(more)) => *sum = Some(more.clone()),
-        (_, None) => {}
-    }
-}
 
 /// What one thread counted in one second, or the part of it that a phase ended.
 #[derive(Clone, Debug)]
@@ -302,10 +147,24 @@ impl Extras {
     }
 }
 
+/// Latencies of statements that are noted before they are counted.
+const NOTED: usize = 512;
+
+/// A statement's latency (nanoseconds), to be counted with others: what one histogram has in the caches is gone by the time
+/// that a server process has run, and the next one's would be waited for; of many the processor fetches several at once.
+struct Noted {
+    script: usize,
+    statement: usize,
+    latency: u64,
+}
+
 /// Counts for one thread, and hands each second on as it ends.
 pub struct Recorder {
     schedule: Schedule,
     tally: Tally,
+    noted: Vec<Noted>,
+    /// What did not wait for the event loop at all.
+    prompt: u64,
     filling: Filling,
     ended: Box<dyn FnMut(Interval) + Send>,
     extras: Extras,
@@ -339,7 +198,8 @@ impl Recorder {
         if extras.service {
             tally.scripts.iter_mut().for_each(|script| script.service = Some(Latencies::new()));
         }
-        let mut recorder = Self { schedule, tally, filling, ended, extras };
+        let mut recorder =
+            Self { schedule, tally, noted: Vec::with_capacity(NOTED), prompt: 0, filling, ended, extras };
         recorder.begin(schedule.start);
         recorder
     }
@@ -408,13 +268,22 @@ impl Recorder {
     #[inline]
     pub fn statement(&mut self, script: usize, statement: usize, times: &Exchange) {
         if self.schedule.phase(times.done) == Phase::Measuring {
-            let tally = &mut self.tally.scripts[script].statements[statement];
-            tally.latency.record(times.latency());
-            if times.first_byte < times.done {
-                let torn = tally.torn.get_or_insert_default();
-                torn.first_byte.record(times.until_first_byte());
-                torn.done.record(times.latency());
+            if self.noted.len() == NOTED {
+                self.count_noted();
             }
+            self.noted.push(Noted { script, statement, latency: times.latency() });
+            if times.first_byte < times.done {
+                let tally = &mut self.tally.scripts[script].statements[statement];
+                tally.torn.get_or_insert_default().record(times);
+            }
+        }
+    }
+
+    /// Puts what is noted into the histograms.
+    #[cold]
+    fn count_noted(&mut self) {
+        for Noted { script, statement, latency } in self.noted.drain(..) {
+            self.tally.scripts[script].statements[statement].latency.record(latency);
         }
     }
 
@@ -439,7 +308,10 @@ impl Recorder {
     #[inline]
     pub fn waited(&mut self, nanoseconds: u64) {
         if self.filling.phase == Phase::Measuring {
-            self.tally.event_loop_lag.record(nanoseconds);
+            match nanoseconds {
+                0 => self.prompt += 1,
+                waited => self.tally.event_loop_lag.record(waited),
+            }
         }
     }
 
@@ -574,6 +446,8 @@ impl Recorder {
     pub fn finish(mut self, now: Moment) -> Tally {
         self.tick(now);
         self.hand_on(now);
+        self.count_noted();
+        self.tally.event_loop_lag.record_many(0, self.prompt);
         if let Some((sink, _)) = &mut self.extras.log {
             sink.finish();
         }

@@ -50,6 +50,11 @@ impl Latencies {
         self.0.saturating_record(nanoseconds);
     }
 
+    /// Counts `count` latencies of `nanoseconds` each.
+    pub fn record_many(&mut self, nanoseconds: u64, count: u64) {
+        self.0.saturating_record_n(nanoseconds, count);
+    }
+
     /// Adds all of `other`.
     pub fn merge(&mut self, other: &Self) {
         // Both sides have the same bounds, so that no value of `other` can be out of range.

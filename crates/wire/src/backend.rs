@@ -105,6 +105,7 @@ impl Status {
     ///
     /// # Errors
     /// A byte that the protocol does not know.
+    #[inline]
     pub fn read(byte: u8) -> Result<Self, WireError> {
         match byte {
             b'I' => Ok(Self::Idle),
@@ -354,6 +355,30 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// The tag in the body of a `CommandComplete`, such as `SELECT 1`.
+///
+/// # Errors
+/// No NUL ends it, or something follows.
+#[inline]
+pub fn command_complete(body: &[u8]) -> Result<&[u8], WireError> {
+    let mut c = Cursor::new("CommandComplete", body);
+    let tag = c.string("tag")?;
+    c.end()?;
+    Ok(tag)
+}
+
+/// The session's state in the body of a `ReadyForQuery`.
+///
+/// # Errors
+/// It is none, or something follows.
+#[inline]
+pub fn ready_for_query(body: &[u8]) -> Result<Status, WireError> {
+    let mut c = Cursor::new("ReadyForQuery", body);
+    let status = Status::read(c.u8("status")?)?;
+    c.end()?;
+    Ok(status)
+}
+
 impl<'a> Message<'a> {
     /// Reads what `frame` says.
     ///
@@ -377,12 +402,7 @@ impl<'a> Message<'a> {
             }
             tag::BIND_COMPLETE => empty("BindComplete", Self::BindComplete),
             tag::CLOSE_COMPLETE => empty("CloseComplete", Self::CloseComplete),
-            tag::COMMAND_COMPLETE => {
-                let mut c = on("CommandComplete");
-                let tag = c.string("tag")?;
-                c.end()?;
-                Ok(Self::CommandComplete(tag))
-            }
+            tag::COMMAND_COMPLETE => command_complete(body).map(Self::CommandComplete),
             tag::COPY_BOTH => copy_format("CopyBothResponse", body).map(Self::CopyBoth),
             tag::COPY_DATA => Ok(Self::CopyData(body)),
             tag::COPY_DONE => empty("CopyDone", Self::CopyDone),
@@ -436,12 +456,7 @@ impl<'a> Message<'a> {
             }
             tag::PARSE_COMPLETE => empty("ParseComplete", Self::ParseComplete),
             tag::PORTAL_SUSPENDED => empty("PortalSuspended", Self::PortalSuspended),
-            tag::READY_FOR_QUERY => {
-                let mut c = on("ReadyForQuery");
-                let status = Status::read(c.u8("status")?)?;
-                c.end()?;
-                Ok(Self::ReadyForQuery(status))
-            }
+            tag::READY_FOR_QUERY => ready_for_query(body).map(Self::ReadyForQuery),
             tag::ROW_DESCRIPTION => {
                 let mut c = on("RowDescription");
                 // A name's NUL and 18 bytes of numbers.

@@ -10,6 +10,7 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
+    #[inline]
     pub(crate) fn new(message: &'static str, body: &'a [u8]) -> Self {
         Self { message, rest: body }
     }
@@ -25,6 +26,7 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
+    #[inline]
     fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], WireError> {
         let (taken, rest) =
             self.rest.split_first_chunk().ok_or(WireError::Short { message: self.message, field })?;
@@ -32,6 +34,7 @@ impl<'a> Cursor<'a> {
         Ok(*taken)
     }
 
+    #[inline]
     pub(crate) fn u8(&mut self, field: &'static str) -> Result<u8, WireError> {
         Ok(self.array::<1>(field)?[0])
     }
@@ -70,6 +73,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A string up to its NUL.
+    #[inline]
     pub(crate) fn string(&mut self, field: &'static str) -> Result<&'a [u8], WireError> {
         let end = self
             .rest
@@ -81,6 +85,7 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
+    #[inline]
     pub(crate) fn end(self) -> Result<(), WireError> {
         if self.rest.is_empty() {
             Ok(())

@@ -118,7 +118,7 @@ impl Client {
             )
         });
         self.failure = Some(fault);
-        if self.status == Status::Idle {
+        if self.replies.status == Status::Idle {
             return self.after_failure(turn);
         }
         match frontend::query(turn.out, b"ROLLBACK") {

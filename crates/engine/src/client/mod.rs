@@ -122,8 +122,6 @@ pub struct Client {
     piped: VecDeque<Piped>,
     /// Whether it has a connection.
     connected: bool,
-    /// The session's state as the server last said.
-    status: Status,
     /// The error that the present statement or pipeline met, and where.
     error: Option<Fault>,
     /// What made the transaction fail.
@@ -171,7 +169,6 @@ impl Client {
             piping: false,
             piped: VecDeque::new(),
             connected: true,
-            status: Status::Idle,
             error: None,
             failure: None,
             quota: transactions,
@@ -231,7 +228,6 @@ impl Client {
     /// Has a new connection, on which nothing is prepared yet; it is to be woken.
     pub fn reconnected(&mut self) {
         self.connected = true;
-        self.status = Status::Idle;
         self.replies = Replies::new();
         self.prepared.fill(false);
     }
@@ -298,10 +294,7 @@ impl Client {
     /// Acts on one message; returns what to wait for if that changed.
     fn take(&mut self, event: Event, turn: &mut Turn<'_>) -> Option<Next> {
         match event {
-            Event::Ready(status) => {
-                self.status = status;
-                return Some(self.ready(turn));
-            }
+            Event::Ready => return Some(self.ready(turn)),
             Event::Error(error) => {
                 // Of several errors the first is the cause.
                 if self.error.is_none() {
@@ -501,7 +494,7 @@ impl Client {
             let reason = "end of script reached with pipeline open";
             return self.abort(&Abort::own(sqlstate::PIPELINE, reason).saying(reason), turn);
         }
-        if self.status != Status::Idle {
+        if self.replies.status != Status::Idle {
             let name = &self.program.scripts[self.script].name;
             let reason = format!("{name}: the script ends inside a transaction block");
             let said = "end of script reached without completing the last transaction";

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use pgdyno_wire::backend::{Status, tag};
+use pgdyno_wire::backend::{Status, command_complete, ready_for_query, tag};
 use pgdyno_wire::frame::HEADER;
 use pgdyno_wire::{Frame, Header, Message, WireError};
 
@@ -49,7 +49,8 @@ impl fmt::Display for ServerError {
 /// What a client must know of.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Event {
-    Ready(Status),
+    /// The server awaits the next command; [`Replies::status`] says how.
+    Ready,
     Error(Box<ServerError>),
     /// A statement is prepared.
     Parsed,
@@ -69,6 +70,8 @@ pub(super) struct Replies {
     torn: Vec<u8>,
     /// Bytes of the present message still to be passed over.
     skip: usize,
+    /// The session's state as the server last said.
+    pub(super) status: Status,
     /// Whether rows are wanted.
     pub(super) rows: bool,
     /// Whether the end of each query is.
@@ -77,84 +80,82 @@ pub(super) struct Replies {
 
 impl Replies {
     pub(super) fn new() -> Self {
-        Self { torn: Vec::with_capacity(64), skip: 0, rows: false, ends: false }
+        Self { torn: Vec::with_capacity(64), skip: 0, status: Status::Idle, rows: false, ends: false }
     }
 
     /// The next event in `bytes`, which moves past it; none when more bytes are needed.
+    #[inline]
     pub(super) fn next(&mut self, bytes: &mut &[u8]) -> Result<Option<Event>, WireError> {
-        loop {
-            // What ends nearly every reply.
-            if let [tag::READY_FOR_QUERY, 0, 0, 0, 5, status, rest @ ..] = *bytes
-                && self.skip == 0
-                && self.torn.is_empty()
-            {
-                *bytes = rest;
-                return Status::read(*status).map(|status| Some(Event::Ready(status)));
+        self.pass(bytes);
+        if !self.torn.is_empty()
+            && let Some(event) = self.mended(bytes)?
+        {
+            return Ok(Some(event));
+        }
+        while let Some(header) = Header::read(bytes)? {
+            let skippable = self.skippable(header.tag);
+            if !skippable {
+                check(header)?;
             }
-            if self.skip > 0 {
-                let passed = self.skip.min(bytes.len());
-                *bytes = &bytes[passed..];
-                self.skip -= passed;
-                if self.skip > 0 {
-                    return Ok(None);
-                }
-            }
-            if !self.torn.is_empty() {
-                match self.mend(bytes)? {
-                    Mended::No => return Ok(None),
-                    Mended::Skip => continue,
-                    Mended::Whole => {
-                        let event = match pgdyno_wire::next_frame(&self.torn)? {
-                            Some(frame) => read(frame),
-                            None => Ok(None),
-                        };
-                        self.torn.clear();
-                        match event? {
-                            Some(event) => return Ok(Some(event)),
-                            None => continue,
-                        }
-                    }
-                }
-            }
-            let Some(header) = Header::read(bytes)? else {
-                self.torn.extend_from_slice(bytes);
-                *bytes = &[];
-                return Ok(None);
-            };
-            if self.skippable(header.tag) {
-                *bytes = &bytes[HEADER..];
-                self.skip = header.body;
-                continue;
-            }
-            check(header)?;
-            match bytes.split_at_checked(header.len()) {
-                Some((message, rest)) => {
-                    *bytes = rest;
-                    if let Some(event) = read(Frame { tag: header.tag, body: &message[HEADER..] })? {
-                        return Ok(Some(event));
-                    }
-                }
-                None => {
-                    self.torn.extend_from_slice(bytes);
+            let Some((message, rest)) = bytes.split_at_checked(header.len()) else {
+                if skippable {
+                    self.skip = header.len() - bytes.len();
                     *bytes = &[];
-                    return Ok(None);
                 }
+                break;
+            };
+            *bytes = rest;
+            if !skippable && let Some(event) = self.read(header.tag, &message[HEADER..])? {
+                return Ok(Some(event));
             }
         }
+        self.torn.extend_from_slice(bytes);
+        *bytes = &[];
+        Ok(None)
     }
 
-    /// Adds to the torn message what it lacks.
-    fn mend(&mut self, bytes: &mut &[u8]) -> Result<Mended, WireError> {
+    /// Passes over what is left of a message that is skipped.
+    #[inline]
+    fn pass(&mut self, bytes: &mut &[u8]) {
+        let passed = self.skip.min(bytes.len());
+        *bytes = &bytes[passed..];
+        self.skip -= passed;
+    }
+
+    /// Goes on with the message that was torn; what it comes to, if it is all there and must be known of.
+    fn mended(&mut self, bytes: &mut &[u8]) -> Result<Option<Event>, WireError> {
         self.draw(bytes, HEADER);
-        let Some(header) = Header::read(&self.torn)? else { return Ok(Mended::No) };
+        let Some(header) = Header::read(&self.torn)? else { return Ok(None) };
         if self.skippable(header.tag) {
             self.torn.clear();
             self.skip = header.body;
-            return Ok(Mended::Skip);
+            self.pass(bytes);
+            return Ok(None);
         }
         check(header)?;
         self.draw(bytes, header.len());
-        Ok(if self.torn.len() == header.len() { Mended::Whole } else { Mended::No })
+        if self.torn.len() < header.len() {
+            return Ok(None);
+        }
+        let torn = std::mem::take(&mut self.torn);
+        let event = self.read(header.tag, &torn[HEADER..]);
+        self.torn = torn;
+        self.torn.clear();
+        event
+    }
+
+    /// What a message comes to. Those that every statement has are read by themselves: a value that may be any message
+    /// is much to hand over.
+    #[inline]
+    fn read(&mut self, tag: u8, body: &[u8]) -> Result<Option<Event>, WireError> {
+        match tag {
+            tag::READY_FOR_QUERY => {
+                self.status = ready_for_query(body)?;
+                Ok(Some(Event::Ready))
+            }
+            tag::COMMAND_COMPLETE => command_complete(body).map(|_| Some(Event::Complete)),
+            _ => read(Frame { tag, body }),
+        }
     }
 
     /// Whether a client need not read messages of that type. What an end of a message looks like is known from its
@@ -184,12 +185,6 @@ impl Replies {
     }
 }
 
-enum Mended {
-    No,
-    Skip,
-    Whole,
-}
-
 /// Refuses a message that would have to be read and is longer than any honest one.
 fn check(header: Header) -> Result<(), WireError> {
     if header.body > MAX_READ {
@@ -200,7 +195,6 @@ fn check(header: Header) -> Result<(), WireError> {
 
 fn read(frame: Frame<'_>) -> Result<Option<Event>, WireError> {
     match Message::read(frame)? {
-        Message::ReadyForQuery(status) => Ok(Some(Event::Ready(status))),
         Message::ErrorResponse(fields) => Ok(Some(Event::Error(Box::new(ServerError::of(fields))))),
         Message::ParseComplete => Ok(Some(Event::Parsed)),
         Message::CopyIn(_) | Message::CopyOut(_) | Message::CopyBoth(_) => Ok(Some(Event::Copy)),
@@ -208,7 +202,7 @@ fn read(frame: Frame<'_>) -> Result<Option<Event>, WireError> {
             Ok(Some(Event::Columns(row.columns().map(|c| c.name.to_vec()).collect())))
         }
         Message::DataRow(row) => Ok(Some(Event::Row(row.values().map(|v| v.map(<[u8]>::to_vec)).collect()))),
-        Message::CommandComplete(_) | Message::EmptyQuery => Ok(Some(Event::Complete)),
+        Message::EmptyQuery => Ok(Some(Event::Complete)),
         // Nothing else may follow start-up.
         _ => Err(WireError::Unknown { message: "reply", field: "type", value: frame.tag.into() }),
     }

@@ -70,8 +70,12 @@ impl Client {
                 return Ok(Flow::Wait(Next::Reply));
             }
             Action::Set { variable, expression } => {
-                let value = self.eval(expression)?;
-                self.variables[variable.index()] = Some(Content::Value(value));
+                let variable = variable.index();
+                // Apart, so that the value goes from registers to its place.
+                match expression.drawn(&mut self.random) {
+                    Some(drawn) => self.variables[variable] = Some(Content::Value(Value::Int(drawn))),
+                    None => self.variables[variable] = Some(Content::Value(self.eval(expression)?)),
+                }
             }
             Action::Sleep { amount, unit } => {
                 let amount = match amount {
@@ -183,7 +187,7 @@ impl Client {
             seed: self.program.default_seed,
             debug: &debug,
         };
-        expression.eval(&mut scope).map_err(|e| self.bad_value(e))
+        expression.eval(&mut scope).map_err(|e| self.bad_value(*e))
     }
 
     pub(super) fn bad_value(&self, error: EvalError) -> Abort {

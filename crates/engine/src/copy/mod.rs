@@ -12,6 +12,8 @@ use std::ops::RangeInclusive;
 
 use thiserror::Error;
 
+use crate::digits;
+
 pub use draw::Draw;
 
 /// What COPY's binary format begins with: its signature, no flags, no extension.
@@ -210,12 +212,13 @@ impl RowWriter {
             out.extend_from_slice(&piece.template);
             piece.patch(row, &mut out[base..]);
             if let Some((before, after)) = &piece.then {
-                let mut digits = itoa::Buffer::new();
-                let digits = digits.format(row).as_bytes();
-                push_length(out, before.len() + digits.len() + after.len());
+                let at = out.len();
+                out.extend([0; 4]);
                 out.extend_from_slice(before);
-                out.extend_from_slice(digits);
+                digits::write(row, out);
                 out.extend_from_slice(after);
+                let length = u32::try_from(out.len() - at - 4).unwrap_or(u32::MAX);
+                out[at..at + 4].copy_from_slice(&length.to_be_bytes());
             }
         }
     }

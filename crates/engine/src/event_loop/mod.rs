@@ -9,8 +9,9 @@ use std::time::Duration;
 use crate::client::{Client, Next, Turn};
 use crate::pace::Pacer;
 use crate::reactor::{Driver, Keep, Reactor};
-use crate::recorder::{Recorder, Tally};
+use crate::recorder::Recorder;
 use crate::schedule::Moment;
+use crate::tally::Tally;
 
 /// How long a stop may go unnoticed.
 const STOP_CHECK: Duration = Duration::from_millis(50);

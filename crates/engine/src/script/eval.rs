@@ -3,6 +3,9 @@
 use super::{BinaryOp, Content, EvalError, Expr, Function, Slot, UnaryOp, Value};
 use crate::random::{self, Random};
 
+/// A value, or why there is none. The error is boxed so that what nearly always comes is returned in registers.
+pub(super) type Evaluated = Result<Value, Box<EvalError>>;
+
 /// What an expression sees.
 pub struct Scope<'a> {
     /// The variables' contents by slot; none where nothing was assigned yet.
@@ -16,22 +19,34 @@ pub struct Scope<'a> {
 }
 
 impl Scope<'_> {
-    fn variable(&self, slot: Slot) -> Result<Value, EvalError> {
+    fn variable(&self, slot: Slot) -> Evaluated {
         match self.variables.get(slot.index()) {
             Some(Some(Content::Value(value))) => Ok(*value),
-            Some(Some(text)) => text.value().ok_or(EvalError::Malformed(slot)),
-            Some(None) | None => Err(EvalError::Undefined(slot)),
+            Some(Some(text)) => text.value().ok_or_else(|| EvalError::Malformed(slot).into()),
+            Some(None) | None => Err(EvalError::Undefined(slot).into()),
         }
     }
 }
 
 impl Expr {
+    /// Its value where it is a uniform draw between constants, as in most scripts; none where it is anything else, or has
+    /// no value.
+    #[inline]
+    pub(crate) fn drawn(&self, random: &mut Random) -> Option<i64> {
+        let Self::Call(Function::Random, arguments) = self else { return None };
+        let [Self::Constant(Value::Int(low)), Self::Constant(Value::Int(high))] = arguments[..] else {
+            return None;
+        };
+        let (low, high) = random::range(low, high).ok()?;
+        Some(random.uniform(low, high))
+    }
+
     /// Its value.
     ///
     /// # Errors
     /// A variable without a value; a value of the wrong type; integers out of range; division by zero; a function's bad
     /// range or parameter.
-    pub fn eval(&self, scope: &mut Scope<'_>) -> Result<Value, EvalError> {
+    pub fn eval(&self, scope: &mut Scope<'_>) -> Evaluated {
         match self {
             Self::Constant(value) => Ok(*value),
             Self::Variable(slot) => scope.variable(*slot),
@@ -64,7 +79,7 @@ impl Expr {
 
 /// AND, or OR: the second operand is not looked at where the first is `decides`, or NULL, which NULL is then the result
 /// of: pgbench's logic, not SQL's.
-fn junction(operands: &[Expr; 2], decides: bool, scope: &mut Scope<'_>) -> Result<Value, EvalError> {
+fn junction(operands: &[Expr; 2], decides: bool, scope: &mut Scope<'_>) -> Evaluated {
     for operand in operands {
         match operand.eval(scope)? {
             Value::Null => return Ok(Value::Null),
@@ -75,18 +90,18 @@ fn junction(operands: &[Expr; 2], decides: bool, scope: &mut Scope<'_>) -> Resul
     Ok(Value::Bool(!decides))
 }
 
-fn unary(operator: UnaryOp, operand: Value) -> Result<Value, EvalError> {
+fn unary(operator: UnaryOp, operand: Value) -> Evaluated {
     match (operator, operand) {
         (UnaryOp::Is(value), operand) => Ok(Value::Bool(value == operand)),
         (UnaryOp::IsNot(value), operand) => Ok(Value::Bool(value != operand)),
         (_, Value::Null) => Ok(Value::Null),
         (UnaryOp::Minus, operand) => binary(BinaryOp::Subtract, Value::Int(0), operand),
-        (UnaryOp::Complement, operand) => operand.int().map(|n| Value::Int(!n)),
-        (UnaryOp::Not, operand) => operand.bool().map(|b| Value::Bool(!b)),
+        (UnaryOp::Complement, operand) => Ok(Value::Int(!operand.int()?)),
+        (UnaryOp::Not, operand) => Ok(Value::Bool(!operand.bool()?)),
     }
 }
 
-fn binary(operator: BinaryOp, left: Value, right: Value) -> Result<Value, EvalError> {
+fn binary(operator: BinaryOp, left: Value, right: Value) -> Evaluated {
     use BinaryOp as B;
     if left == Value::Null || right == Value::Null {
         return Ok(Value::Null);
@@ -94,7 +109,7 @@ fn binary(operator: BinaryOp, left: Value, right: Value) -> Result<Value, EvalEr
     match operator {
         B::Modulo => return modulo(left.int()?, right.int()?),
         B::BitOr | B::BitXor | B::BitAnd | B::ShiftLeft | B::ShiftRight => {
-            return bits(operator, left.int()?, right.int()?).map(Value::Int);
+            return Ok(Value::Int(bits(operator, left.int()?, right.int()?)));
         }
         _ => {}
     }
@@ -113,11 +128,11 @@ fn binary(operator: BinaryOp, left: Value, right: Value) -> Result<Value, EvalEr
         B::Add => (a.checked_add(b), " add"),
         B::Subtract => (a.checked_sub(b), " sub"),
         B::Multiply => (a.checked_mul(b), " mul"),
-        B::Divide if b == 0 => return Err(EvalError::DivisionByZero),
+        B::Divide if b == 0 => return Err(EvalError::DivisionByZero.into()),
         B::Divide => (a.checked_div(b), " div"),
         other => return Ok(Value::Bool(compare(other, &a, &b))),
     };
-    result.map(Value::Int).ok_or(EvalError::IntOverflow(what))
+    result.map(Value::Int).ok_or_else(|| EvalError::IntOverflow(what).into())
 }
 
 fn compare<T: PartialOrd>(operator: BinaryOp, a: &T, b: &T) -> bool {
@@ -132,22 +147,22 @@ fn compare<T: PartialOrd>(operator: BinaryOp, a: &T, b: &T) -> bool {
     }
 }
 
-fn bits(operator: BinaryOp, a: i64, b: i64) -> Result<i64, EvalError> {
+fn bits(operator: BinaryOp, a: i64, b: i64) -> i64 {
     // Of a shift's width the lowest six bits count, as the processor has it.
     let width = u32::try_from(b & 63).unwrap_or(0);
-    Ok(match operator {
+    match operator {
         BinaryOp::BitOr => a | b,
         BinaryOp::BitXor => a ^ b,
         BinaryOp::BitAnd => a & b,
         BinaryOp::ShiftLeft => a.wrapping_shl(width),
         BinaryOp::ShiftRight => a.wrapping_shr(width),
         other => unreachable!("{other:?} is no operator on bits"),
-    })
+    }
 }
 
-fn modulo(a: i64, b: i64) -> Result<Value, EvalError> {
+fn modulo(a: i64, b: i64) -> Evaluated {
     match b {
-        0 => Err(EvalError::DivisionByZero),
+        0 => Err(EvalError::DivisionByZero.into()),
         // The one pair whose quotient overflows has remainder 0.
         _ => Ok(Value::Int(a.wrapping_rem(b))),
     }
@@ -156,14 +171,7 @@ fn modulo(a: i64, b: i64) -> Result<Value, EvalError> {
 /// Arguments that a function looks at one by one; longer lists only `greatest` and `least` have.
 const MOST: usize = 3;
 
-fn call(function: Function, arguments: &[Expr], scope: &mut Scope<'_>) -> Result<Value, EvalError> {
-    // By far the most frequent.
-    if let (Function::Random, [Expr::Constant(Value::Int(low)), Expr::Constant(Value::Int(high))]) =
-        (function, arguments)
-    {
-        let (low, high) = random::range(*low, *high)?;
-        return Ok(Value::Int(scope.random.uniform(low, high)));
-    }
+fn call(function: Function, arguments: &[Expr], scope: &mut Scope<'_>) -> Evaluated {
     if matches!(function, Function::Greatest | Function::Least) {
         return extreme(arguments, function == Function::Greatest, scope);
     }
@@ -187,7 +195,7 @@ fn call(function: Function, arguments: &[Expr], scope: &mut Scope<'_>) -> Result
         },
         Function::Double => double(a.double()?),
         Function::Exp => double(a.double()?.exp()),
-        Function::Int => a.int().map(Value::Int),
+        Function::Int => Ok(Value::Int(a.int()?)),
         Function::Ln => double(a.double()?.ln()),
         Function::Mod => modulo(a.int()?, b.int()?),
         Function::Pi => double(std::f64::consts::PI),
@@ -206,7 +214,7 @@ fn call(function: Function, arguments: &[Expr], scope: &mut Scope<'_>) -> Result
             let seed = if arguments.len() > 2 { c } else { scope.variable(scope.seed)? };
             let (value, size) = (a.int()?, b.int()?);
             if size <= 0 {
-                return Err(EvalError::PermuteSize(size));
+                return Err(EvalError::PermuteSize(size).into());
             }
             Ok(Value::Int(random::permute(value, size, seed.int()?)))
         }
@@ -218,18 +226,18 @@ fn call(function: Function, arguments: &[Expr], scope: &mut Scope<'_>) -> Result
             let (low, high) = random::range(a.int()?, b.int()?)?;
             let parameter = c.double()?;
             let drawn = match function {
-                Function::RandomExponential => scope.random.exponential(low, high, parameter),
-                Function::RandomGaussian => scope.random.gaussian(low, high, parameter),
-                _ => scope.random.zipfian(low, high, parameter),
+                Function::RandomExponential => scope.random.exponential(low, high, parameter)?,
+                Function::RandomGaussian => scope.random.gaussian(low, high, parameter)?,
+                _ => scope.random.zipfian(low, high, parameter)?,
             };
-            drawn.map(Value::Int)
+            Ok(Value::Int(drawn))
         }
         Function::Debug | Function::Greatest | Function::Least => unreachable!("done above"),
     }
 }
 
 /// The largest or smallest of all; a double as soon as one is, NULL as soon as one is.
-fn extreme(arguments: &[Expr], greatest: bool, scope: &mut Scope<'_>) -> Result<Value, EvalError> {
+fn extreme(arguments: &[Expr], greatest: bool, scope: &mut Scope<'_>) -> Evaluated {
     let mut null = false;
     let mut wrong = None;
     let mut int: Option<i64> = None;
@@ -250,12 +258,15 @@ fn extreme(arguments: &[Expr], greatest: bool, scope: &mut Scope<'_>) -> Result<
         _ if null => Ok(Value::Null),
         (Some(x), int) => {
             if let Some(wrong) = wrong {
-                return wrong.double().map(Value::Double);
+                return Ok(Value::Double(wrong.double()?));
             }
-            let y = int.map_or(Ok(x), |n| Value::Int(n).double())?;
+            let y = match int {
+                Some(n) => Value::Int(n).double()?,
+                None => x,
+            };
             Ok(Value::Double(if greatest == (x < y) { y } else { x }))
         }
-        (None, Some(n)) => wrong.unwrap_or(Value::Int(n)).int().map(Value::Int),
-        (None, None) => wrong.unwrap_or(Value::Null).int().map(Value::Int),
+        (None, Some(n)) => Ok(Value::Int(wrong.unwrap_or(Value::Int(n)).int()?)),
+        (None, None) => Ok(Value::Int(wrong.unwrap_or(Value::Null).int()?)),
     }
 }

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 
 use super::EvalError;
+use crate::digits;
 
 /// A value of the expression language.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -93,7 +94,7 @@ impl Value {
         let _ = match self {
             Self::Null => write!(out, "NULL"),
             Self::Bool(b) => write!(out, "{b}"),
-            Self::Int(n) => return out.extend_from_slice(itoa::Buffer::new().format(n).as_bytes()),
+            Self::Int(n) => return digits::write_signed(n, out),
             Self::Double(x) => return write_double(x, out),
         };
     }
