@@ -1,12 +1,12 @@
 //! `pgdyno load`: a workload's tables in a database that the user names.
 
 use std::num::{NonZeroU32, NonZeroU64};
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use pgdyno_host::conninfo;
 use pgdyno_host::postgres::control::said;
+use pgdyno_host::postgres::given::data_directory;
 use pgdyno_model::experiment::Loading;
 use pgdyno_model::target::Target;
 use pgdyno_model::units::Bytes;
@@ -98,15 +98,7 @@ fn check_room(
 ) -> Result<(), LabError> {
     let needed = needed(filling.data, filling.scale);
     let what = filling.identity();
-    let directory = client
-        .query_one("SELECT pg_catalog.current_setting('data_directory')", &[])
-        .map(|row| row.get::<_, String>(0));
-    let here = target.is_here();
-    let room = directory.ok().filter(|_| here).and_then(|d| {
-        // A server in a container says a path that means something else here, or nothing.
-        let directory = Path::new(&d);
-        directory.join("postmaster.pid").exists().then(|| pgdyno_host::room(directory).ok())?
-    });
+    let room = data_directory(client, target).and_then(|directory| pgdyno_host::room(&directory).ok());
     match room {
         Some(available) if available < needed => {
             return Err(DatasetError::NoRoom { data: what, needed, available }.into());
@@ -126,7 +118,7 @@ fn check_room(
         .get(0);
     let jobs = filling.jobs();
     let needed = memory(jobs, u64::try_from(each).unwrap_or(0));
-    match pgdyno_host::facts::memory_available().filter(|_| here) {
+    match pgdyno_host::facts::memory_available().filter(|_| target.is_here()) {
         Some(available) if available < needed => {
             Err(DatasetError::NoMemory { data: what, jobs, needed, available }.into())
         }

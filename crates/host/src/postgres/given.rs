@@ -103,12 +103,19 @@ impl Given {
     /// Its `PGDATA`, if the server runs on this machine and tells.
     #[must_use]
     pub fn data_directory(&self) -> Option<PathBuf> {
-        let here = self.target.is_here();
-        let asked = "SELECT setting FROM pg_catalog.pg_settings WHERE name = 'data_directory'";
-        let row = here.then(|| self.control().ok()?.query_opt(asked, &[]).ok()?).flatten()?;
-        let path = PathBuf::from(row.get::<_, String>(0));
-        path.is_dir().then_some(path)
+        data_directory(&mut self.control().ok()?, &self.target)
     }
+}
+
+/// The `PGDATA` of the server at `target`, asked by `client`, if it runs on this machine and tells.
+#[must_use]
+pub fn data_directory(client: &mut Client, target: &Target) -> Option<PathBuf> {
+    let asked = "SELECT setting FROM pg_catalog.pg_settings WHERE name = 'data_directory'";
+    let row = target.is_here().then(|| client.query_opt(asked, &[]).ok()?).flatten()?;
+    let path = PathBuf::from(row.get::<_, String>(0));
+    // A server in a container says a path that means something else here, or nothing; not everybody may look into it.
+    let is_its = path.join("postmaster.pid").try_exists().unwrap_or_else(|_| path.is_dir());
+    is_its.then_some(path)
 }
 
 /// `dsn` without its password, fit to be stored and shown; none if it cannot be read, so that nobody can tell where in

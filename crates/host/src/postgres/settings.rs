@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use postgres::Client;
+use postgres_protocol::escape::escape_literal;
 
 use super::control::{ControlError, said};
 
@@ -185,15 +186,12 @@ pub(crate) fn check(client: &mut Client, settings: &[(String, String)]) -> Resul
 
 /// `ALTER SYSTEM SET` judges a value and writes it to a file that nobody reads before it is reset.
 fn try_value(client: &mut Client, name: &str, value: &str) -> Result<(), postgres::Error> {
-    let literal = |text: &str| format!("'{}'", text.replace('\'', "''"));
-    let one = literal(value);
-    // Standard strings hold backslashes as they are, whatever the database's default.
-    client.batch_execute("SET standard_conforming_strings = on")?;
+    let one = escape_literal(value);
     let set =
         |client: &mut Client, list: &str| client.batch_execute(&format!("ALTER SYSTEM SET {name} = {list}"));
     let tried = if value.contains(',') {
         // Settings that are lists take their elements one by one; the others say that they take one argument.
-        let list = value.split(',').map(|v| literal(v.trim())).collect::<Vec<_>>().join(", ");
+        let list = value.split(',').map(|v| escape_literal(v.trim())).collect::<Vec<_>>().join(", ");
         match set(client, &list) {
             Err(e) if e.as_db_error().is_some_and(|d| d.message().contains("takes only one argument")) => {
                 set(client, &one)

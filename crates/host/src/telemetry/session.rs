@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pgdyno_model::target::Target;
 use postgres::Client;
+use postgres_protocol::escape::escape_identifier;
 
 use super::Observer;
 use crate::postgres::control::{self, said};
@@ -51,6 +52,6 @@ impl Session {
              WHERE e.extname = $1",
             &[&name],
         );
-        Ok(row.map_err(|e| said(&e))?.map(|r| format!("\"{}\"", r.get::<_, String>(0).replace('"', "\"\""))))
+        Ok(row.map_err(|e| said(&e))?.map(|r| escape_identifier(r.get(0))))
     }
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use pgdyno_host::postgres::control;
 use pgdyno_model::target::Target;
 use postgres::{CancelToken, Client, NoTls};
+use postgres_protocol::escape::escape_literal;
 
 use super::columns::Columns;
 use super::keys::Builders;
@@ -135,9 +136,9 @@ fn make_tables(
             transaction.batch_execute(&sql).map_err(|e| failed(&sql, &e))?;
         }
     }
-    let comment = traces::comment(filling);
+    let comment = escape_literal(&traces::comment(filling));
     for name in filling.data.table_names() {
-        let sql = format!("COMMENT ON TABLE {name} IS '{comment}'");
+        let sql = format!("COMMENT ON TABLE {name} IS {comment}");
         transaction.batch_execute(&sql).map_err(|e| failed(&sql, &e))?;
     }
     let sql = traces::make_progress(filling);

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use postgres::Client;
+use postgres_protocol::escape::escape_literal;
 
 use super::{DatasetError, Filling};
 
@@ -33,7 +34,7 @@ pub(super) enum Beginning {
 
 /// The comment on the tables of `filling`.
 pub(super) fn comment(filling: &Filling<'_>) -> String {
-    format!("{COMMENT}{}", filling.identity()).replace('\'', "''")
+    format!("{COMMENT}{}", filling.identity())
 }
 
 /// What the progress table's comment says: also what the pieces are cut by.
@@ -43,13 +44,13 @@ fn progress_comment(filling: &Filling<'_>) -> String {
 
 /// SQL that makes the progress table.
 pub(super) fn make_progress(filling: &Filling<'_>) -> String {
-    let comment = progress_comment(filling);
-    format!("CREATE TABLE {PROGRESS} (piece text PRIMARY KEY); COMMENT ON TABLE {PROGRESS} IS '{comment}'")
+    let comment = escape_literal(&progress_comment(filling));
+    format!("CREATE TABLE {PROGRESS} (piece text PRIMARY KEY); COMMENT ON TABLE {PROGRESS} IS {comment}")
 }
 
 /// SQL that notes, in the transaction that loads it, that `piece` is loaded.
 pub(super) fn note(piece: &str) -> String {
-    format!("INSERT INTO {PROGRESS} VALUES ('{}')", piece.replace('\'', "''"))
+    format!("INSERT INTO {PROGRESS} VALUES ({})", escape_literal(piece))
 }
 
 /// The comment on table `name`; none if there is no such table.
@@ -86,7 +87,7 @@ pub(super) fn begin(client: &mut Client, filling: &Filling<'_>) -> Result<Beginn
         if !found.starts_with(COMMENT) {
             return Err(exists(PROGRESS, client, filling, false)?);
         }
-        if *found == progress_comment(filling).replace("''", "'") && filling.existing == Existing::Keep {
+        if *found == progress_comment(filling) && filling.existing == Existing::Keep {
             let asked = format!("SELECT piece FROM {PROGRESS}");
             let done = client.query(&asked, &[]).map_err(|e| failed("asking what is loaded", &e))?;
             return Ok(Beginning::GoOn(done.iter().map(|row| row.get(0)).collect()));

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use pgdyno_engine::copy::{Blocks, HEADER, TRAILER};
 use postgres::{Client, Transaction};
+use postgres_protocol::escape::escape_identifier;
 
 use super::columns::Columns;
 use super::keys::Builders;
@@ -185,7 +186,7 @@ impl Work<'_> {
             false => format!(", CONSTRAINT {CHECK} CHECK ({})", bounds.join(" AND ")),
         };
         let options = options.map_or_else(String::new, |o| format!(" WITH ({o})"));
-        let place = place.map_or_else(String::new, |p| format!(" TABLESPACE \"{}\"", p.replace('"', "\"\"")));
+        let place = place.map_or_else(String::new, |p| format!(" TABLESPACE {}", escape_identifier(&p)));
         Ok(format!("CREATE TABLE {child} (LIKE {like} INCLUDING ALL{check}){options}{place}"))
     }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use postgres::{Client, NoTls};
+use postgres_protocol::escape::escape_identifier;
 
 use super::options::{Initialize, PartitionMethod};
 use super::refused::Refused;
@@ -110,11 +111,6 @@ pub(super) fn server_words(error: &postgres::Error) -> String {
     }
 }
 
-/// `name` as an SQL identifier.
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
 impl Work<'_> {
     fn all(&mut self) -> Result<(), Ended> {
         let began = Instant::now();
@@ -194,7 +190,10 @@ impl Work<'_> {
     }
 
     fn in_tablespace(&self) -> String {
-        self.what.tablespace.as_deref().map_or_else(String::new, |t| format!(" tablespace {}", quoted(t)))
+        self.what
+            .tablespace
+            .as_deref()
+            .map_or_else(String::new, |t| format!(" tablespace {}", escape_identifier(t)))
     }
 
     fn create_partitions(&mut self) -> Result<(), Refused> {
@@ -327,7 +326,7 @@ impl Work<'_> {
             .what
             .index_tablespace
             .as_deref()
-            .map_or_else(String::new, |t| format!(" using index tablespace {}", quoted(t)));
+            .map_or_else(String::new, |t| format!(" using index tablespace {}", escape_identifier(t)));
         for (table, column) in
             [("pgbench_branches", "bid"), ("pgbench_tellers", "tid"), ("pgbench_accounts", "aid")]
         {

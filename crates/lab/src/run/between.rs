@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use pgdyno_model::experiment::Between;
 use pgdyno_model::record::ServerCount;
+use postgres_protocol::escape::escape_literal;
 
 use super::provision::Ready;
 use super::server::{Server, execute, number};
@@ -138,11 +139,11 @@ pub(super) fn counters(
         None => None,
     };
     let mut aside = server.aside()?;
-    let database = server.database().replace('\'', "''");
+    let database = escape_literal(&server.database());
     if matches!(server, Server::Managed(_)) {
         // A backend adds what it did to the statistics as it exits, which is after its client has seen it go.
         let clients = format!(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = '{database}' AND backend_type = 'client backend'"
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = {database} AND backend_type = 'client backend'"
         );
         let patience = Instant::now() + Duration::from_secs(10);
         while number(&mut aside, "wait for the clients to leave", &clients)? > 0 && Instant::now() < patience
@@ -150,7 +151,7 @@ pub(super) fn counters(
             rest(Duration::from_millis(5), stop)?;
         }
     }
-    let commits = format!("SELECT xact_commit FROM pg_stat_database WHERE datname = '{database}'");
+    let commits = format!("SELECT xact_commit FROM pg_stat_database WHERE datname = {database}");
     let xact_commit = number(&mut aside, "read pg_stat_database", &commits)?;
     Ok(Counters { xact_commit, rows })
 }

@@ -8,6 +8,7 @@ use pgdyno_host::postgres::{Cluster, Template, template_path};
 use pgdyno_host::{paths, room};
 use pgdyno_model::Treatment;
 use pgdyno_model::units::Bytes;
+use postgres_protocol::escape::escape_identifier;
 
 use super::server::Server;
 use crate::LabError;
@@ -137,7 +138,7 @@ fn set_aside(
 
 /// What a tablespace on storage `name` is called, quoted.
 pub(super) fn tablespace(name: &str) -> String {
-    format!("\"pgdyno_{}\"", name.replace('"', "\"\""))
+    escape_identifier(&format!("pgdyno_{name}"))
 }
 
 fn load(

@@ -8,6 +8,7 @@ use pgdyno_host::postgres::control::said;
 use pgdyno_model::facts::ServerFacts;
 use pgdyno_model::target::{Secret, Target};
 use postgres::Client;
+use postgres_protocol::escape::escape_identifier;
 
 use super::server::execute;
 use crate::LabError;
@@ -76,7 +77,7 @@ impl GivenServer {
             Some(Some(comment)) if comment.starts_with(COMMENT) => {
                 notes.push(format!("dropping schema {}, left behind by an earlier pgdyno", self.schema));
                 keeper
-                    .batch_execute(&format!("DROP SCHEMA {} CASCADE", quoted(&self.schema)))
+                    .batch_execute(&format!("DROP SCHEMA {} CASCADE", escape_identifier(&self.schema)))
                     .map_err(wrong)?;
                 self.make(&mut keeper)?;
             }
@@ -89,7 +90,7 @@ impl GivenServer {
     }
 
     fn make(&mut self, client: &mut Client) -> Result<(), LabError> {
-        let schema = quoted(&self.schema);
+        let schema = escape_identifier(&self.schema);
         let sql = format!("BEGIN; CREATE SCHEMA {schema}; COMMENT ON SCHEMA {schema} IS '{COMMENT}'; COMMIT");
         client.batch_execute(&sql).map_err(|e| self.wrong(said(&e)))?;
         self.made = true;
@@ -142,7 +143,7 @@ impl GivenServer {
     pub(super) fn target(&self, settings: &BTreeMap<String, String>) -> Target {
         let mut target = self.given.target();
         target.settings.retain(|(name, _)| name != "search_path" && !settings.contains_key(name));
-        target.settings.push(("search_path".into(), quoted(&self.schema)));
+        target.settings.push(("search_path".into(), escape_identifier(&self.schema)));
         target.settings.extend(settings.iter().map(|(name, value)| (name.clone(), value.clone())));
         target
     }
@@ -166,7 +167,7 @@ impl GivenServer {
 
     fn drop_ours(&mut self) -> Result<(), LabError> {
         let Some(mut keeper) = self.keeper.take() else { return Ok(()) };
-        let schema = quoted(&self.schema);
+        let schema = escape_identifier(&self.schema);
         if self.made {
             self.made = false;
             return execute(&mut keeper, "drop our schema", &format!("DROP SCHEMA {schema} CASCADE"));
@@ -176,7 +177,7 @@ impl GivenServer {
             execute(
                 &mut keeper,
                 "drop our table",
-                &format!("DROP TABLE IF EXISTS {schema}.{}", quoted(&table)),
+                &format!("DROP TABLE IF EXISTS {schema}.{}", escape_identifier(&table)),
             )?;
         }
         Ok(())
@@ -188,9 +189,4 @@ impl Drop for GivenServer {
         // After an error or a panic; told or not, the next start knows the schema by its comment.
         let _ = self.drop_ours();
     }
-}
-
-/// `name` as an SQL identifier.
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }

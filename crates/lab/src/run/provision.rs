@@ -11,6 +11,7 @@ use pgdyno_model::Treatment;
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::storage::Backing;
 use pgdyno_model::units::Bytes;
+use postgres_protocol::escape::escape_literal;
 
 use super::between;
 use super::data::{Templates, tablespace};
@@ -254,8 +255,8 @@ impl Bench {
         cluster.check_settings(&prepared.settings_of(key))?;
         let mut client = cluster.control("postgres")?;
         for (storage, location) in asked.tablespaces.keys().zip(locations) {
-            let location = location.display().to_string().replace('\'', "''");
-            let sql = format!("CREATE TABLESPACE {} LOCATION '{location}'", tablespace(storage));
+            let location = escape_literal(&location.display().to_string());
+            let sql = format!("CREATE TABLESPACE {} LOCATION {location}", tablespace(storage));
             execute(&mut client, &format!("make a tablespace on storage {storage}"), &sql)?;
         }
         execute(&mut client, "make the database", &format!("CREATE DATABASE {DATABASE}"))?;
