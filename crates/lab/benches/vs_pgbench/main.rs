@@ -6,7 +6,8 @@
 //!
 //! Client CPU is user and system time of the whole process, start-up included, divided by its transactions; both sides
 //! connect, prepare and report. p99 comes from a sample of both sides' own transaction logs, in runs of their own.
-//! With prepared statements a bare client runs as the third: what is left of a client that does nothing but send and
+//! *most* is what tps could be of pgbench's if its client cost nothing and the server had that time too, on a machine that
+//! is always busy. With prepared statements a bare client runs as the third: what is left of a client that does nothing but send and
 //! receive, and so the least that any target could be.
 
 mod bare;
@@ -25,6 +26,8 @@ use pgdyno_model::experiment::Connect;
 use pgdyno_model::target::Address;
 
 use null_server::NullServer;
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use side::{Run, Side};
 use statistics::Interval;
 
@@ -39,12 +42,18 @@ struct Cell {
     target: (f64, f64),
     /// Further options.
     options: &'static [&'static str],
+    cores: Cores,
 }
 
 impl Cell {
     /// With `options` too.
     const fn with(self, options: &'static [&'static str]) -> Self {
         Self { options, ..self }
+    }
+
+    /// With server and client on `cores`.
+    const fn on(self, cores: Cores) -> Self {
+        Self { cores, ..self }
     }
 
     /// Whether the bare client can do it.
@@ -58,6 +67,38 @@ enum Place {
     Socket,
     Tcp,
     Null,
+}
+
+/// Where server and client run. With one client it is the system that puts them together or apart, now so and now so, and
+/// a message between two cores costs several times one within a core, whoever sends it.
+#[derive(Clone, Copy, PartialEq)]
+enum Cores {
+    /// Where the system puts them.
+    Any,
+    /// Both on the first.
+    One,
+    /// The server on the first, the client on the second.
+    Two,
+}
+
+impl Cores {
+    /// Confines the server `postmaster`'s next processes and this thread's next children to them, of those in `allowed`.
+    fn take(self, postmaster: Option<u32>, allowed: &CpuSet) -> Result<(), Anything> {
+        let cores: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect();
+        let (server, client) = match (self, &cores[..]) {
+            (Self::Any, all) => (all, all),
+            (Self::One, [first, ..]) => (std::slice::from_ref(first), std::slice::from_ref(first)),
+            (Self::Two, [first, second, ..]) => (std::slice::from_ref(first), std::slice::from_ref(second)),
+            (Self::One | Self::Two, _) => return Err("there are not so many cores".into()),
+        };
+        let postmaster = postmaster.and_then(|pid| Pid::from_raw(pid.cast_signed())).ok_or("no server")?;
+        for (who, cores) in [(Some(postmaster), server), (None, client)] {
+            let mut set = CpuSet::new();
+            cores.iter().for_each(|core| set.set(*core));
+            sched_setaffinity(who, &set)?;
+        }
+        Ok(())
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -94,11 +135,13 @@ const fn cell(
     place: Place,
     target: (f64, f64),
 ) -> Cell {
-    Cell { name, clients, script, protocol, place, target, options: &[] }
+    Cell { name, clients, script, protocol, place, target, options: &[], cores: Cores::Any }
 }
 
 const CELLS: &[Cell] = &[
     cell("select-only", 1, Script::Select, "prepared", Place::Socket, (0.75, 1.00)),
+    cell("select-only, one core", 1, Script::Select, "prepared", Place::Socket, (0.75, 1.00)).on(Cores::One),
+    cell("select-only, two cores", 1, Script::Select, "prepared", Place::Socket, (0.75, 1.00)).on(Cores::Two),
     cell("select-only", 16, Script::Select, "prepared", Place::Socket, (0.60, 1.05)),
     cell("select-only", 64, Script::Select, "prepared", Place::Socket, (0.60, 1.05)),
     cell("select-only", 256, Script::Select, "prepared", Place::Socket, (0.60, 1.05)),
@@ -176,16 +219,17 @@ fn compare(options: &Options) -> Result<(), Anything> {
     let work = tempfile::tempdir()?;
     let sides = [Side::pgbench(&pgbench), Side::pgdyno()?, Side::bare()?];
 
+    let allowed = sched_getaffinity(None)?;
     let mut out = std::io::stdout();
     writeln!(
         out,
         "PostgreSQL and pgbench {}, {} pairs of {} s",
         install.version, options.pairs, options.seconds
     )?;
-    writeln!(out, "{:-<142}", "")?;
+    writeln!(out, "{:-<148}", "")?;
     writeln!(
         out,
-        "{:<22}{:>8} {:<9} {:>18} {:>6} {:>18} {:>6} {:>18} {:>7} {:>7}  {:<12}",
+        "{:<22}{:>8} {:<9} {:>18} {:>6} {:>18} {:>6} {:>18} {:>5} {:>7} {:>7}  {:<12}",
         "work",
         "clients",
         "protocol",
@@ -194,6 +238,7 @@ fn compare(options: &Options) -> Result<(), Anything> {
         "bare client's",
         "least",
         "tps",
+        "most",
         "p99",
         "memory",
         "target"
@@ -227,7 +272,10 @@ fn compare(options: &Options) -> Result<(), Anything> {
             connection: &connection,
             logs: work.path(),
         };
-        if let Err(e) = line(&mut out, cell, options, &sides, &run) {
+        let done = cell.cores.take(cluster.pid(), &allowed);
+        let done = done.and_then(|()| line(&mut out, cell, options, &sides, &run));
+        Cores::Any.take(cluster.pid(), &allowed)?;
+        if let Err(e) = done {
             writeln!(out, "{:<22}{:>8} {:<9} failed: {e}", cell.name, cell.clients, cell.protocol)?;
         }
     }
@@ -254,6 +302,7 @@ fn line(
 ) -> Result<(), Anything> {
     let mut cpu = Vec::new();
     let mut tps = Vec::new();
+    let mut most = Vec::new();
     let mut memory = Vec::new();
     let mut p99 = Vec::new();
     let mut bare = Vec::new();
@@ -272,6 +321,8 @@ fn line(
         let [Some(theirs), Some(ours), nothing_else] = seen else { continue };
         cpu.push(ours.cpu_us / theirs.cpu_us);
         tps.push(ours.tps / theirs.tps);
+        let cores = if cell.cores == Cores::One { 1 } else { std::thread::available_parallelism()?.get() };
+        most.push(1.0 / (1.0 - theirs.cpu_us * theirs.tps / 1e6 / f64::from(u32::try_from(cores)?)));
         memory.push(ours.memory_kb / theirs.memory_kb);
         bare.extend(nothing_else.map(|bare| bare.cpu_us / theirs.cpu_us));
     }
@@ -287,7 +338,7 @@ fn line(
     let met = |yes: bool| if yes { "" } else { "!" };
     writeln!(
         out,
-        "{:<22}{:>8} {:<9} {:>18} {:>6} {:>18} {:>6} {:>18} {:>7} {:>7}  <={:.2}{} >={:.2}{}",
+        "{:<22}{:>8} {:<9} {:>18} {:>6} {:>18} {:>6} {:>18} {:>5} {:>7} {:>7}  <={:.2}{} >={:.2}{}",
         cell.name,
         cell.clients,
         cell.protocol,
@@ -296,6 +347,7 @@ fn line(
         Interval::of(&bare).to_string(),
         of_pgbench(least[2]),
         tps.to_string(),
+        Interval::of(&most).median(),
         Interval::of(&p99).median(),
         Interval::of(&memory).median(),
         cell.target.0,

@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::{TimeVal, TimeValLike as _};
+
 use super::Anything;
 
 /// The word by which the bench's own binary becomes `pgdyno pgbench`.
@@ -125,16 +128,11 @@ impl Side {
     }
 }
 
-/// CPU time of all children that were waited for (microseconds; the kernel counts hundredths of a second).
+/// CPU time, user and system, of all children that were waited for (microseconds).
 fn children_cpu_us() -> Result<f64, Anything> {
-    const TICK_US: f64 = 10_000.0;
-    let stat = std::fs::read_to_string("/proc/self/stat")?;
-    let after_name = stat.rsplit_once(')').ok_or("/proc/self/stat has no name")?.1;
-    let fields: Vec<&str> = after_name.split_whitespace().collect();
-    // Fields 16 and 17 of proc(5), of which two stand before the name's end.
-    let ticks =
-        |i: usize| fields.get(i).and_then(|f| f.parse::<f64>().ok()).ok_or("/proc/self/stat is short");
-    Ok((ticks(13)? + ticks(14)?) * TICK_US)
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+    let microseconds = |time: TimeVal| time.num_microseconds() as f64;
+    Ok(microseconds(usage.user_time()) + microseconds(usage.system_time()))
 }
 
 fn peak_memory_kb(pid: u32) -> Option<f64> {
