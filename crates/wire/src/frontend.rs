@@ -24,19 +24,26 @@ fn message(
     let at = out.len();
     out.extend([0; 4]);
     let done = body(out).and_then(|()| {
-        let length = out.len() - at;
-        match u32::try_from(length) {
-            Ok(n) if length <= MAX_MESSAGE => {
-                out[at..at + 4].copy_from_slice(&n.to_be_bytes());
-                Ok(())
-            }
-            _ => Err(WireError::TooLarge { message: name, field: "length", value: length, max: MAX_MESSAGE }),
-        }
+        let end = out.len();
+        set_length(out, name, at, end)
     });
     if done.is_err() {
         out.truncate(begin);
     }
     done
+}
+
+/// Writes the length of the message that ends at `end` to its place, `at`.
+#[inline]
+fn set_length(out: &mut [u8], name: &'static str, at: usize, end: usize) -> Result<(), WireError> {
+    let length = end - at;
+    match u32::try_from(length) {
+        Ok(n) if length <= MAX_MESSAGE => {
+            out[at..at + 4].copy_from_slice(&n.to_be_bytes());
+            Ok(())
+        }
+        _ => Err(WireError::TooLarge { message: name, field: "length", value: length, max: MAX_MESSAGE }),
+    }
 }
 
 fn string(
@@ -216,10 +223,12 @@ impl Parameters<'_> {
 /// parameters and results in text format, Describe of it where wanted, Execute of all rows, and Sync.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Execution {
-    /// Bind's body up to its parameters.
-    head: Vec<u8>,
-    /// All after Bind, with Sync.
-    tail: Vec<u8>,
+    /// Bind up to its parameters, its end, and all after it, with Sync.
+    bytes: Box<[u8]>,
+    /// Where its parameters belong.
+    head: usize,
+    /// Where Bind ends.
+    bind: usize,
     count: u16,
 }
 
@@ -229,42 +238,58 @@ impl Execution {
     /// # Errors
     /// A NUL in the name.
     pub fn new(name: &str, count: u16, described: bool) -> Result<Self, WireError> {
-        let mut head = vec![0];
-        string(&mut head, "Bind", "name", name.as_bytes())?;
-        head.extend([0; 2]);
-        head.extend(count.to_be_bytes());
-        let mut tail = Vec::new();
+        let mut bytes = vec![b'B', 0, 0, 0, 0, 0];
+        string(&mut bytes, "Bind", "name", name.as_bytes())?;
+        bytes.extend([0; 2]);
+        bytes.extend(count.to_be_bytes());
+        let head = bytes.len();
+        bytes.extend([0; 2]);
+        let bind = bytes.len();
         if described {
-            describe(&mut tail, Named::Portal(""))?;
+            describe(&mut bytes, Named::Portal(""))?;
         }
-        execute(&mut tail, "", 0)?;
-        sync(&mut tail);
-        Ok(Self { head, tail, count })
+        execute(&mut bytes, "", 0)?;
+        sync(&mut bytes);
+        Ok(Self { bytes: bytes.into(), head, bind, count })
     }
 
     /// Appends them, with the parameters that `write` gives, Sync only where it `is_last`.
     ///
     /// # Errors
     /// Fewer or more parameters than there are, or one beyond all bounds.
+    #[inline]
     pub fn write(
         &self,
         out: &mut Vec<u8>,
         is_last: bool,
         write: impl FnOnce(&mut Parameters<'_>) -> Result<(), WireError>,
     ) -> Result<(), WireError> {
-        message(out, "Bind", Some(b'B'), |out| {
-            out.extend_from_slice(&self.head);
-            let mut parameters = Parameters { out, left: self.count };
-            write(&mut parameters)?;
-            if parameters.left > 0 {
-                return Err(WireError::Short { message: "Bind", field: "parameters" });
-            }
-            out.extend([0; 2]);
-            Ok(())
-        })?;
+        let begin = out.len();
+        let done = self.append(out, is_last, write);
+        if done.is_err() {
+            out.truncate(begin);
+        }
+        done
+    }
+
+    #[inline]
+    fn append(
+        &self,
+        out: &mut Vec<u8>,
+        is_last: bool,
+        write: impl FnOnce(&mut Parameters<'_>) -> Result<(), WireError>,
+    ) -> Result<(), WireError> {
+        let length = out.len() + 1;
+        out.extend_from_slice(&self.bytes[..self.head]);
+        let mut parameters = Parameters { out, left: self.count };
+        write(&mut parameters)?;
+        if parameters.left > 0 {
+            return Err(WireError::Short { message: "Bind", field: "parameters" });
+        }
+        let end = out.len() + self.bind - self.head;
         let sync = if is_last { 0 } else { SYNC.len() };
-        out.extend_from_slice(&self.tail[..self.tail.len() - sync]);
-        Ok(())
+        out.extend_from_slice(&self.bytes[self.head..self.bytes.len() - sync]);
+        set_length(out, "Bind", length, end)
     }
 }
 
