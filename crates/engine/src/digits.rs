@@ -43,9 +43,9 @@ fn eight(n: u64) -> u64 {
     // Multiplications that divide by 100 below 10,000, and by 10 below 100.
     let split = |parts: u64, magic: u64, shift: u32, mask: u64, by: u64, width: u32| {
         let quotients = (parts.wrapping_mul(magic) >> shift) & mask;
-        quotients | (parts - by * quotients) << width
+        quotients | ((parts - by * quotients) << width)
     };
-    let halves = n / 10_000 | (n % 10_000) << 32;
+    let halves = (n / 10_000) | ((n % 10_000) << 32);
     let quarters = split(halves, 10_486, 20, 0x0000_007f_0000_007f, 100, 16);
     split(quarters, 103, 10, 0x000f_000f_000f_000f, 10, 8)
 }

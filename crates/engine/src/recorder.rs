@@ -2,9 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use pgdyno_model::Latencies;
 use pgdyno_model::experiment::LoadOptions;
 use pgdyno_model::measurement::Sums;
+use pgdyno_model::{Latencies, LatencyCounts};
 
 use crate::log::{LoggedOutcome, LoggedTransaction, TransactionSink};
 use crate::program::Program;
@@ -105,7 +105,6 @@ struct Filling {
     end: Moment,
     transactions: u64,
     failed: u64,
-    latency: Latencies,
     sums: Sums,
 }
 
@@ -147,22 +146,69 @@ impl Extras {
     }
 }
 
-/// Latencies of statements that are noted before they are counted.
+/// Latencies that are noted before they are counted.
 const NOTED: usize = 512;
 
-/// A statement's latency (nanoseconds), to be counted with others: what one histogram has in the caches is gone by the time
-/// that a server process has run, and the next one's would be waited for; of many the processor fetches several at once.
-struct Noted {
-    script: usize,
-    statement: usize,
-    latency: u64,
+/// Distributions that are being filled.
+///
+/// What is to be counted is noted first, and counted with others: by the time that a server process has run, nothing of the
+/// counts is in the caches, and each would be waited for; of many one after the other the processor fetches several at once.
+struct Counting {
+    counts: Vec<LatencyCounts>,
+    /// By script: where its first statement's are.
+    first: Vec<u32>,
+    /// Of which distribution, and the latency (nanoseconds).
+    noted: Vec<(u32, u64)>,
+}
+
+impl Counting {
+    /// The present second's transactions.
+    const SECOND: u32 = 0;
+
+    fn new(program: &Program) -> Self {
+        let mut next = Self::SECOND + 1;
+        let mut first = Vec::new();
+        for script in &program.scripts {
+            first.push(next);
+            next += u32::try_from(script.statements.len()).unwrap_or(u32::MAX);
+        }
+        let counts = (0..next).map(|_| LatencyCounts::new()).collect();
+        Self { counts, first, noted: Vec::with_capacity(NOTED) }
+    }
+
+    #[inline]
+    fn note(&mut self, place: u32, latency: u64) {
+        if self.noted.len() == NOTED {
+            self.count();
+        }
+        self.noted.push((place, latency));
+    }
+
+    #[inline]
+    fn note_statement(&mut self, script: usize, statement: usize, latency: u64) {
+        // A program has fewer statements than that.
+        self.note(self.first[script] + statement as u32, latency);
+    }
+
+    #[cold]
+    fn count(&mut self) {
+        for (place, latency) in self.noted.drain(..) {
+            self.counts[place as usize].record(latency);
+        }
+    }
+
+    /// Adds what is counted at `place` to `sum`.
+    fn drain(&mut self, place: u32, sum: &mut Latencies) {
+        self.count();
+        self.counts[place as usize].drain_into(sum);
+    }
 }
 
 /// Counts for one thread, and hands each second on as it ends.
 pub struct Recorder {
     schedule: Schedule,
     tally: Tally,
-    noted: Vec<Noted>,
+    counting: Counting,
     /// What did not wait for the event loop at all.
     prompt: u64,
     filling: Filling,
@@ -191,7 +237,6 @@ impl Recorder {
             end: schedule.start,
             transactions: 0,
             failed: 0,
-            latency: Latencies::new(),
             sums: Sums::default(),
         };
         let mut tally = Tally::new(program);
@@ -199,7 +244,7 @@ impl Recorder {
             tally.scripts.iter_mut().for_each(|script| script.service = Some(Latencies::new()));
         }
         let mut recorder =
-            Self { schedule, tally, noted: Vec::with_capacity(NOTED), prompt: 0, filling, ended, extras };
+            Self { schedule, tally, counting: Counting::new(program), prompt: 0, filling, ended, extras };
         recorder.begin(schedule.start);
         recorder
     }
@@ -241,7 +286,11 @@ impl Recorder {
 
     fn hand_on(&mut self, end: Moment) {
         let filling = &mut self.filling;
-        let latency = (filling.transactions > 0).then(|| filling.latency.clone());
+        let latency = (filling.transactions > 0).then(|| {
+            let mut latency = Latencies::new();
+            self.counting.drain(Counting::SECOND, &mut latency);
+            latency
+        });
         if let (Phase::Measuring, [script], Some(latency)) =
             (filling.phase, &mut self.tally.scripts[..], &latency)
         {
@@ -256,9 +305,6 @@ impl Recorder {
             latency,
             sums: std::mem::take(&mut filling.sums),
         };
-        if interval.latency.is_some() {
-            filling.latency.clear();
-        }
         filling.transactions = 0;
         filling.failed = 0;
         (self.ended)(interval);
@@ -268,22 +314,11 @@ impl Recorder {
     #[inline]
     pub fn statement(&mut self, script: usize, statement: usize, times: &Exchange) {
         if self.schedule.phase(times.done) == Phase::Measuring {
-            if self.noted.len() == NOTED {
-                self.count_noted();
-            }
-            self.noted.push(Noted { script, statement, latency: times.latency() });
+            self.counting.note_statement(script, statement, times.latency());
             if times.first_byte < times.done {
                 let tally = &mut self.tally.scripts[script].statements[statement];
                 tally.torn.get_or_insert_default().record(times);
             }
-        }
-    }
-
-    /// Puts what is noted into the histograms.
-    #[cold]
-    fn count_noted(&mut self) {
-        for Noted { script, statement, latency } in self.noted.drain(..) {
-            self.tally.scripts[script].statements[statement].latency.record(latency);
         }
     }
 
@@ -358,7 +393,7 @@ impl Recorder {
         let latency = times.latency();
         let lag = times.sent.nanoseconds_since(times.due);
         self.filling.transactions += 1;
-        self.filling.latency.record(latency);
+        self.counting.note(Counting::SECOND, latency);
         self.filling.sums.add(latency, lag);
         self.filling.sums.tried(ended.retries);
         if self.filling.phase == Phase::WarmUp {
@@ -446,7 +481,11 @@ impl Recorder {
     pub fn finish(mut self, now: Moment) -> Tally {
         self.tick(now);
         self.hand_on(now);
-        self.count_noted();
+        for (script, tally) in self.tally.scripts.iter_mut().enumerate() {
+            for (place, statement) in (self.counting.first[script]..).zip(&mut tally.statements) {
+                self.counting.drain(place, &mut statement.latency);
+            }
+        }
         self.tally.event_loop_lag.record_many(0, self.prompt);
         if let Some((sink, _)) = &mut self.extras.log {
             sink.finish();

@@ -22,7 +22,7 @@ pub mod units;
 
 pub use crash::{CrashRecord, Fault, Verdict};
 pub use experiment::Experiment;
-pub use latency::Latencies;
+pub use latency::{Latencies, LatencyCounts};
 pub use level::{Level, LevelValue, Levels};
 pub use measurement::Measurement;
 pub use plan::{Plan, PlannedTrial, Stopping, Treatment};
