@@ -22,6 +22,7 @@ pub mod schedule;
 pub mod script;
 mod seeds;
 mod tally;
+mod worker;
 
 pub use load::{Live, LoadError, LoadSpec, PgbenchSeeds, Phase, Say, Told, Watch, WeightedScript, drive};
 pub use log::{LoggedOutcome, LoggedTransaction, TransactionLog, TransactionSink};

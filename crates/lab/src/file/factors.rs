@@ -9,7 +9,7 @@ use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use toml::Spanned;
 
 use super::error::Complaint;
-use super::raw::{check_level, flattened, setting_value};
+use super::levels::{check_level, flattened, setting_value};
 
 /// The table as read, in the file's order.
 #[derive(Default)]

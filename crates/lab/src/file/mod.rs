@@ -3,6 +3,7 @@
 mod crash;
 mod error;
 mod factors;
+mod levels;
 mod overrides;
 mod probe;
 mod raw;
@@ -15,8 +16,8 @@ use pgdyno_model::Experiment;
 
 pub use error::FileError;
 pub(crate) use factors::spelled;
+pub(crate) use levels::set_option;
 pub use overrides::Override;
-pub(crate) use raw::set_option;
 pub use size::{Size, size, sizes};
 
 /// An experiment's text and where it came from.

@@ -1,0 +1,197 @@
+//! One thread's part of a load: its connections, its reactor, its clients.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::{Duration, Instant};
+
+use pgdyno_model::experiment::ReconnectLost;
+use pgdyno_model::target::{Servers, Target};
+
+use crate::client::Client;
+use crate::connect::{self, CONNECT_TIMEOUT, Connection};
+use crate::event_loop::{self, Outcome};
+use crate::ledger::Ledger;
+use crate::load::{LoadError, seconds_of};
+use crate::pace::Pacer;
+use crate::program::Program;
+use crate::random::Random;
+use crate::reactor::blocking::Blocking;
+use crate::reactor::choice::{Chosen, ReactorChoice, choose};
+use crate::reactor::epoll::Epoll;
+use crate::reactor::uring::Uring;
+use crate::reactor::{Connector, Reactor};
+use crate::recorder::{Extras, Interval, Recorder};
+use crate::schedule::{Clock, Schedule};
+use crate::seeds::{ClientSeeds, ThreadSeeds};
+
+/// How long all cancel requests of a thread may take together.
+const CANCEL: Duration = Duration::from_millis(100);
+
+/// What threads tell the calling thread.
+pub(crate) enum Report {
+    Connected,
+    /// A thread's second, and the CPU time that it used in it (seconds).
+    Interval(usize, Interval, f64),
+    Ended(usize, Box<Outcome>),
+    Broken(LoadError),
+}
+
+/// What a thread works with.
+pub(crate) struct Worker {
+    pub(crate) index: usize,
+    pub(crate) servers: Arc<Servers>,
+    pub(crate) program: Arc<Program>,
+    pub(crate) clock: Clock,
+    pub(crate) stop: Arc<AtomicBool>,
+    /// Its clients.
+    pub(crate) clients: Vec<ClientSeeds>,
+    pub(crate) thread: ThreadSeeds,
+    /// Its transactions per second, where there is a rate.
+    pub(crate) rate: Option<f64>,
+    pub(crate) extras: Extras,
+    pub(crate) ledger: Option<Arc<dyn Ledger>>,
+    pub(crate) reactor: ReactorChoice,
+    pub(crate) go: Receiver<Schedule>,
+    pub(crate) reports: Sender<Report>,
+}
+
+/// What a request to cancel a client's statement needs.
+struct Cancel {
+    /// The server that the client is connected to.
+    target: Target,
+    key: (u32, Vec<u8>),
+}
+
+/// CPU time of the calling thread, user and system (seconds).
+fn thread_cpu_seconds() -> f64 {
+    seconds_of(rustix::time::ClockId::ThreadCPUTime)
+}
+
+impl Worker {
+    /// A thread's life. It always ends with a report.
+    pub(crate) fn work(self) {
+        let reports = self.reports.clone();
+        let index = self.index;
+        let report = match catch_unwind(AssertUnwindSafe(|| self.load())) {
+            Ok(Ok(Some(outcome))) => Report::Ended(index, Box::new(outcome)),
+            // Nobody waits for one that was told to stop before it began.
+            Ok(Ok(None)) => return,
+            Ok(Err(error)) => Report::Broken(error),
+            Err(panic) => {
+                let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+                let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+                Report::Broken(LoadError::Panicked(text.unwrap_or_else(|| "without a message".to_owned())))
+            }
+        };
+        // The calling thread may have left already.
+        let _ = reports.send(report);
+    }
+
+    fn load(self) -> Result<Option<Outcome>, LoadError> {
+        let mut streams = Vec::with_capacity(self.clients.len());
+        let mut keys = Vec::with_capacity(self.clients.len());
+        let connecting = self.clock.now();
+        let servers = Arc::clone(&self.servers);
+        let mut balance = Random::new(self.thread.balance);
+        let connect =
+            move |random: &mut Random| connect::connect_any(&servers, CONNECT_TIMEOUT, |n| random.index(n));
+        for client in &self.clients {
+            if self.stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let (Connection { stream, key }, target) =
+                connect(&mut balance).map_err(|cause| LoadError::Connect { client: client.id, cause })?;
+            streams.push(stream);
+            keys.push(key.map(|key| Cancel { key, target }));
+        }
+        let connected = self.clock.now().since(connecting);
+        let rules = &self.program.rules;
+        let reconnects = rules.reconnect_each;
+        let renewed = reconnects || rules.reconnect_lost != ReconnectLost::Never;
+        let connector = renewed.then(|| -> Connector {
+            Box::new(move |_| {
+                connect(&mut balance).map(|(connection, _)| connection.stream).map_err(|e| e.to_string())
+            })
+        });
+        let chosen = choose(self.reactor, &streams, reconnects);
+        let clock = self.clock;
+        let outcome = match (&chosen, streams.pop()) {
+            (Chosen::Blocking, Some(stream)) => {
+                self.offer(Blocking::new(clock, stream, connector), connected, &keys)
+            }
+            (Chosen::Uring, last) => {
+                streams.extend(last);
+                self.offer(Uring::new(clock, streams, connector), connected, &keys)
+            }
+            (_, last) => {
+                streams.extend(last);
+                self.offer(Epoll::new(clock, streams, connector), connected, &keys)
+            }
+        };
+        Ok(outcome?.map(|outcome| Outcome { reactor: chosen.to_string(), ..outcome }))
+    }
+
+    /// Offers the load on `reactor`, whose connections took `connected` to make and are known to the server by `keys`.
+    fn offer<R: Reactor>(
+        mut self,
+        reactor: io::Result<R>,
+        connected: Duration,
+        keys: &[Option<Cancel>],
+    ) -> Result<Option<Outcome>, LoadError> {
+        let mut reactor = reactor.map_err(LoadError::System)?;
+        let reconnects = self.program.rules.reconnect_each;
+        if self.reports.send(Report::Connected).is_err() {
+            return Ok(None);
+        }
+        let Ok(schedule) = self.go.recv() else { return Ok(None) };
+        let reports = self.reports.clone();
+        let index = self.index;
+        let mut before = thread_cpu_seconds();
+        let ended = Box::new(move |interval| {
+            let now = thread_cpu_seconds();
+            let _ = reports.send(Report::Interval(index, interval, now - before));
+            before = now;
+        });
+        let extras = std::mem::take(&mut self.extras);
+        let mut recorder = Recorder::with(&self.program, schedule, ended, extras);
+        if reconnects {
+            recorder.reconnections(self.clients.len() as u64, connected);
+        }
+        let mut pacer = Pacer::default();
+        pacer.choice = self.thread.choice.map(Random::new);
+        if let Some(rate) = self.rate {
+            pacer.throttle(rate, schedule.start, Random::new(self.thread.throttle));
+        }
+        let program = Rc::new((*self.program).clone());
+        let client = |seeds: &ClientSeeds| {
+            let (random, choice) = (Random::new(seeds.random), Random::new(seeds.choice));
+            let client = Client::new(seeds.id, Rc::clone(&program), random, choice, schedule.transactions);
+            let Some(ledger) = &self.ledger else { return Ok(client) };
+            let ledger = ledger.open(seeds.id, &self.clock).map_err(LoadError::Ledger)?;
+            client.keeping(ledger).map_err(LoadError::NoLedger)
+        };
+        let clients = self.clients.iter().map(client).collect::<Result<_, LoadError>>()?;
+        let outcome =
+            event_loop::run(&mut reactor, clients, recorder, pacer, &self.stop).map_err(LoadError::System)?;
+        // Connections that came later have other keys; of a lost one the key fits nothing.
+        if !reconnects {
+            Self::cancel(&outcome.cut_off, keys);
+        }
+        Ok(Some(outcome))
+    }
+
+    /// Asks the server to drop what stopped clients had asked for; best effort, within a time limit.
+    fn cancel(cut_off: &[usize], keys: &[Option<Cancel>]) {
+        let end = Instant::now() + CANCEL;
+        for Cancel { target, key } in cut_off.iter().filter_map(|index| keys.get(*index)?.as_ref()) {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() || connect::cancel(target, key, left).is_err() {
+                return;
+            }
+        }
+    }
+}

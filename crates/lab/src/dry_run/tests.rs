@@ -1,0 +1,109 @@
+use std::path::Path;
+
+use pgdyno_host::postgres::Install;
+use pgdyno_model::facts::BuildSource;
+use pgdyno_model::units::Bytes;
+
+use pgdyno_host::storage::Wipe;
+
+use super::*;
+use crate::file::Source;
+use crate::recipes;
+
+fn somewhere(prepared: &Prepared) -> Surroundings {
+    let mut storages = storages::designed(prepared, Path::new("/var/lib/pgdyno")).unwrap();
+    for planned in storages.values_mut() {
+        planned.available = Some(Bytes(50_000_000_000));
+    }
+    let bindir = PathBuf::from("/opt/postgresql/17/bin");
+    let source = BuildSource::Found { bindir: bindir.display().to_string(), how: "PATH".into() };
+    let install = Install { bindir, version: "17.4".into(), major: 17, source };
+    Surroundings {
+        account: Account { name: "postgres".into(), uid: 70, gid: 70 },
+        socket_base: PathBuf::from("/run"),
+        programs: [(None, Programs::Here(install)), (Some(16), Programs::ToFetch(16, "16.0".into()))].into(),
+        storages,
+    }
+}
+
+#[test]
+fn the_quickstarts_plan_is_told_whole() {
+    let prepared = Prepared::new(recipes::source("quickstart").unwrap(), Vec::new()).unwrap();
+    insta::assert_snapshot!(describe(&prepared, Some(&somewhere(&prepared))));
+}
+
+#[test]
+fn a_build_to_be_fetched_and_a_lack_of_room_are_told() {
+    let mut source = recipes::source("quickstart").unwrap();
+    source.text = source.text.replace("[factors]", "[factors]\npostgres.version = [16]");
+    let prepared = Prepared::new(source, Vec::new()).unwrap();
+    let mut here = somewhere(&prepared);
+    here.storages.get_mut("disk").unwrap().available = Some(Bytes(1_000));
+    let told = describe(&prepared, Some(&here));
+    assert!(told.contains("fetch PostgreSQL 16.0 from Maven Central"), "{told}");
+    assert!(told.contains("That is not enough"), "{told}");
+}
+
+#[test]
+fn a_device_a_raid_and_what_is_set_on_them_are_told_step_by_step() {
+    let text = include_str!("storages.toml");
+    let source =
+        Source { name: "stacks".into(), shown: "stacks".into(), text: text.into(), base: "/".into() };
+    let mut prepared = Prepared::new(source, Vec::new()).unwrap();
+    prepared.wipe = Wipe { devices: vec!["/dev/disk/by-id/nvme-none".into()], overwrite_signature: true };
+    insta::assert_snapshot!(describe(&prepared, Some(&somewhere(&prepared))));
+}
+
+#[test]
+fn a_run_that_ends_by_itself_tells_its_looks_and_the_range_of_its_time() {
+    let mut source = recipes::source("quickstart").unwrap();
+    source.text = "[experiment]\nprecision = \"2%\"\nmargin = \"3%\"\nbudget = \"10m\"\nmax_repeats = 60\n\
+                   [factors]\nclients = [1, 8]\n"
+        .into();
+    let prepared = Prepared::new(source, Vec::new()).unwrap();
+    let told = describe(&prepared, Some(&somewhere(&prepared)));
+    for words in [
+        "2 treatments x 4 to 60 repeats = 8 to 120 trials",
+        "told apart, or shown to differ by less than 3%, or known to ±2%; looked at after 4, 6, 9, 13, 19, 28, 42, 60 blocks",
+        "after 4 blocks no block begins that does not fit into 10m",
+        "  then up to 56 blocks more",
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    let time = told.lines().find(|line| line.starts_with("Time: ")).unwrap();
+    assert!(time.contains(" to 10m"), "{time}");
+}
+
+#[test]
+fn a_search_tells_its_steps() {
+    let mut source = recipes::source("quickstart").unwrap();
+    source.text = "[load]\nfind = \"max_rate\"\nslo = \"p99 < 20ms\"\nduration = \"20s\"\n".into();
+    let prepared = Prepared::new(source, Vec::new()).unwrap();
+    let told = describe(&prepared, Some(&somewhere(&prepared)));
+    let words = "each trial: looks for the highest rate that keeps p99 < 20ms, to 3%: steps of 5s each, the answer confirmed with \
+                 20s measured after 1s warm-up";
+    assert!(told.contains(words), "{told}");
+}
+
+#[test]
+fn a_given_servers_plan_names_no_password() {
+    let mut source = recipes::source("quickstart").unwrap();
+    source.text.push_str("\n[postgres]\ndsn = \"postgresql://anna:hunter2@localhost/test\"\n");
+    let told = describe(&Prepared::new(source, Vec::new()).unwrap(), None);
+    assert!(told.contains("make schema pgdyno") && !told.contains("hunter2"), "{told}");
+}
+
+#[test]
+fn what_the_load_does_beyond_its_scripts_is_told() {
+    let mut source = recipes::source("quickstart").unwrap();
+    source.text = "[load]\nrate = 50\nlatency_limit = \"20ms\"\non_error = \"continue\"\nreconnect = true\n\
+                   define = { batch = 2 }\n[factors]\nmax_tries = [1, 0]\n"
+        .into();
+    let prepared = Prepared::new(source, Vec::new()).unwrap();
+    let told = describe(&prepared, Some(&somewhere(&prepared)));
+    let words = ", 50 transactions due each second, latency limit 20ms, tries without end, clients go on after \
+                 errors, a connection for each transaction, :batch = 2";
+    assert!(told.contains(words), "{told}");
+    let first = words.replace(", tries without end", "");
+    assert!(told.contains(&first), "{told}");
+}
