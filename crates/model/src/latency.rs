@@ -70,11 +70,6 @@ impl Latencies {
         debug_assert!(taken.is_ok(), "it was not counted here");
     }
 
-    /// Forgets what was recorded, keeping the memory.
-    pub fn clear(&mut self) {
-        self.0.reset();
-    }
-
     /// Latencies recorded (count).
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -136,8 +131,8 @@ pub struct LatencyCounts {
     counts: Box<[u32]>,
     /// The longest, which keeps all its digits.
     longest: u64,
-    /// Counts that went beyond what a bucket here holds.
-    beyond: Latencies,
+    /// What went beyond the counts.
+    beyond: Option<Latencies>,
 }
 
 impl Default for LatencyCounts {
@@ -151,7 +146,7 @@ impl LatencyCounts {
     #[must_use]
     pub fn new() -> Self {
         let buckets = bucket_of(longest()) + 1;
-        Self { counts: vec![0; buckets].into(), longest: 0, beyond: Latencies::new() }
+        Self { counts: vec![0; buckets].into(), longest: 0, beyond: None }
     }
 
     /// Counts one latency of `nanoseconds`.
@@ -162,15 +157,14 @@ impl LatencyCounts {
         let count = &mut self.counts[bucket_of(nanoseconds)];
         match count.checked_add(1) {
             Some(more) => *count = more,
-            None => self.beyond.record(nanoseconds),
+            None => self.beyond.get_or_insert_default().record(nanoseconds),
         }
     }
 
     /// Adds all to `sum`, and forgets it.
     pub fn drain_into(&mut self, sum: &mut Latencies) {
-        if self.beyond.count() > 0 {
-            sum.merge(&self.beyond);
-            self.beyond.clear();
+        if let Some(beyond) = self.beyond.take() {
+            sum.merge(&beyond);
         }
         let last = bucket_of(self.longest);
         for (bucket, count) in self.counts[..=last].iter_mut().enumerate().filter(|(_, count)| **count > 0) {
