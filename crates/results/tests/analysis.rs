@@ -5,8 +5,8 @@
 mod common;
 
 use common::{RUN, failed_trial, fill, fill_with, plan, run_record, session_record, store, trial};
-use pgdyno_model::RunRecord;
 use pgdyno_model::record::{RunState, SessionEnd};
+use pgdyno_model::{Latencies, RunRecord};
 use pgdyno_results::analysis::TrialState;
 use pgdyno_results::{RunView, analyse};
 use serde_json::Value;
@@ -158,7 +158,7 @@ fn trials_without_a_transaction_have_no_ratio() {
     let view = fill_with(&mut store, &record, |t| {
         let m = t.measurement.as_mut().unwrap();
         m.transactions = 0;
-        m.latency.clear();
+        m.latency = Latencies::new();
         m.scripts.clear();
         m.series.clear();
     });

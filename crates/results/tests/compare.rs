@@ -7,7 +7,7 @@ mod common;
 use common::{failed_trial, fill_on, fill_with, plan, run_record, session_record, store};
 use pgdyno_model::record::{SessionEnd, SessionRecord};
 use pgdyno_model::units::{Bytes, Span};
-use pgdyno_model::{LevelValue, Plan, RunRecord, TrialRecord};
+use pgdyno_model::{Latencies, LevelValue, Plan, RunRecord, TrialRecord};
 use pgdyno_results::analysis::across::{Asked, CompareError, CompareView, GateState, compare};
 use pgdyno_results::analysis::beside::beside;
 use pgdyno_results::audit::{Audit, ImportedRun};
@@ -321,7 +321,7 @@ fn what_cannot_be_concluded_is_said_and_lets_everything_through() {
     add(&mut store, "nothing", 3, |t| {
         let m = t.measurement.as_mut().unwrap();
         m.transactions = 0;
-        m.latency.clear();
+        m.latency = Latencies::new();
     });
     add(&mut store, "no-time", 3, |t| t.measurement.as_mut().unwrap().measured_s = 0.0);
     let failed = record("failed", two(3));

@@ -206,7 +206,7 @@ fn where_nothing_differs_or_the_loads_do_nothing_is_explained() {
     }
     assert_eq!(clients.why.len(), 2);
     // Without a transaction, or without statements.
-    let nothing = view(2, |t| t.measurement.as_mut().unwrap().latency.clear());
+    let nothing = view(2, |t| t.measurement.as_mut().unwrap().latency = Latencies::new());
     assert!(nothing.why.iter().all(|why| why.latency.is_none() && why.words.is_empty()), "{:?}", nothing.why);
     let bare = view(3, |t| t.measurement.as_mut().unwrap().scripts.clear());
     assert!(only(&bare).words[0].contains("lies between statements"), "{:?}", only(&bare).words);
