@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::{TimeVal, TimeValLike as _};
+use perf_event::events::Hardware;
+use perf_event::{Builder, Counter};
 
 use super::Anything;
 
@@ -45,6 +47,8 @@ pub(crate) struct Run<'a> {
 pub(crate) struct Seen {
     /// Microseconds of CPU for a transaction.
     pub(crate) cpu_us: f64,
+    /// Cycles that it spent in its own code and in the kernel's, for a transaction; none where the machine counts none.
+    pub(crate) cycles: Option<f64>,
     pub(crate) tps: f64,
     pub(crate) memory_kb: f64,
     /// From the transaction log, where one was asked for (microseconds).
@@ -98,6 +102,7 @@ impl Side {
             let share = if run.options.contains(&"-R") { "1" } else { "0.1" };
             command.args(["-l", "--sampling-rate", share, "--log-prefix"]).arg(logs.path().join("log"));
         }
+        let mut counter = next_childs_cycles().ok();
         let before = children_cpu_us()?;
         let mut child = command.arg("postgres").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let mut memory_kb = 0.0_f64;
@@ -109,6 +114,7 @@ impl Side {
             std::thread::sleep(Duration::from_millis(50));
         };
         let cpu = children_cpu_us()? - before;
+        let cycles = counter.as_mut().map(Counter::read).transpose()?;
         let (mut out, mut err) = (String::new(), String::new());
         if let (Some(mut o), Some(mut e)) = (child.stdout.take(), child.stderr.take()) {
             o.read_to_string(&mut out)?;
@@ -124,7 +130,8 @@ impl Side {
             return Err(format!("{} ended with {status}:\n{out}{err}", self.program.display()).into());
         };
         let p99_us = if logged { p99(logs.path())? } else { None };
-        Ok(Seen { cpu_us: cpu / transactions.max(1.0), tps, memory_kb, p99_us })
+        let each = |sum: f64| sum / transactions.max(1.0);
+        Ok(Seen { cpu_us: each(cpu), cycles: cycles.map(|n| each(n as f64)), tps, memory_kb, p99_us })
     }
 }
 
@@ -133,6 +140,16 @@ fn children_cpu_us() -> Result<f64, Anything> {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
     let microseconds = |time: TimeVal| time.num_microseconds() as f64;
     Ok(microseconds(usage.user_time()) + microseconds(usage.system_time()))
+}
+
+/// A counter of the cycles that the programs which this thread starts next spend, in their own code and in the kernel's; what
+/// a hypervisor does meanwhile is not in it.
+///
+/// # Errors
+/// The machine has no such counter, or does not show it.
+pub(crate) fn next_childs_cycles() -> std::io::Result<Counter> {
+    let mut counter = Builder::new(Hardware::CPU_CYCLES);
+    counter.include_kernel().inherit(true).enabled(false).enable_on_exec(true).build()
 }
 
 fn peak_memory_kb(pid: u32) -> Option<f64> {
