@@ -15,7 +15,7 @@ use crate::schedule::Moment;
 pub(super) struct Fault {
     pub(super) step: usize,
     pub(super) statement: Option<usize>,
-    pub(super) error: ServerError,
+    pub(super) error: Box<ServerError>,
 }
 
 /// Why a client gives up: an SQLSTATE, words for people that name it too, and those that pgbench would use.

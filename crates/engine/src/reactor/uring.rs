@@ -221,7 +221,15 @@ impl Uring {
         let link = &mut self.links[index];
         link.is_sending = false;
         match usize::try_from(result) {
-            Ok(n) => link.sent += n,
+            Ok(n) => {
+                link.sent += n;
+                // The same memory for the next: it may still be in a cache.
+                if link.sent == link.sending.len() && link.out.is_empty() {
+                    link.sending.clear();
+                    link.sent = 0;
+                    std::mem::swap(&mut link.sending, &mut link.out);
+                }
+            }
             Err(_) => {
                 let error = io::Error::from_raw_os_error(-result);
                 if error.kind() != io::ErrorKind::Interrupted {
@@ -297,6 +305,7 @@ impl Uring {
     }
 
     /// Submits what is queued and waits for a completion; at most for `limit`, where there is one.
+    #[inline]
     fn enter(&mut self, limit: Option<Duration>) -> io::Result<()> {
         let entered = match limit.map(Timespec::from) {
             None => self.ring.submitter().submit_and_wait(1),
