@@ -8,8 +8,14 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use io_uring::Submitter;
 use io_uring::types::BufRingEntry;
 
-/// Bytes of one buffer: a reply of a few rows.
-const SIZE: usize = 4 * 1024;
+/// Bytes of one buffer: the server sends a long result 8 KiB at a time, and often the next follows before one is read.
+const SIZE: usize = 16 * 1024;
+/// From one buffer to the next. Were it a power of two, the beginnings of all, which short replies fill, would contend for the
+/// same few places in a cache.
+const STRIDE: usize = SIZE + 128;
+/// As many as replies may arrive between two turns. The kernel goes round all that there are, so that more are less often
+/// in a cache; a connection that finds none is asked again.
+const MOST: u16 = 128;
 /// What the kernel wants the ring to be aligned to.
 const PAGE: usize = 4096;
 
@@ -30,12 +36,12 @@ impl Buffers {
     /// The group's number.
     pub(super) const GROUP: u16 = 0;
 
-    /// As many buffers as there are `connections`, within reason, made known to the kernel.
+    /// Buffers for `connections`, made known to the kernel.
     ///
     /// # Errors
     /// The kernel refuses the ring.
     pub(super) fn register(connections: usize, submitter: &Submitter<'_>) -> io::Result<Self> {
-        let count = u16::try_from(connections.next_power_of_two().clamp(32, 4096)).unwrap_or(4096);
+        let count = u16::try_from(connections.next_power_of_two().clamp(32, MOST.into())).unwrap_or(MOST);
         let size = usize::from(count) * size_of::<BufRingEntry>();
         let layout = Layout::from_size_align(size, PAGE).map_err(io::Error::other)?;
         // SAFETY: the layout's size is not zero.
@@ -46,7 +52,7 @@ impl Buffers {
         let mut buffers = Self {
             ring: ring.cast(),
             layout,
-            memory: vec![0; usize::from(count) * SIZE].into_boxed_slice(),
+            memory: vec![0; usize::from(count) * STRIDE].into_boxed_slice(),
             count,
             tail: 0,
         };
@@ -61,13 +67,13 @@ impl Buffers {
 
     /// The first `length` bytes of buffer `id`, which the kernel has filled and not been given back.
     pub(super) fn filled(&self, id: u16, length: usize) -> &[u8] {
-        let begin = usize::from(id) * SIZE;
+        let begin = usize::from(id) * STRIDE;
         &self.memory[begin..begin + length.min(SIZE)]
     }
 
     /// Lets the kernel fill buffer `id` again.
     pub(super) fn give_back(&mut self, id: u16) {
-        let begin = usize::from(id) * SIZE;
+        let begin = usize::from(id) * STRIDE;
         let address = self.memory[begin..begin + SIZE].as_mut_ptr() as u64;
         let slot = usize::from(self.tail & (self.count - 1));
         // SAFETY: `slot` is below the ring's `count` of zeroed entries, and one beyond what the kernel may read yet.

@@ -106,6 +106,7 @@ enum Script {
     Select,
     Tpcb,
     Pipelined,
+    Long,
     One,
 }
 
@@ -122,6 +123,7 @@ impl Script {
                 let (sets, sql) = TPCB.split_once("BEGIN").unwrap_or_default();
                 format!("{sets}\\startpipeline\nBEGIN{sql}\\endpipeline\n")
             }
+            Self::Long => "SELECT repeat('x', 60000);\n".to_owned(),
             Self::One => "\\set aid random(1, 100000)\nSELECT :aid;\n".to_owned(),
         }
     }
@@ -153,6 +155,7 @@ const CELLS: &[Cell] = &[
     cell("tpcb-like", 16, Script::Tpcb, "prepared", Place::Socket, (0.65, 1.00)),
     cell("tpcb-like", 64, Script::Tpcb, "prepared", Place::Socket, (0.65, 1.00)),
     cell("tpcb-like, pipelined", 16, Script::Pipelined, "prepared", Place::Socket, (0.55, 1.10)),
+    cell("results of 60 kB", 16, Script::Long, "prepared", Place::Socket, (1.00, 1.00)),
     cell("select-only, -C", 4, Script::Select, "simple", Place::Socket, (1.00, 1.00)).with(&["-C"]),
     cell("select-only, -R 1000", 16, Script::Select, "prepared", Place::Socket, (1.00, 0.99))
         .with(&["-R", "1000"]),
