@@ -7,31 +7,74 @@
 const EIGHT: u64 = 100_000_000;
 const ZEROS: u64 = u64::from_ne_bytes([b'0'; 8]);
 
+/// An integer of up to eight characters and its text, made once however often it is written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Short {
+    /// The text from the lowest byte on.
+    text: u64,
+    value: i32,
+    length: u8,
+}
+
+impl Short {
+    /// `n`, unless it is too long.
+    #[inline]
+    pub(crate) fn of(n: i64) -> Option<Self> {
+        if !(-10_000_000 < n && n < EIGHT.cast_signed()) {
+            return None;
+        }
+        let value = i32::try_from(n).ok()?;
+        let digits = eight(n.unsigned_abs());
+        // A byte that is 0 is a digit that is; the last one stays.
+        let leading = (digits.trailing_zeros() / 8).min(7);
+        let (text, length) = ((digits | ZEROS) >> (8 * leading), 8 - leading as u8);
+        Some(match n < 0 {
+            true => Self { text: text << 8 | u64::from(b'-'), value, length: length + 1 },
+            false => Self { text, value, length },
+        })
+    }
+
+    pub(crate) fn value(self) -> i64 {
+        self.value.into()
+    }
+
+    /// Appends its text to `out`.
+    #[inline]
+    pub(crate) fn write(self, out: &mut Vec<u8>) {
+        let end = out.len() + usize::from(self.length);
+        out.extend_from_slice(&self.text.to_le_bytes());
+        out.truncate(end);
+    }
+}
+
 /// Appends `n` to `out`.
 #[inline]
 pub(crate) fn write_signed(n: i64, out: &mut Vec<u8>) {
+    match Short::of(n) {
+        Some(short) => short.write(out),
+        None => write_long(n, out),
+    }
+}
+
+/// Appends `n` to `out`.
+#[inline]
+pub(crate) fn write(n: u64, out: &mut Vec<u8>) {
+    match i64::try_from(n).ok().and_then(Short::of) {
+        Some(short) => short.write(out),
+        None => write_unsigned(n, out),
+    }
+}
+
+#[cold]
+fn write_long(n: i64, out: &mut Vec<u8>) {
     if n < 0 {
         out.push(b'-');
     }
     write(n.unsigned_abs(), out);
 }
 
-/// Appends `n` to `out`.
-#[inline]
-pub(crate) fn write(n: u64, out: &mut Vec<u8>) {
-    if n < EIGHT {
-        let digits = eight(n);
-        // A byte that is 0 is a digit that is; the last one stays.
-        let leading = (digits.trailing_zeros() / 8).min(7);
-        out.extend_from_slice(&((digits | ZEROS) >> (8 * leading)).to_le_bytes());
-        out.truncate(out.len() - leading as usize);
-    } else {
-        write_long(n, out);
-    }
-}
-
 #[cold]
-fn write_long(n: u64, out: &mut Vec<u8>) {
+fn write_unsigned(n: u64, out: &mut Vec<u8>) {
     write(n / EIGHT, out);
     out.extend_from_slice(&(eight(n % EIGHT) | ZEROS).to_le_bytes());
 }

@@ -331,12 +331,14 @@ impl Client {
             }
             Event::Columns(columns) => self.answers.columns(columns),
             Event::Row(row) => self.answers.row(row),
-            Event::Complete => match self.piped.front() {
-                Some(&Piped::Statement { step, statement, sent, .. }) => {
-                    self.piped.pop_front();
+            Event::Complete => match self.piped.pop_front() {
+                Some(Piped::Statement { step, statement, sent, .. }) => {
                     self.count_statement(step, statement, sent, turn);
                 }
-                _ => self.answers.complete(),
+                other => {
+                    other.into_iter().for_each(|sync| self.piped.push_front(sync));
+                    self.answers.complete();
+                }
             },
         }
         None

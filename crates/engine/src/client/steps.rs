@@ -9,7 +9,7 @@ use super::{Client, Next, Piped, State, Turn, shell};
 use crate::load::Told;
 use crate::program::{Action, LinkedScript};
 use crate::recorder::sqlstate;
-use crate::script::{Content, EvalError, Expr, Piece, Scope, Value};
+use crate::script::{EvalError, Expr, Piece, Scope, Value};
 
 /// What comes after a step.
 enum Flow {
@@ -73,8 +73,8 @@ impl Client {
                 let variable = variable.index();
                 // Apart, so that the value goes from registers to its place.
                 match expression.drawn(&mut self.random) {
-                    Some(drawn) => self.variables[variable] = Some(Content::Value(Value::Int(drawn))),
-                    None => self.variables[variable] = Some(Content::Value(self.eval(expression)?)),
+                    Some(drawn) => self.variables[variable] = Some(Value::Int(drawn).into()),
+                    None => self.variables[variable] = Some(self.eval(expression)?.into()),
                 }
             }
             Action::Sleep { amount, unit } => {
@@ -105,7 +105,7 @@ impl Client {
             Action::SetShell { variable, command } => {
                 let line = self.line(command)?;
                 let value = shell::integer(&line).map_err(|e| self.bad_shell(&e))?;
-                self.variables[variable.index()] = Some(Content::Value(Value::Int(value)));
+                self.variables[variable.index()] = Some(Value::Int(value).into());
             }
             Action::StartPipeline | Action::SyncPipeline | Action::EndPipeline => {
                 return self.pipeline(action, turn);

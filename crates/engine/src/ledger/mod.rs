@@ -117,8 +117,8 @@ impl Book {
         now: Moment,
     ) -> io::Result<()> {
         if is_first {
-            let int = |slot: Slot| match &variables[slot.index()] {
-                Some(Content::Value(Value::Int(value))) => Ok(*value),
+            let int = |slot: Slot| match variables[slot.index()].as_ref().and_then(Content::value) {
+                Some(Value::Int(value)) => Ok(value),
                 _ => Err(io::Error::other("a variable that the ledger keeps holds no integer")),
             };
             let Places { account, teller, branch, delta, .. } = &self.places;

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use super::EvalError;
-use crate::digits;
+use crate::digits::{self, Short};
 
 /// A value of the expression language.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -105,13 +105,19 @@ impl Value {
 pub enum Content {
     /// A value.
     Value(Value),
+    /// An integer that may be written several times.
+    Short(Short),
     /// Text from outside the expression language: a command line, a result, a program's output. SQL gets it as it is.
     Text(Box<[u8]>),
 }
 
 impl From<Value> for Content {
+    #[inline]
     fn from(value: Value) -> Self {
-        Self::Value(value)
+        match value {
+            Value::Int(n) => Short::of(n).map_or(Self::Value(value), Self::Short),
+            _ => Self::Value(value),
+        }
     }
 }
 
@@ -127,14 +133,17 @@ impl Content {
     pub fn value(&self) -> Option<Value> {
         match self {
             Self::Value(value) => Some(*value),
+            Self::Short(short) => Some(Value::Int(short.value())),
             Self::Text(text) => read(str::from_utf8(text).ok()?),
         }
     }
 
     /// Appends its text.
+    #[inline]
     pub fn write_text(&self, out: &mut Vec<u8>) {
         match self {
             Self::Value(value) => value.write_text(out),
+            Self::Short(short) => short.write(out),
             Self::Text(text) => out.extend_from_slice(text),
         }
     }

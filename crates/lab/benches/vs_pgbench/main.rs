@@ -272,8 +272,13 @@ fn compare(options: &Options) -> Result<(), Anything> {
             protocol: cell.protocol,
             options: cell.options,
             script: &script,
-            // Connecting a thousand takes seconds, which must not be most of the run.
-            seconds: options.seconds.max(cell.clients / 80),
+            // Connecting a thousand takes seconds, which must not be most of the run; nor, where a rate makes them few, may the
+            // first transactions of all clients.
+            seconds: options.seconds.max(cell.clients / 80).max(if cell.options.contains(&"-R") {
+                6
+            } else {
+                0
+            }),
             connection: &connection,
             logs: work.path(),
         };
