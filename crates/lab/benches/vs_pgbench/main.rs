@@ -58,7 +58,7 @@ impl Cell {
 
     /// Whether the bare client can do it.
     fn has_bare(&self) -> bool {
-        self.protocol == "prepared" && self.options.is_empty()
+        self.protocol == "prepared" && self.options.is_empty() && !matches!(self.script, Script::Long)
     }
 }
 
