@@ -145,7 +145,7 @@ impl Client {
         transactions: Option<u64>,
     ) -> Self {
         let mut variables = program.initial.clone();
-        variables[program.client_id.index()].get_or_insert(Content::Value(Value::Int(id.into())));
+        variables[program.client_id.index()].get_or_insert(Value::Int(id.into()).into());
         let prepared = vec![false; program.statements];
         Self {
             id,
@@ -331,14 +331,12 @@ impl Client {
             }
             Event::Columns(columns) => self.answers.columns(columns),
             Event::Row(row) => self.answers.row(row),
-            Event::Complete => match self.piped.pop_front() {
-                Some(Piped::Statement { step, statement, sent, .. }) => {
+            Event::Complete => match self.piped.front() {
+                Some(&Piped::Statement { step, statement, sent, .. }) => {
+                    self.piped.pop_front();
                     self.count_statement(step, statement, sent, turn);
                 }
-                other => {
-                    other.into_iter().for_each(|sync| self.piped.push_front(sync));
-                    self.answers.complete();
-                }
+                _ => self.answers.complete(),
             },
         }
         None

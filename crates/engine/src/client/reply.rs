@@ -105,8 +105,8 @@ impl Replies {
                 break;
             };
             *bytes = rest;
-            if !skippable && let Some(event) = self.read(header.tag, &message[HEADER..])? {
-                return Ok(Some(event));
+            if !skippable {
+                return self.read(header.tag, &message[HEADER..]).map(Some);
             }
         }
         self.torn.extend_from_slice(bytes);
@@ -141,19 +141,19 @@ impl Replies {
         let event = self.read(header.tag, &torn[HEADER..]);
         self.torn = torn;
         self.torn.clear();
-        event
+        event.map(Some)
     }
 
     /// What a message comes to. Those that every statement has are read by themselves: a value that may be any message
     /// is much to hand over.
     #[inline]
-    fn read(&mut self, tag: u8, body: &[u8]) -> Result<Option<Event>, WireError> {
+    fn read(&mut self, tag: u8, body: &[u8]) -> Result<Event, WireError> {
         match tag {
             tag::READY_FOR_QUERY => {
                 self.status = ready_for_query(body)?;
-                Ok(Some(Event::Ready))
+                Ok(Event::Ready)
             }
-            tag::COMMAND_COMPLETE => command_complete(body).map(|_| Some(Event::Complete)),
+            tag::COMMAND_COMPLETE => command_complete(body).map(|_| Event::Complete),
             _ => read(Frame { tag, body }),
         }
     }
@@ -193,16 +193,14 @@ fn check(header: Header) -> Result<(), WireError> {
     Ok(())
 }
 
-fn read(frame: Frame<'_>) -> Result<Option<Event>, WireError> {
+fn read(frame: Frame<'_>) -> Result<Event, WireError> {
     match Message::read(frame)? {
-        Message::ErrorResponse(fields) => Ok(Some(Event::Error(Box::new(ServerError::of(fields))))),
-        Message::ParseComplete => Ok(Some(Event::Parsed)),
-        Message::CopyIn(_) | Message::CopyOut(_) | Message::CopyBoth(_) => Ok(Some(Event::Copy)),
-        Message::RowDescription(row) => {
-            Ok(Some(Event::Columns(row.columns().map(|c| c.name.to_vec()).collect())))
-        }
-        Message::DataRow(row) => Ok(Some(Event::Row(row.values().map(|v| v.map(<[u8]>::to_vec)).collect()))),
-        Message::EmptyQuery => Ok(Some(Event::Complete)),
+        Message::ErrorResponse(fields) => Ok(Event::Error(Box::new(ServerError::of(fields)))),
+        Message::ParseComplete => Ok(Event::Parsed),
+        Message::CopyIn(_) | Message::CopyOut(_) | Message::CopyBoth(_) => Ok(Event::Copy),
+        Message::RowDescription(row) => Ok(Event::Columns(row.columns().map(|c| c.name.to_vec()).collect())),
+        Message::DataRow(row) => Ok(Event::Row(row.values().map(|v| v.map(<[u8]>::to_vec)).collect())),
+        Message::EmptyQuery => Ok(Event::Complete),
         // Nothing else may follow start-up.
         _ => Err(WireError::Unknown { message: "reply", field: "type", value: frame.tag.into() }),
     }

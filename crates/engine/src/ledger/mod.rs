@@ -104,7 +104,7 @@ impl Book {
     /// Gives the transaction that begins its sequence.
     pub(crate) fn begin(&self, variables: &mut [Option<Content>]) {
         let sequence = Value::Int(self.ledger.next().cast_signed());
-        variables[self.places.sequence.index()] = Some(Content::Value(sequence));
+        variables[self.places.sequence.index()] = Some(sequence.into());
     }
 
     /// A statement is about to be sent: the transaction's first if `is_first`, its last if it is the script's.

@@ -46,6 +46,17 @@ struct Link {
     broken: Option<String>,
 }
 
+impl Link {
+    /// Once all is sent that was handed to the kernel, puts what is to be said next in its place.
+    fn turn_over(&mut self) {
+        if self.sent == self.sending.len() {
+            self.sending.clear();
+            self.sent = 0;
+            std::mem::swap(&mut self.sending, &mut self.out);
+        }
+    }
+}
+
 /// What the kernel says of one operation.
 #[derive(Clone, Copy)]
 struct Completion {
@@ -186,11 +197,7 @@ impl Uring {
         if link.is_sending {
             return Ok(());
         }
-        if link.sent == link.sending.len() {
-            link.sending.clear();
-            link.sent = 0;
-            std::mem::swap(&mut link.sending, &mut link.out);
-        }
+        link.turn_over();
         let Some(stream) = link.stream.as_ref().filter(|_| link.broken.is_none()) else {
             link.out.clear();
             link.sending.clear();
@@ -224,10 +231,8 @@ impl Uring {
             Ok(n) => {
                 link.sent += n;
                 // The same memory for the next: it may still be in a cache.
-                if link.sent == link.sending.len() && link.out.is_empty() {
-                    link.sending.clear();
-                    link.sent = 0;
-                    std::mem::swap(&mut link.sending, &mut link.out);
+                if link.out.is_empty() {
+                    link.turn_over();
                 }
             }
             Err(_) => {

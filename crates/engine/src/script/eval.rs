@@ -21,8 +21,7 @@ pub struct Scope<'a> {
 impl Scope<'_> {
     fn variable(&self, slot: Slot) -> Evaluated {
         match self.variables.get(slot.index()) {
-            Some(Some(Content::Value(value))) => Ok(*value),
-            Some(Some(text)) => text.value().ok_or_else(|| EvalError::Malformed(slot).into()),
+            Some(Some(content)) => content.value().ok_or_else(|| EvalError::Malformed(slot).into()),
             Some(None) | None => Err(EvalError::Undefined(slot).into()),
         }
     }
