@@ -175,10 +175,15 @@ pub enum LoadError {
     /// The scripts cannot be run.
     #[error("cannot run the workload: {0}")]
     Program(ProgramError),
-    /// Every client gave up before the window opened.
-    #[error("all {clients} clients gave up before the measured window opened: {}", reasons.join("; "))]
-    AllAborted {
-        /// How many there were.
+    /// Clients gave up, and with them the load ended, before the window opened.
+    #[error(
+        "{aborted} of {clients} clients gave up before the measured window opened, which ended the load: {}",
+        reasons.join("; ")
+    )]
+    Aborted {
+        /// Clients that gave up (count).
+        aborted: u32,
+        /// All clients (count).
         clients: u32,
         /// What the first of them met.
         reasons: Vec<String>,
@@ -217,7 +222,7 @@ impl LoadError {
             }
             Self::Panicked(_) => Some("this is a bug: please report it".to_owned()),
             Self::Program(_)
-            | Self::AllAborted { .. }
+            | Self::Aborted { .. }
             | Self::Interrupted
             | Self::Log(_)
             | Self::NoLedger(_)
@@ -399,13 +404,14 @@ impl Run<'_> {
         }
         if aggregate.last_end() < self.schedule.opening {
             let tally = aggregate.tally();
-            if tally.aborted_clients == self.spec.clients.get() {
-                return Err(LoadError::AllAborted {
-                    clients: tally.aborted_clients,
-                    reasons: tally.abort_reasons.clone(),
-                });
+            if tally.aborted_clients == 0 {
+                return Err(LoadError::Interrupted);
             }
-            return Err(LoadError::Interrupted);
+            return Err(LoadError::Aborted {
+                aborted: tally.aborted_clients,
+                clients: self.spec.clients.get(),
+                reasons: tally.abort_reasons.clone(),
+            });
         }
         if cpu_at_opening.is_none() {
             (self.watch.on_open)(self.clock.instant(self.schedule.opening));

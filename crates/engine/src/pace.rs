@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::random::Random;
-use crate::schedule::Moment;
+use crate::schedule::{Moment, Schedule};
 
 /// Due times at a rate.
 #[derive(Clone, Debug)]
@@ -12,6 +12,8 @@ struct Throttle {
     /// Mean time between two (microseconds).
     mean_us: f64,
     due: Moment,
+    /// When the measured window opens.
+    opening: Moment,
 }
 
 /// What the clients of a thread share.
@@ -23,9 +25,10 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// Transactions are due at random from `start` on, `rate` a second on average.
-    pub fn throttle(&mut self, rate: f64, start: Moment, random: Random) {
-        self.throttle = Some(Throttle { random, mean_us: 1e6 / rate, due: start });
+    /// Transactions are due at random from the start of `schedule` on, `rate` a second on average.
+    pub fn throttle(&mut self, rate: f64, schedule: &Schedule, random: Random) {
+        let (due, opening) = (schedule.start, schedule.opening);
+        self.throttle = Some(Throttle { random, mean_us: 1e6 / rate, due, opening });
     }
 
     /// Whether transactions are due when they can be sent.
@@ -34,10 +37,16 @@ impl Pacer {
         self.throttle.is_none()
     }
 
-    /// When the next transaction is due; none where it is due when it can be sent.
+    /// When the next transaction is due, asked `now`; none where it is due when it can be sent.
+    ///
+    /// Once the window is open, arrivals that queued up during the warm-up and were not sent are dropped: the window
+    /// begins without a queue. Arrivals at random have no memory, so that they may begin anew at any moment.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    pub fn next_due(&mut self) -> Option<Moment> {
+    pub fn next_due(&mut self, now: Moment) -> Option<Moment> {
         let throttle = self.throttle.as_mut()?;
+        if now >= throttle.opening {
+            throttle.due = throttle.due.max(throttle.opening);
+        }
         // In (0, 1], so that the logarithm is finite; whole microseconds, as pgbench has them.
         let uniform = 1.0 - throttle.random.unit();
         let wait = (-uniform.ln() * throttle.mean_us + 0.5) as u64;

@@ -382,6 +382,7 @@ impl Recorder {
     #[inline]
     pub fn transaction(&mut self, ended: &Ended) {
         let Ended { times, script, .. } = *ended;
+        let times = self.schedule.counted(times);
         self.tick(times.done);
         if self.extras.log.is_some() {
             self.log(ended, LoggedOutcome::Done);

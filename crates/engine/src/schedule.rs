@@ -132,6 +132,18 @@ impl Schedule {
         self.transactions.is_some() && due < self.opening
     }
 
+    /// The times of a transaction as its phase counts them: what it waited for during the warm-up before it was sent is
+    /// no latency of the window.
+    #[must_use]
+    #[inline]
+    pub fn counted(&self, times: Timeline) -> Timeline {
+        if times.due < self.opening && times.done >= self.opening {
+            Timeline { due: times.sent, ..times }
+        } else {
+            times
+        }
+    }
+
     /// When `phase` begins.
     #[must_use]
     pub fn begins(&self, phase: Phase) -> Moment {

@@ -164,7 +164,7 @@ impl Worker {
         let mut pacer = Pacer::default();
         pacer.choice = self.thread.choice.map(Random::new);
         if let Some(rate) = self.rate {
-            pacer.throttle(rate, schedule.start, Random::new(self.thread.throttle));
+            pacer.throttle(rate, &schedule, Random::new(self.thread.throttle));
         }
         let program = Rc::new((*self.program).clone());
         let client = |seeds: &ClientSeeds| {

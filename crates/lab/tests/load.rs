@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use pgdyno_engine::script::Script;
 use pgdyno_engine::{LoadError, Phase, Watch, WeightedScript, drive};
 use pgdyno_model::Measurement;
-use pgdyno_model::experiment::{Length, Protocol, ReconnectLost};
+use pgdyno_model::experiment::{Length, OnError, Protocol, ReconnectLost};
 use server::{PASSWORD, Server, Session, TPCB, TPCB_TABLES, lasting, spec, unwatched};
 
 static RUNNING: AtomicBool = AtomicBool::new(false);
@@ -181,6 +181,48 @@ fn a_stop_ends_a_long_statement_at_the_server_too() {
 }
 
 #[test]
+fn a_stop_ends_a_command_line_that_a_script_waits_for() {
+    let server = Server::start();
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("process");
+    for meta in ["\\shell", "\\setshell x"] {
+        let line = format!("{meta} sh -c 'echo $$ > {}; exec sleep 600' && true", file.display());
+        let spec = spec(server.unix(), &line);
+        let stop = AtomicBool::new(false);
+        let process = std::thread::scope(|scope| {
+            let load = scope.spawn(|| drive(&spec, &unwatched(&stop)));
+            let process = loop {
+                match std::fs::read_to_string(&file) {
+                    Ok(text) if text.ends_with('\n') => break text.trim().to_owned(),
+                    _ => std::thread::sleep(Duration::from_millis(10)),
+                }
+            };
+            stop.store(true, Ordering::Relaxed);
+            assert_eq!(load.join().unwrap().unwrap().transactions, 0);
+            process
+        });
+        // It goes with its group, as soon as somebody has taken note of its end.
+        let stat = format!("/proc/{process}/stat");
+        while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        std::fs::remove_file(&file).unwrap();
+    }
+}
+
+#[test]
+fn a_client_that_ends_the_load_during_the_warm_up_says_why() {
+    let server = Server::start();
+    let mut spec = spec(server.unix(), "SELECT 1 / 0;");
+    spec.clients = count(3);
+    spec.warm_up = Duration::from_secs(60);
+    spec.options.on_error = OnError::AbortAll;
+    let error = drive(&spec, &unwatched(&RUNNING)).unwrap_err();
+    assert!(matches!(error, LoadError::Aborted { clients: 3, .. }), "{error:?}");
+    assert!(error.to_string().contains("division by zero"), "{error}");
+}
+
+#[test]
 fn a_stop_before_the_window_measures_nothing() {
     let server = Server::start();
     let mut spec = spec(server.unix(), "SELECT 1;");
@@ -244,7 +286,7 @@ fn another_error_ends_its_client_and_only_that() {
     spec.warm_up = Duration::from_secs(600);
     spec.clients = count(1);
     let error = drive(&spec, &unwatched(&RUNNING)).unwrap_err();
-    assert!(matches!(error, LoadError::AllAborted { clients: 1, .. }), "{error}");
+    assert!(matches!(error, LoadError::Aborted { clients: 1, .. }), "{error}");
     assert!(error.to_string().contains("division by zero"), "{error}");
 }
 

@@ -173,7 +173,7 @@ impl Client {
         let (step, statement) = fault.unwrap_or(match self.state {
             State::Sent(statement) => (Some(self.step), Some(statement)),
             State::Piped | State::Asleep => (Some(self.step), None),
-            State::Between | State::Due | State::RollingBack | State::Ended => (None, None),
+            State::Between | State::Due | State::Computed | State::RollingBack | State::Ended => (None, None),
         });
         let steps = self.program.scripts[self.script].steps.len();
         let ended = self.ended(turn.now);

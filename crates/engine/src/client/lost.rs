@@ -40,7 +40,7 @@ impl Client {
         let waits = match self.state {
             // Nothing was begun: when the time for it comes, there is a new connection first.
             State::Between | State::Due => return Next::Reply,
-            State::Asleep => true,
+            State::Asleep | State::Computed => true,
             State::Sent(_) | State::Piped | State::RollingBack | State::Ended => false,
         };
         let (step, statement) = match (self.failure.take().or(told), self.state) {

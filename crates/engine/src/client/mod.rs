@@ -37,6 +37,8 @@ pub enum Next {
     Reply,
     /// That moment.
     Wake(Moment),
+    /// To be woken in this turn, with a new reading of the clock: time has passed that no event tells of.
+    Again,
     /// A new connection; then to be woken.
     Connect,
     /// Nothing more: its connection is to be closed once what it appended is sent.
@@ -65,8 +67,10 @@ enum State {
     Sent(usize),
     /// Waits for all replies of its pipeline.
     Piped,
-    /// Waits in a script.
+    /// Waits in a script, or has waited for a program that the script ran.
     Asleep,
+    /// At the end of a script that sent nothing: when that was is still to be read.
+    Computed,
     /// ROLLBACK was sent after a failure.
     RollingBack,
     /// Will do nothing more.
@@ -216,6 +220,7 @@ impl Client {
         match self.state {
             State::Between => self.begin(turn),
             State::Due => self.start(turn),
+            State::Computed => self.complete(turn),
             State::Asleep => {
                 let slept = turn.now.nanoseconds_since(self.sent);
                 turn.recorder.command(self.script, self.step, slept, turn.now);
@@ -262,7 +267,7 @@ impl Client {
             }
         }
         match self.state {
-            State::Asleep | State::Ended | State::Between | State::Due => next,
+            State::Asleep | State::Computed | State::Ended | State::Between | State::Due => next,
             State::Sent(_) | State::Piped | State::RollingBack => Next::Reply,
         }
     }
@@ -400,7 +405,12 @@ impl Client {
                 Some(fault) => self.abort(&Abort::server("ROLLBACK after a failure", &fault.error), turn),
                 None => self.after_failure(turn),
             },
-            State::Between | State::Due | State::Piped | State::Asleep | State::Ended => {
+            State::Between
+            | State::Due
+            | State::Piped
+            | State::Asleep
+            | State::Computed
+            | State::Ended => {
                 let reason = "the server sent ReadyForQuery without having been asked anything";
                 self.abort(&Abort::own(sqlstate::PROTOCOL_VIOLATION, reason), turn)
             }
@@ -445,7 +455,7 @@ impl Client {
         };
         self.retries = 0;
         self.state = State::Due;
-        let Some(mut due) = turn.pacer.next_due() else {
+        let Some(mut due) = turn.pacer.next_due(turn.now) else {
             self.due = turn.now;
             return self.start(turn);
         };
@@ -459,7 +469,7 @@ impl Client {
                 if !self.takes_another(turn) {
                     return self.finish(turn);
                 }
-                due = turn.pacer.next_due().unwrap_or(turn.now);
+                due = turn.pacer.next_due(turn.now).unwrap_or(turn.now);
             }
         }
         if due >= closing {
@@ -502,6 +512,11 @@ impl Client {
             let said = "end of script reached without completing the last transaction";
             return self.abort(&Abort::own(sqlstate::ACTIVE_TRANSACTION, &reason).saying(said), turn);
         }
+        if !self.asked && self.state != State::Computed {
+            // The last event was the script's beginning. And whoever needs no server must let the others have a turn.
+            self.state = State::Computed;
+            return Next::Again;
+        }
         self.reconnections = 0;
         if let Some(Err(error)) = self.book.as_mut().map(|book| book.acknowledged(turn.now)) {
             return self.abort(&Abort::ledger(&error), turn);
@@ -513,15 +528,9 @@ impl Client {
     /// The transaction is over, well or not.
     fn another(&mut self, turn: &mut Turn<'_>) -> Next {
         self.number += 1;
-        let asked = self.asked;
         if self.program.rules.reconnect_each {
             frontend::terminate(turn.out);
             self.connected = false;
-        }
-        if !asked {
-            // A script without SQL would go round for ever without letting anyone else have a turn.
-            self.state = State::Between;
-            return Next::Wake(turn.now);
         }
         self.begin(turn)
     }

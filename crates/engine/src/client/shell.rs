@@ -1,40 +1,137 @@
 //! `\shell` and `\setshell`: a command line for `/bin/sh`, waited for. The thread's other clients wait too.
+//!
+//! Each command line has a process group of its own, so that all of it can be ended when the load is stopped.
 
 use std::ffi::OsStr;
+use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::process::{Command, Stdio};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Runs `line`; what it writes goes where this process's output goes.
-pub(super) fn run(line: &[u8]) -> Result<(), String> {
-    let status = Command::new("/bin/sh").arg("-c").arg(OsStr::from_bytes(line)).stdin(Stdio::null()).status();
-    match status {
-        Ok(status) if status.success() => Ok(()),
-        // pgbench's words, for a command that fails too.
-        Ok(_) | Err(_) => Err(format!("{}: could not launch shell command", program(line))),
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::AsFd;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+/// How long a stop may go unnoticed (50 ms).
+const STOP_CHECK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+/// How long a command line that is asked to end may take to do so (500 ms).
+const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
+/// The most that is read of what `\setshell`'s command line writes (bytes).
+const LONGEST_RESULT: usize = 4096;
+
+/// Runs `line`; what it writes goes where this process's output goes. When `stop` becomes true, it is ended.
+///
+/// # Errors
+/// pgbench's words, for a command that fails too.
+pub(super) fn run(line: &[u8], stop: &AtomicBool) -> Result<(), String> {
+    let wrong = || format!("{}: could not launch shell command", program(line));
+    let mut running = Running::start(line, Stdio::inherit()).map_err(|_| wrong())?;
+    match running.wait(stop) {
+        Ok(None) => Ok(()),
+        Ok(Some(status)) if status.success() => Ok(()),
+        Ok(Some(_)) | Err(_) => Err(wrong()),
     }
 }
 
-/// Runs `line` and reads the integer that it writes first.
-pub(super) fn integer(line: &[u8]) -> Result<i64, String> {
-    let mut command = Command::new("/bin/sh");
-    command.arg("-c").arg(OsStr::from_bytes(line)).stdin(Stdio::null()).stderr(Stdio::inherit());
-    let output =
-        command.output().map_err(|_| format!("{}: could not launch shell command", program(line)))?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let first = text.lines().next().unwrap_or_default();
-    if first.is_empty() {
-        return Err(format!("{}: could not read result of shell command", program(line)));
-    }
-    let end = if text.contains('\n') { "\n" } else { "" };
+/// Runs `line` and reads the integer on the first line that it writes. When `stop` becomes true, it is ended, and there
+/// is no integer.
+///
+/// # Errors
+/// pgbench's words.
+pub(super) fn integer(line: &[u8], stop: &AtomicBool) -> Result<Option<i64>, String> {
     let program = program(line);
-    first
-        .trim()
-        .parse()
-        .map_err(|_| format!("{program}: shell command must return an integer (not \"{first}{end}\")"))
+    let wrong = |what: &str| format!("{program}: could not {what} shell command");
+    let mut running = Running::start(line, Stdio::piped()).map_err(|_| wrong("launch"))?;
+    let Some(first) = running.first_line(stop).map_err(|_| wrong("read result of"))? else {
+        return Ok(None);
+    };
+    if running.wait(stop).map_err(|_| wrong("run"))?.is_none() {
+        return Ok(None);
+    }
+    if first.is_empty() {
+        return Err(wrong("read result of"));
+    }
+    let text = String::from_utf8_lossy(&first);
+    let not_an_integer = |_| format!("{program}: shell command must return an integer (not \"{text}\")");
+    text.trim().parse().map(Some).map_err(not_an_integer)
 }
 
 /// What `line` runs, for errors.
 fn program(line: &[u8]) -> String {
     let first = line.split(|b| *b == b' ').next().unwrap_or_default();
     String::from_utf8_lossy(first).into_owned()
+}
+
+/// A command line under way.
+struct Running {
+    shell: Child,
+    /// The shell's process group.
+    group: Pid,
+}
+
+impl Running {
+    fn start(line: &[u8], output: Stdio) -> io::Result<Self> {
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(OsStr::from_bytes(line)).stdin(Stdio::null()).stdout(output).process_group(0);
+        let shell = command.spawn()?;
+        let group = Pid::from_child(&shell);
+        Ok(Self { shell, group })
+    }
+
+    /// The first line that it writes, with its end if it has one; none where `stop` became true first.
+    fn first_line(&mut self, stop: &AtomicBool) -> io::Result<Option<Vec<u8>>> {
+        let Some(mut output) = self.shell.stdout.take() else { return Ok(Some(Vec::new())) };
+        let mut text = Vec::new();
+        let mut piece = [0; 256];
+        while text.len() < LONGEST_RESULT {
+            if !becomes_ready(&output, stop)? {
+                return Ok(None);
+            }
+            let read = output.read(&mut piece)?;
+            text.extend_from_slice(&piece[..read]);
+            if let Some(newline) = text.iter().position(|byte| *byte == b'\n') {
+                text.truncate(newline + 1);
+                break;
+            }
+            if read == 0 {
+                break;
+            }
+        }
+        Ok(Some(text))
+    }
+
+    /// Waits for its end; none where `stop` became true first.
+    fn wait(&mut self, stop: &AtomicBool) -> io::Result<Option<ExitStatus>> {
+        let ended = pidfd_open(self.group, PidfdFlags::empty())?;
+        if becomes_ready(&ended, stop)? { self.shell.wait().map(Some) } else { Ok(None) }
+    }
+}
+
+impl Drop for Running {
+    /// Ends it, if it has not ended, with all that it started in its group.
+    fn drop(&mut self) {
+        if !matches!(self.shell.try_wait(), Ok(None)) {
+            return;
+        }
+        // What cannot be signalled has ended. Until it is waited for, its number is nobody else's.
+        let _ = kill_process_group(self.group, Signal::TERM);
+        if let Ok(ended) = pidfd_open(self.group, PidfdFlags::empty()) {
+            let _ = poll(&mut [PollFd::new(&ended, PollFlags::IN)], Some(&PATIENCE));
+        }
+        let _ = kill_process_group(self.group, Signal::KILL);
+        let _ = self.shell.wait();
+    }
+}
+
+/// Waits until `source` has something to read or has ended; false where `stop` became true first.
+fn becomes_ready(source: &impl AsFd, stop: &AtomicBool) -> io::Result<bool> {
+    loop {
+        match poll(&mut [PollFd::new(source, PollFlags::IN)], Some(&STOP_CHECK)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) if stop.load(Ordering::Relaxed) => return Ok(false),
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) => return Ok(true),
+            Err(error) => return Err(error.into()),
+        }
+    }
 }

@@ -9,6 +9,7 @@ use super::{Client, Next, Piped, State, Turn, shell};
 use crate::load::Told;
 use crate::program::{Action, LinkedScript};
 use crate::recorder::sqlstate;
+use crate::schedule::Moment;
 use crate::script::{EvalError, Expr, Piece, Scope, Value};
 
 /// What comes after a step.
@@ -87,9 +88,7 @@ impl Client {
                 };
                 // A negative time is no time, as in pgbench.
                 let units = u32::try_from(amount.max(0)).unwrap_or(u32::MAX);
-                self.state = State::Asleep;
-                self.sent = turn.now;
-                return Ok(Flow::Wait(Next::Wake(turn.now.after(unit.saturating_mul(units)))));
+                return Ok(self.pass_time(Next::Wake(turn.now.after(unit.saturating_mul(units))), turn.now));
             }
             Action::If { condition, next } => {
                 turn.recorder.command(self.script, self.step, 0, turn.now);
@@ -100,12 +99,17 @@ impl Client {
             Action::Endif => {}
             Action::Shell(command) => {
                 let line = self.line(command)?;
-                shell::run(&line).map_err(|e| self.bad_shell(&e))?;
+                shell::run(&line, &self.program.rules.stop).map_err(|e| self.bad_shell(&e))?;
+                return Ok(self.pass_time(Next::Again, turn.now));
             }
             Action::SetShell { variable, command } => {
                 let line = self.line(command)?;
-                let value = shell::integer(&line).map_err(|e| self.bad_shell(&e))?;
-                self.variables[variable.index()] = Some(Value::Int(value).into());
+                if let Some(value) =
+                    shell::integer(&line, &self.program.rules.stop).map_err(|e| self.bad_shell(&e))?
+                {
+                    self.variables[variable.index()] = Some(Value::Int(value).into());
+                }
+                return Ok(self.pass_time(Next::Again, turn.now));
             }
             Action::StartPipeline | Action::SyncPipeline | Action::EndPipeline => {
                 return self.pipeline(action, turn);
@@ -113,6 +117,13 @@ impl Client {
         }
         turn.recorder.command(self.script, self.step, 0, turn.now);
         Ok(on)
+    }
+
+    /// Leaves the script at a step that takes time from `now` on, until `next`.
+    fn pass_time(&mut self, next: Next, now: Moment) -> Flow {
+        self.state = State::Asleep;
+        self.sent = now;
+        Flow::Wait(next)
     }
 
     /// The step that is executed after a condition at whose failure step `next` decides.

@@ -1,7 +1,7 @@
 //! One thread's clients, on one reactor, from the first transaction to the last.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -33,6 +33,8 @@ struct Clients {
     recorder: Recorder,
     /// Whom to wake when: at most one entry a client.
     timers: BinaryHeap<Reverse<(Moment, usize)>>,
+    /// Who is to be woken at once.
+    again: VecDeque<usize>,
     pacer: Pacer,
     /// When the present turn brought its first reply, and its last.
     woken: Option<(Moment, Moment)>,
@@ -48,6 +50,10 @@ impl Clients {
             Next::Reply => Keep::Open,
             Next::Wake(at) => {
                 self.timers.push(Reverse((at, index)));
+                self.keep(index)
+            }
+            Next::Again => {
+                self.again.push_back(index);
                 self.keep(index)
             }
             Next::Connect => {
@@ -143,6 +149,7 @@ pub(crate) fn run<R: Reactor>(
         clients,
         recorder,
         timers: BinaryHeap::with_capacity(count),
+        again: VecDeque::with_capacity(count),
         pacer,
         woken: None,
         connecting: Vec::new(),
@@ -173,9 +180,14 @@ pub(crate) fn run<R: Reactor>(
                 Err(how) => all.unreachable(index, &how, reactor.now()),
             }
         }
-        // Those who ask to be woken at once again have their turn after the others' replies.
+        let mut woken = !all.again.is_empty();
+        // Those who ask for it anew have their turn after the others' replies.
+        for _ in 0..all.again.len() {
+            let Some(index) = all.again.pop_front() else { break };
+            let now = reactor.now();
+            reactor.send(index, &mut |out| all.wake(index, now, out));
+        }
         let due = all.timers.len();
-        let mut woken = false;
         for _ in 0..due {
             match all.timers.peek() {
                 Some(Reverse((at, index))) if *at <= now => {
@@ -190,8 +202,13 @@ pub(crate) fn run<R: Reactor>(
                 _ => break,
             }
         }
+        if all.active == 0 {
+            // Nothing more will come; to wait for it would be counted.
+            break;
+        }
         let timer = all.timers.peek().map_or(Moment::NEVER, |Reverse((at, _))| *at);
-        let soon = if all.connecting.is_empty() { now.after(STOP_CHECK) } else { now };
+        let waits = all.connecting.is_empty() && all.again.is_empty();
+        let soon = if waits { now.after(STOP_CHECK) } else { now };
         let until = soon.min(all.recorder.next_tick()).min(timer).min(deadline);
         reactor.turn(if woken { reactor.now() } else { now }, until, &mut all)?;
         // Replies of one turn were there when the first was read: the last has waited longest.
@@ -200,7 +217,7 @@ pub(crate) fn run<R: Reactor>(
             last
         });
         // To read the clock is a tenth of what a statement costs here: only who is to be woken has to know better.
-        now = last.filter(|_| all.timers.is_empty()).unwrap_or_else(|| reactor.now());
+        now = last.filter(|_| all.timers.is_empty() && all.again.is_empty()).unwrap_or_else(|| reactor.now());
     }
     let mut cut_off = Vec::new();
     for index in 0..count {

@@ -191,7 +191,7 @@ impl Load {
         let recorder = Recorder::with(&program, schedule, ended, extras);
         let mut pacer = Pacer::default();
         if let Some(rate) = spec.options.rate {
-            pacer.throttle(rate, schedule.start, Random::new(3));
+            pacer.throttle(rate, &schedule, Random::new(3));
         }
         let client = |id| {
             let random = Random::new(id);
@@ -509,3 +509,4 @@ fn thousands_of_clients_share_one_thread_evenly() {
 
 mod ledger;
 mod more;
+mod timing;
