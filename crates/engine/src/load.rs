@@ -58,6 +58,8 @@ pub enum Told {
     News,
     /// A value that the scripts' function `debug` is applied to.
     Value,
+    /// A notice or a warning of the server's, in libpq's words.
+    Notice,
 }
 
 /// Takes a client's words as things happen.

@@ -1,5 +1,6 @@
 //! Scripts linked for a load: variables in slots that all scripts share, messages prepared as far as can be.
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -72,6 +73,8 @@ pub struct Program {
     pub weight: i64,
     /// Names of the variables of all scripts.
     pub variables: Vec<String>,
+    /// Their places by name.
+    pub slots: HashMap<String, Slot>,
     /// What they hold before the first transaction, but for `client_id`.
     pub initial: Vec<Option<Content>>,
     /// Where `client_id` stands.
@@ -238,6 +241,7 @@ impl Program {
             scripts: Vec::new(),
             weight,
             variables: Vec::new(),
+            slots: HashMap::new(),
             initial: Vec::new(),
             client_id: Slot(0),
             default_seed: Slot(0),
@@ -288,9 +292,10 @@ impl Program {
             }
         }
         // Which columns a result has is known only when it is there.
-        for store in self.scripts.iter().flat_map(|s| &s.statements).filter_map(|s| s.store.as_ref()) {
+        let stores = self.scripts.iter().flat_map(|s| &s.statements).filter_map(|s| s.store.as_ref());
+        for prefix in stores.map(|store| &store.prefix).collect::<BTreeSet<_>>() {
             for (name, constant) in self.variables.iter().zip(&mut constants) {
-                if name.starts_with(&store.prefix) {
+                if name.starts_with(prefix) {
                     *constant = None;
                 }
             }
@@ -299,12 +304,14 @@ impl Program {
     }
 
     fn slot(&mut self, name: &str) -> Slot {
-        let index = self.variables.iter().position(|v| v == name).unwrap_or_else(|| {
-            self.variables.push(name.to_owned());
-            self.initial.push(None);
-            self.variables.len() - 1
-        });
-        Slot(u32::try_from(index).unwrap_or(u32::MAX))
+        if let Some(slot) = self.slots.get(name) {
+            return *slot;
+        }
+        let slot = Slot(u32::try_from(self.variables.len()).unwrap_or(u32::MAX));
+        self.variables.push(name.to_owned());
+        self.initial.push(None);
+        self.slots.insert(name.to_owned(), slot);
+        slot
     }
 
     fn give(&mut self, name: &str, value: Content) {

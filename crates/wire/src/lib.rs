@@ -10,7 +10,9 @@ mod cursor;
 mod error;
 pub mod frame;
 pub mod frontend;
+mod server_error;
 
 pub use backend::Message;
 pub use error::WireError;
 pub use frame::{Frame, Header, next_frame};
+pub use server_error::ServerError;

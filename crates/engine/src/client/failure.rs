@@ -2,9 +2,9 @@
 
 use pgdyno_model::experiment::OnError;
 use pgdyno_wire::backend::Status;
-use pgdyno_wire::frontend;
+use pgdyno_wire::{ServerError, frontend};
 
-use super::{Client, Next, ServerError, State, Turn};
+use super::{Client, Next, State, Turn};
 use crate::load::Told;
 use crate::program::Action;
 use crate::recorder::{Failure, sqlstate};
@@ -24,6 +24,8 @@ pub(super) struct Abort {
     reason: String,
     /// Empty where `cause` says it all.
     said: String,
+    /// Whether the server said it.
+    is_from_server: bool,
     /// What pgbench says of it beforehand.
     cause: Option<String>,
 }
@@ -35,6 +37,7 @@ impl Abort {
             code: code.to_owned(),
             reason: format!("{reason} (SQLSTATE {code})"),
             said: reason.to_owned(),
+            is_from_server: false,
             cause: None,
         }
     }
@@ -45,12 +48,13 @@ impl Abort {
         Self::own(sqlstate::IO_ERROR, &format!("the ledger cannot be kept: {error}"))
     }
 
-    /// For what the server said, about `what`.
-    pub(super) fn server(what: &str, error: &ServerError) -> Self {
+    /// For `error` of the server's, about `what`; in libpq's `words`.
+    pub(super) fn server(what: &str, error: &ServerError, words: String) -> Self {
         Self {
             reason: format!("{what}: {error}"),
             code: error.code.clone(),
-            said: format!("{}:  {}", error.severity, error.message),
+            said: words,
+            is_from_server: true,
             cause: None,
         }
     }
@@ -67,6 +71,12 @@ impl Abort {
 }
 
 impl Client {
+    /// What the server said of `fault`, in libpq's words.
+    pub(super) fn words(&self, fault: &Fault) -> String {
+        let query = fault.statement.map(|statement| self.query_text(statement));
+        fault.error.libpq_text(query.as_deref())
+    }
+
     fn say_failure(&self, words: impl FnOnce() -> String) {
         if self.program.rules.say_failures {
             self.say(Told::News, &words());
@@ -102,19 +112,18 @@ impl Client {
             || self.program.rules.on_error == OnError::Continue && fault.error.severity == "ERROR";
         self.step = fault.step;
         if !goes_on {
-            let abort = Abort::server(&self.place(), &fault.error);
+            let abort = Abort::server(&self.place(), &fault.error, self.words(&fault));
             self.failure = Some(fault);
             return self.abort(&abort, turn);
         }
         self.say_failure(|| {
             format!(
-                "client {} got an error in command {} ({}) of script {}; {}:  {}",
+                "client {} got an error in command {} ({}) of script {}; {}",
                 self.id,
                 fault.step,
                 self.kind(fault.step),
                 self.script,
-                fault.error.severity,
-                fault.error.message
+                self.words(&fault)
             )
         });
         self.failure = Some(fault);
@@ -184,7 +193,7 @@ impl Client {
         let (id, script, at) = (self.id, self.script, self.step);
         let last = match self.kind(at) {
             _ if at >= steps => format!("client {id} aborted: {}", abort.said),
-            "SQL" | "gset" | "aset" if statement.is_some() && abort.said.contains(":  ") => {
+            "SQL" | "gset" | "aset" if statement.is_some() && abort.is_from_server => {
                 format!("client {id} script {script} aborted in command {at} query 0: {}", abort.said)
             }
             kind => {

@@ -22,9 +22,9 @@ impl Client {
         let told = self.error.take();
         // What the server said before it hung up tells more than that it did.
         let (reason, said) = match &told {
-            Some(Fault { error, .. }) => (
+            Some(fault @ Fault { error, .. }) => (
                 format!("connection lost ({how}) after {error}"),
-                format!("{}:  {}", error.severity, error.message),
+                self.words(fault),
             ),
             None => {
                 (format!("connection lost: {how}"), "perhaps the backend died while processing".to_owned())

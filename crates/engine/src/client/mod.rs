@@ -28,7 +28,6 @@ use crate::script::{Content, Value};
 use failure::{Abort, Fault};
 use reply::{Event, Replies};
 
-pub use reply::ServerError;
 
 /// What a client waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,6 +150,7 @@ impl Client {
         let mut variables = program.initial.clone();
         variables[program.client_id.index()].get_or_insert(Value::Int(id.into()).into());
         let prepared = vec![false; program.statements];
+        let replies = Replies::new(program.rules.say.is_some());
         Self {
             id,
             program,
@@ -159,7 +159,7 @@ impl Client {
             choice,
             variables,
             prepared,
-            replies: Replies::new(),
+            replies,
             answers: result::Answers::default(),
             state: State::Between,
             script: 0,
@@ -235,7 +235,7 @@ impl Client {
     /// Has a new connection, on which nothing is prepared yet; it is to be woken.
     pub fn reconnected(&mut self) {
         self.connected = true;
-        self.replies = Replies::new();
+        self.replies = Replies::new(self.program.rules.say.is_some());
         self.prepared.fill(false);
     }
 
@@ -302,14 +302,11 @@ impl Client {
     fn take(&mut self, event: Event, turn: &mut Turn<'_>) -> Option<Next> {
         match event {
             Event::Ready => return Some(self.ready(turn)),
+            Event::Notice(notice) => self.say_notice(&notice),
             Event::Error(error) => {
                 // Of several errors the first is the cause.
                 if self.error.is_none() {
-                    let (step, statement) = match (self.state, self.piped.front()) {
-                        (_, Some(Piped::Statement { step, statement, .. })) => (*step, Some(*statement)),
-                        (State::Sent(statement), _) => (self.step, Some(statement)),
-                        _ => (self.step, None),
-                    };
+                    let (step, statement) = self.answering();
                     self.error = Some(Fault { step, statement, error });
                 }
             }
@@ -345,6 +342,15 @@ impl Client {
             },
         }
         None
+    }
+
+    /// The step that the server's next message is about, and its statement if it has one.
+    fn answering(&self) -> (usize, Option<usize>) {
+        match (self.state, self.piped.front()) {
+            (_, Some(Piped::Statement { step, statement, .. })) => (*step, Some(*statement)),
+            (State::Sent(statement), _) => (self.step, Some(statement)),
+            _ => (self.step, None),
+        }
     }
 
     fn count_statement(&mut self, step: usize, statement: usize, sent: Moment, turn: &mut Turn<'_>) {
@@ -402,7 +408,10 @@ impl Client {
                 self.advance(turn)
             }
             State::RollingBack => match self.error.take() {
-                Some(fault) => self.abort(&Abort::server("ROLLBACK after a failure", &fault.error), turn),
+                Some(fault) => {
+                    let words = fault.error.libpq_text(Some("ROLLBACK"));
+                    self.abort(&Abort::server("ROLLBACK after a failure", &fault.error, words), turn)
+                }
                 None => self.after_failure(turn),
             },
             State::Between

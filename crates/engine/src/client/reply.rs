@@ -3,48 +3,12 @@
 //! Messages that a client need not read, result rows above all, are skipped where they lie; only a message that was
 //! torn and must be read is put together in a buffer.
 
-use std::fmt;
-
 use pgdyno_wire::backend::{Status, command_complete, ready_for_query, tag};
 use pgdyno_wire::frame::HEADER;
-use pgdyno_wire::{Frame, Header, Message, WireError};
+use pgdyno_wire::{Frame, Header, Message, ServerError, WireError};
 
 /// The longest message that is read rather than skipped (bytes): only errors have any length.
 const MAX_READ: usize = 1 << 20;
-
-/// An error that the server reported.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServerError {
-    /// `ERROR`, `FATAL` or `PANIC`.
-    pub severity: String,
-    /// The SQLSTATE.
-    pub code: String,
-    /// What went wrong.
-    pub message: String,
-    /// More about it.
-    pub detail: Option<String>,
-}
-
-impl ServerError {
-    pub(crate) fn of(fields: pgdyno_wire::backend::Fields<'_>) -> Self {
-        Self {
-            severity: fields.severity().into_owned(),
-            code: fields.code().into_owned(),
-            message: fields.message().into_owned(),
-            detail: fields.detail().map(std::borrow::Cow::into_owned),
-        }
-    }
-}
-
-impl fmt::Display for ServerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}: {}", self.severity, self.code, self.message)?;
-        match &self.detail {
-            Some(detail) => write!(f, " ({detail})"),
-            None => Ok(()),
-        }
-    }
-}
 
 /// What a client must know of.
 #[derive(Debug, PartialEq, Eq)]
@@ -52,6 +16,8 @@ pub(super) enum Event {
     /// The server awaits the next command; [`Replies::status`] says how.
     Ready,
     Error(Box<ServerError>),
+    /// A notice or a warning, where they are wanted.
+    Notice(Box<ServerError>),
     /// A statement is prepared.
     Parsed,
     /// The server would copy in or out.
@@ -76,11 +42,13 @@ pub(super) struct Replies {
     pub(super) rows: bool,
     /// Whether the end of each query is.
     pub(super) ends: bool,
+    /// Whether notices are.
+    notices: bool,
 }
 
 impl Replies {
-    pub(super) fn new() -> Self {
-        Self { torn: Vec::with_capacity(64), skip: 0, status: Status::Idle, rows: false, ends: false }
+    pub(super) fn new(notices: bool) -> Self {
+        Self { torn: Vec::with_capacity(64), skip: 0, status: Status::Idle, rows: false, ends: false, notices }
     }
 
     /// The next event in `bytes`, which moves past it; none when more bytes are needed.
@@ -165,13 +133,13 @@ impl Replies {
         match tag {
             tag::DATA_ROW | tag::ROW_DESCRIPTION => !self.rows,
             tag::COMMAND_COMPLETE | tag::EMPTY_QUERY => !(self.rows || self.ends),
+            tag::NOTICE_RESPONSE => !self.notices,
             tag::BIND_COMPLETE
             | tag::CLOSE_COMPLETE
             | tag::NO_DATA
             | tag::PARAMETER_DESCRIPTION
             | tag::PORTAL_SUSPENDED
             | tag::PARAMETER_STATUS
-            | tag::NOTICE_RESPONSE
             | tag::NOTIFICATION => true,
             _ => false,
         }
@@ -195,7 +163,8 @@ fn check(header: Header) -> Result<(), WireError> {
 
 fn read(frame: Frame<'_>) -> Result<Event, WireError> {
     match Message::read(frame)? {
-        Message::ErrorResponse(fields) => Ok(Event::Error(Box::new(ServerError::of(fields)))),
+        Message::ErrorResponse(fields) => Ok(Event::Error(Box::new(ServerError::from_fields(fields)))),
+        Message::NoticeResponse(fields) => Ok(Event::Notice(Box::new(ServerError::from_fields(fields)))),
         Message::ParseComplete => Ok(Event::Parsed),
         Message::CopyIn(_) | Message::CopyOut(_) | Message::CopyBoth(_) => Ok(Event::Copy),
         Message::RowDescription(row) => Ok(Event::Columns(row.columns().map(|c| c.name.to_vec()).collect())),

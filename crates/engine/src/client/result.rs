@@ -1,5 +1,7 @@
 //! Results that `\gset` and `\aset` put into variables.
 
+use std::collections::HashMap;
+
 use crate::script::{Content, Slot, Store};
 
 /// One query's result.
@@ -46,7 +48,7 @@ impl Answers {
     pub(super) fn store(
         &self,
         store: &Store,
-        names: &[String],
+        slots: &HashMap<String, Slot>,
         variables: &mut [Option<Content>],
     ) -> Result<(), String> {
         let chosen = if store.each {
@@ -66,7 +68,7 @@ impl Answers {
                 if crate::script::name_length(&name) != name.len() || name.is_empty() {
                     return Err(format!("error storing into variable {name}"));
                 }
-                if let Some(slot) = slot(names, &name) {
+                if let Some(slot) = slots.get(&name) {
                     // NULL is the empty text, as for psql.
                     let text = value.clone().unwrap_or_default();
                     variables[slot.index()] = Some(Content::Text(text.into()));
@@ -75,9 +77,4 @@ impl Answers {
         }
         Ok(())
     }
-}
-
-fn slot(names: &[String], name: &str) -> Option<Slot> {
-    let index = names.iter().position(|n| n == name)?;
-    u32::try_from(index).ok().map(Slot)
 }

@@ -85,7 +85,7 @@ impl Client {
     pub(super) fn store(&mut self, statement: usize) -> Option<Abort> {
         let program = &self.program;
         let store = program.scripts[self.script].statements[statement].store.as_ref()?;
-        let error = self.answers.store(store, &program.variables, &mut self.variables).err()?;
+        let error = self.answers.store(store, &program.slots, &mut self.variables).err()?;
         let (id, script, step) = (self.id, self.script, self.step);
         let cause = format!("client {id} script {script} command {step} query 0: {error}");
         let reason = format!("{}: {error}", self.place());

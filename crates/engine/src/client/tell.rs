@@ -1,5 +1,8 @@
 //! What a client tells of itself as it goes, in pgbench's words.
 
+use pgdyno_wire::ServerError;
+use pgdyno_wire::frame::HEADER;
+
 use super::Client;
 use crate::load::Told;
 use crate::program::{Action, Request};
@@ -15,6 +18,31 @@ impl Client {
     #[cold]
     pub(super) fn say_receiving(&self) {
         self.say(Told::News, &format!("client {} receiving", self.id));
+    }
+
+    /// A notice or a warning of the server's.
+    #[cold]
+    pub(super) fn say_notice(&self, notice: &ServerError) {
+        let query = self.answering().1.map(|statement| self.query_text(statement));
+        self.say(Told::Notice, &notice.libpq_text(query.as_deref()));
+    }
+
+    /// The text of the present script's statement `index` as the server has it.
+    pub(super) fn query_text(&self, index: usize) -> String {
+        let c_string = |bytes: &[u8]| {
+            let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+            String::from_utf8_lossy(text).into_owned()
+        };
+        match &self.program.scripts[self.script].statements[index].request {
+            Request::Fixed(message) => c_string(&message[HEADER..]),
+            Request::Text(pieces) => {
+                let mut text = Vec::new();
+                self.write(pieces, &mut text);
+                String::from_utf8_lossy(&text).into_owned()
+            }
+            // The statement's name comes first.
+            Request::Bound { parse, name, .. } => c_string(&parse[HEADER + name.len() + 1..]),
+        }
     }
 
     /// Which script begins.
@@ -43,23 +71,13 @@ impl Client {
     fn say_send(&self, index: usize) {
         let (id, statement) = (self.id, &self.program.scripts[self.script].statements[index]);
         let sent = match &statement.request {
-            Request::Text(pieces) => {
-                let mut text = Vec::new();
-                self.write(pieces, &mut text);
-                String::from_utf8_lossy(&text).into_owned()
-            }
             Request::Bound { name, .. } if !name.is_empty() => {
                 if !self.prepared[statement.number] {
                     self.say(Told::News, &format!("client {id} preparing {name}"));
                 }
                 name.clone()
             }
-            // Type, length and an empty name stand before the text, as the server gets it.
-            Request::Bound { parse, .. } => {
-                let text = parse.get(6..).unwrap_or_default().split(|byte| *byte == 0).next();
-                String::from_utf8_lossy(text.unwrap_or_default()).into_owned()
-            }
-            Request::Fixed(_) => statement.text.clone(),
+            Request::Fixed(_) | Request::Text(_) | Request::Bound { .. } => self.query_text(index),
         };
         self.say(Told::News, &format!("client {id} sending {sent}"));
     }

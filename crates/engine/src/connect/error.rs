@@ -5,11 +5,9 @@ use std::time::Duration;
 
 use pgdyno_model::target::{Address, SessionAttrs, SslMode};
 use pgdyno_tls::TlsError;
-use pgdyno_wire::WireError;
 use pgdyno_wire::auth::AuthError;
+use pgdyno_wire::{ServerError, WireError};
 use thiserror::Error;
-
-use crate::client::ServerError;
 
 /// Why there is no connection.
 #[derive(Debug, Error)]

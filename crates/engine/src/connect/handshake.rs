@@ -6,11 +6,10 @@ use pgdyno_model::target::{Address, ChannelBinding, Target};
 use pgdyno_tls::{Connector, TlsError};
 use pgdyno_wire::auth::{Binding, Exchange, Progress};
 use pgdyno_wire::backend::BackendKey;
-use pgdyno_wire::{Message, WireError, frontend};
+use pgdyno_wire::{Message, ServerError, WireError, frontend};
 
 use super::stream::{Stream, TlsStream};
 use super::{ConnectError, Connection, Encryption, Limit, timeout};
-use crate::client::ServerError;
 
 /// The longest message taken before a connection is ready (bytes): an honest one is far below.
 const LONGEST_START_UP_MESSAGE: usize = 64 * 1024;
@@ -267,7 +266,7 @@ impl<'a> Handshake<'a> {
                         address: self.address(),
                         user: self.target.user.clone(),
                         database: self.target.database.clone(),
-                        error: Box::new(ServerError::of(fields)),
+                        error: Box::new(ServerError::from_fields(fields)),
                     }),
                     other => take(self.target, frame.tag, other),
                 };

@@ -74,7 +74,8 @@ impl Peer for FakeServer {
         self.received.extend_from_slice(bytes);
         let mut acts = Vec::new();
         while let Some(frame) = pgdyno_wire::next_frame(&self.received).unwrap() {
-            let text = String::from_utf8_lossy(frame.body).replace('\0', "|");
+            // Told without the semicolon that ends each statement.
+            let text = String::from_utf8_lossy(frame.body).replace(";\0", "|").replace('\0', "|");
             let length = frame.len();
             let whole = match frame.tag {
                 b'Q' => {

@@ -1,21 +1,22 @@
 //! Meta commands.
 
-use super::error::{Place, ScriptError};
+use super::error::ScriptError;
+use super::parser::{Parser, fold};
 use super::token::Tokens;
-use super::{Command, Expr, Function, Op, Piece, Script, Store, expr, fold, token};
+use super::{Command, Expr, Function, Op, Piece, Store, expr, token};
 
 const COMMANDS: &str = "meta commands are \\set, \\gset, \\aset, \\if, \\elif, \\else, \\endif, \\sleep, \\shell, \\setshell, \
                         \\startpipeline, \\syncpipeline and \\endpipeline";
 
-impl Script {
+impl Parser<'_> {
     /// Parses the meta command that begins with the backslash at `begin`; `old`: in the language up to 9.5.
     pub(super) fn push_meta(
         &mut self,
-        place: Place<'_>,
         begin: usize,
         end: usize,
         old: bool,
     ) -> Result<(), ScriptError> {
+        let place = self.place;
         let line = &place.text[begin..end];
         let name_end = line.find(char::is_whitespace).unwrap_or(line.len());
         let written = &line[1..name_end];
@@ -28,7 +29,7 @@ impl Script {
                 let expression = expr::parse(&mut tokens, &mut |name| self.slot(name))?;
                 Op::Set { variable, expression }
             }
-            "gset" | "aset" => return self.store(place, begin, &mut tokens, &name),
+            "gset" | "aset" => return self.store(begin, &mut tokens, &name),
             "sleep" => {
                 let (amount, unit) = tokens.sleep(&mut |name| self.slot(name))?;
                 Op::Sleep { amount, unit }
@@ -67,25 +68,20 @@ impl Script {
                 return Err(place.error(begin, written, what).phrased("invalid command").with_help(COMMANDS));
             }
         };
-        self.commands.push(Command { line: place.line(begin), text: fold(line), op });
+        let command = Command { line: self.line(begin), text: fold(line), op };
+        self.script.commands.push(command);
         Ok(())
     }
 
     /// `\gset` and `\aset` belong to the SQL command before them.
-    fn store(
-        &mut self,
-        place: Place<'_>,
-        begin: usize,
-        tokens: &mut Tokens<'_>,
-        name: &str,
-    ) -> Result<(), ScriptError> {
+    fn store(&mut self, begin: usize, tokens: &mut Tokens<'_>, name: &str) -> Result<(), ScriptError> {
         let (_, prefix) = tokens.word();
         tokens.end("too many arguments")?;
-        if let Some(Command { op: Op::Sql { store: store @ None, .. }, .. }) = self.commands.last_mut() {
+        if let Some(Command { op: Op::Sql { store: store @ None, .. }, .. }) = self.script.commands.last_mut() {
             *store = Some(Store { prefix: prefix.to_owned(), each: name == "aset" });
             return Ok(());
         }
-        Err(place.error(begin, "", "").phrased(format!("\\{name} must follow an SQL command")))
+        Err(self.place.error(begin, "", "").phrased(format!("\\{name} must follow an SQL command")))
     }
 
     /// The rest of the line as a command line: words with one space between them, `:name` a variable, `::` a colon.

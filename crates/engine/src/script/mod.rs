@@ -11,6 +11,7 @@ mod expr;
 mod fold;
 mod meta;
 mod old;
+mod parser;
 mod split;
 mod token;
 mod value;
@@ -24,7 +25,7 @@ pub use expr::{BinaryOp, Expr, Function, UnaryOp};
 pub(crate) use token::name_length;
 pub use value::{Content, Value};
 
-use error::Place;
+use parser::Parser;
 use split::Part;
 
 /// A variable's place in its script's [`Script::variables`].
@@ -163,87 +164,25 @@ impl Script {
     /// A meta command that is unknown or not supported yet, an expression that cannot be parsed, or a script without
     /// any command; with its place.
     pub fn parse(name: &str, text: &str) -> Result<Self, ScriptError> {
-        let place = Place { script: name, text };
-        let mut script = Self { name: name.to_owned(), commands: Vec::new(), variables: Vec::new() };
+        let mut parser = Parser::new(name, text);
         let mut at = 0;
-        while let Some(part) = split::next(place, &mut at) {
+        while let Some(part) = split::next(text.as_bytes(), &mut at) {
             match part {
                 Part::Sql(begin, end, escapes) => {
-                    let mut sql = text[begin..end].to_owned();
-                    for escape in escapes.into_iter().rev().filter(|at| *at < end) {
-                        sql.remove(escape - begin);
+                    let mut sql = String::with_capacity(end - begin);
+                    let mut copied = begin;
+                    for escape in escapes.into_iter().filter(|at| *at < end) {
+                        sql.push_str(&text[copied..escape]);
+                        copied = escape + 1;
                     }
-                    script.push_sql(place.line(begin), &sql);
+                    sql.push_str(&text[copied..end]);
+                    parser.push_sql(begin, &sql, text[..end].ends_with(';') && copied < end);
                 }
-                Part::Meta(begin, end) => script.push_meta(place, begin, end, false)?,
+                Part::Meta(begin, end) => parser.push_meta(begin, end, false)?,
             }
         }
-        script.checked(place)
+        parser.finish()
     }
-
-    fn push_sql(&mut self, line: u32, sql: &str) {
-        let pieces = self.pieces(sql);
-        self.commands.push(Command { line, text: fold(sql), op: Op::Sql { pieces, store: None } });
-    }
-
-    /// The script, whole, if it can be run.
-    fn checked(self, place: Place<'_>) -> Result<Self, ScriptError> {
-        if self.commands.is_empty() {
-            let phrase = format!("empty command list for script \"{}\"", self.name);
-            return Err(place.error(0, "", "the script holds no command").phrased(phrase));
-        }
-        conditions::check(&self, place)?;
-        Ok(self)
-    }
-
-    /// The slot of variable `name`, made if it is new.
-    fn slot(&mut self, name: &str) -> Slot {
-        let index = self.variables.iter().position(|v| v == name).unwrap_or_else(|| {
-            self.variables.push(name.to_owned());
-            self.variables.len() - 1
-        });
-        // A script of more than 2³² variables would be larger than 4 GB.
-        Slot(u32::try_from(index).unwrap_or(u32::MAX))
-    }
-
-    /// Splits SQL at its variables, inside quotes and comments too, as pgbench does.
-    fn pieces(&mut self, sql: &str) -> Vec<Piece> {
-        let mut pieces = Vec::new();
-        let mut text = 0;
-        let mut at = 0;
-        while let Some(colon) = sql[at..].find(':').map(|n| at + n) {
-            let length = token::name_length(&sql[colon + 1..]);
-            if length == 0 {
-                // Of `::type`, no colon begins a variable.
-                at = colon + sql[colon..].bytes().take_while(|&b| b == b':').count();
-                continue;
-            }
-            let end = colon + 1 + length;
-            if text < colon {
-                pieces.push(Piece::Text(sql[text..colon].to_owned()));
-            }
-            let slot = self.slot(&sql[colon + 1..end]);
-            pieces.push(Piece::Variable(slot));
-            text = end;
-            at = end;
-        }
-        if text < sql.len() {
-            pieces.push(Piece::Text(sql[text..].to_owned()));
-        }
-        pieces
-    }
-}
-
-/// `text` with every run of white space as one space.
-fn fold(text: &str) -> String {
-    let mut folded = String::with_capacity(text.len());
-    for word in text.split_whitespace() {
-        if !folded.is_empty() {
-            folded.push(' ');
-        }
-        folded.push_str(word);
-    }
-    folded
 }
 
 #[cfg(test)]

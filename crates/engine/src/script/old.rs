@@ -1,7 +1,8 @@
 //! The language of pgbench up to 9.5: every line is a command, and `\setrandom` draws.
 
 use super::Script;
-use super::error::{Place, ScriptError};
+use super::error::ScriptError;
+use super::parser::Parser;
 
 /// Words that SQL commands of scripts begin with.
 const BEGINNINGS: [&str; 22] = [
@@ -48,23 +49,22 @@ impl Script {
     /// # Errors
     /// As [`Script::parse`].
     pub fn parse_old(name: &str, text: &str) -> Result<Self, ScriptError> {
-        let place = Place { script: name, text };
-        let mut script = Self { name: name.to_owned(), commands: Vec::new(), variables: Vec::new() };
+        let mut parser = Parser::new(name, text);
         let mut at = 0;
         for line in text.split_inclusive('\n') {
             let trimmed = line.trim_ascii();
             let begin = at + (line.len() - line.trim_ascii_start().len());
             at += line.len();
             if trimmed.starts_with('\\') {
-                script.push_meta(place, begin, begin + trimmed.len(), true)?;
+                parser.push_meta(begin, begin + trimmed.len(), true)?;
             } else if !trimmed.is_empty() && !trimmed.starts_with("--") {
                 let sql = trimmed.trim_end_matches([';', ' ', '\t']);
                 if !sql.is_empty() {
-                    script.push_sql(place.line(begin), sql);
+                    parser.push_sql(begin, sql, false);
                 }
             }
         }
-        script.checked(place)
+        parser.finish()
     }
 }
 

@@ -1,20 +1,18 @@
 //! Cutting a script into commands, with psql's idea of quotes, comments and parentheses.
 
-use super::error::Place;
 use super::token::is_name_start;
 
 /// A command's bytes in the text, from its first to just past its last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// With the backslashes before semicolons and colons, which are not sent.
+    /// With the semicolon that ends it, if one does; and the backslashes before semicolons and colons, which are not sent.
     Sql(usize, usize, Vec<usize>),
     /// Begins with the backslash.
     Meta(usize, usize),
 }
 
 /// The next command at or after `at`, which moves past it.
-pub(super) fn next(place: Place<'_>, at: &mut usize) -> Option<Part> {
-    let text = place.text.as_bytes();
+pub(super) fn next(text: &[u8], at: &mut usize) -> Option<Part> {
     loop {
         let begin = skip_blank(text, *at);
         match text.get(begin) {
@@ -28,7 +26,12 @@ pub(super) fn next(place: Place<'_>, at: &mut usize) -> Option<Part> {
                 let sql = sql_end(text, begin);
                 *at = sql.next;
                 if sql.says_something {
-                    return Some(Part::Sql(begin, trim_end(text, begin, sql.end), sql.escapes));
+                    let end = if text.get(sql.end) == Some(&b';') {
+                        sql.end + 1
+                    } else {
+                        trim_end(text, begin, sql.end)
+                    };
+                    return Some(Part::Sql(begin, end, sql.escapes));
                 }
             }
         }

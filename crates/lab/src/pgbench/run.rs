@@ -140,7 +140,7 @@ fn load(
             let begin = match about {
                 Told::Error => "pgbench: error: ",
                 Told::News => "pgbench: ",
-                Told::Value => "",
+                Told::Value | Told::Notice => "",
             };
             let _ = say.send(format!("{begin}{text}\n"));
         })),

@@ -1,0 +1,110 @@
+//! What a script is collected in while its text is parsed.
+//!
+//! Call [`Parser::push_sql`] and [`Parser::push_meta`] for its commands in their order, then [`Parser::finish`]. The
+//! time it takes grows with the text and no faster.
+
+use std::collections::HashMap;
+
+use super::error::{Place, ScriptError};
+use super::{Command, Op, Piece, Script, Slot, conditions, token};
+
+/// A script that is being parsed.
+pub(super) struct Parser<'a> {
+    pub(super) place: Place<'a>,
+    pub(super) script: Script,
+    /// The script's variables by name.
+    slots: HashMap<String, Slot>,
+    /// A byte of the text, and the line (1-based) that holds it.
+    counted: (usize, u32),
+}
+
+impl<'a> Parser<'a> {
+    pub(super) fn new(name: &'a str, text: &'a str) -> Self {
+        Self {
+            place: Place { script: name, text },
+            script: Script { name: name.to_owned(), commands: Vec::new(), variables: Vec::new() },
+            slots: HashMap::new(),
+            counted: (0, 1),
+        }
+    }
+
+    /// The line (1-based) that holds byte `at`, which lies at or behind the one last asked for.
+    pub(super) fn line(&mut self, at: usize) -> u32 {
+        let (from, line) = self.counted;
+        let newlines = self.place.text.as_bytes()[from..at].iter().filter(|&&byte| byte == b'\n').count();
+        self.counted = (at, line.saturating_add(u32::try_from(newlines).unwrap_or(u32::MAX)));
+        self.counted.1
+    }
+
+    /// Adds the SQL command `sql`, which begins at byte `begin` of the text; `is_ended` says whether its last byte is the
+    /// semicolon that ends it. That is sent, as pgbench sends it, and is no part of the command's text.
+    pub(super) fn push_sql(&mut self, begin: usize, sql: &str, is_ended: bool) {
+        let pieces = self.pieces(sql);
+        let shown = if is_ended { &sql[..sql.len() - 1] } else { sql };
+        let command =
+            Command { line: self.line(begin), text: fold(shown), op: Op::Sql { pieces, store: None } };
+        self.script.commands.push(command);
+    }
+
+    /// The script, whole, if it can be run.
+    pub(super) fn finish(self) -> Result<Script, ScriptError> {
+        let Self { place, script, .. } = self;
+        if script.commands.is_empty() {
+            let phrase = format!("empty command list for script \"{}\"", script.name);
+            return Err(place.error(0, "", "the script holds no command").phrased(phrase));
+        }
+        conditions::check(&script, place)?;
+        Ok(script)
+    }
+
+    /// The slot of variable `name`, made if it is new.
+    pub(super) fn slot(&mut self, name: &str) -> Slot {
+        if let Some(slot) = self.slots.get(name) {
+            return *slot;
+        }
+        // A script of more than 2³² variables would be larger than 4 GB.
+        let slot = Slot(u32::try_from(self.script.variables.len()).unwrap_or(u32::MAX));
+        self.script.variables.push(name.to_owned());
+        self.slots.insert(name.to_owned(), slot);
+        slot
+    }
+
+    /// Splits SQL at its variables, inside quotes and comments too, as pgbench does.
+    fn pieces(&mut self, sql: &str) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let mut text = 0;
+        let mut at = 0;
+        while let Some(colon) = sql[at..].find(':').map(|n| at + n) {
+            let length = token::name_length(&sql[colon + 1..]);
+            if length == 0 {
+                // Of `::type`, no colon begins a variable.
+                at = colon + sql[colon..].bytes().take_while(|&b| b == b':').count();
+                continue;
+            }
+            let end = colon + 1 + length;
+            if text < colon {
+                pieces.push(Piece::Text(sql[text..colon].to_owned()));
+            }
+            let slot = self.slot(&sql[colon + 1..end]);
+            pieces.push(Piece::Variable(slot));
+            text = end;
+            at = end;
+        }
+        if text < sql.len() {
+            pieces.push(Piece::Text(sql[text..].to_owned()));
+        }
+        pieces
+    }
+}
+
+/// `text` with every run of white space as one space.
+pub(super) fn fold(text: &str) -> String {
+    let mut folded = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !folded.is_empty() {
+            folded.push(' ');
+        }
+        folded.push_str(word);
+    }
+    folded
+}
