@@ -42,11 +42,8 @@ pub(crate) enum Done {
 
 fn main() -> ExitCode {
     // pgbench's arguments are not clap's to read.
-    if let Some(arguments) = pgbench::arguments(std::env::args_os()) {
-        return match stop_on_signal() {
-            Ok(stop) => pgbench::run(&arguments, &stop),
-            Err(failure) => output::complain(&failure),
-        };
+    if let Some((arguments, called_as)) = pgbench::arguments(std::env::args_os()) {
+        return pgbench::run(&arguments, called_as);
     }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,

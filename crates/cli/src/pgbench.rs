@@ -4,21 +4,32 @@ use std::ffi::{OsStr, OsString};
 use std::io::{stderr, stdout};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::atomic::AtomicBool;
 
-/// The arguments for pgbench, if that is what this process was called for.
-pub(crate) fn arguments(mut words: impl Iterator<Item = OsString>) -> Option<Vec<String>> {
+use pgdyno_lab::pgbench::{CalledAs, Invocation};
+
+use crate::{output, stop_on_signal};
+
+/// The arguments for pgbench, if that is what this process was called for, and the name it was called by.
+pub(crate) fn arguments(mut words: impl Iterator<Item = OsString>) -> Option<(Vec<String>, CalledAs)> {
     let program = words.next()?;
     let called = Path::new(&program).file_name() == Some(OsStr::new("pgbench"));
     if !called && words.next()? != "pgbench" {
         return None;
     }
-    Some(words.map(|word| word.to_string_lossy().into_owned()).collect())
+    let name = if called { CalledAs::Pgbench } else { CalledAs::Pgdyno };
+    Some((words.map(|word| word.to_string_lossy().into_owned()).collect(), name))
 }
 
-/// Runs it.
-pub(crate) fn run(arguments: &[String], stop: &AtomicBool) -> ExitCode {
+/// Runs it. Until its scripts are read, signals end this process as they end any; then they are taken.
+pub(crate) fn run(arguments: &[String], called_as: CalledAs) -> ExitCode {
     // Not locked: the load's threads speak while the run lasts.
-    let status = pgdyno_lab::pgbench::main(arguments, &mut stdout(), &mut stderr(), stop);
-    ExitCode::from(u8::try_from(status).unwrap_or(1))
+    let invocation = match Invocation::read(arguments, called_as, &mut stderr()) {
+        Ok(invocation) => invocation,
+        Err(status) => return ExitCode::from(u8::try_from(status).unwrap_or(1)),
+    };
+    match stop_on_signal() {
+        // It ends here: to give the memory of millions of statements back takes longer than a signal may.
+        Ok(stop) => std::process::exit(invocation.run(&mut stdout(), &mut stderr(), &stop)),
+        Err(failure) => output::complain(&failure),
+    }
 }

@@ -14,11 +14,11 @@ const SHAPE: &[&str] = &[
         pg_get_expr(c.relpartbound, c.oid), pg_get_partkeydef(c.oid) \
      from pg_class c left join pg_tablespace t on t.oid = c.reltablespace \
      where c.relname like 'pgbench%' order by 1",
-    "select a.attrelid::regclass, a.attnum, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull \
+    "select a.attrelid::regclass::text, a.attnum, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull \
      from pg_attribute a join pg_class c on c.oid = a.attrelid \
-     where c.relname like 'pgbench%' and a.attnum > 0 order by 1::text, 2",
-    "select conrelid::regclass, conname, contype, pg_get_constraintdef(oid) from pg_constraint \
-     where conrelid::regclass::text like 'pgbench%' order by 1::text, 2",
+     where c.relname like 'pgbench%' and a.attnum > 0 order by 1, 2",
+    "select conrelid::regclass::text, conname, contype, pg_get_constraintdef(oid) from pg_constraint \
+     where conrelid::regclass::text like 'pgbench%' order by 1, 2",
 ];
 
 /// Everything that tells one set of rows from another.
@@ -38,123 +38,131 @@ fn assert_same(server: &Server, args: &str, queries: &[&str]) {
 
 #[test]
 fn tables_keys_and_rows_are_pgbenchs() {
-    let Some(server) = Server::start("tables_keys_and_rows_are_pgbenchs") else { return };
-    let always = "done in ";
-    for (args, phrases) in [
-        ("-i", vec!["dropping old tables...", "creating tables...", "generating data (client-side)..."]),
-        (
-            "-i -s 2 -F 70",
-            vec!["vacuuming...", "creating primary keys...", "200000 of 200000 tuples (100%) done (elapsed "],
-        ),
-        ("-i -q --foreign-keys", vec!["creating foreign keys...", "foreign keys "]),
-        ("-i -I dtGvp", vec!["generating data (server-side)...", "server-side generate "]),
-        ("-i -I dtpfg", vec!["client-side generate "]),
-        ("-i --partitions=3 --unlogged-tables -F 80", vec!["creating 3 partitions..."]),
-        ("-i --partitions=7 --partition-method=hash --foreign-keys", vec!["creating 7 partitions..."]),
-        ("-i --partitions=1 -I dtG", vec!["creating 1 partitions..."]),
-        ("-i --unlogged-tables -n", vec!["primary keys "]),
-        ("-i --tablespace=pg_default --index-tablespace=pg_default", vec!["primary keys "]),
-        ("-i -I 'd' ", vec!["drop tables "]),
-        ("-i -I t --scale=20000", vec!["create tables "]),
-    ] {
-        let phrases: Vec<&str> = phrases.into_iter().chain([always]).collect();
-        let ours = server.same(args, &phrases);
-        assert_eq!(ours.code, Some(0), "{args}: {}", ours.err);
-        assert_same(&server, args, SHAPE);
-        if server.ask("our", "select count(*) from pg_class where relname = 'pgbench_accounts'") == "1" {
-            assert_same(&server, args, ROWS);
+    for server in Server::each("tables_keys_and_rows_are_pgbenchs") {
+        let always = "done in ";
+        for (args, phrases) in [
+            ("-i", vec!["dropping old tables...", "creating tables...", "generating data (client-side)..."]),
+            (
+                "-i -s 2 -F 70",
+                vec!["vacuuming...", "creating primary keys...", "200000 of 200000 tuples (100%)"],
+            ),
+            ("-i -q --foreign-keys", vec!["creating foreign keys...", "foreign keys "]),
+            ("-i -I dtGvp", vec!["generating data (server-side)...", "server-side generate "]),
+            ("-i -I dtpfg", vec!["client-side generate "]),
+            ("-i --partitions=3 --unlogged-tables -F 80", vec!["creating 3 partitions..."]),
+            ("-i --partitions=7 --partition-method=hash --foreign-keys", vec!["creating 7 partitions..."]),
+            ("-i --partitions=1 -I dtG", vec!["creating 1 partitions..."]),
+            ("-i --unlogged-tables -n", vec!["primary keys "]),
+            ("-i --unlogged-tables --partitions=2 --foreign-keys", vec!["creating foreign keys..."]),
+            ("-i --partition-method=HASH --partitions=2", vec!["creating 2 partitions..."]),
+            ("-i --partitions=", vec!["primary keys "]),
+            ("-i -I d", vec!["drop tables "]),
+            ("-i -I d", vec!["NOTICE:  table \"pgbench_accounts\" does not exist, skipping"]),
+            ("-i --tablespace=pg_default --index-tablespace=pg_default", vec!["primary keys "]),
+            ("-i -I 'd' ", vec!["drop tables "]),
+            ("-i -I t --scale=20000", vec!["create tables "]),
+        ] {
+            let phrases: Vec<&str> = phrases.into_iter().chain([always]).collect();
+            let ours = server.same(args, &phrases);
+            assert_eq!(ours.code, Some(0), "{args}: {}", ours.err);
+            assert_same(&server, args, SHAPE);
+            if server.ask("our", "select count(*) from pg_class where relname = 'pgbench_accounts'") == "1" {
+                assert_same(&server, args, ROWS);
+            }
         }
+        // A second load into the tables of a first; the filling is one transaction.
+        server.same("-i -I dtg", &[always]);
+        server.same("-i -I g", &["client-side generate "]);
+        assert_same(&server, "-i -I g", ROWS);
+        let ours = server.same("-i -I tt", &["already exists"]);
+        assert_eq!(ours.code, Some(1));
     }
-    // A second load into the tables of a first; the filling is one transaction.
-    server.same("-i -I dtg", &[always]);
-    server.same("-i -I g", &["client-side generate "]);
-    assert_same(&server, "-i -I g", ROWS);
-    let ours = server.same("-i -I tt", &["already exists"]);
-    assert_eq!(ours.code, Some(1));
 }
 
 #[test]
 fn load_leaves_the_tables_keys_and_rows_that_pgbench_leaves() {
-    let Some(server) = Server::start("load_leaves_the_tables_keys_and_rows_that_pgbench_leaves") else {
-        return;
-    };
-    for (theirs, ours) in [
-        ("-i -q -s 2", "-s 2 --jobs 1"),
-        ("-i -q -s 2", "-s 2 --jobs 3 --strategy chunks"),
-        ("-i -q -s 2 --partitions=3", "-s 2 --jobs 2 --partitions 3"),
-    ] {
-        assert_eq!(server.run("ref", theirs).code, Some(0));
-        let loaded = server.pgdyno(&format!("load tpcb-like {ours} --replace -d our"));
-        assert_eq!(loaded.code, Some(0), "{ours}: {}", loaded.err);
-        assert!(loaded.out.starts_with("tpcb-like at scale 2, seed 1"), "{}", loaded.out);
-        assert!(loaded.out.contains(": 200022 rows in "), "{}", loaded.out);
-        assert_same(&server, ours, SHAPE);
-        assert_same(&server, ours, ROWS);
+    if let Some(server) = Server::newest("load_leaves_the_tables_keys_and_rows_that_pgbench_leaves") {
+        for (theirs, ours) in [
+            ("-i -q -s 2", "-s 2 --jobs 1"),
+            ("-i -q -s 2", "-s 2 --jobs 3 --strategy chunks"),
+            ("-i -q -s 2 --partitions=3", "-s 2 --jobs 2 --partitions 3"),
+        ] {
+            assert_eq!(server.run("ref", theirs).code, Some(0));
+            let loaded = server.pgdyno(&format!("load tpcb-like {ours} --replace -d our"));
+            assert_eq!(loaded.code, Some(0), "{ours}: {}", loaded.err);
+            assert!(loaded.out.starts_with("tpcb-like at scale 2, seed 1"), "{}", loaded.out);
+            assert!(loaded.out.contains(": 200022 rows in "), "{}", loaded.out);
+            assert_same(&server, ours, SHAPE);
+            assert_same(&server, ours, ROWS);
+        }
+        // What pgbench made is not pgdyno's to drop.
+        server.run("our", "-i -q");
+        let refused = server.pgdyno("load tpcb-like --replace -d our");
+        assert_eq!(refused.code, Some(1));
+        assert!(refused.err.contains("it is there already, not made by pgdyno"), "{}", refused.err);
+        assert_eq!(server.ask("our", "select count(*) from pgbench_accounts"), "100000");
+        let asks_too_much = server.pgdyno("load tpcb-like -s 1000000 -d ref");
+        assert_eq!(asks_too_much.code, Some(1));
+        assert!(
+            asks_too_much.err.contains("it takes about 16.0 TB, and the server's disk has"),
+            "{}",
+            asks_too_much.err
+        );
     }
-    // What pgbench made is not pgdyno's to drop.
-    server.run("our", "-i -q");
-    let refused = server.pgdyno("load tpcb-like --replace -d our");
-    assert_eq!(refused.code, Some(1));
-    assert!(refused.err.contains("it is there already, not made by pgdyno"), "{}", refused.err);
-    assert_eq!(server.ask("our", "select count(*) from pgbench_accounts"), "100000");
-    let asks_too_much = server.pgdyno("load tpcb-like -s 1000000 -d ref");
-    assert_eq!(asks_too_much.code, Some(1));
-    assert!(
-        asks_too_much.err.contains("it takes about 16.0 TB, and the server's disk has"),
-        "{}",
-        asks_too_much.err
-    );
 }
 
 #[test]
 fn a_load_that_a_signal_ends_leaves_what_is_loaded_and_is_gone_on_with_or_replaced() {
     let test = "a_load_that_a_signal_ends_leaves_what_is_loaded_and_is_gone_on_with_or_replaced";
-    let Some(server) = Server::start(test) else { return };
-    let args = "load tpcb-like -s 400 --jobs 2 --strategy chunks -d our";
-    let mut command = server.pgdyno_command();
-    command.args(args.split_whitespace()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().unwrap();
-    let loaded = "select count(*) from pgdyno_load where piece like '%chunk%'";
-    let there = "select count(*) from pg_class where relname = 'pgdyno_load'";
-    while server.ask("our", there) == "0" || server.ask("our", loaded) == "0" {
-        std::thread::sleep(std::time::Duration::from_millis(20));
+    if let Some(server) = Server::newest(test) {
+        let args = "load tpcb-like -s 400 --jobs 2 --strategy chunks -d our";
+        let mut command = server.pgdyno_command();
+        command.args(args.split_whitespace()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        let loaded = "select count(*) from pgdyno_load where piece like '%chunk%'";
+        let there = "select count(*) from pg_class where relname = 'pgdyno_load'";
+        while server.ask("our", there) == "0" || server.ask("our", loaded) == "0" {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        signal(child.id(), "INT");
+        let stopped = ended(&child.wait_with_output().unwrap());
+        assert_eq!(stopped.code, Some(130), "{}", stopped.err);
+        assert!(stopped.err.contains("the same command goes on from what is loaded"), "{}", stopped.err);
+        let pieces: u64 = server.ask("our", loaded).parse().unwrap();
+        assert_eq!(
+            server.ask("our", "select count(*) from pgbench_accounts"),
+            (pieces * 500_000).to_string()
+        );
+        let refused = server.pgdyno("load tpcb-like -s 1 -d our");
+        assert!(
+            refused.code == Some(1) && refused.err.contains("was begun here and not ended"),
+            "{}",
+            refused.err
+        );
+        assert_eq!(server.pgdyno("load tpcb-like -s 1 -d our --replace").code, Some(0));
+        assert_eq!(server.ask("our", "select count(*) from pgbench_accounts"), "100000");
+        assert_eq!(server.ask("our", there), "0");
     }
-    signal(child.id(), "INT");
-    let stopped = ended(&child.wait_with_output().unwrap());
-    assert_eq!(stopped.code, Some(130), "{}", stopped.err);
-    assert!(stopped.err.contains("the same command goes on from what is loaded"), "{}", stopped.err);
-    let pieces: u64 = server.ask("our", loaded).parse().unwrap();
-    assert_eq!(server.ask("our", "select count(*) from pgbench_accounts"), (pieces * 500_000).to_string());
-    let refused = server.pgdyno("load tpcb-like -s 1 -d our");
-    assert!(
-        refused.code == Some(1) && refused.err.contains("was begun here and not ended"),
-        "{}",
-        refused.err
-    );
-    assert_eq!(server.pgdyno("load tpcb-like -s 1 -d our --replace").code, Some(0));
-    assert_eq!(server.ask("our", "select count(*) from pgbench_accounts"), "100000");
-    assert_eq!(server.ask("our", there), "0");
 }
 
 #[test]
 fn an_interrupted_initialization_ends_at_once_and_leaves_no_rows() {
-    let Some(server) = Server::start("an_interrupted_initialization_ends_at_once_and_leaves_no_rows") else {
-        return;
-    };
-    // Of rows that the server makes, and of rows that are sent: more than a test would wait for.
-    for steps in ["dtG", "dtg"] {
-        let mut command = server.command("our");
-        command.args(["-i", "-s", "5000", "-q", "-I", steps]);
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let filling = "select count(*) from pg_stat_activity where datname = 'our' \
+    if let Some(server) = Server::newest("an_interrupted_initialization_ends_at_once_and_leaves_no_rows") {
+        // Of rows that the server makes, and of rows that are sent: more than a test would wait for.
+        for steps in ["dtG", "dtg"] {
+            let mut command = server.command("our");
+            command.args(["-i", "-s", "5000", "-q", "-I", steps]);
+            let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            let filling = "select count(*) from pg_stat_activity where datname = 'our' \
                        and (query like 'insert into pgbench_accounts%' or query like 'copy pgbench_accounts%')";
-        while server.ask("our", filling) == "0" {
-            std::thread::sleep(std::time::Duration::from_millis(20));
+            while server.ask("our", filling) == "0" {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            signal(child.id(), "INT");
+            let ended = ended(&child.wait_with_output().unwrap());
+            assert_eq!(ended.code, Some(130), "{steps}: {}", ended.err);
+            assert!(ended.err.contains("interrupted"), "{steps}: {}", ended.err);
+            assert_eq!(server.ask("our", "select count(*) from pgbench_branches"), "0", "{steps}");
         }
-        signal(child.id(), "INT");
-        let ended = ended(&child.wait_with_output().unwrap());
-        assert_eq!(ended.code, Some(130), "{steps}: {}", ended.err);
-        assert!(ended.err.contains("interrupted"), "{steps}: {}", ended.err);
-        assert_eq!(server.ask("our", "select count(*) from pgbench_branches"), "0", "{steps}");
     }
 }

@@ -8,9 +8,9 @@ use pgbench_support::Server;
 
 /// Command lines, and what both must say.
 const REFUSED: &[(&str, &str)] = &[
-    ("-c 0", "-c/--clients must be in range 1.."),
-    ("-c x", "invalid value \"x\" for option -c/--clients"),
-    ("-c -1", "-c/--clients must be in range"),
+    ("-c 0", "-c/--client must be in range 1.."),
+    ("-c x", "invalid value \"x\" for option -c/--client"),
+    ("-c -1", "-c/--client must be in range"),
     ("-c 99999999", "open files, but system limit is"),
     ("-j 0", "-j/--jobs must be in range"),
     ("-s 0", "-s/--scale must be in range"),
@@ -103,31 +103,37 @@ const REFUSED: &[(&str, &str)] = &[
 
 #[test]
 fn what_pgbench_refuses_is_refused_with_its_words() {
-    let Some(server) = Server::start("what_pgbench_refuses_is_refused_with_its_words") else { return };
-    for (args, phrase) in REFUSED {
-        let ours = server.same(args, &[phrase]);
-        assert_eq!(ours.code, Some(1), "{args}");
+    for server in Server::each("what_pgbench_refuses_is_refused_with_its_words") {
+        for (args, phrase) in REFUSED {
+            let ours = server.same(args, &[phrase]);
+            assert_eq!(ours.code, Some(1), "{args}");
+        }
     }
 }
 
 #[test]
 fn what_is_only_printed_is_the_same() {
-    let Some(server) = Server::start("what_is_only_printed_is_the_same") else { return };
-    for args in
-        ["-b list", "--show-script=se", "--show-script=tpcb-like", "--show-script=si", "-n -b list -c 3"]
-    {
-        let ours = server.same(args, &[]);
-        let theirs = server.run("ref", args);
-        assert_eq!((ours.out, ours.err), (theirs.out, theirs.err), "to the letter: {args}");
-    }
-    let version = server.run("our", "--version");
-    assert!(version.out.starts_with("pgbench (PostgreSQL) ") && version.code == Some(0), "{}", version.out);
-    let help = server.run("our", "--help");
-    let theirs = server.run("ref", "--help").out;
-    let options = theirs.split_whitespace().filter(|w| w.starts_with("--"));
-    for option in options {
-        let name = option.trim_end_matches(',').split('=').next().unwrap();
-        assert!(help.out.contains(name), "{name} is missing in {}", help.out);
+    for server in Server::each("what_is_only_printed_is_the_same") {
+        for args in
+            ["-b list", "--show-script=se", "--show-script=tpcb-like", "--show-script=si", "-n -b list -c 3"]
+        {
+            let ours = server.same(args, &[]);
+            let theirs = server.run("ref", args);
+            assert_eq!((ours.out, ours.err), (theirs.out, theirs.err), "to the letter: {args}");
+        }
+        let version = server.run("our", "--version");
+        assert!(
+            version.out.starts_with("pgbench (PostgreSQL) ") && version.code == Some(0),
+            "{}",
+            version.out
+        );
+        let help = server.run("our", "--help");
+        let theirs = server.run("ref", "--help").out;
+        let options = theirs.split_whitespace().filter(|w| w.starts_with("--"));
+        for option in options {
+            let name = option.trim_end_matches(',').split('=').next().unwrap();
+            assert!(help.out.contains(name), "{name} is missing in {}", help.out);
+        }
     }
 }
 

@@ -44,42 +44,43 @@ fn typed(server: &Server, who: &str, typed: &str) -> (String, i32) {
 
 #[test]
 fn a_password_is_asked_for_once_and_never_shown() {
-    let Some(server) = Server::start("a_password_is_asked_for_once_and_never_shown") else { return };
-    for who in ["ref", "our"] {
-        assert_eq!(server.run(who, "-i -q").code, Some(0));
-    }
-    server.ask("our", &format!("CREATE ROLE asked SUPERUSER LOGIN PASSWORD '{PASSWORD}'"));
-    server.ask_for_passwords("asked");
-    for who in ["ref", "our"] {
-        let (shown, status) = typed(&server, who, &format!("{PASSWORD}\n"));
-        assert_eq!(status, 0, "{who}: {shown}");
-        assert!(shown.contains("transactions actually processed: 5/5"), "{who}: {shown}");
-        assert_eq!(shown.matches("Password: ").count(), 1, "{who}: {shown}");
-        assert!(!shown.contains(PASSWORD), "{who}: {shown}");
+    for server in Server::each("a_password_is_asked_for_once_and_never_shown") {
+        for who in ["ref", "our"] {
+            assert_eq!(server.run(who, "-i -q").code, Some(0));
+        }
+        server.ask("our", &format!("CREATE ROLE asked SUPERUSER LOGIN PASSWORD '{PASSWORD}'"));
+        server.ask_for_passwords("asked");
+        for who in ["ref", "our"] {
+            let (shown, status) = typed(&server, who, &format!("{PASSWORD}\n"));
+            assert_eq!(status, 0, "{who}: {shown}");
+            assert!(shown.contains("transactions actually processed: 5/5"), "{who}: {shown}");
+            assert_eq!(shown.matches("Password: ").count(), 1, "{who}: {shown}");
+            assert!(!shown.contains(PASSWORD), "{who}: {shown}");
 
-        let (shown, status) = typed(&server, who, "wrong\n");
-        assert_eq!(status, 1, "{who}: {shown}");
-        assert!(shown.contains("password authentication failed for user \"asked\""), "{who}: {shown}");
-        assert_eq!(shown.matches("Password: ").count(), 1, "{who}: {shown}");
-    }
-    let (shown, status) = typed(&server, "our", "\x03");
-    assert_eq!(status, 130, "{shown}");
-    assert!(shown.contains("interrupted"), "{shown}");
+            let (shown, status) = typed(&server, who, "wrong\n");
+            assert_eq!(status, 1, "{who}: {shown}");
+            assert!(shown.contains("password authentication failed for user \"asked\""), "{who}: {shown}");
+            assert_eq!(shown.matches("Password: ").count(), 1, "{who}: {shown}");
+        }
+        let (shown, status) = typed(&server, "our", "\x03");
+        assert_eq!(status, 130, "{shown}");
+        assert!(shown.contains("interrupted"), "{shown}");
 
-    // A session of its own has no terminal.
-    let command = server.command("our");
-    let output = Command::new("setsid")
-        .arg("--wait")
-        .arg(command.get_program())
-        .args(command.get_args())
-        .args(ARGUMENTS)
-        .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))))
-        .env_remove("PGPASSWORD")
-        .env("HOME", "/nonexistent")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let err = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{err}");
-    assert!(err.contains("no password supplied") && err.contains("PGPASSWORD"), "{err}");
+        // A session of its own has no terminal.
+        let command = server.command("our");
+        let output = Command::new("setsid")
+            .arg("--wait")
+            .arg(command.get_program())
+            .args(command.get_args())
+            .args(ARGUMENTS)
+            .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))))
+            .env_remove("PGPASSWORD")
+            .env("HOME", "/nonexistent")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{err}");
+        assert!(err.contains("no password supplied") && err.contains("PGPASSWORD"), "{err}");
+    }
 }

@@ -37,6 +37,8 @@ pub(crate) struct Aggregate {
     /// Seconds of the window in which something ended.
     series: BTreeMap<u32, Second>,
     tally: Option<Tally>,
+    /// The first thread that ended with a client that gave up.
+    aborted_thread: Option<usize>,
     /// CPU time of each thread within the window (seconds).
     thread_cpu: Vec<f64>,
     last_end: Moment,
@@ -53,6 +55,7 @@ impl Aggregate {
             pending: BTreeMap::new(),
             series: BTreeMap::new(),
             tally: None,
+            aborted_thread: None,
             thread_cpu: vec![0.0; threads],
             last_end: Moment(0),
             reactors: BTreeSet::new(),
@@ -107,6 +110,9 @@ impl Aggregate {
     pub(crate) fn ended(&mut self, thread: usize, outcome: &Outcome) {
         self.running[thread] = false;
         self.last_end = self.last_end.max(outcome.ended);
+        if outcome.tally.aborted_clients > 0 {
+            self.aborted_thread.get_or_insert(thread);
+        }
         self.reactors.insert(outcome.reactor.clone());
         match &mut self.tally {
             Some(tally) => tally.merge(&outcome.tally),
@@ -192,6 +198,7 @@ impl Aggregate {
             failed_outside: tally.failed_outside,
             failures: tally.failures,
             aborted_clients: tally.aborted_clients,
+            aborted_thread: self.aborted_thread.and_then(|thread| u32::try_from(thread).ok()),
             abort_reasons: tally.abort_reasons,
             latency,
             service,

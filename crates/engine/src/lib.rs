@@ -26,5 +26,6 @@ mod worker;
 
 pub use load::{Live, LoadError, LoadSpec, PgbenchSeeds, Phase, Say, Told, Watch, WeightedScript, drive};
 pub use log::{LoggedOutcome, LoggedTransaction, TransactionLog, TransactionSink};
+pub use pgdyno_wire::ServerError;
 pub use reactor::choice::ReactorChoice;
 pub use recorder::Failure;

@@ -12,10 +12,14 @@ use thiserror::Error;
 
 use crate::load::{Say, WeightedScript};
 use crate::random::Random;
-use crate::script::{Content, Expr, Op, Piece, Slot, Store, Value, ways};
+use crate::script::{Content, Expr, Op, Piece, Slot, Store, Value, is_variable_name, ways};
 
 /// Variables that one statement may have as parameters.
 pub const MOST_PARAMETERS: usize = 255;
+
+/// Statements of a program whose latencies are kept one by one, for each thread: a distribution takes a third of a
+/// megabyte. Counts and sums are kept of all.
+pub const MOST_DISTRIBUTIONS: usize = 512;
 
 /// What clients do beyond their scripts.
 #[derive(Clone)]
@@ -100,6 +104,8 @@ pub struct LinkedScript {
     pub steps: Vec<Step>,
     /// Its SQL commands.
     pub statements: Vec<Statement>,
+    /// How many of them, from the first on, have their latencies kept.
+    pub distributions: usize,
 }
 
 /// One command.
@@ -120,6 +126,11 @@ pub enum Action {
     /// Sends the script's statement of this index.
     Send(usize),
     Set {
+        variable: Slot,
+        expression: Expr,
+    },
+    /// `\set` of a variable whose name is none: ends the client.
+    SetNameless {
         variable: Slot,
         expression: Expr,
     },
@@ -165,6 +176,8 @@ pub struct Statement {
     pub request: Request,
     /// What becomes of its result.
     pub store: Option<Store>,
+    /// Whether it may hold several queries.
+    pub may_be_several: bool,
 }
 
 /// How a statement is sent.
@@ -333,7 +346,7 @@ impl Program {
         let ways = ways(&script.commands);
         for (command, way) in script.commands.iter().zip(ways) {
             let action = match &command.op {
-                Op::Sql { pieces, store } => {
+                Op::Sql { pieces, store, may_be_several } => {
                     let name = match protocol {
                         Protocol::Prepared => format!("pgdyno_{index}_{}", statements.len()),
                         Protocol::Simple | Protocol::Extended => String::new(),
@@ -362,12 +375,19 @@ impl Program {
                         number: self.statements,
                         request,
                         store: store.clone(),
+                        may_be_several: *may_be_several && protocol == Protocol::Simple,
                     });
                     self.statements += 1;
                     Action::Send(statements.len() - 1)
                 }
                 Op::Set { variable, expression } => {
-                    Action::Set { variable: slot(*variable), expression: expression.with_slots(&slot) }
+                    let is_nameless = !is_variable_name(&script.variables[variable.index()]);
+                    let (variable, expression) = (slot(*variable), expression.with_slots(&slot));
+                    if is_nameless {
+                        Action::SetNameless { variable, expression }
+                    } else {
+                        Action::Set { variable, expression }
+                    }
                 }
                 Op::Sleep { amount, unit } => Action::Sleep { amount: amount.with_slots(&slot), unit: *unit },
                 Op::If(condition) => Action::If { condition: condition.with_slots(&slot), next: way.next },
@@ -386,7 +406,15 @@ impl Program {
             };
             steps.push(Step { line: command.line, text: command.text.clone(), action });
         }
-        Ok(LinkedScript { name: script.name.clone(), weight: weighted.weight, steps, statements })
+        let before: usize = self.scripts.iter().map(|script| script.distributions).sum();
+        let distributions = statements.len().min(MOST_DISTRIBUTIONS - before);
+        Ok(LinkedScript {
+            name: script.name.clone(),
+            weight: weighted.weight,
+            steps,
+            statements,
+            distributions,
+        })
     }
 
     /// The index of the script that a draw in `0..self.weight` falls on.

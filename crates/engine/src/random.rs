@@ -133,7 +133,7 @@ impl Random {
             return Err(EvalError::Parameter {
                 function: "zipfian",
                 value: parameter,
-                allowed: "in range [1.001, 1000.000]",
+                allowed: "in range [1.001, 1000]",
             });
         }
         let count = high - low + 1;

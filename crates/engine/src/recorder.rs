@@ -155,8 +155,8 @@ const NOTED: usize = 512;
 /// counts is in the caches, and each would be waited for; of many one after the other the processor fetches several at once.
 struct Counting {
     counts: Vec<LatencyCounts>,
-    /// By script: where its first statement's are.
-    first: Vec<u32>,
+    /// By script: where its first statement's are, and how many statements have any.
+    statements: Vec<(u32, usize)>,
     /// Of which distribution, and the latency (nanoseconds).
     noted: Vec<(u32, u64)>,
 }
@@ -167,13 +167,13 @@ impl Counting {
 
     fn new(program: &Program) -> Self {
         let mut next = Self::SECOND + 1;
-        let mut first = Vec::new();
+        let mut statements = Vec::new();
         for script in &program.scripts {
-            first.push(next);
-            next += u32::try_from(script.statements.len()).unwrap_or(u32::MAX);
+            statements.push((next, script.distributions));
+            next += script.distributions as u32;
         }
         let counts = (0..next).map(|_| LatencyCounts::new()).collect();
-        Self { counts, first, noted: Vec::with_capacity(NOTED) }
+        Self { counts, statements, noted: Vec::with_capacity(NOTED) }
     }
 
     #[inline]
@@ -186,8 +186,10 @@ impl Counting {
 
     #[inline]
     fn note_statement(&mut self, script: usize, statement: usize, latency: u64) {
-        // A program has fewer statements than that.
-        self.note(self.first[script] + statement as u32, latency);
+        let (first, kept) = self.statements[script];
+        if statement < kept {
+            self.note(first + statement as u32, latency);
+        }
     }
 
     #[cold]
@@ -315,8 +317,9 @@ impl Recorder {
     pub fn statement(&mut self, script: usize, statement: usize, times: &Exchange) {
         if self.schedule.phase(times.done) == Phase::Measuring {
             self.counting.note_statement(script, statement, times.latency());
-            if times.first_byte < times.done {
-                let tally = &mut self.tally.scripts[script].statements[statement];
+            if times.first_byte < times.done
+                && let Some(tally) = self.tally.scripts[script].statements.get_mut(statement)
+            {
                 tally.torn.get_or_insert_default().record(times);
             }
         }
@@ -458,8 +461,8 @@ impl Recorder {
         }
         self.tally.last_done = Some(times.done);
         self.tally.scripts[script].failed += 1;
-        if let Some(statement) = statement {
-            self.tally.scripts[script].statements[statement].failed += 1;
+        if let Some(tally) = statement.and_then(|n| self.tally.scripts[script].statements.get_mut(n)) {
+            tally.failed += 1;
         }
         match self.tally.failures.get_mut(code) {
             Some(count) => *count += 1,
@@ -467,6 +470,11 @@ impl Recorder {
                 self.tally.failures.insert(code.to_owned(), 1);
             }
         }
+    }
+
+    /// Counts a transaction that the end of the load left without an outcome.
+    pub fn abandoned(&mut self) {
+        self.tally.failed_outside += 1;
     }
 
     /// Counts a client that gave up.
@@ -483,7 +491,7 @@ impl Recorder {
         self.tick(now);
         self.hand_on(now);
         for (script, tally) in self.tally.scripts.iter_mut().enumerate() {
-            for (place, statement) in (self.counting.first[script]..).zip(&mut tally.statements) {
+            for (place, statement) in (self.counting.statements[script].0..).zip(&mut tally.statements) {
                 self.counting.drain(place, &mut statement.latency);
             }
         }

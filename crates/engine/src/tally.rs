@@ -77,7 +77,7 @@ pub struct ScriptTally {
     pub latency: Latencies,
     /// With a rate: from sent to done.
     pub service: Option<Latencies>,
-    /// By statement.
+    /// By statement, of those whose latencies are kept.
     pub statements: Vec<StatementTally>,
     /// By step.
     pub commands: Vec<CommandTally>,
@@ -115,7 +115,7 @@ pub struct Tally {
 impl Tally {
     pub(crate) fn new(program: &Program) -> Self {
         let script = |script: &LinkedScript| ScriptTally {
-            statements: vec![StatementTally::default(); script.statements.len()],
+            statements: vec![StatementTally::default(); script.distributions],
             commands: vec![CommandTally::default(); script.steps.len()],
             ..ScriptTally::default()
         };

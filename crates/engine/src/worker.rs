@@ -94,12 +94,16 @@ impl Worker {
     fn load(self) -> Result<Option<Outcome>, LoadError> {
         let mut streams = Vec::with_capacity(self.clients.len());
         let mut keys = Vec::with_capacity(self.clients.len());
-        let connecting = self.clock.now();
         let servers = Arc::clone(&self.servers);
         let mut balance = Random::new(self.thread.balance);
         let connect =
             move |random: &mut Random| connect::connect_any(&servers, CONNECT_TIMEOUT, |n| random.index(n));
-        for client in &self.clients {
+        let rules = &self.program.rules;
+        let reconnects = rules.reconnect_each;
+        let renewed = reconnects || rules.reconnect_lost != ReconnectLost::Never;
+        // Where each transaction has its own connection, the first has, too.
+        let first = if reconnects { &[] } else { &self.clients[..] };
+        for client in first {
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(None);
             }
@@ -108,10 +112,6 @@ impl Worker {
             streams.push(stream);
             keys.push(key.map(|key| Cancel { key, target }));
         }
-        let connected = self.clock.now().since(connecting);
-        let rules = &self.program.rules;
-        let reconnects = rules.reconnect_each;
-        let renewed = reconnects || rules.reconnect_lost != ReconnectLost::Never;
         let connector = renewed.then(|| -> Connector {
             Box::new(move |_| {
                 connect(&mut balance).map(|(connection, _)| connection.stream).map_err(|e| e.to_string())
@@ -120,26 +120,27 @@ impl Worker {
         let chosen = choose(self.reactor, &streams, reconnects);
         let clock = self.clock;
         let outcome = match (&chosen, streams.pop()) {
-            (Chosen::Blocking, Some(stream)) => {
-                self.offer(Blocking::new(clock, stream, connector), connected, &keys)
-            }
-            (Chosen::Uring, last) => {
+            (Chosen::Blocking, Some(stream)) => self.offer(Blocking::new(clock, stream, connector), &keys),
+            (Chosen::Uring, last @ Some(_)) => {
                 streams.extend(last);
-                self.offer(Uring::new(clock, streams, connector), connected, &keys)
+                self.offer(Uring::new(clock, streams, connector), &keys)
+            }
+            (_, None) => {
+                let count = self.clients.len();
+                self.offer(Epoll::unconnected(clock, count, connector), &keys)
             }
             (_, last) => {
                 streams.extend(last);
-                self.offer(Epoll::new(clock, streams, connector), connected, &keys)
+                self.offer(Epoll::new(clock, streams, connector), &keys)
             }
         };
         Ok(outcome?.map(|outcome| Outcome { reactor: chosen.to_string(), ..outcome }))
     }
 
-    /// Offers the load on `reactor`, whose connections took `connected` to make and are known to the server by `keys`.
+    /// Offers the load on `reactor`, whose connections are known to the server by `keys`.
     fn offer<R: Reactor>(
         mut self,
         reactor: io::Result<R>,
-        connected: Duration,
         keys: &[Option<Cancel>],
     ) -> Result<Option<Outcome>, LoadError> {
         let mut reactor = reactor.map_err(LoadError::System)?;
@@ -157,10 +158,7 @@ impl Worker {
             before = now;
         });
         let extras = std::mem::take(&mut self.extras);
-        let mut recorder = Recorder::with(&self.program, schedule, ended, extras);
-        if reconnects {
-            recorder.reconnections(self.clients.len() as u64, connected);
-        }
+        let recorder = Recorder::with(&self.program, schedule, ended, extras);
         let mut pacer = Pacer::default();
         pacer.choice = self.thread.choice.map(Random::new);
         if let Some(rate) = self.rate {
@@ -170,6 +168,7 @@ impl Worker {
         let client = |seeds: &ClientSeeds| {
             let (random, choice) = (Random::new(seeds.random), Random::new(seeds.choice));
             let client = Client::new(seeds.id, Rc::clone(&program), random, choice, schedule.transactions);
+            let client = if reconnects { client.unconnected() } else { client };
             let Some(ledger) = &self.ledger else { return Ok(client) };
             let ledger = ledger.open(seeds.id, &self.clock).map_err(LoadError::Ledger)?;
             client.keeping(ledger).map_err(LoadError::NoLedger)

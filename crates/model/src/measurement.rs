@@ -34,6 +34,9 @@ pub struct Measurement {
     /// Clients that gave up because of an error that is not to be retried, with what they met; at most the first
     /// ten are kept in words.
     pub aborted_clients: u32,
+    /// The thread (from 0) that first ended with one of them; not stored.
+    #[serde(skip)]
+    pub aborted_thread: Option<u32>,
     /// What the aborted clients met.
     pub abort_reasons: Vec<String>,
     /// Latency of the transactions in the window: from due to done.

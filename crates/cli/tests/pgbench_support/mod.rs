@@ -1,4 +1,4 @@
-//! Runs the installed pgbench and `pgdyno pgbench` side by side on one server that the test made.
+//! Runs the pgbench of each major version and `pgdyno pgbench` side by side, on a server of that version that the test made.
 
 // Each test file uses its own part; helpers of tests fail as tests do.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::print_stdout)]
@@ -10,17 +10,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Where PostgreSQL's programs lie: beside the pgbench of the search path, or as Debian installs them.
-fn programs() -> Option<PathBuf> {
-    let debian = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-    let mut debian: Vec<PathBuf> = debian.map(|version| version.path().join("bin")).collect();
-    debian.sort();
-    let path = std::env::var_os("PATH").unwrap_or_default();
+/// The majors whose pgbench ours is held against.
+const MAJORS: [u32; 4] = [15, 16, 17, 18];
+
+/// Where the programs of PostgreSQL `major` lie: of those that `.ci/postgresql` fetches, in the folder that
+/// PGDYNO_TEST_POSTGRESQL names; or as Debian installs them.
+fn programs(major: u32) -> Option<PathBuf> {
+    let fetched = std::env::var_os("PGDYNO_TEST_POSTGRESQL").map(PathBuf::from);
+    let fetched = fetched.map(|folder| folder.join(major.to_string()).join("bin"));
+    let debian = PathBuf::from(format!("/usr/lib/postgresql/{major}/bin"));
     let all = ["initdb", "postgres", "psql", "pgbench"];
-    debian
+    fetched
         .into_iter()
-        .rev()
-        .chain(std::env::split_paths(&path))
+        .chain([debian])
         .find(|directory| all.iter().all(|program| directory.join(program).exists()))
 }
 
@@ -41,6 +43,8 @@ fn account() -> Option<(u32, u32)> {
 
 /// A server of this test's own; it ends with this value.
 pub struct Server {
+    /// The major version of the server and of the pgbench that ours is held against.
+    pub major: u32,
     programs: PathBuf,
     root: tempfile::TempDir,
     child: Child,
@@ -53,12 +57,29 @@ pub struct Ended {
 }
 
 impl Server {
-    /// A running server with the databases `ref` and `our`. Where PostgreSQL is not installed: none, and a word about it.
-    pub fn start(test: &str) -> Option<Self> {
-        let Some(programs) = programs() else {
+    /// A running server of each major version that there is a pgbench of, one after the other, with the databases `ref` and
+    /// `our`. Where one is not installed, a word about it.
+    pub fn each(test: &str) -> impl Iterator<Item = Self> {
+        MAJORS.into_iter().filter_map(move |major| {
+            let Some(programs) = programs(major) else {
+                let why = format!("no pgbench {major} to compare with (.ci/postgresql fetches it)");
+                let _ = writeln!(std::io::stderr(), "\nskipped: {test}: {why}");
+                return None;
+            };
+            Some(Self::start(major, programs))
+        })
+    }
+
+    /// A running server of the newest version that there is.
+    pub fn newest(test: &str) -> Option<Self> {
+        let newest = MAJORS.into_iter().rev().find_map(|major| Some((major, programs(major)?)));
+        if newest.is_none() {
             let _ = writeln!(std::io::stderr(), "\nskipped: {test}: no installed pgbench to compare with");
-            return None;
-        };
+        }
+        newest.map(|(major, programs)| Self::start(major, programs))
+    }
+
+    fn start(major: u32, programs: PathBuf) -> Self {
         let root = tempfile::Builder::new().prefix("pgdyno-test-").tempdir().unwrap();
         std::fs::set_permissions(root.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
         let home = root.path().join("server");
@@ -90,7 +111,7 @@ impl Server {
             .stderr(log)
             .spawn()
             .unwrap();
-        let server = Self { programs, root, child };
+        let server = Self { major, programs, root, child };
         let patience = Instant::now() + Duration::from_secs(60);
         while !server.psql("postgres", "select 1").status.success() {
             assert!(Instant::now() < patience, "the server did not come up within a minute");
@@ -99,7 +120,7 @@ impl Server {
         for database in ["ref", "our"] {
             assert!(server.psql("postgres", &format!("create database {database}")).status.success());
         }
-        Some(server)
+        server
     }
 
     fn with_environment<'a>(&self, command: &'a mut Command) -> &'a mut Command {
@@ -156,13 +177,13 @@ impl Server {
         }
     }
 
-    /// A command for the installed pgbench (`ref`) or ours (`our`), without arguments.
+    /// A command for the server's pgbench (`ref`) or ours of the same version (`our`), without arguments.
     pub fn command(&self, who: &str) -> Command {
         let mut command = match who {
             "ref" => Command::new(self.programs.join("pgbench")),
             _ => {
                 let mut ours = Command::new(env!("CARGO_BIN_EXE_pgdyno"));
-                ours.arg("pgbench");
+                ours.args(["pgbench", &format!("--dialect={}", self.major)]);
                 ours
             }
         };
@@ -176,6 +197,14 @@ impl Server {
         let words = args.split_whitespace().map(|word| word.trim_matches('\''));
         let output = self.command(who).args(words).output().unwrap();
         ended(&output)
+    }
+
+    /// Runs `args` (in words) as ours, which finds out by itself which version they are for.
+    pub fn run_undialected(&self, args: &str) -> Ended {
+        let mut command = self.pgdyno_command();
+        ended(
+            &command.env("PGDATABASE", "our").arg("pgbench").args(args.split_whitespace()).output().unwrap(),
+        )
     }
 
     /// Runs `pgdyno` itself with `args` (in words).
@@ -196,8 +225,8 @@ impl Server {
         let theirs = self.run("ref", args);
         let ours = self.run("our", args);
         let both = format!(
-            "`{args}`\n--- pgbench ({:?}):\n{}{}\n--- pgdyno ({:?}):\n{}{}",
-            theirs.code, theirs.out, theirs.err, ours.code, ours.out, ours.err
+            "`{args}`\n--- pgbench {} ({:?}):\n{}{}\n--- pgdyno ({:?}):\n{}{}",
+            self.major, theirs.code, theirs.out, theirs.err, ours.code, ours.out, ours.err
         );
         assert_eq!(theirs.code, ours.code, "{both}");
         assert_eq!(normal(&theirs.out), normal(&ours.out), "{both}");
@@ -232,6 +261,16 @@ pub fn ended(output: &Output) -> Ended {
         out: String::from_utf8_lossy(&output.stdout).into_owned(),
         err: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
+}
+
+/// What is said on standard error, without what differs from run to run and without hints: its lines in order, every number
+/// as N.
+pub fn words(err: &str) -> Vec<String> {
+    let ours = |line: &&str| line.starts_with("pgbench: hint: ") || line.starts_with("pgbench: note: ");
+    let mut lines: Vec<String> = err.lines().filter(|line| !ours(line)).map(numbers_as_n).collect();
+    // Of several clients it is chance which speaks first.
+    lines.sort();
+    lines
 }
 
 /// A report without what differs from run to run: every number as N, white space folded; and without what pgdyno adds.

@@ -6,9 +6,12 @@ use pgdyno_wire::{ServerError, frontend};
 
 use super::{Client, Next, State, Turn};
 use crate::load::Told;
-use crate::program::Action;
+use crate::program::{Action, Step};
 use crate::recorder::{Failure, sqlstate};
 use crate::schedule::Moment;
+
+/// What pgbench says of an expression without a value.
+pub(super) const EVALUATION: &str = "evaluation of meta-command failed";
 
 /// An error of the server's, and the step and statement that met it.
 #[derive(Debug)]
@@ -27,7 +30,7 @@ pub(super) struct Abort {
     /// Whether the server said it.
     is_from_server: bool,
     /// What pgbench says of it beforehand.
-    cause: Option<String>,
+    causes: Vec<String>,
 }
 
 impl Abort {
@@ -38,7 +41,7 @@ impl Abort {
             reason: format!("{reason} (SQLSTATE {code})"),
             said: reason.to_owned(),
             is_from_server: false,
-            cause: None,
+            causes: Vec::new(),
         }
     }
 
@@ -55,7 +58,7 @@ impl Abort {
             code: error.code.clone(),
             said: words,
             is_from_server: true,
-            cause: None,
+            causes: Vec::new(),
         }
     }
 
@@ -65,7 +68,7 @@ impl Abort {
     }
 
     pub(super) fn caused(mut self, cause: String) -> Self {
-        self.cause = Some(cause);
+        self.causes.push(cause);
         self
     }
 }
@@ -83,25 +86,16 @@ impl Client {
         }
     }
 
-    /// What pgbench calls the kind of step `step`.
-    fn kind(&self, step: usize) -> &'static str {
-        match self.program.scripts[self.script].steps.get(step).map(|s| &s.action) {
-            Some(Action::Send(index)) => {
-                let store = &self.program.scripts[self.script].statements[*index].store;
+    /// What pgbench calls the kind of step `step`: `SQL`, or the meta command's name as the script has it.
+    pub(super) fn kind(&self, step: usize) -> &str {
+        let script = &self.program.scripts[self.script];
+        match script.steps.get(step) {
+            None => "SQL",
+            Some(Step { action: Action::Send(index), .. }) => {
+                let store = &script.statements[*index].store;
                 store.as_ref().map_or("SQL", |store| if store.each { "aset" } else { "gset" })
             }
-            None => "SQL",
-            Some(Action::Set { .. }) => "set",
-            Some(Action::Sleep { .. }) => "sleep",
-            Some(Action::If { .. }) => "if",
-            Some(Action::Elif { .. }) => "elif",
-            Some(Action::Else { .. }) => "else",
-            Some(Action::Endif) => "endif",
-            Some(Action::Shell(_)) => "shell",
-            Some(Action::SetShell { .. }) => "setshell",
-            Some(Action::StartPipeline) => "startpipeline",
-            Some(Action::SyncPipeline) => "syncpipeline",
-            Some(Action::EndPipeline) => "endpipeline",
+            Some(step) => step.text[1..].split_whitespace().next().unwrap_or_default(),
         }
     }
 
@@ -139,26 +133,43 @@ impl Client {
         }
     }
 
-    /// Whether the transaction that failed is tried again.
-    fn may_retry(&self, now: Moment, closing: Moment) -> bool {
+    /// Whether the transaction that failed would be tried again, had the load time for it.
+    fn has_tries_left(&self, now: Moment) -> bool {
         let rules = &self.program.rules;
         let tries = self.retries.saturating_add(1);
         (rules.max_tries == 0 || tries < rules.max_tries)
-            && now < closing
             && rules.latency_limit.is_none_or(|limit| now.since(self.due) <= limit)
+    }
+
+    /// `(try 1/3, 12.345% of the maximum time of tries was used)`.
+    #[allow(clippy::cast_precision_loss)]
+    fn tries(&self, now: Moment) -> String {
+        let rules = &self.program.rules;
+        let mut text = format!("(try {}", self.retries + 1);
+        if rules.max_tries > 0 {
+            text.push_str(&format!("/{}", rules.max_tries));
+        }
+        if let Some(limit) = rules.latency_limit {
+            let share = 100.0 * now.since(self.due).as_secs_f64() / limit.as_secs_f64();
+            text.push_str(&format!(", {share:.3}% of the maximum time of tries was used"));
+        }
+        text.push(')');
+        text
     }
 
     /// The failed transaction is rolled back.
     pub(super) fn after_failure(&mut self, turn: &mut Turn<'_>) -> Next {
         let Some(fault) = self.failure.take() else { return self.another(turn) };
         let closing = turn.recorder.schedule().closing;
-        let tries = |client: &Self| match client.program.rules.max_tries {
-            0 => format!("(try {})", client.retries + 1),
-            most => format!("(try {}/{most})", client.retries + 1),
-        };
-        if Failure::of(&fault.error.code).is_passing() && self.may_retry(turn.now, closing) {
+        if Failure::of(&fault.error.code).is_passing() && self.has_tries_left(turn.now) {
+            if turn.now >= closing {
+                // Neither failed nor done: the load ends before it can be known.
+                turn.recorder.abandoned();
+                return self.note_failure(turn).unwrap_or_else(|| self.finish(turn));
+            }
             self.say_failure(|| {
-                format!("client {} repeats the transaction after the error {}", self.id, tries(self))
+                let tries = self.tries(turn.now);
+                format!("client {} repeats the transaction after the error {tries}", self.id)
             });
             turn.recorder.retry(self.script, fault.step, turn.now);
             self.retries += 1;
@@ -167,13 +178,21 @@ impl Client {
             self.step = 0;
             return self.advance(turn);
         }
-        self.say_failure(|| format!("client {} ends the failed transaction {}", self.id, tries(self)));
-        if let Some(Err(error)) = self.book.as_mut().map(|book| book.failed(turn.now)) {
-            return self.abort(&Abort::ledger(&error), turn);
+        self.say_failure(|| {
+            format!("client {} ends the failed transaction {}", self.id, self.tries(turn.now))
+        });
+        if let Some(next) = self.note_failure(turn) {
+            return next;
         }
         let ended = self.ended(turn.now);
         turn.recorder.failure(&ended, Some(fault.step), fault.statement, &fault.error.code);
         self.another(turn)
+    }
+
+    /// Tells the ledger, if there is one, that the transaction failed; what follows if that cannot be kept.
+    fn note_failure(&mut self, turn: &mut Turn<'_>) -> Option<Next> {
+        let error = self.book.as_mut()?.failed(turn.now).err()?;
+        Some(self.abort(&Abort::ledger(&error), turn))
     }
 
     /// Gives up, with its transaction.
@@ -187,16 +206,25 @@ impl Client {
         let steps = self.program.scripts[self.script].steps.len();
         let ended = self.ended(turn.now);
         turn.recorder.failure(&ended, step.filter(|step| *step < steps), statement, &abort.code);
-        if let Some(cause) = &abort.cause {
+        self.give_up(abort, statement, turn)
+    }
+
+    /// Gives up, with no transaction or one that is counted, because of `abort` in `statement` if it met any.
+    pub(super) fn give_up(&mut self, abort: &Abort, statement: Option<usize>, turn: &mut Turn<'_>) -> Next {
+        for cause in &abort.causes {
             self.say(Told::Error, cause);
         }
+        let steps = self.program.scripts[self.script].steps.len();
         let (id, script, at) = (self.id, self.script, self.step);
         let last = match self.kind(at) {
             _ if at >= steps => format!("client {id} aborted: {}", abort.said),
             "SQL" | "gset" | "aset" if statement.is_some() && abort.is_from_server => {
-                format!("client {id} script {script} aborted in command {at} query 0: {}", abort.said)
+                let query = self.queries;
+                format!("client {id} script {script} aborted in command {at} query {query}: {}", abort.said)
             }
             kind => {
+                // pgbench tells the name as it is written only of what it evaluates.
+                let kind = if abort.said == EVALUATION { kind.to_owned() } else { kind.to_ascii_lowercase() };
                 format!("client {id} aborted in command {at} ({kind}) of script {script}; {}", abort.said)
             }
         };

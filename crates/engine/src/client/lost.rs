@@ -22,10 +22,9 @@ impl Client {
         let told = self.error.take();
         // What the server said before it hung up tells more than that it did.
         let (reason, said) = match &told {
-            Some(fault @ Fault { error, .. }) => (
-                format!("connection lost ({how}) after {error}"),
-                self.words(fault),
-            ),
+            Some(fault @ Fault { error, .. }) => {
+                (format!("connection lost ({how}) after {error}"), self.words(fault))
+            }
             None => {
                 (format!("connection lost: {how}"), "perhaps the backend died while processing".to_owned())
             }
@@ -71,11 +70,12 @@ impl Client {
         let rules = &self.program.rules;
         if !rules.reconnect_lost.allows(self.reconnections) {
             let reason = match self.reconnections {
-                0 => format!("connection lost: {how}"),
+                0 => format!("no connection: {how}"),
                 n => format!("no new connection after {n} in a row: {how}"),
             };
-            let said = "perhaps the backend died while processing";
-            return self.abort(&Abort::own(sqlstate::CONNECTION_FAILURE, &reason).saying(said), turn);
+            let said = format!("client {} aborted while establishing connection", self.id);
+            let abort = Abort::own(sqlstate::CONNECTION_FAILURE, &reason).caused(how.to_owned()).caused(said);
+            return self.abort(&abort.saying(""), turn);
         }
         let doublings = self.reconnections.saturating_sub(1).min(8);
         self.reconnections += 1;

@@ -28,7 +28,6 @@ use crate::script::{Content, Value};
 use failure::{Abort, Fault};
 use reply::{Event, Replies};
 
-
 /// What a client waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
@@ -127,6 +126,8 @@ pub struct Client {
     id: u32,
     /// Tries after the first.
     retries: u32,
+    /// Queries of the present statement that are complete, where they are counted.
+    queries: u32,
     /// New connections in a row after lost ones, since a transaction last ended well.
     reconnections: u32,
     /// Whether the transaction has sent any statement.
@@ -170,6 +171,7 @@ impl Client {
             sent: Moment(0),
             first_byte: Moment::NEVER,
             retries: 0,
+            queries: 0,
             reconnections: 0,
             asked: false,
             piping: false,
@@ -189,6 +191,12 @@ impl Client {
     pub fn keeping(self, ledger: Box<dyn ClientLedger>) -> Result<Self, &'static str> {
         let places = Places::of(&self.program)?;
         Ok(Self { book: Some(Box::new(Book::new(ledger, places))), ..self })
+    }
+
+    /// The same client before its first connection.
+    #[must_use]
+    pub fn unconnected(self) -> Self {
+        Self { connected: false, ..self }
     }
 
     /// Its number, from 0.
@@ -338,7 +346,12 @@ impl Client {
                     self.piped.pop_front();
                     self.count_statement(step, statement, sent, turn);
                 }
-                _ => self.answers.complete(),
+                _ => {
+                    self.queries += 1;
+                    if self.replies.rows {
+                        self.answers.complete();
+                    }
+                }
             },
         }
         None
@@ -414,12 +427,7 @@ impl Client {
                 }
                 None => self.after_failure(turn),
             },
-            State::Between
-            | State::Due
-            | State::Piped
-            | State::Asleep
-            | State::Computed
-            | State::Ended => {
+            State::Between | State::Due | State::Piped | State::Asleep | State::Computed | State::Ended => {
                 let reason = "the server sent ReadyForQuery without having been asked anything";
                 self.abort(&Abort::own(sqlstate::PROTOCOL_VIOLATION, reason), turn)
             }
@@ -516,10 +524,12 @@ impl Client {
             return self.abort(&Abort::own(sqlstate::PIPELINE, reason).saying(reason), turn);
         }
         if self.replies.status != Status::Idle {
+            // As in pgbench, it counts and is the client's last.
+            turn.recorder.transaction(&self.ended(turn.now));
             let name = &self.program.scripts[self.script].name;
             let reason = format!("{name}: the script ends inside a transaction block");
             let said = "end of script reached without completing the last transaction";
-            return self.abort(&Abort::own(sqlstate::ACTIVE_TRANSACTION, &reason).saying(said), turn);
+            return self.give_up(&Abort::own(sqlstate::ACTIVE_TRANSACTION, &reason).saying(said), None, turn);
         }
         if !self.asked && self.state != State::Computed {
             // The last event was the script's beginning. And whoever needs no server must let the others have a turn.

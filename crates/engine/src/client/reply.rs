@@ -48,7 +48,14 @@ pub(super) struct Replies {
 
 impl Replies {
     pub(super) fn new(notices: bool) -> Self {
-        Self { torn: Vec::with_capacity(64), skip: 0, status: Status::Idle, rows: false, ends: false, notices }
+        Self {
+            torn: Vec::with_capacity(64),
+            skip: 0,
+            status: Status::Idle,
+            rows: false,
+            ends: false,
+            notices,
+        }
     }
 
     /// The next event in `bytes`, which moves past it; none when more bytes are needed.

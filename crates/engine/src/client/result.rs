@@ -2,7 +2,17 @@
 
 use std::collections::HashMap;
 
-use crate::script::{Content, Slot, Store};
+use crate::script::{Content, Slot, Store, is_variable_name};
+
+/// A result that cannot be put into variables.
+pub(super) struct Misfit {
+    /// Which of the command's queries had it, from 0.
+    pub(super) query: usize,
+    /// The variable's name, where it is none.
+    pub(super) name: Option<String>,
+    /// pgbench's words.
+    pub(super) words: String,
+}
 
 /// One query's result.
 #[derive(Debug, Default)]
@@ -50,23 +60,25 @@ impl Answers {
         store: &Store,
         slots: &HashMap<String, Slot>,
         variables: &mut [Option<Content>],
-    ) -> Result<(), String> {
-        let chosen = if store.each {
-            &self.answers[..]
-        } else {
-            &self.answers[self.answers.len().saturating_sub(1)..]
-        };
+    ) -> Result<(), Misfit> {
+        let first = if store.each { 0 } else { self.answers.len().saturating_sub(1) };
+        let chosen = &self.answers[first..];
         if !store.each {
             let rows = chosen.first().map_or(0, |answer| answer.rows);
             if rows != 1 {
-                return Err(format!("expected one row, got {rows}"));
+                return Err(Misfit {
+                    query: first,
+                    name: None,
+                    words: format!("expected one row, got {rows}"),
+                });
             }
         }
-        for answer in chosen.iter().filter(|answer| answer.rows > 0) {
+        for (query, answer) in (first..).zip(chosen).filter(|(_, answer)| answer.rows > 0) {
             for (column, value) in answer.columns.iter().zip(&answer.last) {
                 let name = format!("{}{}", store.prefix, String::from_utf8_lossy(column));
-                if crate::script::name_length(&name) != name.len() || name.is_empty() {
-                    return Err(format!("error storing into variable {name}"));
+                if !is_variable_name(&name) {
+                    let words = format!("error storing into variable {name}");
+                    return Err(Misfit { query, name: Some(name), words });
                 }
                 if let Some(slot) = slots.get(&name) {
                     // NULL is the empty text, as for psql.

@@ -19,6 +19,8 @@ impl Client {
         out: &mut Vec<u8>,
     ) -> Result<(), WireError> {
         self.replies.rows = statement.store.is_some();
+        self.replies.ends = self.piping || statement.may_be_several;
+        self.queries = 0;
         if self.replies.rows {
             self.answers.clear();
         }
@@ -35,9 +37,8 @@ impl Client {
                 let bound = execution.write(out, !self.piping, |bind| {
                     for slot in parameters {
                         match &variables[slot.index()] {
-                            Some(crate::script::Content::Value(crate::script::Value::Null)) | None => {
-                                bind.null()?;
-                            }
+                            // The NULL of an expression goes as its text, as in pgbench.
+                            None => bind.null()?,
                             Some(content) => bind.text(|out| content.write_text(out))?,
                         }
                     }
@@ -85,10 +86,16 @@ impl Client {
     pub(super) fn store(&mut self, statement: usize) -> Option<Abort> {
         let program = &self.program;
         let store = program.scripts[self.script].statements[statement].store.as_ref()?;
-        let error = self.answers.store(store, &program.slots, &mut self.variables).err()?;
+        let misfit = self.answers.store(store, &program.slots, &mut self.variables).err()?;
         let (id, script, step) = (self.id, self.script, self.step);
-        let cause = format!("client {id} script {script} command {step} query 0: {error}");
-        let reason = format!("{}: {error}", self.place());
-        Some(Abort::own(sqlstate::CARDINALITY_VIOLATION, &reason).caused(cause).saying(""))
+        let mut abort =
+            Abort::own(sqlstate::CARDINALITY_VIOLATION, &format!("{}: {}", self.place(), misfit.words))
+                .saying("");
+        if let Some(name) = misfit.name {
+            let command = if store.each { "aset" } else { "gset" };
+            abort = abort.caused(format!("{command}: invalid variable name: \"{name}\""));
+        }
+        let (query, words) = (misfit.query, misfit.words);
+        Some(abort.caused(format!("client {id} script {script} command {step} query {query}: {words}")))
     }
 }

@@ -53,8 +53,14 @@ pub(super) fn integer(line: &[u8], stop: &AtomicBool) -> Result<Option<i64>, Str
         return Err(wrong("read result of"));
     }
     let text = String::from_utf8_lossy(&first);
-    let not_an_integer = |_| format!("{program}: shell command must return an integer (not \"{text}\")");
-    text.trim().parse().map(Some).map_err(not_an_integer)
+    match text.trim() {
+        // Of nothing but white space `strtol` makes 0.
+        "" => Ok(Some(0)),
+        number => number
+            .parse()
+            .map(Some)
+            .map_err(|_| format!("{program}: shell command must return an integer (not \"{text}\")")),
+    }
 }
 
 /// What `line` runs, for errors.
@@ -73,7 +79,13 @@ struct Running {
 impl Running {
     fn start(line: &[u8], output: Stdio) -> io::Result<Self> {
         let mut command = Command::new("/bin/sh");
-        command.arg("-c").arg(OsStr::from_bytes(line)).stdin(Stdio::null()).stdout(output).process_group(0);
+        command
+            .arg0("sh")
+            .arg("-c")
+            .arg(OsStr::from_bytes(line))
+            .stdin(Stdio::null())
+            .stdout(output)
+            .process_group(0);
         let shell = command.spawn()?;
         let group = Pid::from_child(&shell);
         Ok(Self { shell, group })

@@ -4,13 +4,16 @@ use std::rc::Rc;
 
 use pgdyno_wire::frontend;
 
-use super::failure::Abort;
+use super::failure::{Abort, EVALUATION};
 use super::{Client, Next, Piped, State, Turn, shell};
 use crate::load::Told;
 use crate::program::{Action, LinkedScript};
 use crate::recorder::sqlstate;
 use crate::schedule::Moment;
-use crate::script::{EvalError, Expr, Piece, Scope, Value};
+use crate::script::{EvalError, Expr, Piece, Scope, Slot, Value, is_variable_name, leading_integer};
+
+/// The longest command line that pgbench runs (bytes).
+const LONGEST_COMMAND_LINE: usize = 254;
 
 /// What comes after a step.
 enum Flow {
@@ -78,12 +81,13 @@ impl Client {
                     None => self.variables[variable] = Some(self.eval(expression)?.into()),
                 }
             }
+            Action::SetNameless { variable, expression } => {
+                self.eval(expression)?;
+                return Err(self.bad_name(*variable).saying("assignment of meta-command failed"));
+            }
             Action::Sleep { amount, unit } => {
                 let amount = match amount {
-                    Expr::Variable(slot) if self.variables[slot.index()].is_none() => {
-                        let name = &self.program.variables[slot.index()];
-                        return Err(self.bad_shell(&format!("sleep: undefined variable \"{name}\"")));
-                    }
+                    Expr::Variable(slot) => self.sleep_time(*slot)?,
                     amount => self.eval(amount)?.int().map_err(|e| self.bad_value(e))?,
                 };
                 // A negative time is no time, as in pgbench.
@@ -107,6 +111,9 @@ impl Client {
                 if let Some(value) =
                     shell::integer(&line, &self.program.rules.stop).map_err(|e| self.bad_shell(&e))?
                 {
+                    if !is_variable_name(&self.program.variables[variable.index()]) {
+                        return Err(self.bad_name(*variable).saying("execution of meta-command failed"));
+                    }
                     self.variables[variable.index()] = Some(Value::Int(value).into());
                 }
                 return Ok(self.pass_time(Next::Again, turn.now));
@@ -117,6 +124,31 @@ impl Client {
         }
         turn.recorder.command(self.script, self.step, 0, turn.now);
         Ok(on)
+    }
+
+    /// What `\sleep` makes of a variable's text: the integer that it begins with.
+    fn sleep_time(&self, slot: Slot) -> Result<i64, Abort> {
+        let name = &self.program.variables[slot.index()];
+        let Some(content) = &self.variables[slot.index()] else {
+            return Err(self.bad_shell(&format!("sleep: undefined variable \"{name}\"")));
+        };
+        let mut text = Vec::new();
+        content.write_text(&mut text);
+        let amount = leading_integer(&text);
+        if amount == 0 && !text.first().is_some_and(u8::is_ascii_digit) {
+            let text = String::from_utf8_lossy(&text);
+            let what = format!("sleep: invalid sleep time \"{text}\" for variable \"{name}\"");
+            return Err(self.bad_shell(&what));
+        }
+        Ok(amount)
+    }
+
+    /// For a variable that the present step cannot assign to.
+    fn bad_name(&self, variable: Slot) -> Abort {
+        let command = self.kind(self.step);
+        let what =
+            format!("{command}: invalid variable name: \"{}\"", self.program.variables[variable.index()]);
+        Abort::own(sqlstate::DATA_EXCEPTION, &format!("{}: {what}", self.place())).caused(what)
     }
 
     /// Leaves the script at a step that takes time from `now` on, until `next`.
@@ -216,7 +248,7 @@ impl Client {
         };
         Abort::own(sqlstate::DATA_EXCEPTION, &format!("{}: {what}", self.place()))
             .caused(what)
-            .saying("evaluation of meta-command failed")
+            .saying(EVALUATION)
     }
 
     fn bad_shell(&self, what: &str) -> Abort {
@@ -241,6 +273,11 @@ impl Client {
         }
         let mut line = Vec::new();
         self.write(command, &mut line);
+        if line.len() > LONGEST_COMMAND_LINE {
+            let program =
+                String::from_utf8_lossy(line.split(|b| *b == b' ').next().unwrap_or_default()).into_owned();
+            return Err(self.bad_shell(&format!("{program}: shell command is too long")));
+        }
         Ok(line)
     }
 }

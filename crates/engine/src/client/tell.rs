@@ -60,7 +60,7 @@ impl Client {
         // Expressions are not shown, the arguments of other meta commands are.
         let words = match &step.action {
             Action::Send(index) => return self.say_send(*index),
-            Action::Set { .. } => 2,
+            Action::Set { .. } | Action::SetNameless { .. } => 2,
             Action::If { .. } | Action::Elif { .. } => 1,
             _ => usize::MAX,
         };

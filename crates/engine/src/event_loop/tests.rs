@@ -336,7 +336,6 @@ fn what_the_server_should_not_send_ends_the_client_with_a_reason() {
         (copy, false, "0A000", "COPY is not supported"),
         (torn_then_closed, true, "08006", "connection lost"),
         (fatal, true, "08006", "57P01"),
-        (done(b'T'), false, "25001", "inside a transaction block"),
         ([done(b'I'), ready(b'I')].concat(), false, "", ""),
     ] {
         let answer = |_| -> Answer {
@@ -361,6 +360,14 @@ fn what_the_server_should_not_send_ends_the_client_with_a_reason() {
             assert!(m.abort_reasons[0].contains(words), "{words}: {:?}", m.abort_reasons);
         }
     }
+}
+
+#[test]
+fn a_script_that_ends_inside_a_transaction_counts_and_ends_its_client() {
+    let load = Load { length: Length::Transactions(5), ..Load::new("BEGIN;") };
+    let m = load.run(|_| Box::new(|_, _| after(MS, done(b'T')))).measurement;
+    assert_eq!((m.transactions, m.failed, m.aborted_clients), (1, 0, 1));
+    assert!(m.abort_reasons[0].contains("inside a transaction block"), "{:?}", m.abort_reasons);
 }
 
 #[test]

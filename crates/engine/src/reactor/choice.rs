@@ -58,11 +58,14 @@ impl fmt::Display for Chosen {
     }
 }
 
-/// What serves `streams`; `renewed` where every transaction has a connection of its own.
+/// What serves `streams`; `renewed` where every transaction has a connection of its own, and there is none yet.
 pub(crate) fn choose(choice: ReactorChoice, streams: &[Stream], renewed: bool) -> Chosen {
     let encrypted = !streams.iter().all(Stream::is_plain);
     match choice {
         ReactorChoice::Epoll => Chosen::Epoll { instead: None },
+        ReactorChoice::Blocking | ReactorChoice::IoUring if renewed => {
+            Chosen::Epoll { instead: Some("every transaction has a connection of its own".to_owned()) }
+        }
         // Making connections costs so much more that nothing is gained.
         ReactorChoice::Auto if encrypted || renewed => Chosen::Epoll { instead: None },
         ReactorChoice::Blocking if streams.len() == 1 && !encrypted => Chosen::Blocking,

@@ -53,14 +53,32 @@ impl Epoll {
     /// # Errors
     /// The kernel refuses an epoll instance or a registration.
     pub fn new(clock: Clock, streams: Vec<Stream>, connector: Option<Connector>) -> io::Result<Self> {
+        Self::with_links(clock, streams.into_iter().map(Some).collect(), connector)
+    }
+
+    /// A reactor of `count` connections that are still to be made, by `connector`.
+    ///
+    /// # Errors
+    /// The kernel refuses an epoll instance.
+    pub fn unconnected(clock: Clock, count: usize, connector: Option<Connector>) -> io::Result<Self> {
+        Self::with_links(clock, std::iter::repeat_with(|| None).take(count).collect(), connector)
+    }
+
+    fn with_links(
+        clock: Clock,
+        streams: Vec<Option<Stream>>,
+        connector: Option<Connector>,
+    ) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let alarm = Alarm::new(clock)?;
         epoll::add(&epoll, &alarm, ALARM, epoll::EventFlags::IN | epoll::EventFlags::ET)?;
         let mut links = Vec::with_capacity(streams.len());
         for (index, stream) in streams.into_iter().enumerate() {
-            epoll::add(&epoll, &stream, data(index), READABLE)?;
+            if let Some(stream) = &stream {
+                epoll::add(&epoll, stream, data(index), READABLE)?;
+            }
             links.push(Link {
-                stream: Some(stream),
+                stream,
                 out: Vec::with_capacity(512),
                 blocked: false,
                 closing: false,

@@ -8,9 +8,7 @@ pub(super) fn check(script: &Script, place: Place<'_>) -> Result<(), ScriptError
     let error = |number: usize, what: &str| {
         let line = script.commands.get(number - 1).or(script.commands.last()).map_or(1, |c| c.line);
         let phrase = format!("condition error in script \"{}\" command {number}: {what}", script.name);
-        let mut error = place.error(place.line_begin(line), "", "").phrased(phrase);
-        error.source_line = "".into();
-        error
+        place.error(place.line_begin(line), "", "").phrased(phrase).of_whole_script()
     };
     // For every open `\if`: whether its `\else` has been.
     let mut open = Vec::new();

@@ -37,6 +37,7 @@ impl Place<'_> {
             phrase: "".into(),
             what: what.into().into(),
             source_line: self.text[begin..end].trim_end().into(),
+            is_of_whole_script: false,
             help: None,
         }
     }
@@ -59,10 +60,18 @@ pub struct ScriptError {
     pub what: Box<str>,
     /// The line's text.
     pub source_line: Box<str>,
+    /// Whether it is told without a place.
+    is_of_whole_script: bool,
     help: Option<Box<str>>,
 }
 
 impl ScriptError {
+    /// The same error, told without a place: pgbench names none.
+    pub(super) fn of_whole_script(mut self) -> Self {
+        self.is_of_whole_script = true;
+        self
+    }
+
     pub(super) fn phrased(mut self, phrase: impl Into<String>) -> Self {
         self.phrase = phrase.into().into();
         self
@@ -82,7 +91,9 @@ impl ScriptError {
 
 impl fmt::Display for ScriptError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: ", self.script, self.line)?;
+        if !self.is_of_whole_script {
+            write!(f, "{}:{}: ", self.script, self.line)?;
+        }
         let first = if self.phrase.is_empty() { &self.what } else { &self.phrase };
         write!(f, "{first}")?;
         if !self.command.is_empty() {
@@ -91,7 +102,7 @@ impl fmt::Display for ScriptError {
         if !self.phrase.is_empty() && !self.what.is_empty() {
             write!(f, ": {}", self.what)?;
         }
-        if !self.source_line.is_empty() {
+        if !self.source_line.is_empty() && !self.is_of_whole_script {
             write!(f, "\n  {}\n  ", self.source_line)?;
             let column = usize::try_from(self.column).unwrap_or(1);
             for c in self.source_line.chars().take(column - 1) {
@@ -104,7 +115,16 @@ impl fmt::Display for ScriptError {
     }
 }
 
-/// An expression that has no value.
+/// `x` as C's `%f` writes it, but for what is no number.
+fn six_digits(x: f64) -> String {
+    match x {
+        x if x.is_nan() => "NaN".to_owned(),
+        x if x.is_infinite() => if x > 0.0 { "Infinity" } else { "-Infinity" }.to_owned(),
+        x => format!("{x:.6}"),
+    }
+}
+
+/// An expression that has no value, in pgbench's words.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[allow(missing_docs)]
 pub enum EvalError {
@@ -113,7 +133,7 @@ pub enum EvalError {
     /// The field says in what.
     #[error("bigint{0} out of range")]
     IntOverflow(&'static str),
-    #[error("double to int overflow for {0}")]
+    #[error("double to int overflow for {}", six_digits(*.0))]
     DoubleToInt(f64),
     #[error("cannot coerce {from} to {to}")]
     Coerce { from: &'static str, to: &'static str },
@@ -121,12 +141,14 @@ pub enum EvalError {
     Undefined(super::Slot),
     #[error("malformed variable")]
     Malformed(super::Slot),
-    #[error("empty range given to random: {0} to {1}")]
+    #[error("empty range given to random")]
     EmptyRange(i64, i64),
-    #[error("random range is too large: {0} to {1}")]
+    #[error("random range is too large")]
     RangeTooLarge(i64, i64),
-    #[error("permute size parameter must be greater than zero, not {0}")]
+    #[error("permute size parameter must be greater than zero")]
     PermuteSize(i64),
-    #[error("{function} parameter must be {allowed} (not {value:.6})")]
+    #[error("too many function arguments, maximum is {0}")]
+    TooManyArguments(usize),
+    #[error("{function} parameter must be {allowed} (not {})", six_digits(*.value))]
     Parameter { function: &'static str, value: f64, allowed: &'static str },
 }

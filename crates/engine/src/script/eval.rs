@@ -170,6 +170,9 @@ fn modulo(a: i64, b: i64) -> Evaluated {
 /// Arguments that a function looks at one by one; longer lists only `greatest` and `least` have.
 const MOST: usize = 3;
 
+/// Arguments that any function can be called with. What has more can be parsed, and is refused when it is called.
+const MOST_ARGUMENTS: usize = 16;
+
 fn call(function: Function, arguments: &[Expr], scope: &mut Scope<'_>) -> Evaluated {
     if matches!(function, Function::Greatest | Function::Least) {
         return extreme(arguments, function == Function::Greatest, scope);
@@ -237,11 +240,12 @@ fn call(function: Function, arguments: &[Expr], scope: &mut Scope<'_>) -> Evalua
 
 /// The largest or smallest of all; a double as soon as one is, NULL as soon as one is.
 fn extreme(arguments: &[Expr], greatest: bool, scope: &mut Scope<'_>) -> Evaluated {
+    let counted = &arguments[..arguments.len().min(MOST_ARGUMENTS)];
     let mut null = false;
     let mut wrong = None;
     let mut int: Option<i64> = None;
     let mut double: Option<f64> = None;
-    for argument in arguments {
+    for argument in counted {
         match argument.eval(scope)? {
             Value::Null => null = true,
             value @ Value::Bool(_) => wrong = Some(value),
@@ -252,6 +256,9 @@ fn extreme(arguments: &[Expr], greatest: bool, scope: &mut Scope<'_>) -> Evaluat
                 double = Some(double.map_or(x, |best| if greatest == (best < x) { x } else { best }));
             }
         }
+    }
+    if counted.len() < arguments.len() {
+        return Err(EvalError::TooManyArguments(MOST_ARGUMENTS).into());
     }
     match (double, int) {
         _ if null => Ok(Value::Null),

@@ -3,29 +3,29 @@
 use super::error::ScriptError;
 use super::parser::{Parser, fold};
 use super::token::Tokens;
-use super::{Command, Expr, Function, Op, Piece, Store, expr, token};
+use super::{Command, Expr, Function, Op, Piece, Store, expr};
 
 const COMMANDS: &str = "meta commands are \\set, \\gset, \\aset, \\if, \\elif, \\else, \\endif, \\sleep, \\shell, \\setshell, \
                         \\startpipeline, \\syncpipeline and \\endpipeline";
 
+/// The most words that a meta command has.
+const MOST_WORDS: usize = 256;
+
 impl Parser<'_> {
     /// Parses the meta command that begins with the backslash at `begin`; `old`: in the language up to 9.5.
-    pub(super) fn push_meta(
-        &mut self,
-        begin: usize,
-        end: usize,
-        old: bool,
-    ) -> Result<(), ScriptError> {
+    pub(super) fn push_meta(&mut self, begin: usize, end: usize, old: bool) -> Result<(), ScriptError> {
         let place = self.place;
-        let line = &place.text[begin..end];
-        let name_end = line.find(char::is_whitespace).unwrap_or(line.len());
-        let written = &line[1..name_end];
+        let mut tokens = Tokens::new(place, begin + 1, end);
+        let (_, written) = tokens.word();
+        if written.is_empty() {
+            return Ok(());
+        }
+        tokens.command = written;
         let name = written.to_ascii_lowercase();
-        let mut tokens = Tokens::new(place, begin + name_end, end, written);
         let bare = |tokens: &mut Tokens<'_>, op| tokens.end("unexpected argument").map(|()| op);
         let op = match name.as_str() {
             "set" => {
-                let variable = self.slot(tokens.variable_name("\\set name expression")?);
+                let variable = self.slot(tokens.argument("\\set name expression")?.1);
                 let expression = expr::parse(&mut tokens, &mut |name| self.slot(name))?;
                 Op::Set { variable, expression }
             }
@@ -42,15 +42,15 @@ impl Parser<'_> {
             "syncpipeline" => bare(&mut tokens, Op::SyncPipeline)?,
             "endpipeline" => bare(&mut tokens, Op::EndPipeline)?,
             "shell" => {
-                let command = self.words(&mut tokens);
+                let command = self.words(&mut tokens, MOST_WORDS - 1)?;
                 if command.is_empty() {
                     return Err(place.error(begin, written, "").phrased("missing command"));
                 }
                 Op::Shell(command)
             }
             "setshell" => {
-                let variable = self.slot(tokens.variable_name("\\setshell name command")?);
-                let command = self.words(&mut tokens);
+                let variable = self.slot(tokens.argument("\\setshell name command")?.1);
+                let command = self.words(&mut tokens, MOST_WORDS - 2)?;
                 if command.is_empty() {
                     return Err(place.error(begin, written, "").phrased("missing argument"));
                 }
@@ -68,7 +68,9 @@ impl Parser<'_> {
                 return Err(place.error(begin, written, what).phrased("invalid command").with_help(COMMANDS));
             }
         };
-        let command = Command { line: self.line(begin), text: fold(line), op };
+        let written = &place.text[begin..end];
+        let text = fold(&written.replace("\\\n", " ").replace("\\\r\n", " "));
+        let command = Command { line: self.line(begin), text, summary: written.trim_end().to_owned(), op };
         self.script.commands.push(command);
         Ok(())
     }
@@ -77,46 +79,52 @@ impl Parser<'_> {
     fn store(&mut self, begin: usize, tokens: &mut Tokens<'_>, name: &str) -> Result<(), ScriptError> {
         let (_, prefix) = tokens.word();
         tokens.end("too many arguments")?;
-        if let Some(Command { op: Op::Sql { store: store @ None, .. }, .. }) = self.script.commands.last_mut() {
+        if let Some(Command { op: Op::Sql { store: store @ None, .. }, .. }) = self.script.commands.last_mut()
+        {
             *store = Some(Store { prefix: prefix.to_owned(), each: name == "aset" });
             return Ok(());
         }
-        Err(self.place.error(begin, "", "").phrased(format!("\\{name} must follow an SQL command")))
+        Err(self.place.error(begin, "", "").phrased("\\gset must follow an SQL command"))
     }
 
-    /// The rest of the line as a command line: words with one space between them, `:name` a variable, `::` a colon.
-    fn words(&mut self, tokens: &mut Tokens<'_>) -> Vec<Piece> {
+    /// The rest of the command as a command line of at most `most` words: with one space between them, `:name` a variable,
+    /// `::` a colon.
+    fn words(&mut self, tokens: &mut Tokens<'_>, most: usize) -> Result<Vec<Piece>, ScriptError> {
         let mut pieces = Vec::new();
         let mut text = String::new();
-        loop {
-            let (_, word) = tokens.word();
+        for count in 1.. {
+            let (at, word) = tokens.word();
             if word.is_empty() {
                 break;
+            }
+            if count > most {
+                let what = format!("it takes {MOST_WORDS} words, its name among them");
+                return Err(tokens.error(at, what).phrased("too many arguments"));
             }
             if !(text.is_empty() && pieces.is_empty()) {
                 text.push(' ');
             }
             match word.strip_prefix(':') {
                 Some(rest) if rest.starts_with(':') => text.push_str(rest),
-                Some(name) if !name.is_empty() && token::name_length(name) == name.len() => {
+                Some(name) => {
                     if !text.is_empty() {
                         pieces.push(Piece::Text(std::mem::take(&mut text)));
                     }
                     pieces.push(Piece::Variable(self.slot(name)));
                 }
-                _ => text.push_str(word),
+                None => text.push_str(word),
             }
         }
         if !text.is_empty() {
             pieces.push(Piece::Text(text));
         }
-        pieces
+        Ok(pieces)
     }
 
     /// `\setrandom name low high [uniform | gaussian parameter | exponential parameter]`.
     fn set_random(&mut self, tokens: &mut Tokens<'_>) -> Result<Op, ScriptError> {
         const HELP: &str = "\\setrandom name low high [uniform | gaussian parameter | exponential parameter]";
-        let variable = self.slot(tokens.variable_name(HELP)?);
+        let variable = self.slot(tokens.argument(HELP)?.1);
         let mut operand = |tokens: &mut Tokens<'_>| -> Result<Expr, ScriptError> {
             let word = tokens.argument(HELP)?;
             tokens.operand(word, &mut |name| self.slot(name))

@@ -22,7 +22,8 @@ pub(crate) use conditions::ways;
 pub use error::{EvalError, ScriptError};
 pub use eval::Scope;
 pub use expr::{BinaryOp, Expr, Function, UnaryOp};
-pub(crate) use token::name_length;
+pub use token::is_variable_name;
+pub(crate) use token::leading_integer;
 pub use value::{Content, Value};
 
 use parser::Parser;
@@ -58,6 +59,8 @@ pub struct Command {
     pub line: u32,
     /// As the script has it, white space folded.
     pub text: String,
+    /// As reports show it: the first line of an SQL command, cut where pgbench cuts it, and the whole of a meta command.
+    pub summary: String,
     /// What it does.
     pub op: Op,
 }
@@ -71,17 +74,19 @@ pub enum Op {
         pieces: Vec<Piece>,
         /// `\gset`, `\aset`: what becomes of the result.
         store: Option<Store>,
+        /// Whether it may hold several queries, combined by `\;`.
+        may_be_several: bool,
     },
     /// `\set`: evaluates an expression.
     Set {
-        /// The variable that takes the result.
+        /// The variable that takes the result; one whose name is none ends the client.
         variable: Slot,
         /// The expression.
         expression: Expr,
     },
     /// `\sleep`: waits.
     Sleep {
-        /// How many units: a number or a variable.
+        /// How many units: an integer, or a variable whose text begins with one.
         amount: Expr,
         /// The unit.
         unit: Duration,
@@ -98,7 +103,7 @@ pub enum Op {
     Shell(Vec<Piece>),
     /// `\setshell`: the same, and a variable takes the integer that it writes.
     SetShell {
-        /// The variable.
+        /// The variable; one whose name is none ends the client.
         variable: Slot,
         /// The command line.
         command: Vec<Piece>,
@@ -168,15 +173,15 @@ impl Script {
         let mut at = 0;
         while let Some(part) = split::next(text.as_bytes(), &mut at) {
             match part {
-                Part::Sql(begin, end, escapes) => {
+                Part::Sql { begin, end, is_ended, escapes } => {
                     let mut sql = String::with_capacity(end - begin);
                     let mut copied = begin;
-                    for escape in escapes.into_iter().filter(|at| *at < end) {
+                    for escape in escapes {
                         sql.push_str(&text[copied..escape]);
                         copied = escape + 1;
                     }
                     sql.push_str(&text[copied..end]);
-                    parser.push_sql(begin, &sql, text[..end].ends_with(';') && copied < end);
+                    parser.push_sql(begin, sql, is_ended);
                 }
                 Part::Meta(begin, end) => parser.push_meta(begin, end, false)?,
             }

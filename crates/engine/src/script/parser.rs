@@ -8,6 +8,9 @@ use std::collections::HashMap;
 use super::error::{Place, ScriptError};
 use super::{Command, Op, Piece, Script, Slot, conditions, token};
 
+/// How much of an SQL command reports show at most (bytes).
+const LONGEST_SUMMARY: usize = 127;
+
 /// A script that is being parsed.
 pub(super) struct Parser<'a> {
     pub(super) place: Place<'a>,
@@ -38,11 +41,18 @@ impl<'a> Parser<'a> {
 
     /// Adds the SQL command `sql`, which begins at byte `begin` of the text; `is_ended` says whether its last byte is the
     /// semicolon that ends it. That is sent, as pgbench sends it, and is no part of the command's text.
-    pub(super) fn push_sql(&mut self, begin: usize, sql: &str, is_ended: bool) {
-        let pieces = self.pieces(sql);
-        let shown = if is_ended { &sql[..sql.len() - 1] } else { sql };
-        let command =
-            Command { line: self.line(begin), text: fold(shown), op: Op::Sql { pieces, store: None } };
+    pub(super) fn push_sql(&mut self, begin: usize, sql: String, is_ended: bool) {
+        let queries = 1 + sql[..sql.len() - usize::from(is_ended)].matches(';').count();
+        let pieces = self.pieces(&sql);
+        let text = fold(if is_ended { &sql[..sql.len() - 1] } else { &sql });
+        let first_line = sql.split(['\n', '\r']).next().unwrap_or_default();
+        let mut cut = first_line.len().min(LONGEST_SUMMARY);
+        while !first_line.is_char_boundary(cut) {
+            cut -= 1;
+        }
+        let summary = first_line[..cut].to_owned();
+        let op = Op::Sql { pieces, store: None, may_be_several: queries > 1 };
+        let command = Command { line: self.line(begin), text, summary, op };
         self.script.commands.push(command);
     }
 
@@ -51,7 +61,7 @@ impl<'a> Parser<'a> {
         let Self { place, script, .. } = self;
         if script.commands.is_empty() {
             let phrase = format!("empty command list for script \"{}\"", script.name);
-            return Err(place.error(0, "", "the script holds no command").phrased(phrase));
+            return Err(place.error(0, "", "").phrased(phrase).of_whole_script());
         }
         conditions::check(&script, place)?;
         Ok(script)

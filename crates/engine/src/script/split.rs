@@ -5,13 +5,26 @@ use super::token::is_name_start;
 /// A command's bytes in the text, from its first to just past its last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// With the semicolon that ends it, if one does; and the backslashes before semicolons and colons, which are not sent.
-    Sql(usize, usize, Vec<usize>),
-    /// Begins with the backslash.
+    /// An SQL command. `is_ended`: its last byte is the semicolon that ends it. The backslashes before other semicolons and
+    /// colons, the `escapes`, are not sent.
+    Sql { begin: usize, end: usize, is_ended: bool, escapes: Vec<usize> },
+    /// Begins with the backslash; what follows its last word may be blank.
     Meta(usize, usize),
 }
 
+/// White space, as psql has it.
+pub(super) fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'\x0b' | b'\x0c')
+}
+
+/// Bytes of the backslash and the newline after it that `text` begins with, which are white space in a meta command.
+pub(super) fn continuation(text: &[u8]) -> Option<usize> {
+    [&b"\\\n"[..], b"\\\r\n"].into_iter().find(|mark| text.starts_with(mark)).map(<[u8]>::len)
+}
+
 /// The next command at or after `at`, which moves past it.
+///
+/// Whatever a semicolon ends is a command, if it is empty; so is what holds a comment of the kind that may carry hints.
 pub(super) fn next(text: &[u8], at: &mut usize) -> Option<Part> {
     loop {
         let begin = skip_blank(text, *at);
@@ -20,26 +33,18 @@ pub(super) fn next(text: &[u8], at: &mut usize) -> Option<Part> {
             Some(b'\\') if !matches!(text.get(begin + 1), Some(b';' | b':')) => {
                 let end = meta_end(text, begin);
                 *at = end;
-                return Some(Part::Meta(begin, trim_end(text, begin, end)));
+                // A backslash alone on its line only ends what stands before it.
+                if !text[begin + 1..end].iter().copied().all(is_space) {
+                    return Some(Part::Meta(begin, end));
+                }
             }
             Some(_) => {
-                let sql = sql_end(text, begin);
-                *at = sql.next;
-                if sql.says_something {
-                    let end = if text.get(sql.end) == Some(&b';') {
-                        sql.end + 1
-                    } else {
-                        trim_end(text, begin, sql.end)
-                    };
-                    return Some(Part::Sql(begin, end, sql.escapes));
-                }
+                let Sql { end, next, is_ended, escapes } = sql_end(text, begin);
+                *at = next;
+                return Some(Part::Sql { begin, end, is_ended, escapes });
             }
         }
     }
-}
-
-fn trim_end(text: &[u8], begin: usize, end: usize) -> usize {
-    begin + text[begin..end].trim_ascii_end().len()
 }
 
 /// Past white space and `--` comments. Comments of the other kind may carry hints: they stay.
@@ -47,8 +52,8 @@ fn skip_blank(text: &[u8], mut at: usize) -> usize {
     loop {
         let rest = &text[at..];
         if rest.starts_with(b"--") {
-            at = line_end(text, at);
-        } else if rest.first().is_some_and(u8::is_ascii_whitespace) {
+            at = comment_line_end(text, at);
+        } else if rest.first().copied().is_some_and(is_space) {
             at += 1;
         } else {
             return at;
@@ -60,9 +65,14 @@ fn line_end(text: &[u8], at: usize) -> usize {
     text[at..].iter().position(|&b| b == b'\n').map_or(text.len(), |n| at + n)
 }
 
-/// The end of a meta command: its newline, unless a backslash stands before it.
+/// The end of the `--` comment that begins at `at`.
+fn comment_line_end(text: &[u8], at: usize) -> usize {
+    text[at..].iter().position(|b| matches!(b, b'\n' | b'\r')).map_or(text.len(), |n| at + n)
+}
+
+/// The end of the meta command whose backslash stands at `begin`: its newline, unless a backslash stands before that.
 fn meta_end(text: &[u8], begin: usize) -> usize {
-    let mut at = begin;
+    let mut at = begin + 1;
     loop {
         let end = line_end(text, at);
         let line = text[at..end].strip_suffix(b"\r").unwrap_or(&text[at..end]);
@@ -74,66 +84,106 @@ fn meta_end(text: &[u8], begin: usize) -> usize {
 }
 
 struct Sql {
-    /// Just past its last byte.
+    /// Just past its last byte, which is the semicolon that ends it if one does.
     end: usize,
     /// Where the next command begins.
     next: usize,
-    /// Whether it holds more than comments.
-    says_something: bool,
+    is_ended: bool,
     /// Backslashes before semicolons and colons.
     escapes: Vec<usize>,
 }
 
 fn sql_end(text: &[u8], begin: usize) -> Sql {
     let mut at = begin;
-    let mut depth = 0_u32;
-    let mut says_something = false;
+    let mut parentheses = 0_u32;
+    let mut body = FunctionBody::default();
     let mut escapes = Vec::new();
     while let Some(&byte) = text.get(at) {
         let rest = &text[at..];
         match byte {
-            b';' if depth == 0 => {
-                return Sql { end: at, next: at + 1, says_something, escapes };
+            b';' if parentheses == 0 && body.depth == 0 => {
+                return Sql { end: at + 1, next: at + 1, is_ended: true, escapes };
             }
             b'\\' => {
                 if !matches!(rest.get(1), Some(b';' | b':')) {
-                    return Sql { end: at, next: at, says_something, escapes };
+                    break;
+                }
+                if rest[1] == b';' {
+                    body = FunctionBody::default();
                 }
                 escapes.push(at);
                 at += 2;
                 continue;
             }
             b'-' if rest.starts_with(b"--") => {
-                at = line_end(text, at);
+                at = comment_line_end(text, at);
                 continue;
             }
             b'/' if rest.starts_with(b"/*") => {
                 at = comment_end(text, at);
                 continue;
             }
-            b'(' => depth += 1,
-            b')' => depth = depth.saturating_sub(1),
-            b'\'' => at = quoted_end(text, at, false),
-            b'"' => at = quoted_end(text, at, false),
+            b'(' => parentheses += 1,
+            b')' => parentheses = parentheses.saturating_sub(1),
+            b'\'' | b'"' => at = quoted_end(text, at, false),
             b'$' => at = dollar_end(text, at),
             _ if is_name_start(byte) => {
                 let length =
                     rest.iter().take_while(|&&b| is_name_start(b) || b.is_ascii_digit() || b == b'$').count();
                 let name = &rest[..length];
                 at += length;
+                body.pass(name);
                 if name.eq_ignore_ascii_case(b"e") && text.get(at) == Some(&b'\'') {
-                    at = quoted_end(text, at, true) + 1;
+                    at = escape_string_end(text, at) + 1;
                 }
-                says_something = true;
                 continue;
             }
             _ => {}
         }
-        says_something |= !byte.is_ascii_whitespace();
         at += 1;
     }
-    let end = at.min(text.len());
-    Sql { end, next: end, says_something, escapes }
+    let next = at.min(text.len());
+    let blank = text[begin..next].iter().rev().take_while(|&&b| is_space(b)).count();
+    Sql { end: next - blank, next, is_ended: false, escapes }
+}
+
+/// The body of a function in standard SQL (`BEGIN ATOMIC …; END`), in which semicolons end no command. psql's rule: what
+/// counts are the first words of the command, and from then on every BEGIN, CASE and END.
+#[derive(Default)]
+struct FunctionBody {
+    /// Words of the command so far, up to those that matter (count).
+    words: usize,
+    /// Whether the words so far begin the definition of a function or procedure.
+    begins: bool,
+    /// Whether they were such a beginning whole.
+    is_definition: bool,
+    /// How many BEGIN and CASE are open.
+    depth: u32,
+}
+
+impl FunctionBody {
+    /// Takes the next unquoted word of the command.
+    fn pass(&mut self, word: &[u8]) {
+        let is = |other: &str| word.eq_ignore_ascii_case(other.as_bytes());
+        if self.is_definition {
+            if is("begin") || (self.depth > 0 && is("case")) {
+                self.depth += 1;
+            } else if is("end") {
+                self.depth = self.depth.saturating_sub(1);
+            }
+            return;
+        }
+        let is_object = is("function") || is("procedure");
+        match self.words {
+            0 => self.begins = is("create"),
+            1 if self.begins && is_object => self.is_definition = true,
+            1 => self.begins &= is("or"),
+            2 => self.begins &= is("replace"),
+            3 if self.begins && is_object => self.is_definition = true,
+            _ => self.begins = false,
+        }
+        self.words += 1;
+    }
 }
 
 /// The closing quote of the string or name that opens at `at`; the text's end if there is none.
@@ -147,6 +197,19 @@ fn quoted_end(text: &[u8], at: usize, backslash_escapes: bool) -> usize {
         at += if backslash_escapes && byte == b'\\' { 2 } else { 1 };
     }
     text.len()
+}
+
+/// The closing quote of the string with backslash escapes that opens at `at`, and of all that continue it on other lines.
+fn escape_string_end(text: &[u8], at: usize) -> usize {
+    let mut end = quoted_end(text, at, true);
+    loop {
+        let next = skip_blank(text, (end + 1).min(text.len()));
+        let between = &text[(end + 1).min(next)..next];
+        if text.get(next) != Some(&b'\'') || !between.iter().any(|b| matches!(b, b'\n' | b'\r')) {
+            return end;
+        }
+        end = quoted_end(text, next, true);
+    }
 }
 
 /// Past the comment that opens at `at`, and those within it.

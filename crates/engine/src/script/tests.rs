@@ -33,10 +33,25 @@ fn value(expression: &str) -> Result<String, String> {
 #[test]
 fn commands_end_where_psql_ends_them() {
     assert_eq!(commands("SELECT 1; SELECT 2;\nSELECT\n  3"), ["1: SELECT 1", "1: SELECT 2", "2: SELECT 3"]);
+    assert_eq!(commands("-- a\n SELECT 1 -- b; c\n + 2;\n-- d\n"), ["2: SELECT 1 -- b; c + 2"]);
+    // Whatever a semicolon ends is a command, and a comment that may carry a hint.
+    assert_eq!(commands(";;\n /* a */ ;"), ["1: ", "1: ", "2: /* a */"]);
+    assert_eq!(commands("SELECT 1; /* a */ \\gset\n/* b */"), ["1: SELECT 1", "1: /* a */", "2: /* b */"]);
+    assert_eq!(commands("\\;\\; \\;SELECT 1;"), ["1: ;; ;SELECT 1"]);
+    // A backslash alone ends what stands before it.
+    assert_eq!(commands("SELECT 1 \\\nSELECT 2;\n\\ \n"), ["1: SELECT 1", "2: SELECT 2"]);
     assert_eq!(
-        commands("-- a\n;;  ; /* only a comment */ ;\n SELECT 1 -- b; c\n + 2;"),
-        ["3: SELECT 1 -- b; c + 2"]
+        commands(
+            "CREATE OR REPLACE FUNCTION f() BEGIN ATOMIC SELECT CASE WHEN 1 THEN 2 END; SELECT 2; END; SELECT 3"
+        ),
+        [
+            "1: CREATE OR REPLACE FUNCTION f() BEGIN ATOMIC SELECT CASE WHEN 1 THEN 2 END; SELECT 2; END",
+            "1: SELECT 3"
+        ]
     );
+    assert_eq!(commands("CREATE VIEW v AS SELECT 1 AS begin; SELECT 2;").len(), 2);
+    assert_eq!(commands("SELECT E'a'\n -- b\n 'c\\';d'; SELECT E'a' 'b\\';").len(), 2);
+    assert_eq!(commands("SELECT 1; -- a\rSELECT 2;"), ["1: SELECT 1", "1: SELECT 2"]);
     assert_eq!(
         commands("/*+ a hint; /* nested; */ ; */ SELECT ';', \";\", 'it''s;';"),
         ["1: /*+ a hint; /* nested; */ ; */ SELECT ';', \";\", 'it''s;'"]
@@ -122,14 +137,17 @@ fn expressions_have_pgbenchs_precedence_types_and_limits() {
         ("- (-9223372036854775808)", "bigint sub out of range"),
         ("1 / 0", "division by zero"),
         ("1 % 0", "division by zero"),
-        ("int(1e19)", "double to int overflow for 10000000000000000000"),
-        ("random(2, 1)", "empty range given to random: 2 to 1"),
-        ("random(-9223372036854775808, 0)", "random range is too large: -9223372036854775808 to 0"),
+        ("int(1e19)", "double to int overflow for 10000000000000000000.000000"),
+        ("random(2, 1)", "empty range given to random"),
+        ("random(-9223372036854775808, 0)", "random range is too large"),
         ("random_gaussian(1, 2, 1.5)", "gaussian parameter must be at least 2.000000 (not 1.500000)"),
         ("1 = true", "cannot coerce boolean to int"),
         ("not 1", "cannot coerce int to boolean"),
         ("true + 1.5", "cannot coerce boolean to double"),
-        ("permute(1, 0, 1)", "permute size parameter must be greater than zero, not 0"),
+        ("permute(1, 0, 1)", "permute size parameter must be greater than zero"),
+        ("random_zipfian(1, 2, 1.0)", "zipfian parameter must be in range [1.001, 1000] (not 1.000000)"),
+        ("int(1e300 * 1e300)", "double to int overflow for Infinity"),
+        ("least(1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17)", "too many function arguments, maximum is 16"),
     ] {
         assert_eq!(value(expression), Err(expected.to_owned()), "{expression}");
     }
@@ -176,16 +194,15 @@ fn an_error_points_at_its_place() {
 #[test]
 fn what_is_no_script_is_refused_in_words() {
     for (text, words) in [
-        ("", "holds no command"),
-        ("-- nothing\n /* here */ ;", "holds no command"),
+        ("", "empty command list for script \"test.sql\""),
+        ("-- nothing\n\\\n -- here", "empty command list"),
         ("\\st x 1", "invalid command in command \"st\""),
-        ("\\", "there is no meta command `\\`"),
         ("\\set", "missing argument in command \"set\""),
-        ("\\set 1x 2", "`1x` is no variable name"),
         ("\\set x", "the expression ends where a number"),
         ("\\set x 1 2", "`2` stands where an operator"),
         ("\\set x 1 < 2 < 3", "`<` stands where an operator that is no comparison"),
-        ("\\set x :1", "name is missing after `:`"),
+        ("\\set x :", "name is missing after `:`"),
+        ("\\set x 1e-400", "double constant overflow (1e-400)"),
         (
             "\\set x random(1)",
             "unexpected number of arguments (random) in command \"set\": it takes 2, not 1",
@@ -200,7 +217,8 @@ fn what_is_no_script_is_refused_in_words() {
         ("\\sleep x", "invalid sleep time, must be an integer (x)"),
         ("\\sleep 1 h", "unrecognized time unit, must be us, ms or s (h)"),
         ("\\sleep 1 ms now", "too many arguments in command \"sleep\": `now` is one word too many"),
-        ("\\sleep :", "`:` is no variable"),
+        ("\\sleep 1.5 s", "invalid sleep time, must be an integer (1.5)"),
+        ("\\sleep - 1 us", "too many arguments in command \"sleep\""),
         ("\\setrandom x 1 2", "it is of pgbench up to 9.5"),
         ("\\set x 9223372036854775808", "out of range but after a minus sign"),
         ("\\set x 1e999", "double constant overflow (1e999)"),
@@ -220,6 +238,63 @@ fn what_is_no_script_is_refused_in_words() {
         let found = error(text);
         assert!(found.contains(words), "{text:?}: {found}");
     }
+}
+
+#[test]
+fn a_meta_command_goes_on_behind_a_backslash_at_the_end_of_a_line() {
+    let one = |text| {
+        let script = parse(text);
+        assert_eq!(script.commands.len(), 1, "{text:?}");
+        script.commands.into_iter().next().unwrap()
+    };
+    let set = one("\\set x 1").op;
+    for text in [
+        "\\set\\\nx 1",
+        "\\set\\\r\nx\\\n\\\n1",
+        "\\set x 1\\\n",
+        "\\set x 1 \\\n\n",
+        "\\ set\x0bx 1\\\n\\\n",
+    ] {
+        assert_eq!(one(text).op, set, "{text:?}");
+    }
+    let shell = |text| match one(text).op {
+        Op::Shell(pieces) => pieces,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(shell("\\shell\\\necho a\\\\\nb"), [Piece::Text("echo a\\ b".into())]);
+    assert_eq!(
+        shell("\\shell echo a\\"),
+        [Piece::Text("echo a\\".into())],
+        "at the end of the text it is none"
+    );
+    assert_eq!(one("\\set x 1 + \\\n  2").summary, "\\set x 1 + \\\n  2");
+    assert_eq!(one("\\set x 1 + \\\n  2").text, "\\set x 1 + 2");
+    // At most 256 words, the command's name among them.
+    assert_eq!(shell(&format!("\\shell{}", " a".repeat(255))).len(), 1);
+    assert!(
+        error(&format!("\\shell{}", " a".repeat(256))).contains("too many arguments in command \"shell\"")
+    );
+    assert!(error(&format!("\\setshell x{}", " a".repeat(255))).contains("too many arguments"));
+}
+
+#[test]
+fn a_name_that_cannot_be_assigned_to_is_parsed() {
+    for text in ["\\set 1a 5", "\\set a-b 5", "\\set :x 5"] {
+        let script = parse(text);
+        assert!(!is_variable_name(&script.variables[0]), "{text}");
+    }
+    assert_eq!(parse("\\set x :1").variables, ["x", "1"]);
+    assert_eq!(parse("\\sleep ::v").variables, [":v"]);
+}
+
+#[test]
+fn parsing_takes_a_time_that_grows_with_the_text() {
+    // Quadratic, this would be hours.
+    let mut text = String::new();
+    for n in 0..200_000 {
+        text.push_str(&format!("\\set v{n} 1\nSELECT :v{n} \\; SELECT 2;\n"));
+    }
+    assert_eq!(parse(&text).commands.last().unwrap().line, 400_000);
 }
 
 #[test]
@@ -327,7 +402,7 @@ fn text_from_outside_means_what_it_looks_like() {
 #[test]
 fn results_shell_commands_and_combined_statements_are_parsed() {
     let script = parse("SELECT 1 AS a \\; SELECT 2 AS b \\gset p_\nSELECT 3;\n\\shell echo :x  ::y\n");
-    let Op::Sql { pieces, store } = &script.commands[0].op else { panic!("no SQL") };
+    let Op::Sql { pieces, store, .. } = &script.commands[0].op else { panic!("no SQL") };
     assert_eq!(pieces, &[Piece::Text("SELECT 1 AS a ; SELECT 2 AS b".into())]);
     assert_eq!(store, &Some(Store { prefix: "p_".into(), each: false }));
     let words = vec![Piece::Text("echo ".into()), Piece::Variable(Slot(0)), Piece::Text(" :y".into())];
@@ -346,9 +421,13 @@ fn the_old_dialect_is_known_by_its_marks() {
         panic!()
     };
     assert_eq!((*function, arguments.len()), (Function::RandomGaussian, 3));
-    let (script, note) = Script::parse_auto("x", "BEGIN\nINSERT INTO t VALUES (1)\nCOMMIT\n").unwrap();
-    assert_eq!((script.commands.len(), note.is_some()), (3, true));
-    for new in ["SELECT 1\n  + 2;", "SELECT 1;\nSELECT 2;", "SELECT a\nFROM t", "BEGIN;\nSELECT 1\nEND"] {
+    for new in [
+        "SELECT 1\n  + 2;",
+        "WITH a AS (SELECT 1)\nSELECT * FROM a",
+        "BEGIN\nSELECT 1\nEND",
+        "SELECT '\n\\setrandom x 1 2\n';",
+        "/*\n\\setrandom x 1 2\n*/ SELECT 2;",
+    ] {
         assert_eq!(Script::parse_auto("x", new).unwrap().1, None, "{new}");
     }
     let error = Script::parse_auto("x", "\\setrandom a 1 2 zipf 3\n").unwrap_err().to_string();

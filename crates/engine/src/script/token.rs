@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::error::{Place, ScriptError};
+use super::split::{continuation, is_space};
 use super::{Expr, Slot, Value};
 
 /// Whether a variable's name, or an SQL name, may begin with `byte`.
@@ -17,6 +18,27 @@ pub(crate) fn name_length(text: &str) -> usize {
         return 0;
     }
     bytes.iter().take_while(|&&b| is_name_start(b) || b.is_ascii_digit()).count()
+}
+
+/// Whether `name` can be assigned to: made of letters, digits and underscores, with no digit in front.
+#[must_use]
+pub fn is_variable_name(name: &str) -> bool {
+    !name.is_empty() && name_length(name) == name.len()
+}
+
+/// The integer that `text` begins with, as C's `atoi` reads it: 0 where there is none; beyond a bigint, the nearest.
+pub(crate) fn leading_integer(text: &[u8]) -> i64 {
+    let blank = text.iter().take_while(|&&byte| is_space(byte)).count();
+    let (is_negative, digits) = match &text[blank..] {
+        [b'-', digits @ ..] => (true, digits),
+        [b'+', digits @ ..] | digits => (false, digits),
+    };
+    let digits = digits.iter().take_while(|byte| byte.is_ascii_digit());
+    digits.fold(0, |number: i64, digit| {
+        let digit = i64::from(digit - b'0');
+        let tens = number.saturating_mul(10);
+        if is_negative { tens.saturating_sub(digit) } else { tens.saturating_add(digit) }
+    })
 }
 
 /// A token of an expression.
@@ -37,17 +59,19 @@ pub(super) enum Token<'a> {
 /// The words of one meta command, and where they stand.
 pub(super) struct Tokens<'a> {
     place: Place<'a>,
-    command: &'a str,
+    /// The command's name, for errors.
+    pub(super) command: &'a str,
     at: usize,
     end: usize,
 }
 
 impl<'a> Tokens<'a> {
-    /// Those from byte `at` to byte `end`, for meta command `command`.
-    pub(super) fn new(place: Place<'a>, at: usize, end: usize, command: &'a str) -> Self {
-        Self { place, command, at, end }
+    /// Those from byte `at` to byte `end`, of a command whose name is not read yet.
+    pub(super) fn new(place: Place<'a>, at: usize, end: usize) -> Self {
+        Self { place, command: "", at, end }
     }
 
+    /// An error at byte `at`.
     pub(super) fn error(&self, at: usize, what: impl Into<String>) -> ScriptError {
         self.place.error(at, self.command, what)
     }
@@ -59,11 +83,13 @@ impl<'a> Tokens<'a> {
     /// Past white space and continued lines.
     fn skip_blank(&mut self) {
         loop {
-            let rest = self.rest();
-            let trimmed = rest.trim_start_matches(|c: char| c.is_ascii_whitespace());
-            self.at += rest.len() - trimmed.len();
-            match trimmed.strip_prefix("\\\n").or_else(|| trimmed.strip_prefix("\\\r\n")) {
-                Some(after) => self.at += trimmed.len() - after.len(),
+            let rest = self.rest().as_bytes();
+            match rest.first() {
+                Some(byte) if is_space(*byte) => self.at += 1,
+                Some(_) => match continuation(rest) {
+                    Some(length) => self.at += length,
+                    None => return,
+                },
                 None => return,
             }
         }
@@ -73,7 +99,9 @@ impl<'a> Tokens<'a> {
     pub(super) fn word(&mut self) -> (usize, &'a str) {
         self.skip_blank();
         let rest = self.rest();
-        let length = rest.find(|c: char| c.is_ascii_whitespace()).unwrap_or(rest.len());
+        let ends =
+            |at: &usize| is_space(rest.as_bytes()[*at]) || continuation(&rest.as_bytes()[*at..]).is_some();
+        let length = (0..rest.len()).find(ends).unwrap_or(rest.len());
         let at = self.at;
         self.at += length;
         (at, &rest[..length])
@@ -95,17 +123,6 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// The name that a command assigns to.
-    pub(super) fn variable_name(&mut self, help: &str) -> Result<&'a str, ScriptError> {
-        let (at, name) = self.argument(help)?;
-        if name_length(name) != name.len() {
-            return Err(self
-                .error(at, format!("`{name}` is no variable name"))
-                .with_help("a name is made of letters, digits and underscores, and begins with no digit"));
-        }
-        Ok(name)
-    }
-
     /// A number or a variable.
     pub(super) fn operand(
         &mut self,
@@ -113,7 +130,7 @@ impl<'a> Tokens<'a> {
         slot: &mut dyn FnMut(&str) -> Slot,
     ) -> Result<Expr, ScriptError> {
         if let Some(name) = word.strip_prefix(':') {
-            if name.is_empty() || name_length(name) != name.len() {
+            if !is_variable_name(name) {
                 return Err(self.error(at, format!("`{word}` is no variable")));
             }
             return Ok(Expr::Variable(slot(name)));
@@ -131,23 +148,25 @@ impl<'a> Tokens<'a> {
     ) -> Result<(Expr, Duration), ScriptError> {
         const HELP: &str = "\\sleep number [us|ms|s]";
         let (at, word) = self.argument(HELP)?;
-        let (amount, glued) = if let Some(name) = word.strip_prefix(':') {
-            if name.is_empty() || name_length(name) != name.len() {
-                return Err(self.error(at, format!("`{word}` is no variable")).with_help(HELP));
-            }
-            (Expr::Variable(slot(name)), "")
+        let (mut unit_at, mut unit) = self.word();
+        self.end("too many arguments")?;
+        let amount = if let Some(name) = word.strip_prefix(':') {
+            Expr::Variable(slot(name))
         } else {
             let sign = usize::from(word.starts_with(['-', '+']));
             let digits = sign + word[sign..].bytes().take_while(u8::is_ascii_digit).count();
-            let amount = word[..digits].parse().map_err(|_| {
-                self.error(at, "")
+            let (number, rest) = word.split_at(digits);
+            if digits == sign || !(rest.is_empty() || unit.is_empty()) {
+                return Err(self
+                    .error(at, "")
                     .phrased(format!("invalid sleep time, must be an integer ({word})"))
-                    .with_help(HELP)
-            })?;
-            (Expr::Constant(Value::Int(amount)), &word[digits..])
+                    .with_help(HELP));
+            }
+            if !rest.is_empty() {
+                (unit_at, unit) = (at + digits, rest);
+            }
+            Expr::Constant(Value::Int(leading_integer(number.as_bytes())))
         };
-        let (unit_at, unit) =
-            if glued.is_empty() { self.word() } else { (at + word.len() - glued.len(), glued) };
         let unit = match unit.to_ascii_lowercase().as_str() {
             "" | "s" => Duration::from_secs(1),
             "ms" => Duration::from_millis(1),
@@ -157,7 +176,6 @@ impl<'a> Tokens<'a> {
                 return Err(self.error(unit_at, "").phrased(phrase));
             }
         };
-        self.end("too many arguments")?;
         Ok((amount, unit))
     }
 
@@ -169,14 +187,16 @@ impl<'a> Tokens<'a> {
         let Some(first) = rest.bytes().next() else { return Ok((at, Token::End)) };
         let (length, token) = match first {
             b'0'..=b'9' | b'.' => self.number(rest)?,
-            b':' => match name_length(&rest[1..]) {
-                0 => {
-                    return Err(self
-                        .error(at, "a variable's name is missing after `:`")
-                        .phrased("unexpected character (:)"));
+            b':' => {
+                match rest.bytes().skip(1).take_while(|&b| is_name_start(b) || b.is_ascii_digit()).count() {
+                    0 => {
+                        return Err(self
+                            .error(at, "a variable's name is missing after `:`")
+                            .phrased("unexpected character (:)"));
+                    }
+                    n => (n + 1, Token::Variable(&rest[1..=n])),
                 }
-                n => (n + 1, Token::Variable(&rest[1..=n])),
-            },
+            }
             _ if is_name_start(first) => {
                 let n = name_length(rest);
                 (n, Token::Name(&rest[..n]))
@@ -222,7 +242,12 @@ impl<'a> Tokens<'a> {
         let token = if whole {
             text.parse().ok().filter(|n| *n <= 1 << 63).map(Token::Int)
         } else {
-            text.parse().ok().filter(|x: &f64| x.is_finite()).map(Token::Double)
+            // Nor may it come to less than the least that has all its digits.
+            let is_zero = |text: &str| {
+                !text.split(['e', 'E']).next().unwrap_or_default().contains(|c| ('1'..='9').contains(&c))
+            };
+            let fits = |x: &f64| x.is_normal() || (*x == 0.0 && is_zero(text));
+            text.parse().ok().filter(fits).map(Token::Double)
         };
         match token {
             Some(token) => Ok((length, token)),

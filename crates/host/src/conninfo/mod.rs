@@ -25,7 +25,7 @@ use keywords::{KEYWORDS, Use};
 use parse::Options;
 
 use crate::postgres::ControlError;
-use crate::postgres::control;
+use crate::postgres::control::{self, NoticeHandler};
 
 /// The port where none is named.
 const PORT: u16 = 5432;
@@ -436,8 +436,16 @@ impl Resolved {
     /// # Errors
     /// What each of them answered.
     pub fn connect(&self) -> Result<(Client, Target), ControlError> {
-        let connected =
-            self.servers.find(|n| fastrand::usize(..n), control::connect, ControlError::ends_search);
+        self.connect_with(None)
+    }
+
+    /// Connects as [`Resolved::connect`] does; `notices` takes the session's notices.
+    ///
+    /// # Errors
+    /// What each server answered.
+    pub fn connect_with(&self, notices: Option<&NoticeHandler>) -> Result<(Client, Target), ControlError> {
+        let connect = |target: &Target| control::connect_with(target, notices);
+        let connected = self.servers.find(|n| fastrand::usize(..n), connect, ControlError::ends_search);
         connected.map_err(|mut errors| match errors.len() {
             1 => errors.remove(0),
             _ => ControlError::NoneServes { errors },

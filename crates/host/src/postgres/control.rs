@@ -1,11 +1,12 @@
 //! Control connections: pgdyno's own, beside the load.
 
 use std::error::Error as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use pgdyno_model::target::{Address, ChannelBinding, SessionAttrs, SslMode, Target};
 use pgdyno_tls::{Connector, TlsError, rustls};
-use postgres::error::SqlState;
+use postgres::error::{DbError, SqlState};
 use postgres::{Client, Config, NoTls, config};
 
 use super::tls::MakeTls;
@@ -162,16 +163,31 @@ pub fn said(error: &postgres::Error) -> String {
     text
 }
 
+/// Takes notices and warnings of the server as they come.
+pub type NoticeHandler = Arc<dyn Fn(&DbError) + Send + Sync>;
+
 /// Connects to `target`, and sees to it that the session is of the kind that it wants.
 ///
 /// # Errors
 /// [`ControlError::Connect`], [`ControlError::Tls`], [`ControlError::NotWanted`].
 pub fn connect(target: &Target) -> Result<Client, ControlError> {
+    connect_with(target, None)
+}
+
+/// Connects as [`connect`] does; `notices` takes the session's notices.
+///
+/// # Errors
+/// As [`connect`].
+pub fn connect_with(target: &Target, notices: Option<&NoticeHandler>) -> Result<Client, ControlError> {
+    let mut config = config(target);
+    if let Some(notices) = notices.cloned() {
+        config.notice_callback(move |notice| notices(&notice));
+    }
     let mut client = match (&target.address, target.tls.mode) {
         (Address::Unix { .. }, _) | (_, SslMode::Disable) => {
-            connect_or_why(target).map_err(|e| refused(target, &e))?
+            config.ssl_mode(config::SslMode::Disable).connect(NoTls).map_err(|e| refused(target, &e))?
         }
-        (Address::Tcp { .. }, mode) => connect_by_tls(target, mode)?,
+        (Address::Tcp { .. }, mode) => connect_by_tls(target, &config, mode)?,
     };
     if target.session_attrs.asks() {
         check_kind(target, &mut client)?;
@@ -185,10 +201,10 @@ pub(crate) fn connect_or_why(target: &Target) -> Result<Client, postgres::Error>
 }
 
 /// Connects with encryption where `mode` asks for it, falling back as libpq does.
-fn connect_by_tls(target: &Target, mode: SslMode) -> Result<Client, ControlError> {
+fn connect_by_tls(target: &Target, config: &Config, mode: SslMode) -> Result<Client, ControlError> {
     let tls = |cause| ControlError::Tls { address: target.address.to_string(), cause };
     let connector = Connector::shared(&target.tls).map_err(tls)?;
-    let attempt = |ssl_mode| config(target).ssl_mode(ssl_mode).connect(MakeTls(connector.clone()));
+    let attempt = |ssl_mode| config.clone().ssl_mode(ssl_mode).connect(MakeTls(connector.clone()));
     let (first, second) = match mode {
         SslMode::Disable => (config::SslMode::Disable, None),
         SslMode::Allow => (config::SslMode::Disable, Some(config::SslMode::Require)),

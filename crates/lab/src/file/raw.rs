@@ -21,7 +21,6 @@ use super::error::Complaint;
 use super::factors::Factors;
 use super::levels::{check_level, flattened, major, set_option, setting_value};
 use super::storage::{Tables, storages};
-use crate::pgbench::is_variable_name;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -252,7 +251,7 @@ impl LoadTable {
         options.reconnect = self.reconnect.unwrap_or_default();
         options.reconnect_lost = self.reconnect_lost.unwrap_or_default();
         for (name, value) in std::mem::take(&mut self.define) {
-            if !is_variable_name(name.get_ref()) {
+            if !pgdyno_engine::script::is_variable_name(name.get_ref()) {
                 return Err(Complaint::new(format!("`{}` cannot be a variable's name", name.get_ref()))
                     .with_help("letters, digits and underscores, no digit first")
                     .at(name.span()));

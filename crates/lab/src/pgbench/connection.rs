@@ -1,19 +1,39 @@
 //! Whom to connect to, and the connection for setup.
 
+use std::io::Write;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Receiver, channel};
 
 use pgdyno_host::conninfo::{self, ConnectOptions, ConninfoError};
 use pgdyno_host::postgres::ControlError;
+use pgdyno_host::postgres::control::NoticeHandler;
 use pgdyno_model::target::{Servers, Target};
 use postgres::Client;
+use postgres::error::DbError;
 
-use super::initialize::Ended;
+use super::initialize::{Ended, server_error};
 use super::options::Connect;
 use super::password;
 use super::refused::Refused;
+use super::scripts::without_number;
 
-/// What follows when there is no first connection.
-const NO_SETUP: &str = "could not create connection for setup";
+/// What the first connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Initialization,
+    Setup,
+}
+
+impl Purpose {
+    /// What follows when there is no connection.
+    fn failure(self) -> &'static str {
+        match self {
+            Self::Initialization => "could not create connection for initialization",
+            Self::Setup => "could not create connection for setup",
+        }
+    }
+}
 
 /// The connection for setup.
 pub(super) struct Connected {
@@ -25,10 +45,24 @@ pub(super) struct Connected {
     pub(super) target: Target,
     /// What is worth telling.
     pub(super) notes: Vec<String>,
+    /// What the server says of the session's statements besides their results.
+    pub(super) notices: Notices,
+}
+
+/// Notices and warnings of a session, in libpq's words.
+pub(super) struct Notices(Receiver<String>);
+
+impl Notices {
+    /// Writes those that have come.
+    pub(super) fn relay(&self, err: &mut dyn Write) {
+        for words in self.0.try_iter() {
+            let _ = writeln!(err, "{words}");
+        }
+    }
 }
 
 /// Connects for setup. Where a server asks for a password and none is given, the terminal is asked for one, once.
-pub(super) fn connect(connect: &Connect, stop: &AtomicBool) -> Result<Connected, Ended> {
+pub(super) fn connect(connect: &Connect, purpose: Purpose, stop: &AtomicBool) -> Result<Connected, Ended> {
     let options = ConnectOptions {
         dsn_or_dbname: connect.database.clone(),
         host: connect.host.clone(),
@@ -37,18 +71,25 @@ pub(super) fn connect(connect: &Connect, stop: &AtomicBool) -> Result<Connected,
         password: None,
         fallback_application_name: Some("pgbench".to_owned()),
     };
-    let mut resolved = conninfo::resolve(&options).map_err(|e| unresolved(&e, connect))?;
-    let mut connected = resolved.connect();
+    let mut resolved =
+        conninfo::resolve(&options).map_err(|e| unresolved(&e, connect).then(purpose.failure()))?;
+    let (sender, receiver) = channel();
+    let handler: NoticeHandler = Arc::new(move |notice: &DbError| {
+        // Nobody listens any more once the session is over.
+        let _ = sender.send(server_error(notice).libpq_text(None));
+    });
+    let mut connected = resolved.connect_with(Some(&handler));
     if connected.as_ref().is_err_and(ControlError::needs_password)
         && let Some(password) = password::ask(stop)?
     {
         for target in &mut resolved.servers.targets {
             target.password.get_or_insert_with(|| password.clone());
         }
-        connected = resolved.connect();
+        connected = resolved.connect_with(Some(&handler));
     }
-    let (client, target) = connected.map_err(|e| refused(&e))?;
-    Ok(Connected { servers: resolved.servers, client, target, notes: resolved.notes })
+    let (client, target) = connected.map_err(|e| refused(&e).then(purpose.failure()))?;
+    let notices = Notices(receiver);
+    Ok(Connected { servers: resolved.servers, client, target, notes: resolved.notes, notices })
 }
 
 fn unresolved(error: &ConninfoError, connect: &Connect) -> Refused {
@@ -60,24 +101,31 @@ fn unresolved(error: &ConninfoError, connect: &Connect) -> Refused {
         }
         other => other.to_string(),
     };
-    with_help(Refused::new(what), error.help()).then(NO_SETUP)
+    with_help(Refused::new(what), error.help())
 }
 
 fn refused(error: &ControlError) -> Refused {
     let what = match error {
         ControlError::Connect { address, why, sqlstate, .. } => {
-            let at = if address.starts_with('/') { "on socket" } else { "at" };
             let fatal = if sqlstate.is_some() { "FATAL:  " } else { "" };
-            format!("connection to server {at} \"{address}\" failed: {fatal}{why}")
+            let why = without_number(why.strip_prefix("error connecting to server: ").unwrap_or(why));
+            failed(address, &format!("{fatal}{why}"))
         }
         // libpq's words.
-        ControlError::NoPassword { address, .. } => {
-            let at = if address.starts_with('/') { "on socket" } else { "at" };
-            format!("connection to server {at} \"{address}\" failed: fe_sendauth: no password supplied")
-        }
+        ControlError::NoPassword { address, .. } => failed(address, "fe_sendauth: no password supplied"),
         other => other.to_string(),
     };
-    with_help(Refused::new(what), error.help()).then(NO_SETUP)
+    with_help(Refused::new(what), error.help())
+}
+
+/// What libpq says of a connection to `address`, a socket's path or `host:port`, that failed for the reason `why`.
+pub(super) fn failed(address: &str, why: &str) -> String {
+    let place = match address.rsplit_once(':') {
+        _ if address.starts_with('/') => format!("on socket \"{address}\""),
+        Some((host, port)) => format!("at \"{host}\", port {port}"),
+        None => format!("at \"{address}\""),
+    };
+    format!("connection to server {place} failed: {why}")
 }
 
 fn with_help(refused: Refused, help: Option<String>) -> Refused {

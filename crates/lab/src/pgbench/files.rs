@@ -6,9 +6,10 @@ use std::path::Path;
 use pgdyno_model::{Latencies, Measurement};
 use serde_json::{Map, Value, json};
 
+use super::extra_report::QUANTILES;
 use super::options::Run;
 use super::refused::Refused;
-use super::report::QUANTILES;
+
 use super::scripts::system_words;
 use super::tables::Tables;
 

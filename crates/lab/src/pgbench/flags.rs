@@ -11,6 +11,8 @@ impl Dialect {
     pub(super) const OLDEST: Self = Self(904);
     /// What is taken where nothing says otherwise.
     pub(super) const NEWEST: Self = Self(1800);
+    /// The last one whose `-d` is debug, and not the database's name.
+    pub(super) const BEFORE_DBNAME: Self = Self(1600);
     /// All, the newest first.
     pub(super) const ALL: [Self; 12] = [
         Self(1800),
@@ -34,6 +36,21 @@ impl Dialect {
 
     /// Whether its scripts have `\syncpipeline` (from 17).
     pub(super) fn has_sync_pipeline(self) -> bool {
+        self.0 >= 1700
+    }
+
+    /// Whether a report counts, for each script, what was begun, and goes on where nothing ended well (from 18).
+    pub(super) fn reports_all_transactions(self) -> bool {
+        self.0 >= 1800
+    }
+
+    /// Whether `--unlogged-tables` with partitions makes only these unlogged (from 18).
+    pub(super) fn unlogs_partitions_alone(self) -> bool {
+        self.0 >= 1800
+    }
+
+    /// Whether lines on initialization name the table (from 17).
+    pub(super) fn names_table_in_progress(self) -> bool {
         self.0 >= 1700
     }
 
@@ -107,6 +124,7 @@ pub(super) enum Opt {
     ReconnectLost,
     Json,
     HdrLog,
+    ExtraReport,
     Reactor,
 }
 
@@ -173,7 +191,7 @@ use Mode::{Benchmark as Run, Both, Initialization as Init, Own};
 #[rustfmt::skip]
 pub(super) const FLAGS: &[Flag] = &[
     flag(Opt::Initialize, Some('i'), "initialize", No, Both, OLD, NEW, "make the tables instead of running a load"),
-    flag(Opt::InitSteps, Some('I'), "init-steps", Takes("STEPS"), Init, 1100, NEW, "steps in order: d drop, t tables, g rows sent by COPY, G rows made by the server, v vacuum, p primary keys, f foreign keys [dtgvp]"),
+    flag(Opt::InitSteps, Some('I'), "init-steps", Takes("STEPS"), Init, 1100, NEW, "steps in this order: d drop, t tables, g rows sent by COPY, G rows made by the server, v vacuum, p primary keys, f foreign keys [dtgvp]"),
     flag(Opt::Fillfactor, Some('F'), "fillfactor", Takes("NUM"), Init, OLD, NEW, "fillfactor of the tables (10 to 100) [100]"),
     flag(Opt::NoVacuum, Some('n'), "no-vacuum", No, Both, OLD, NEW, "no vacuum, neither while tables are made nor before a run"),
     flag(Opt::Quiet, Some('q'), "quiet", No, Init, OLD, NEW, "a progress line every 5 s only"),
@@ -214,7 +232,6 @@ pub(super) const FLAGS: &[Flag] = &[
     flag(Opt::ShowScript, None, "show-script", Takes("NAME"), Both, 1300, NEW, "print a built-in script"),
     flag(Opt::VerboseErrors, None, "verbose-errors", No, Run, 1500, NEW, "print every error that a transaction met"),
     flag(Opt::ExitOnAbort, None, "exit-on-abort", No, Run, 1700, NEW, "end the run when one client has given up"),
-    flag(Opt::ContinueOnError, None, "continue-on-error", No, Run, 1800, NEW, "a client goes on after an SQL error of any kind"),
 
     flag(Opt::Debug, Some('d'), "debug", No, Both, OLD, 1600, "say what is connected to and every step of the clients"),
     flag(Opt::Debug, None, "debug", No, Both, 1700, NEW, "say what is connected to and every step of the clients"),
@@ -226,41 +243,10 @@ pub(super) const FLAGS: &[Flag] = &[
     flag(Opt::Help, Some('?'), "help", No, Both, OLD, NEW, "print this"),
 
     flag(Opt::Dialect, None, "dialect", Takes("9.4|…|18"), Own, OLD, NEW, "the version of pgbench whose options these are [the newest that accepts them]"),
+    flag(Opt::ContinueOnError, None, "continue-on-error", No, Own, OLD, NEW, "a client goes on after an SQL error of any kind, as from pgbench 19 on"),
     flag(Opt::ReconnectLost, None, "reconnect-lost", Takes("never|NUM|always"), Own, OLD, NEW, "a client whose connection is lost makes another, and ends after NUM in a row [never]"),
     flag(Opt::Json, None, "json", Maybe("FILE"), Own, OLD, NEW, "write the results as JSON, to FILE or after the report"),
     flag(Opt::HdrLog, None, "hdr-log", Takes("FILE"), Own, OLD, NEW, "write the latency histogram as an HdrHistogram interval log"),
-    flag(Opt::Reactor, None, "reactor", Takes("NAME"), Own, OLD, NEW, "how bytes are carried: auto, blocking, epoll or io_uring (default: auto)"),
+    flag(Opt::ExtraReport, None, "extra-report", No, Own, OLD, NEW, "percentiles and more after pgbench's report, in lines that begin with \"pgdyno:\" [as it is unless called as pgbench]"),
+    flag(Opt::Reactor, None, "reactor", Takes("NAME"), Own, OLD, NEW, "how bytes are carried: auto, blocking, epoll or io_uring [auto]"),
 ];
-
-/// The help text.
-pub(super) fn help() -> String {
-    use std::fmt::Write as _;
-    let mut text = String::from(
-        "pgdyno pgbench runs pgbench's scripts, with pgbench's options and report.\n\nUsage:\n  pgbench [OPTION]... [DBNAME]\n",
-    );
-    let groups = [("Initialization (-i)", Init), ("Load", Run), ("Both", Both), ("pgdyno's own", Own)];
-    for (title, mode) in groups {
-        let _ = writeln!(text, "\n{title}:");
-        for flag in FLAGS.iter().filter(|f| f.mode == mode) {
-            let mut left = match flag.short {
-                Some(short) => format!("-{short}, --{}", flag.long),
-                None => format!("--{}", flag.long),
-            };
-            match flag.argument {
-                Argument::None => {}
-                Argument::Required(name) => left = format!("{left}={name}"),
-                Argument::Optional(name) => left = format!("{left}[={name}]"),
-            }
-            let versions = if flag.until < Dialect::NEWEST {
-                format!(" (up to {})", flag.until)
-            } else if flag.since > Dialect(1500) {
-                format!(" (from {})", flag.since)
-            } else {
-                String::new()
-            };
-            let _ = writeln!(text, "  {left:<34} {}{versions}", flag.meaning);
-        }
-    }
-    text.push_str("\nExit status: 0 done; 1 the request cannot be carried out; 2 the run is incomplete.\n");
-    text
-}

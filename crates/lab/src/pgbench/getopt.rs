@@ -9,14 +9,19 @@ pub(super) struct Parsed {
     pub(super) options: Vec<(Opt, Option<String>)>,
     /// What is no option.
     pub(super) operands: Vec<String>,
+    /// Where it could not be read to its end, the reason: an option that this version does not have, or one whose
+    /// argument is missing or superfluous. What stands before it counts, as in pgbench, which acts as it reads.
+    pub(super) error: Option<String>,
 }
 
 /// Takes `args` apart as pgbench of version `dialect` does.
-///
-/// # Errors
-/// An option that this version does not have, or one whose argument is missing or superfluous.
-pub(super) fn parse(args: &[String], dialect: Dialect) -> Result<Parsed, String> {
-    let mut parsed = Parsed { options: Vec::new(), operands: Vec::new() };
+pub(super) fn parse(args: &[String], dialect: Dialect) -> Parsed {
+    let mut parsed = Parsed { options: Vec::new(), operands: Vec::new(), error: None };
+    parsed.error = read(args, dialect, &mut parsed).err();
+    parsed
+}
+
+fn read(args: &[String], dialect: Dialect, parsed: &mut Parsed) -> Result<(), String> {
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         if arg == "--" {
@@ -30,11 +35,15 @@ pub(super) fn parse(args: &[String], dialect: Dialect) -> Result<Parsed, String>
             parsed.operands.push(arg.clone());
         }
     }
-    Ok(parsed)
+    Ok(())
 }
 
 fn known(dialect: Dialect) -> impl Iterator<Item = &'static Flag> {
-    FLAGS.iter().filter(move |f| f.since <= dialect && dialect <= f.until)
+    // Help and version are looked for before options are.
+    FLAGS
+        .iter()
+        .filter(move |f| f.since <= dialect && dialect <= f.until)
+        .filter(|f| !matches!(f.opt, Opt::Help | Opt::Version))
 }
 
 fn long_option<'a>(
@@ -53,7 +62,7 @@ fn long_option<'a>(
                 known(dialect).filter(|f| f.mode != Mode::Own && f.long.starts_with(name)).collect();
             match prefixed.as_slice() {
                 [one] => *one,
-                [] => return Err(format!("unrecognized option '--{name}'")),
+                [] => return Err(format!("unrecognized option '--{text}'")),
                 several => {
                     let names: Vec<String> = several.iter().map(|f| format!("'--{}'", f.long)).collect();
                     return Err(format!(
@@ -102,29 +111,25 @@ fn short_options<'a>(
     Ok(())
 }
 
-/// Takes `args` apart as `dialect` does, or where none is given as the newest pgbench that accepts them; with a note
-/// where the choice matters.
+/// Takes `args` apart as the dialect that they name does, or where they name none as the newest pgbench that accepts
+/// them, or the newest of all where none does; with a note where the choice matters.
 ///
 /// # Errors
-/// No version accepts them; what the newest says.
+/// A dialect that is none.
 pub(super) fn choose(args: &[String]) -> Result<(Dialect, Parsed, Option<String>), String> {
-    let mut first_error = None;
     let mut refused: Option<(Dialect, String)> = None;
     for dialect in Dialect::ALL {
-        let parsed = match parse(args, dialect) {
-            Ok(parsed) => parsed,
-            Err(error) => {
-                refused.get_or_insert_with(|| (dialect, error.clone()));
-                first_error.get_or_insert(error);
-                continue;
-            }
-        };
-        if let Some((_, Some(asked))) = parsed.options.iter().find(|(opt, _)| *opt == Opt::Dialect) {
+        let parsed = parse(args, dialect);
+        if let Some((_, Some(asked))) = parsed.options.iter().rfind(|(opt, _)| *opt == Opt::Dialect) {
             let asked = Dialect::parse(asked).ok_or_else(|| {
                 let all: Vec<String> = Dialect::ALL.iter().rev().map(ToString::to_string).collect();
                 format!("unknown dialect \"{asked}\"; known are {}", all.join(", "))
             })?;
-            return Ok((asked, parse(args, asked)?, None));
+            return Ok((asked, parse(args, asked), None));
+        }
+        if let Some(error) = parsed.error {
+            refused.get_or_insert((dialect, error));
+            continue;
         }
         // `-d -c 4`: nobody's database is called `-c`.
         if let Some((_, Some(name))) = parsed
@@ -139,7 +144,7 @@ pub(super) fn choose(args: &[String]) -> Result<(Dialect, Parsed, Option<String>
         let named = parsed.options.iter().any(|(opt, _)| *opt == Opt::Dbname);
         if named
             && !parsed.operands.is_empty()
-            && parse(args, Dialect::ALL[2]).is_ok_and(|p| p.operands.len() == 1)
+            && is_read_by(args, Dialect::BEFORE_DBNAME, |older| older.operands.len() == 1)
         {
             refused.get_or_insert_with(|| (dialect, "two databases would be named".to_owned()));
             continue;
@@ -148,15 +153,21 @@ pub(super) fn choose(args: &[String]) -> Result<(Dialect, Parsed, Option<String>
             Some((newer, why)) => Some(format!(
                 "options read as pgbench {dialect} reads them (--dialect={dialect}); for pgbench {newer}: {why}"
             )),
-            None if named && parse(args, Dialect::ALL[2]).is_ok() => Some(format!(
+            None if named && is_read_by(args, Dialect::BEFORE_DBNAME, |_| true) => Some(format!(
                 "-d read as the database's name, as from pgbench 17 on; --dialect={} reads it as debug",
-                Dialect::ALL[2]
+                Dialect::BEFORE_DBNAME
             )),
             None => None,
         };
         return Ok((dialect, parsed, note));
     }
-    Err(first_error.unwrap_or_else(|| "the options cannot be read".to_owned()))
+    Ok((Dialect::NEWEST, parse(args, Dialect::NEWEST), None))
+}
+
+/// Whether `dialect` accepts `args`, and what it reads `is_right`.
+fn is_read_by(args: &[String], dialect: Dialect, is_right: impl Fn(&Parsed) -> bool) -> bool {
+    let parsed = parse(args, dialect);
+    parsed.error.is_none() && is_right(&parsed)
 }
 
 #[cfg(test)]
@@ -188,7 +199,7 @@ mod tests {
             assert_eq!((parsed.options, parsed.operands), (sorted, vec!["db".to_owned()]), "{same}");
             assert_eq!(dialect, "18");
         }
-        let wrong = |line| choose(&args(line)).unwrap_err();
+        let wrong = |line| choose(&args(line)).unwrap().1.error.unwrap();
         assert!(wrong("--c=3").contains("ambiguous") && wrong("--c=3").contains("'--client' '--connect'"));
         assert!(wrong("-Z").contains("invalid option -- 'Z'"));
         assert!(wrong("-nc").contains("requires an argument -- 'c'"));
@@ -206,7 +217,7 @@ mod tests {
         assert_eq!(chosen("-d mydb otherdb -c 3").0, "18", "for 16 that would be two databases");
         assert_eq!(chosen("--report-latencies").0, "14");
         assert_eq!(chosen("--exit-on-abort --dialect 17").0, "17");
-        assert!(choose(&args("--exit-on-abort --dialect 16")).is_err());
+        assert!(choose(&args("--exit-on-abort --dialect 16")).unwrap().1.error.is_some());
         assert!(choose(&args("--dialect 8.4")).unwrap_err().contains("9.4"));
         assert!(!chosen("-c 2 mydb").2);
     }

@@ -4,9 +4,12 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use pgdyno_engine::ServerError;
+use postgres::error::{DbError, ErrorPosition};
 use postgres::{Client, NoTls};
 use postgres_protocol::escape::escape_identifier;
 
+use super::connection::{Connected, Notices};
 use super::options::{Initialize, PartitionMethod};
 use super::refused::Refused;
 
@@ -39,6 +42,7 @@ impl From<Refused> for Ended {
 
 struct Work<'a> {
     client: Client,
+    notices: Notices,
     what: &'a Initialize,
     /// `server_version_num`.
     server: u32,
@@ -48,11 +52,12 @@ struct Work<'a> {
 
 /// Makes what `what` asks for.
 pub(super) fn initialize(
-    mut client: Client,
+    connected: Connected,
     what: &Initialize,
     err: &mut (dyn Write + Send),
     stop: &AtomicBool,
 ) -> Result<(), Ended> {
+    let Connected { mut client, notices, .. } = connected;
     let server = server_version(&mut client)?;
     let token = client.cancel_token();
     let done = AtomicBool::new(false);
@@ -67,7 +72,7 @@ pub(super) fn initialize(
                 let _ = token.cancel_query(NoTls);
             }
         });
-        let made = Work { client, what, server, err, stop }.all();
+        let made = Work { client, notices, what, server, err, stop }.all();
         done.store(true, Ordering::Relaxed);
         watcher.thread().unpark();
         made
@@ -92,22 +97,37 @@ pub(super) fn server_version(client: &mut Client) -> Result<u32, Refused> {
 
 /// A statement that the server refused.
 pub(super) fn failed(error: &postgres::Error, query: &str) -> Refused {
-    Refused::new(format!("query failed: {}", server_words(error))).detail(format!("Query was: {query}"))
+    Refused::new(format!("query failed: {}", server_words(error, query)))
+        .detail(format!("Query was: {query}"))
 }
 
-/// An error as libpq words it.
-pub(super) fn server_words(error: &postgres::Error) -> String {
+/// The error that `query` met, as libpq words it.
+pub(super) fn server_words(error: &postgres::Error, query: &str) -> String {
     match error.as_db_error() {
-        Some(db) => {
-            let mut words = format!("{}:  {}", db.severity(), db.message());
-            for (label, more) in [("DETAIL", db.detail()), ("HINT", db.hint())] {
-                if let Some(more) = more {
-                    words = format!("{words}\n{label}:  {more}");
-                }
-            }
-            words
-        }
+        Some(db) => server_error(db).libpq_text(Some(query)),
         None => pgdyno_host::postgres::control::said(error),
+    }
+}
+
+/// An error or a notice of the client library's, as a value of the codec's.
+pub(super) fn server_error(db: &DbError) -> ServerError {
+    let (position, internal) = match db.position() {
+        Some(ErrorPosition::Original(position)) => (Some(*position), None),
+        Some(ErrorPosition::Internal { position, query }) => (None, Some((*position, query.clone()))),
+        None => (None, None),
+    };
+    let owned = |text: Option<&str>| text.map(str::to_owned);
+    ServerError {
+        severity: db.parsed_severity().map_or_else(|| db.severity().to_owned(), |s| s.to_string()),
+        localized_severity: db.severity().to_owned(),
+        code: db.code().code().to_owned(),
+        message: db.message().to_owned(),
+        detail: owned(db.detail()),
+        hint: owned(db.hint()),
+        position,
+        internal_position: internal.as_ref().map(|(position, _)| *position),
+        internal_query: internal.map(|(_, query)| query),
+        context: owned(db.where_()),
     }
 }
 
@@ -141,7 +161,9 @@ impl Work<'_> {
     }
 
     fn execute(&mut self, statement: &str) -> Result<(), Refused> {
-        self.client.batch_execute(statement).map_err(|e| failed(&e, statement))
+        let executed = self.client.batch_execute(statement);
+        self.notices.relay(self.err);
+        executed.map_err(|e| failed(&e, statement))
     }
 
     fn drop_tables(&mut self) -> Result<&'static str, Refused> {
@@ -167,8 +189,10 @@ impl Work<'_> {
         ];
         for (table, columns, filled) in tables {
             let partitioned = table == "pgbench_accounts" && self.what.partitions > 0;
-            // From PostgreSQL 18 on a partitioned table cannot be unlogged; its partitions can.
-            let unlogged = self.what.unlogged && !(partitioned && self.server >= 180_000);
+            // From PostgreSQL 18 on a partitioned table cannot be unlogged; its partitions can. And the tables that a
+            // foreign key joins are all permanent or all unlogged: pgbench 18 leaves the others permanent too.
+            let partitions_alone = self.server >= 180_000 || self.what.dialect.unlogs_partitions_alone();
+            let unlogged = self.what.unlogged && !(self.what.partitions > 0 && partitions_alone);
             let mut statement =
                 format!("create{} table {table} ({columns})", if unlogged { " unlogged" } else { "" });
             if partitioned {
@@ -261,7 +285,7 @@ impl Work<'_> {
         let statement = format!("copy {table} ({columns}) from stdin{freeze}");
         let mut copy = self.client.copy_in(&statement).map_err(|e| failed(&e, &statement))?;
         let began = Instant::now();
-        let mut lines = Lines { began, rows, quiet: self.what.quiet, next: QUIET };
+        let mut lines = Lines { began, rows, table, what: self.what, longest: 0, next: QUIET };
         let mut chunk = Vec::with_capacity(1 << 16);
         let mut row = 1;
         while row <= rows {
@@ -277,9 +301,10 @@ impl Work<'_> {
             copy.write_all(&chunk)
                 .map_err(|e| Refused::new(format!("could not write rows to {table}: {e}")))?;
             if show && let Some(line) = lines.after(row - 1) {
-                let _ = writeln!(self.err, "{line}");
+                let _ = self.err.write_all(line.as_bytes());
             }
         }
+        let _ = self.err.write_all(lines.end().as_bytes());
         copy.finish().map_err(|e| failed(&e, &statement))?;
         Ok(())
     }
@@ -353,19 +378,22 @@ impl Work<'_> {
 }
 
 /// Progress lines while rows are sent.
-struct Lines {
+struct Lines<'a> {
     began: Instant,
     rows: u64,
-    quiet: bool,
+    table: &'a str,
+    what: &'a Initialize,
+    /// The longest line so far, where each stands in the place of the one before.
+    longest: usize,
     next: Duration,
 }
 
-impl Lines {
+impl Lines<'_> {
     /// The line to be shown after row number `done`, if one is due.
     #[allow(clippy::cast_precision_loss)]
     fn after(&mut self, done: u64) -> Option<String> {
         let elapsed = self.began.elapsed();
-        let due = if self.quiet { elapsed >= self.next } else { done.is_multiple_of(ROWS_PER_LINE) };
+        let due = if self.what.quiet { elapsed >= self.next } else { done.is_multiple_of(ROWS_PER_LINE) };
         if !due && done != self.rows {
             return None;
         }
@@ -375,9 +403,26 @@ impl Lines {
         let elapsed = elapsed.as_secs_f64();
         let remaining = elapsed * (self.rows - done) as f64 / done as f64;
         let percent = done * 100 / self.rows;
-        Some(format!(
-            "{done} of {} tuples ({percent}%) done (elapsed {elapsed:.2} s, remaining {remaining:.2} s)",
+        let of_table = match self.what.dialect.names_table_in_progress() {
+            true => format!(" of {}", self.table),
+            false => String::new(),
+        };
+        let line = format!(
+            "{done} of {} tuples ({percent}%){of_table} done (elapsed {elapsed:.2} s, remaining {remaining:.2} s)",
             self.rows
-        ))
+        );
+        if !self.what.on_terminal {
+            return Some(line + "\n");
+        }
+        self.longest = self.longest.max(line.len());
+        Some(format!("{line:width$}\r", width = self.longest))
+    }
+
+    /// What clears the last line's place.
+    fn end(&self) -> String {
+        match self.longest {
+            0 => String::new(),
+            longest => format!("{:longest$}\r", ""),
+        }
     }
 }

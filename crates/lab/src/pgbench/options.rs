@@ -1,9 +1,11 @@
 //! What the options ask for, judged as pgbench judges it.
 
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use pgdyno_engine::ReactorChoice;
+use pgdyno_engine::script::is_variable_name;
 use pgdyno_model::experiment::{Protocol, ReconnectLost};
 
 use super::flags::{Dialect, FLAGS, Mode, Opt};
@@ -47,6 +49,7 @@ pub(super) enum PartitionMethod {
 /// What `-i` makes.
 #[derive(Debug)]
 pub(super) struct Initialize {
+    pub(super) dialect: Dialect,
     pub(super) connect: Connect,
     pub(super) steps: Vec<char>,
     pub(super) fillfactor: u32,
@@ -57,6 +60,8 @@ pub(super) struct Initialize {
     pub(super) partitions: u32,
     pub(super) partition_method: PartitionMethod,
     pub(super) unlogged: bool,
+    /// Whether progress is shown on a terminal, where a line can stand in another's place.
+    pub(super) on_terminal: bool,
 }
 
 /// What a run is to be.
@@ -94,6 +99,8 @@ pub(super) struct Run {
     /// Where the results go as JSON; standard output where no file is named.
     pub(super) json: Option<Option<PathBuf>>,
     pub(super) hdr_log: Option<PathBuf>,
+    /// Whether what pgbench does not report is reported too.
+    pub(super) extra_report: bool,
     pub(super) reactor: ReactorChoice,
 }
 
@@ -139,6 +146,7 @@ impl Run {
             continue_on_error: false,
             json: None,
             hdr_log: None,
+            extra_report: false,
             reactor: ReactorChoice::default(),
         }
     }
@@ -153,10 +161,12 @@ impl Run {
 fn integer(text: &str, option: &str, min: i64, max: i64) -> Result<u32, Refused> {
     let trimmed = text.trim_matches(|c: char| c.is_ascii_whitespace());
     let digits = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);
-    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+    if digits.is_empty() != trimmed.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return Err(Refused::new(format!("invalid value \"{text}\" for option {option}")));
     }
-    let value = trimmed.parse::<i64>().ok().filter(|n| (min..=max).contains(n));
+    // Of nothing at all `strtol` makes 0.
+    let number = if trimmed.is_empty() { Ok(0) } else { trimmed.parse::<i64>() };
+    let value = number.ok().filter(|n| (min..=max).contains(n));
     value
         .and_then(|n| u32::try_from(n).ok())
         .ok_or_else(|| Refused::new(format!("{option} must be in range {min}..{max}")))
@@ -167,6 +177,10 @@ const INT_MAX: i64 = i32::MAX as i64;
 /// The number that `text` begins with, as `atof` reads it; 0 where there is none.
 fn leading_number(text: &str) -> f64 {
     let text = text.trim_start();
+    let word = text.trim_start_matches('+').to_ascii_lowercase();
+    if word.starts_with("inf") {
+        return f64::INFINITY;
+    }
     let numeric =
         text.find(|c: char| !matches!(c, '0'..='9' | '.' | 'e' | 'E' | '+' | '-')).unwrap_or(text.len());
     (1..=numeric).rev().find_map(|end| text.get(..end)?.parse().ok()).unwrap_or(0.0)
@@ -190,16 +204,28 @@ fn positive(text: &str, what: &str, max: f64) -> Result<f64, Refused> {
     }
 }
 
-/// The seed that `text` names: none means one that differs from run to run.
-pub(super) fn seed(text: &str, from: &str) -> Result<u64, Refused> {
+/// The seed that `text` names, as `strtoul` reads numbers: a minus sign counts from the other end, and what is too large
+/// is the largest.
+fn seed(text: &str, from: &str) -> Result<u64, Refused> {
+    let digits = text.trim_start();
+    let (is_negative, digits) = match digits.as_bytes().first() {
+        Some(b'-') => (true, &digits[1..]),
+        Some(b'+') => (false, &digits[1..]),
+        _ => (false, digits),
+    };
     match text {
         "time" => Ok(std::time::UNIX_EPOCH.elapsed().map_or(0, |t| t.as_micros() as u64)),
         "rand" => Ok(fastrand::u64(..)),
-        _ => text.trim_start().trim_start_matches('+').parse().map_err(|_| {
-            Refused::new(format!("unrecognized random seed option \"{text}\""))
-                .detail("wanted is an unsigned integer, \"time\" or \"rand\"")
-                .then(format!("error while setting random seed from {from}"))
-        }),
+        _ if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) => {
+            Ok(match digits.parse::<u64>() {
+                Ok(number) if is_negative => number.wrapping_neg(),
+                Ok(number) => number,
+                Err(_) => u64::MAX,
+            })
+        }
+        _ => Err(Refused::new(format!("unrecognized random seed option \"{text}\""))
+            .detail("An unsigned integer, \"time\" or \"rand\" is expected.")
+            .then(format!("error while setting random seed from {from}"))),
     }
 }
 
@@ -210,7 +236,7 @@ fn open_files() -> Option<u64> {
 }
 
 fn clients(text: &str) -> Result<u32, Refused> {
-    let clients = integer(text, "-c/--clients", 1, INT_MAX)?;
+    let clients = integer(text, "-c/--client", 1, INT_MAX)?;
     let needed = u64::from(clients) + 3;
     match open_files() {
         Some(limit) if limit < needed => {
@@ -242,21 +268,33 @@ struct Reading {
 ///
 /// # Errors
 /// What pgbench would refuse.
-pub(super) fn read(args: &[String]) -> Result<(Request, Vec<String>), Refused> {
-    // pgbench looks at these before anything else.
-    match args.first().map(String::as_str) {
-        Some("-?" | "--help") => return Ok((Request::Print(super::flags::help()), Vec::new())),
+pub(super) fn read(args: &[String], say: &mut dyn FnMut(&str)) -> Result<(Request, Vec<String>), Refused> {
+    let (dialect, parsed, note) = getopt::choose(args).map_err(Refused::usage)?;
+    // pgbench looks at these before anything else, and only in the first place.
+    let first = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["--dialect", _, first, ..] => Some(first),
+        [own, first, ..] if own.starts_with("--dialect=") => Some(first),
+        [first, ..] => Some(first),
+        [] => None,
+    };
+    match first {
+        Some("-?" | "--help") => return Ok((Request::Print(super::help::text(dialect)), Vec::new())),
         Some("-V" | "--version") => return Ok((Request::Print(version()), Vec::new())),
         _ => {}
     }
+    let mut seeded = |text: &str, from: &str| {
+        let seed = seed(text, from)?;
+        say(&format!("setting random seed to {seed}"));
+        Ok(seed)
+    };
     let from_environment = match std::env::var("PGBENCH_RANDOM_SEED") {
-        Ok(text) => Some(seed(&text, "PGBENCH_RANDOM_SEED environment variable")?),
+        Ok(text) => Some(seeded(&text, "PGBENCH_RANDOM_SEED environment variable")?),
         Err(_) => None,
     };
-    let (dialect, parsed, note) = getopt::choose(args).map_err(Refused::usage)?;
     let mut reading = Reading {
         run: Run::new(dialect),
         init: Initialize {
+            dialect,
             connect: Connect::default(),
             steps: "dtgvp".chars().collect(),
             fillfactor: 100,
@@ -267,6 +305,7 @@ pub(super) fn read(args: &[String]) -> Result<(Request, Vec<String>), Refused> {
             partitions: 0,
             partition_method: PartitionMethod::Range,
             unlogged: false,
+            on_terminal: std::io::stderr().is_terminal(),
         },
         initialize: false,
         no_vacuum: false,
@@ -281,9 +320,14 @@ pub(super) fn read(args: &[String]) -> Result<(Request, Vec<String>), Refused> {
     };
     reading.run.seed = from_environment;
     for (opt, value) in &parsed.options {
-        if let Some(request) = reading.take(*opt, value.as_deref())? {
+        if let (Opt::RandomSeed, Some(text)) = (opt, value) {
+            reading.run.seed = Some(seeded(text, "--random-seed option")?);
+        } else if let Some(request) = reading.take(*opt, value.as_deref())? {
             return Ok((request, Vec::new()));
         }
+    }
+    if let Some(error) = parsed.error {
+        return Err(Refused::usage(error));
     }
     let given: Vec<Opt> = parsed.options.iter().map(|(opt, _)| *opt).collect();
     let notes = std::mem::take(&mut reading.notes);
@@ -316,7 +360,7 @@ impl Reading {
             Opt::IndexTablespace => init.index_tablespace = owned(),
             Opt::Tablespace => init.tablespace = owned(),
             Opt::PartitionMethod => {
-                self.method = Some(match text {
+                self.method = Some(match text.to_ascii_lowercase().as_str() {
                     "range" => PartitionMethod::Range,
                     "hash" => PartitionMethod::Hash,
                     _ => {
@@ -346,9 +390,9 @@ impl Reading {
             Opt::Define => {
                 let (name, value) = text
                     .split_once('=')
-                    .filter(|(name, _)| !name.is_empty())
+                    .filter(|(name, value)| !name.is_empty() && !value.is_empty())
                     .ok_or_else(|| Refused::new(format!("invalid variable definition: \"{text}\"")))?;
-                if !scripts::is_variable_name(name) {
+                if !is_variable_name(name) {
                     return Err(Refused::new(format!("option: invalid variable name: \"{name}\"")));
                 }
                 run.variables.retain(|(known, _)| known != name);
@@ -356,7 +400,11 @@ impl Reading {
             }
             Opt::Jobs => run.threads = integer(text, "-j/--jobs", 1, INT_MAX)?,
             Opt::Log => self.log = true,
-            Opt::LatencyLimit => run.latency_limit_ms = Some(positive(text, "latency limit", f64::MAX)?),
+            Opt::LatencyLimit => {
+                let limit = positive(text, "latency limit", f64::MAX)?;
+                // pgbench counts in whole microseconds, and what is less than one is no limit.
+                run.latency_limit_ms = Some(limit).filter(|limit| *limit >= 0.001);
+            }
             Opt::Protocol => {
                 run.protocol = match text {
                     "simple" => Protocol::Simple,
@@ -370,7 +418,10 @@ impl Reading {
                 run.progress = Some(Duration::from_secs(seconds.into()));
             }
             Opt::ReportPerCommand => run.per_command = true,
-            Opt::Rate => run.rate = Some(positive(text, "rate limit", f64::MAX)?),
+            Opt::Rate => {
+                let rate = positive(text, "rate limit", f64::INFINITY)?;
+                run.rate = Some(rate).filter(|rate| rate.is_finite());
+            }
             Opt::Transactions => run.transactions = Some(integer(text, "-t/--transactions", 1, INT_MAX)?),
             Opt::Time => run.seconds = Some(integer(text, "-T/--time", 1, INT_MAX)?),
             Opt::VacuumAll => run.vacuum_all = true,
@@ -380,11 +431,12 @@ impl Reading {
             Opt::FailuresDetailed => run.failures_detailed = true,
             Opt::LogPrefix => self.prefix = owned(),
             Opt::MaxTries => {
-                run.max_tries = u32::try_from(leading_integer(text))
+                run.max_tries = i32::try_from(leading_integer(text))
+                    .map_err(|_| ())
+                    .and_then(|tries| u32::try_from(tries).map_err(|_| ()))
                     .map_err(|_| Refused::new(format!("invalid number of maximum tries: \"{text}\"")))?;
             }
             Opt::ProgressTimestamp => run.progress_timestamp = true,
-            Opt::RandomSeed => run.seed = Some(seed(text, "--random-seed option")?),
             Opt::SamplingRate => self.sampling = Some(positive(text, "sampling rate", 1.0)?),
             Opt::ShowScript => return Ok(Some(Request::Say(Builtin::find(text)?.shown()))),
             Opt::VerboseErrors => run.verbose_errors = true,
@@ -395,15 +447,14 @@ impl Reading {
             Opt::Host => run.connect.host = owned(),
             Opt::Port => run.connect.port = owned(),
             Opt::Username => run.connect.user = owned(),
-            Opt::Version => return Ok(Some(Request::Print(version()))),
-            Opt::Help => return Ok(Some(Request::Print(super::flags::help()))),
-            Opt::Dialect => {}
+            Opt::RandomSeed | Opt::Version | Opt::Help | Opt::Dialect => {}
             Opt::ReconnectLost => {
                 run.reconnect_lost =
                     text.parse().map_err(|wrong| Refused::new(format!("--reconnect-lost: {wrong}")))?;
             }
             Opt::Json => run.json = Some(value.map(PathBuf::from)),
             Opt::HdrLog => run.hdr_log = Some(PathBuf::from(text)),
+            Opt::ExtraReport => run.extra_report = true,
             Opt::Reactor => {
                 run.reactor = ReactorChoice::parse(text).ok_or_else(|| {
                     let names = ReactorChoice::NAMES.join(", ");
@@ -462,6 +513,9 @@ impl Reading {
             return Err(Refused::new("--exit-on-abort and --continue-on-error exclude each other"));
         }
         self.run.vacuum = !self.no_vacuum;
+        for script in &self.run.scripts {
+            script.check_parameters(self.run.protocol)?;
+        }
         Ok(Request::Run(Box::new(self.run)))
     }
 
@@ -513,7 +567,9 @@ impl Reading {
             )
             .detail(format!("--{flag} is for a run")));
         }
-        if let Some(own) = given.iter().find(|o| matches!(o, Opt::Json | Opt::HdrLog | Opt::Reactor)) {
+        if let Some(own) =
+            given.iter().find(|o| matches!(o, Opt::Json | Opt::HdrLog | Opt::ExtraReport | Opt::Reactor))
+        {
             let name = FLAGS.iter().find(|f| f.opt == *own).map_or("", |f| f.long);
             return Err(Refused::new(format!("--{name} cannot be used in initialization (-i) mode")));
         }

@@ -12,11 +12,20 @@ pub(super) struct Refused {
     hint: Option<String>,
     /// Another error that follows from it.
     then: Option<String>,
+    /// The exit status that goes with it.
+    status: i32,
 }
 
 impl Refused {
     pub(super) fn new(what: impl Into<String>) -> Self {
-        Self { what: what.into(), is_usage: false, detail: None, hint: None, then: None }
+        Self {
+            what: what.into(),
+            is_usage: false,
+            detail: None,
+            hint: None,
+            then: None,
+            status: super::REFUSED,
+        }
     }
 
     /// Options that cannot be read.
@@ -40,11 +49,17 @@ impl Refused {
     }
 
     pub(super) fn try_help(self) -> Self {
-        self.hint("Try \"pgbench --help\".")
+        self.hint("Try \"pgbench --help\" for more information.")
     }
 
-    /// Writes it.
-    pub(super) fn write(&self, to: &mut dyn Write) {
+    /// The same, met when part of the work was done.
+    pub(super) fn as_incomplete(mut self) -> Self {
+        self.status = super::INCOMPLETE;
+        self
+    }
+
+    /// Writes it, and returns the exit status that goes with it.
+    pub(super) fn write(&self, to: &mut dyn Write) -> i32 {
         let error = if self.is_usage { "" } else { "error: " };
         // Nobody is left to be told when standard error is gone.
         let _ = writeln!(to, "pgbench: {error}{}", self.what);
@@ -53,5 +68,6 @@ impl Refused {
                 let _ = writeln!(to, "pgbench: {word}: {text}");
             }
         }
+        self.status
     }
 }

@@ -1,20 +1,16 @@
-//! The report: pgbench's lines, then pgdyno's own.
+//! pgbench's report.
 
 use std::fmt::{self, Write as _};
 
+use pgdyno_model::Measurement;
 use pgdyno_model::experiment::{Protocol, ReconnectLost};
 use pgdyno_model::measurement::{ScriptMeasurement, Sums};
-use pgdyno_model::{Latencies, Measurement};
 
 use super::options::Run;
 use super::tables::Tables;
 
-/// The quantiles that are printed.
-pub(super) const QUANTILES: [(&str, f64); 6] =
-    [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
-
 /// A number as C's `printf` of PostgreSQL writes it.
-struct Number(f64, usize);
+pub(super) struct Number(f64, usize);
 
 impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -26,7 +22,7 @@ impl fmt::Display for Number {
     }
 }
 
-fn three(x: f64) -> Number {
+pub(super) fn three(x: f64) -> Number {
     Number(x, 3)
 }
 
@@ -114,11 +110,14 @@ impl Counts {
     }
 }
 
-/// Mean and standard deviation in milliseconds.
+/// Mean and standard deviation of `count` latencies in milliseconds; nothing where there is none.
 #[allow(clippy::cast_precision_loss)]
-fn latency_lines(text: &mut String, mark: &str, count: u64, sum: f64, squares: f64) {
-    let mean = sum / count as f64;
-    let stddev = (squares / count as f64 - mean * mean).max(0.0).sqrt();
+fn latency_lines(text: &mut String, mark: &str, count: u64, sums: &Sums) {
+    if count == 0 {
+        return;
+    }
+    let mean = sums.latency_sum_us / count as f64;
+    let stddev = (sums.latency_sum_squares_us2 / count as f64 - mean * mean).max(0.0).sqrt();
     let _ = writeln!(text, "{mark}latency average = {} ms", three(mean / 1000.0));
     let _ = writeln!(text, "{mark}latency stddev = {} ms", three(stddev / 1000.0));
 }
@@ -136,9 +135,13 @@ pub(super) fn pgbench(m: &Measurement, run: &Run, tables: &Tables) -> String {
         }
         None => writeln!(text, "number of transactions actually processed: {}", counts.done),
     };
-    counts.failure_lines(&mut text, "", run);
+    let all_count = run.dialect.reports_all_transactions();
     // What follows would be about nothing.
-    if counts.done == 0 {
+    if all_count && counts.all() == 0 {
+        return text;
+    }
+    counts.failure_lines(&mut text, "", run);
+    if !all_count && counts.done == 0 {
         return text;
     }
     counts.skipped_line(&mut text, "", run);
@@ -154,7 +157,7 @@ pub(super) fn pgbench(m: &Measurement, run: &Run, tables: &Tables) -> String {
     }
     let tps = counts.done as f64 / m.total_s;
     if run.rate.is_some() || run.progress.is_some() || run.latency_limit_ms.is_some() {
-        latency_lines(&mut text, "", counts.done, m.sums.latency_sum_us, m.sums.latency_sum_squares_us2);
+        latency_lines(&mut text, "", counts.done, &m.sums);
     } else {
         let mean = 1000.0 * m.total_s * f64::from(run.clients) / counts.all() as f64;
         let with = if counts.failed > 0 { " (including failures)" } else { "" };
@@ -176,7 +179,7 @@ pub(super) fn pgbench(m: &Measurement, run: &Run, tables: &Tables) -> String {
         let _ = writeln!(text, "initial connection time = {} ms", three(m.connect_s * 1000.0));
         let _ = writeln!(text, "tps = {} (without initial connection time)", Number(tps, 6));
     }
-    scripts(&mut text, m, run, counts.done);
+    scripts(&mut text, m, run, &counts);
     text
 }
 
@@ -206,43 +209,43 @@ fn header(text: &mut String, run: &Run, tables: &Tables) {
 }
 
 /// The sections for each script and each command.
-#[allow(clippy::cast_precision_loss)]
-fn scripts(text: &mut String, m: &Measurement, run: &Run, done: u64) {
+fn scripts(text: &mut String, m: &Measurement, run: &Run, all: &Counts) {
     let several = run.scripts.len() > 1;
     let weights: u64 = run.scripts.iter().map(|s| u64::from(s.weight)).sum();
     for (index, (chosen, script)) in run.scripts.iter().zip(&m.scripts).enumerate() {
         if several {
-            let counts = Counts::of_script(script, run);
+            let share = percent(chosen.weight.into(), weights);
             let _ = writeln!(text, "SQL script {}: {}", index + 1, script.name);
-            let _ = writeln!(
-                text,
-                " - weight: {} (targets {:.1}% of total)",
-                chosen.weight,
-                percent(chosen.weight.into(), weights)
-            );
-            let _ = writeln!(
-                text,
-                " - {} transactions ({}% of total, tps = {})",
-                counts.done,
-                Number(percent(counts.done, done), 1),
-                Number(counts.done as f64 / m.total_s, 6)
-            );
-            counts.failure_lines(text, " - ", run);
-            counts.skipped_line(text, " - ", run);
-            if counts.done > 0 {
-                latency_lines(
-                    text,
-                    " - ",
-                    counts.done,
-                    script.sums.latency_sum_us,
-                    script.sums.latency_sum_squares_us2,
-                );
-            }
+            let _ = writeln!(text, " - weight: {} (targets {share:.1}% of total)", chosen.weight);
+            one_script(text, m, script, run, all);
         }
         if run.per_command {
             commands(text, if several { " - " } else { "" }, script, chosen, run);
         }
     }
+}
+
+/// The lines on one of several scripts, whose transactions are among `all`.
+#[allow(clippy::cast_precision_loss)]
+fn one_script(text: &mut String, m: &Measurement, script: &ScriptMeasurement, run: &Run, all: &Counts) {
+    const MARK: &str = " - ";
+    let counts = Counts::of_script(script, run);
+    let tps = Number(counts.done as f64 / m.total_s, 6);
+    if run.dialect.reports_all_transactions() {
+        let share = Number(percent(counts.all(), all.all()), 1);
+        let _ = writeln!(text, "{MARK}{} transactions ({share}% of total)", counts.all());
+        if counts.all() == 0 {
+            return;
+        }
+        let _ =
+            writeln!(text, "{MARK}number of transactions actually processed: {} (tps = {tps})", counts.done);
+    } else {
+        let share = Number(percent(counts.done, all.done), 1);
+        let _ = writeln!(text, "{MARK}{} transactions ({share}% of total, tps = {tps})", counts.done);
+    }
+    counts.failure_lines(text, MARK, run);
+    counts.skipped_line(text, MARK, run);
+    latency_lines(text, MARK, counts.done, &script.sums);
 }
 
 #[allow(clippy::cast_precision_loss)]
@@ -255,107 +258,15 @@ fn commands(
 ) {
     let with = if run.max_tries == 1 { " and failures" } else { ", failures and retries" };
     let _ = writeln!(text, "{mark}statement latencies in milliseconds{with}:");
-    let lines = chosen.first_lines(script.commands.iter().map(|c| c.text.as_str()));
+    let lines = chosen.script.commands.iter().map(|command| &command.summary);
     for (command, line) in script.commands.iter().zip(lines) {
         let mean =
             if command.count > 0 { command.latency_sum_us / command.count as f64 / 1000.0 } else { 0.0 };
+        let gap = if run.dialect.reports_all_transactions() { " " } else { "  " };
         let _ = write!(text, "   {mean:11.3}  {:10}", command.failures);
         if run.max_tries != 1 {
-            let _ = write!(text, "  {:10}", command.retries);
+            let _ = write!(text, "{gap}{:10}", command.retries);
         }
-        let _ = writeln!(text, "  {line}");
+        let _ = writeln!(text, "{gap}{line}");
     }
-}
-
-/// What pgdyno adds: one line each, all with the same beginning.
-#[allow(clippy::cast_precision_loss)]
-pub(super) fn more(m: &Measurement, run: &Run) -> String {
-    let mut text = String::new();
-    let _ = writeln!(text, "pgdyno: latency{}: {}", since(run), quantiles(&m.latency));
-    if run.rate.is_some() {
-        let _ = writeln!(
-            text,
-            "pgdyno: latency counts from when a transaction was due, not from when it was sent"
-        );
-    }
-    if let Some(service) = &m.service {
-        let _ = writeln!(text, "pgdyno: service time (from sent): {}", quantiles(service));
-    }
-    for (index, script) in m.scripts.iter().enumerate() {
-        if m.scripts.len() > 1 {
-            let _ = writeln!(text, "pgdyno: script {} latency: {}", index + 1, quantiles(&script.latency));
-        }
-        if run.per_command {
-            for statement in script.statements.iter().filter(|s| s.latency.count() > 0) {
-                let _ = writeln!(
-                    text,
-                    "pgdyno: script {} line {} latency: {}",
-                    index + 1,
-                    statement.line,
-                    quantiles(&statement.latency)
-                );
-                let _ = writeln!(
-                    text,
-                    "pgdyno: script {} line {} first byte: {}",
-                    index + 1,
-                    statement.line,
-                    quantiles(&statement.first_byte)
-                );
-            }
-        }
-    }
-    for (sqlstate, count) in &m.failures {
-        let _ = writeln!(text, "pgdyno: errors of SQLSTATE {sqlstate}: {count}");
-    }
-    if m.lost_connections > 0 {
-        let _ = writeln!(text, "pgdyno: lost connections that were made anew: {}", m.lost_connections);
-    }
-    if m.measured_s > 0.0 {
-        let each = match m.transactions {
-            0 => String::new(),
-            done => format!(", {:.1} us a transaction", m.generator_cpu_s * 1e6 / done as f64),
-        };
-        let cores = m.generator_cpu_s / m.measured_s;
-        let _ = writeln!(
-            text,
-            "pgdyno: generator CPU: {:.3} s{each}, {:.0}% of one core",
-            m.generator_cpu_s,
-            cores * 100.0
-        );
-    }
-    if !m.reactor.is_empty() {
-        let _ = writeln!(text, "pgdyno: bytes carried by {}", m.reactor);
-    }
-    if let Some(lag) = &m.event_loop_lag {
-        let ms = |us: f64| three(us / 1000.0);
-        let _ = writeln!(
-            text,
-            "pgdyno: event loop lag: p50 = {} ms, p99 = {} ms, max = {} ms",
-            ms(lag.p50_us),
-            ms(lag.p99_us),
-            ms(lag.max_us)
-        );
-    }
-    if let Some(limit) = m.generator_limit() {
-        let remedy = if run.threads < run.clients {
-            format!("use more threads (-j {})", run.clients.min(run.threads * 2))
-        } else {
-            "use fewer clients, or spread the load over more generators".to_owned()
-        };
-        let _ = writeln!(text, "pgdyno: warning: {limit}, so it may be the limit: {remedy}");
-    }
-    text
-}
-
-fn since(run: &Run) -> &'static str {
-    if run.rate.is_some() { " (from due)" } else { "" }
-}
-
-/// `p50 = 0.123 ms, …, max = 4.5 ms`.
-fn quantiles(latency: &Latencies) -> String {
-    let ms = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| format!("{:.3} ms", us / 1000.0));
-    let mut parts: Vec<String> =
-        QUANTILES.iter().map(|(name, q)| format!("{name} = {}", ms(latency.quantile_us(*q)))).collect();
-    parts.push(format!("max = {}", ms(latency.max_us())));
-    parts.join(", ")
 }

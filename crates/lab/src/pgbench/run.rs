@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
+use pgdyno_engine::connect::ConnectError;
 use pgdyno_engine::script::Value;
 use pgdyno_engine::{
     Live, LoadError, LoadSpec, PgbenchSeeds, Told, TransactionLog, Watch, WeightedScript, drive,
@@ -23,7 +24,7 @@ use super::options::Run;
 use super::progress::Progress;
 use super::refused::Refused;
 use super::tables::Tables;
-use super::{files, report, tables};
+use super::{connection, extra_report, files, report, tables};
 
 /// How a run ended that was not refused.
 pub(super) enum Ended {
@@ -45,7 +46,7 @@ pub(super) fn run(
     err: &mut (dyn Write + Send),
     stop: &AtomicBool,
 ) -> Result<Ended, Refused> {
-    let Connected { servers, client: mut control, target, .. } = connected;
+    let Connected { servers, client: mut control, target, notices, .. } = connected;
     let server = server_version(&mut control)?;
     let _ = writeln!(
         out,
@@ -72,16 +73,27 @@ pub(super) fn run(
         );
     }
     let tables = tables::look(&mut control, &target.database, run, err)?;
-    tables::vacuum(&mut control, run, err);
+    tables::vacuum(&mut control, &notices, run, err);
     drop(control);
     let mut log = run
         .hdr_log
         .as_deref()
         .map(|path| HdrLog::create(path, run.progress.unwrap_or(Duration::from_secs(1))))
         .transpose()?;
-    let measurement = load(servers, run, &tables, log.as_mut(), err, stop)?;
+    let Some(measurement) = load(servers, run, &tables, log.as_mut(), err, stop)? else {
+        return Ok(Ended::Interrupted);
+    };
+    if run.exit_on_abort && measurement.aborted_clients > 0 {
+        return Err(Refused::new(format!(
+            "Run was aborted due to an error in thread {}",
+            measurement.aborted_thread.unwrap_or(0)
+        ))
+        .as_incomplete());
+    }
     let _ = out.write_all(report::pgbench(&measurement, run, &tables).as_bytes());
-    let _ = out.write_all(report::more(&measurement, run).as_bytes());
+    if run.extra_report {
+        let _ = out.write_all(extra_report::text(&measurement, run).as_bytes());
+    }
     if let Some(log) = log {
         log.finish(&measurement)?;
     }
@@ -109,7 +121,7 @@ fn nonzero(n: u32) -> NonZeroU32 {
     NonZeroU32::new(n).unwrap_or(NonZeroU32::MIN)
 }
 
-/// Offers the load. Words of its threads go to `err` as they come.
+/// Offers the load; nothing where a signal came before it was measured. Words of its threads go to `err` as they come.
 fn load(
     servers: Servers,
     run: &Run,
@@ -117,7 +129,7 @@ fn load(
     hdr_log: Option<&mut HdrLog>,
     err: &mut (dyn Write + Send),
     stop: &AtomicBool,
-) -> Result<Measurement, Refused> {
+) -> Result<Option<Measurement>, Refused> {
     let seed = run.seed.unwrap_or_else(|| fastrand::u64(..));
     let scripts =
         run.scripts.iter().map(|s| WeightedScript { script: Arc::clone(&s.script), weight: s.weight });
@@ -187,7 +199,11 @@ fn load(
         drop(spec);
         driven
     });
-    driven.map_err(|e| refused(&e, logs.as_deref()))
+    match driven {
+        Ok(measurement) => Ok(Some(measurement)),
+        Err(LoadError::Interrupted) => Ok(None),
+        Err(error) => Err(refused(&error, logs.as_deref())),
+    }
 }
 
 /// What is to be done beyond the scripts.
@@ -212,7 +228,13 @@ fn refused(error: &LoadError, logs: Option<&Logs>) -> Refused {
     let refused = match (log, error) {
         (Some(why), _) => Refused::new(why),
         (None, LoadError::Connect { client, cause }) => {
-            Refused::new(cause.to_string()).then(format!("could not create connection for client {client}"))
+            let what = match cause {
+                ConnectError::Server { address, error, .. } => {
+                    connection::failed(&address.to_string(), &error.libpq_text(None))
+                }
+                other => other.to_string(),
+            };
+            Refused::new(what).then(format!("could not create connection for client {client}"))
         }
         (None, other) => Refused::new(other.to_string()),
     };

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::sync::Arc;
 
-use pgdyno_engine::script::{Op, Script, ScriptError};
+use pgdyno_engine::program::MOST_PARAMETERS;
+use pgdyno_engine::script::{Command, Op, Piece, Script, ScriptError};
+use pgdyno_model::experiment::Protocol;
 
 use super::flags::Dialect;
 use super::refused::Refused;
@@ -51,11 +53,11 @@ impl Builtin {
         match found.as_slice() {
             [one] => Ok(*one),
             [] => Err(Refused::new(format!(
-                "no builtin script found for name \"{prefix}\"\n{}",
+                "no builtin script found for name \"{prefix}\"\n{}\n",
                 list().trim_end()
             ))),
             several => Err(Refused::new(format!(
-                "ambiguous builtin name: {} builtin scripts found for prefix \"{prefix}\"\n{}",
+                "ambiguous builtin name: {} builtin scripts found for prefix \"{prefix}\"\n{}\n",
                 several.len(),
                 list().trim_end()
             ))),
@@ -85,15 +87,13 @@ pub(super) struct Chosen {
     pub(super) is_builtin: bool,
     pub(super) script: Arc<Script>,
     pub(super) weight: u32,
-    /// The script as it was given.
-    text: Arc<str>,
 }
 
 impl Chosen {
     /// A built-in one.
     pub(super) fn builtin(builtin: Builtin, weight: u32) -> Result<Self, Refused> {
         let parsed = Script::parse(builtin.title(), builtin.text());
-        Ok(Self { is_builtin: true, ..Self::of(parsed, builtin.text(), weight)? })
+        Ok(Self { is_builtin: true, ..Self::of(parsed, weight)? })
     }
 
     /// Reads `file`, in the language of `asked` or whichever it is in, with a note where that is the old one; `-` is
@@ -109,18 +109,24 @@ impl Chosen {
         } else {
             std::fs::read(file).map(|read| bytes = read)
         };
-        read.map_err(|e| Refused::new(format!("could not open file \"{file}\": {}", system_words(&e))))?;
+        read.map_err(|e| {
+            // Opening a directory succeeds.
+            let what = if e.kind() == std::io::ErrorKind::IsADirectory { "read" } else { "open" };
+            Refused::new(format!("could not {what} file \"{file}\": {}", system_words(&e)))
+        })?;
         let text = String::from_utf8(bytes)
             .map_err(|_| Refused::new(format!("could not read file \"{file}\": it is not UTF-8")))?;
+        // pgbench reads it as a C string.
+        let text = text.split('\0').next().unwrap_or_default();
         let (parsed, note) = match asked {
-            Some(dialect) if dialect.has_old_language() => (Script::parse_old(file, &text), None),
-            Some(_) => (Script::parse(file, &text), None),
-            None => match Script::parse_auto(file, &text) {
+            Some(dialect) if dialect.has_old_language() => (Script::parse_old(file, text), None),
+            Some(_) => (Script::parse(file, text), None),
+            None => match Script::parse_auto(file, text) {
                 Ok((script, note)) => (Ok(script), note),
                 Err(error) => (Err(error), None),
             },
         };
-        let chosen = Self::of(parsed, &text, weight)?;
+        let chosen = Self::of(parsed, weight)?;
         if asked.is_some_and(|dialect| !dialect.has_sync_pipeline())
             && let Some(command) = chosen.script.commands.iter().find(|c| matches!(c.op, Op::SyncPipeline))
         {
@@ -133,7 +139,25 @@ impl Chosen {
         Ok((chosen, note))
     }
 
-    fn of(parsed: Result<Script, ScriptError>, text: &str, weight: u32) -> Result<Self, Refused> {
+    /// Refuses a statement that has more variables than can be sent as parameters.
+    pub(super) fn check_parameters(&self, protocol: Protocol) -> Result<(), Refused> {
+        let too_many = |command: &&Command| match &command.op {
+            Op::Sql { pieces, .. } => {
+                let variables = pieces.iter().filter(|piece| matches!(piece, Piece::Variable(_)));
+                variables.count() > MOST_PARAMETERS
+            }
+            _ => false,
+        };
+        match self.script.commands.iter().find(too_many) {
+            Some(command) if protocol != Protocol::Simple => Err(Refused::new(format!(
+                "statement has too many arguments (maximum is {MOST_PARAMETERS}): {}",
+                command.text
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn of(parsed: Result<Script, ScriptError>, weight: u32) -> Result<Self, Refused> {
         let script = parsed.map_err(|e| {
             let refused = Refused::new(e.to_string());
             match e.help() {
@@ -141,100 +165,40 @@ impl Chosen {
                 None => refused,
             }
         })?;
-        Ok(Self { is_builtin: false, script: Arc::new(script), weight, text: text.into() })
+        Ok(Self { is_builtin: false, script: Arc::new(script), weight })
     }
-
-    /// The first line of each of `commands` (with white space folded), as the script has it.
-    pub(super) fn first_lines<'a>(&self, commands: impl Iterator<Item = &'a str>) -> Vec<String> {
-        let mut rest: &str = &self.text;
-        commands
-            .map(|folded| match found(rest, folded) {
-                Some((begin, end)) => {
-                    // The semicolon is shown, too.
-                    let after = rest[end..].trim_start();
-                    let end = if after.starts_with(';') { rest.len() - after.len() + 1 } else { end };
-                    let line = rest[begin..end].lines().next().unwrap_or(folded).trim_end();
-                    rest = &rest[end..];
-                    line.replace("\\;", ";")
-                }
-                None => folded.to_owned(),
-            })
-            .collect()
-    }
-}
-
-/// Where `text` first holds what is `folded` once white space is folded.
-fn found(text: &str, folded: &str) -> Option<(usize, usize)> {
-    let first = folded.chars().next()?;
-    text.match_indices(first).find_map(|(begin, _)| {
-        let mut wanted = folded.chars().peekable();
-        let mut is_space = false;
-        for (at, c) in text[begin..].char_indices() {
-            // Of `\;` the command has only the semicolon.
-            if c == '\\' && wanted.peek() == Some(&';') {
-                continue;
-            }
-            if wanted.peek().is_none() {
-                return Some((begin, begin + at));
-            }
-            match (c.is_whitespace(), is_space) {
-                (true, true) => {}
-                (true, false) if wanted.next() == Some(' ') => {}
-                (false, _) if wanted.next() == Some(c) => {}
-                _ => return None,
-            }
-            is_space = c.is_whitespace();
-        }
-        wanted.peek().is_none().then_some((begin, text.len()))
-    })
 }
 
 /// The system's words for an error, without the number that Rust appends.
 pub(super) fn system_words(error: &std::io::Error) -> String {
-    let words = error.to_string();
-    match words.find(" (os error") {
-        Some(end) => words[..end].to_owned(),
-        None => words,
-    }
+    without_number(&error.to_string()).to_owned()
+}
+
+/// `words` without the number of a system's error that Rust appends.
+pub(super) fn without_number(words: &str) -> &str {
+    words.find(" (os error").map_or(words, |end| &words[..end])
 }
 
 /// Takes `NAME@WEIGHT` apart.
 pub(super) fn weighted(text: &str) -> Result<(&str, u32), Refused> {
     let Some(at) = text.rfind('@') else { return Ok((text, 1)) };
-    let (name, weight) = (&text[..at], &text[at + 1..]);
+    let (name, weight) = (&text[..at], text[at + 1..].trim_start());
     let digits = weight.strip_prefix(['+', '-']).unwrap_or(weight);
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return Err(Refused::new(format!("invalid weight specification: {}", &text[at..])));
     }
     match weight.parse::<i64>().ok().and_then(|n| u32::try_from(n).ok()).filter(|n| *n <= i32::MAX as u32) {
         Some(weight) => Ok((name, weight)),
+        None if digits.parse::<i64>().is_err() => {
+            Err(Refused::new(format!("invalid weight specification: {}", &text[at..])))
+        }
         None => Err(Refused::new(format!("weight specification out of range (0 .. {}): {weight}", i32::MAX))),
     }
-}
-
-/// Whether pgbench takes `name` as a variable's.
-pub(crate) fn is_variable_name(name: &str) -> bool {
-    let word = |c: char| c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii();
-    name.chars().all(word) && name.starts_with(|c: char| !c.is_ascii_digit())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn commands_are_shown_by_their_first_line() {
-        let text = "-- a\n\\set x  random(1,\\\n 2)\nSELECT  1\n FROM t;SELECT 2;\nSELECT 2;\nSELECT 3 \\; SELECT 4;";
-        let chosen = Chosen {
-            is_builtin: false,
-            script: Arc::new(Script::parse("x", "SELECT 1;").unwrap()),
-            weight: 1,
-            text: text.into(),
-        };
-        let folded = ["SELECT 1 FROM t;", "SELECT 2", "SELECT 2;", "SELECT 3 ; SELECT 4", "not there"];
-        let lines = chosen.first_lines(folded.into_iter());
-        assert_eq!(lines, ["SELECT  1", "SELECT 2;", "SELECT 2;", "SELECT 3 ; SELECT 4;", "not there"]);
-    }
 
     #[test]
     fn a_command_of_pgbench_17_is_not_one_of_16() {
@@ -255,6 +219,5 @@ mod tests {
         assert!(weighted("a@x").is_err() && weighted("a@-1").is_err() && weighted("a@").is_err());
         assert_eq!(Builtin::find("t").unwrap(), Builtin::TpcbLike);
         assert!(Builtin::find("s").is_err() && Builtin::find("").is_err() && Builtin::find("x").is_err());
-        assert!(is_variable_name("_a1") && !is_variable_name("1a") && !is_variable_name("a-b"));
     }
 }

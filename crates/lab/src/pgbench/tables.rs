@@ -4,6 +4,7 @@ use std::io::Write;
 
 use postgres::{Client, SimpleQueryMessage};
 
+use super::connection::Notices;
 use super::initialize::server_words;
 use super::options::Run;
 use super::refused::Refused;
@@ -35,13 +36,14 @@ pub(super) fn look(
             "Perhaps you need to do initialization (\"pgbench -i\") in database \"{database}\"."
         ))
     };
-    let count = one(client, "select count(*) from pgbench_branches")
-        .map_err(|e| missing(format!("could not count number of branches: {}", server_words(&e))))?;
+    const COUNT: &str = "select count(*) from pgbench_branches";
+    let count = one(client, COUNT)
+        .map_err(|e| missing(format!("could not count number of branches: {}", server_words(&e, COUNT))))?;
     let scale = count.first().and_then(|n| n.parse::<u32>().ok()).unwrap_or(0);
     if scale == 0 {
         return Err(missing(format!("invalid count(*) from pgbench_branches: \"{}\"", count.join(""))));
     }
-    if run.scale.is_some_and(|asked| asked != scale) {
+    if run.scale.is_some() {
         let _ = writeln!(
             err,
             "pgbench: warning: scale option ignored, using count from pgbench_branches table ({scale})"
@@ -80,26 +82,28 @@ fn one(client: &mut Client, query: &str) -> Result<Vec<String>, postgres::Error>
 }
 
 /// The vacuum before a run.
-pub(super) fn vacuum(client: &mut Client, run: &Run, err: &mut dyn Write) {
+pub(super) fn vacuum(client: &mut Client, notices: &Notices, run: &Run, err: &mut dyn Write) {
     if !run.vacuum {
         return;
     }
     let _ = write!(err, "starting vacuum...");
     for statement in ["vacuum pgbench_branches", "vacuum pgbench_tellers", "truncate pgbench_history"] {
-        attempt(client, statement, err);
+        attempt(client, notices, statement, err);
     }
     let _ = writeln!(err, "end.");
     if run.vacuum_all {
         let _ = write!(err, "starting vacuum pgbench_accounts...");
-        attempt(client, "vacuum analyze pgbench_accounts", err);
+        attempt(client, notices, "vacuum analyze pgbench_accounts", err);
         let _ = writeln!(err, "end.");
     }
 }
 
 /// An error is told and the run goes on.
-fn attempt(client: &mut Client, statement: &str, err: &mut dyn Write) {
-    if let Err(e) = client.batch_execute(statement) {
-        let _ = writeln!(err, "pgbench: error: {}", server_words(&e));
+fn attempt(client: &mut Client, notices: &Notices, statement: &str, err: &mut dyn Write) {
+    let attempted = client.batch_execute(statement);
+    notices.relay(err);
+    if let Err(e) = attempted {
+        let _ = writeln!(err, "pgbench: error: {}", server_words(&e, statement));
         let _ = writeln!(err, "pgbench: detail: (ignoring this error and continuing anyway)");
     }
 }

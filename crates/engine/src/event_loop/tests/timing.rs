@@ -49,9 +49,8 @@ fn what_queued_up_during_the_warm_up_is_no_latency_of_the_window() {
     assert!(m.sums.lag_max_us < 510_000.0, "{}", m.sums.lag_max_us);
 
     // One that is steady is measured as if it had not been warmed up.
-    let wakes_in_time = |_| -> Answer {
-        Box::new(|_, now| after(MS.max(Moment(0).after(SECOND).since(now)), done(b'I')))
-    };
+    let wakes_in_time =
+        |_| -> Answer { Box::new(|_, now| after(MS.max(Moment(0).after(SECOND).since(now)), done(b'I'))) };
     let m = load(SECOND, rate).run(wakes_in_time).measurement;
     assert!(m.latency.quantile_us(0.99).unwrap() < 10_000.0, "{:?}", m.latency);
     assert!(m.sums.lag_max_us < 10_000.0, "{}", m.sums.lag_max_us);
