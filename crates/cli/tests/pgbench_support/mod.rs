@@ -266,8 +266,20 @@ pub fn ended(output: &Output) -> Ended {
 /// What is said on standard error, without what differs from run to run and without hints: its lines in order, every number
 /// as N.
 pub fn words(err: &str) -> Vec<String> {
-    let ours = |line: &&str| line.starts_with("pgbench: hint: ") || line.starts_with("pgbench: note: ");
-    let mut lines: Vec<String> = err.lines().filter(|line| !ours(line)).map(numbers_as_n).collect();
+    let ours = |line: &str| line.starts_with("pgbench: hint: ") || line.starts_with("pgbench: note: ");
+    // Of a debugging client, what it sends.
+    let debugging = |line: &str| {
+        // The second line of a parameter's value.
+        line == "\""
+            || line.starts_with("pgbench: ")
+                && ["pghost: ", " executing ", " receiving", "parameter name: "]
+                    .iter()
+                    .any(|word| line.contains(word))
+    };
+    let kept = err.lines().filter(|line| !ours(line) && !debugging(line));
+    let mut lines: Vec<String> = kept
+        .map(|line| if line.contains(" sending ") { line.to_owned() } else { numbers_as_n(line) })
+        .collect();
     // Of several clients it is chance which speaks first.
     lines.sort();
     lines

@@ -143,8 +143,9 @@ fn sql_end(text: &[u8], begin: usize) -> Sql {
         at += 1;
     }
     let next = at.min(text.len());
-    let blank = text[begin..next].iter().rev().take_while(|&&b| is_space(b)).count();
-    Sql { end: next - blank, next, is_ended: false, escapes }
+    // pgbench sends all but one newline.
+    let end = if text[begin..next].ends_with(b"\n") { next - 1 } else { next };
+    Sql { end, next, is_ended: false, escapes }
 }
 
 /// The body of a function in standard SQL (`BEGIN ATOMIC …; END`), in which semicolons end no command. psql's rule: what

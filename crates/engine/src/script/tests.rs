@@ -403,7 +403,7 @@ fn text_from_outside_means_what_it_looks_like() {
 fn results_shell_commands_and_combined_statements_are_parsed() {
     let script = parse("SELECT 1 AS a \\; SELECT 2 AS b \\gset p_\nSELECT 3;\n\\shell echo :x  ::y\n");
     let Op::Sql { pieces, store, .. } = &script.commands[0].op else { panic!("no SQL") };
-    assert_eq!(pieces, &[Piece::Text("SELECT 1 AS a ; SELECT 2 AS b".into())]);
+    assert_eq!(pieces, &[Piece::Text("SELECT 1 AS a ; SELECT 2 AS b ".into())]);
     assert_eq!(store, &Some(Store { prefix: "p_".into(), each: false }));
     let words = vec![Piece::Text("echo ".into()), Piece::Variable(Slot(0)), Piece::Text(" :y".into())];
     assert_eq!(script.commands[2].op, Op::Shell(words));
