@@ -31,6 +31,10 @@ fn fill(server: &Server) {
     server.script("serialization.sql", serialization);
     let deadlock = "DO $$ BEGIN RAISE EXCEPTION 'meant' USING ERRCODE = '40P01'; END $$;\n";
     server.script("deadlock.sql", deadlock);
+    server.script("ends-inside.sql", "BEGIN;\nSELECT 1;\n");
+    server.script("sleep.sql", "\\sleep 20 ms\n");
+    server.script("shell.sql", "\\shell sleep 0.05\n");
+    server.script("compute.sql", "\\set x 1\n");
     server.script("broken.sql", "\\set x 1 +\n");
     server.script("unknown.sql", "\\foo\n");
     server.script("empty.sql", "");
@@ -79,6 +83,17 @@ fn reports_have_pgbenchs_lines_in_pgbenchs_order() {
             "-n -S -t 2 -P 3",
             "-n -t 3 -r -c 2 -M extended -f pipeline.sql",
             "-n -t 3 -r -M prepared -f pipeline.sql",
+            "-n -t 3 -f serialization.sql -L 1000",
+            "-n -t 3 -f serialization.sql -P 5",
+            "-n -t 3 -f serialization.sql -r -L 1000 -R 1000 --failures-detailed --max-tries=2",
+            "-n -t 2 -f serialization.sql -r -C",
+            "-n -T 1 -f serialization.sql --max-tries=0",
+            "-n -t 3 -f ends-inside.sql -r",
+            "-n -t 3 -f ends-inside.sql -C",
+            "-n -t 3 -f wrong.sql -r",
+            "-n -t 3 -f sleep.sql -r",
+            "-n -t 3 -f shell.sql -r",
+            "-n -t 3 -f compute.sql -r -c 2",
         ] {
             server.same(args, &[]);
         }
@@ -171,6 +186,14 @@ fn what_goes_wrong_goes_wrong_as_in_pgbench() {
         ] {
             let ours = server.same(args, &phrases);
             assert_eq!(ours.code, Some(status), "{args}");
+        }
+        // What ends the whole run says where it was.
+        if server.major >= 17 {
+            let ended = server.same(
+                "-n -t 2 -f wrong.sql --exit-on-abort",
+                &["division by zero", "pgbench: error: Run was aborted due to an error in thread 0"],
+            );
+            assert_eq!((ended.code, ended.out.lines().count()), (Some(2), 1), "{}", ended.out);
         }
         // Without its tables a run of own scripts goes on; its vacuum is told to have failed.
         for who in ["ref", "our"] {
@@ -280,6 +303,21 @@ fn more_than_pgbench_is_kept_apart() {
         let us = |what: &str| json["measurement"][what]["p50"].as_f64().unwrap();
         assert!(us("service_us") <= us("latency_us"), "{json}");
         assert!(json["measurement"]["event_loop_lag"]["p99_us"].as_f64().is_some(), "{json}");
+    }
+}
+
+#[test]
+fn a_transaction_that_only_waits_takes_as_long_as_it_waits() {
+    let Some(server) = filled_newest("a_transaction_that_only_waits_takes_as_long_as_it_waits") else {
+        return;
+    };
+    for script in ["sleep.sql", "shell.sql"] {
+        let run = server.run("our", &format!("-n -t 5 -f {script} --json=waits.json"));
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        let json = std::fs::read_to_string(server.directory("our").join("waits.json")).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let least_us = if script == "sleep.sql" { 20_000.0 } else { 50_000.0 };
+        assert!(json["measurement"]["latency_us"]["p50"].as_f64().unwrap() >= 0.99 * least_us, "{json}");
     }
 }
 

@@ -214,7 +214,12 @@ impl Server {
 
     /// A command for `pgdyno` itself, without arguments.
     pub fn pgdyno_command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pgdyno"));
+        self.command_of(Path::new(env!("CARGO_BIN_EXE_pgdyno")))
+    }
+
+    /// A command for `program`, without arguments.
+    pub fn command_of(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
         self.with_environment(&mut command).current_dir(self.directory("our"));
         command
     }

@@ -13,20 +13,25 @@ const WIDTH: usize = 100;
 type Section = (&'static str, fn(&Flag) -> bool);
 
 const SECTIONS: [Section; 5] = [
-    ("Initialization options", |flag| match flag.opt {
-        Opt::Initialize | Opt::NoVacuum | Opt::Scale => true,
-        _ => flag.mode == Mode::Initialization,
+    ("Initialization options", |flag| {
+        flag.opt == Opt::Initialize || is_twofold(flag) || flag.mode == Mode::Initialization
     }),
     ("Options to select what to run", selects),
-    ("Benchmarking options", |flag| match flag.opt {
-        Opt::NoVacuum | Opt::Scale => true,
-        _ => flag.mode == Mode::Benchmark && !selects(flag),
+    (BENCHMARKING, |flag| {
+        flag.opt == Opt::ShowScript || is_twofold(flag) || flag.mode == Mode::Benchmark && !selects(flag)
     }),
     ("Common options", |flag| {
-        flag.mode == Mode::Both && !matches!(flag.opt, Opt::Initialize | Opt::NoVacuum | Opt::Scale)
+        flag.mode == Mode::Both && !is_twofold(flag) && !matches!(flag.opt, Opt::Initialize | Opt::ShowScript)
     }),
     ("Options that pgdyno adds", |flag| flag.mode == Mode::Own),
 ];
+
+const BENCHMARKING: &str = "Benchmarking options";
+
+/// Whether it means one thing with `-i` and another without.
+fn is_twofold(flag: &Flag) -> bool {
+    matches!(flag.opt, Opt::NoVacuum | Opt::Scale)
+}
 
 fn selects(flag: &Flag) -> bool {
     matches!(flag.opt, Opt::Builtin | Opt::File | Opt::SkipSomeUpdates | Opt::SelectOnly)
@@ -42,7 +47,7 @@ pub(super) fn text(dialect: Dialect) -> String {
         let _ = writeln!(text, "\n{heading}:");
         let known = |flag: &&Flag| flag.since <= dialect && dialect <= flag.until && belongs(flag);
         let mut flags: Vec<&Flag> = FLAGS.iter().filter(known).collect();
-        if heading == "Benchmarking options" {
+        if heading == BENCHMARKING {
             // By letter, and a small one before its capital; then those that have none.
             flags.sort_by_key(|flag| {
                 let letter = flag.short.map(|short| (short.to_ascii_lowercase(), short.is_ascii_uppercase()));

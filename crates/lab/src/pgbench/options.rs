@@ -181,6 +181,10 @@ fn leading_number(text: &str) -> f64 {
     if word.starts_with("inf") {
         return f64::INFINITY;
     }
+    if let Some(hexadecimal) = word.strip_prefix("0x") {
+        let digits = hexadecimal.chars().map_while(|c| c.to_digit(16));
+        return digits.fold(0.0, |number, digit| number * 16.0 + f64::from(digit));
+    }
     let numeric =
         text.find(|c: char| !matches!(c, '0'..='9' | '.' | 'e' | 'E' | '+' | '-')).unwrap_or(text.len());
     (1..=numeric).rev().find_map(|end| text.get(..end)?.parse().ok()).unwrap_or(0.0)
