@@ -295,7 +295,6 @@ fn what_scripts_cannot_do_ends_the_client_with_a_reason() {
     let server = Server::start();
     for (script, code, words) in [
         ("COPY (SELECT 1) TO STDOUT;", "0A000", "COPY is not supported"),
-        ("BEGIN;", "25001", "inside a transaction block"),
         ("\\set x 1 / 0\nSELECT 1;", "22000", "test:1: `\\set x 1 / 0`: division by zero"),
         ("\\set x :y\nSELECT 1;", "22000", "undefined variable \"y\""),
         ("SELEKT 1;", "42601", "syntax error"),
@@ -306,6 +305,15 @@ fn what_scripts_cannot_do_ends_the_client_with_a_reason() {
         assert_eq!(m.failures.get(code), Some(&1), "{script}: {m:?}");
         assert!(m.abort_reasons[0].contains(words), "{script}: {:?}", m.abort_reasons);
     }
+    // As in pgbench, a transaction that a script leaves open counts.
+    let m = drive(&spec(server.unix(), "BEGIN;"), &unwatched(&RUNNING)).unwrap();
+    adds_up(&m);
+    assert_eq!((m.transactions, m.aborted_clients), (1, 1));
+    assert!(
+        m.abort_reasons[0].contains("inside a transaction block (SQLSTATE 25001)"),
+        "{:?}",
+        m.abort_reasons
+    );
 }
 
 #[test]

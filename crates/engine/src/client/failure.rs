@@ -62,6 +62,12 @@ impl Abort {
         }
     }
 
+    /// The same, its words said by the server.
+    pub(super) fn said_by_server(mut self) -> Self {
+        self.is_from_server = true;
+        self
+    }
+
     pub(super) fn saying(mut self, said: &str) -> Self {
         said.clone_into(&mut self.said);
         self
@@ -224,7 +230,8 @@ impl Client {
             }
             kind => {
                 // pgbench tells the name as it is written only of what it evaluates.
-                let kind = if abort.said == EVALUATION { kind.to_owned() } else { kind.to_ascii_lowercase() };
+                let as_written = abort.said == EVALUATION || kind == "SQL";
+                let kind = if as_written { kind.to_owned() } else { kind.to_ascii_lowercase() };
                 format!("client {id} aborted in command {at} ({kind}) of script {script}; {}", abort.said)
             }
         };

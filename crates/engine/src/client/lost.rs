@@ -30,7 +30,9 @@ impl Client {
             }
         };
         if !self.program.rules.reconnect_lost.allows(self.reconnections) {
-            return self.abort(&Abort::own(sqlstate::CONNECTION_FAILURE, &reason).saying(&said), turn);
+            let abort = Abort::own(sqlstate::CONNECTION_FAILURE, &reason).saying(&said);
+            let abort = if told.is_some() { abort.said_by_server() } else { abort };
+            return self.abort(&abort, turn);
         }
         self.say(Told::News, &format!("client {} makes another connection; {reason}", self.id));
         turn.recorder.lost_connection();
