@@ -21,6 +21,15 @@ doc:
 test:
     cargo test --workspace
 
+# PostgreSQL 15 to 18 with their pgbench, for the differential tests; prints what to set
+fetch-postgresql folder="/var/tmp/pgdyno-test-postgresql":
+    .ci/postgresql {{folder}}
+    @echo export PGDYNO_TEST_POSTGRESQL={{folder}}
+
+# Random scripts of meta commands beside pgbench 15 to 18 (docs/pgbench.md keeps the last result)
+random-scripts count="1000":
+    PGDYNO_TEST_SCRIPTS={{count}} cargo test -p pgdyno-cli --test pgbench_scripts -- at_random
+
 # Licences, bans and sources of dependencies (needs cargo-deny; advisories need its database)
 deny:
     cargo deny check licenses bans sources

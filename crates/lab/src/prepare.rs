@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pgdyno_engine::WeightedScript;
+use pgdyno_engine::program::MOST_DISTRIBUTIONS;
 use pgdyno_engine::script::Script;
 use pgdyno_host::storage::Wipe;
 use pgdyno_model::{Experiment, Plan, Storage, Treatment};
@@ -57,6 +58,7 @@ impl Prepared {
                     // Scripts of pgbench 9.5 and before run as they are, as they do under `pgdyno pgbench`.
                     let (script, note) = Script::parse_auto(&s.name, &s.text)?;
                     notes.extend(note);
+                    notes.extend(too_many_for_distributions(&script));
                     Ok(WeightedScript { script: Arc::new(script), weight: s.weight })
                 })
                 .collect::<Result<Vec<_>, LabError>>()?;
@@ -219,6 +221,17 @@ impl Prepared {
     pub(crate) fn versions(&self) -> BTreeSet<Option<u32>> {
         self.plan.treatments.iter().map(|t| t.postgres_version).collect()
     }
+}
+
+/// What is said of a script with more statements than latencies are kept of.
+fn too_many_for_distributions(script: &Script) -> Option<String> {
+    let statements = script.commands.iter().filter(|command| command.op.is_sql()).count();
+    (statements > MOST_DISTRIBUTIONS).then(|| {
+        format!(
+            "{}: percentiles are kept of the first {MOST_DISTRIBUTIONS} statements of a workload, not of all {statements}",
+            script.name
+        )
+    })
 }
 
 #[cfg(test)]

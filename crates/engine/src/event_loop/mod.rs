@@ -161,6 +161,7 @@ pub(crate) fn run<R: Reactor>(
     }
     let deadline = schedule.closing.after(schedule.grace);
     let mut now = reactor.now();
+    let mut turns_left_out = 0;
     while all.active > 0 && !stop.load(Ordering::Relaxed) {
         all.recorder.tick(now);
         if now >= deadline {
@@ -206,6 +207,12 @@ pub(crate) fn run<R: Reactor>(
             // Nothing more will come; to wait for it would be counted.
             break;
         }
+        if all.again.len() == all.active && turns_left_out < R::TURNS_LEFT_OUT {
+            turns_left_out += 1;
+            now = reactor.now();
+            continue;
+        }
+        turns_left_out = 0;
         let timer = all.timers.peek().map_or(Moment::NEVER, |Reverse((at, _))| *at);
         let waits = all.connecting.is_empty() && all.again.is_empty();
         let soon = if waits { now.after(STOP_CHECK) } else { now };

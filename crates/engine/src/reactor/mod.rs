@@ -39,6 +39,10 @@ pub trait Driver {
 
 /// An event loop's connections and clock. Connections are known by their index.
 pub trait Reactor {
+    /// How many turns in a row may be left out while no client waits for one: asking the kernel for news costs more than a
+    /// script that only computes.
+    const TURNS_LEFT_OUT: u32 = 16;
+
     /// The present.
     fn now(&self) -> Moment;
 

@@ -163,6 +163,9 @@ impl<P: Peer> Sim<P> {
 }
 
 impl<P: Peer> Reactor for Sim<P> {
+    /// Simulated time passes in turns alone.
+    const TURNS_LEFT_OUT: u32 = 0;
+
     fn now(&self) -> Moment {
         self.now
     }

@@ -181,7 +181,7 @@ impl Script {
                         copied = escape + 1;
                     }
                     sql.push_str(&text[copied..end]);
-                    parser.push_sql(begin, sql, is_ended);
+                    parser.push_sql(begin, &sql, is_ended);
                 }
                 Part::Meta(begin, end) => parser.push_meta(begin, end, false)?,
             }

@@ -38,7 +38,7 @@ impl Script {
             } else if !trimmed.is_empty() && !trimmed.starts_with("--") {
                 let sql = trimmed.trim_end_matches([';', ' ', '\t']);
                 if !sql.is_empty() {
-                    parser.push_sql(begin, sql.to_owned(), false);
+                    parser.push_sql(begin, sql, false);
                 }
             }
         }

@@ -41,10 +41,10 @@ impl<'a> Parser<'a> {
 
     /// Adds the SQL command `sql`, which begins at byte `begin` of the text; `is_ended` says whether its last byte is the
     /// semicolon that ends it. That is sent, as pgbench sends it, and is no part of the command's text.
-    pub(super) fn push_sql(&mut self, begin: usize, sql: String, is_ended: bool) {
+    pub(super) fn push_sql(&mut self, begin: usize, sql: &str, is_ended: bool) {
         let queries = 1 + sql[..sql.len() - usize::from(is_ended)].matches(';').count();
-        let pieces = self.pieces(&sql);
-        let text = fold(if is_ended { &sql[..sql.len() - 1] } else { &sql });
+        let pieces = self.pieces(sql);
+        let text = fold(if is_ended { &sql[..sql.len() - 1] } else { sql });
         let first_line = sql.split(['\n', '\r']).next().unwrap_or_default();
         let mut cut = first_line.len().min(LONGEST_SUMMARY);
         while !first_line.is_char_boundary(cut) {

@@ -16,7 +16,9 @@ pub(super) const QUANTILES: [(&str, f64); 6] =
 #[allow(clippy::cast_precision_loss)]
 pub(super) fn text(m: &Measurement, run: &Run) -> String {
     let mut text = String::new();
-    let _ = writeln!(text, "pgdyno: latency{}: {}", since(run), quantiles(&m.latency));
+    if m.latency.count() > 0 {
+        let _ = writeln!(text, "pgdyno: latency{}: {}", since(run), quantiles(&m.latency));
+    }
     if run.rate.is_some() {
         let _ = writeln!(
             text,
@@ -84,14 +86,14 @@ fn statements(text: &mut String, number: usize, script: &ScriptMeasurement) {
     if measured().next().is_none() {
         return;
     }
-    let _ = write!(text, "pgdyno: script {number} ms");
+    let _ = write!(text, "pgdyno: script {number} (ms)");
     for (name, _) in SHOWN {
         let _ = write!(text, " {name:>9}");
     }
     let _ = writeln!(text, " {:>9}", "max");
     let ms = |us: Option<f64>| three(us.unwrap_or(f64::NAN) / 1000.0).to_string();
     for statement in measured() {
-        let _ = write!(text, "pgdyno: line {:<6}", statement.line);
+        let _ = write!(text, "pgdyno: line {:<8}", statement.line);
         for (_, quantile) in SHOWN {
             let _ = write!(text, " {:>9}", ms(statement.latency.quantile_us(quantile)));
         }

@@ -52,8 +52,8 @@ impl Refused {
         self.hint("Try \"pgbench --help\" for more information.")
     }
 
-    /// The same, met when part of the work was done.
-    pub(super) fn as_incomplete(mut self) -> Self {
+    /// Marks an error that was met when part of the work was done: the exit status says so.
+    pub(super) fn after_a_part(mut self) -> Self {
         self.status = super::INCOMPLETE;
         self
     }

@@ -88,7 +88,7 @@ pub(super) fn run(
             "Run was aborted due to an error in thread {}",
             measurement.aborted_thread.unwrap_or(0)
         ))
-        .as_incomplete());
+        .after_a_part());
     }
     let _ = out.write_all(report::pgbench(&measurement, run, &tables).as_bytes());
     if run.extra_report {
