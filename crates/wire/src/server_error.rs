@@ -102,13 +102,16 @@ impl ServerError {
     }
 }
 
+/// On one line: severity, SQLSTATE and message, then what else is known in parentheses.
 impl fmt::Display for ServerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}: {}", self.severity, self.code, self.message)?;
-        match &self.detail {
-            Some(detail) => write!(f, " ({detail})"),
-            None => Ok(()),
+        for (label, more) in [("", &self.detail), ("hint: ", &self.hint), ("context: ", &self.context)] {
+            if let Some(more) = more {
+                write!(f, " ({label}{})", more.replace('\n', "; "))?;
+            }
         }
+        Ok(())
     }
 }
 
@@ -207,6 +210,9 @@ mod tests {
         };
         let words = "FEHLER:  no at character 3\nDETAIL:  d\nHINT:  h\nQUERY:  q\nCONTEXT:  c";
         assert_eq!(error.libpq_text(None), words);
+        error.code = "XX000".into();
+        error.context = Some("one\ntwo".into());
+        assert_eq!(error.to_string(), "ERROR XX000: no (d) (hint: h) (context: one; two)");
         error.severity = "WARNING".into();
         assert!(!error.libpq_text(None).contains("CONTEXT"), "a notice has none");
     }

@@ -22,8 +22,7 @@ pub(crate) use conditions::ways;
 pub use error::{EvalError, ScriptError};
 pub use eval::Scope;
 pub use expr::{BinaryOp, Expr, Function, UnaryOp};
-pub use token::is_variable_name;
-pub(crate) use token::leading_integer;
+pub use token::{is_variable_name, leading_integer};
 pub use value::{Content, Value};
 
 use parser::Parser;

@@ -27,7 +27,8 @@ pub fn is_variable_name(name: &str) -> bool {
 }
 
 /// The integer that `text` begins with, as C's `atoi` reads it: 0 where there is none; beyond a bigint, the nearest.
-pub(crate) fn leading_integer(text: &[u8]) -> i64 {
+#[must_use]
+pub fn leading_integer(text: &[u8]) -> i64 {
     let blank = text.iter().take_while(|&&byte| is_space(byte)).count();
     let (is_negative, digits) = match &text[blank..] {
         [b'-', digits @ ..] => (true, digits),

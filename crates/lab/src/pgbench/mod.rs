@@ -17,6 +17,7 @@ mod report;
 mod run;
 mod scripts;
 mod tables;
+mod values;
 
 use std::io::Write;
 use std::sync::atomic::AtomicBool;

@@ -26,6 +26,9 @@ use super::refused::Refused;
 use super::tables::Tables;
 use super::{connection, extra_report, files, report, tables};
 
+/// What may be said and not yet written (messages).
+const WORDS: usize = 1 << 16;
+
 /// How a run ended that was not refused.
 pub(super) enum Ended {
     Well,
@@ -134,7 +137,8 @@ fn load(
     let scripts =
         run.scripts.iter().map(|s| WeightedScript { script: Arc::clone(&s.script), weight: s.weight });
     let logs = run.log.as_ref().map(|log| Arc::new(Logs::new(log, run)));
-    let (words, told) = mpsc::channel::<String>();
+    // Whoever says more than can be written waits.
+    let (words, told) = mpsc::sync_channel::<String>(WORDS);
     let say = words.clone();
     let spec = LoadSpec {
         clients: nonzero(run.clients),
