@@ -30,6 +30,8 @@ struct Pending {
 /// The sum over all threads.
 pub(crate) struct Aggregate {
     schedule: Schedule,
+    /// When the last client had its connection.
+    connected: Moment,
     /// The last second that each thread is done with; none where it has not ended its first.
     progress: Vec<Option<Key>>,
     running: Vec<bool>,
@@ -47,9 +49,10 @@ pub(crate) struct Aggregate {
 }
 
 impl Aggregate {
-    pub(crate) fn new(schedule: Schedule, threads: usize) -> Self {
+    pub(crate) fn new(schedule: Schedule, connected: Moment, threads: usize) -> Self {
         Self {
             schedule,
+            connected,
             progress: vec![None; threads],
             running: vec![true; threads],
             pending: BTreeMap::new(),
@@ -188,7 +191,7 @@ impl Aggregate {
             scripts.push(script_measurement(weighted, script));
         }
         Measurement {
-            connect_s: schedule.start.since(Moment(0)).as_secs_f64(),
+            connect_s: self.connected.since(Moment(0)).as_secs_f64(),
             warm_up_s: schedule.opening.since(schedule.start).as_secs_f64(),
             measured_s,
             transactions: scripts.iter().map(|s| s.transactions).sum(),

@@ -266,6 +266,10 @@ pub fn drive(spec: &LoadSpec, watch: &Watch<'_>) -> Result<Measurement, LoadErro
     }
     let program = Arc::new(program);
     let (reports, inbox) = channel();
+    let transactions = match spec.length {
+        Length::Duration(_) => None,
+        Length::Transactions(count) => Some(count),
+    };
     let servers = Arc::new(spec.servers.clone());
     let mut threads = Vec::new();
     for (index, (clients, thread)) in seeds.threads.into_iter().enumerate() {
@@ -282,6 +286,7 @@ pub fn drive(spec: &LoadSpec, watch: &Watch<'_>) -> Result<Measurement, LoadErro
             stop: Arc::clone(&stop.0),
             clients,
             thread,
+            transactions,
             rate: spec.options.rate.map(|rate| rate / f64::from(threads_of(spec))),
             extras: Extras { log, ..Extras::of(&spec.options) },
             ledger: spec.ledger.clone(),
@@ -294,30 +299,19 @@ pub fn drive(spec: &LoadSpec, watch: &Watch<'_>) -> Result<Measurement, LoadErro
     }
     drop(reports);
 
-    for _ in 0..threads.len() {
-        loop {
-            if watch.stop.load(Ordering::Relaxed) {
-                return Err(LoadError::Interrupted);
-            }
-            match receive(&inbox, WATCH)? {
-                Some(Report::Connected) => break,
-                Some(Report::Broken(error)) => return Err(error),
-                Some(Report::Interval(..) | Report::Ended(..)) | None => {}
-            }
-        }
-    }
+    let connected = wait_until_ready(&inbox, threads.len(), clock, watch.stop)?;
     let start = clock.now();
     let opening = start.after(spec.warm_up);
-    let (closing, transactions) = match spec.length {
-        Length::Duration(span) => (opening.after(span.0), None),
-        Length::Transactions(count) => (Moment::NEVER, Some(count)),
+    let closing = match spec.length {
+        Length::Duration(span) => opening.after(span.0),
+        Length::Transactions(_) => Moment::NEVER,
     };
     let schedule = Schedule { start, opening, closing, transactions, grace: GRACE };
     for (go, _) in &threads {
         // A thread that is gone has reported why.
         let _ = go.send(schedule);
     }
-    let mut aggregate = Aggregate::new(schedule, threads.len());
+    let mut aggregate = Aggregate::new(schedule, connected, threads.len());
     let run = Run { spec, watch, clock, schedule, stop: &stop.0, inbox: &inbox };
     let measurement = run.watch_to_the_end(&mut aggregate);
     stop.0.store(true, Ordering::Relaxed);
@@ -327,6 +321,29 @@ pub fn drive(spec: &LoadSpec, watch: &Watch<'_>) -> Result<Measurement, LoadErro
         let _ = thread.join();
     }
     measurement
+}
+
+/// Waits until all `threads` have what they need; returns when the last client had its connection.
+fn wait_until_ready(
+    inbox: &Receiver<Report>,
+    threads: usize,
+    clock: Clock,
+    stop: &AtomicBool,
+) -> Result<Moment, LoadError> {
+    let mut connected = clock.now();
+    let mut ready = 0;
+    while ready < threads {
+        if stop.load(Ordering::Relaxed) {
+            return Err(LoadError::Interrupted);
+        }
+        match receive(inbox, WATCH)? {
+            Some(Report::Connected) => connected = clock.now(),
+            Some(Report::Ready) => ready += 1,
+            Some(Report::Broken(error)) => return Err(error),
+            Some(Report::Interval(..) | Report::Ended(..)) | None => {}
+        }
+    }
+    Ok(connected)
 }
 
 struct StopOnDrop(Arc<AtomicBool>);
@@ -396,7 +413,7 @@ impl Run<'_> {
                     }
                 }
                 Some(Report::Broken(error)) => return Err(error),
-                Some(Report::Connected) | None => {}
+                Some(Report::Connected | Report::Ready) | None => {}
             }
         }
         let cpu_now = cpu_seconds();

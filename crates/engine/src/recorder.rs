@@ -251,6 +251,12 @@ impl Recorder {
         recorder
     }
 
+    /// Goes by `schedule` from now on; called before anything is counted.
+    pub(crate) fn start(&mut self, schedule: Schedule) {
+        self.schedule = schedule;
+        self.begin(schedule.start);
+    }
+
     /// The times it goes by.
     #[must_use]
     pub fn schedule(&self) -> &Schedule {

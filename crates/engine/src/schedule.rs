@@ -85,7 +85,7 @@ impl Clock {
 }
 
 /// The times of a trial.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
     /// When load is first offered.
     pub start: Moment,

@@ -33,7 +33,10 @@ const CANCEL: Duration = Duration::from_millis(100);
 
 /// What threads tell the calling thread.
 pub(crate) enum Report {
+    /// Its clients have their connections.
     Connected,
+    /// It has all that it needs, and waits for the schedule.
+    Ready,
     /// A thread's second, and the CPU time that it used in it (seconds).
     Interval(usize, Interval, f64),
     Ended(usize, Box<Outcome>),
@@ -50,6 +53,8 @@ pub(crate) struct Worker {
     /// Its clients.
     pub(crate) clients: Vec<ClientSeeds>,
     pub(crate) thread: ThreadSeeds,
+    /// Transactions that each client starts in the window; none where time ends it.
+    pub(crate) transactions: Option<u64>,
     /// Its transactions per second, where there is a rate.
     pub(crate) rate: Option<f64>,
     pub(crate) extras: Extras,
@@ -148,7 +153,17 @@ impl Worker {
         if self.reports.send(Report::Connected).is_err() {
             return Ok(None);
         }
-        let Ok(schedule) = self.go.recv() else { return Ok(None) };
+        // All that takes time is made before the load begins.
+        let program = Rc::new((*self.program).clone());
+        let client = |seeds: &ClientSeeds| {
+            let (random, choice) = (Random::new(seeds.random), Random::new(seeds.choice));
+            let client = Client::new(seeds.id, Rc::clone(&program), random, choice, self.transactions);
+            let client = if reconnects { client.unconnected() } else { client };
+            let Some(ledger) = &self.ledger else { return Ok(client) };
+            let ledger = ledger.open(seeds.id, &self.clock).map_err(LoadError::Ledger)?;
+            client.keeping(ledger).map_err(LoadError::NoLedger)
+        };
+        let clients = self.clients.iter().map(client).collect::<Result<_, LoadError>>()?;
         let reports = self.reports.clone();
         let index = self.index;
         let mut before = thread_cpu_seconds();
@@ -158,22 +173,17 @@ impl Worker {
             before = now;
         });
         let extras = std::mem::take(&mut self.extras);
-        let recorder = Recorder::with(&self.program, schedule, ended, extras);
+        let mut recorder = Recorder::with(&self.program, Schedule::default(), ended, extras);
+        if self.reports.send(Report::Ready).is_err() {
+            return Ok(None);
+        }
+        let Ok(schedule) = self.go.recv() else { return Ok(None) };
+        recorder.start(schedule);
         let mut pacer = Pacer::default();
         pacer.choice = self.thread.choice.map(Random::new);
         if let Some(rate) = self.rate {
             pacer.throttle(rate, &schedule, Random::new(self.thread.throttle));
         }
-        let program = Rc::new((*self.program).clone());
-        let client = |seeds: &ClientSeeds| {
-            let (random, choice) = (Random::new(seeds.random), Random::new(seeds.choice));
-            let client = Client::new(seeds.id, Rc::clone(&program), random, choice, schedule.transactions);
-            let client = if reconnects { client.unconnected() } else { client };
-            let Some(ledger) = &self.ledger else { return Ok(client) };
-            let ledger = ledger.open(seeds.id, &self.clock).map_err(LoadError::Ledger)?;
-            client.keeping(ledger).map_err(LoadError::NoLedger)
-        };
-        let clients = self.clients.iter().map(client).collect::<Result<_, LoadError>>()?;
         let outcome =
             event_loop::run(&mut reactor, clients, recorder, pacer, &self.stop).map_err(LoadError::System)?;
         // Connections that came later have other keys; of a lost one the key fits nothing.

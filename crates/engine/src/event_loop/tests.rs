@@ -208,7 +208,7 @@ impl Load {
         };
         let clients = (0..self.clients.into()).map(client).collect();
         let outcome = super::run(&mut sim, clients, recorder, pacer, &stop).unwrap();
-        let mut aggregate = Aggregate::new(schedule, 1);
+        let mut aggregate = Aggregate::new(schedule, schedule.start, 1);
         for interval in intervals.lock().unwrap().drain(..) {
             aggregate.add(0, interval);
         }

@@ -57,8 +57,8 @@ pub(super) fn text(dialect: Dialect) -> String {
         flags.into_iter().for_each(|flag| option(&mut text, flag));
     }
     text.push_str(
-        "\nExit status: 0 the run is complete; 1 the request cannot be carried out; 2 clients gave up, and the report is \
-         of\nwhat there was; 130 a signal ended it.\n",
+        "\nExit status: 0 the run is complete; 1 the request cannot be carried out; 2 clients gave up, and\n\
+         the report is of what there was; 130 a signal ended it.\n",
     );
     text
 }
