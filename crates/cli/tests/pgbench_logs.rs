@@ -25,8 +25,8 @@ fn logs_have_pgbenchs_names_and_columns() {
             ("-n -t 5 -l -f serialization.sql", 1, Some(5), 6),
             ("-n -t 5 -l -f serialization.sql --failures-detailed", 1, Some(5), 6),
             ("-n -S -t 5 -l --sampling-rate=1", 1, Some(5), 6),
-            ("-n -T 3 -S -l --aggregate-interval=1", 1, None, 15),
-            ("-n -T 3 -l --aggregate-interval=1 -R 100 --max-tries=2 -f serialization.sql -S", 1, None, 15),
+            ("-n -T 2 -S -l --aggregate-interval=1", 1, None, 15),
+            ("-n -T 2 -l --aggregate-interval=1 -R 100 --max-tries=2 -f serialization.sql -S", 1, None, 15),
         ]
         .into_iter()
         .enumerate()

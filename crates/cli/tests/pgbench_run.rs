@@ -125,8 +125,9 @@ fn options_combine_as_in_pgbench() {
             &["-t 20", "-t 20 -P 60"],
         ];
         let all: usize = dimensions.iter().map(|d| d.len()).product();
-        // Every 17th: a prime, so that every level meets every other.
-        for mut number in (0..all).step_by(17) {
+        // Every 41st: a prime, so that every level meets every other. Each version has others.
+        let first = usize::try_from(server.major).unwrap() * 10;
+        for mut number in (first % 41..all).step_by(41) {
             let mut words = vec!["-n"];
             for dimension in dimensions {
                 words.push(dimension[number % dimension.len()]);
@@ -230,15 +231,15 @@ fn the_same_seed_leaves_the_same_rows() {
 fn progress_is_told_in_pgbenchs_shape() {
     for server in filled("progress_is_told_in_pgbenchs_shape") {
         for args in [
-            "-n -T 3 -P 1 -S",
+            "-n -T 2 -P 1 -S",
             "-n -T 2 -P 1 -R 200 -L 900 --max-tries=2",
             "-n -T 2 -P 1 --progress-timestamp -C -S",
         ] {
             let ours = server.same(args, &["progress: "]);
             let theirs = server.run("ref", args);
             let lines = |err: &str| err.lines().filter(|l| l.starts_with("progress: ")).count();
-            if args.contains("-T 3") {
-                assert_eq!(lines(&ours.err), 3, "{}", ours.err);
+            if args.contains("-P 1 -S") {
+                assert_eq!(lines(&ours.err), 2, "{}", ours.err);
             }
             let first = |err: &str| numbers_as_n(err.lines().find(|l| l.starts_with("progress: ")).unwrap());
             assert_eq!(first(&ours.err), first(&theirs.err), "{args}");
