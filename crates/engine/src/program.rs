@@ -351,8 +351,7 @@ impl Program {
                         Protocol::Prepared => format!("pgdyno_{index}_{}", statements.len()),
                         Protocol::Simple | Protocol::Extended => String::new(),
                     };
-                    let variables = pieces.iter().filter(|p| matches!(p, Piece::Variable(_))).count();
-                    if protocol != Protocol::Simple && variables > MOST_PARAMETERS {
+                    if protocol != Protocol::Simple && command.op.parameters() > MOST_PARAMETERS {
                         return Err(ProgramError::Parameters {
                             script: script.name.clone(),
                             line: command.line,

@@ -122,6 +122,15 @@ impl Op {
         matches!(self, Self::Sql { .. })
     }
 
+    /// Variables in an SQL command, each as often as it stands there (count); 0 for meta commands.
+    #[must_use]
+    pub fn parameters(&self) -> usize {
+        match self {
+            Self::Sql { pieces, .. } => pieces.iter().filter(|p| matches!(p, Piece::Variable(_))).count(),
+            _ => 0,
+        }
+    }
+
     /// `sql`, or the meta command's name.
     #[must_use]
     pub fn kind(&self) -> &'static str {

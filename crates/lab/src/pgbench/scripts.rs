@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::sync::Arc;
 
 use pgdyno_engine::program::MOST_PARAMETERS;
-use pgdyno_engine::script::{Command, Op, Piece, Script, ScriptError};
+use pgdyno_engine::script::{Command, Op, Script, ScriptError};
 use pgdyno_model::experiment::Protocol;
 
 use super::flags::Dialect;
@@ -141,13 +141,7 @@ impl Chosen {
 
     /// Refuses a statement that has more variables than can be sent as parameters.
     pub(super) fn check_parameters(&self, protocol: Protocol) -> Result<(), Refused> {
-        let too_many = |command: &&Command| match &command.op {
-            Op::Sql { pieces, .. } => {
-                let variables = pieces.iter().filter(|piece| matches!(piece, Piece::Variable(_)));
-                variables.count() > MOST_PARAMETERS
-            }
-            _ => false,
-        };
+        let too_many = |command: &&Command| command.op.parameters() > MOST_PARAMETERS;
         match self.script.commands.iter().find(too_many) {
             Some(command) if protocol != Protocol::Simple => Err(Refused::new(format!(
                 "statement has too many arguments (maximum is {MOST_PARAMETERS}): {}",
