@@ -14,7 +14,7 @@ pub(crate) struct Arguments {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 something in the request is wrong; 2 a trial failed (the rest is kept); \
-                          3 a change is beyond what `--fail-if` lets through, or `audit` found something serious; 4 a crash test FAILs; 5 its verdict is unknown or invalid; 130 interrupted.\nWhere a RUN is wanted, `latest` names the newest; the beginning of an id is \
+                          3 a change is not what `--fail-if` and `--fail-unless` let through, or `audit` found something serious; 4 a crash test FAILs; 5 undecided: the data do not tell what a gate or a crash test asks; 130 interrupted.\nWhere a RUN is wanted, `latest` names the newest; the beginning of an id is \
                           enough where only one run has it.";
 
 #[derive(Debug, Subcommand)]
@@ -238,9 +238,16 @@ pub(crate) struct Compare {
     /// Compare although what must be equal is not
     #[arg(long)]
     pub(crate) force: bool,
-    /// Exit with 3 when a change is shown to be beyond this: "tps < -3%", "p99 > +10%"; several with commas, or repeated
+    /// Exit with 3 where a change is shown to be this, with 5 where the data do not tell: "tps < -3%", "p99 > +10%"; several with commas, or
+    /// repeated
     #[arg(long, value_name = "CONDITION", allow_hyphen_values = true)]
     pub(crate) fail_if: Vec<String>,
+    /// Exit with 3 where a change is not shown to be this: "tps > -3%" asks for proof that nothing got worse
+    #[arg(long, value_name = "CONDITION", allow_hyphen_values = true)]
+    pub(crate) fail_unless: Vec<String>,
+    /// Let what is undecided pass (exit code 0) or fail (3)
+    #[arg(long, value_enum, value_name = "OUTCOME")]
+    pub(crate) undecided: Option<Undecided>,
     /// As JSON
     #[arg(long, conflicts_with = "markdown")]
     pub(crate) json: bool,
@@ -249,6 +256,15 @@ pub(crate) struct Compare {
     pub(crate) markdown: bool,
     #[command(flatten)]
     pub(crate) store: StoreOption,
+}
+
+/// What becomes of a comparison whose gates are undecided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Undecided {
+    /// Exit with 0
+    Pass,
+    /// Exit with 3
+    Fail,
 }
 
 #[derive(Args, Debug)]

@@ -5,14 +5,15 @@ use std::sync::atomic::AtomicBool;
 
 use pgdyno_lab::file::Override;
 use pgdyno_lab::{LabError, Prepared, Serials, SessionEnd, Wipe, recipes as built_in, run as lab};
-use pgdyno_results::analysis::across::{self, Asked};
+use pgdyno_results::analysis::across::{self, Asked, Outcome};
 use pgdyno_results::analysis::analyse;
 use pgdyno_results::audit::ImportedRun;
+use pgdyno_results::gate::{self, Form};
+use pgdyno_results::report;
 use pgdyno_results::store::{Store, Stored};
-use pgdyno_results::{gate, report};
 
 use crate::Done;
-use crate::args;
+use crate::args::{self, Undecided};
 use crate::output::{Failure, print, tell};
 use crate::progress::Display;
 
@@ -178,15 +179,19 @@ pub(crate) fn report(options: &args::Report) -> Result<Done, Failure> {
 
 pub(crate) fn compare(options: &args::Compare) -> Result<Done, Failure> {
     let mut gates = Vec::new();
-    for given in &options.fail_if {
-        gates.extend(gate::parse(given).map_err(|e| Failure::of(&e, Some(e.help.clone())))?);
+    let given = |form, all: &[String]| all.iter().map(|text| (form, text.clone())).collect::<Vec<_>>();
+    let asked =
+        [given(Form::FailIf, &options.fail_if), given(Form::FailUnless, &options.fail_unless)].concat();
+    for (form, text) in asked {
+        gates.extend(gate::parse(&text, form).map_err(|e| Failure::of(&e, Some(e.help.clone())))?);
     }
     let store = open(&options.store)?;
     if let Some((import, run)) = imported_side(&store, &options.a, &options.b)? {
-        if !options.fail_if.is_empty() {
-            return Err(Failure::new(
-                "cannot judge `--fail-if` beside imported figures: nothing is computed between the two",
-            ));
+        if let Some(gate) = gates.first() {
+            return Err(Failure::new(format!(
+                "cannot judge `{}` beside imported figures: nothing is computed between the two",
+                gate.form.option()
+            )));
         }
         let view = analyse(&store, &run).map_err(LabError::from)?;
         let view = pgdyno_results::analysis::beside::beside(&import, &view);
@@ -203,7 +208,11 @@ pub(crate) fn compare(options: &args::Compare) -> Result<Done, Failure> {
     } else {
         report::compare(&view, width())
     });
-    Ok(if view.exceeded { Done::Exceeded } else { Done::Whole })
+    Ok(match (view.outcome, options.undecided) {
+        (None | Some(Outcome::Passed), _) | (Some(Outcome::Undecided), Some(Undecided::Pass)) => Done::Whole,
+        (Some(Outcome::Exceeded), _) | (Some(Outcome::Undecided), Some(Undecided::Fail)) => Done::Exceeded,
+        (Some(Outcome::Undecided), None) => Done::Undecided,
+    })
 }
 
 /// The imported one of the two and the other, a run; none where both are runs or treatments of runs.

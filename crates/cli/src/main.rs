@@ -34,7 +34,7 @@ pub(crate) enum Done {
     Exceeded,
     /// 4: a server did not keep what it promised.
     PromiseBroken,
-    /// 5: whether it did could not be told.
+    /// 5: the data do not tell whether it did, or whether a change is one that a gate lets through.
     Undecided,
     /// 130: a signal ended it; what was done is kept.
     Interrupted,

@@ -1,4 +1,4 @@
-//! `--fail-if "tps < -3%"`: which change of a measure is not to be let through.
+//! `--fail-if "tps < -3%"` and `--fail-unless "tps > -3%"`: which change of a measure is let through.
 
 use std::fmt;
 use std::ops::Range;
@@ -22,6 +22,12 @@ pub enum Measure {
 impl Measure {
     const ALL: [Self; 4] = [Self::Tps, Self::P50, Self::P95, Self::P99];
 
+    /// The measure called `name`, if there is one.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|m| m.name() == name)
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -34,14 +40,38 @@ impl Measure {
     }
 }
 
-/// A change that is not to be let through: `tps < -3%`.
+/// What a gate asks of the data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// Whether the change is beyond the margin, as far as the data tell.
+    #[default]
+    FailIf,
+    /// Proof that the change is what the condition says (non-inferiority, where the condition is that nothing got worse).
+    FailUnless,
+}
+
+impl Form {
+    /// The option that asks it.
+    #[must_use]
+    pub fn option(self) -> &'static str {
+        match self {
+            Self::FailIf => "--fail-if",
+            Self::FailUnless => "--fail-unless",
+        }
+    }
+}
+
+/// A condition on a change: one that is not to be let through (`tps < -3%`), or one that is to be shown (`tps > -3%`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gate {
+    /// What is asked.
+    pub form: Form,
     /// Of what.
     pub measure: Measure,
-    /// Whether the change must lie below `margin`; otherwise above it.
+    /// Whether the condition is a change below `margin`; otherwise above it.
     pub below: bool,
-    /// The change that is just let through (a share, signed: −0.03 for 3% less), above −1.
+    /// Where the condition begins (a share, signed: −0.03 for 3% less), above −1.
     pub margin: f64,
 }
 
@@ -71,8 +101,10 @@ impl Serialize for Gate {
 
 /// What is no gate, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("cannot read `--fail-if`: {what}\n  | {given}\n  | {}{}", " ".repeat(at.start), "^".repeat(at.len().max(1)))]
+#[error("cannot read `{}`: {what}\n  | {given}\n  | {}{}", form.option(), " ".repeat(at.start), "^".repeat(at.len().max(1)))]
 pub struct GateError {
+    /// What it was given to.
+    pub form: Form,
     /// All that was given.
     pub given: String,
     /// The characters that it is about.
@@ -83,28 +115,29 @@ pub struct GateError {
     pub help: String,
 }
 
-/// The gates of `given`: `MEASURE < CHANGE` or `MEASURE > CHANGE`, several with commas between them. MEASURE is `tps`, `p50`,
+/// The gates of `given`, of that form: `MEASURE < CHANGE` or `MEASURE > CHANGE`, several with commas between them. MEASURE is `tps`, `p50`,
 /// `p95` or `p99`; CHANGE is a percentage with its sign, above −100%.
 ///
 /// # Errors
 /// [`GateError`] with the place of the first thing that is wrong.
-pub fn parse(given: &str) -> Result<Vec<Gate>, GateError> {
+pub fn parse(given: &str, form: Form) -> Result<Vec<Gate>, GateError> {
     let mut gates = Vec::new();
     let mut begin = 0;
     for part in given.split(',') {
-        gates.push(one(given, begin, part)?);
+        gates.push(one(form, given, begin, part)?);
         begin += part.chars().count() + 1;
     }
     Ok(gates)
 }
 
 /// The gate that `part` is, which begins at character `begin` of `given`.
-fn one(given: &str, begin: usize, part: &str) -> Result<Gate, GateError> {
+fn one(form: Form, given: &str, begin: usize, part: &str) -> Result<Gate, GateError> {
     let wrong = |text: &str, what: String, help: &str| {
         // `text` is a slice of `part`.
         let before = &part[..text.as_ptr() as usize - part.as_ptr() as usize];
         let start = begin + before.chars().count();
         GateError {
+            form,
             given: given.to_owned(),
             at: start..start + text.chars().count(),
             what,
@@ -120,7 +153,7 @@ fn one(given: &str, begin: usize, part: &str) -> Result<Gate, GateError> {
         return Err(wrong(trimmed, "there is neither `<` nor `>`".to_owned(), LIKE));
     };
     let (name, rest) = (trimmed[..at].trim_end(), &trimmed[at..]);
-    let Some(measure) = Measure::ALL.into_iter().find(|m| m.name() == name) else {
+    let Some(measure) = Measure::from_name(name) else {
         return Err(wrong(
             name,
             format!("`{name}` is nothing that can be compared"),
@@ -154,7 +187,7 @@ fn one(given: &str, begin: usize, part: &str) -> Result<Gate, GateError> {
     if percent <= -100.0 {
         return Err(wrong(change, format!("nothing can change by {change}"), "a change is more than -100%"));
     }
-    Ok(Gate { measure, below: operator == "<", margin: percent / 100.0 })
+    Ok(Gate { form, measure, below: operator == "<", margin: percent / 100.0 })
 }
 
 #[cfg(test)]
@@ -163,17 +196,17 @@ mod tests {
 
     #[test]
     fn what_is_written_is_what_is_meant() {
-        let gates = parse(" tps<-3% ,p99 > +10 %, p50 > 0%").unwrap();
+        let gates = parse(" tps<-3% ,p99 > +10 %, p50 > 0%", Form::FailIf).unwrap();
         let shown: Vec<String> = gates.iter().map(ToString::to_string).collect();
         assert_eq!(shown, ["tps < -3%", "p99 > +10%", "p50 > 0%"]);
         assert_eq!((gates[0].below, gates[0].margin, gates[0].bound()), (true, -0.03, 0.97));
-        assert_eq!(parse("tps > -0.5%").unwrap()[0].to_string(), "tps > -0.5%");
+        assert_eq!(parse("tps > -0.5%", Form::FailUnless).unwrap()[0].to_string(), "tps > -0.5%");
     }
 
     #[test]
     fn what_cannot_be_read_is_shown_with_its_place() {
         let error = |given: &str| {
-            let e = parse(given).unwrap_err();
+            let e = parse(given, Form::FailIf).unwrap_err();
             format!("{e}\nhelp: {}", e.help)
         };
         insta::assert_snapshot!(

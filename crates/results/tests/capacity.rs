@@ -116,7 +116,7 @@ fn trials_that_found_no_rate_have_no_number_and_runs_of_other_objectives_are_not
     assert!(error.contains("slo\n    A: p99 < 20ms, failed < 0.1%\n    B: no rate is looked for"), "{error}");
     let view = compare(&store, "rates", "none", &Asked { force: true, ..Asked::default() }).unwrap();
     assert!(
-        view.pairs[1].words.contains("cannot be told apart") && view.pairs.iter().all(|p| p.why.is_none())
+        view.pairs[1].words.contains("undecided across runs") && view.pairs.iter().all(|p| p.why.is_none())
     );
     assert!(view.pairs[0].words.contains("one of the two has no completed trial"), "{}", view.pairs[0].words);
 }

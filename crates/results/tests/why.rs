@@ -139,6 +139,7 @@ fn sides_and_gap_are_of_the_same_trials() {
         }
         store.add_trial(RUN, session, &t).unwrap();
     }
+    store.end_session(session, pgdyno_model::record::SessionEnd::Failed).unwrap();
     let view = analyse(&store, RUN).unwrap();
     // Whatever is said adds up.
     for why in &view.why {

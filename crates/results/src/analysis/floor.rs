@@ -7,7 +7,10 @@ use pgdyno_model::{Levels, Plan, Treatment};
 use serde::Serialize;
 
 use super::compare::Pairing;
+use super::treatment::percentile;
+use super::view::PERCENTILES;
 use super::{as_text, words};
+use crate::gate::Measure;
 use crate::number;
 use crate::store::{Store, StoreError};
 
@@ -29,6 +32,30 @@ pub struct NoiseFloor {
     pub blocks: usize,
     /// The farther end of the interval as a share: a difference below it may be none.
     pub floor: f64,
+    /// The same of percentiles of latency, for those that have an interval.
+    pub latency: Vec<LatencyFloor>,
+}
+
+/// How far a percentile of latency of the same treatment differed.
+#[derive(Clone, Debug, Serialize)]
+pub struct LatencyFloor {
+    /// Which.
+    pub percentile: &'static str,
+    /// The farther end of the ratio's interval as a share.
+    pub floor: f64,
+}
+
+impl NoiseFloor {
+    /// The floor of `measure` (a share); none where it has no interval.
+    pub(super) fn of(&self, measure: Measure) -> Option<f64> {
+        let of_latency = || self.latency.iter().find(|l| l.percentile == measure.name()).map(|l| l.floor);
+        if measure == Measure::Tps { Some(self.floor) } else { of_latency() }
+    }
+}
+
+/// The farther end of the interval of a ratio, as a share.
+fn farther([lo, hi]: [f64; 2]) -> f64 {
+    hi.max(1.0 / lo) - 1.0
 }
 
 /// The floor of `host`, from the newest completed run there with two treatments that set the same.
@@ -41,6 +68,7 @@ pub(super) fn of(store: &Store, host: &HostFacts) -> Result<Option<NoiseFloor>, 
             continue;
         }
         let mut tps = [Vec::new(), Vec::new()];
+        let mut latency: [[Vec<(u32, f64)>; 2]; PERCENTILES.len()] = Default::default();
         let mut seen = Vec::new();
         for trial in store.trials(&summary.id)? {
             let Some(side) = pair.iter().position(|index| *index == trial.treatment) else { continue };
@@ -48,9 +76,14 @@ pub(super) fn of(store: &Store, host: &HostFacts) -> Result<Option<NoiseFloor>, 
                 continue;
             }
             seen.push(trial.ordinal);
-            tps[side].extend(trial.measurement.and_then(|m| m.compared()).map(|tps| (trial.block, tps)));
+            let Some(m) = trial.measurement else { continue };
+            tps[side].extend(m.compared().map(|tps| (trial.block, tps)));
+            for ((_, quantile), values) in PERCENTILES.iter().zip(&mut latency) {
+                values[side].extend(percentile(&m, *quantile).map(|us| (trial.block, us)));
+            }
         }
-        let ratio = Pairing::of(&plan).ratio(&tps[0], &tps[1]);
+        let pairing = Pairing::of(&plan);
+        let ratio = pairing.ratio(&tps[0], &tps[1]);
         // One that found no interval is no floor; an older one may be.
         let (Some(value), Some(ci95)) = (ratio.value, ratio.ci95) else { continue };
         return Ok(Some(NoiseFloor {
@@ -60,7 +93,14 @@ pub(super) fn of(store: &Store, host: &HostFacts) -> Result<Option<NoiseFloor>, 
             ratio: value,
             ci95,
             blocks: tps[0].len().min(tps[1].len()),
-            floor: ci95[1].max(1.0 / ci95[0]) - 1.0,
+            floor: farther(ci95),
+            latency: PERCENTILES
+                .iter()
+                .zip(&latency)
+                .filter_map(|((percentile, _), [a, b])| {
+                    Some(LatencyFloor { percentile, floor: farther(pairing.ratio(a, b).ci95?) })
+                })
+                .collect(),
         }));
     }
     Ok(None)

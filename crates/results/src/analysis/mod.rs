@@ -9,6 +9,7 @@ mod floor;
 mod growth;
 mod notes;
 mod profile;
+mod promise;
 mod rates;
 mod scaling;
 mod server_log;
@@ -148,8 +149,10 @@ fn read(store: &Store, run: &str) -> Result<(RunView, Vec<Sums>), StoreError> {
         shown.unavailable = storage.filter(|_| shown.trials == 0).and_then(|s| s.failure.clone());
         shown.crash = crash_of(treatment, &view.plan.treatments, &view.crashes);
     }
-    compare::rank(&mut view, &sums);
-    view.comparisons = compare::compare(&view, &sums);
+    promise::judge(&mut view, &sums);
+    let family = compare::Family::of_run(&view.plan, state, &sums);
+    compare::rank(&mut view, &sums, &family);
+    view.comparisons = compare::compare(&view, &sums, &family);
     view.capacity = capacity::views(&view);
     view.why = why::of_run(&view, &sums);
     view.scaling = scaling::sweeps(&view.plan, &sums);

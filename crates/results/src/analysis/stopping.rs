@@ -6,7 +6,7 @@ use pgdyno_model::record::RunState;
 use pgdyno_model::{Plan, Stopping};
 use serde::Serialize;
 
-use super::compare::{Pairing, judge, planned_pairs};
+use super::compare::{Family, Pairing, planned_pairs};
 use super::treatment::Sums;
 use super::view::RunView;
 use super::words;
@@ -114,13 +114,12 @@ fn states(
     pairs: &[(&String, usize, usize)],
     tps: &[Vec<(u32, f64)>],
 ) -> Vec<State> {
-    let pairing = Pairing::of(plan);
-    let ratios = pairs.iter().map(|(_, a, b)| pairing.ratio(&tps[*a], &tps[*b])).collect();
-    let state = |(judged, (_, a, b)): (&super::compare::Judged, &(&String, usize, usize))| {
+    let values: Vec<&[(u32, f64)]> = tps.iter().map(Vec::as_slice).collect();
+    let family = Family::new(plan, &values);
+    let state = |(_, a, b): &(&String, usize, usize)| {
+        let Some(judged) = family.judged(*a, *b) else { return State::Nothing };
         let half = judged.ratio.ci95.map(|[lo, hi]| (hi / lo).sqrt() - 1.0);
-        if tps[*a].is_empty() || tps[*b].is_empty() {
-            State::Nothing
-        } else if judged.told_apart() == Some(true) {
+        if judged.told_apart() == Some(true) {
             State::Different
         } else if judged.equivalent() == Some(true) {
             State::Equivalent
@@ -130,7 +129,7 @@ fn states(
             State::Open
         }
     };
-    judge(ratios, plan, plan.margin).iter().zip(pairs).map(state).collect()
+    pairs.iter().map(state).collect()
 }
 
 /// Where the run of `view` stands; none for one of fixed repeats.

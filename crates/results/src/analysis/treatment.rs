@@ -27,6 +27,8 @@ pub(super) struct Sums {
     pub(super) scripts: BTreeSet<String>,
     /// What each completed trial's transactions were made of.
     pub(super) profiles: Vec<Profile>,
+    /// Whether a server of its completed trials had fsync off.
+    pub(super) fsync_off: bool,
     /// Whether the highest rate was looked for.
     searched: bool,
     latency: Latencies,
@@ -108,6 +110,7 @@ impl Sums {
             }
         }
         if let Some(server) = &trial.server {
+            self.fsync_off |= server.setting("fsync") == Some("off");
             self.commits_wait = commits_wait(server, treatment);
             self.sync_method = server.setting("wal_sync_method").map(str::to_owned);
         }
@@ -166,6 +169,7 @@ impl Sums {
             generator_limited: self.generator_limited,
             drift: drift(&self.tps),
             service_us: self.service.as_ref().and_then(latency_view),
+            not_ranked: None,
             ratio_to_best: None,
             transactions: self.transactions,
             failed: self.failed,
@@ -209,7 +213,7 @@ impl Sums {
 
 /// The latency of `quantile` in one trial; none where fewer than ten transactions lie beyond it.
 #[allow(clippy::cast_precision_loss)]
-fn percentile(measurement: &Measurement, quantile: f64) -> Option<f64> {
+pub(super) fn percentile(measurement: &Measurement, quantile: f64) -> Option<f64> {
     const BEYOND: f64 = 10.0;
     let latency = &measurement.latency;
     (latency.count() as f64 * (1.0 - quantile) >= BEYOND - 1e-6).then(|| latency.quantile_us(quantile))?

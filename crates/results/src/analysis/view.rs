@@ -134,6 +134,8 @@ pub struct TreatmentView {
     pub drift: Option<Trend>,
     /// With a rate, where latency counts from when a transaction was due: the same from when it was sent.
     pub service_us: Option<LatencyView>,
+    /// Why it is not among those of which the best is chosen: it is known not to keep what it promises.
+    pub not_ranked: Option<String>,
     /// Its tps over that of the treatment with the highest mean; none without a completed trial.
     pub ratio_to_best: Option<RatioView>,
     /// Transactions in its completed trials' windows (count).
@@ -223,16 +225,20 @@ pub struct LatencyRatio {
 pub struct RatioView {
     /// The geometric mean of the ratio; none where none can be formed.
     pub value: Option<f64>,
-    /// Its 95% confidence interval, for itself alone.
+    /// Its 95% confidence interval, for itself alone; of a ratio to the best, wider, so that it holds although the data chose the best.
     pub ci95: Option<[f64; 2]>,
+    /// The interval that the trials of two runs give by themselves, which leaves out how far equal runs differ; none within one run.
+    pub within_runs: Option<[f64; 2]>,
     /// How the interval was made.
     pub method: Option<Method>,
     /// The p-value of no difference, for itself alone.
     pub p: Option<f64>,
-    /// The same when all comparisons of its kind are judged together (Holm).
+    /// The same when all pairs of the run's treatments are judged together (Holm, with weights).
     pub p_together: Option<f64>,
-    /// Whether `p_together` is at most 5%; none without an interval.
+    /// Whether `p_together` is at most 5%; none without an interval, or where `withheld` says why.
     pub told_apart: Option<bool>,
+    /// Why there is an interval and no verdict: the run is not finished, or runs are compared and nothing tells how far equal ones differ.
+    pub withheld: Option<String>,
     /// Whether the two are equivalent within the plan's margin (two one-sided tests, Holm); none without an interval or a
     /// margin.
     pub equivalent: Option<bool>,

@@ -25,10 +25,15 @@ pub(super) fn ratio_to_best(judged: &Judged, generator_limited: bool) -> RatioVi
                 interval(judged)
             )
         }
-        (_, Some(_)) => format!("cannot be told apart from the best{}", unseen(judged)),
-        (_, None) => judged.ratio.why.unwrap_or("no interval").to_owned(),
+        (_, Some(_)) => format!("no significant difference from the best{}", unseen(judged)),
+        (_, None) => reason(judged, "no interval"),
     };
     view(judged, format!("{verdict}{}{}", equivalence(judged), limit(generator_limited)))
+}
+
+/// Why there is no verdict.
+fn reason(judged: &Judged, or: &'static str) -> String {
+    judged.withheld.clone().unwrap_or_else(|| judged.ratio.why.unwrap_or(or).to_owned())
 }
 
 pub(super) fn comparison(
@@ -43,7 +48,7 @@ pub(super) fn comparison(
     let given = Levels(levels.0.iter().filter(|(name, _)| name != factor).cloned().collect()).to_string();
     let with = if given.is_empty() { String::new() } else { format!("With {given}: ") };
     let (this, that) = (level(levels), level(base));
-    let verdict = verdict(&this, &that, judged, generator_limited);
+    let verdict = verdict(&this, &that, judged, None, generator_limited);
     Comparison {
         factor: factor.to_owned(),
         given,
@@ -57,25 +62,37 @@ pub(super) fn comparison(
     }
 }
 
-/// What the ratio says of `this` beside `that`.
-pub(super) fn verdict(this: &str, that: &str, judged: &Judged, generator_limited: bool) -> String {
-    let (why, measure) = (|or: &'static str| judged.ratio.why.unwrap_or(or), judged.measure);
+/// What the ratio says of `this` beside `that`; `within_runs` is the interval that the trials of two runs give by themselves.
+pub(super) fn verdict(
+    this: &str,
+    that: &str,
+    judged: &Judged,
+    within_runs: Option<[f64; 2]>,
+    generator_limited: bool,
+) -> String {
+    let measure = judged.measure;
     let verdict = match (judged.ratio.value, judged.told_apart()) {
         (Some(value), Some(true)) => {
             format!("{this} has {}× the {measure} of {that}{}", number::times(value), interval(judged))
         }
         (Some(value), Some(false)) => format!(
-            "{this} and {that} cannot be told apart (ratio {}{}){}",
+            "no significant difference between {this} and {that} (ratio {}{}){}",
             number::times(value),
             judged.ratio.ci95.map_or_else(String::new, |ci95| format!(", 95% CI {}", range(ci95))),
             unseen(judged)
         ),
-        (Some(value), None) => format!(
-            "{this} had {}× the {measure} of {that}, and whether that is a difference cannot be told ({})",
-            number::times(value),
-            why("no interval")
-        ),
-        (None, _) => format!("{this} and {that} cannot be compared: {}", why("no ratio")),
+        (Some(value), None) => {
+            let alone = within_runs
+                .filter(|_| judged.ratio.ci95.is_none())
+                .map_or_else(String::new, |ci95| format!(" (by these two runs' own trials {})", range(ci95)));
+            let value = number::times(value);
+            format!(
+                "{this} had {value}× the {measure} of {that}{}{alone}; {}",
+                interval(judged),
+                reason(judged, "no interval")
+            )
+        }
+        (None, _) => format!("{this} and {that} cannot be compared: {}", reason(judged, "no ratio")),
     };
     format!("{verdict}{}{}", equivalence(judged), limit(generator_limited))
 }
@@ -89,6 +106,8 @@ pub(super) fn view(judged: &Judged, verdict: String) -> RatioView {
         p: ratio.p,
         p_together: judged.p,
         told_apart: judged.told_apart(),
+        withheld: judged.withheld.clone(),
+        within_runs: None,
         equivalent: judged.equivalent(),
         detectable: judged.detectable(),
         verdict,
@@ -107,10 +126,7 @@ fn interval(judged: &Judged) -> String {
 fn unseen(judged: &Judged) -> String {
     let alone = judged.ratio.p.is_some_and(|p| p <= super::compare::ALPHA);
     let alone = if alone {
-        format!(
-            ": by itself the interval leaves 1 out, but not when all {} comparisons are judged together",
-            judged.comparisons
-        )
+        format!("; it would be one by itself, but not beside {} comparisons", judged.comparisons)
     } else {
         String::new()
     };
@@ -118,12 +134,12 @@ fn unseen(judged: &Judged) -> String {
     const HOPELESS: f64 = 9.0;
     let seen = judged.detectable().map_or_else(String::new, |share| {
         if share > HOPELESS {
-            "; the repeats differ so much that even a tenfold difference might not have been seen".to_owned()
+            " (the repeats differ so much that a tenfold difference could be missed)".to_owned()
         } else {
-            format!("; a difference over {}% would have been seen", number::percent(share))
+            format!(" (minimum detectable: {}%)", number::percent(share))
         }
     });
-    format!("{alone}{seen}")
+    format!("{seen}{alone}")
 }
 
 /// Whether the difference is known to be less than the margin.

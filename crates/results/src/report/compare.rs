@@ -4,10 +4,10 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 
 use super::terminal::{NONE, STYLE, half_width, ratio};
 use super::text::{plain, wrap};
-use crate::analysis::across::{CompareView, GateState, MemberView, PairView, SideView, Unequal};
+use crate::analysis::across::{CompareView, MemberView, Outcome, PairView, SideView, Unequal};
 use crate::number;
 
-const LEGEND: &str = "A and B: means over trials. Ratios are B ÷ A; ±: half of the 95% confidence interval. ~: cannot be told apart. x→y: A's \
+const LEGEND: &str = "A and B: means over trials. Ratios are B ÷ A; ±: half of the 95% confidence interval. ~: no significant difference. x→y: A's \
                       level and B's.";
 
 /// The table's columns after the treatment.
@@ -63,14 +63,11 @@ pub fn compare(view: &CompareView, width: u16) -> String {
 #[must_use]
 pub fn compare_markdown(view: &CompareView) -> String {
     let mut out = String::new();
-    let verdict = if view.exceeded {
-        " – a gate is exceeded"
-    } else if view.gates.iter().any(|g| matches!(g.state, GateState::Open | GateState::Unknown)) {
-        " – no gate is shown to be exceeded"
-    } else if view.gates.is_empty() {
-        ""
-    } else {
-        " – all gates are kept"
+    let verdict = match view.outcome {
+        None => "",
+        Some(Outcome::Exceeded) => " – a gate is exceeded",
+        Some(Outcome::Undecided) => " – undecided",
+        Some(Outcome::Passed) => " – all gates passed",
     };
     out.push_str(&format!("### pgdyno: B against A{verdict}\n\n"));
     for (name, of) in [("A", &view.a), ("B", &view.b)] {

@@ -13,7 +13,7 @@ use crate::number;
 pub(super) const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
 
 const LEGEND: &str = "p50, p95, p99: latency in ms. ±: half of the 95% confidence interval over trials. \
-                      ~: cannot be told apart from the best.";
+                      ~: no significant difference from the best.";
 
 const SERVICE: &str =
     "With a rate, latency counts from when a transaction was due; service p50, p99: from when it was sent.";

@@ -11,6 +11,7 @@ mod power;
 #[cfg(test)]
 pub(crate) mod random;
 mod ratio;
+mod runs;
 mod scaling;
 mod series;
 mod share;
@@ -21,10 +22,11 @@ mod trend;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 pub use changes::changes;
-pub use holm::holm;
+pub use holm::{holm, holm_weighted};
 pub use looks::Looks;
 pub use power::{POWER, t_power};
 pub use ratio::{Method, Ratio, ratio, ratio_over, unpaired_ratio, unpaired_ratio_at};
+pub use runs::{EarlierRuns, FEWEST_RUNS, ratio_across};
 pub use scaling::{Fitted, Scaling, scaling};
 pub use series::{Autocorrelation, WarmUp, autocorrelation, warm_up};
 pub use share::{Gap, Share, share};

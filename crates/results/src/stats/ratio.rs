@@ -11,6 +11,8 @@ pub enum Method {
     Paired,
     /// Welch's interval of the difference of mean logarithms.
     Welch,
+    /// Student's interval with the run as the unit, from the spread of earlier runs.
+    Runs,
 }
 
 /// A ratio of two treatments' values (tps, a percentile of latency), and how sure it is.
@@ -105,8 +107,7 @@ pub fn unpaired_ratio_at(share: f64, a: &[(u32, f64)], b: &[(u32, f64)]) -> Rati
 
 /// The ratio from the differences of logarithms `within` blocks, or without them, at a `share` of the level.
 fn of_differences(a: &[(u32, f64)], b: &[(u32, f64)], within: &[f64], share: f64) -> Ratio {
-    let without =
-        |value, why| Ratio { value, ci95: None, method: None, p: None, why: Some(why), looks: Vec::new() };
+    let without = Ratio::without;
     if a.is_empty() || b.is_empty() {
         return without(None, "one of the two has no completed trial");
     }
@@ -125,23 +126,7 @@ fn of_differences(a: &[(u32, f64)], b: &[(u32, f64)], within: &[f64], share: f64
             return without(finite(difference.exp()), "one repeat only: no interval");
         }
     };
-    let LogDifference { difference, error, freedom } = log;
-    let value = finite(difference.exp());
-    if error <= ROUNDING {
-        return without(value, "all repeats are equal: their spread cannot be estimated, no interval");
-    }
-    let (Some(t), Some(p)) = (
-        t_quantile(1.0 - share * (1.0 - CONFIDENCE) / 2.0, freedom),
-        t_two_sided(difference / error, freedom),
-    ) else {
-        return without(value, "the interval could not be computed");
-    };
-    let ci95 = [(difference - t * error).exp(), (difference + t * error).exp()];
-    if value.is_none() || ci95[0] <= 0.0 || !ci95[1].is_finite() {
-        return without(value, TOO_WIDE);
-    }
-    let p = Some((p / share).min(1.0));
-    Ratio { value, ci95: Some(ci95), method: Some(method), p, why: None, looks: vec![Look { log, share }] }
+    Ratio::from_log(method, log, share)
 }
 
 fn finite(value: f64) -> Option<f64> {
@@ -149,15 +134,44 @@ fn finite(value: f64) -> Option<f64> {
 }
 
 impl Ratio {
+    /// A ratio without an interval, and why.
+    fn without(value: Option<f64>, why: &'static str) -> Self {
+        Self { value, ci95: None, method: None, p: None, why: Some(why), looks: Vec::new() }
+    }
+
+    /// The ratio whose logarithm is `difference`, with that standard error on `freedom` degrees of freedom, at a `share` of the level; none
+    /// without a spread, or where these are no numbers.
+    pub(super) fn of(method: Method, difference: f64, error: f64, freedom: f64, share: f64) -> Option<Self> {
+        let ratio = Self::from_log(method, LogDifference { difference, error, freedom }, share);
+        ratio.ci95.is_some().then_some(ratio)
+    }
+
+    fn from_log(method: Method, log: LogDifference, share: f64) -> Self {
+        let LogDifference { difference, error, freedom } = log;
+        let value = finite(difference.exp());
+        if error <= ROUNDING {
+            return Self::without(
+                value,
+                "all repeats are equal: their spread cannot be estimated, no interval",
+            );
+        }
+        let (Some(t), Some(p)) = (
+            t_quantile(1.0 - share * (1.0 - CONFIDENCE) / 2.0, freedom),
+            t_two_sided(difference / error, freedom),
+        ) else {
+            return Self::without(value, "the interval could not be computed");
+        };
+        let ci95 = [(difference - t * error).exp(), (difference + t * error).exp()];
+        if value.is_none() || ci95[0] <= 0.0 || !ci95[1].is_finite() {
+            return Self::without(value, TOO_WIDE);
+        }
+        let p = Some((p / share).min(1.0));
+        Self { value, ci95: Some(ci95), method: Some(method), p, why: None, looks: vec![Look { log, share }] }
+    }
+
     /// This look after `earlier` ones.
     fn after(mut self, earlier: Self) -> Self {
-        let common = match (self.ci95, earlier.ci95) {
-            (Some([lo, hi]), Some([least, most])) => Some([lo.max(least), hi.min(most)]),
-            (now, _) => now,
-        };
-        // Once in many runs the intervals have nothing in common, or not the value: this look's own then holds as well.
-        let holds = |[lo, hi]: [f64; 2]| self.value.is_some_and(|v| lo <= v && v <= hi);
-        self.ci95 = common.filter(|ci| holds(*ci)).or(self.ci95);
+        self.ci95 = self.ci95.map(|now| self.in_common(now, earlier.ci95));
         self.p = match (self.p, earlier.p) {
             (Some(now), Some(then)) => Some(now.min(then)),
             (now, _) => now,
@@ -168,16 +182,79 @@ impl Ratio {
         self
     }
 
+    /// The value alone, of which nothing more is to be said.
+    #[must_use]
+    pub fn without_interval(self) -> Self {
+        let why = self.why.unwrap_or("no interval across runs");
+        Self::without(self.value, why)
+    }
+
+    /// The ratio turned round: `b` ÷ `a` of what was `a` ÷ `b`.
+    #[must_use]
+    pub fn inverse(&self) -> Self {
+        let turned = |look: &Look| Look {
+            log: LogDifference { difference: -look.log.difference, ..look.log },
+            share: look.share,
+        };
+        Self {
+            value: self.value.map(f64::recip),
+            ci95: self.ci95.map(|[lo, hi]| [hi.recip(), lo.recip()]),
+            looks: self.looks.iter().map(turned).collect(),
+            ..self.clone()
+        }
+    }
+
+    /// The interval that is wrong only with `share` of the usual chance of 5%: wider for a smaller share. None without an interval.
+    #[must_use]
+    pub fn ci95_at(&self, share: f64) -> Option<[f64; 2]> {
+        let interval = |look: &Look| {
+            let LogDifference { difference, error, freedom } = look.log;
+            let half = t_quantile(1.0 - share * look.share * (1.0 - CONFIDENCE) / 2.0, freedom)? * error;
+            Some([(difference - half).exp(), (difference + half).exp()])
+        };
+        let mut all = None;
+        for look in &self.looks {
+            let now = interval(look)?;
+            all = Some(self.in_common(now, all));
+        }
+        all.filter(|[lo, hi]| *lo > 0.0 && hi.is_finite())
+    }
+
+    /// What the interval of this look and that of `earlier` ones have in common. Once in many runs that is nothing, or not the value:
+    /// this look's own interval then holds as well.
+    fn in_common(&self, now: [f64; 2], earlier: Option<[f64; 2]>) -> [f64; 2] {
+        let Some([least, most]) = earlier else { return now };
+        let common = [now[0].max(least), now[1].min(most)];
+        if self.value.is_some_and(|v| common[0] <= v && v <= common[1]) { common } else { now }
+    }
+
     /// The smallest true difference (a share: 0.1 for 10% more) that such repeats tell apart in [`POWER`] of all runs, if
     /// their spread is the true one, and it is judged beside `comparisons - 1` others; none without an interval.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn detectable(&self, comparisons: usize) -> Option<f64> {
-        let Look { log, share } = self.looks.last()?;
-        // Holm's rule asks no more than this of any comparison.
-        let alpha = share * (1.0 - CONFIDENCE) / comparisons.max(1) as f64;
-        let difference = (detectable(log.freedom, alpha, POWER)? * log.error).exp() - 1.0;
+        self.detectable_at(1.0 / comparisons.max(1) as f64)
+    }
+
+    /// The same of a comparison that is judged at `share` of the usual level.
+    #[must_use]
+    pub fn detectable_at(&self, share: f64) -> Option<f64> {
+        let look = self.looks.last()?;
+        let alpha = share * look.share * (1.0 - CONFIDENCE);
+        let difference = (detectable(look.log.freedom, alpha, POWER)? * look.log.error).exp() - 1.0;
         difference.is_finite().then_some(difference)
+    }
+
+    /// The true ratio that is shown to lie `below` (or above) `bound` in [`POWER`] of runs like this one, by a one-sided test at half of
+    /// `share` of the usual level; none without an interval or for a bound that is no ratio.
+    #[must_use]
+    pub fn shown_beyond(&self, bound: f64, below: bool, share: f64) -> Option<f64> {
+        let look = self.looks.last()?;
+        // Of a two-sided test at twice the level, the other side is nearly nothing where power is 80%.
+        let alpha = share * look.share * (1.0 - CONFIDENCE);
+        let distance = detectable(look.log.freedom, alpha, POWER)? * look.log.error;
+        let ratio = (ratio_bound(bound)? + if below { -distance } else { distance }).exp();
+        ratio.is_finite().then_some(ratio)
     }
 
     /// The p-value of the hypothesis that the two differ by `margin` or more (0.03 for 3%: from 1 ÷ 1.03 to 1.03): two

@@ -3,6 +3,7 @@
 mod equal;
 mod error;
 mod gates;
+mod history;
 mod view;
 
 use std::collections::BTreeMap;
@@ -11,17 +12,18 @@ use pgdyno_model::Levels;
 use pgdyno_model::level::Key;
 use pgdyno_model::record::RunState;
 
-use super::compare::{Judged, Pairing, judge, latency, measure};
+use super::compare::{Judged, NOT_FINISHED, Pairing, is_provisional, judge, measure};
 use super::treatment::Sums;
-use super::view::{RunView, TreatmentView};
+use super::view::{LatencyRatio, PERCENTILES, RatioView, RunView, TreatmentView};
 use super::why::{Member, WhyView, explain};
 use super::{read, words};
-use crate::gate::Gate;
-use crate::stats;
+use crate::gate::{Gate, Measure};
+use crate::stats::{self, Ratio};
 use crate::store::Store;
 use equal::Side;
 pub use error::CompareError;
-pub use view::{CompareView, GateState, GateView, MemberView, PairView, SideView, Unequal};
+use history::{Earlier, History, values};
+pub use view::{CompareView, GateState, GateView, MemberView, Outcome, PairView, SideView, Unequal};
 
 /// What is asked of a comparison.
 #[derive(Clone, Debug, Default)]
@@ -54,37 +56,45 @@ pub fn compare(store: &Store, a: &str, b: &str, asked: &Asked) -> Result<Compare
         let (of_a, of_b) = (a.labels(), b.labels());
         return Err(CompareError::NoPairs { a: a.view.run.id, b: b.view.run.id, of_a, of_b });
     }
-    let by = if a.named && b.named { with_levels(by, &a, &b, &pairs) } else { by };
-    let unequal = unequal(&a, &b, &pairs, &by);
+    let mut by = if a.named && b.named { with_levels(by, &a, &b, &pairs) } else { by };
+    let mut unequal = unequal(&a, &b, &pairs, &by);
+    if by.is_empty() {
+        by.extend(configurations(&mut unequal));
+    }
     if unequal.iter().any(|u| !u.on_purpose) && !asked.force {
         let unequal = unequal.into_iter().filter(|u| !u.on_purpose).collect();
         return Err(CompareError::Unequal { a: a.view.run.id, b: b.view.run.id, unequal });
     }
-    let pairing =
-        if same_run { Pairing::of(&b.view.plan) } else { Pairing::across(&b.view.plan, &a.view.plan) };
-    let ratios: Vec<stats::Ratio> =
-        pairs.iter().map(|(i, j)| pairing.ratio(&b.sums[*j].tps, &a.sums[*i].tps)).collect();
+    let history = if same_run { History::default() } else { History::load(store, &a, &b)? };
+    let ratios = Ratios::new(&a, &b, &pairs, &by, &history);
+    let found: Vec<Found> = (0..pairs.len()).map(|pair| ratios.of(pair, Measure::Tps)).collect();
     // Equivalence is judged by the margin that both name.
     let margin = a.view.plan.margin.filter(|margin| b.view.plan.margin == Some(*margin));
-    let gates = gates::judge(&a.sums, &b.sums, &pairs, &asked.gates, &pairing);
+    let gates = gates::judge(&ratios, pairs.len(), &asked.gates, b.view.noise_floor.as_ref());
     let measure = measure(&b.view.plan);
-    let views: Vec<PairView> = judge(ratios, &b.view.plan, margin)
+    let alone = found.iter().map(|f| f.ratio.clone()).collect();
+    let mut judged = judge(alone, &vec![1.0; pairs.len()], measure, margin);
+    for (judged, found) in judged.iter_mut().zip(&found) {
+        judged.withheld.clone_from(&found.withheld);
+    }
+    let views: Vec<PairView> = judged
         .iter()
-        .zip(&pairs)
-        .map(|(judged, (i, j))| {
-            let (x, y) = (&a.view.treatments[*i], &b.view.treatments[*j]);
-            let (sums_x, sums_y) = (&a.sums[*i], &b.sums[*j]);
-            let limited = sums_x.generator_limited + sums_y.generator_limited > 0;
-            let verdict = words::verdict("B", "A", judged, limited);
+        .zip(&found)
+        .enumerate()
+        .map(|(pair, (judged, found))| {
+            let (i, j) = pairs[pair];
+            let (x, y) = (&a.view.treatments[i], &b.view.treatments[j]);
+            let limited = a.sums[i].generator_limited + b.sums[j].generator_limited > 0;
+            let verdict = words::verdict("B", "A", judged, found.within_runs, limited);
             let label = pair_label(x, y);
             PairView {
                 words: if label.is_empty() { format!("{verdict}.") } else { format!("{label}: {verdict}.") },
                 label,
                 a: member(x),
                 b: member(y),
-                ratio: words::view(judged, verdict),
-                latency: latency(sums_y, sums_x, &pairing),
-                why: why(judged, (&a, *i), (&b, *j), &pairing),
+                ratio: RatioView { within_runs: found.within_runs, ..words::view(judged, verdict) },
+                latency: ratios.latency(pair),
+                why: why(judged, (&a, i), (&b, j), &ratios.pairing),
                 generator_limited: limited,
             }
         })
@@ -97,7 +107,7 @@ pub fn compare(store: &Store, a: &str, b: &str, asked: &Asked) -> Result<Compare
     };
     let (lonely_a, lonely_b) = (unmatched(&a, |pair| pair.0), unmatched(&b, |pair| pair.1));
     let mut notes = Vec::new();
-    paired(same_run, &mut notes);
+    notes.push(ratios.note());
     cautions(&a.view, &b.view, &mut notes);
     Ok(CompareView {
         answer: answer(&views, measure),
@@ -106,12 +116,111 @@ pub fn compare(store: &Store, a: &str, b: &str, asked: &Asked) -> Result<Compare
         b: b.side(lonely_b),
         by,
         same_run,
-        exceeded: gates.iter().any(|g| g.state == GateState::Exceeded),
+        exceeded: gates.iter().any(|g| g.state.outcome() == Outcome::Exceeded),
+        outcome: gates.iter().map(|g| g.state.outcome()).max(),
         pairs: views,
         unequal,
         gates,
         notes,
     })
+}
+
+/// How the ratios of the pairs are formed: within blocks of one run, or across runs with what earlier runs tell.
+struct Ratios<'a> {
+    a: &'a Chosen,
+    b: &'a Chosen,
+    pairs: &'a [(usize, usize)],
+    pairing: Pairing,
+    /// Of each pair, where two runs are compared.
+    earlier: Option<Vec<Earlier<'a>>>,
+    is_provisional: bool,
+}
+
+/// One ratio, B ÷ A, and what may be said of it.
+struct Found {
+    ratio: Ratio,
+    /// The interval that the two runs' own trials give, where two runs are compared: it leaves out how far equal runs differ.
+    within_runs: Option<[f64; 2]>,
+    /// Why there is no verdict although trials were repeated.
+    withheld: Option<String>,
+}
+
+impl<'a> Ratios<'a> {
+    fn new(
+        a: &'a Chosen,
+        b: &'a Chosen,
+        pairs: &'a [(usize, usize)],
+        by: &[String],
+        history: &'a History,
+    ) -> Self {
+        let same_run = a.view.run.id == b.view.run.id;
+        let (of_a, of_b) = (&a.view.plan, &b.view.plan);
+        let earlier = pairs.iter().map(|(i, j)| history.of_pair((a, *i), (b, *j), by));
+        Self {
+            pairing: if same_run { Pairing::of(of_b) } else { Pairing::across(of_b, of_a) },
+            earlier: (!same_run).then(|| earlier.collect()),
+            is_provisional: [a, b].iter().any(|side| is_provisional(&side.view.plan, side.view.run.state)),
+            a,
+            b,
+            pairs,
+        }
+    }
+
+    /// The ratio of `pair`'s values of `measure`.
+    fn of(&self, pair: usize, measure: Measure) -> Found {
+        let (i, j) = self.pairs[pair];
+        let (a, b) = (&self.a.sums[i], &self.b.sums[j]);
+        let alone = self.pairing.ratio(values(b, measure), values(a, measure));
+        let not_finished = (self.is_provisional && alone.ci95.is_some()).then(|| NOT_FINISHED.to_owned());
+        let Some(earlier) = self.earlier.as_ref().map(|all| &all[pair]) else {
+            return Found { ratio: alone, within_runs: None, withheld: not_finished };
+        };
+        let within_runs = alone.ci95;
+        match earlier.ratio(measure, a, b, &self.pairing).filter(|_| alone.value.is_some()) {
+            Some(ratio) => Found { ratio, within_runs, withheld: not_finished },
+            None => Found {
+                withheld: within_runs.is_some().then(|| earlier.too_few()),
+                ratio: alone.without_interval(),
+                within_runs,
+            },
+        }
+    }
+
+    /// The ratios of the percentiles of latency, where both sides have any.
+    fn latency(&self, pair: usize) -> Vec<LatencyRatio> {
+        let of = |(name, _): &(&'static str, f64)| {
+            let measure = Measure::from_name(name)?;
+            let ratio = self.of(pair, measure).ratio;
+            Some(LatencyRatio {
+                percentile: name,
+                value: ratio.value?,
+                ci95: ratio.ci95,
+                method: ratio.method,
+            })
+        };
+        PERCENTILES.iter().filter_map(of).collect()
+    }
+
+    /// What a reader must know of how the sides were compared.
+    fn note(&self) -> String {
+        let Some(earlier) = &self.earlier else {
+            return "Both sides are of one run: trials of the same block are paired.".to_owned();
+        };
+        const ONE_RUN: &str = "Both as levels of one factor in one run would be told apart sooner and need no earlier run \
+                               (docs/comparing.md).";
+        let counts = || earlier.iter().map(Earlier::count);
+        match (counts().min().unwrap_or(0), counts().max().unwrap_or(0)) {
+            (least, _) if least + 1 > stats::FEWEST_RUNS => format!(
+                "Two runs: intervals hold how far equal runs differ here, by {least} earlier runs of this experiment on this host. {ONE_RUN}"
+            ),
+            (_, most) => format!(
+                "Two runs differ by more than their trials tell: what a run draws once (initdb, where files lie, the hour) is the same \
+                 in all its trials. A verdict takes {} earlier runs of this experiment on this host; {most} {} found. {ONE_RUN}",
+                stats::FEWEST_RUNS,
+                if most == 1 { "was" } else { "were" }
+            ),
+        }
+    }
 }
 
 /// A side's run, and the treatments of it that are meant.
@@ -249,6 +358,20 @@ fn with_levels(mut by: Vec<String>, a: &Chosen, b: &Chosen, pairs: &[(usize, usi
     by
 }
 
+/// What is compared where nothing was named: the settings, if these are all in which the sides differ. Two configurations of one server are
+/// compared on purpose.
+fn configurations(unequal: &mut [Unequal]) -> Vec<String> {
+    let is_setting = |u: &Unequal| u.what.starts_with("setting ");
+    if !unequal.iter().filter(|u| !u.on_purpose).all(is_setting) {
+        return Vec::new();
+    }
+    let on_purpose = |u: &mut Unequal| {
+        u.on_purpose = true;
+        u.what.clone()
+    };
+    unequal.iter_mut().filter(|u| !u.on_purpose).map(on_purpose).collect()
+}
+
 /// In what else the pairs differ.
 fn unequal(a: &Chosen, b: &Chosen, pairs: &[(usize, usize)], by: &[String]) -> Vec<Unequal> {
     let mut out: Vec<Unequal> = Vec::new();
@@ -309,7 +432,8 @@ fn why(
         (side.view.plan.treatments[t].clients, side.view.plan.treatments[t].options.rate)
     };
     let searched = a.view.plan.find.is_some() || b.view.plan.find.is_some();
-    if searched || judged.told_apart() == Some(false) || load(a, i) != load(b, j) {
+    if searched || judged.withheld.is_some() || judged.told_apart() == Some(false) || load(a, i) != load(b, j)
+    {
         return None;
     }
     let (profiles_a, profiles_b) = (&a.sums[i].profiles, &b.sums[j].profiles);
@@ -333,12 +457,14 @@ fn answer(pairs: &[PairView], measure: &str) -> Vec<String> {
     let more = of(&|p| apart(p) && p.ratio.value.is_some_and(|v| v > 1.0));
     let less = of(&|p| apart(p) && p.ratio.value.is_some_and(|v| v < 1.0));
     let alike = of(&|p| p.ratio.told_apart == Some(false));
-    let unknown = pairs.len() - more - less - alike;
+    let undecided = of(&|p| p.ratio.withheld.is_some());
+    let unknown = pairs.len() - more - less - alike - undecided;
     let mut parts = Vec::new();
     for (count, what) in [
         (more, format!("B has the higher {measure}")),
         (less, format!("B has the lower {measure}")),
-        (alike, "they cannot be told apart".to_owned()),
+        (alike, "there is no significant difference".to_owned()),
+        (undecided, "it is undecided across runs".to_owned()),
         (unknown, "nothing can be concluded".to_owned()),
     ] {
         if count > 0 {
@@ -346,17 +472,6 @@ fn answer(pairs: &[PairView], measure: &str) -> Vec<String> {
         }
     }
     vec![format!("Of {} treatments: {}.", pairs.len(), parts.join(", "))]
-}
-
-fn paired(same_run: bool, notes: &mut Vec<String>) {
-    notes.push(if same_run {
-        "Both sides are of one run: trials of the same block are paired.".to_owned()
-    } else {
-        "The runs share no blocks: trials are not paired (Welch's method on logarithms), and whatever changed between the \
-         runs (heat, neighbours, a fuller disk) is in the difference. Runs of both treatments in one experiment see less of \
-         that."
-            .to_owned()
-    });
 }
 
 /// What a reader must know of the runs themselves.

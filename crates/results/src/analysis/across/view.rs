@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::super::as_text;
 use super::super::view::{LatencyRatio, LatencyView, RatioView, TpsView};
 use super::super::why::WhyView;
-use crate::gate::Gate;
+use crate::gate::{Form, Gate};
 
 /// Treatments of side B beside those of side A that they match.
 #[derive(Clone, Debug, Serialize)]
@@ -33,6 +33,8 @@ pub struct CompareView {
     pub gates: Vec<GateView>,
     /// Whether any gate was exceeded.
     pub exceeded: bool,
+    /// What becomes of all gates together: the worst of theirs; none without a gate.
+    pub outcome: Option<Outcome>,
     /// What a reader must know to trust or doubt the above.
     pub notes: Vec<String>,
 }
@@ -121,20 +123,54 @@ pub struct GateView {
     pub ci95: Option<[f64; 2]>,
     /// What the interval says.
     pub state: GateState,
+    /// What that comes to.
+    pub outcome: Outcome,
+    /// What the gate asks.
+    pub form: Form,
+    /// The host's noise floor (a share), where the gate asks for less than that.
+    pub noise_floor: Option<f64>,
+    /// The true change that the gate shows in 80% of runs like these (a share, signed); none where nothing can be judged.
+    pub catches: Option<f64>,
     /// All of it in a sentence.
     pub words: String,
 }
 
 /// What the data say of a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum GateState {
-    /// The change is shown to lie beyond the margin.
+    /// The change is shown to be what is not let through.
     Exceeded,
-    /// It is shown not to.
+    /// It is shown not to be; or to be what was to be shown.
     Kept,
-    /// The interval holds the margin: more trials would tell.
+    /// The interval holds the limit: more trials would tell.
     Open,
-    /// There is no interval.
+    /// What was to be shown is not.
+    NotShown,
+    /// There is no interval, or none that a verdict may be drawn from.
     Unknown,
+}
+
+/// What becomes of a gate, the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// The change is let through.
+    Passed,
+    /// The data do not tell.
+    Undecided,
+    /// The change is not let through.
+    Exceeded,
+}
+
+impl GateState {
+    /// What it comes to.
+    #[must_use]
+    pub fn outcome(self) -> Outcome {
+        match self {
+            Self::Kept => Outcome::Passed,
+            Self::Open | Self::Unknown => Outcome::Undecided,
+            Self::Exceeded | Self::NotShown => Outcome::Exceeded,
+        }
+    }
 }

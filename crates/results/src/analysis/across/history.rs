@@ -1,0 +1,156 @@
+//! What earlier runs say of two runs that are compared: how far equal ones differ on this host.
+//!
+//! An earlier run counts for a pair of treatments if one of its treatments differs from side A's in nothing but what is compared on purpose.
+//! [`History::load`] reads the candidates once; [`History::of_pair`] then picks for each pair and [`Earlier::ratio`] judges.
+
+use pgdyno_model::record::RunState;
+
+use super::super::compare::Pairing;
+use super::super::treatment::Sums;
+use super::super::view::{PERCENTILES, RunView};
+use super::equal::{self, Side};
+use super::{Chosen, others};
+use crate::gate::Measure;
+use crate::stats::{self, EarlierRuns, Ratio};
+use crate::store::{Store, StoreError};
+
+/// The most runs that are read: older ones tell little of the host as it is, and reading takes time.
+const MOST_RUNS: usize = 24;
+
+/// Completed runs of the store that might be of the experiment that two runs are of.
+#[derive(Default)]
+pub(super) struct History {
+    runs: Vec<(RunView, Vec<Sums>)>,
+}
+
+impl History {
+    /// Reads the newest completed runs, begun before the later of `a` and `b`, that have the window and warm-up of either.
+    pub(super) fn load(store: &Store, a: &Chosen, b: &Chosen) -> Result<Self, StoreError> {
+        let (of_a, of_b) = (&a.view, &b.view);
+        let mut runs = Vec::new();
+        for summary in store.runs()? {
+            let is_side = summary.id == of_a.run.id || summary.id == of_b.run.id;
+            let is_earlier = summary.started_at <= of_a.run.started_at.max(of_b.run.started_at);
+            if is_side || !is_earlier || summary.state != RunState::Completed {
+                continue;
+            }
+            let plan = store.run(&summary.id)?.plan;
+            let alike = [&of_a.plan, &of_b.plan].iter().any(|other| {
+                plan.length == other.length && plan.warm_up == other.warm_up && plan.find == other.find
+            });
+            if !alike {
+                continue;
+            }
+            runs.push(super::read(store, &summary.id)?);
+            if runs.len() == MOST_RUNS {
+                break;
+            }
+        }
+        Ok(Self { runs })
+    }
+
+    /// The earlier runs that tell of treatment `i` of A beside treatment `j` of B, where `by` is compared on purpose.
+    pub(super) fn of_pair(
+        &self,
+        (a, i): (&Chosen, usize),
+        (b, j): (&Chosen, usize),
+        by: &[String],
+    ) -> Earlier<'_> {
+        let mut earlier = Earlier::default();
+        let of_a = side(a, i);
+        let of_b = side(b, j);
+        for (view, sums) in &self.runs {
+            let candidate = view.treatments.iter().map(|t| t.index).find_map(|index| {
+                if sums[index].tps.is_empty() {
+                    return None;
+                }
+                let levels = |levels: &pgdyno_model::Levels| others(levels, by);
+                if levels(&view.treatments[index].factors) != levels(&a.view.treatments[i].factors) {
+                    return None;
+                }
+                let this = Side { view, sums: &sums[index], treatment: &view.plan.treatments[index], index };
+                let differences = equal::differences(&of_a, &this);
+                let on_purpose = |d: &equal::Difference| {
+                    d.is_named(by, |name| equal::is_bundle(name, of_a.treatment, this.treatment))
+                };
+                if !differences.iter().all(on_purpose) {
+                    return None;
+                }
+                let like = match (differences.is_empty(), equal::differences(&of_b, &this).is_empty()) {
+                    (true, _) => Like::A,
+                    (_, true) => Like::B,
+                    _ => Like::Neither,
+                };
+                Some((like, &sums[index]))
+            });
+            earlier.runs.extend(candidate);
+        }
+        earlier
+    }
+}
+
+fn side(of: &Chosen, index: usize) -> Side<'_> {
+    Side { view: &of.view, sums: &of.sums[index], treatment: &of.view.plan.treatments[index], index }
+}
+
+/// Which side's treatment an earlier run measured.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Like {
+    A,
+    B,
+    /// Another level of what is compared.
+    Neither,
+}
+
+/// The earlier runs of one pair, newest first.
+#[derive(Default)]
+pub(super) struct Earlier<'a> {
+    runs: Vec<(Like, &'a Sums)>,
+}
+
+/// The values of one measure in `sums`' trials.
+pub(super) fn values(sums: &Sums, measure: Measure) -> &[(u32, f64)] {
+    match PERCENTILES.iter().position(|(name, _)| *name == measure.name()) {
+        Some(i) => &sums.percentiles[i],
+        None => &sums.tps,
+    }
+}
+
+impl Earlier<'_> {
+    /// Runs (count).
+    pub(super) fn count(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// The ratio `b` ÷ `a` of two runs' trials, with an interval of the spread of earlier runs; none where these are too few.
+    ///
+    /// Runs that should be equal to either side are enough where there are three of them; else all are taken together, and what they
+    /// differ in on purpose counts as spread.
+    pub(super) fn ratio(&self, measure: Measure, a: &Sums, b: &Sums, pairing: &Pairing) -> Option<Ratio> {
+        let of = |wanted: &[Like]| -> Vec<&[(u32, f64)]> {
+            self.runs
+                .iter()
+                .filter(|(like, _)| wanted.contains(like))
+                .map(|(_, sums)| values(sums, measure))
+                .collect()
+        };
+        let mut equal = EarlierRuns::default();
+        equal.add_group(of(&[Like::A]));
+        equal.add_group(of(&[Like::B]));
+        let mut all = EarlierRuns::default();
+        all.add_group(of(&[Like::A, Like::B, Like::Neither]));
+        let (of_a, of_b) = (values(a, measure), values(b, measure));
+        let share = pairing.share(of_b, of_a);
+        stats::ratio_across(share, of_b, of_a, &equal)
+            .or_else(|| stats::ratio_across(share, of_b, of_a, &all))
+    }
+
+    /// Why two runs have no verdict.
+    pub(super) fn too_few(&self) -> String {
+        format!(
+            "undecided across runs, since how far equal runs differ here is not known ({} of {} earlier runs of this experiment on this host)",
+            self.count(),
+            stats::FEWEST_RUNS
+        )
+    }
+}
