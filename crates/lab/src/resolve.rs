@@ -147,6 +147,7 @@ pub fn resolve(experiment: &Experiment) -> Result<(Plan, BTreeMap<String, Worklo
     let plan = Plan {
         name: experiment.name.clone(),
         question: experiment.question.clone(),
+        answer: experiment.answer.clone(),
         factors: experiment.factors.iter().map(|f| f.name.clone()).collect(),
         treatments,
         trials,

@@ -22,6 +22,8 @@ pub struct Experiment {
     pub question: Option<String>,
     /// Trials of every treatment; the most where `stopping` may end the run before.
     pub repeats: NonZeroU32,
+    /// How the question is answered; none: as the experiment's form suggests.
+    pub answer: Option<crate::Answer>,
     /// When the run ends before that; none where the number of repeats is fixed.
     pub stopping: Option<crate::Stopping>,
     /// In which order trials run.

@@ -25,7 +25,7 @@ pub use experiment::Experiment;
 pub use latency::{Latencies, LatencyCounts};
 pub use level::{Level, LevelValue, Levels};
 pub use measurement::Measurement;
-pub use plan::{Plan, PlannedTrial, Stopping, Treatment};
+pub use plan::{Answer, AnswerKind, Plan, PlannedTrial, Stopping, Treatment};
 pub use probe::ProbeRecord;
 pub use record::{RunRecord, TrialRecord};
 pub use search::{Find, Search, Slo};

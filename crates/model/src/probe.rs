@@ -115,6 +115,42 @@ pub struct FsyncProbe {
     pub complete: bool,
     /// What is not to be believed without a further look.
     pub warnings: Vec<String>,
+    /// Why flushes are suspected to be acknowledged before anything is durable; empty in the stores of earlier versions.
+    #[serde(default)]
+    pub suspicions: Vec<Suspicion>,
+}
+
+/// A sign that flushes are acknowledged before anything is durable. The probe's warnings have the figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Suspicion {
+    /// More flushes a second than a rotating disk has turns.
+    QuickerThanRotation,
+    /// A flush takes less time than the commands that it is made of.
+    QuickerThanCommands,
+    /// A flush of a virtual disk takes less time than flash takes to be programmed.
+    QuickerThanFlash,
+    /// A write with a flush takes no longer than one without.
+    NoSlowerThanWrites,
+    /// The storage is memory.
+    Memory,
+    /// The filesystem is mounted so that it sends the disk no flushes.
+    NoBarriers,
+}
+
+impl Suspicion {
+    /// The reason in few words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::QuickerThanRotation => "more flushes a second than a rotating disk has turns",
+            Self::QuickerThanCommands => "a flush takes less time than the commands that it is made of",
+            Self::QuickerThanFlash => "a flush takes less time than flash takes to be programmed",
+            Self::NoSlowerThanWrites => "a write with a flush takes no longer than one without",
+            Self::Memory => "it is memory",
+            Self::NoBarriers => "it is mounted so that the disk is sent no flushes",
+        }
+    }
 }
 
 impl FsyncProbe {
@@ -312,6 +348,8 @@ mod tests {
             tests: vec![test],
             complete: true,
             warnings: Vec::new(),
+            suspicions: Vec::new(),
+            suspicions: Vec::new(),
         };
         assert_eq!(
             (probe.ceiling_for_commits(1), probe.ceiling_for_commits(16)),

@@ -27,9 +27,10 @@ pub(crate) fn whole_percent(share: f64) -> String {
     format!("{:.0}", (100.0 * share).round() + 0.0)
 }
 
-/// Half the width of an interval around `mean`, as a percentage of it.
+/// Half the width of an interval around `mean`, as a percentage of it; none for one that is wider than the mean, which says nothing.
 pub(crate) fn plus_minus(mean: f64, [lo, hi]: [f64; 2]) -> Option<String> {
-    (mean > 0.0).then(|| percent((hi - lo) / 2.0 / mean))
+    let half = (hi - lo) / 2.0;
+    (mean > 0.0 && half <= mean).then(|| percent(half / mean))
 }
 
 /// Seconds, shown without the unit and without needless zeros.
@@ -49,12 +50,16 @@ pub(crate) fn counted(value: impl Into<u64>, noun: &str) -> String {
     format!("{} {noun}{}", count(value), if value == 1 { "" } else { "s" })
 }
 
+/// Below this a figure is what rounding left of nothing: no rate, time or ratio that is printed is so small.
+const NOTHING: f64 = 1e-9;
+
 fn significant(value: f64) -> String {
     if !value.is_finite() {
         return "–".to_owned();
     }
     let decimals = match value.abs() {
-        0.0 => 0,
+        // What is left of a difference of equal figures is none.
+        v if v < NOTHING => return "0".to_owned(),
         v if v < 0.0005 => return format!("{value:.1e}"),
         v if v < 0.0995 => 4,
         v if v < 0.9995 => 3,
@@ -99,6 +104,7 @@ mod tests {
             (99.96, "100"),
             (1_234_567.8, "1,234,568"),
             (-1234.0, "-1,234"),
+            (-1.5e-16, "0"),
             (f64::NAN, "–"),
         ] {
             assert_eq!(significant(value), text);
@@ -107,5 +113,6 @@ mod tests {
         assert_eq!((seconds(5.0), seconds(0.25), seconds(300.0)), ("5".into(), "0.25".into(), "300".into()));
         assert_eq!([-0.001, 0.931, -0.12].map(whole_percent), ["0", "93", "-12"]);
         assert_eq!(plus_minus(0.0, [0.0, 0.0]), None);
+        assert_eq!(plus_minus(100.0, [-154.0, 354.0]), None);
     }
 }

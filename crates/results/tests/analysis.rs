@@ -264,7 +264,7 @@ fn the_noise_floor_is_that_of_the_newest_run_of_the_same_under_two_names_on_this
     let itself =
         run_of(same, "floor", &mut store, |t, block| 1000 + 10 * ((t as u64 + u64::from(block)) % 3));
     assert_eq!(itself.noise_floor.as_ref().unwrap().run, "floor");
-    assert!(itself.answer.last().unwrap().contains("are the same treatment"), "{:?}", itself.answer);
+    assert!(itself.answer[0].starts_with("Noise floor: the same treatment differs"), "{:?}", itself.answer);
     let later = analyse(&store, "before").unwrap();
     let floor = later.noise_floor.as_ref().unwrap();
     assert_eq!((floor.run.as_str(), floor.blocks), ("floor", 4));

@@ -396,6 +396,7 @@ fn probes_are_found_by_name_beside_runs() {
         seconds_per_test: f64::NAN,
         tests: Vec::new(),
         warnings: Vec::new(),
+        suspicions: Vec::new(),
         block_bytes: 8192,
         complete: true,
     });

@@ -1,7 +1,7 @@
 //! Results that a medium can hardly have given: suspicions with their reasons, never verdicts.
 
 use pgdyno_model::facts::StorageFacts;
-use pgdyno_model::probe::{DiskProbe, FsyncGroup, FsyncProbe, Pattern};
+use pgdyno_model::probe::{DiskProbe, FsyncGroup, FsyncProbe, Pattern, Suspicion};
 
 /// Turns a second of the fastest disks sold, 15,000 a minute: the same block passes the head no more often.
 const FASTEST_ROTATION: f64 = 250.0;
@@ -17,13 +17,23 @@ const QUICKEST_VIRTUAL_FLUSH_US: f64 = 100.0;
 /// A flush that takes less than this many times the same write without one did nothing that takes time.
 const FLUSH_OVER_WRITE: f64 = 1.5;
 
-/// What is suspicious about the flushes.
-pub(super) fn fsync(storage: &StorageFacts, probe: &FsyncProbe) -> Vec<String> {
+/// What is suspicious about the flushes: warnings, and those of them by kind that make it doubtful whether anything was durable.
+pub(super) fn fsync(storage: &StorageFacts, probe: &FsyncProbe) -> (Vec<String>, Vec<Suspicion>) {
     let mut warnings = about_the_place(storage);
-    let Some(flushes) = probe.flushes(FsyncGroup::OneBlock, "fdatasync") else { return warnings };
+    let mut suspicions = Vec::new();
+    if is_memory(storage) {
+        suspicions.push(Suspicion::Memory);
+    }
+    if NO_BARRIERS.iter().any(|option| has_option(storage, option)) {
+        suspicions.push(Suspicion::NoBarriers);
+    }
+    let Some(flushes) = probe.flushes(FsyncGroup::OneBlock, "fdatasync") else {
+        return (warnings, suspicions);
+    };
     let (rate, us) = (flushes.per_second(), flushes.latency.us_p50);
     let memory = is_memory(storage);
     if is_rotating(storage) && rate > FASTEST_ROTATION && !memory {
+        suspicions.push(Suspicion::QuickerThanRotation);
         warnings.push(format!(
             "{rate:.0} flushes a second on {}, which the kernel calls rotating: the same block passes the head 120 times a \
              second at 7,200 rpm, 250 at 15,000. A volatile write cache is suspected, unless a controller's cache with a \
@@ -33,12 +43,14 @@ pub(super) fn fsync(storage: &StorageFacts, probe: &FsyncProbe) -> Vec<String> {
     }
     let write_back = storage.write_cache.as_deref() == Some("write back");
     if write_back && us < QUICKEST_FLUSH_US && !memory {
+        suspicions.push(Suspicion::QuickerThanCommands);
         warnings.push(format!(
             "{} has a write-back cache and half of the flushes took less than {us:.0} µs, where a write and a flush are two \
              commands of some 6 µs each on the quickest drives: the flush is suspected not to reach the medium",
             disk(storage)
         ));
     } else if is_virtual(storage) && us < QUICKEST_VIRTUAL_FLUSH_US {
+        suspicions.push(Suspicion::QuickerThanFlash);
         warnings.push(format!(
             "{} is virtual and half of the flushes took less than {us:.0} µs, quicker than flash is programmed (200 µs and \
              more): the host is suspected to acknowledge from a cache; whether that survives a power loss cannot be \
@@ -50,11 +62,19 @@ pub(super) fn fsync(storage: &StorageFacts, probe: &FsyncProbe) -> Vec<String> {
         && us < FLUSH_OVER_WRITE * write
         && !memory
     {
+        suspicions.push(Suspicion::NoSlowerThanWrites);
         warnings.push(format!(
             "a write with its flush takes {us:.0} µs, one without {write:.0} µs: flushes are suspected to be ignored"
         ));
     }
-    warnings
+    (warnings, suspicions)
+}
+
+/// Mount options that leave the disk without flushes.
+const NO_BARRIERS: [&str; 2] = ["barrier=0", "nobarrier"];
+
+fn has_option(storage: &StorageFacts, option: &str) -> bool {
+    storage.mount_options.split(',').any(|o| o == option)
 }
 
 /// What is suspicious about the curves.
@@ -86,9 +106,8 @@ fn about_the_place(storage: &StorageFacts) -> Vec<String> {
     if is_memory(storage) {
         warnings.push(format!("{} is memory: nothing in it survives a power loss", medium(storage)));
     }
-    let off = |option: &str| storage.mount_options.split(',').any(|o| o == option);
-    for option in ["barrier=0", "nobarrier"] {
-        if off(option) {
+    for option in NO_BARRIERS {
+        if has_option(storage, option) {
             warnings.push(format!(
                 "{} is mounted with {option}: the filesystem sends the disk no flushes, so that what a volatile write \
                  cache holds is lost with the power (ext4(5), btrfs(5))",
@@ -159,6 +178,7 @@ mod tests {
             ],
             complete: true,
             warnings: Vec::new(),
+            suspicions: Vec::new(),
         }
     }
 
@@ -174,24 +194,34 @@ mod tests {
 
     #[test]
     fn honest_results_are_not_doubted() {
-        assert!(fsync(&on("sda", true, "write back"), &probe(8_300.0, 3.0)).is_empty());
-        assert!(fsync(&on("nvme0n1", false, "write through"), &probe(15.0, 2.0)).is_empty());
-        assert!(fsync(&on("vda", false, "write back"), &probe(400.0, 2.0)).is_empty());
+        let doubts = |storage: &StorageFacts, probe: &FsyncProbe| fsync(storage, probe).0;
+        assert!(doubts(&on("sda", true, "write back"), &probe(8_300.0, 3.0)).is_empty());
+        assert!(doubts(&on("nvme0n1", false, "write through"), &probe(15.0, 2.0)).is_empty());
+        assert!(doubts(&on("vda", false, "write back"), &probe(400.0, 2.0)).is_empty());
         assert!(
-            fsync(&on("vda", true, "write back"), &probe(400.0, 2.0)).is_empty(),
+            doubts(&on("vda", true, "write back"), &probe(400.0, 2.0)).is_empty(),
             "virtio claims to rotate"
         );
     }
 
     #[test]
     fn flushes_faster_than_the_medium_are_suspected_with_the_reason() {
-        let warned = |storage: &StorageFacts, probe: &FsyncProbe| fsync(storage, probe).join("\n");
+        let warned = |storage: &StorageFacts, probe: &FsyncProbe| fsync(storage, probe).0.join("\n");
         assert!(warned(&on("sda", true, "write back"), &probe(100.0, 3.0)).contains("volatile write cache"));
         assert!(warned(&on("nvme0n1", false, "write back"), &probe(12.0, 3.0)).contains("two commands"));
         assert!(warned(&on("vda", false, "write through"), &probe(60.0, 3.0)).contains("virtual"));
         assert!(warned(&on("nvme0n1", false, "write through"), &probe(4.0, 3.0)).contains("ignored"));
         let tmpfs = StorageFacts { filesystem: "tmpfs".into(), ..StorageFacts::default() };
-        assert_eq!(fsync(&tmpfs, &probe(3.0, 3.0)), ["tmpfs is memory: nothing in it survives a power loss"]);
+        assert_eq!(
+            fsync(&tmpfs, &probe(3.0, 3.0)),
+            (
+                vec!["tmpfs is memory: nothing in it survives a power loss".to_owned()],
+                vec![Suspicion::Memory]
+            )
+        );
+        let kinds = |storage: &StorageFacts, probe: &FsyncProbe| fsync(storage, probe).1;
+        let quick = kinds(&on("nvme0n1", false, "write back"), &probe(12.0, 3.0));
+        assert_eq!(quick, [Suspicion::QuickerThanCommands]);
         let no_barrier =
             StorageFacts { mount_options: "rw,barrier=0".into(), ..on("sda", false, "write back") };
         assert!(warned(&no_barrier, &probe(500.0, 3.0)).contains("barrier=0"));

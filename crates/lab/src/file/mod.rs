@@ -1,5 +1,6 @@
 //! Experiment files: TOML in, [`Experiment`] out; what is wrong is answered with its place and the nearest words.
 
+mod answer;
 mod crash;
 mod error;
 mod factors;

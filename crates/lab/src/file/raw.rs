@@ -46,6 +46,7 @@ pub(super) struct File {
     #[serde(default)]
     probe: super::probe::ProbeTable,
     crash: Option<super::crash::CrashTable>,
+    answer: Option<super::answer::AnswerTable>,
     /// Read by [`super::sizes`]; here only for what is wrong with it.
     #[serde(default, rename = "size")]
     _size: BTreeMap<String, super::size::SizeTable>,
@@ -375,6 +376,7 @@ impl File {
         let margin =
             self.experiment.margin.map(|m| percentage("margin", m.get_ref()).map_err(|c| c.at(m.span())));
         Ok(Experiment {
+            answer: self.answer.map(super::answer::AnswerTable::into_answer).transpose()?,
             margin: margin.transpose()?,
             stopping,
             name: self.experiment.name.unwrap_or_else(|| source.name.clone()),

@@ -122,8 +122,8 @@ pub(super) fn note(floor: Option<&NoiseFloor>) -> String {
     };
     let [lo, hi] = f.ci95;
     let apart = if lo > 1.0 || hi < 1.0 {
-        " They were told apart, which they are not: one such run in 20 does so by chance; if it happens again, intervals \
-         of this host promise too much."
+        " The difference is significant, though there is none: one such run in 20 says so by chance. If it happens again, \
+         intervals of this host promise too much."
     } else {
         ""
     };

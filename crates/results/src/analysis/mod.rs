@@ -2,6 +2,7 @@
 
 pub mod across;
 mod allowance;
+mod answer;
 pub mod beside;
 mod capacity;
 mod compare;
@@ -160,7 +161,7 @@ fn read(store: &Store, run: &str) -> Result<(RunView, Vec<Sums>), StoreError> {
     if let Some(session) = view.sessions.last() {
         view.noise_floor = floor::of(store, &session.host)?;
     }
-    view.answer = words::answer(&view);
+    view.answer = answer::answer(&view, &family);
     view.notes = notes::notes(&view, &watched);
     Ok((view, sums))
 }

@@ -36,6 +36,8 @@ pub struct StageProbeView {
     pub randwrite_iops: Option<f64>,
     /// What is not to be believed without a further look.
     pub warnings: Vec<String>,
+    /// Of an fsync probe: why the storage is suspected to acknowledge what is not yet durable, in few words.
+    pub acknowledges_from_cache: Vec<String>,
 }
 
 /// Those of `run`, the first one first.
@@ -73,6 +75,10 @@ fn view(record: &ProbeRecord, trials: &[TrialView]) -> StageProbeView {
         randread_iops: disk.and_then(|d| highest(d, Pattern::RandRead)),
         randwrite_iops: disk.and_then(|d| highest(d, Pattern::RandWrite)),
         warnings: record.result.warnings().to_vec(),
+        acknowledges_from_cache: match &record.result {
+            ProbeResult::Fsync(probe) => probe.suspicions.iter().map(|s| s.words().to_owned()).collect(),
+            ProbeResult::Disk(_) => Vec::new(),
+        },
     }
 }
 

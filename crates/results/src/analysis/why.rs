@@ -93,9 +93,12 @@ pub(super) struct Member<'a> {
 
 /// Takes `b` apart beside `a`.
 pub(super) fn explain(a: &Member<'_>, b: &Member<'_>, pairing: &Pairing) -> WhyView {
-    let latency = latency(a, b, pairing);
+    let mut latency = latency(a, b, pairing);
     let active = active(a, b, pairing);
     let strange = have_no_statement_in_common(a, b);
+    for part in latency.iter_mut().filter(|_| strange).flat_map(|gap| &mut gap.parts) {
+        (part.share, part.ci95) = (None, None);
+    }
     let mut words: Vec<String> =
         latency.iter().filter(|_| !strange).filter_map(|gap| said(gap, a.name, b.name)).collect();
     if strange {
@@ -240,7 +243,21 @@ fn gap(all: Vec<(String, Option<Part>, Rows, Rows)>, pairing: &Pairing) -> Optio
     let along = |part: &PartView| part.gap_us.value * gap_us.value.signum();
     parts.sort_by(|x, y| along(y).total_cmp(&along(x)));
     let told_apart = gap_us.ci95.map(|[lo, hi]| lo > 0.0 || hi < 0.0);
+    for part in parts.iter_mut().filter(|part| !has_meaning(part, told_apart)) {
+        (part.share, part.ci95) = (None, None);
+    }
     Some(GapView { a_us, b_us, gap_us, told_apart, parts })
+}
+
+/// Whether a part's share says anything: not of a gap that may be none, nor where the interval is wider than the gap itself.
+fn has_meaning(part: &PartView, told_apart: Option<bool>) -> bool {
+    match (told_apart, part.ci95) {
+        (Some(true), Some([lo, hi])) => hi - lo <= 1.0,
+        (Some(true), None) => true,
+        // Without repeats: a share of what was seen, if it can be one.
+        (None, _) => part.share.is_some_and(|share| (-1.0..=2.0).contains(&share)),
+        (Some(false), _) => false,
+    }
 }
 
 /// The trials of blocks that both have, so that means and gaps are of the same; all where fewer than two blocks do.
@@ -287,7 +304,9 @@ fn said(gap: &GapView, a: &str, b: &str) -> Option<String> {
     let ms = |us: f64| number::milliseconds(us);
     let times = format!("a transaction takes {} ms with {b} and {} ms with {a}", ms(gap.b_us), ms(gap.a_us));
     if gap.told_apart == Some(false) {
-        return Some(format!("Mean latency cannot be told apart ({times}): there is no gap to explain"));
+        return Some(format!(
+            "No significant difference of mean latency ({times}): there is no gap to explain"
+        ));
     }
     let largest = gap.parts.first()?;
     let share = share(largest)?;

@@ -1,12 +1,9 @@
 //! Results in sentences.
 
-use std::cmp::Ordering;
-
 use pgdyno_model::Levels;
 
 use super::compare::Judged;
-use super::floor;
-use super::view::{Comparison, RatioView, RunView, TreatmentView};
+use super::view::{Comparison, RatioView};
 use crate::number;
 
 /// A treatment in one line.
@@ -161,120 +158,4 @@ fn limit(generator_limited: bool) -> &'static str {
     } else {
         ""
     }
-}
-
-/// One or two sentences that answer the question as far as the data do.
-pub(super) fn answer(view: &RunView) -> Vec<String> {
-    let mut measured: Vec<(&TreatmentView, f64)> =
-        view.treatments.iter().filter_map(|t| Some((t, t.tps.as_ref()?.mean))).collect();
-    measured.sort_by(|a, b| {
-        (view.best == Some(b.0.index), b.1)
-            .partial_cmp(&(view.best == Some(a.0.index), a.1))
-            .unwrap_or(Ordering::Equal)
-    });
-    let Some(((best, mean), (slowest, least))) = measured.first().copied().zip(measured.last().copied())
-    else {
-        return vec!["No trial is completed yet: nothing can be said.".to_owned()];
-    };
-    if mean <= 0.0 {
-        return vec![
-            "No transaction was completed in any trial: nothing can be said about speed.".to_owned(),
-        ];
-    }
-    let unit = if view.plan.find.is_some() { "transactions/s at most" } else { "tps" };
-    let found = format!("{} {unit}{}", number::rate(mean), around(best));
-    if measured.len() == 1 {
-        let latency = best.latency_us.as_ref().map_or_else(String::new, |l| {
-            format!(
-                "; half of the transactions took at most {} ms, 99% at most {} ms",
-                number::milliseconds(l.p50),
-                number::milliseconds(l.p99)
-            )
-        });
-        return vec![format!("{}: {found}{latency}.", capital(&best.label))];
-    }
-    let equals: Vec<&str> = measured[1..]
-        .iter()
-        .filter(|(t, _)| t.ratio_to_best.as_ref().is_some_and(|r| r.told_apart != Some(true)))
-        .map(|(t, _)| t.label.as_str())
-        .collect();
-    let mut first = if equals.is_empty() {
-        format!("{} is fastest with {found}", best.label)
-    } else {
-        format!("{} is ahead with {found}", best.label)
-    };
-    if equals.is_empty() && least > 0.0 {
-        let slowest = format!("{} times the slowest, {}", number::times(mean / least), slowest.label);
-        first.push_str(&format!(", {slowest}"));
-    } else if view.treatments.iter().all(|t| t.trials <= 1) {
-        first.push_str(", but with one repeat each no difference can be told from chance");
-    } else {
-        let (some, more) = equals.split_at(equals.len().min(2));
-        first.push_str(&format!(", but cannot be told apart from {}", some.join(" and from ")));
-        if !more.is_empty() {
-            first.push_str(&format!(" and {} more", more.len()));
-        }
-    }
-    if measured.iter().any(|(t, _)| t.generator_limited > 0) {
-        first.push_str(" (in some trials the load generator may have been the limit)");
-    }
-    first.push('.');
-    let mut out = vec![first];
-    // The first factor is what the question is about: it is spoken of even where it did nothing that can be told.
-    let effects = view.plan.factors.iter().enumerate().filter_map(|(i, factor)| effect(view, factor, i == 0));
-    out.extend(effects.take(2));
-    if let Some(pair) = floor::same_pair(&view.plan) {
-        let [a, b] = pair.map(|index| view.treatments[index].label.as_str());
-        out.push(format!("{a} and {b} are the same treatment: what differs between them is noise."));
-    }
-    out
-}
-
-/// What the factor's strongest change does, under each combination of the others; none if it does nothing that can be
-/// told, unless it is to be spoken of `anyway`.
-fn effect(view: &RunView, factor: &str, anyway: bool) -> Option<String> {
-    const SHOWN: usize = 4;
-    let size = |c: &Comparison| c.ratio.value.filter(|v| *v > 0.0).map_or(0.0, |v| v.ln().abs());
-    let of_factor = || view.comparisons.iter().filter(|c| c.factor == factor);
-    let strongest = of_factor()
-        .filter(|c| c.ratio.told_apart == Some(true))
-        .max_by(|a, b| size(a).total_cmp(&size(b)))
-        .or_else(|| of_factor().filter(|_| anyway).max_by(|a, b| size(a).total_cmp(&size(b))))?;
-    let level = |c: &Comparison, index: usize| {
-        Some(view.plan.treatments.get(index)?.levels.get(&c.factor)?.to_string())
-    };
-    let (from, to) = (level(strongest, strongest.to)?, level(strongest, strongest.treatment)?);
-    let same = |c: &&Comparison| {
-        c.factor == strongest.factor
-            && level(c, c.to).as_ref() == Some(&from)
-            && level(c, c.treatment).as_ref() == Some(&to)
-    };
-    let measure = super::compare::measure(&view.plan);
-    let say = |c: &Comparison| {
-        let with = if c.given.is_empty() { String::new() } else { format!(" with {}", c.given) };
-        match (c.ratio.value, c.ratio.told_apart) {
-            (Some(value), Some(true)) => format!("{}× the {measure}{with}", number::times(value)),
-            (_, Some(false)) => format!("no difference that can be told{with}"),
-            _ => format!("unknown{with}"),
-        }
-    };
-    let all: Vec<&Comparison> = view.comparisons.iter().filter(same).collect();
-    let mut said: Vec<String> = all.iter().take(SHOWN).map(|c| say(c)).collect();
-    if all.len() > SHOWN {
-        said.push(format!("{} more below", all.len() - SHOWN));
-    }
-    Some(format!("{} from {from} to {to}: {}.", strongest.factor, said.join(", ")))
-}
-
-/// The interval in words, or that there is none.
-fn around(t: &TreatmentView) -> String {
-    match t.tps.as_ref().and_then(|tps| tps.ci95) {
-        Some([lo, hi]) => format!(" (95% CI {} to {})", number::rate(lo), number::rate(hi)),
-        None => String::new(),
-    }
-}
-
-fn capital(text: &str) -> String {
-    // Factor names keep their spelling; only the words of our own are put at a sentence's start.
-    if text.starts_with("the ") { format!("T{}", &text[1..]) } else { text.to_owned() }
 }

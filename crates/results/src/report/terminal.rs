@@ -154,9 +154,9 @@ pub(super) fn ratio(ratio: &RatioView) -> String {
     format!("{mark}{}{half}", number::times(value))
 }
 
-/// ` ±2.3%`; what is wider than tenfold is told as that.
+/// ` ±2.3%`; nothing where the interval is so wide that the ratio may as well be its double.
 pub(super) fn half_width(share: f64) -> String {
-    if share > 9.0 { " ±>900%".to_owned() } else { format!(" ±{}%", number::percent(share)) }
+    if share > 1.0 { String::new() } else { format!(" ±{}%", number::percent(share)) }
 }
 
 /// The newest probe of each storage and method.

@@ -78,7 +78,12 @@ fn rows(gap: &GapView) -> Vec<Row> {
     rows.push(Row {
         what: "all".into(),
         code: false,
-        cells: cells(gap.a_us, gap.b_us, whole, "100%".into()),
+        cells: cells(
+            gap.a_us,
+            gap.b_us,
+            whole,
+            if gap.parts.iter().any(|p| p.share.is_some()) { "100%".into() } else { NONE.into() },
+        ),
     });
     rows
 }

@@ -84,6 +84,7 @@ pub(crate) fn plan(repeats: u32) -> Plan {
         loading: pgdyno_model::experiment::Loading::default(),
         stopping: None,
         find: None,
+        answer: None,
     }
 }
 
@@ -176,7 +177,14 @@ pub(crate) fn fsync_probe() -> ProbeRecord {
         test(FsyncGroup::Concurrent, "fdatasync", 64, measured(20_480)),
     ];
     let warnings = vec!["sda is a disk of this test, and what it says is not to be believed at all".into()];
-    let probe = FsyncProbe { block_bytes: 8192, seconds_per_test: 5.0, tests, complete: true, warnings };
+    let probe = FsyncProbe {
+        block_bytes: 8192,
+        seconds_per_test: 5.0,
+        tests,
+        complete: true,
+        warnings,
+        suspicions: Vec::new(),
+    };
     ProbeRecord {
         id: "fsync-20261121-064813-abcd".into(),
         run: Some(RUN.into()),

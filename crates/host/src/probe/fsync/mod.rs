@@ -74,6 +74,7 @@ pub fn fsync(
         tests: Vec::new(),
         complete: false,
         warnings: Vec::new(),
+        suspicions: Vec::new(),
     };
     let tests = test::all(options.block_bytes, &options.writers);
     let all = tests.len();
@@ -106,7 +107,7 @@ pub fn fsync(
         return Err(ProbeError::Interrupted);
     }
     probe.complete = probe.tests.len() == all;
-    probe.warnings = implausible::fsync(&storage, &probe);
+    (probe.warnings, probe.suspicions) = implausible::fsync(&storage, &probe);
     Ok((storage, probe))
 }
 

@@ -1,0 +1,73 @@
+//! Whether a storage is good enough, and honest.
+
+use super::super::stages::StageProbeView;
+use super::super::view::{RunView, TreatmentView};
+use super::{leader, listed, rate, so_far};
+use crate::number;
+
+pub(super) fn answer(view: &RunView) -> Vec<String> {
+    let mut out = honesty(view);
+    out.extend(crashes(view));
+    match leader::speed(view) {
+        Err(nothing) => out.push(nothing),
+        Ok(_) => out.push(speed(view)),
+    }
+    out
+}
+
+/// What the fsync probes say of each storage, the newest of each.
+fn honesty(view: &RunView) -> Vec<String> {
+    let probes = || view.probes.iter().filter(|probe| probe.flushes_per_second.is_some());
+    let mut storages: Vec<&str> = probes().map(|probe| probe.storage.as_str()).collect();
+    storages.dedup();
+    if storages.is_empty() {
+        return vec![
+            "No fsync probe is done yet: whether the storage acknowledges from a cache is not known."
+                .to_owned(),
+        ];
+    }
+    let newest = |storage: &str| probes().filter(|probe| probe.storage == storage).last();
+    storages.into_iter().filter_map(newest).map(one).collect()
+}
+
+fn one(probe: &StageProbeView) -> String {
+    let rate = probe
+        .flushes_per_second
+        .map_or_else(String::new, |flushes| format!("{} flushes/s of one writer", number::rate(flushes)));
+    match probe.acknowledges_from_cache.as_slice() {
+        [] => format!("Storage `{}` shows no sign that it acknowledges from a cache: {rate}.", probe.storage),
+        why => format!(
+            "Storage `{}` acknowledges from a cache, as far as can be seen from here: {rate}; {}.",
+            probe.storage,
+            listed(why, 2, "; ")
+        ),
+    }
+}
+
+/// What became of the server's crashes.
+fn crashes(view: &RunView) -> Option<String> {
+    let crash = view.crashes.iter().max_by_key(|crash| crash.verdict)?;
+    let rounds = number::counted(crash.rounds as u64, "round");
+    Some(format!(
+        "Crash tests ({}, {rounds}): {}, {} acknowledged, {} lost.",
+        crash.fault,
+        crash.verdict.name(),
+        number::count(crash.acknowledged),
+        number::count(crash.lost)
+    ))
+}
+
+/// Every treatment's tps and p99.
+fn speed(view: &RunView) -> String {
+    const SHOWN: usize = 4;
+    let of = |t: &TreatmentView| {
+        t.tps.as_ref()?;
+        let p99 = t
+            .latency_us
+            .as_ref()
+            .map_or_else(String::new, |latency| format!(", p99 {} ms", number::milliseconds(latency.p99)));
+        Some(format!("{} {}{p99}", t.label, rate(view, t)))
+    };
+    let all: Vec<String> = view.treatments.iter().filter_map(of).collect();
+    format!("{}{}.", so_far(view), listed(&all, SHOWN, "; "))
+}

@@ -1,0 +1,143 @@
+//! What one level of a factor costs or gains against another.
+
+use pgdyno_model::Levels;
+
+use super::super::compare::{Family, Judged, measure};
+use super::super::view::RunView;
+use super::{capital, leader, listed};
+use crate::number;
+
+/// Combinations of the other factors' levels that are told one by one.
+const SHOWN: usize = 3;
+
+/// The effect under one combination of the other factors' levels.
+struct Effect {
+    given: String,
+    judged: Judged,
+}
+
+pub(super) fn answer(view: &RunView, family: &Family) -> Vec<String> {
+    let Some((factor, level, against)) = levels(view) else { return leader::answer(view) };
+    let words = view.plan.answer.as_ref().and_then(|answer| answer.words.clone());
+    let words = words.unwrap_or_else(|| format!("{factor}={level}"));
+    let effects = effects(view, family, &factor, &level, &against);
+    let mut out = Vec::new();
+    if effects.is_empty() {
+        out.push(format!(
+            "What {words} costs is not known: no two completed treatments differ in {factor}={level} and {factor}={against} alone."
+        ));
+    } else {
+        out.push(said(&words, &format!("{factor}={against}"), &effects, measure(&view.plan)));
+    }
+    out.extend(leader::ahead(view));
+    out
+}
+
+/// The factor, the level whose effect is asked for, and the one that it is compared to; none where no treatment has them.
+fn levels(view: &RunView) -> Option<(String, String, String)> {
+    let answer = view.plan.answer.as_ref()?;
+    let of = |factor: &String| -> Vec<String> {
+        let mut labels: Vec<String> = Vec::new();
+        for t in &view.treatments {
+            let label =
+                t.factors.get(factor).map(ToString::to_string).filter(|label| !labels.contains(label));
+            labels.extend(label);
+        }
+        labels
+    };
+    let is_meant = |labels: &[String]| {
+        [&answer.level, &answer.against].into_iter().flatten().all(|wanted| labels.contains(wanted))
+    };
+    let (factor, labels) =
+        view.plan.factors.iter().map(|f| (f, of(f))).find(|(_, labels)| is_meant(labels))?;
+    let level = answer.level.clone().or_else(|| labels.last().cloned())?;
+    let against = answer.against.clone().or_else(|| labels.first().cloned())?;
+    (level != against).then(|| (factor.clone(), level, against))
+}
+
+/// The effect for each two treatments that differ in these levels alone.
+fn effects(view: &RunView, family: &Family, factor: &str, level: &str, against: &str) -> Vec<Effect> {
+    let has = |levels: &Levels, label: &str| levels.get(factor).is_some_and(|l| l.to_string() == label);
+    let others =
+        |levels: &Levels| Levels(levels.0.iter().filter(|(name, _)| name != factor).cloned().collect());
+    let of = |t: &super::TreatmentView| {
+        let given = others(&t.factors);
+        let other =
+            view.treatments.iter().find(|o| has(&o.factors, against) && others(&o.factors) == given)?;
+        Some(Effect { given: given.to_string(), judged: family.judged(t.index, other.index)? })
+    };
+    view.treatments.iter().filter(|t| has(&t.factors, level)).filter_map(of).collect()
+}
+
+fn said(words: &str, against: &str, effects: &[Effect], measure: &str) -> String {
+    let with = |effect: &Effect| {
+        if effect.given.is_empty() { String::new() } else { format!(" with {}", effect.given) }
+    };
+    if effects.len() <= SHOWN {
+        let each: Vec<String> = effects
+            .iter()
+            .map(|effect| format!("{}{}", one(&effect.judged, measure), with(effect)))
+            .collect();
+        return format!("{} against {against}: {}.", capital(words), each.join("; "));
+    }
+    let of = |wanted: &dyn Fn(&Judged) -> bool| -> Vec<&Effect> {
+        effects.iter().filter(|effect| wanted(&effect.judged)).collect()
+    };
+    let is = |judged: &Judged, more: bool| {
+        judged.told_apart() == Some(true) && judged.ratio.value.is_some_and(|v| (v > 1.0) == more)
+    };
+    let size = |effect: &Effect| effect.judged.ratio.value.map_or(0.0, |v| v.ln().abs());
+    let part = |found: Vec<&Effect>, what: &str| {
+        let most = found.iter().max_by(|a, b| size(a).total_cmp(&size(b)))?;
+        Some(format!("{what} in {} (most: {}{})", found.len(), one(&most.judged, measure), with(most)))
+    };
+    let count =
+        |found: Vec<&Effect>, what: &str| (!found.is_empty()).then(|| format!("{what} in {}", found.len()));
+    let parts: Vec<String> = [
+        part(of(&|j| is(j, true)), "a gain"),
+        part(of(&|j| is(j, false)), "a cost"),
+        count(of(&|j| j.told_apart() == Some(false)), "no significant difference"),
+        count(of(&|j| j.told_apart().is_none()), "no verdict"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    format!(
+        "{} against {against}, of {} combinations: {}.",
+        capital(words),
+        effects.len(),
+        listed(&parts, parts.len(), ", ")
+    )
+}
+
+/// One effect: `costs 66% of the tps (95% CI 61–70%)`.
+fn one(judged: &Judged, measure: &str) -> String {
+    /// From here on a gain is told as a multiple.
+    const MULTIPLE: f64 = 2.0;
+    let ratio = &judged.ratio;
+    let Some(value) = ratio.value else { return format!("not known ({})", ratio.why.unwrap_or("no ratio")) };
+    let percent = |share: f64| number::percent(share.abs());
+    let (verb, change) = match value {
+        v if v < 1.0 => ("costs", format!("{}% of the {measure}", percent(1.0 - v))),
+        v if v < MULTIPLE => ("gains", format!("{}% of {measure}", percent(v - 1.0))),
+        v => ("gives", format!("{}× the {measure}", number::times(v))),
+    };
+    let interval = ratio.ci95.map_or_else(String::new, |[lo, hi]| match value {
+        v if v >= MULTIPLE => format!(" (95% CI {}–{}×)", number::times(lo), number::times(hi)),
+        v if v < 1.0 && hi < 1.0 => format!(" (95% CI {}–{}%)", percent(1.0 - hi), percent(1.0 - lo)),
+        v if v >= 1.0 && lo >= 1.0 => format!(" (95% CI {}–{}%)", percent(lo - 1.0), percent(hi - 1.0)),
+        _ => format!(" (ratio {}, 95% CI {}–{})", number::times(value), number::times(lo), number::times(hi)),
+    });
+    match judged.told_apart() {
+        Some(true) => format!("{verb} {change}{interval}"),
+        Some(false) => {
+            let detectable =
+                judged.detectable().filter(|share| *share < 9.0).map_or_else(String::new, |share| {
+                    format!(" (minimum detectable: {}%)", number::percent(share))
+                });
+            format!("no significant difference{detectable}")
+        }
+        None if judged.withheld.is_some() => format!("so far it {verb} {change}{interval}"),
+        None => format!("it {verb} {change} ({})", ratio.why.unwrap_or("no interval")),
+    }
+}

@@ -1,0 +1,135 @@
+//! Which treatment is fastest, and what the factors do.
+
+use std::cmp::Ordering;
+
+use super::super::floor;
+use super::super::view::{Comparison, RunView, TreatmentView};
+use super::{capital, rate, so_far};
+use crate::number;
+
+/// The treatments that were measured with their mean tps, the best first; a sentence where nothing can be said.
+pub(super) fn speed(view: &RunView) -> Result<Vec<(&TreatmentView, f64)>, String> {
+    let mut measured: Vec<(&TreatmentView, f64)> =
+        view.treatments.iter().filter_map(|t| Some((t, t.tps.as_ref()?.mean))).collect();
+    measured.sort_by(|a, b| {
+        (view.best == Some(b.0.index), b.1)
+            .partial_cmp(&(view.best == Some(a.0.index), a.1))
+            .unwrap_or(Ordering::Equal)
+    });
+    match measured.first() {
+        None => Err("No trial is completed yet: nothing can be said.".to_owned()),
+        Some((_, mean)) if *mean <= 0.0 => {
+            Err("No transaction was completed in any trial: nothing can be said about speed.".to_owned())
+        }
+        Some(_) => Ok(measured),
+    }
+}
+
+pub(super) fn answer(view: &RunView) -> Vec<String> {
+    let mut out: Vec<String> = ahead(view).into_iter().collect();
+    // The first factor is what the question is about: it is spoken of even where it did nothing that is significant.
+    let effects = view.plan.factors.iter().enumerate().filter_map(|(i, factor)| effect(view, factor, i == 0));
+    if view.treatments.len() > 1 {
+        out.extend(effects.take(2));
+    }
+    if let Some(pair) = floor::same_pair(&view.plan) {
+        let [a, b] = pair.map(|index| view.treatments[index].label.as_str());
+        out.push(format!("{a} and {b} are the same treatment: what differs between them is noise."));
+    }
+    out
+}
+
+/// The fastest of the treatments that may be ranked, and which others may be as fast; none where none may.
+pub(super) fn ahead(view: &RunView) -> Option<String> {
+    let mut measured = speed(view).ok()?;
+    measured.retain(|(t, _)| t.not_ranked.is_none());
+    let ((best, mean), (slowest, least)) = measured.first().copied().zip(measured.last().copied())?;
+    let found = rate(view, best);
+    let keeps = view.plan.find.as_ref().map_or_else(String::new, |find| format!(" that keep {}", find.slo));
+    if measured.len() == 1 {
+        let latency = best.latency_us.as_ref().map_or_else(String::new, |l| {
+            format!(
+                "; half of the transactions took at most {} ms, 99% at most {} ms",
+                number::milliseconds(l.p50),
+                number::milliseconds(l.p99)
+            )
+        });
+        return Some(format!("{}: {found}{keeps}{latency}.", capital(&best.label)));
+    }
+    let equals: Vec<&TreatmentView> = measured[1..]
+        .iter()
+        .map(|(t, _)| *t)
+        .filter(|t| t.ratio_to_best.as_ref().is_some_and(|r| r.told_apart != Some(true)))
+        .collect();
+    let so_far = so_far(view);
+    let mut said = if equals.is_empty() {
+        format!("{so_far}{} is fastest with {found}{keeps}", best.label)
+    } else {
+        format!("{so_far}{} is ahead with {found}{keeps}", best.label)
+    };
+    if equals.is_empty() && least > 0.0 {
+        let ranked = if measured.len() < speed(view).map_or(0, |all| all.len()) { " of those ranked" } else { "" };
+        said.push_str(&format!(", {} times the slowest{ranked}, {}", number::times(mean / least), slowest.label));
+    } else if view.treatments.iter().all(|t| t.trials <= 1) {
+        said.push_str(", but one repeat of each tells no difference from chance");
+    } else if !so_far.is_empty() {
+        said.push_str("; a verdict waits for the end of the run");
+    } else {
+        said.push_str(&beside(&equals));
+    }
+    if measured.iter().any(|(t, _)| t.generator_limited > 0) {
+        said.push_str(" (in some trials the load generator may have been the limit)");
+    }
+    Some(format!("{said}."))
+}
+
+/// The treatments that may be as fast as the best, and what difference would have been found.
+fn beside(equals: &[&TreatmentView]) -> String {
+    let (some, more) = equals.split_at(equals.len().min(2));
+    let names: Vec<&str> = some.iter().map(|t| t.label.as_str()).collect();
+    let mut said = format!(", but there is no significant difference from {}", names.join(" and from "));
+    if !more.is_empty() {
+        said.push_str(&format!(" and {} more", more.len()));
+    }
+    let detectable = equals.iter().filter_map(|t| t.ratio_to_best.as_ref()?.detectable).reduce(f64::max);
+    if let Some(share) = detectable.filter(|share| *share < 9.0) {
+        said.push_str(&format!(" (minimum detectable: {}%)", number::percent(share)));
+    }
+    said
+}
+
+/// What the factor's strongest change does, under each combination of the others; none if it does nothing that can be
+/// told, unless it is to be spoken of `anyway`.
+fn effect(view: &RunView, factor: &str, anyway: bool) -> Option<String> {
+    const SHOWN: usize = 4;
+    let size = |c: &Comparison| c.ratio.value.filter(|v| *v > 0.0).map_or(0.0, |v| v.ln().abs());
+    let of_factor = || view.comparisons.iter().filter(|c| c.factor == factor);
+    let strongest = of_factor()
+        .filter(|c| c.ratio.told_apart == Some(true))
+        .max_by(|a, b| size(a).total_cmp(&size(b)))
+        .or_else(|| of_factor().filter(|_| anyway).max_by(|a, b| size(a).total_cmp(&size(b))))?;
+    let level = |c: &Comparison, index: usize| {
+        Some(view.plan.treatments.get(index)?.levels.get(&c.factor)?.to_string())
+    };
+    let (from, to) = (level(strongest, strongest.to)?, level(strongest, strongest.treatment)?);
+    let same = |c: &&Comparison| {
+        c.factor == strongest.factor
+            && level(c, c.to).as_ref() == Some(&from)
+            && level(c, c.treatment).as_ref() == Some(&to)
+    };
+    let measure = super::super::compare::measure(&view.plan);
+    let say = |c: &Comparison| {
+        let with = if c.given.is_empty() { String::new() } else { format!(" with {}", c.given) };
+        match (c.ratio.value, c.ratio.told_apart) {
+            (Some(value), Some(true)) => format!("{}× the {measure}{with}", number::times(value)),
+            (_, Some(false)) => format!("no significant difference{with}"),
+            _ => format!("unknown{with}"),
+        }
+    };
+    let all: Vec<&Comparison> = view.comparisons.iter().filter(same).collect();
+    let mut said: Vec<String> = all.iter().take(SHOWN).map(|c| say(c)).collect();
+    if all.len() > SHOWN {
+        said.push(format!("{} more below", all.len() - SHOWN));
+    }
+    Some(format!("{} from {from} to {to}: {}.", strongest.factor, said.join(", ")))
+}

@@ -1,0 +1,96 @@
+//! The first sentences of a report: what the data say to the experiment's question.
+//!
+//! An experiment declares the kind of its answer (`[answer]`); where it does not, its form tells. Each kind has a file here.
+
+mod acceptance;
+mod effect;
+mod equal;
+mod leader;
+mod next;
+mod safety;
+mod sweep;
+
+use pgdyno_model::AnswerKind;
+
+use super::compare::{Family, is_provisional};
+use super::floor;
+use super::view::{RunView, TreatmentView};
+use crate::number;
+
+/// One to four sentences that answer the question as far as the data do, and what to do where they do not.
+pub(super) fn answer(view: &RunView, family: &Family) -> Vec<String> {
+    let speed = leader::speed(view);
+    let mut said = match (kind(view), speed) {
+        (AnswerKind::Safety, _) => safety::answer(view),
+        (AnswerKind::Acceptance, _) => acceptance::answer(view),
+        (_, Err(nothing)) => return vec![nothing],
+        (AnswerKind::AA, Ok(_)) => equal::answer(view, family),
+        (AnswerKind::Effect, Ok(_)) => effect::answer(view, family),
+        (AnswerKind::Sweep, Ok(_)) => sweep::answer(view),
+        (AnswerKind::Leader | AnswerKind::Capacity, Ok(_)) => leader::answer(view),
+    };
+    said.extend(not_ranked(view));
+    said.extend(next::command(view, kind(view)));
+    said
+}
+
+/// The kind that the experiment declares, else what its form suggests.
+fn kind(view: &RunView) -> AnswerKind {
+    let plan = &view.plan;
+    match &plan.answer {
+        Some(answer) => answer.kind,
+        None if plan.find.is_some() => AnswerKind::Capacity,
+        None if floor::same_pair(plan).is_some() => AnswerKind::AA,
+        None => AnswerKind::Leader,
+    }
+}
+
+/// Treatments that are known not to keep what they promise.
+fn not_ranked(view: &RunView) -> Option<String> {
+    const SHOWN: usize = 3;
+    // Of safety that is the answer itself.
+    if kind(view) == AnswerKind::Safety {
+        return None;
+    }
+    let all: Vec<String> = view
+        .treatments
+        .iter()
+        .filter_map(|t| Some(format!("{} ({})", t.label, t.not_ranked.as_ref()?)))
+        .collect();
+    (!all.is_empty()).then(|| format!("Not ranked: {}.", listed(&all, SHOWN, "; ")))
+}
+
+/// The first `shown` of `all`, and how many more there are.
+fn listed(all: &[String], shown: usize, between: &str) -> String {
+    let mut text = all.iter().take(shown).cloned().collect::<Vec<_>>().join(between);
+    if all.len() > shown {
+        text.push_str(&format!("{between}{} more", all.len() - shown));
+    }
+    text
+}
+
+/// `So far, ` before what is said of a run that may still change it.
+fn so_far(view: &RunView) -> &'static str {
+    if is_provisional(&view.plan, view.run.state) { "So far, " } else { "" }
+}
+
+/// ` tps` or what else is compared, with its interval: `1,234 tps (95% CI 1,200 to 1,268)`.
+fn rate(view: &RunView, t: &TreatmentView) -> String {
+    let Some(tps) = &t.tps else { return "no figure".to_owned() };
+    let unit = if view.plan.find.is_some() { "transactions/s at most" } else { "tps" };
+    let interval = tps.ci95.map_or_else(String::new, |[lo, hi]| {
+        format!(" (95% CI {} to {})", number::rate(lo), number::rate(hi))
+    });
+    format!("{} {unit}{interval}", number::rate(tps.mean))
+}
+
+/// A sentence's first letter as a capital, but for the names of factors and their levels.
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    match chars.next() {
+        Some(first) if !text.split(' ').next().unwrap_or_default().contains('=') => {
+            first.to_uppercase().chain(chars).collect()
+        }
+        _ => text.to_owned(),
+    }
+}

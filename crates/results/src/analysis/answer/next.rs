@@ -1,0 +1,41 @@
+//! The command that decides what a run leaves open.
+
+use pgdyno_model::AnswerKind;
+use pgdyno_model::record::RunState;
+
+use super::super::view::{Comparison, RunView};
+use crate::number;
+
+/// The next command where the answer is not conclusive; none where it is, or where the question asks for no comparison.
+pub(super) fn command(view: &RunView, kind: AnswerKind) -> Option<String> {
+    if view.treatments.len() < 2
+        || matches!(kind, AnswerKind::AA | AnswerKind::Acceptance | AnswerKind::Safety)
+    {
+        return None;
+    }
+    if view.run.state != RunState::Completed || view.plan.stopping.is_some() {
+        // What continues it, and why it ended, stand in the notes.
+        return None;
+    }
+    let open = |c: &&Comparison| c.ratio.told_apart != Some(true) && c.ratio.equivalent != Some(true);
+    let open: Vec<&Comparison> = view.comparisons.iter().filter(open).collect();
+    if open.is_empty() {
+        return None;
+    }
+    let repeats = view.treatments.iter().map(|t| t.trials).max().unwrap_or(1);
+    let more = if repeats < 5 { 10 } else { 2 * repeats };
+    #[allow(clippy::cast_precision_loss)]
+    let gain = (more as f64 / repeats.max(1) as f64).sqrt();
+    let detectable = open.iter().filter_map(|c| c.ratio.detectable).reduce(f64::max);
+    let then = detectable.filter(|share| *share < 9.0).map_or_else(String::new, |share| {
+        format!(" (a difference of about {}% would then show)", number::percent(share / gain))
+    });
+    Some(format!(
+        "{} of {} comparisons undecided. More repeats: `pgdyno run --resume {} --set experiment.repeats={more}`{then}; or as many as it \
+         takes: `pgdyno run {} --set experiment.precision=2%`.",
+        open.len(),
+        view.comparisons.len(),
+        view.run.id,
+        view.run.recipe
+    ))
+}

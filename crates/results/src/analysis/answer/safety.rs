@@ -1,0 +1,85 @@
+//! Which treatments keep what they acknowledged.
+
+use pgdyno_model::Verdict;
+
+use super::super::view::{RunView, TreatmentView};
+use super::{leader, listed};
+use crate::number;
+
+/// Treatments that are named one by one.
+const SHOWN: usize = 3;
+
+pub(super) fn answer(view: &RunView) -> Vec<String> {
+    let crashed = |t: &&TreatmentView| t.crash.is_some();
+    let crashed: Vec<&TreatmentView> = view.treatments.iter().filter(crashed).collect();
+    let mut out = Vec::new();
+    if crashed.is_empty() {
+        out.push(
+            "No crash test is done yet: which of them keep what they acknowledged is not known.".to_owned(),
+        );
+    } else {
+        out.push(kept(view, &crashed));
+    }
+    out.extend(broken(&crashed));
+    let rest = crashed.len() < view.treatments.len() && !crashed.is_empty();
+    if rest {
+        let missing = view.treatments.len() - crashed.len();
+        out.push(format!("Of {missing} nothing is known: they were not crashed."));
+    }
+    match leader::speed(view) {
+        Err(nothing) => out.push(nothing),
+        Ok(_) if crashed.is_empty() => {}
+        Ok(_) => out.extend(leader::ahead(view).map(|said| format!("Of those that may be ranked, {said}"))),
+    }
+    out
+}
+
+/// How many kept it, and after how many rounds that is said.
+fn kept(view: &RunView, crashed: &[&TreatmentView]) -> String {
+    let with = |wanted: &dyn Fn(Verdict) -> bool| -> Vec<String> {
+        let is = |t: &&&TreatmentView| t.crash.as_ref().is_some_and(|crash| wanted(crash.verdict));
+        crashed.iter().filter(is).map(|t| t.label.clone()).collect()
+    };
+    let (passed, bounded) = (with(&|v| v == Verdict::Pass), with(&|v| v == Verdict::BoundedLoss));
+    let unknown = with(&|v| matches!(v, Verdict::Unknown | Verdict::Invalid));
+    let rounds: usize = view.crashes.iter().map(|crash| crash.rounds).min().unwrap_or(0);
+    let mut parts = vec![format!(
+        "{} of {} treatments kept every commit they acknowledged, through {} of crashes each",
+        passed.len(),
+        crashed.len(),
+        number::counted(rounds as u64, "round")
+    )];
+    if !passed.is_empty() && passed.len() < crashed.len() {
+        parts[0].push_str(&format!(" ({})", listed(&passed, SHOWN, "; ")));
+    }
+    if !bounded.is_empty() {
+        parts.push(format!(
+            "{} lost no more than their settings allow ({})",
+            bounded.len(),
+            listed(&bounded, SHOWN, "; ")
+        ));
+    }
+    if !unknown.is_empty() {
+        parts.push(format!("of {} it could not be told ({})", unknown.len(), listed(&unknown, SHOWN, "; ")));
+    }
+    format!("{}.", parts.join("; "))
+}
+
+/// Those that did not, with what they lost.
+fn broken(crashed: &[&TreatmentView]) -> Option<String> {
+    let failed = |t: &&&TreatmentView| t.crash.as_ref().is_some_and(|crash| crash.verdict.is_failure());
+    let of = |t: &&TreatmentView| {
+        let crash = t.crash.as_ref()?;
+        Some(match crash.lost {
+            0 => format!("{}: {}", t.label, crash.reason),
+            lost => format!(
+                "{} lost {} of {} acknowledged commits",
+                t.label,
+                number::count(lost),
+                number::count(crash.acknowledged)
+            ),
+        })
+    };
+    let all: Vec<String> = crashed.iter().filter(failed).filter_map(of).collect();
+    (!all.is_empty()).then(|| format!("Not kept: {}.", listed(&all, SHOWN, "; ")))
+}

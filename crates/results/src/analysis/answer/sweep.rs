@@ -1,0 +1,52 @@
+//! How tps grows with the number of clients.
+
+use super::super::view::{RunView, TreatmentView};
+use super::{capital, leader, rate, so_far};
+use crate::number;
+
+/// Combinations of the other factors' levels that are told.
+const SHOWN: usize = 6;
+
+pub(super) fn answer(view: &RunView) -> Vec<String> {
+    let mut out: Vec<String> =
+        view.scaling.iter().take(SHOWN).filter_map(|s| one(view, &s.given, &s.treatments)).collect();
+    if out.is_empty() {
+        return leader::answer(view);
+    }
+    if view.scaling.len() > SHOWN {
+        out.push(format!("{} more below.", view.scaling.len() - SHOWN));
+    }
+    out
+}
+
+/// One sweep: its highest tps, and what that is of the tps of the fewest clients.
+fn one(view: &RunView, given: &str, treatments: &[usize]) -> Option<String> {
+    let clients = |t: &TreatmentView| view.plan.treatments[t.index].clients;
+    let mut measured: Vec<&TreatmentView> =
+        treatments.iter().filter_map(|i| view.treatments.get(*i)).filter(|t| t.tps.is_some()).collect();
+    measured.sort_by_key(|t| clients(t));
+    let tps = |t: &TreatmentView| t.tps.as_ref().map_or(0.0, |tps| tps.mean);
+    let highest = measured.iter().copied().max_by(|a, b| tps(a).total_cmp(&tps(b)))?;
+    let (fewest, most) = (measured.first()?, measured.last()?);
+    let grown = (tps(fewest) > 0.0 && fewest.index != highest.index).then(|| {
+        format!(
+            ", {} times the tps of {}",
+            number::times(tps(highest) / tps(fewest)),
+            number::counted(clients(fewest), "client")
+        )
+    });
+    let still = (highest.index == most.index && measured.len() > 1)
+        .then_some("; more clients were not measured, and may give more");
+    let given = if given.is_empty() { String::new() } else { format!("{given}: ") };
+    let once = measured.iter().all(|t| t.trials <= 1).then_some(" (one trial each)");
+    let said = format!(
+        "{}{given}highest with {}, {}{}{}{}.",
+        so_far(view),
+        number::counted(clients(highest), "client"),
+        rate(view, highest),
+        grown.unwrap_or_default(),
+        once.unwrap_or_default(),
+        still.unwrap_or_default()
+    );
+    Some(capital(&said))
+}
