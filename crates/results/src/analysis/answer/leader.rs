@@ -68,8 +68,13 @@ pub(super) fn ahead(view: &RunView) -> Option<String> {
         format!("{so_far}{} is ahead with {found}{keeps}", best.label)
     };
     if equals.is_empty() && least > 0.0 {
-        let ranked = if measured.len() < speed(view).map_or(0, |all| all.len()) { " of those ranked" } else { "" };
-        said.push_str(&format!(", {} times the slowest{ranked}, {}", number::times(mean / least), slowest.label));
+        let ranked =
+            if measured.len() < speed(view).map_or(0, |all| all.len()) { " of those ranked" } else { "" };
+        said.push_str(&format!(
+            ", {} times the slowest{ranked}, {}",
+            number::times(mean / least),
+            slowest.label
+        ));
     } else if view.treatments.iter().all(|t| t.trials <= 1) {
         said.push_str(", but one repeat of each tells no difference from chance");
     } else if !so_far.is_empty() {

@@ -23,6 +23,14 @@ pub(super) fn command(view: &RunView, kind: AnswerKind) -> Option<String> {
         return None;
     }
     let repeats = view.treatments.iter().map(|t| t.trials).max().unwrap_or(1);
+    let recipe = &view.run.recipe;
+    if repeats < 2 {
+        // The trials of one repeat may build on each other, so that none can be added.
+        return Some(format!(
+            "One repeat decides nothing: `pgdyno run {recipe} --set experiment.repeats=5`, or as many as it takes: \
+             `pgdyno run {recipe} --set experiment.precision=2%`."
+        ));
+    }
     let more = if repeats < 5 { 10 } else { 2 * repeats };
     #[allow(clippy::cast_precision_loss)]
     let gain = (more as f64 / repeats.max(1) as f64).sqrt();
@@ -32,10 +40,9 @@ pub(super) fn command(view: &RunView, kind: AnswerKind) -> Option<String> {
     });
     Some(format!(
         "{} of {} comparisons undecided. More repeats: `pgdyno run --resume {} --set experiment.repeats={more}`{then}; or as many as it \
-         takes: `pgdyno run {} --set experiment.precision=2%`.",
+         takes: `pgdyno run {recipe} --set experiment.precision=2%`.",
         open.len(),
         view.comparisons.len(),
         view.run.id,
-        view.run.recipe
     ))
 }
