@@ -46,7 +46,8 @@ pub(crate) fn programs(prepared: &Prepared, major: Option<u32>) -> Result<Progra
     Ok(Programs::ToFetch(major, version.to_owned()))
 }
 
-/// The programs of every version that the plan wants, fetched where they are missing.
+/// The programs of every version that the plan wants, fetched where they are missing. Each judges the settings that it will be
+/// given.
 pub(crate) fn installs(
     prepared: &Prepared,
     account: &Account,
@@ -74,6 +75,8 @@ pub(crate) fn installs(
                 postgres::fetch(major, account, stop, &tell)?
             }
         };
+        // Before any storage is made. Where the program cannot be asked, the running server is, as it is in any case.
+        postgres::judge(&install, &prepared.settings_on(version))?;
         installs.insert(version, install);
     }
     Ok(installs)
