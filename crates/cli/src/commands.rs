@@ -9,10 +9,12 @@ use pgdyno_results::analysis::across::{self, Asked};
 use pgdyno_results::analysis::analyse;
 use pgdyno_results::audit::ImportedRun;
 use pgdyno_results::store::{Store, Stored};
+use pgdyno_results::report::json::{self as as_json, Document};
 use pgdyno_results::{gate, report};
 
 use crate::Done;
 use crate::args;
+use crate::doctor::DoctorDocument;
 use crate::output::{Failure, print, tell};
 use crate::progress::Display;
 
@@ -222,13 +224,21 @@ pub(crate) fn doctor(options: &args::Doctor) -> Result<Done, Failure> {
     let serials = if options.keep_serials { Serials::Kept } else { Serials::Hashed };
     let doctor = pgdyno_lab::doctor::examine(options.directory.as_deref(), serials);
     if options.json {
-        print(&json(&crate::doctor::as_json(&doctor))?);
+        print(&json(&DoctorDocument::from(&doctor))?);
     } else {
         print(&crate::doctor::rendered(&doctor, options.verbose, usize::from(width().min(WIDTH))));
     }
     Ok(Done::Whole)
 }
 
-pub(crate) fn json<T: serde::Serialize + ?Sized>(value: &T) -> Result<String, Failure> {
-    serde_json::to_string_pretty(value).map_err(|e| Failure::new(format!("cannot write JSON: {e}")))
+pub(crate) fn json<T: Document>(document: &T) -> Result<String, Failure> {
+    as_json::json(document).map_err(|e| no_json(&e))
+}
+
+pub(crate) fn json_list<T: Document>(documents: &[T]) -> Result<String, Failure> {
+    as_json::json_list(documents).map_err(|e| no_json(&e))
+}
+
+fn no_json(error: &serde_json::Error) -> Failure {
+    Failure::new(format!("cannot write JSON: {error}"))
 }

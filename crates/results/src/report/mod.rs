@@ -7,6 +7,7 @@ mod compare;
 mod crash;
 pub mod fingerprint;
 mod html;
+pub mod json;
 mod probe;
 mod stack;
 mod terminal;
