@@ -159,7 +159,7 @@ impl Bench {
                         true => format!("storage {storage} is not available here, its trials are left out"),
                         false => format!("every trial on {storage} will fail"),
                     };
-                    progress.event(&Event::Note(format!("{what}: {}", e.in_words())));
+                    progress.event(&Event::Warning(format!("{what}: {}", e.in_words())));
                     bench.places_mut()?.give_up(storage, &e);
                     refused.get_or_insert(e);
                     continue;
@@ -214,11 +214,11 @@ impl Bench {
                     && let Err(e) = cluster.remove()
                 {
                     // On a device that is gone; the storage itself is taken down next.
-                    progress.event(&Event::Note(LabError::from(e).in_words()));
+                    progress.event(&Event::Warning(LabError::from(e).in_words()));
                 }
             }
             for left in self.places_mut()?.take_down(other) {
-                progress.event(&Event::Note(left));
+                progress.event(&Event::Warning(left));
             }
         }
         for one in prepared.lies_on(name) {
