@@ -8,6 +8,8 @@ mod crash;
 mod doctor;
 mod list;
 mod load;
+#[cfg(test)]
+mod named_options;
 mod output;
 mod pgbench;
 mod probe;
