@@ -11,10 +11,18 @@ use pgdyno_lab::{Bytes, Span};
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// Leave progress and hints out; errors stay
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// Print more: all notes of a report, in `doctor` also what is fine
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 something in the request is wrong; 2 a trial failed (the rest is kept); \
-                          3 a change is not what `--fail-if` and `--fail-unless` let through, or `audit` found something serious; 4 a crash test FAILs; 5 undecided: the data do not tell what a gate or a crash test asks; 130 interrupted.\nWhere a RUN is wanted, `latest` names the newest; the beginning of an id is \
+                          3 a change is not what `--fail-if` and `--fail-unless` let through, or `audit` found something serious; 4 a crash test FAILs; \
+                          5 undecided: the data do not tell what a gate or a crash test asks; 130 interrupted; \
+                          141 the reader of standard output went away, as in `| head`. Where standard output takes nothing, 0 becomes 1.\nWhere a RUN is wanted, `latest` names the newest; the beginning of an id is \
                           enough where only one run has it.";
 
 #[derive(Debug, Subcommand)]
@@ -89,7 +97,7 @@ pub(crate) struct Run {
     /// Also where it holds a filesystem or a partition table
     #[arg(long, requires = "wipe")]
     pub(crate) overwrite_signature: bool,
-    /// Where to write the HTML report [default: beside the store]
+    /// Where to write the HTML report; `-` is standard output, in place of the table [default: `reports/RUN.html` beside the store]
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
@@ -162,7 +170,7 @@ pub(crate) struct Clean {
 
 #[derive(Args, Debug)]
 pub(crate) struct StoreOption {
-    /// The file that keeps all runs [default: $XDG_DATA_HOME/pgdyno/store.sqlite3]
+    /// The file that keeps all runs [env: PGDYNO_STORE] [default: $XDG_DATA_HOME/pgdyno/store.sqlite3]
     #[arg(long = "store", value_name = "FILE")]
     pub(crate) path: Option<PathBuf>,
 }
@@ -215,11 +223,11 @@ pub(crate) struct Show {
 #[derive(Args, Debug)]
 pub(crate) struct Report {
     /// The run
-    #[arg(value_name = "RUN")]
+    #[arg(value_name = "RUN", default_value = "latest")]
     pub(crate) run: String,
-    /// Where to write it
+    /// Where to write it; `-` is standard output [default: `reports/RUN.html` beside the store]
     #[arg(short = 'o', long, value_name = "FILE")]
-    pub(crate) output: PathBuf,
+    pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) store: StoreOption,
 }
@@ -272,9 +280,6 @@ pub(crate) struct Doctor {
     /// The directory to look under [default: where pgdyno would put its clusters]
     #[arg(value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
-    /// Also tell what was checked and found fine, and what could not be seen
-    #[arg(short, long)]
-    pub(crate) verbose: bool,
     /// As JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,6 +1,6 @@
 //! The commands: each turns arguments into calls and results into text.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use pgdyno_lab::file::Override;
@@ -10,18 +10,25 @@ use pgdyno_results::analysis::analyse;
 use pgdyno_results::audit::ImportedRun;
 use pgdyno_results::gate::{self, Form};
 use pgdyno_results::report;
+use pgdyno_results::report::Detail;
+use pgdyno_results::report::json::{self as as_json, Document};
 use pgdyno_results::store::{Store, Stored};
 
 use crate::Done;
 use crate::args::{self, Undecided};
-use crate::output::{Failure, print, tell};
+use crate::doctor::DoctorDocument;
+use crate::output::{Failure, is_verbose, print, tell};
 use crate::progress::Display;
+use crate::report::{Place, names_standard_output};
 
 /// Width of tables where standard output is no terminal.
 const WIDTH: u16 = 100;
 
+/// The store that is meant: by `--store`, else by the environment; an empty variable is none.
 pub(crate) fn store_path(option: &args::StoreOption) -> PathBuf {
-    option.path.clone().unwrap_or_else(pgdyno_lab::default_store)
+    let by_environment = || std::env::var_os("PGDYNO_STORE").filter(|path| !path.is_empty());
+    let named = option.path.clone().or_else(|| by_environment().map(PathBuf::from));
+    named.unwrap_or_else(pgdyno_lab::default_store)
 }
 
 pub(crate) fn open(option: &args::StoreOption) -> Result<Store, Failure> {
@@ -68,15 +75,17 @@ pub(crate) fn run(options: &args::Run, stop: &AtomicBool) -> Result<Done, Failur
     };
     let view = analyse(&Store::open_existing(&store).map_err(LabError::from)?, &outcome.run)
         .map_err(LabError::from)?;
-    print(&report::terminal(&view, width()));
-    let file = match &options.output {
-        Some(file) => file.clone(),
-        None => beside(&store, &outcome.run)?,
-    };
-    report::write_html(&view, &file).map_err(|e| Failure::of(&e, e.help()))?;
-    print(&format!("\nreport: {}", file.display()));
+    // The table before anything that can fail.
+    if !names_standard_output(options.output.as_deref()) {
+        print(&report::terminal_with(&view, width(), detail()));
+    }
+    let place = Place::new(options.output.as_deref(), &store, &outcome.run)?;
+    if let Some(file) = place.write(&view)? {
+        print(&format!("\nreport: {}", file.display()));
+    }
     if let Some(recipe) = recipe
         && let Some(figures) = crate::audit::keep_figures(&recipe, &store)?
+        && place != Place::StandardOutput
     {
         print(&format!("beside the published report: pgdyno compare {figures} {}", outcome.run));
     }
@@ -109,13 +118,9 @@ pub(crate) fn with_progress<T>(work: impl FnOnce(&Display) -> T) -> T {
     result
 }
 
-/// Where a run's report goes that has no place of its own: into a folder beside the store, made if it is missing.
-fn beside(store: &Path, run: &str) -> Result<PathBuf, Failure> {
-    let folder = store.with_file_name("reports");
-    std::fs::create_dir_all(&folder).map_err(|e| {
-        Failure::new(format!("cannot make the folder for reports, {}: {e}", folder.display()))
-    })?;
-    Ok(folder.join(format!("{run}.html")))
+/// How much of a report is printed.
+pub(crate) fn detail() -> Detail {
+    if is_verbose() { Detail::Full } else { Detail::Brief }
 }
 
 pub(crate) fn width() -> u16 {
@@ -163,17 +168,8 @@ pub(crate) fn show(options: &args::Show) -> Result<Done, Failure> {
     if options.json {
         print(&json(&view)?);
     } else {
-        print(&report::terminal(&view, width()));
+        print(&report::terminal_with(&view, width(), detail()));
     }
-    Ok(Done::Whole)
-}
-
-pub(crate) fn report(options: &args::Report) -> Result<Done, Failure> {
-    let store = open(&options.store)?;
-    let run = store.resolve(&options.run).map_err(LabError::from)?;
-    let view = analyse(&store, &run).map_err(LabError::from)?;
-    report::write_html(&view, &options.output).map_err(|e| Failure::of(&e, e.help()))?;
-    print(&format!("report of {run}: {}", options.output.display()));
     Ok(Done::Whole)
 }
 
@@ -206,7 +202,7 @@ pub(crate) fn compare(options: &args::Compare) -> Result<Done, Failure> {
     } else if options.markdown {
         report::compare_markdown(&view)
     } else {
-        report::compare(&view, width())
+        report::compare_with(&view, width(), detail())
     });
     Ok(match (view.outcome, options.undecided) {
         (None | Some(Outcome::Passed), _) | (Some(Outcome::Undecided), Some(Undecided::Pass)) => Done::Whole,
@@ -231,13 +227,21 @@ pub(crate) fn doctor(options: &args::Doctor) -> Result<Done, Failure> {
     let serials = if options.keep_serials { Serials::Kept } else { Serials::Hashed };
     let doctor = pgdyno_lab::doctor::examine(options.directory.as_deref(), serials);
     if options.json {
-        print(&json(&crate::doctor::as_json(&doctor))?);
+        print(&json(&DoctorDocument::from(&doctor))?);
     } else {
-        print(&crate::doctor::rendered(&doctor, options.verbose, usize::from(width().min(WIDTH))));
+        print(&crate::doctor::rendered(&doctor, is_verbose(), usize::from(width().min(WIDTH))));
     }
     Ok(Done::Whole)
 }
 
-pub(crate) fn json<T: serde::Serialize + ?Sized>(value: &T) -> Result<String, Failure> {
-    serde_json::to_string_pretty(value).map_err(|e| Failure::new(format!("cannot write JSON: {e}")))
+pub(crate) fn json<T: Document>(document: &T) -> Result<String, Failure> {
+    as_json::json(document).map_err(|e| no_json(&e))
+}
+
+pub(crate) fn json_list<T: Document>(documents: &[T]) -> Result<String, Failure> {
+    as_json::json_list(documents).map_err(|e| no_json(&e))
+}
+
+fn no_json(error: &serde_json::Error) -> Failure {
+    Failure::new(format!("cannot write JSON: {error}"))
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use pgdyno_lab::doctor::{Doctor, Severity};
 use pgdyno_results::report::fingerprint::{self, Row};
+use pgdyno_results::report::json::Document;
 use pgdyno_results::report::text::{plain, wrap};
 use serde_json::{Value, json};
 
@@ -168,7 +169,21 @@ fn advice(doctor: &Doctor, verbose: bool, page: &mut Page) {
 }
 
 /// What was found, for programs.
-pub(crate) fn as_json(doctor: &Doctor) -> Value {
+#[derive(serde::Serialize)]
+#[serde(transparent)]
+pub(crate) struct DoctorDocument(Value);
+
+impl Document for DoctorDocument {
+    const SCHEMA: &'static str = "pgdyno.doctor/1";
+}
+
+impl From<&Doctor> for DoctorDocument {
+    fn from(doctor: &Doctor) -> Self {
+        Self(as_json(doctor))
+    }
+}
+
+fn as_json(doctor: &Doctor) -> Value {
     let text = |path: &Path| path.display().to_string();
     let installs = |all: &[_]| -> Vec<Value> {
         let install =

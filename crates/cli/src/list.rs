@@ -8,7 +8,7 @@ use pgdyno_results::store::{CrashSummary, ImportSummary, ProbeSummary, RunSummar
 
 use crate::Done;
 use crate::args;
-use crate::commands::{json, open, store_path};
+use crate::commands::{json_list, open, store_path};
 use crate::output::{Failure, print};
 
 /// Everything in a store, newest first.
@@ -37,13 +37,13 @@ pub(crate) fn list(options: &args::List) -> Result<Done, Failure> {
     let all = if path.exists() { Listed::of(&open(&options.store)?)? } else { Listed::default() };
     if options.json {
         print(&if options.probes {
-            json(&all.probes)?
+            json_list(&all.probes)?
         } else if options.crashes {
-            json(&all.crashes)?
+            json_list(&all.crashes)?
         } else if options.imported {
-            json(&all.imports)?
+            json_list(&all.imports)?
         } else {
-            json(&all.runs)?
+            json_list(&all.runs)?
         });
     } else if options.probes {
         of_one_kind(probes(&all.probes), "no probes", &path);

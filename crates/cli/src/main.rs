@@ -8,17 +8,19 @@ mod crash;
 mod doctor;
 mod list;
 mod load;
+#[cfg(test)]
+mod named_options;
 mod output;
 mod pgbench;
 mod probe;
 mod progress;
+mod report;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::Parser;
-use clap::error::ErrorKind;
 
 use args::{Arguments, Command};
 use output::Failure;
@@ -47,25 +49,19 @@ fn main() -> ExitCode {
     }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(e) => {
-            // Help and version go to standard output and are no mistake; clap's own exit code for one would be 2.
-            let _ = e.print();
-            return match e.kind() {
-                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
-                _ => ExitCode::from(1),
-            };
-        }
+        Err(usage) => return output::exit(output::print_usage(&usage)),
     };
+    output::set_verbosity(arguments.quiet, arguments.verbose);
     // Before signals are taken: whoever ends this process by one means it.
     if matches!(arguments.command, Command::EmulatedDisk) {
         return match pgdyno_lab::serve_emulated_disk() {
             Ok(()) => ExitCode::SUCCESS,
-            Err(e) => output::complain(&Failure::of(&e, None)),
+            Err(e) => ExitCode::from(output::complain(&Failure::of(&e, None))),
         };
     }
     let stop = match stop_on_signal() {
         Ok(stop) => stop,
-        Err(failure) => return output::complain(&failure),
+        Err(failure) => return ExitCode::from(output::complain(&failure)),
     };
     let done = match arguments.command {
         Command::Run(options) => commands::run(&options, &stop),
@@ -73,7 +69,7 @@ fn main() -> ExitCode {
         Command::Recipes(options) => commands::recipes(&options),
         Command::List(options) => list::list(&options),
         Command::Show(options) => commands::show(&options),
-        Command::Report(options) => commands::report(&options),
+        Command::Report(options) => report::report(&options),
         Command::Compare(options) => commands::compare(&options),
         Command::Doctor(options) => commands::doctor(&options),
         Command::Crash(options) => crash::crash(&options, &stop),
@@ -82,18 +78,22 @@ fn main() -> ExitCode {
         Command::Filesystems => Ok(clean::filesystems()),
         Command::Fsync(options) => probe::fsync(&options, &stop),
         Command::Disk(options) => probe::disk(&options, &stop),
-        Command::Pgbench { .. } => unreachable!("its arguments were taken before clap read them"),
+        // Its arguments were taken before clap read them, unless an option stood before its name.
+        Command::Pgbench { .. } => Err(Failure::helped(
+            "cannot run pgbench with options of pgdyno before its name",
+            "write pgbench's options behind it: `pgdyno pgbench --help`",
+        )),
         Command::EmulatedDisk => unreachable!("it was served before signals were taken"),
     };
-    match done {
-        Ok(Done::Whole) => ExitCode::SUCCESS,
-        Ok(Done::TrialFailed) => ExitCode::from(2),
-        Ok(Done::Exceeded) => ExitCode::from(3),
-        Ok(Done::PromiseBroken) => ExitCode::from(4),
-        Ok(Done::Undecided) => ExitCode::from(5),
-        Ok(Done::Interrupted) => ExitCode::from(130),
+    output::exit(match done {
+        Ok(Done::Whole) => 0,
+        Ok(Done::TrialFailed) => 2,
+        Ok(Done::Exceeded) => 3,
+        Ok(Done::PromiseBroken) => 4,
+        Ok(Done::Undecided) => 5,
+        Ok(Done::Interrupted) => 130,
         Err(failure) => output::complain(&failure),
-    }
+    })
 }
 
 /// A flag that becomes true when a signal asks for the end.

@@ -1,12 +1,13 @@
 //! `pgdyno pgbench`, also under the name `pgbench`: arguments go through unread.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{stderr, stdout};
+use std::io::{self, stderr};
 use std::path::Path;
 use std::process::ExitCode;
 
 use pgdyno_lab::pgbench::{CalledAs, Invocation};
 
+use crate::output::StandardOutput;
 use crate::{output, stop_on_signal};
 
 /// The arguments for pgbench, if that is what this process was called for, and the name it was called by.
@@ -27,9 +28,16 @@ pub(crate) fn run(arguments: &[String], called_as: CalledAs) -> ExitCode {
         Ok(invocation) => invocation,
         Err(status) => return ExitCode::from(u8::try_from(status).unwrap_or(1)),
     };
-    match stop_on_signal() {
-        // It ends here: to give the memory of millions of statements back takes longer than a signal may.
-        Ok(stop) => std::process::exit(invocation.run(&mut stdout(), &mut stderr(), &stop)),
-        Err(failure) => output::complain(&failure),
-    }
+    let stop = match stop_on_signal() {
+        Ok(stop) => stop,
+        Err(failure) => return ExitCode::from(output::complain(&failure)),
+    };
+    let status = invocation.run(&mut StandardOutput, &mut stderr(), &stop);
+    // pgbench itself would lose its report without a word and exit with 0.
+    let complain = |error: &io::Error| {
+        output::tell(&format!("pgbench: error: could not write to standard output: {error}"));
+    };
+    let status = output::exit_status(u8::try_from(status).unwrap_or(1), complain);
+    // It ends here: to give the memory of millions of statements back takes longer than a signal may.
+    std::process::exit(status.into())
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use pgdyno_lab::progress::{Event, Progress};
 
-use crate::output::tell;
+use crate::output::{hint, is_quiet, tell};
 
 /// Between two plain lines about the same trial.
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
@@ -27,7 +27,7 @@ struct State {
 
 impl Display {
     pub(crate) fn new() -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
+        let bar = (std::io::stderr().is_terminal() && !is_quiet()).then(|| {
             let bar = ProgressBar::new(1);
             let style = ProgressStyle::with_template("{spinner} {wide_msg}\n  [{bar:30}] {prefix}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
@@ -47,6 +47,14 @@ impl Display {
     }
 
     fn line(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| hint(text)),
+            None => hint(text),
+        }
+    }
+
+    /// A line that `--quiet` does not leave out.
+    fn failure(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| tell(text)),
             None => tell(text),
@@ -71,6 +79,7 @@ impl Progress for Display {
         };
         match event {
             Event::Note(note) => self.line(&format!("note: {note}")),
+            Event::Warning(warning) => self.failure(&format!("warning: {warning}")),
             Event::Working { what, share } => {
                 let shown = match share {
                     Some(share) => format!("{what}: {:.0}%", share * 100.0),
@@ -78,7 +87,7 @@ impl Progress for Display {
                 };
                 self.live(shown, None);
                 if self.bar.is_none() && state.working != *what {
-                    tell(what);
+                    hint(what);
                 }
                 state.working.clone_from(what);
             }
@@ -95,7 +104,7 @@ impl Progress for Display {
                 if self.bar.is_none() && (begins || state.last_line.elapsed() >= PLAIN_EVERY) {
                     state.last_line = Instant::now();
                     let left = left.filter(|_| rows < of);
-                    tell(&left.map_or_else(|| text.clone(), |l| format!("{text}, {} left", clock(l))));
+                    hint(&left.map_or_else(|| text.clone(), |l| format!("{text}, {} left", clock(l))));
                 }
                 state.working.clear();
                 state.working.push_str(what);
@@ -118,7 +127,7 @@ impl Progress for Display {
                 let text = format!("{}: {tps:.0} tps, {latency}{phase}", state.trial);
                 if self.bar.is_none() && state.last_line.elapsed() >= PLAIN_EVERY {
                     state.last_line = Instant::now();
-                    tell(&format!("{text}, {} left", clock(*left)));
+                    hint(&format!("{text}, {} left", clock(*left)));
                 }
                 self.live(text, Some(*left));
             }
@@ -134,7 +143,8 @@ impl Progress for Display {
                 };
                 let left =
                     if self.bar.is_some() { String::new() } else { format!(", {} left", clock(*left)) };
-                self.line(&format!("{}: {result}{left}", state.trial));
+                let line = format!("{}: {result}{left}", state.trial);
+                if failure.is_some() { self.failure(&line) } else { self.line(&line) }
             }
             Event::TakingDown => self.live("taking down what was made".into(), None),
             _ => {}

@@ -283,6 +283,7 @@ fn more_than_pgbench_is_kept_apart() {
         }
         let json = std::fs::read_to_string(server.directory("our").join("out.json")).unwrap();
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(json["schema"], "pgdyno.pgbench/1");
         assert_eq!(json["measurement"]["transactions"], 20);
         assert!(json["measurement"]["latency_us"]["p99"].as_f64().unwrap() > 0.0, "{json}");
         assert!(json["tps"].as_f64().unwrap() > 0.0);

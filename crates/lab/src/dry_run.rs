@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use pgdyno_host::postgres::ClusterSpec;
+use pgdyno_host::postgres::{ClusterSpec, Judgement, judge};
 use pgdyno_host::{Account, paths, server_account};
 use pgdyno_model::Stopping;
 use pgdyno_model::experiment::{Length, LoadOptions, OnError, Order, ProbeKind, ReconnectLost};
@@ -30,13 +30,15 @@ struct Surroundings {
     account: Account,
     socket_base: PathBuf,
     programs: BTreeMap<Option<u32>, Programs>,
+    /// What the programs that are here said of the settings that they will be given.
+    judged: BTreeMap<Option<u32>, Judgement>,
     storages: BTreeMap<String, Planned>,
 }
 
 /// The plan of `prepared` on this machine, in words.
 ///
 /// # Errors
-/// The server's account or its programs are not to be had.
+/// The server's account or its programs are not to be had, or a program refuses a setting.
 pub fn dry_run(prepared: &Prepared) -> Result<String, LabError> {
     if prepared.experiment.postgres.dsn.is_some() {
         return Ok(describe(prepared, None));
@@ -54,12 +56,18 @@ pub(crate) fn making(prepared: &Prepared) -> Result<String, LabError> {
 fn surroundings(prepared: &Prepared) -> Result<Surroundings, LabError> {
     let default_storage = paths::default_storage_dir();
     let mut programs_by_version = BTreeMap::new();
+    let mut judged = BTreeMap::new();
     for version in prepared.versions() {
-        programs_by_version.insert(version, programs(prepared, version)?);
+        let found = programs(prepared, version)?;
+        if let Programs::Here(install) = &found {
+            judged.insert(version, judge(install, &prepared.settings_on(version))?);
+        }
+        programs_by_version.insert(version, found);
     }
     let account = server_account()?;
     let storages = storages::on_this_machine(prepared, &default_storage, &account)?;
-    Ok(Surroundings { account, socket_base: paths::socket_base(), programs: programs_by_version, storages })
+    let socket_base = paths::socket_base();
+    Ok(Surroundings { account, socket_base, programs: programs_by_version, judged, storages })
 }
 
 fn describe(prepared: &Prepared, surroundings: Option<&Surroundings>) -> String {
@@ -270,6 +278,18 @@ fn directory(here: &Surroundings, storage: &str) -> PathBuf {
     here.storages[storage].stack.path()
 }
 
+/// Whether the settings for a server of `version` were checked; nothing where there are none.
+fn judgement(prepared: &Prepared, here: &Surroundings, version: Option<u32>) -> Option<String> {
+    let settings = prepared.settings_on(version);
+    let (Some(first), n) = (settings.first(), settings.len()) else { return None };
+    let what = if n == 1 { format!("the setting {}", first.0) } else { format!("{n} settings") };
+    Some(match here.judged.get(&version) {
+        Some(Judgement::Taken) => format!("checked: this build takes {what}, by name and value"),
+        Some(Judgement::NotAsked(why)) => format!("not checked: {what}; {why}"),
+        None => format!("not checked: {what}; this build is not here to be asked"),
+    })
+}
+
 /// What makes storages and clusters, and loads them.
 fn makings(prepared: &Prepared, here: &Surroundings, out: &mut String) {
     storages::making(prepared, &here.storages, out);
@@ -298,6 +318,9 @@ fn makings(prepared: &Prepared, here: &Surroundings, out: &mut String) {
                 );
             }
             (None, _) => {}
+        }
+        if let Some(words) = judgement(prepared, here, key.version) {
+            indented(&words, out);
         }
         let settings: Vec<String> =
             prepared.settings_of(&key).iter().map(|(name, value)| format!("{name} = {value}")).collect();
@@ -385,6 +408,9 @@ fn given_steps(prepared: &Prepared, out: &mut String) {
         let name = if number == 1 { schema.to_owned() } else { format!("{schema}_{number}") };
         indented(&format!("make schema {name} unless it is there; no table outside it is touched"), out);
         loading(prepared, &key, treatment, out);
+    }
+    if !prepared.settings_on(None).is_empty() {
+        indented("not checked: names and values of settings; a dry run does not connect to the server", out);
     }
     let _ = writeln!(out, "\nBefore each trial");
     indented(

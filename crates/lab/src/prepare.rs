@@ -137,6 +137,14 @@ impl Prepared {
         all.into_iter().collect()
     }
 
+    /// Every value that a server of `version` is given for any setting, while data are loaded or under a treatment.
+    pub(crate) fn settings_on(&self, version: Option<u32>) -> Vec<(String, String)> {
+        let treatments = self.plan.treatments.iter().filter(|t| t.postgres_version == version);
+        let all: BTreeSet<(&String, &String)> =
+            treatments.flat_map(|t| &t.settings).chain(&self.plan.loading.settings).collect();
+        all.into_iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
     /// The storages that the plan uses, those of WAL and tablespaces among them.
     pub(crate) fn storages(&self) -> BTreeSet<&str> {
         self.plan.treatments.iter().flat_map(|t| self.lies_on(&t.storage)).collect()

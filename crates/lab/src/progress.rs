@@ -11,6 +11,8 @@ use pgdyno_model::{Levels, PlannedTrial};
 pub enum Event<'a> {
     /// A line worth keeping: a leftover cleared, a default chosen, an assumption made.
     Note(String),
+    /// A line that must not be missed: something failed, or the user has to do something.
+    Warning(String),
     /// A stretch of work that has no tps: `share` of it is done, where that is known (0 to 1).
     Working {
         /// What is being done, in words.

@@ -43,6 +43,27 @@ fn skeleton(html: &str) -> String {
 }
 
 #[test]
+fn a_brief_report_has_the_notes_that_could_change_a_verdict() {
+    let view = synthetic();
+    let notes = |page: &str| -> Vec<String> {
+        let after = page.split_once("\nNotes\n").unwrap().1;
+        after.lines().filter_map(|line| line.strip_prefix("- ")).map(str::to_owned).collect()
+    };
+    // Wide enough that each note is one line.
+    let full = notes(&report::terminal_with(&view, 2000, report::Detail::Full));
+    let brief = notes(&report::terminal_with(&view, 2000, report::Detail::Brief));
+    assert_eq!(full.len(), view.notes.len());
+    assert_eq!(brief[..5], full[..5]);
+    assert_eq!(brief[5..], [format!("{} more with `--verbose`.", full.len() - 5)]);
+    let at = |words: &str| full.iter().position(|note| note.contains(words)).unwrap();
+    for doubt in ["Trials failed", "Failed: trial", "checkpoint_timeout"] {
+        for context in ["(Holm)", "Filler in the rows", "Watching cost"] {
+            assert!(at(doubt) < at(context), "{doubt}, {context}: {full:#?}");
+        }
+    }
+}
+
+#[test]
 fn the_terminal_report() {
     let text = report::terminal(&synthetic(), 100);
     assert!(text.lines().all(|line| line.chars().count() <= 100));

@@ -389,6 +389,13 @@ fn probes_are_found_by_name_beside_runs() {
     assert_eq!(store.resolve_any(&disk.id).unwrap(), Stored::Probe(disk.id.clone()));
     let error = store.resolve_any("dsik-20261121").unwrap_err();
     assert!(error.help().unwrap().contains(&disk.id), "{error}");
+    // A full name wins over a beginning, whatever it is of.
+    let mut record = run_record(plan(1));
+    record.id = format!("{}-more", fsync.id);
+    store.begin_run(&record).unwrap();
+    assert_eq!(store.resolve_any(&fsync.id).unwrap(), Stored::Probe(fsync.id.clone()));
+    let error = store.resolve(&fsync.id).unwrap_err();
+    assert!(matches!(error, StoreError::NotARun { kind: "a probe", .. }), "{error}");
     store.add_probe(None, &pgdyno_model::ProbeRecord { id: "fsync-2".into(), ..fsync.clone() }).unwrap();
     assert!(matches!(store.resolve_any("fsync"), Err(StoreError::AmbiguousRun { .. })));
     assert!(matches!(store.add_probe(None, &fsync), Err(StoreError::Unstorable { .. })));

@@ -128,7 +128,7 @@ pub fn check_names<'a>(names: impl IntoIterator<Item = (&'a str, &'a str)>) -> R
     if problems.is_empty() { Ok(()) } else { Err(SettingsError::Refused(problems)) }
 }
 
-fn name_problem(name: &str, value: &str) -> Option<SettingProblem> {
+pub(super) fn name_problem(name: &str, value: &str) -> Option<SettingProblem> {
     let why = if !is_name(name) {
         "no PostgreSQL setting is named like that"
     } else if RESERVED.contains(&name.to_ascii_lowercase().as_str()) {
@@ -205,7 +205,7 @@ fn try_value(client: &mut Client, name: &str, value: &str) -> Result<(), postgre
     tried.and(reset)
 }
 
-fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> Vec<String> {
+pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> Vec<String> {
     let mut scored: Vec<(f64, &String)> = known
         .map(|k| (strsim::normalized_damerau_levenshtein(name, k), k))
         .filter(|(score, _)| *score >= 0.75)

@@ -9,6 +9,24 @@ use crate::directory::DirectoryError;
 use crate::journal::JournalError;
 use crate::step::StepError;
 
+/// Where the size of a disk probe's file comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SizeSource {
+    /// `pgdyno disk --size`.
+    Option,
+    /// `size` in an experiment's `[probe]`.
+    Experiment,
+}
+
+impl SizeSource {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Option => "`--size`",
+            Self::Experiment => "`probe.size`",
+        }
+    }
+}
+
 /// The storage could not be probed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
@@ -28,11 +46,23 @@ pub enum ProbeError {
         /// What was named.
         path: PathBuf,
     },
+    /// Files are to be written, and what was named is no directory.
+    #[error("cannot write files to {} to probe it: it is {}", path.display(), if *is_device { "a block device" } else { "no directory" })]
+    NoDirectory {
+        /// What was named.
+        path: PathBuf,
+        /// Whether it is a block device.
+        is_device: bool,
+        /// Where a filesystem on the device is mounted.
+        mounted: Option<PathBuf>,
+    },
     /// Not enough room for the files.
     #[error("cannot probe {}: the files take {needed}, where {available} are free", path.display())]
     NoRoom {
         /// Where.
         path: PathBuf,
+        /// What gives the files' size, where the user can.
+        size: Option<SizeSource>,
         /// What the files take.
         needed: Bytes,
         /// What is free.
@@ -47,6 +77,8 @@ pub enum ProbeError {
         span: Bytes,
         /// The least that would do.
         least: Bytes,
+        /// What gives the size, where the user can.
+        size: Option<SizeSource>,
     },
     /// fio's answer.
     #[error("cannot read what fio measured ({point}): {found}")]
@@ -84,14 +116,26 @@ impl ProbeError {
                 _ => None,
             },
             Self::NoTarget { .. } => Some("name a directory, or a device such as /dev/nvme0n1".into()),
-            Self::NoRoom { .. } => {
-                Some("free room there, name another directory, or ask for less with --size".into())
+            Self::NoDirectory { path, is_device: true, mounted } => {
+                let path = path.display();
+                let place = match mounted {
+                    Some(point) => format!("name a directory on it, such as {}", point.display()),
+                    None => "make a filesystem on it, mount that, and name the directory".to_owned(),
+                };
+                Some(format!("{place}; `pgdyno disk {path}` measures how fast the device itself is read"))
             }
-            Self::TooSmall { .. } => Some("ask for more with --size".into()),
+            Self::NoDirectory { .. } => Some("name a directory".into()),
+            Self::NoRoom { size: Some(size), .. } => Some(format!(
+                "free room there, name another directory, or ask for less with {}",
+                size.name()
+            )),
+            Self::NoRoom { size: None, .. } => Some("free room there, or name another directory".into()),
+            Self::TooSmall { size: Some(size), .. } => Some(format!("ask for more with {}", size.name())),
+            Self::TooSmall { size: None, .. } => Some("name a larger device".into()),
             Self::Directory(e) => e.help(),
             Self::Step(e) => e.help(),
             Self::Journal(e) => e.help(),
-            Self::Fio { .. } => Some("`--builtin` measures without fio".into()),
+            Self::Fio { .. } => Some("`pgdyno disk --builtin` measures without fio".into()),
             Self::Interrupted => None,
         }
     }

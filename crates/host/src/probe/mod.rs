@@ -7,7 +7,7 @@ mod implausible;
 mod place;
 
 pub use disk::{DiskOptions, DiskPlan};
-pub use error::ProbeError;
+pub use error::{ProbeError, SizeSource};
 pub use fsync::{FsyncOptions, fsync, fsync_rate};
 
 /// Told what is being done and how much of it is done (0 to 1).

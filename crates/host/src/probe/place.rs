@@ -3,16 +3,17 @@
 use std::fs::File;
 use std::io;
 use std::ops::{Deref, DerefMut};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use pgdyno_model::units::Bytes;
 use rustix::fs::OFlags;
 
-use super::ProbeError;
+use super::{ProbeError, SizeSource};
 use crate::directory::room;
 use crate::journal::{Entry, Journal, JournalError, Made, random_hex};
+use crate::mountinfo;
 use crate::step::{Performing, Step};
 use crate::sweep::remove_made;
 
@@ -32,11 +33,22 @@ pub(super) fn directory_step(parent: &Path, name: &str) -> Step {
     Step::MakeMarked { made: Made::Directory { path }, mode: 0o700, owner: None }
 }
 
+/// Where a filesystem on the device of `number` is mounted.
+fn mount_point(number: u64) -> Option<PathBuf> {
+    let numbers = format!("{}:{}", rustix::fs::major(number), rustix::fs::minor(number));
+    let text = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+    mountinfo::parse(&text)
+        .into_iter()
+        .find(|m| m.numbers == numbers && m.root == Path::new("/"))
+        .map(|m| m.point)
+}
+
 impl<'a> ProbeDirectory<'a> {
-    /// Makes one in `parent`, where `needed` must be free.
+    /// Makes one in `parent`, where `needed` must be free; `size` is what gives it, where the user can.
     pub(super) fn make(
         parent: &Path,
         needed: Bytes,
+        size: Option<SizeSource>,
         journal: &'a Journal,
         stop: &AtomicBool,
     ) -> Result<Self, ProbeError> {
@@ -46,11 +58,13 @@ impl<'a> ProbeDirectory<'a> {
             source,
         })?;
         if !metadata.is_dir() {
-            return Err(ProbeError::NoTarget { path: parent.to_owned() });
+            let is_device = metadata.file_type().is_block_device();
+            let mounted = if is_device { mount_point(metadata.rdev()) } else { None };
+            return Err(ProbeError::NoDirectory { path: parent.to_owned(), is_device, mounted });
         }
         let available = room(parent)?;
         if available < needed {
-            return Err(ProbeError::NoRoom { path: parent.to_owned(), needed, available });
+            return Err(ProbeError::NoRoom { path: parent.to_owned(), size, needed, available });
         }
         let parent = std::path::absolute(parent).unwrap_or_else(|_| parent.to_owned());
         let name = random_hex::<4>().map_err(JournalError::Random)?;
@@ -129,14 +143,28 @@ mod tests {
     }
 
     #[test]
+    fn a_device_is_answered_with_the_directory_that_lies_on_it() {
+        let error = |mounted| ProbeError::NoDirectory { path: "/dev/sdx".into(), is_device: true, mounted };
+        let help = error(Some("/mnt/x".into())).help().unwrap();
+        assert!(help.contains("/mnt/x") && help.contains("pgdyno disk /dev/sdx"), "{help}");
+        let help = error(None).help().unwrap();
+        assert!(help.contains("filesystem") && help.contains("pgdyno disk /dev/sdx"), "{help}");
+    }
+
+    #[test]
     fn room_is_asked_for_before_anything_is_made() {
         let (dir, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let journal = Journal::open(state.path()).unwrap();
         let run = AtomicBool::new(false);
-        let refused = ProbeDirectory::make(dir.path(), Bytes(u64::MAX), &journal, &run).err().unwrap();
-        assert!(matches!(refused, ProbeError::NoRoom { .. }) && refused.help().is_some(), "{refused}");
+        let refused = ProbeDirectory::make(dir.path(), Bytes(u64::MAX), None, &journal, &run).err().unwrap();
+        assert!(matches!(refused, ProbeError::NoRoom { .. }), "{refused}");
+        assert!(!refused.help().unwrap().contains("--"), "{refused:?}: no option gives this size");
+        let path = state.path().join("file");
+        std::fs::write(&path, "").unwrap();
+        let refused = ProbeDirectory::make(&path, Bytes(1), None, &journal, &run).err().unwrap();
+        assert!(matches!(refused, ProbeError::NoDirectory { is_device: false, .. }), "{refused}");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
-        let made = ProbeDirectory::make(dir.path(), Bytes(1), &journal, &run).unwrap();
+        let made = ProbeDirectory::make(dir.path(), Bytes(1), None, &journal, &run).unwrap();
         std::fs::write(made.path().join("file"), "x").unwrap();
         assert_eq!(journal.entries().unwrap().len(), 1);
         drop(made);

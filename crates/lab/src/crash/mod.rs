@@ -161,7 +161,7 @@ impl<'a> Session<'a> {
             // After it, what was found is worth keeping; what was not tried is not passed.
             Err(e) => {
                 let why = format!("not done to the end: {}", e.in_words());
-                self.progress.event(&Event::Note(why.clone()));
+                self.progress.event(&Event::Warning(why.clone()));
                 self.record.outcome.notes.push(why);
             }
         }
@@ -268,7 +268,7 @@ impl<'a> Session<'a> {
             Ok(()) => Some(into.display().to_string()),
             Err(e) => {
                 let note = format!("what round {number} of {fault} left could not be kept: {e}");
-                self.progress.event(&Event::Note(note.clone()));
+                self.progress.event(&Event::Warning(note.clone()));
                 self.record.outcome.notes.push(note);
                 None
             }
@@ -278,7 +278,7 @@ impl<'a> Session<'a> {
     /// Takes the ground down.
     fn clear(&mut self) {
         for left in self.ground.take().map(Ground::take_down).unwrap_or_default() {
-            self.progress.event(&Event::Note(left));
+            self.progress.event(&Event::Warning(left));
         }
     }
 }

@@ -22,6 +22,7 @@ fn somewhere(prepared: &Prepared) -> Surroundings {
         account: Account { name: "postgres".into(), uid: 70, gid: 70 },
         socket_base: PathBuf::from("/run"),
         programs: [(None, Programs::Here(install)), (Some(16), Programs::ToFetch(16, "16.0".into()))].into(),
+        judged: [(None, Judgement::Taken)].into(),
         storages,
     }
 }
@@ -41,6 +42,7 @@ fn a_build_to_be_fetched_and_a_lack_of_room_are_told() {
     here.storages.get_mut("disk").unwrap().available = Some(Bytes(1_000));
     let told = describe(&prepared, Some(&here));
     assert!(told.contains("fetch PostgreSQL 16.0 from Maven Central"), "{told}");
+    assert!(told.contains("not checked: 2 settings; this build is not here to be asked"), "{told}");
     assert!(told.contains("That is not enough"), "{told}");
 }
 
@@ -91,6 +93,7 @@ fn a_given_servers_plan_names_no_password() {
     source.text.push_str("\n[postgres]\ndsn = \"postgresql://anna:hunter2@localhost/test\"\n");
     let told = describe(&Prepared::new(source, Vec::new()).unwrap(), None);
     assert!(told.contains("make schema pgdyno") && !told.contains("hunter2"), "{told}");
+    assert!(told.contains("not checked: names and values of settings"), "{told}");
 }
 
 #[test]

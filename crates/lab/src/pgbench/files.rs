@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use pgdyno_model::{Latencies, Measurement};
+use pgdyno_results::report::json::Document;
 use serde_json::{Map, Value, json};
 
 use super::extra_report::QUANTILES;
@@ -21,6 +22,15 @@ fn quantiles(latency: &Latencies) -> Value {
     }
     map.insert("max".to_owned(), json!(latency.max_us()));
     Value::Object(map)
+}
+
+/// What `--json` prints.
+#[derive(serde::Serialize)]
+#[serde(transparent)]
+struct Results(Value);
+
+impl Document for Results {
+    const SCHEMA: &'static str = "pgdyno.pgbench/1";
 }
 
 /// Writes the results as JSON to `file`, or to `out`.
@@ -49,7 +59,7 @@ pub(super) fn json(
         }
     }
     let done = m.transactions + m.drained_transactions;
-    let all = json!({
+    let all = Results(json!({
         "pgdyno": env!("CARGO_PKG_VERSION"),
         "clients": run.clients,
         "threads": run.threads,
@@ -58,8 +68,8 @@ pub(super) fn json(
         "rate": run.rate,
         "tps": (m.total_s > 0.0).then(|| done as f64 / m.total_s),
         "measurement": measurement,
-    });
-    let text = format!("{all:#}\n");
+    }));
+    let text = format!("{}\n", pgdyno_results::report::json::json(&all).map_err(|e| wrong(&e))?);
     match file {
         None => out.write_all(text.as_bytes()).map_err(|e| wrong(&system_words(&e))),
         Some(path) => std::fs::write(path, text).map_err(|e| wrong(&system_words(&e))),

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pgdyno_engine::{Failure, LoggedOutcome, LoggedTransaction, TransactionLog, TransactionSink};
@@ -30,6 +30,37 @@ pub(super) struct Logs {
     form: Form,
     /// The first file that could not be opened, with the reason.
     pub(super) refused: Mutex<Option<String>>,
+    /// The first file that did not take all its lines, with the reason.
+    lost: Arc<Mutex<Option<String>>>,
+}
+
+/// A log file. A full disk costs lines of it, not the run; the first failure is kept.
+struct LogFile {
+    name: String,
+    file: File,
+    lost: Arc<Mutex<Option<String>>>,
+}
+
+impl LogFile {
+    fn keep(&self, error: io::Error) -> io::Error {
+        if error.kind() != io::ErrorKind::Interrupted
+            && let Ok(mut lost) = self.lost.lock()
+        {
+            let why = super::scripts::system_words(&error);
+            lost.get_or_insert_with(|| format!("could not write to logfile \"{}\": {why}", self.name));
+        }
+        error
+    }
+}
+
+impl Write for LogFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes).map_err(|e| self.keep(e))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush().map_err(|e| self.keep(e))
+    }
 }
 
 impl Logs {
@@ -43,7 +74,12 @@ impl Logs {
             failures_detailed: run.failures_detailed,
             others: run.continue_on_error,
         };
-        Self { form, refused: Mutex::new(None) }
+        Self { form, refused: Mutex::new(None), lost: Arc::default() }
+    }
+
+    /// Why lines are missing, once the load is over.
+    pub(super) fn lost(&self) -> Option<String> {
+        self.lost.lock().ok().and_then(|lost| lost.clone())
     }
 }
 
@@ -60,6 +96,7 @@ impl TransactionLog for Logs {
                 refused.get_or_insert_with(|| format!("could not open logfile \"{name}\": {why}"));
             }
         })?;
+        let file = LogFile { name, file, lost: Arc::clone(&self.lost) };
         let file = BufWriter::with_capacity(1 << 16, file);
         Ok(match self.form.aggregate {
             None => Box::new(EachTransaction { form: self.form.clone(), file, random: fastrand::Rng::new() }),
@@ -92,7 +129,7 @@ impl Form {
 /// A line for each transaction.
 struct EachTransaction {
     form: Form,
-    file: BufWriter<File>,
+    file: BufWriter<LogFile>,
     random: fastrand::Rng,
 }
 
@@ -103,7 +140,7 @@ impl TransactionSink for EachTransaction {
         }
         let done = epoch(t.done);
         let file = &mut self.file;
-        // A full disk costs lines of the log, not the run.
+        // What fails is kept by the file.
         let _ = write!(file, "{} {} ", t.client, t.number + 1);
         let _ = match t.outcome {
             LoggedOutcome::Done => write!(file, "{}", t.latency_ns / 1000),
@@ -170,7 +207,7 @@ struct Interval {
 /// A line for each interval.
 struct Intervals {
     form: Form,
-    file: BufWriter<File>,
+    file: BufWriter<LogFile>,
     seconds: u64,
     /// When the interval began (Unix time).
     start: u64,

@@ -83,7 +83,8 @@ pub(super) fn run(
         .as_deref()
         .map(|path| HdrLog::create(path, run.progress.unwrap_or(Duration::from_secs(1))))
         .transpose()?;
-    let Some(measurement) = load(servers, run, &tables, log.as_mut(), err, stop)? else {
+    let logs = run.log.as_ref().map(|log| Arc::new(Logs::new(log, run)));
+    let Some(measurement) = load(servers, run, &tables, logs.as_ref(), log.as_mut(), err, stop)? else {
         return Ok(Ended::Interrupted);
     };
     if run.exit_on_abort && measurement.aborted_clients > 0 {
@@ -102,6 +103,11 @@ pub(super) fn run(
     }
     if let Some(file) = &run.json {
         files::json(&measurement, run, &tables, file.as_deref(), out)?;
+    }
+    if let Some(why) = logs.and_then(|logs| logs.lost()) {
+        // pgbench does not notice.
+        let _ = out.flush();
+        return Err(Refused::new(why));
     }
     if measurement.aborted_clients > 0 {
         let _ = out.flush();
@@ -129,6 +135,7 @@ fn load(
     servers: Servers,
     run: &Run,
     tables: &Tables,
+    logs: Option<&Arc<Logs>>,
     hdr_log: Option<&mut HdrLog>,
     err: &mut (dyn Write + Send),
     stop: &AtomicBool,
@@ -136,7 +143,6 @@ fn load(
     let seed = run.seed.unwrap_or_else(|| fastrand::u64(..));
     let scripts =
         run.scripts.iter().map(|s| WeightedScript { script: Arc::clone(&s.script), weight: s.weight });
-    let logs = run.log.as_ref().map(|log| Arc::new(Logs::new(log, run)));
     // Whoever says more than can be written waits.
     let (words, told) = mpsc::sync_channel::<String>(WORDS);
     let say = words.clone();
@@ -151,7 +157,7 @@ fn load(
         seed,
         variables: vec![("scale".to_owned(), Value::Int(tables.scale.into()).into())],
         options: options(run),
-        log: logs.clone().map(|logs| logs as Arc<dyn TransactionLog>),
+        log: logs.cloned().map(|logs| logs as Arc<dyn TransactionLog>),
         say: Some(Arc::new(move |about, text: &str| {
             let begin = match about {
                 Told::Error => "pgbench: error: ",
@@ -206,7 +212,7 @@ fn load(
     match driven {
         Ok(measurement) => Ok(Some(measurement)),
         Err(LoadError::Interrupted) => Ok(None),
-        Err(error) => Err(refused(&error, logs.as_deref())),
+        Err(error) => Err(refused(&error, logs.map(Arc::as_ref))),
     }
 }
 

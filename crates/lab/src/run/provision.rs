@@ -46,7 +46,8 @@ pub(crate) fn programs(prepared: &Prepared, major: Option<u32>) -> Result<Progra
     Ok(Programs::ToFetch(major, version.to_owned()))
 }
 
-/// The programs of every version that the plan wants, fetched where they are missing.
+/// The programs of every version that the plan wants, fetched where they are missing. Each judges the settings that it will be
+/// given.
 pub(crate) fn installs(
     prepared: &Prepared,
     account: &Account,
@@ -74,6 +75,8 @@ pub(crate) fn installs(
                 postgres::fetch(major, account, stop, &tell)?
             }
         };
+        // Before any storage is made. Where the program cannot be asked, the running server is, as it is in any case.
+        postgres::judge(&install, &prepared.settings_on(version))?;
         installs.insert(version, install);
     }
     Ok(installs)
@@ -156,7 +159,7 @@ impl Bench {
                         true => format!("storage {storage} is not available here, its trials are left out"),
                         false => format!("every trial on {storage} will fail"),
                     };
-                    progress.event(&Event::Note(format!("{what}: {}", e.in_words())));
+                    progress.event(&Event::Warning(format!("{what}: {}", e.in_words())));
                     bench.places_mut()?.give_up(storage, &e);
                     refused.get_or_insert(e);
                     continue;
@@ -211,11 +214,11 @@ impl Bench {
                     && let Err(e) = cluster.remove()
                 {
                     // On a device that is gone; the storage itself is taken down next.
-                    progress.event(&Event::Note(LabError::from(e).in_words()));
+                    progress.event(&Event::Warning(LabError::from(e).in_words()));
                 }
             }
             for left in self.places_mut()?.take_down(other) {
-                progress.event(&Event::Note(left));
+                progress.event(&Event::Warning(left));
             }
         }
         for one in prepared.lies_on(name) {

@@ -96,7 +96,7 @@ impl<'a> Session<'a> {
         self.progress.event(&Event::TakingDown);
         let Self { bench, progress, run, .. } = self;
         for left in bench.take_down() {
-            progress.event(&Event::Note(left));
+            progress.event(&Event::Warning(left));
         }
         match worked {
             Ok(failed) => Ok(Outcome { run, end, failed }),
@@ -126,7 +126,7 @@ impl<'a> Session<'a> {
         }
         let mut failed = 0;
         for left in self.bench.clear() {
-            self.progress.event(&Event::Note(left));
+            self.progress.event(&Event::Warning(left));
         }
         let Self { prepared, journal, progress, stop, .. } = *self;
         for index in left {
@@ -140,7 +140,7 @@ impl<'a> Session<'a> {
                 Err(e) => {
                     failed += 1;
                     let note = format!("{} could not be crashed: {}", subject.name, e.in_words());
-                    progress.event(&Event::Note(note));
+                    progress.event(&Event::Warning(note));
                     continue;
                 }
             };

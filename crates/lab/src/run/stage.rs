@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use pgdyno_host::Journal;
-use pgdyno_host::probe::{self, DiskOptions, DiskPlan, FsyncOptions};
+use pgdyno_host::probe::{self, DiskOptions, DiskPlan, FsyncOptions, SizeSource};
 use pgdyno_model::ProbeRecord;
 use pgdyno_model::experiment::{ProbeKind, ProbeStages};
 use pgdyno_model::probe::ProbeResult;
@@ -70,7 +70,9 @@ impl Stage<'_> {
                 (storage, ProbeResult::Fsync(probe))
             }
             ProbeKind::Disk => {
-                let options = DiskOptions { per_point: duration.0, size, ..DiskOptions::default() };
+                let size_from = SizeSource::Experiment;
+                let options =
+                    DiskOptions { per_point: duration.0, size, size_from, ..DiskOptions::default() };
                 let (storage, probe) =
                     DiskPlan::new(directory, &options)?.measure(self.journal, &told, self.stop)?;
                 (storage, ProbeResult::Disk(probe))

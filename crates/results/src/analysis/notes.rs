@@ -68,25 +68,30 @@ impl Watched {
     }
 }
 
+/// First what could change a verdict, then what explains it: only the first few are always seen.
 pub(super) fn notes(view: &RunView, watched: &Watched) -> Vec<String> {
-    let mut out = Vec::new();
-    progress(view, &mut out);
-    emulated(view, &mut out);
-    out.extend(capacity::note(view));
-    out.extend(view.stopping.iter().map(|s| s.words.clone()));
-    failures(view, &mut out);
-    statistics(view, &mut out);
-    generator_limited(view, &mut out);
+    let mut doubts = Vec::new();
+    let mut context = Vec::new();
+    progress(view, &mut doubts);
+    emulated(view, &mut doubts);
+    failures(view, &mut doubts);
+    server(view, watched, &mut doubts, &mut context);
+    hosts(view, &mut doubts);
+    generator_limited(view, &mut doubts);
+    generator(view, watched, &mut doubts, &mut context);
+    statistics(view, &mut doubts, &mut context);
+    context.extend(capacity::note(view));
+    context.extend(view.stopping.iter().map(|s| s.words.clone()));
     if view.treatments.iter().any(|t| t.trials > 0) {
-        out.push(floor::note(view.noise_floor.as_ref()));
+        context.push(floor::note(view.noise_floor.as_ref()));
     }
-    out.extend(view.scaling.iter().map(|s| s.words.clone()));
-    ceiling(view, &mut out);
-    server(view, watched, &mut out);
-    data(view, &mut out);
-    out.extend(super::growth::notes(view));
-    environment(view, watched, &mut out);
-    out
+    context.extend(view.scaling.iter().map(|s| s.words.clone()));
+    ceiling(view, &mut context);
+    data(view, &mut context);
+    context.extend(super::growth::notes(view));
+    environment(view, watched, &mut context);
+    doubts.extend(context);
+    doubts
 }
 
 fn progress(view: &RunView, out: &mut Vec<String>) {
@@ -160,7 +165,7 @@ fn failures(view: &RunView, out: &mut Vec<String>) {
     }
 }
 
-fn statistics(view: &RunView, out: &mut Vec<String>) {
+fn statistics(view: &RunView, out: &mut Vec<String>, context: &mut Vec<String>) {
     let measured: Vec<_> = view.treatments.iter().filter(|t| t.trials > 0).collect();
     if !measured.is_empty() && measured.iter().all(|t| t.trials == 1) {
         out.push("One repeat only: no interval, so that no difference can be told from chance.".to_owned());
@@ -171,7 +176,7 @@ fn statistics(view: &RunView, out: &mut Vec<String>) {
     }
     let judged = view.comparisons.iter().filter(|c| c.ratio.ci95.is_some()).count();
     if judged > 1 {
-        out.push(format!(
+        context.push(format!(
             "Every interval is one pair's own. Verdicts judge all {judged} comparisons together (Holm): were nothing \
              different, 19 of 20 such runs would find nothing."
         ));
@@ -335,10 +340,10 @@ fn ceiling(view: &RunView, out: &mut Vec<String>) {
     }
 }
 
-fn server(view: &RunView, watched: &Watched, out: &mut Vec<String>) {
+fn server(view: &RunView, watched: &Watched, out: &mut Vec<String>, context: &mut Vec<String>) {
     let fetched = view.servers.iter().filter(|s| matches!(s.build, BuildSource::Fetched { .. })).count();
     if fetched > 0 {
-        out.push(
+        context.push(
             "The server is a fetched build: compiled for size, without lz4, zstd and io_uring. Good for a first look; \
              `pgdyno doctor` says how to get the distribution's."
                 .to_owned(),
@@ -419,10 +424,8 @@ fn emulated(view: &RunView, out: &mut Vec<String>) {
     }
 }
 
-fn environment(view: &RunView, watched: &Watched, out: &mut Vec<String>) {
-    for reactor in &watched.reactors {
-        out.push(format!("The load's bytes were carried by {reactor}."));
-    }
+/// How much of its threads the load generator used.
+fn generator(view: &RunView, watched: &Watched, out: &mut Vec<String>, context: &mut Vec<String>) {
     if let Some((cpus, threads)) = watched.generator {
         let used = format!(
             "The load generator used up to {} CPUs for its {threads} {}",
@@ -442,9 +445,13 @@ fn environment(view: &RunView, watched: &Watched, out: &mut Vec<String>) {
             out.push(format!("In {many} {limit}: it may itself have been the limit; {remedy} would tell."));
         } else if !given {
             let all = view.sessions.first().map_or(0, |s| s.host.cpus);
-            out.push(format!("{used}, on the machine of the server, which has {all}."));
+            context.push(format!("{used}, on the machine of the server, which has {all}."));
         }
     }
+}
+
+/// Sessions on hosts or storages that differ.
+fn hosts(view: &RunView, out: &mut Vec<String>) {
     let pairs = view.sessions.windows(2);
     let different: BTreeSet<&str> = pairs.flat_map(|pair| pair[0].host.differences(&pair[1].host)).collect();
     if !different.is_empty() {
@@ -464,6 +471,12 @@ fn environment(view: &RunView, watched: &Watched, out: &mut Vec<String>) {
         of(0) != of(1)
     }) {
         out.push("The sessions used different storage: their trials may not be comparable.".to_owned());
+    }
+}
+
+fn environment(view: &RunView, watched: &Watched, out: &mut Vec<String>) {
+    for reactor in &watched.reactors {
+        out.push(format!("The load's bytes were carried by {reactor}."));
     }
     for (probe, trials) in &watched.resets {
         let trials: Vec<String> = trials.iter().map(ToString::to_string).collect();

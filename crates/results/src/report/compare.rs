@@ -2,6 +2,7 @@
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 
+use super::Detail;
 use super::terminal::{NONE, STYLE, half_width, ratio};
 use super::text::{plain, wrap};
 use crate::analysis::across::{CompareView, MemberView, Outcome, PairView, SideView, Unequal};
@@ -19,6 +20,12 @@ fn titles(view: &CompareView) -> [String; 7] {
 /// The comparison in at most `width` columns; plain text, a newline at the end.
 #[must_use]
 pub fn compare(view: &CompareView, width: u16) -> String {
+    compare_with(view, width, Detail::Full)
+}
+
+/// As [`compare`], with as many notes as `detail` lets through.
+#[must_use]
+pub fn compare_with(view: &CompareView, width: u16, detail: Detail) -> String {
     let width = width.max(40);
     let mut lines: Vec<String> = Vec::new();
     let mut paragraph = |text: &str| lines.extend(wrap(text, usize::from(width), "   "));
@@ -49,7 +56,7 @@ pub fn compare(view: &CompareView, width: u16) -> String {
     }
     lines.extend(table.to_string().lines().map(|line| line.trim_end().to_owned()));
     lines.extend(wrap(LEGEND, usize::from(width), ""));
-    for (title, items) in sections(view) {
+    for (title, items) in sections(view, detail) {
         if !items.is_empty() {
             lines.extend([String::new(), title.to_owned()]);
             lines.extend(items.iter().flat_map(|item| wrap(&format!("- {item}"), usize::from(width), "  ")));
@@ -89,7 +96,8 @@ pub fn compare_markdown(view: &CompareView) -> String {
         out.push_str(&format!("| {} |\n", row(pair).map(|cell| escaped(&cell)).join(" | ")));
     }
     out.push_str(&format!("\n<sub>{}</sub>\n", escaped(LEGEND)));
-    for (title, items) in sections(view) {
+    // Its notes are folded, and nobody can ask a page for more.
+    for (title, items) in sections(view, Detail::Full) {
         if items.is_empty() {
             continue;
         }
@@ -154,7 +162,7 @@ fn row(pair: &PairView) -> [String; 8] {
 }
 
 /// What stands below the table.
-fn sections(view: &CompareView) -> Vec<(&'static str, Vec<String>)> {
+fn sections(view: &CompareView, detail: Detail) -> Vec<(&'static str, Vec<String>)> {
     let unmatched = |name: &str, side: &SideView| {
         (!side.unmatched.is_empty()).then(|| {
             format!("Only {name} has, and nothing was compared with it: {}.", side.unmatched.join("; "))
@@ -178,7 +186,7 @@ fn sections(view: &CompareView) -> Vec<(&'static str, Vec<String>)> {
         ("Differences", differences),
         ("Why", view.pairs.iter().flat_map(why).collect()),
         ("Differs on purpose", on_purpose.iter().map(shown).collect()),
-        ("Notes", notes),
+        ("Notes", detail.notes(&notes)),
     ]
 }
 

@@ -7,6 +7,7 @@ mod compare;
 mod crash;
 pub mod fingerprint;
 mod html;
+pub mod json;
 mod probe;
 mod stack;
 mod terminal;
@@ -14,17 +15,38 @@ pub mod text;
 mod verdicts;
 mod why;
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::RunView;
 
 pub use beside::beside;
-pub use compare::{compare, compare_markdown};
+pub use compare::{compare, compare_markdown, compare_with};
 pub use crash::{CrashView, FaultView, crash};
 pub use html::html;
 pub use probe::{ProbeView, probe};
-pub use terminal::terminal;
+pub use terminal::{terminal, terminal_with};
+
+/// How much of a report is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// The first few notes, and how many more there are.
+    Brief,
+    /// Everything.
+    Full,
+}
+
+impl Detail {
+    /// Of `notes` those that are printed, and a line for the rest.
+    fn notes(self, notes: &[String]) -> Vec<String> {
+        const SHOWN: usize = 5;
+        if self == Self::Full || notes.len() <= SHOWN {
+            return notes.to_vec();
+        }
+        let more = format!("{} more with `--verbose`.", notes.len() - SHOWN);
+        notes[..SHOWN].iter().cloned().chain([more]).collect()
+    }
+}
 
 /// Why a report could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -72,10 +94,31 @@ pub fn write_html(view: &RunView, path: impl AsRef<Path>) -> Result<(), ReportEr
     replace(path, text.as_bytes()).map_err(|source| ReportError::Write { path: path.into(), source })
 }
 
+/// Whether the file at `path` is a report that pgdyno made, of this version or another.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn is_report(path: &Path) -> io::Result<bool> {
+    /// Where every report has its mark: in the head, after the security policy.
+    const HEAD: u64 = 4096;
+    const MARK: &[u8] = b"<meta name=\"generator\" content=\"pgdyno ";
+    let mut head = Vec::new();
+    std::fs::File::open(path)?.take(HEAD).read_to_end(&mut head)?;
+    Ok(head.windows(MARK.len()).any(|bytes| bytes == MARK))
+}
+
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if path.is_dir() {
-        return Err(io::Error::from(io::ErrorKind::IsADirectory));
-    }
+    let real = match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => return Err(io::Error::from(io::ErrorKind::IsADirectory)),
+        // A device or a pipe is written to: a renaming would put a file in its place.
+        Ok(found) if !found.is_file() => {
+            return std::fs::OpenOptions::new().write(true).open(path)?.write_all(bytes);
+        }
+        // A link stays one: what it leads to is replaced.
+        Ok(_) => path.canonicalize()?,
+        Err(_) => path.to_owned(),
+    };
+    let path = real.as_path();
     // A temporary file beside it, so that the renaming stays within one file system.
     let folder = path.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();

@@ -3,7 +3,7 @@
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
 use super::text::{plain, wrap};
-use super::{CrashView, FaultView, fingerprint};
+use super::{CrashView, Detail, FaultView, fingerprint};
 use crate::analysis::{
     Comparison, FsyncView, LatencyView, RatioView, RunView, StageProbeView, TreatmentView,
 };
@@ -28,6 +28,12 @@ const COMPARISONS: usize = 6;
 /// end.
 #[must_use]
 pub fn terminal(view: &RunView, width: u16) -> String {
+    terminal_with(view, width, Detail::Full)
+}
+
+/// As [`terminal`], with as many notes as `detail` lets through.
+#[must_use]
+pub fn terminal_with(view: &RunView, width: u16, detail: Detail) -> String {
     let width = width.max(40);
     let mut lines: Vec<String> = Vec::new();
     let mut paragraph = |text: &str| lines.extend(wrap(text, usize::from(width), ""));
@@ -60,7 +66,7 @@ pub fn terminal(view: &RunView, width: u16) -> String {
         ("Maximum rates", view.capacity.iter().map(|c| c.words.clone()).collect()),
         ("Why", why(view)),
         ("Machine", machine(view)),
-        ("Notes", view.notes.clone()),
+        ("Notes", detail.notes(&view.notes)),
     ] {
         if !items.is_empty() {
             lines.extend([String::new(), title.to_owned()]);

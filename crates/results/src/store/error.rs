@@ -89,6 +89,14 @@ pub enum StoreError {
         /// The most similar names there are, best first.
         nearest: Vec<String>,
     },
+    /// It is the full name of something else than a run.
+    #[error("`{name}` is {kind}, and a run is wanted")]
+    NotARun {
+        /// As asked for.
+        name: String,
+        /// What it is: `a probe`.
+        kind: &'static str,
+    },
     /// Several runs' names begin so.
     #[error("`{name}` could be any of {}: {}", candidates.len(), some(candidates))]
     AmbiguousRun {
@@ -128,6 +136,9 @@ impl StoreError {
             }
             Self::UnknownRun { nearest, .. } => {
                 Some(format!("did you mean {}? `pgdyno list` shows all", some(nearest)))
+            }
+            Self::NotARun { name, .. } => {
+                Some(format!("`pgdyno show {name}` shows it; `pgdyno list` shows all runs"))
             }
             Self::AmbiguousRun { .. } => Some("give more of its name, or `latest`".to_owned()),
             Self::SessionOpen { pid, .. } => {

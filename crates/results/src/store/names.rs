@@ -25,6 +25,16 @@ impl Stored {
             Self::Run(id) | Self::Probe(id) | Self::Crash(id) | Self::Imported(id) => id,
         }
     }
+
+    /// What it is, with its article.
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Run(_) => "a run",
+            Self::Probe(_) => "a probe",
+            Self::Crash(_) => "a crash test",
+            Self::Imported(_) => "an imported report",
+        }
+    }
 }
 
 impl Store {
@@ -33,9 +43,7 @@ impl Store {
     /// # Errors
     /// As [`Store::resolve`].
     pub fn resolve_any(&self, name: &str) -> Result<Stored, StoreError> {
-        let mut others: Vec<Stored> = self.probe_ids()?.into_iter().map(Stored::Probe).collect();
-        others.extend(self.crash_ids()?.into_iter().map(Stored::Crash));
-        others.extend(self.import_ids()?.into_iter().map(Stored::Imported));
+        let others = self.others()?;
         if let Some(other) = others.iter().find(|other| other.id() == name) {
             return Ok(other.clone());
         }
@@ -55,10 +63,11 @@ impl Store {
         }
     }
 
-    /// The full name of the run that `name` means: `latest`, a full name, or the beginning of one.
+    /// The full name of the run that `name` means: `latest`, a full name, or the beginning of one. A full name always wins over a
+    /// beginning, also that of something else: then no run is meant.
     ///
     /// # Errors
-    /// [`StoreError::NoRuns`], [`StoreError::UnknownRun`] with the nearest names, [`StoreError::AmbiguousRun`];
+    /// [`StoreError::NoRuns`], [`StoreError::NotARun`], [`StoreError::UnknownRun`] with the nearest names, [`StoreError::AmbiguousRun`];
     /// [`StoreError::Sqlite`].
     pub fn resolve(&self, name: &str) -> Result<String, StoreError> {
         let ids = self.ids()?;
@@ -69,6 +78,9 @@ impl Store {
         if ids.iter().any(|id| id == name) {
             return Ok(name.to_owned());
         }
+        if let Some(other) = self.others()?.iter().find(|other| other.id() == name) {
+            return Err(StoreError::NotARun { name: name.to_owned(), kind: other.kind() });
+        }
         let mut candidates: Vec<_> =
             ids.iter().filter(|id| !name.is_empty() && id.starts_with(name)).cloned().collect();
         match candidates.len() {
@@ -76,6 +88,14 @@ impl Store {
             1 => Ok(candidates.swap_remove(0)),
             _ => Err(StoreError::AmbiguousRun { name: name.to_owned(), candidates }),
         }
+    }
+
+    /// Everything that is no run.
+    fn others(&self) -> Result<Vec<Stored>, StoreError> {
+        let mut others: Vec<Stored> = self.probe_ids()?.into_iter().map(Stored::Probe).collect();
+        others.extend(self.crash_ids()?.into_iter().map(Stored::Crash));
+        others.extend(self.import_ids()?.into_iter().map(Stored::Imported));
+        Ok(others)
     }
 
     /// All runs' names, newest first.

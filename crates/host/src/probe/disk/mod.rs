@@ -16,7 +16,7 @@ use pgdyno_model::units::{Bytes, Span};
 use rustix::fs::{FallocateFlags, OFlags};
 
 use super::place::{ProbeDirectory, directory_step, open};
-use super::{ProbeError, Progress, implausible};
+use super::{ProbeError, Progress, SizeSource, implausible};
 use crate::facts;
 use crate::journal::Journal;
 
@@ -36,6 +36,8 @@ const FILE: &str = "span";
 pub struct DiskOptions {
     /// The size of the file that is made in a directory; a device is measured whole.
     pub size: Bytes,
+    /// Where that size comes from, for what is said of a wrong one.
+    pub size_from: SizeSource,
     /// How long each point takes, but for the sequential write, which fills the file once.
     pub per_point: Duration,
     /// Parts of the span whose sequential throughput is measured (count).
@@ -46,7 +48,13 @@ pub struct DiskOptions {
 
 impl Default for DiskOptions {
     fn default() -> Self {
-        Self { size: Bytes(4 << 30), per_point: Duration::from_secs(3), zones: 10, builtin: false }
+        Self {
+            size: Bytes(4 << 30),
+            size_from: SizeSource::Option,
+            per_point: Duration::from_secs(3),
+            zones: 10,
+            builtin: false,
+        }
     }
 }
 
@@ -62,6 +70,8 @@ enum Target {
 pub struct DiskPlan {
     target: Target,
     span: Bytes,
+    /// Where the size comes from, unless it is the device's own.
+    size: Option<SizeSource>,
     points: Vec<Planned>,
     per_point: Duration,
     fio: Option<fio::Fio>,
@@ -108,16 +118,17 @@ impl DiskPlan {
         let zones = u64::from(options.zones.max(1));
         let zone = span.0 / zones / u64::from(SEQUENTIAL_BYTES) * u64::from(SEQUENTIAL_BYTES);
         let least = Bytes(zones * u64::from(SEQUENTIAL_DEPTH * SEQUENTIAL_BYTES));
-        if zone * zones < least.0 {
-            return Err(ProbeError::TooSmall { path: path.to_owned(), span, least });
-        }
         let may_write = matches!(target, Target::Directory(_));
+        let size = may_write.then_some(options.size_from);
+        if zone * zones < least.0 {
+            return Err(ProbeError::TooSmall { path: path.to_owned(), span, least, size });
+        }
         let points = points(zone, zones, options.per_point)
             .into_iter()
             .filter(|p| may_write || !p.pattern.writes())
             .collect();
         let fio = if options.builtin { None } else { fio::Fio::find()? };
-        Ok(Self { target, span: Bytes(zone * zones), points, per_point: options.per_point, fio })
+        Ok(Self { target, span: Bytes(zone * zones), size, points, per_point: options.per_point, fio })
     }
 
     /// What will be done, line by line: the very argument vectors.
@@ -175,7 +186,7 @@ impl DiskPlan {
             Target::Directory(path) => (facts::storage("", path)?, self.span),
             Target::Device(path) => (facts::device(path, self.span), Bytes(0)),
         };
-        let place = ProbeDirectory::make(&self.parent(), needed, journal, stop)?;
+        let place = ProbeDirectory::make(&self.parent(), needed, self.size, journal, stop)?;
         let file = self.file(place.path());
         let prepared = self.prepare(&file);
         let direct =

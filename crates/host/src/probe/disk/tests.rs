@@ -2,7 +2,13 @@ use super::*;
 use pgdyno_model::probe::Transfers;
 
 fn options(builtin: bool) -> DiskOptions {
-    DiskOptions { size: Bytes(16 << 20), per_point: Duration::from_millis(20), zones: 2, builtin }
+    DiskOptions {
+        size: Bytes(16 << 20),
+        per_point: Duration::from_millis(20),
+        zones: 2,
+        builtin,
+        ..DiskOptions::default()
+    }
 }
 
 fn journal(state: &Path) -> Journal {
@@ -78,6 +84,7 @@ fn a_device_is_only_read() {
     let device = DiskPlan {
         target: Target::Device("/dev/sdx".into()),
         span: Bytes(20 << 20),
+        size: None,
         points: points(10 << 20, 2, Duration::from_secs(3))
             .into_iter()
             .filter(|p| !p.pattern.writes())
@@ -129,6 +136,8 @@ fn a_target_that_will_not_do_is_told() {
     assert!(told(&dir.path().join("missing"), &options(true)).1.contains("exists"));
     let small = DiskOptions { size: Bytes(1 << 20), ..options(true) };
     assert!(told(dir.path(), &small).1.contains("--size"));
+    let of_an_experiment = DiskOptions { size_from: SizeSource::Experiment, ..small };
+    assert!(told(dir.path(), &of_an_experiment).1.contains("probe.size"));
     let state = tempfile::tempdir().unwrap();
     let huge = DiskPlan::new(dir.path(), &DiskOptions { size: Bytes(1 << 60), ..options(true) }).unwrap();
     let error = huge.measure(&journal(state.path()), &|_, _| {}, &AtomicBool::new(false)).unwrap_err();

@@ -62,7 +62,7 @@ pub fn fsync(
 ) -> Result<(StorageFacts, FsyncProbe), ProbeError> {
     let files = options.writers.iter().copied().max().unwrap_or(0) as usize;
     let needed = FILE_BYTES + files * CONCURRENT_FILE_BYTES;
-    let place = ProbeDirectory::make(directory, Bytes(needed as u64), journal, stop)?;
+    let place = ProbeDirectory::make(directory, Bytes(needed as u64), None, journal, stop)?;
     let storage = facts::storage("", directory)?;
     let one = filled(&place, "0", FILE_BYTES, stop)?;
     let several = (1..=files)
@@ -123,7 +123,7 @@ pub fn fsync_rate(
     journal: &Journal,
     stop: &AtomicBool,
 ) -> Result<FsyncRate, ProbeError> {
-    let place = ProbeDirectory::make(directory, Bytes(FILE_BYTES as u64), journal, stop)?;
+    let place = ProbeDirectory::make(directory, Bytes(FILE_BYTES as u64), None, journal, stop)?;
     let file = filled(&place, "0", FILE_BYTES, stop)?;
     let measured_at = Epoch::of(SystemTime::now());
     let found = measure(&fdatasync(WAL_BLOCK_BYTES), &[&file], for_, stop).map_err(|source| {
@@ -250,7 +250,7 @@ mod tests {
         assert!(error.contains("cannot look at") && help.contains("exists"), "{error} {help}");
         std::fs::write(dir.path().join("file"), "").unwrap();
         let (error, help) = told(&dir.path().join("file"));
-        assert!(error.contains("neither a directory nor") && help.contains("/dev/"), "{error} {help}");
+        assert!(error.contains("no directory") && help.contains("a directory"), "{error} {help}");
         assert!(journal.entries().unwrap().is_empty());
     }
 }

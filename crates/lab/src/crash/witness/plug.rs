@@ -155,7 +155,7 @@ impl Under<'_> {
                 .map(|most| u64::try_from(most.as_millis()).unwrap_or(u64::MAX)),
         };
         connection.done(&Ask::Begin(Box::new(header))).map_err(|e| witness(&e))?;
-        progress.event(&Event::Note(format!(
+        progress.event(&Event::Warning(format!(
             "session {id}: pull the plug while load runs; when the machine is back, start the same command again"
         )));
         let ledger = WitnessLedger { address: self.address.to_owned(), session: id.clone() };
@@ -175,7 +175,7 @@ impl Under<'_> {
         let watch = pgdyno_engine::Watch { stop, on_open: &|_| {}, on_second: &on_second };
         let driven = pgdyno_engine::drive(&spec, &watch);
         for left in ground.take_down() {
-            progress.event(&Event::Note(left));
+            progress.event(&Event::Warning(left));
         }
         let ended = connection.done(&Ask::Close(id, "ended without a restart".into()));
         match driven {
