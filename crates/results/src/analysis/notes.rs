@@ -10,10 +10,7 @@ use pgdyno_model::{Treatment, TrialRecord};
 use super::rates::resets;
 use super::view::{RunView, TreatmentView, TrialState, TrialView};
 use super::{capacity, floor, scaling};
-use crate::number;
-
-/// A trend over repeats that chance makes more often than this is not spoken of.
-const DRIFT: f64 = 0.05;
+use crate::{number, stats};
 
 /// What the views do not keep.
 #[derive(Default)]
@@ -217,17 +214,21 @@ fn generator_limited(view: &RunView, out: &mut Vec<String>) {
 /// Treatments whose repeats rise or fall.
 fn drift(measured: &[&TreatmentView], out: &mut Vec<String>) {
     for t in measured {
-        let Some(trend) = t.drift.filter(|trend| trend.chance <= DRIFT) else { continue };
+        let Some(trend) = t.drift.filter(stats::Trend::is_significant) else { continue };
         let (way, hint) = if trend.rising {
-            ("rises", "it was still warming up")
+            ("rises", "it may still be warming up")
         } else {
-            ("falls", "something wears down: bloat, a filling disk, heat")
+            ("falls", "something may wear down: bloat, a filling disk, heat")
         };
         let how = if trend.every_one { "with every repeat" } else { "over its repeats" };
         out.push(format!(
-            "{}: tps {way} {how} (by chance in 1 of {} orders): {hint}; its mean is one of a moving thing.",
+            "{}: tps {way} {how} (two-sided, all treatments judged together: {}): {hint}; the mean averages over a trend.",
             t.label,
-            number::rate(1.0 / trend.chance)
+            if trend.chance_together < 0.0005 {
+                "p < 0.001".to_owned()
+            } else {
+                format!("p = {:.3}", trend.chance_together)
+            }
         ));
     }
 }

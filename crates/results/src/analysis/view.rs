@@ -130,7 +130,7 @@ pub struct TreatmentView {
     pub latency_intervals: Vec<LatencyInterval>,
     /// Completed trials in which the load generator may have been the limit (count).
     pub generator_limited: usize,
-    /// Whether tps rises or falls over its repeats; none for fewer than four.
+    /// Whether tps rises or falls over its repeats, judged with all treatments of the run; none for fewer than four.
     pub drift: Option<Trend>,
     /// With a rate, where latency counts from when a transaction was due: the same from when it was sent.
     pub service_us: Option<LatencyView>,

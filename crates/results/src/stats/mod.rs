@@ -28,7 +28,7 @@ pub use ratio::{Method, Ratio, ratio, ratio_over, unpaired_ratio, unpaired_ratio
 pub use scaling::{Fitted, Scaling, scaling};
 pub use series::{Autocorrelation, WarmUp, autocorrelation, warm_up};
 pub use share::{Gap, Share, share};
-pub use trend::{Trend, trend};
+pub use trend::{Trend, share_of_orders_with_trend, trend, trends};
 
 /// The confidence level of every interval.
 pub const CONFIDENCE: f64 = 0.95;

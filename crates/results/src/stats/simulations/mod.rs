@@ -1,6 +1,8 @@
 //! Experiments with a known truth: what the verdicts promise is counted. Seeds are fixed, so that every count is the same
 //! everywhere. The figures in docs/statistics.md are what these tests print with `--nocapture`.
 
+mod repeats;
+
 use pgdyno_model::experiment::Order;
 
 use super::random::Normal;
@@ -384,7 +386,9 @@ fn no_input_makes_a_panic_or_a_number_that_is_none() {
         for at in changes(&series).unwrap_or_default() {
             assert!(at > 0 && at < series.len());
         }
-        trend(&a).into_iter().for_each(|t| assert!((0.0..=1.0).contains(&t.chance)));
+        for t in trends(&[a.clone(), b, series.clone()]).into_iter().flatten() {
+            assert!((0.0..=1.0).contains(&t.chance) && (t.chance..=1.0).contains(&t.chance_together));
+        }
         let sweep: Vec<(u32, u32, f64)> =
             (0..).zip(&series).map(|(i, x)| (i / 7, 1 << (i % 7), *x)).collect();
         if let Ok(law) = scaling(&sweep) {
