@@ -265,6 +265,17 @@ fn steadiness(view: &RunView, out: &mut Vec<String>) {
             if gain > 0.0 { "higher" } else { "lower" }
         ));
     }
+    let alike: Vec<(u32, f64)> = all().filter_map(|(n, s)| Some((n, s.too_alike?))).collect();
+    if let Some(worth) = alike.iter().map(|(_, worth)| *worth).reduce(f64::min) {
+        let trials: Vec<u32> = alike.iter().map(|(n, _)| *n).collect();
+        out.push(format!(
+            "Whether tps was steady is not judged in trials {}: their seconds resemble each other so much that they are worth \
+             {} independent ones or few more, and {} are needed. Longer trials would tell.",
+            list(&trials),
+            worth.floor().max(1.0),
+            stats::LEAST_EFFECTIVE
+        ));
+    }
     changes(all(), out);
 }
 

@@ -2,6 +2,7 @@
 //! everywhere. The figures in docs/statistics.md are what these tests print with `--nocapture`.
 
 mod repeats;
+mod within;
 
 use pgdyno_model::experiment::Order;
 
@@ -380,7 +381,7 @@ fn no_input_makes_a_panic_or_a_number_that_is_none() {
         }
         if let Some(found) = autocorrelation(&series) {
             assert!(found.first.is_finite() && found.effective.is_finite() && found.effective >= 1.0);
-            let error = relative_error_of_mean(&series, found.effective);
+            let error = relative_error_of_mean(&series);
             assert!(error.is_none_or(|e| e.is_finite() && e > 0.0));
         }
         for at in changes(&series).unwrap_or_default() {
