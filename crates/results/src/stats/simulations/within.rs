@@ -76,6 +76,38 @@ fn said(seconds: Seconds, n: usize, r: f64, times: u32) -> Said {
     }
 }
 
+/// Series of two minutes that are not steady: those whose warm-up is found, those not judged, and those of another kind whose
+/// fall is found (shares in percent). The one begins 30% lower for half a minute, the other loses a quarter after 40 s.
+fn found(r: f64, times: u32) -> (f64, f64, f64) {
+    let mut random = Normal(16);
+    let (mut warm_ups, mut not_judged, mut falls) = (0, 0, 0);
+    for _ in 0..times {
+        let steady = Seconds::Alike.draw(&mut random, 120, r);
+        let warming: Vec<f64> =
+            (0..).zip(&steady).map(|(i, v)| v * (0.7 + 0.01 * f64::from(i)).min(1.0)).collect();
+        match warm_up(&warming).unwrap() {
+            WarmUp::Until { .. } | WarmUp::NotSteady => warm_ups += 1,
+            WarmUp::NotJudged { .. } => not_judged += 1,
+            WarmUp::None => {}
+        }
+        let falling: Vec<f64> =
+            steady.iter().enumerate().map(|(i, v)| if i < 40 { *v } else { v - 0.25 }).collect();
+        falls += u32::from(changes(&falling).unwrap().iter().any(|at| (39..=41).contains(at)));
+    }
+    let share = |count: u32| 100.0 * f64::from(count) / f64::from(times);
+    (share(warm_ups), share(not_judged), share(falls))
+}
+
+#[test]
+fn what_is_not_steady_is_found_or_not_judged() {
+    for (r, least) in [(0.0, 95.0), (0.5, 80.0), (0.9, 0.0)] {
+        let (warm_ups, not_judged, falls) = found(r, 100);
+        eprintln!("found, autocorrelation {r}: warm-up {warm_ups}%, not judged {not_judged}%; fall {falls}%");
+        assert!(warm_ups >= least && warm_ups + not_judged >= 90.0, "{r}: {warm_ups}% {not_judged}%");
+        assert!(falls >= 95.0, "{r}: {falls}%");
+    }
+}
+
 #[test]
 fn what_is_said_of_steady_seconds_holds_however_alike_neighbours_are() {
     for seconds in [Seconds::Alike, Seconds::Checkpoints] {
@@ -106,6 +138,12 @@ fn under_20_effective_seconds_it_is_mostly_silent() {
 #[ignore = "takes minutes; prints the table of docs/statistics.md"]
 fn the_truth_within_a_trial() {
     const TIMES: u32 = 1000;
+    eprintln!("Two minutes that are not steady: autocorrelation: warm-up found, not judged; fall found");
+    for r in [0.0, 0.5, 0.8, 0.9, 0.95] {
+        let (warm_ups, not_judged, falls) = found(r, TIMES);
+        eprintln!("{r}: {warm_ups:.0}%, {not_judged:.0}%; {falls:.0}%");
+        assert!(falls >= 95.0, "{r}: {falls}%");
+    }
     for seconds in [Seconds::Alike, Seconds::Checkpoints, Seconds::Hidden] {
         eprintln!(
             "{seconds:?}: autocorrelation, seconds: interval, holds the mean; warm-up, not judged; changes"
