@@ -18,6 +18,7 @@ pub mod stopping;
 mod telemetry;
 mod treatment;
 mod trial;
+mod unsteady;
 mod view;
 mod waits;
 mod why;

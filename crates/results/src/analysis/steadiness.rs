@@ -87,6 +87,7 @@ pub(super) fn of(
         Some(WarmUp::NotSteady) => (None, None, Some(false)),
     };
     let autocorrelation = stats::autocorrelation(&tps);
+    let within = stats::relative_error_of_mean(&tps);
     let (steady_why, within_why) = reasons(&tps, warm_up, autocorrelation);
     Some(Steadiness {
         too_alike: match warm_up {
@@ -94,22 +95,23 @@ pub(super) fn of(
             _ => None,
         },
         steady_why,
-        within_why,
+        within_why: within.is_none().then_some(within_why),
         warm_up_s,
         warm_up_gain,
         steady,
         autocorrelation,
-        within: stats::relative_error_of_mean(&tps),
+        within,
         changes: stats::changes(&tps).map(|at| changes(&tps, &at, events, telemetry, devices)),
     })
 }
 
-/// Why it is not judged whether a series is steady, and why its mean has no interval.
+/// Why it is not judged whether a series is steady, and why its mean has no interval where it has none.
 fn reasons(
     tps: &[f64],
     warm_up: Option<WarmUp>,
     autocorrelation: Option<stats::Autocorrelation>,
-) -> (Option<String>, Option<String>) {
+) -> (Option<String>, String) {
+    let short = |least: f64| format!("too short to tell: fewer than {least} whole seconds");
     let alike = |effective: f64| {
         let worth = match effective.floor() {
             n if n <= 1.0 => "one independent one".to_owned(),
@@ -124,12 +126,13 @@ fn reasons(
         Some(WarmUp::NotJudged { effective }) => Some(alike(effective)),
         Some(_) => None,
         None if tps.iter().all(|tps| *tps == 0.0) => Some("not judged: no transaction".to_owned()),
-        None => Some("too short to tell: fewer than 40 whole seconds".to_owned()),
+        None => Some(short(40.0)),
     };
-    let within = match (stats::relative_error_of_mean(tps), autocorrelation) {
-        (Some(_), _) => None,
-        (None, Some(found)) => Some(alike(found.effective)),
-        (None, None) => Some("not judged: the seconds are too few or do not differ".to_owned()),
+    #[allow(clippy::cast_precision_loss)]
+    let within = match autocorrelation {
+        _ if (tps.len() as f64) < stats::LEAST_EFFECTIVE => short(stats::LEAST_EFFECTIVE),
+        Some(found) => alike(found.effective),
+        None => "not judged: the seconds do not differ".to_owned(),
     };
     (steady, within)
 }

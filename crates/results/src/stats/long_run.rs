@@ -57,9 +57,9 @@ pub(super) struct LongRun {
 }
 
 impl LongRun {
-    /// Of `series`; none for fewer than 10 elements, one that is not finite, or one that does not vary.
+    /// Measures `series`; none for fewer than 10 elements, one that is not finite, or one that does not vary.
     ///
-    /// The larger of two estimates, both corrected for the mean being that of the same elements. That of a first-order
+    /// It takes the larger of two estimates, both corrected for the mean being that of the same elements. That of a first-order
     /// autoregression has the smaller error where it fits: its coefficient as F. H. C. Marriott and J. A. Pope, *Bias in the
     /// estimation of autocorrelations*, Biometrika 41 (1954), correct it. The other follows any shape: the sum up to where
     /// pairs of neighbouring autocorrelations are no longer positive, the initial positive sequence of C. J. Geyer,

@@ -89,8 +89,8 @@ fn unlike(taken: &[f64], rest: &[f64]) -> Result<bool, f64> {
     Ok(differ(taken, rest, found.variance, found.freedom()))
 }
 
-/// The same by steps from element to element, of which a trend is the median and no correlation. The estimate is rough,
-/// so that little is told by it.
+/// Whether the mean of `taken` is unlike that of `rest`, judged by steps from element to element: a trend moves their median
+/// and makes no correlation. The estimate is rough, so that only large differences are found.
 #[allow(clippy::cast_precision_loss)]
 fn unlike_by_steps(series: &[f64], taken: &[f64], rest: &[f64]) -> bool {
     let n = series.len() as f64;

@@ -376,8 +376,12 @@ fn no_input_makes_a_panic_or_a_number_that_is_none() {
             r.detectable(3).into_iter().for_each(|share| assert!(share.is_finite() && share >= 0.0));
         }
         assert!(holm(&series).iter().all(|p| p.is_finite()));
-        if let Some(WarmUp::Until { gain, .. }) = warm_up(&series) {
-            assert!(gain.is_finite());
+        match warm_up(&series) {
+            Some(WarmUp::Until { gain, .. }) => assert!(gain.is_finite()),
+            Some(WarmUp::NotJudged { effective }) => {
+                assert!(effective > 0.0 && effective < LEAST_EFFECTIVE);
+            }
+            _ => {}
         }
         if let Some(found) = autocorrelation(&series) {
             assert!(found.first.is_finite() && found.effective.is_finite() && found.effective >= 1.0);
