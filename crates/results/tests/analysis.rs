@@ -284,18 +284,27 @@ fn the_noise_floor_is_that_of_the_newest_run_of_the_same_under_two_names_on_this
 #[test]
 fn repeats_that_all_rise_are_called_so() {
     let (_folder, mut store) = store();
-    let view = run_of(plan(4), RUN, &mut store, |t, block| match t {
+    let rising_and_falling = |t: usize, block: u32| match t {
         0 => 1000 + 50 * u64::from(block),
         1 => 1000 - 50 * u64::from(block),
         _ => 1000 + 50 * (u64::from(block) % 2),
-    });
+    };
+    let view = run_of(plan(6), RUN, &mut store, rising_and_falling);
+    // 2 of 720 orders, four treatments judged together.
     assert!(
-        says(&view, "clients=1: tps rises with every repeat (by chance in 1 of 24.0 orders)"),
+        says(&view, "clients=1: tps rises with every repeat") && says(&view, "p = 0.011"),
         "{:#?}",
         view.notes
     );
     assert!(says(&view, "clients=8: tps falls with every repeat"));
-    assert!(view.treatments[2].drift.is_none_or(|d| d.chance > 0.05));
+    close(view.treatments[0].drift.unwrap().chance, 2.0 / 720.0);
+    close(view.treatments[0].drift.unwrap().chance_together, 8.0 / 720.0);
+    assert!(view.treatments[2].drift.is_none_or(|d| !d.is_significant()));
+
+    // Four repeats that all rise do so in 2 of 24 orders, up or down.
+    let view = run_of(plan(4), "four", &mut store, rising_and_falling);
+    close(view.treatments[0].drift.unwrap().chance, 2.0 / 24.0);
+    assert!(!says(&view, "tps rises") && !says(&view, "tps falls"), "{:#?}", view.notes);
 }
 
 #[test]

@@ -308,3 +308,28 @@ fn a_change_within_a_trial_is_shown_with_what_happened_then() {
     let text = report::terminal(&view, 200);
     assert!(text.contains("tps changed 8 times within 4 trials, at the same time as:"), "{text}");
 }
+
+#[test]
+fn a_trial_whose_seconds_resemble_each_other_too_much_is_said_not_to_be_judged() {
+    let (_folder, mut store) = store();
+    let view = fill_with(&mut store, &run_record(plan(1)), |t| {
+        let m = t.measurement.as_mut().unwrap();
+        let like = m.series[0].clone();
+        m.series = (0..120)
+            .map(|t_s| pgdyno_model::measurement::Second {
+                t_s,
+                transactions: 1000 + u64::from((t_s % 60).min(60 - t_s % 60) * 5 + t_s * 7 % 11),
+                ..like.clone()
+            })
+            .collect();
+    });
+    let said = "the seconds resemble each other so much that they are worth";
+    assert!(report::html(&view).unwrap().contains(said));
+    let text = report::terminal(&view, 200);
+    assert!(text.contains("not judged in trials 1, 2, 3, 4"), "{text}");
+    let json = serde_json::to_value(&view).unwrap();
+    let steadiness = &json["trials"][0]["steadiness"];
+    assert!(steadiness["steady"].is_null() && steadiness["within"].is_null());
+    assert!(steadiness["steady_why"].as_str().unwrap().contains(said), "{steadiness}");
+    assert!(steadiness["too_alike"].as_f64().unwrap() < 20.0);
+}

@@ -20,6 +20,7 @@ pub mod stopping;
 mod telemetry;
 mod treatment;
 mod trial;
+mod unsteady;
 mod view;
 mod waits;
 mod why;
@@ -100,8 +101,11 @@ fn read(store: &Store, run: &str) -> Result<(RunView, Vec<Sums>), StoreError> {
     };
     let pairing = Pairing::of(&plan);
     let treatments: Vec<TreatmentView> = (0..)
-        .zip(plan.treatments.iter().zip(&sums))
-        .map(|(index, (treatment, sum))| sum.view(index, treatment, planned(index), &fsync, &pairing))
+        .zip(plan.treatments.iter().zip(&sums).zip(treatment::drifts(&sums)))
+        .map(|(index, ((treatment, sum), drift))| TreatmentView {
+            drift,
+            ..sum.view(index, treatment, planned(index), &fsync, &pairing)
+        })
         .collect();
     let crashes: Vec<CrashView> = store.crashes_of(run)?.iter().map(CrashView::from).collect();
     let mut view = RunView {

@@ -8,12 +8,9 @@ use pgdyno_model::record::RunState;
 use pgdyno_model::{Treatment, TrialRecord};
 
 use super::rates::resets;
-use super::view::{RunView, TreatmentView, TrialState, TrialView};
-use super::{capacity, floor, scaling};
+use super::view::{RunView, TrialState, TrialView};
+use super::{capacity, floor, scaling, unsteady};
 use crate::number;
-
-/// A trend over repeats that chance makes more often than this is not spoken of.
-const DRIFT: f64 = 0.05;
 
 /// What the views do not keep.
 #[derive(Default)]
@@ -188,8 +185,8 @@ fn statistics(view: &RunView, out: &mut Vec<String>, context: &mut Vec<String>) 
                 .to_owned(),
         );
     }
-    drift(&measured, out);
-    steadiness(view, out);
+    unsteady::drift(&measured, out);
+    unsteady::steadiness(view, out);
     let few: Vec<&str> = measured
         .iter()
         .filter(|t| t.latency_us.as_ref().is_some_and(|l| l.count < 1000))
@@ -217,102 +214,6 @@ fn generator_limited(view: &RunView, out: &mut Vec<String>) {
             trials.join(", ")
         ));
     }
-}
-
-/// Treatments whose repeats rise or fall.
-fn drift(measured: &[&TreatmentView], out: &mut Vec<String>) {
-    for t in measured {
-        let Some(trend) = t.drift.filter(|trend| trend.chance <= DRIFT) else { continue };
-        let (way, hint) = if trend.rising {
-            ("rises", "it was still warming up")
-        } else {
-            ("falls", "something wears down: bloat, a filling disk, heat")
-        };
-        let how = if trend.every_one { "with every repeat" } else { "over its repeats" };
-        out.push(format!(
-            "{}: tps {way} {how} (by chance in 1 of {} orders): {hint}; its mean is one of a moving thing.",
-            t.label,
-            number::rate(1.0 / trend.chance)
-        ));
-    }
-}
-
-/// Trials that were not steady, and what happened where they changed.
-fn steadiness(view: &RunView, out: &mut Vec<String>) {
-    /// A warm-up that changes the mean by less is not worth a word.
-    const MATTERS: f64 = 0.01;
-    let all = || {
-        view.trials
-            .iter()
-            .filter(|t| t.state == TrialState::Completed)
-            .filter_map(|t| Some((t.ordinal + 1, t.steadiness.as_ref()?)))
-    };
-    let list = |trials: &[u32]| trials.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let unsteady: Vec<u32> = all().filter(|(_, s)| s.steady == Some(false)).map(|(n, _)| n).collect();
-    if !unsteady.is_empty() {
-        out.push(format!(
-            "tps never became steady in trials {}: longer trials, or a longer `load.warm_up`, would tell.",
-            list(&unsteady)
-        ));
-    }
-    let warming = || all().filter(|(_, s)| s.warm_up_gain.is_some_and(|gain| gain.abs() >= MATTERS));
-    let longest = warming().max_by_key(|(_, s)| s.warm_up_s);
-    if let Some((trial, s)) = longest
-        && let (Some(seconds), Some(gain)) = (s.warm_up_s, s.warm_up_gain)
-    {
-        let trials: Vec<u32> = warming().map(|(n, _)| n).collect();
-        out.push(format!(
-            "The window begins with a warm-up (MSER-5) in trials {}: in trial {trial} its first {seconds} s, without \
-             which tps would be {}% {}; add that to `load.warm_up`.",
-            list(&trials),
-            number::percent(gain.abs()),
-            if gain > 0.0 { "higher" } else { "lower" }
-        ));
-    }
-    changes(all(), out);
-}
-
-/// What the changes within trials coincide with, the commonest first.
-fn changes<'a>(all: impl Iterator<Item = (u32, &'a super::Steadiness)>, out: &mut Vec<String>) {
-    const SHOWN: usize = 4;
-    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
-    let (mut count, mut trials) = (0, 0);
-    for (_, s) in all {
-        let changes = s.changes.as_deref().unwrap_or_default();
-        count += changes.len();
-        trials += usize::from(!changes.is_empty());
-        for change in changes {
-            // Numbers differ from change to change: what is before them is the kind.
-            let kind = |with: &String| match with.split_once(" → ") {
-                // Of a device its name and what it did; of all else what stands before the number.
-                Some((before, _)) if with.starts_with("device ") => {
-                    before.split_once(':').map_or(before, |(kind, _)| kind).to_owned()
-                }
-                Some((before, _)) => before.rsplit_once(' ').map_or(before, |(name, _)| name).to_owned(),
-                None => with.clone(),
-            };
-            let distinct: BTreeSet<String> = if change.with.is_empty() {
-                BTreeSet::from(["nothing that was watched".to_owned()])
-            } else {
-                change.with.iter().map(kind).collect()
-            };
-            for kind in distinct {
-                *kinds.entry(kind).or_default() += 1;
-            }
-        }
-    }
-    if count == 0 {
-        return;
-    }
-    let mut kinds: Vec<(String, usize)> = kinds.into_iter().collect();
-    kinds.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-    let shown: Vec<String> = kinds.iter().take(SHOWN).map(|(kind, n)| format!("{kind} ({n})")).collect();
-    out.push(format!(
-        "tps changed {count} {} within {trials} {}, at the same time as: {}. The report's trials say when.",
-        if count == 1 { "time" } else { "times" },
-        if trials == 1 { "trial" } else { "trials" },
-        shown.join(", ")
-    ));
 }
 
 /// Whether the plan's blocks are not rounds in time: with more than one treatment and repeat, some block's trials

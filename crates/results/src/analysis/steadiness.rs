@@ -79,21 +79,62 @@ pub(super) fn of(
     if tps.is_empty() {
         return None;
     }
-    let (warm_up_s, warm_up_gain, steady) = match stats::warm_up(&tps) {
-        None => (None, None, None),
+    let warm_up = stats::warm_up(&tps);
+    let (warm_up_s, warm_up_gain, steady) = match warm_up {
+        None | Some(WarmUp::NotJudged { .. }) => (None, None, None),
         Some(WarmUp::None) => (Some(0), None, Some(true)),
         Some(WarmUp::Until { elements, gain }) => (u32::try_from(elements).ok(), Some(gain), Some(true)),
         Some(WarmUp::NotSteady) => (None, None, Some(false)),
     };
     let autocorrelation = stats::autocorrelation(&tps);
+    let within = stats::relative_error_of_mean(&tps);
+    let (steady_why, within_why) = reasons(&tps, warm_up, autocorrelation);
     Some(Steadiness {
+        too_alike: match warm_up {
+            Some(WarmUp::NotJudged { effective }) => Some(effective),
+            _ => None,
+        },
+        steady_why,
+        within_why: within.is_none().then_some(within_why),
         warm_up_s,
         warm_up_gain,
         steady,
         autocorrelation,
-        within: autocorrelation.and_then(|a| stats::relative_error_of_mean(&tps, a.effective)),
+        within,
         changes: stats::changes(&tps).map(|at| changes(&tps, &at, events, telemetry, devices)),
     })
+}
+
+/// Why it is not judged whether a series is steady, and why its mean has no interval where it has none.
+fn reasons(
+    tps: &[f64],
+    warm_up: Option<WarmUp>,
+    autocorrelation: Option<stats::Autocorrelation>,
+) -> (Option<String>, String) {
+    let short = |least: f64| format!("too short to tell: fewer than {least} whole seconds");
+    let alike = |effective: f64| {
+        let worth = match effective.floor() {
+            n if n <= 1.0 => "one independent one".to_owned(),
+            n => format!("{n} independent ones"),
+        };
+        format!(
+            "not judged: the seconds resemble each other so much that they are worth {worth} (at least {} are needed)",
+            stats::LEAST_EFFECTIVE
+        )
+    };
+    let steady = match warm_up {
+        Some(WarmUp::NotJudged { effective }) => Some(alike(effective)),
+        Some(_) => None,
+        None if tps.iter().all(|tps| *tps == 0.0) => Some("not judged: no transaction".to_owned()),
+        None => Some(short(40.0)),
+    };
+    #[allow(clippy::cast_precision_loss)]
+    let within = match autocorrelation {
+        _ if (tps.len() as f64) < stats::LEAST_EFFECTIVE => short(stats::LEAST_EFFECTIVE),
+        Some(found) => alike(found.effective),
+        None => "not judged: the seconds do not differ".to_owned(),
+    };
+    (steady, within)
 }
 
 fn changes(
@@ -265,13 +306,33 @@ mod tests {
         assert_eq!(of(&[], &[], &[], &[]), None);
         let short = of(&seconds([5, 6, 7]), &[], &[], &[]).unwrap();
         assert_eq!(
-            (short.steady, short.changes, short.within, short.autocorrelation),
-            (None, None, None, None)
+            (short.steady, &short.changes, short.within, short.autocorrelation),
+            (None, &None, None, None)
         );
         let constant = of(&seconds([1000; 60]), &[], &[], &[]).unwrap();
         assert_eq!((constant.warm_up_s, constant.within), (Some(0), None));
         assert_eq!(constant.changes, Some(Vec::new()));
         let nothing = of(&seconds([0; 60]), &[], &[], &[]).unwrap();
         assert_eq!((nothing.steady, nothing.within), (None, None));
+        for unjudged in [&short, &nothing] {
+            assert!(unjudged.steady_why.is_some() && unjudged.within_why.is_some(), "{unjudged:?}");
+        }
+        assert!(constant.steady_why.is_none() && constant.within_why.is_some());
+    }
+
+    #[test]
+    fn seconds_that_resemble_each_other_too_much_are_not_judged_and_that_is_said() {
+        // Up and down again over two minutes, as a random walk goes.
+        let slow = (0..120_u64).map(|i| 1000 + (i % 60).min(60 - i % 60) * 5 + i * 7 % 11);
+        let found = of(&seconds(slow), &[], &[], &[]).unwrap();
+        assert_eq!((found.steady, found.warm_up_s, found.within), (None, None, None));
+        for why in [found.steady_why.unwrap(), found.within_why.unwrap()] {
+            assert!(why.starts_with("not judged: the seconds resemble each other"), "{why}");
+        }
+        // What is judged has no reason why not.
+        let independent = (0..120_u64).map(|i| 1000 + i * 48_271 % 101);
+        let found = of(&seconds(independent), &[], &[], &[]).unwrap();
+        assert!(found.within.is_some() && found.steady == Some(true), "{found:?}");
+        assert_eq!((found.steady_why, found.within_why), (None, None));
     }
 }

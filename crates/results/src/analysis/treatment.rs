@@ -167,7 +167,7 @@ impl Sums {
             unavailable: None,
             latency_intervals: self.latency_intervals(level),
             generator_limited: self.generator_limited,
-            drift: drift(&self.tps),
+            drift: None,
             service_us: self.service.as_ref().and_then(latency_view),
             not_ranked: None,
             ratio_to_best: None,
@@ -219,11 +219,14 @@ pub(super) fn percentile(measurement: &Measurement, quantile: f64) -> Option<f64
     (latency.count() as f64 * (1.0 - quantile) >= BEYOND - 1e-6).then(|| latency.quantile_us(quantile))?
 }
 
-/// The trend of tps over repeats, in the order of blocks.
-fn drift(tps: &[(u32, f64)]) -> Option<stats::Trend> {
-    let mut tps = tps.to_vec();
-    tps.sort_by_key(|(block, _)| *block);
-    stats::trend(&tps.iter().map(|(_, tps)| *tps).collect::<Vec<_>>())
+/// The trends of tps over repeats of all treatments of a run, in the order of blocks, judged together.
+pub(super) fn drifts(treatments: &[Sums]) -> Vec<Option<stats::Trend>> {
+    let in_order = |sums: &Sums| {
+        let mut tps = sums.tps.clone();
+        tps.sort_by_key(|(block, _)| *block);
+        tps.into_iter().map(|(_, tps)| tps).collect()
+    };
+    stats::trends(&treatments.iter().map(in_order).collect::<Vec<_>>())
 }
 
 /// Whether commits wait for a flush. A workload that only reads commits nothing.

@@ -130,7 +130,7 @@ pub struct TreatmentView {
     pub latency_intervals: Vec<LatencyInterval>,
     /// Completed trials in which the load generator may have been the limit (count).
     pub generator_limited: usize,
-    /// Whether tps rises or falls over its repeats; none for fewer than four.
+    /// Whether tps rises or falls over its repeats, judged with all treatments of the run; none for fewer than four.
     pub drift: Option<Trend>,
     /// With a rate, where latency counts from when a transaction was due: the same from when it was sent.
     pub service_us: Option<LatencyView>,
@@ -373,17 +373,23 @@ impl ObserverView {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Steadiness {
     /// Seconds at the window's beginning that still look like warm-up (MSER-5); 0 for none; none where that cannot be
-    /// told: fewer than 40 seconds, or never steady.
+    /// told: fewer than 40 seconds, seconds that resemble each other too much, or never steady.
     pub warm_up_s: Option<u32>,
     /// What tps would gain without those seconds (a share).
     pub warm_up_gain: Option<f64>,
-    /// Whether it became steady at all; none for fewer than 40 seconds.
+    /// Whether it became steady at all; none where `steady_why` says why that is not judged.
     pub steady: Option<bool>,
+    /// Why it is not judged whether it became steady: too few seconds, or too few independent ones.
+    pub steady_why: Option<String>,
+    /// How many independent seconds its seconds are worth, where those are too few to judge that (count).
+    pub too_alike: Option<f64>,
     /// How neighbouring seconds resemble each other.
     pub autocorrelation: Option<Autocorrelation>,
     /// The 95% interval of the mean over seconds, as a share of it to either side; it holds for this trial only and says
-    /// nothing of another one.
+    /// nothing of another one. None where `within_why` says why.
     pub within: Option<f64>,
+    /// Why there is no such interval.
+    pub within_why: Option<String>,
     /// Where tps changed; none where that was not looked for (fewer than 20 seconds).
     pub changes: Option<Vec<Change>>,
 }

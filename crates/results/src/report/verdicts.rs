@@ -67,6 +67,8 @@ pub(super) struct Row {
     seconds: usize,
     effective: String,
     within: String,
+    /// Why there is no interval, where the column of warm-up does not say it.
+    why: Option<String>,
     changes: Vec<String>,
 }
 
@@ -84,6 +86,7 @@ pub(super) fn steadiness(view: &RunView) -> Vec<Row> {
                     .autocorrelation
                     .map_or_else(|| NONE.to_owned(), |a| format!("{:.0}", a.effective)),
                 within: s.within.map_or_else(|| NONE.to_owned(), |w| format!("±{}%", number::percent(w))),
+                why: s.within_why.clone().filter(|_| s.steady_why.is_none() && s.autocorrelation.is_some()),
                 changes: s.changes.iter().flatten().map(change).collect(),
             })
         })
@@ -92,7 +95,7 @@ pub(super) fn steadiness(view: &RunView) -> Vec<Row> {
 
 fn warm_up(s: &Steadiness) -> String {
     match (s.steady, s.warm_up_s) {
-        (None, _) => "too short to tell".to_owned(),
+        (None, _) => s.steady_why.clone().unwrap_or_else(|| NONE.to_owned()),
         (Some(false), _) => "never became steady".to_owned(),
         (Some(true), Some(seconds)) if seconds > 0 => format!("{seconds} s"),
         (Some(true), _) => "none".to_owned(),

@@ -6,6 +6,7 @@
 
 mod changes;
 mod holm;
+mod long_run;
 mod looks;
 mod power;
 #[cfg(test)]
@@ -23,14 +24,15 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 pub use changes::changes;
 pub use holm::{holm, holm_weighted};
+pub use long_run::{Autocorrelation, LEAST_EFFECTIVE, autocorrelation, relative_error_of_mean};
 pub use looks::Looks;
 pub use power::{POWER, t_power};
 pub use ratio::{Method, Ratio, ratio, ratio_over, unpaired_ratio, unpaired_ratio_at};
 pub use runs::{EarlierRuns, FEWEST_RUNS, ratio_across};
 pub use scaling::{Fitted, Scaling, scaling};
-pub use series::{Autocorrelation, WarmUp, autocorrelation, warm_up};
+pub use series::{WarmUp, warm_up};
 pub use share::{Gap, Share, share};
-pub use trend::{Trend, trend};
+pub use trend::{Trend, share_of_orders_with_trend, trend, trends};
 
 /// The confidence level of every interval.
 pub const CONFIDENCE: f64 = 0.95;
@@ -108,15 +110,6 @@ pub fn geometric_mean_ci95_at(share: f64, values: &[f64]) -> Estimate {
     let ci95 = of_logs.ci95.map(|ci| ci.map(f64::exp)).filter(|[_, hi]| hi.is_finite());
     let too_wide = (of_logs.ci95.is_some() && ci95.is_none()).then_some(TOO_WIDE);
     Estimate { mean: of_logs.mean.map(f64::exp), ci95, why: of_logs.why.or(too_wide), ..of_logs }
-}
-
-/// Half of the 95% interval of the mean of `values` that are worth `effective` independent ones, as a share of it; none
-/// where there is no spread, no positive mean, or fewer than two such.
-#[must_use]
-pub fn relative_error_of_mean(values: &[f64], effective: f64) -> Option<f64> {
-    let (mean, sd) = moments(values).filter(|(mean, sd)| *mean > 0.0 && *sd > ROUNDING * mean)?;
-    let t = (effective >= 2.0).then(|| t_quantile(0.5 + CONFIDENCE / 2.0, effective - 1.0))??;
-    Some(t * sd / effective.sqrt() / mean)
 }
 
 /// Mean and sample standard deviation; none for fewer than two values or one that is not finite.

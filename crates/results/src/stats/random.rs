@@ -17,6 +17,17 @@ impl Normal {
     }
 }
 
+/// A first-order autoregression of mean 0, standard deviation 1 and coefficient `r`.
+pub(crate) fn autoregression(random: &mut Normal, n: usize, r: f64) -> Vec<f64> {
+    let mut last = random.draw();
+    (0..n)
+        .map(|_| {
+            last = r * last + (1.0 - r * r).sqrt() * random.draw();
+            last
+        })
+        .collect()
+}
+
 /// How many of `times` experiments have the truth in their interval (percent).
 pub(crate) fn coverage(times: u32, mut holds: impl FnMut(&mut Normal) -> bool) -> f64 {
     let mut normal = Normal(0x9E37_79B9_7F4A_7C15);

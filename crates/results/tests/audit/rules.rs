@@ -213,7 +213,11 @@ fn repeats_that_rise_are_told_with_their_odds() {
     let audit = of(&format!("fs tps tps tps tps mean\n{rows}"));
     let f = finding(&audit, "rising-repeats");
     assert_eq!(f.lines, [2, 3]);
-    close(&f.computed["rows"][0]["chance"], 1.0 / 24.0);
+    close(&f.computed["rows"][0]["chance"], 2.0 / 24.0);
+    close(&f.computed["chance_of_so_many"], 1.0 / 144.0);
+    // One such row alone is in 1 of 12 reports.
+    let audit = of("fs tps tps tps tps mean\next4 100 104 108 112 106.0\nxfs 90 97 91 94 93.0\n");
+    assert!(audit.findings.iter().all(|f| f.rule != "rising-repeats"));
     let steady = "ext4 100 104 98 102 101.0\nxfs 90 95 91 94 92.5\n";
     let audit = of(&format!("fs tps tps tps tps mean\n{steady}"));
     assert!(

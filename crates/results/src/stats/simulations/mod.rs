@@ -1,6 +1,9 @@
 //! Experiments with a known truth: what the verdicts promise is counted. Seeds are fixed, so that every count is the same
 //! everywhere. The figures in docs/statistics.md are what these tests print with `--nocapture`.
 
+mod repeats;
+mod within;
+
 use pgdyno_model::experiment::Order;
 
 use super::random::Normal;
@@ -373,18 +376,24 @@ fn no_input_makes_a_panic_or_a_number_that_is_none() {
             r.detectable(3).into_iter().for_each(|share| assert!(share.is_finite() && share >= 0.0));
         }
         assert!(holm(&series).iter().all(|p| p.is_finite()));
-        if let Some(WarmUp::Until { gain, .. }) = warm_up(&series) {
-            assert!(gain.is_finite());
+        match warm_up(&series) {
+            Some(WarmUp::Until { gain, .. }) => assert!(gain.is_finite()),
+            Some(WarmUp::NotJudged { effective }) => {
+                assert!(effective > 0.0 && effective < LEAST_EFFECTIVE);
+            }
+            _ => {}
         }
         if let Some(found) = autocorrelation(&series) {
             assert!(found.first.is_finite() && found.effective.is_finite() && found.effective >= 1.0);
-            let error = relative_error_of_mean(&series, found.effective);
+            let error = relative_error_of_mean(&series);
             assert!(error.is_none_or(|e| e.is_finite() && e > 0.0));
         }
         for at in changes(&series).unwrap_or_default() {
             assert!(at > 0 && at < series.len());
         }
-        trend(&a).into_iter().for_each(|t| assert!((0.0..=1.0).contains(&t.chance)));
+        for t in trends(&[a.clone(), b, series.clone()]).into_iter().flatten() {
+            assert!((0.0..=1.0).contains(&t.chance) && (t.chance..=1.0).contains(&t.chance_together));
+        }
         let sweep: Vec<(u32, u32, f64)> =
             (0..).zip(&series).map(|(i, x)| (i / 7, 1 << (i % 7), *x)).collect();
         if let Ok(law) = scaling(&sweep) {

@@ -1,0 +1,117 @@
+//! Notes on tps that moves: over the repeats of a treatment, and within trials.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::view::{RunView, Steadiness, TreatmentView, TrialState};
+use crate::{number, stats};
+
+/// Treatments whose repeats rise or fall.
+pub(super) fn drift(measured: &[&TreatmentView], out: &mut Vec<String>) {
+    for t in measured {
+        let Some(trend) = t.drift.filter(stats::Trend::is_significant) else { continue };
+        let (way, hint) = if trend.rising {
+            ("rises", "it may still be warming up")
+        } else {
+            ("falls", "something may wear down: bloat, a filling disk, heat")
+        };
+        let how = if trend.every_one { "with every repeat" } else { "over its repeats" };
+        out.push(format!(
+            "{}: tps {way} {how} (two-sided, all treatments judged together: {}): {hint}; the mean averages over a trend.",
+            t.label,
+            if trend.chance_together < 0.0005 {
+                "p < 0.001".to_owned()
+            } else {
+                format!("p = {:.3}", trend.chance_together)
+            }
+        ));
+    }
+}
+
+/// Trials that were not steady, and what happened where they changed.
+pub(super) fn steadiness(view: &RunView, out: &mut Vec<String>) {
+    /// A warm-up that changes the mean by less is not worth a word.
+    const MATTERS: f64 = 0.01;
+    let all = || {
+        view.trials
+            .iter()
+            .filter(|t| t.state == TrialState::Completed)
+            .filter_map(|t| Some((t.ordinal + 1, t.steadiness.as_ref()?)))
+    };
+    let list = |trials: &[u32]| trials.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let unsteady: Vec<u32> = all().filter(|(_, s)| s.steady == Some(false)).map(|(n, _)| n).collect();
+    if !unsteady.is_empty() {
+        out.push(format!(
+            "tps never became steady in trials {}: longer trials, or a longer `load.warm_up`, would tell.",
+            list(&unsteady)
+        ));
+    }
+    let warming = || all().filter(|(_, s)| s.warm_up_gain.is_some_and(|gain| gain.abs() >= MATTERS));
+    let longest = warming().max_by_key(|(_, s)| s.warm_up_s);
+    if let Some((trial, s)) = longest
+        && let (Some(seconds), Some(gain)) = (s.warm_up_s, s.warm_up_gain)
+    {
+        let trials: Vec<u32> = warming().map(|(n, _)| n).collect();
+        out.push(format!(
+            "The window begins with a warm-up (MSER-5) in trials {}: in trial {trial} its first {seconds} s, without \
+             which tps would be {}% {}; add that to `load.warm_up`.",
+            list(&trials),
+            number::percent(gain.abs()),
+            if gain > 0.0 { "higher" } else { "lower" }
+        ));
+    }
+    let alike: Vec<(u32, f64)> = all().filter_map(|(n, s)| Some((n, s.too_alike?))).collect();
+    if let Some((trial, worth)) = alike.iter().min_by(|a, b| a.1.total_cmp(&b.1)) {
+        let trials: Vec<u32> = alike.iter().map(|(n, _)| *n).collect();
+        out.push(format!(
+            "Whether tps was steady is not judged in trials {}: their seconds resemble each other so much that they are worth \
+             fewer than {} independent ones (those of trial {trial}: {}). Longer trials would tell.",
+            list(&trials),
+            stats::LEAST_EFFECTIVE,
+            worth.floor().max(1.0)
+        ));
+    }
+    changes(all(), out);
+}
+
+/// What the changes within trials coincide with, the commonest first.
+fn changes<'a>(all: impl Iterator<Item = (u32, &'a Steadiness)>, out: &mut Vec<String>) {
+    const SHOWN: usize = 4;
+    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    let (mut count, mut trials) = (0, 0);
+    for (_, s) in all {
+        let changes = s.changes.as_deref().unwrap_or_default();
+        count += changes.len();
+        trials += usize::from(!changes.is_empty());
+        for change in changes {
+            // Numbers differ from change to change: what is before them is the kind.
+            let kind = |with: &String| match with.split_once(" → ") {
+                // Of a device its name and what it did; of all else what stands before the number.
+                Some((before, _)) if with.starts_with("device ") => {
+                    before.split_once(':').map_or(before, |(kind, _)| kind).to_owned()
+                }
+                Some((before, _)) => before.rsplit_once(' ').map_or(before, |(name, _)| name).to_owned(),
+                None => with.clone(),
+            };
+            let distinct: BTreeSet<String> = if change.with.is_empty() {
+                BTreeSet::from(["nothing that was watched".to_owned()])
+            } else {
+                change.with.iter().map(kind).collect()
+            };
+            for kind in distinct {
+                *kinds.entry(kind).or_default() += 1;
+            }
+        }
+    }
+    if count == 0 {
+        return;
+    }
+    let mut kinds: Vec<(String, usize)> = kinds.into_iter().collect();
+    kinds.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    let shown: Vec<String> = kinds.iter().take(SHOWN).map(|(kind, n)| format!("{kind} ({n})")).collect();
+    out.push(format!(
+        "tps changed {count} {} within {trials} {}, at the same time as: {}. The report's trials say when.",
+        if count == 1 { "time" } else { "times" },
+        if trials == 1 { "trial" } else { "trials" },
+        shown.join(", ")
+    ));
+}
