@@ -98,6 +98,13 @@ fn head(prepared: &Prepared, out: &mut String) {
         "{treatments} treatments x {repeats} repeats = {trials} trials, {order}, seed {}",
         plan.seed
     );
+    if experiment.seed.is_none() {
+        let _ = writeln!(
+            out,
+            "the seed was drawn for this plan, and each run draws its own; `--set experiment.seed={}` keeps this one",
+            plan.seed
+        );
+    }
     if let Some(stopping) = &plan.stopping {
         self::stopping(stopping, plan.margin, out);
     }

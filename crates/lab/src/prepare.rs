@@ -41,13 +41,32 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Makes the experiment of `source`, with `overrides`, ready.
+    /// Makes the experiment of `source`, with `overrides`, ready. Unless it gives a seed, one is drawn.
     ///
     /// # Errors
     /// Anything wrong in the file, an override, a workload or a script, with its place.
     pub fn new(source: Source, overrides: Vec<Override>) -> Result<Self, LabError> {
+        Self::with_seed(source, overrides, draw_seed)
+    }
+
+    /// Makes the experiment of a run ready once more: with the seeds of its stored `plan`.
+    pub(crate) fn of_run(source: Source, overrides: Vec<Override>, plan: &Plan) -> Result<Self, LabError> {
+        let mut prepared = Self::with_seed(source, overrides, || Ok(plan.seed))?;
+        if plan.data_seed.is_none() {
+            prepared.plan.data_seed = None;
+        }
+        Ok(prepared)
+    }
+
+    /// As [`Prepared::new`], with the seed that `draw` gives where the experiment gives none.
+    pub(crate) fn with_seed(
+        source: Source,
+        overrides: Vec<Override>,
+        draw: impl FnOnce() -> Result<u64, LabError>,
+    ) -> Result<Self, LabError> {
         let experiment = file::parse(&source, &overrides)?;
-        let (plan, workloads) = resolve(&experiment)?;
+        let seed = experiment.seed.map_or_else(draw, Ok)?;
+        let (plan, workloads) = resolve(&experiment, seed)?;
         let mut scripts = BTreeMap::new();
         let mut notes = Vec::new();
         for (name, workload) in &workloads {
@@ -223,6 +242,12 @@ impl Prepared {
     }
 }
 
+/// Draws a seed from the system's randomness, short enough to be typed.
+fn draw_seed() -> Result<u64, LabError> {
+    let drawn = getrandom::u32().map_err(std::io::Error::from);
+    Ok(drawn.map(u64::from).map_err(pgdyno_host::JournalError::Random)?)
+}
+
 /// What is said of a script with more statements than latencies are kept of.
 fn too_many_for_distributions(script: &Script) -> Option<String> {
     let statements = script.commands.iter().filter(|command| command.op.is_sql()).count();
@@ -237,6 +262,36 @@ fn too_many_for_distributions(script: &Script) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn quickstart(overrides: &[&str]) -> Prepared {
+        let overrides = overrides.iter().map(|o| Override::parse(o).unwrap()).collect();
+        Prepared::new(crate::recipes::source("quickstart").unwrap(), overrides).unwrap()
+    }
+
+    #[test]
+    fn each_run_draws_its_order_and_all_runs_hold_the_same_data() {
+        let seeds: BTreeSet<u64> = (0..4).map(|_| quickstart(&[]).plan.seed).collect();
+        assert!(seeds.len() > 1 && seeds.iter().all(|seed| u32::try_from(*seed).is_ok()), "{seeds:?}");
+        assert_eq!(quickstart(&[]).plan.seed_of_data(), 1);
+        let given = quickstart(&["experiment.seed=7"]);
+        assert_eq!((given.plan.seed, given.plan.seed_of_data()), (7, 1));
+        assert_eq!(given.plan, quickstart(&["experiment.seed=7"]).plan);
+        assert_eq!(quickstart(&["workload.seed=3"]).plan.seed_of_data(), 3);
+    }
+
+    #[test]
+    fn a_resumed_run_keeps_the_seed_that_was_drawn_for_it() {
+        let plan = quickstart(&[]).plan;
+        let source = || crate::recipes::source("quickstart").unwrap();
+        assert_eq!(Prepared::of_run(source(), Vec::new(), &plan).unwrap().plan, plan);
+
+        // A plan of an earlier version: one seed for everything.
+        let stored = serde_json::to_string(&quickstart(&["experiment.seed=7"]).plan).unwrap();
+        let earlier: Plan = serde_json::from_str(&stored.replace("\"data_seed\":1,", "")).unwrap();
+        let overrides = vec![Override::parse("experiment.seed=7").unwrap()];
+        let resumed = Prepared::of_run(source(), overrides, &earlier).unwrap().plan;
+        assert_eq!((&resumed, resumed.seed_of_data()), (&earlier, 7));
+    }
 
     #[test]
     fn a_script_of_the_old_dialect_is_taken_and_that_is_said() {

@@ -123,11 +123,14 @@ impl ResolveError {
     }
 }
 
-/// The plan of `experiment`, and every workload that it uses, by name.
+/// The plan of `experiment`, its order and load drawn by `seed`, and every workload that it uses, by name.
 ///
 /// # Errors
 /// A name that means nothing, or a combination that cannot be.
-pub fn resolve(experiment: &Experiment) -> Result<(Plan, BTreeMap<String, Workload>), ResolveError> {
+pub fn resolve(
+    experiment: &Experiment,
+    seed: u64,
+) -> Result<(Plan, BTreeMap<String, Workload>), ResolveError> {
     let mut treatments = Vec::new();
     let mut workloads = BTreeMap::new();
     for combination in combinations(experiment) {
@@ -143,7 +146,7 @@ pub fn resolve(experiment: &Experiment) -> Result<(Plan, BTreeMap<String, Worklo
     if treatments.is_empty() {
         return Err(ResolveError::NothingLeft);
     }
-    let trials = order(experiment, treatments.len());
+    let trials = order(experiment, treatments.len(), seed);
     let plan = Plan {
         name: experiment.name.clone(),
         question: experiment.question.clone(),
@@ -152,7 +155,8 @@ pub fn resolve(experiment: &Experiment) -> Result<(Plan, BTreeMap<String, Worklo
         trials,
         warm_up: experiment.load.warm_up,
         length: experiment.load.length,
-        seed: experiment.seed,
+        seed,
+        data_seed: Some(experiment.workload.seed),
         margin: experiment.margin,
         loading: experiment.workload.loading.clone(),
         stopping: experiment.stopping.clone(),
@@ -335,9 +339,9 @@ fn check_tablespaces(
     Ok(())
 }
 
-fn order(experiment: &Experiment, treatments: usize) -> Vec<PlannedTrial> {
+fn order(experiment: &Experiment, treatments: usize, seed: u64) -> Vec<PlannedTrial> {
     let repeats = experiment.repeats.get();
-    let mut random = fastrand::Rng::with_seed(experiment.seed);
+    let mut random = fastrand::Rng::with_seed(seed);
     let mut sequence: Vec<(u32, usize)> = Vec::new();
     match experiment.order {
         Order::Sequential => {
@@ -372,7 +376,8 @@ mod tests {
     fn plan(text: &str) -> Result<Plan, ResolveError> {
         let source =
             Source { name: "try".into(), shown: "try".into(), text: text.into(), base: PathBuf::from("/") };
-        resolve(&parse(&source, &[]).unwrap()).map(|(plan, _)| plan)
+        let experiment = parse(&source, &[]).unwrap();
+        resolve(&experiment, experiment.seed.unwrap_or(1)).map(|(plan, _)| plan)
     }
 
     fn sequence(plan: &Plan) -> Vec<usize> {

@@ -26,8 +26,8 @@ pub struct Experiment {
     pub stopping: Option<crate::Stopping>,
     /// In which order trials run.
     pub order: Order,
-    /// Seeds the order and the load; the same seed gives the same plan.
-    pub seed: u64,
+    /// Seeds the order and the load; the same seed gives the same plan. None: one is drawn for each run.
+    pub seed: Option<u64>,
     /// The largest difference of tps that does not matter (a share: 0.03 for 3%); none: equivalence is not judged.
     pub margin: Option<f64>,
     /// What varies, in the file's order.
@@ -83,6 +83,8 @@ pub struct WorkloadChoice {
     pub scale: NonZeroU32,
     /// Script files of the user's that replace the workload's own scripts, with weights.
     pub scripts: Vec<(PathBuf, u32)>,
+    /// Seeds the values of its rows.
+    pub seed: u64,
     /// How its rows are made and loaded.
     pub loading: Loading,
     /// Whether loaded clusters are kept for later runs.

@@ -28,6 +28,9 @@ pub struct Plan {
     pub length: Length,
     /// The seed of the order and the load.
     pub seed: u64,
+    /// The seed of the data sets' rows; none in plans of earlier versions, where `seed` was that too.
+    #[serde(default)]
+    pub data_seed: Option<u64>,
     /// The largest difference of tps that does not matter (a share: 0.03 for 3%), for judging equivalence; none if the
     /// experiment names none.
     #[serde(default)]
@@ -83,6 +86,14 @@ pub struct Treatment {
     pub postgres_version: Option<u32>,
     /// Settings asked for, beyond pgdyno's own for a managed server.
     pub settings: BTreeMap<String, String>,
+}
+
+impl Plan {
+    /// The seed of the data sets' rows.
+    #[must_use]
+    pub fn seed_of_data(&self) -> u64 {
+        self.data_seed.unwrap_or(self.seed)
+    }
 }
 
 impl Treatment {

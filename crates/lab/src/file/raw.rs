@@ -22,6 +22,9 @@ use super::factors::Factors;
 use super::levels::{check_level, flattened, major, set_option, setting_value};
 use super::storage::{Tables, storages};
 
+/// Seeds the rows of data sets, unless the file says otherwise: runs of one experiment hold the same data.
+const DATA_SEED: u64 = 1;
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
@@ -122,6 +125,7 @@ impl ExperimentTable {
 struct WorkloadTable {
     name: Option<String>,
     scale: Option<NonZeroU32>,
+    seed: Option<u64>,
     #[serde(default)]
     scripts: Vec<ScriptTable>,
     filler_compress_percentage: Option<Spanned<i64>>,
@@ -381,10 +385,11 @@ impl File {
             question: self.experiment.question,
             repeats,
             order: self.experiment.order.unwrap_or_default(),
-            seed: self.experiment.seed.unwrap_or(1),
+            seed: self.experiment.seed,
             exclude,
             factors,
             workload: WorkloadChoice {
+                seed: self.workload.seed.unwrap_or(DATA_SEED),
                 loading: self.workload.loading(given)?,
                 keep_template: match (self.workload.keep_template, given) {
                     (Some(true), true) => {

@@ -74,7 +74,7 @@ fn keeps(prepared: &Prepared, key: &ClusterKey) -> bool {
 /// All that the bytes of a loaded cluster follow from, in words.
 fn content_of(prepared: &Prepared, treatment: &Treatment, cluster: &Cluster) -> String {
     let (data, plan) = (prepared.data(treatment), &prepared.plan);
-    let identity = Filling::new(data, treatment.scale, plan.seed, &plan.loading).identity();
+    let identity = Filling::new(data, treatment.scale, plan.seed_of_data(), &plan.loading).identity();
     let spec = cluster.spec();
     let (version, initdb) = (&spec.install.version, spec.initdb.join(" "));
     let (arch, pgdyno) = (std::env::consts::ARCH, env!("CARGO_PKG_VERSION"));
@@ -163,7 +163,7 @@ fn load(
         // The trial's own settings take their place before it begins.
         cluster.apply(&loading.settings, stop)?;
     }
-    let seed = prepared.plan.seed;
+    let seed = prepared.plan.seed_of_data();
     let filling =
         Filling { placed: &placed, ..Filling::new(prepared.data(treatment), treatment.scale, seed, loading) };
     let loaded = dataset::fill(&filling, &server.control_target(), progress, stop);

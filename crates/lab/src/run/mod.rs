@@ -84,7 +84,7 @@ pub fn resume(
     };
     let mut overrides = record.overrides.iter().map(|o| Override::parse(o)).collect::<Result<Vec<_>, _>>()?;
     overrides.extend(dsn.cloned());
-    let prepared = Prepared::new(source, overrides)?.with_wipe(wipe)?;
+    let prepared = Prepared::of_run(source, overrides, &record.plan)?.with_wipe(wipe)?;
     if prepared.plan != record.plan {
         return Err(LabError::PlanChanged { run: id });
     }

@@ -73,6 +73,13 @@ impl<'a> Session<'a> {
         let run = match resumed {
             Some(run) => run.to_owned(),
             None => {
+                if prepared.experiment.seed.is_none() {
+                    let seed = prepared.plan.seed;
+                    let note = format!(
+                        "seed {seed} was drawn for order and load; `--set experiment.seed={seed}` repeats them"
+                    );
+                    progress.event(&Event::Note(note));
+                }
                 let run = new_run(prepared, record.started_at);
                 store.begin_run(&run)?;
                 run.id
