@@ -17,7 +17,7 @@ use pgdyno_results::stats::Looks;
 use crate::LabError;
 use crate::dataset;
 use crate::estimate;
-use crate::prepare::{ClusterKey, Prepared};
+use crate::prepare::{Build, ClusterKey, Prepared};
 use storages::Planned;
 
 use crate::run::{Programs, base_settings, programs};
@@ -29,7 +29,7 @@ const DRAWN: &str = "pgdyno-XXXXXXXX";
 struct Surroundings {
     account: Account,
     socket_base: PathBuf,
-    programs: BTreeMap<Option<u32>, Programs>,
+    programs: BTreeMap<Build, Programs>,
     storages: BTreeMap<String, Planned>,
 }
 
@@ -38,7 +38,7 @@ struct Surroundings {
 /// # Errors
 /// The server's account or its programs are not to be had.
 pub fn dry_run(prepared: &Prepared) -> Result<String, LabError> {
-    if prepared.experiment.postgres.dsn.is_some() {
+    if prepared.experiment.postgres.is_external() {
         return Ok(describe(prepared, None));
     }
     Ok(describe(prepared, Some(&surroundings(prepared)?)))
@@ -53,13 +53,14 @@ pub(crate) fn making(prepared: &Prepared) -> Result<String, LabError> {
 
 fn surroundings(prepared: &Prepared) -> Result<Surroundings, LabError> {
     let default_storage = paths::default_storage_dir();
-    let mut programs_by_version = BTreeMap::new();
-    for version in prepared.versions() {
-        programs_by_version.insert(version, programs(prepared, version)?);
+    let mut programs_by_build = BTreeMap::new();
+    for build in prepared.builds() {
+        let found = programs(&build)?;
+        programs_by_build.insert(build, found);
     }
     let account = server_account()?;
     let storages = storages::on_this_machine(prepared, &default_storage, &account)?;
-    Ok(Surroundings { account, socket_base: paths::socket_base(), programs: programs_by_version, storages })
+    Ok(Surroundings { account, socket_base: paths::socket_base(), programs: programs_by_build, storages })
 }
 
 fn describe(prepared: &Prepared, surroundings: Option<&Surroundings>) -> String {
@@ -143,6 +144,12 @@ fn head(prepared: &Prepared, out: &mut String) {
         out.push_str(&options(&treatment.options));
         if let Some(version) = treatment.postgres_version {
             let _ = write!(out, ", PostgreSQL {version}");
+        }
+        if let Some(bindir) = &treatment.postgres_bindir {
+            let _ = write!(out, ", programs in {}", bindir.display());
+        }
+        if let Some(server) = &treatment.server {
+            let _ = write!(out, ", server {server}");
         }
         for (name, value) in &treatment.settings {
             let _ = write!(out, ", {name} = {value}");
@@ -258,7 +265,7 @@ fn trials(prepared: &Prepared, out: &mut String) {
 
 /// The specification of the cluster of `key`, if its programs are here.
 fn spec(prepared: &Prepared, here: &Surroundings, key: &ClusterKey) -> Option<ClusterSpec> {
-    let Some(Programs::Here(install)) = here.programs.get(&key.version) else { return None };
+    let Some(Programs::Here(install)) = here.programs.get(&key.build) else { return None };
     let asked = &prepared.experiment.storage[&key.storage];
     Some(ClusterSpec {
         install: install.clone(),
@@ -284,7 +291,7 @@ fn makings(prepared: &Prepared, here: &Surroundings, out: &mut String) {
         let _ =
             writeln!(out, "\nCluster {number}: storage {}, {} at scale {}", key.storage, key.data, key.scale);
         let spec = spec(prepared, here, &key);
-        match (&spec, here.programs.get(&key.version)) {
+        match (&spec, here.programs.get(&key.build)) {
             (Some(spec), _) => {
                 let _ = writeln!(
                     out,
@@ -387,9 +394,19 @@ fn stage(prepared: &Prepared, when: &str, kinds: &[ProbeKind], out: &mut String)
 
 fn given_steps(prepared: &Prepared, out: &mut String) {
     let schema = prepared.experiment.postgres.schema.as_deref().unwrap_or("pgdyno");
-    let _ = writeln!(out, "\nOn the given server");
-    for (number, (key, treatment)) in (1..).zip(prepared.clusters()) {
-        let name = if number == 1 { schema.to_owned() } else { format!("{schema}_{number}") };
+    let mut heading = None;
+    let mut numbers: BTreeMap<Option<String>, u32> = BTreeMap::new();
+    let mut clusters = prepared.clusters();
+    clusters.sort_by(|(a, _), (b, _)| a.server.cmp(&b.server));
+    for (key, treatment) in clusters {
+        let number = numbers.entry(key.server.clone()).or_default();
+        *number += 1;
+        if heading.as_ref() != Some(&key.server) {
+            let server = key.server.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
+            let _ = writeln!(out, "\nOn the given server{server}");
+            heading = Some(key.server.clone());
+        }
+        let name = if *number == 1 { schema.to_owned() } else { format!("{schema}_{number}") };
         indented(&format!("make schema {name} unless it is there; no table outside it is touched"), out);
         loading(prepared, &key, treatment, out);
     }
@@ -407,11 +424,8 @@ fn loading(prepared: &Prepared, key: &ClusterKey, treatment: &pgdyno_model::Trea
     let data = prepared.data(treatment);
     let tables: Vec<&str> = data.tables.iter().map(|t| t.name.as_str()).collect();
     let rows = dataset::rows(data, key.scale);
-    let same = |other: &ClusterKey| {
-        (other.version, &other.data, other.scale) == (key.version, &key.data, key.scale)
-            && prepared.holds_what_others_will(other)
-    };
-    let shared = prepared.experiment.postgres.dsn.is_none() && prepared.holds_what_others_will(key);
+    let same = |other: &ClusterKey| other.holds_the_data_of(key) && prepared.holds_what_others_will(other);
+    let shared = !prepared.experiment.postgres.is_external() && prepared.holds_what_others_will(key);
     let clusters = prepared.clusters();
     if shared
         && let Some(first) = clusters.iter().position(|(other, _)| same(other))

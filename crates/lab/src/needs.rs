@@ -31,9 +31,9 @@ impl Prepared {
     #[must_use]
     pub fn changes(&self) -> Vec<String> {
         let mut changes = Vec::new();
-        match &self.experiment.postgres.dsn {
-            Some(_) => changes.push("a schema on the given server".to_owned()),
-            None => changes.push(match self.clusters().len() {
+        match self.experiment.postgres.is_external() {
+            true => changes.push("a schema on the given server".to_owned()),
+            false => changes.push(match self.clusters().len() {
                 1 => "a cluster, its server and its data".to_owned(),
                 n => format!("{n} clusters, their servers and data"),
             }),

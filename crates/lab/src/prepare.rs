@@ -16,13 +16,31 @@ use crate::resolve::resolve;
 use crate::shared::{same_device, share_a_device};
 use crate::workload::{DataSet, Workload};
 
+/// Which programs a cluster is made with.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Build {
+    /// Their folder; none: any that fits.
+    pub(crate) bindir: Option<PathBuf>,
+    /// Their major version; none: whatever is found.
+    pub(crate) version: Option<u32>,
+}
+
 /// A cluster that a plan needs: treatments that agree in all of these share one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ClusterKey {
     pub(crate) storage: String,
-    pub(crate) version: Option<u32>,
+    pub(crate) build: Build,
+    /// The external server, where factors choose among several.
+    pub(crate) server: Option<String>,
     pub(crate) data: String,
     pub(crate) scale: u32,
+}
+
+impl ClusterKey {
+    /// Whether the other cluster, made by the same programs, begins with the same data.
+    pub(crate) fn holds_the_data_of(&self, other: &Self) -> bool {
+        (&self.build, &self.data, self.scale) == (&other.build, &other.data, other.scale)
+    }
 }
 
 /// An experiment ready to be run.
@@ -112,10 +130,17 @@ impl Prepared {
     pub(crate) fn key(&self, treatment: &Treatment) -> ClusterKey {
         ClusterKey {
             storage: treatment.storage.clone(),
-            version: treatment.postgres_version,
+            build: self.build(treatment),
+            server: treatment.server.clone(),
             data: self.data(treatment).name.clone(),
             scale: treatment.scale,
         }
+    }
+
+    /// The programs that `treatment` runs on.
+    pub(crate) fn build(&self, treatment: &Treatment) -> Build {
+        let bindir = treatment.postgres_bindir.clone().or_else(|| self.experiment.postgres.bindir.clone());
+        Build { bindir, version: treatment.postgres_version }
     }
 
     /// Every cluster the plan needs, in the order in which trials first need them, with one of its treatments.
@@ -134,10 +159,7 @@ impl Prepared {
     /// another one and is made anew. Tables in tablespaces are never the same.
     pub(crate) fn holds_what_others_will(&self, key: &ClusterKey) -> bool {
         let plain = |storage: &str| self.experiment.storage[storage].tablespaces.is_empty();
-        let same = |other: &ClusterKey| {
-            (other.version, &other.data, other.scale) == (key.version, &key.data, key.scale)
-                && plain(&other.storage)
-        };
+        let same = |other: &ClusterKey| other.holds_the_data_of(key) && plain(&other.storage);
         let once_more = self.made_anew().iter().any(|(_, treatment)| same(&self.key(treatment)));
         plain(&key.storage)
             && (once_more
@@ -186,7 +208,7 @@ impl Prepared {
 
     /// The trials before which a storage has to be made anew, and their treatments: another one stood on its device.
     pub(crate) fn made_anew(&self) -> Vec<(u32, &Treatment)> {
-        if self.experiment.postgres.dsn.is_some() {
+        if self.experiment.postgres.is_external() {
             return Vec::new();
         }
         let mut standing: BTreeSet<&str> = BTreeSet::new();
@@ -236,9 +258,9 @@ impl Prepared {
         Ok(self)
     }
 
-    /// The major versions that the plan uses; none stands for whatever is found.
-    pub(crate) fn versions(&self) -> BTreeSet<Option<u32>> {
-        self.plan.treatments.iter().map(|t| t.postgres_version).collect()
+    /// The programs that the plan uses.
+    pub(crate) fn builds(&self) -> BTreeSet<Build> {
+        self.plan.treatments.iter().map(|treatment| self.build(treatment)).collect()
     }
 }
 

@@ -5,12 +5,12 @@
 mod server;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pgdyno_host::postgres::Cluster;
 use pgdyno_lab::file::Override;
-use pgdyno_lab::progress::Silent;
-use pgdyno_lab::{LabError, Prepared, SessionEnd, recipes, run};
+use pgdyno_lab::progress::{Event, Progress, Silent};
+use pgdyno_lab::{LabError, Prepared, SessionEnd, Wipe, recipes, run};
 use pgdyno_model::target::Address;
 use pgdyno_results::store::Store;
 use server::{install, made};
@@ -57,10 +57,27 @@ impl Theirs {
     fn run(&self, sets: &[&str]) -> Result<run::Outcome, LabError> {
         let mut overrides =
             vec![Override::text("postgres.dsn", &self.dsn, &format!("postgres.dsn={}", self.dsn))];
-        let short = ["load.duration=1s", "load.warm_up=100ms", "workload.scale=1", "experiment.repeats=1"];
+        let short = [
+            "load.duration=1s",
+            "load.warm_up=100ms",
+            "workload.scale=1",
+            "experiment.repeats=1",
+            "experiment.seed=1",
+        ];
         overrides.extend(short.iter().chain(sets).map(|set| Override::parse(set).unwrap()));
         let prepared = Prepared::new(recipes::source("quickstart").unwrap(), overrides).unwrap();
         run::run(&prepared, &self.store(), &Silent, &GO_ON)
+    }
+}
+
+/// Asks for the end once a trial is done.
+struct OneTrial(AtomicBool);
+
+impl Progress for OneTrial {
+    fn event(&self, event: &Event<'_>) {
+        if matches!(event, Event::TrialDone { .. }) {
+            self.0.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -170,4 +187,55 @@ fn what_a_file_says_of_its_load_is_done() {
     assert!(few < 46 && many < 107 && few < many + 46, "{few} {many}");
     let sevens = theirs.number("SELECT count(*) FROM theirs WHERE a = 7");
     assert_eq!(u64::try_from(sevens).unwrap(), few + many);
+}
+
+#[test]
+fn two_servers_are_levels_of_one_randomised_run_that_can_be_resumed() {
+    let (base, head) = (Theirs::start(), Theirs::start());
+    let dsns = [format!("base:={}", base.dsn), format!("head:={}", head.dsn)];
+    let mut overrides = Override::servers(&dsns).unwrap();
+    let short = [
+        "load.duration=1s",
+        "load.warm_up=100ms",
+        "workload.scale=1",
+        "experiment.repeats=2",
+        "factors.clients=[2]",
+        "factors.synchronous_commit=[\"on\"]",
+        "postgres.schema=public",
+    ];
+    overrides.extend(short.iter().map(|set| Override::parse(set).unwrap()));
+    let prepared = Prepared::new(recipes::source("quickstart").unwrap(), overrides).unwrap();
+    let told = pgdyno_lab::dry_run(&prepared).unwrap();
+    assert!(told.contains("On the given server 127.0.0.1:") && !told.contains(&base.password), "{told}");
+    assert!(!told.contains("public_2"), "each server has the schema that was named: {told}");
+
+    let progress = OneTrial(AtomicBool::new(false));
+    let outcome = run::run(&prepared, &base.store(), &progress, &progress.0).unwrap();
+    assert_eq!(outcome.end, SessionEnd::Interrupted);
+    let servers = Override::servers(&dsns).unwrap();
+    let resumed =
+        run::resume(&outcome.run, &servers, Wipe::default(), &base.store(), &Silent, &GO_ON).unwrap();
+    assert_eq!((resumed.end, resumed.failed), (SessionEnd::Completed, 0));
+
+    let store = Store::open_existing(base.store()).unwrap();
+    let (plan, trials) = (store.run(&resumed.run).unwrap().plan, store.trials(&resumed.run).unwrap());
+    let levels: Vec<String> =
+        plan.treatments.iter().map(|t| t.levels.get("server").unwrap().to_string()).collect();
+    assert_eq!(levels, ["base", "head"]);
+    // Each trial ran on its level's server.
+    for trial in &trials {
+        let server = plan.treatments[trial.treatment].server.clone().unwrap();
+        let pgdyno_model::facts::BuildSource::Given { address } = &trial.server.as_ref().unwrap().build
+        else {
+            panic!("{:?}", trial.server)
+        };
+        assert!(server.starts_with(address.as_str()), "{server} {address}");
+    }
+    assert_eq!(trials.len(), 4);
+    drop(store);
+    for theirs in [&base, &head] {
+        assert_eq!(theirs.number("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"), 1);
+        assert_eq!(theirs.number("SELECT sum(a) FROM theirs"), 42);
+        assert!(!holds(&base.store(), &theirs.password), "the store must not hold a password");
+    }
 }

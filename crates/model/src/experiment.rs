@@ -332,6 +332,8 @@ pub struct Postgres {
     pub version: Option<u32>,
     /// A server that pgdyno does not own (may hold a password: never stored).
     pub dsn: Option<crate::target::Secret>,
+    /// Servers that pgdyno does not own and that factors choose among, by name (DSNs: never stored).
+    pub servers: BTreeMap<String, crate::target::Secret>,
     /// Options for initdb.
     pub initdb: Vec<String>,
     /// Settings for every trial.
@@ -340,6 +342,20 @@ pub struct Postgres {
     pub connect: Connect,
     /// The schema that holds the workload's tables on a server that pgdyno does not own.
     pub schema: Option<String>,
+}
+
+impl Postgres {
+    /// Whether the servers are not pgdyno's own.
+    #[must_use]
+    pub fn is_external(&self) -> bool {
+        self.dsn.is_some() || !self.servers.is_empty()
+    }
+
+    /// The DSN of the server that factors call `name`; without a name the experiment's own.
+    #[must_use]
+    pub fn dsn_of(&self, name: Option<&str>) -> Option<&crate::target::Secret> {
+        name.map_or(self.dsn.as_ref(), |name| self.servers.get(name))
+    }
 }
 
 /// `[telemetry]`.

@@ -1,6 +1,7 @@
 //! A plan: all names resolved, all trials in order. Plain data; the store keeps it whole.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -84,6 +85,12 @@ pub struct Treatment {
     pub options: LoadOptions,
     /// The major version wanted; none means: what is found.
     pub postgres_version: Option<u32>,
+    /// The folder of the server's programs, where factors name one; none: the experiment's.
+    #[serde(default)]
+    pub postgres_bindir: Option<PathBuf>,
+    /// The server that pgdyno does not own, by name, where factors name one. Its DSN is not stored with it.
+    #[serde(default)]
+    pub server: Option<String>,
     /// Settings asked for, beyond pgdyno's own for a managed server.
     pub settings: BTreeMap<String, String>,
 }
@@ -103,6 +110,7 @@ impl Treatment {
         self.storage == other.storage
             && self.device == other.device
             && self.postgres_version == other.postgres_version
+            && self.postgres_bindir == other.postgres_bindir
             && self.settings == other.settings
     }
 }

@@ -21,7 +21,11 @@ fn somewhere(prepared: &Prepared) -> Surroundings {
     Surroundings {
         account: Account { name: "postgres".into(), uid: 70, gid: 70 },
         socket_base: PathBuf::from("/run"),
-        programs: [(None, Programs::Here(install)), (Some(16), Programs::ToFetch(16, "16.0".into()))].into(),
+        programs: [
+            (Build { bindir: None, version: None }, Programs::Here(install)),
+            (Build { bindir: None, version: Some(16) }, Programs::ToFetch(16, "16.0".into())),
+        ]
+        .into(),
         storages,
     }
 }

@@ -7,6 +7,7 @@ mod levels;
 mod overrides;
 mod probe;
 mod raw;
+mod servers;
 mod size;
 mod storage;
 
@@ -18,6 +19,7 @@ pub use error::FileError;
 pub(crate) use factors::spelled;
 pub(crate) use levels::set_option;
 pub use overrides::Override;
+pub(crate) use overrides::rendered;
 pub use size::{Size, size, sizes};
 
 /// An experiment's text and where it came from.

@@ -18,8 +18,9 @@ use toml::Spanned;
 
 use super::Source;
 use super::error::Complaint;
-use super::factors::Factors;
+use super::factors::{Factors, exclusion};
 use super::levels::{check_level, flattened, major, set_option, setting_value};
+use super::servers::{place_programs, take_servers};
 use super::storage::{Tables, storages};
 
 /// Seeds the rows of data sets, unless the file says otherwise: runs of one experiment hold the same data.
@@ -359,16 +360,17 @@ impl File {
             return Err(Complaint::new("`between.prewarm` and `between.drop_caches` are both asked for")
                 .with_help("a trial begins warm or cold: keep one of the two"));
         }
-        if self.postgres.dsn.is_some() && (self.postgres.bindir.is_some() || !self.postgres.initdb.is_empty())
-        {
+        let mut factors = self.factors.into_factors()?;
+        let servers = take_servers(&mut factors);
+        place_programs(&mut factors, at);
+        let given = self.postgres.dsn.is_some() || !servers.is_empty();
+        if given && (self.postgres.bindir.is_some() || !self.postgres.initdb.is_empty()) {
             return Err(Complaint::new(
                 "`postgres.dsn` names a running server, `bindir` and `initdb` make a new one",
             )
             .with_help("keep one of the two"));
         }
         let one = NonZeroU32::MIN;
-        let factors = self.factors.into_factors()?;
-        let given = self.postgres.dsn.is_some();
         let exclude = self
             .exclude
             .iter()
@@ -422,6 +424,7 @@ impl File {
                 bindir: self.postgres.bindir.map(at),
                 version: self.postgres.version.map(|m| m.0),
                 dsn: self.postgres.dsn.map(Secret::new),
+                servers,
                 initdb: self.postgres.initdb,
                 settings,
                 connect: self.postgres.connect.unwrap_or_default(),
@@ -472,32 +475,4 @@ fn workload_name(name: Option<String>, base: &Path) -> String {
         Some(n) if n.contains('/') && !n.starts_with('/') => base.join(n).display().to_string(),
         Some(n) => n,
     }
-}
-
-fn exclusion(
-    table: &toml::Table,
-    factors: &[pgdyno_model::experiment::Factor],
-) -> Result<Vec<(String, LevelValue)>, Complaint> {
-    let mut pairs = Vec::new();
-    for (name, value) in flattened(table) {
-        let value = setting_value(&name, value)?;
-        let Some(factor) = factors.iter().find(|f| f.name == name) else {
-            let names: Vec<&str> = factors.iter().map(|f| f.name.as_str()).collect();
-            return Err(Complaint::new(format!("`[[exclude]]` names `{name}`, which is no factor"))
-                .with_help(format!("the factors are {}", names.join(", "))));
-        };
-        // `"on"` in one place and `true` in the other mean the same level.
-        let Some(level) = factor.levels.iter().find(|l| l.label.to_string() == value.to_string()) else {
-            let labels: Vec<String> = factor.levels.iter().map(|l| l.label.to_string()).collect();
-            return Err(Complaint::new(format!(
-                "`[[exclude]]` names {name} = {value}, which is no level of it"
-            ))
-            .with_help(format!("its levels are {}", labels.join(", "))));
-        };
-        pairs.push((name, level.label.clone()));
-    }
-    if pairs.is_empty() {
-        return Err(Complaint::new("an `[[exclude]]` is empty: it would leave out everything"));
-    }
-    Ok(pairs)
 }

@@ -13,11 +13,11 @@ use postgres_protocol::escape::escape_identifier;
 use super::server::Server;
 use crate::LabError;
 use crate::dataset::{self, Filling};
-use crate::prepare::{ClusterKey, Prepared};
+use crate::prepare::{Build, ClusterKey, Prepared};
 use crate::progress::{Event, Progress};
 
-/// What tells one cluster's data from another's within a run: version, data set, scale.
-type Content = (Option<u32>, String, u32);
+/// What tells one cluster's data from another's within a run: programs, data set, scale.
+type Content = (Build, String, u32);
 
 /// Loaded clusters kept aside.
 #[derive(Default)]
@@ -39,7 +39,7 @@ impl Templates {
         if !wanted && !keep {
             return load(server, prepared, treatment, progress, stop);
         }
-        let content = (key.version, key.data.clone(), key.scale);
+        let content = (key.build.clone(), key.data.clone(), key.scale);
         if let Server::Managed(cluster) = server {
             if keep && !self.0.contains_key(&content) {
                 let path = template_path(&content_of(prepared, treatment, cluster));
