@@ -415,8 +415,18 @@ fn given_steps(prepared: &Prepared, out: &mut String) {
         "settings of the treatment are asked for by the load's own sessions; the server's stay as they are",
         out,
     );
+    let alter_system = prepared.experiment.postgres.alter_system;
+    if alter_system {
+        indented(
+            "except those that only the whole server can change: SQL: ALTER SYSTEM SET …; pg_reload_conf(); read them back",
+            out,
+        );
+    }
     between(prepared, None, out);
     let _ = writeln!(out, "\nAt the end, and on any error or signal");
+    if alter_system {
+        indented("SQL: ALTER SYSTEM, to what it was before the run; pg_reload_conf()", out);
+    }
     indented("drop what was made", out);
 }
 

@@ -32,7 +32,12 @@ impl Prepared {
     pub fn changes(&self) -> Vec<String> {
         let mut changes = Vec::new();
         match self.experiment.postgres.is_external() {
-            true => changes.push("a schema on the given server".to_owned()),
+            true => {
+                changes.push("a schema on the given server".to_owned());
+                if self.experiment.postgres.alter_system {
+                    changes.push("settings of the whole given server, put back afterwards".to_owned());
+                }
+            }
             false => changes.push(match self.clusters().len() {
                 1 => "a cluster, its server and its data".to_owned(),
                 n => format!("{n} clusters, their servers and data"),

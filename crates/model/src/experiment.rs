@@ -334,6 +334,9 @@ pub struct Postgres {
     pub dsn: Option<crate::target::Secret>,
     /// Servers that pgdyno does not own and that factors choose among, by name (DSNs: never stored).
     pub servers: BTreeMap<String, crate::target::Secret>,
+    /// Whether settings of a server that pgdyno does not own may be changed for the whole server, with `ALTER SYSTEM` and a
+    /// reload, and put back.
+    pub alter_system: bool,
     /// Options for initdb.
     pub initdb: Vec<String>,
     /// Settings for every trial.

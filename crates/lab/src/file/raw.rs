@@ -289,6 +289,7 @@ struct PostgresTable {
     bindir: Option<PathBuf>,
     version: Option<Major>,
     dsn: Option<String>,
+    alter_system: Option<bool>,
     #[serde(default)]
     initdb: Vec<String>,
     #[serde(default)]
@@ -370,6 +371,12 @@ impl File {
             )
             .with_help("keep one of the two"));
         }
+        if self.postgres.alter_system == Some(true) && !given {
+            return Err(Complaint::new(
+                "`postgres.alter_system` is for servers that pgdyno does not own, and no `postgres.dsn` names one",
+            )
+            .with_help("leave it out: settings of a server that pgdyno makes are changed in any case"));
+        }
         let one = NonZeroU32::MIN;
         let exclude = self
             .exclude
@@ -425,6 +432,7 @@ impl File {
                 version: self.postgres.version.map(|m| m.0),
                 dsn: self.postgres.dsn.map(Secret::new),
                 servers,
+                alter_system: self.postgres.alter_system.unwrap_or(false),
                 initdb: self.postgres.initdb,
                 settings,
                 connect: self.postgres.connect.unwrap_or_default(),

@@ -319,8 +319,10 @@ impl Bench {
             for note in given.claim()? {
                 progress.event(&Event::Note(note));
             }
-            for treatment in prepared.plan.treatments.iter().filter(|t| prepared.key(t) == key) {
-                given.check(&treatment.settings)?;
+            let treatments = prepared.plan.treatments.iter().filter(|t| prepared.key(t) == key);
+            let settings: Vec<&BTreeMap<String, String>> = treatments.map(|t| &t.settings).collect();
+            for note in given.check_settings(&settings, asked, dsn, journal)? {
+                progress.event(&Event::Note(note));
             }
             let server = Server::Given(Box::new(given));
             if prepared.experiment.between.prewarm {
@@ -332,17 +334,21 @@ impl Bench {
     }
 
     /// Stops every server that is pgdyno's.
-    pub(super) fn rest(&mut self) {
-        self.rest_but(None);
+    pub(super) fn rest(&mut self) -> Result<(), LabError> {
+        self.rest_but(None)
     }
 
-    fn rest_but(&mut self, key: Option<&ClusterKey>) {
-        // Servers that wait would still write, vacuum and hold memory.
+    fn rest_but(&mut self, key: Option<&ClusterKey>) -> Result<(), LabError> {
         for (_, slot) in self.slots.iter_mut().filter(|(k, _)| Some(*k) != key) {
-            if let Some(Server::Managed(cluster)) = &mut slot.server {
-                cluster.stop(StopMode::Fast);
+            match &mut slot.server {
+                // Servers that wait would still write, vacuum and hold memory.
+                Some(Server::Managed(cluster)) => cluster.stop(StopMode::Fast),
+                // Another data set may lie on the same server, whose settings must not hold for it.
+                Some(Server::Given(given)) => given.rest()?,
+                None => {}
             }
         }
+        Ok(())
     }
 
     /// The server for `treatment`, running, alone, its data loaded, its storage's devices set.
@@ -354,7 +360,7 @@ impl Bench {
         stop: &AtomicBool,
     ) -> Result<Ready<'a>, LabError> {
         let key = prepared.key(treatment);
-        self.rest_but(Some(&key));
+        self.rest_but(Some(&key))?;
         if self.places.is_some() {
             self.stand(prepared, &key.storage, progress, stop)?;
             let device = prepared.experiment.storage[&key.storage].device.overlaid(&treatment.device);
@@ -417,7 +423,7 @@ impl Bench {
         for server in self.slots.into_values().filter_map(|slot| slot.server) {
             let gone = match server {
                 Server::Managed(cluster) => cluster.remove().map_err(LabError::from),
-                Server::Given(given) => given.release(),
+                Server::Given(given) => given.release().map(|notes| told.extend(notes)),
             };
             if let Err(e) = gone {
                 told.push(e.in_words());

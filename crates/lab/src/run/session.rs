@@ -119,7 +119,7 @@ impl<'a> Session<'a> {
         self.stage(&probes.before)?;
         let failed = self.trials()?;
         if !probes.after.is_empty() {
-            self.bench.rest();
+            self.bench.rest()?;
             self.stage(&probes.after)?;
         }
         Ok(failed + self.crash()?)
