@@ -85,9 +85,10 @@ pub(crate) struct Run {
     /// Go on with an interrupted run: the trials that are not complete
     #[arg(long, value_name = "RUN")]
     pub(crate) resume: Option<String>,
-    /// Drive a server that pgdyno does not own: a URI or `key=value` words. Give its password in PGPASSWORD
-    #[arg(long, value_name = "DSN")]
-    pub(crate) dsn: Option<String>,
+    /// Drive a server that pgdyno does not own: a URI or `key=value` words. Give its password in PGPASSWORD or
+    /// `.pgpass`. Several, `--dsn base:=DSN --dsn head:=DSN`, are the levels of a factor `server`
+    #[arg(long, value_name = "[NAME:=]DSN")]
+    pub(crate) dsn: Vec<String>,
     /// Store disks' serial numbers as they are, not as hashes
     #[arg(long, conflicts_with = "resume")]
     pub(crate) keep_serials: bool,

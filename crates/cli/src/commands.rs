@@ -37,12 +37,11 @@ pub(crate) fn open(option: &args::StoreOption) -> Result<Store, Failure> {
 
 pub(crate) fn run(options: &args::Run, stop: &AtomicBool) -> Result<Done, Failure> {
     let store = store_path(&options.store);
-    let dsn =
-        options.dsn.as_deref().map(|dsn| Override::text("postgres.dsn", dsn, &format!("postgres.dsn={dsn}")));
+    let servers = Override::servers(&options.dsn).map_err(LabError::from)?;
     let wipe = Wipe { devices: options.wipe.clone(), overwrite_signature: options.overwrite_signature };
     let mut recipe = None;
     let outcome = match &options.resume {
-        Some(run) => with_progress(|progress| lab::resume(run, dsn.as_ref(), wipe, &store, progress, stop)),
+        Some(run) => with_progress(|progress| lab::resume(run, &servers, wipe, &store, progress, stop)),
         None => {
             let named = options.experiment.as_deref().unwrap_or_default();
             let source = built_in::source(named).map_err(LabError::from)?;
@@ -57,7 +56,7 @@ pub(crate) fn run(options: &args::Run, stop: &AtomicBool) -> Result<Done, Failur
             if options.keep_serials {
                 overrides.push(Override::parse("telemetry.keep_serials=true").map_err(LabError::from)?);
             }
-            overrides.extend(dsn);
+            overrides.extend(servers);
             let prepared = Prepared::new(source, overrides)?.with_wipe(wipe)?;
             if options.dry_run {
                 print(&pgdyno_lab::dry_run(&prepared)?);

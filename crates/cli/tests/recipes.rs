@@ -334,7 +334,7 @@ fn without_root(world: &World, args: &[&str]) -> Ended {
 fn a_loaded_cluster_is_kept_for_later_runs_where_that_is_asked() {
     let world = World::new();
     let run = |seed: &str| {
-        let seed = format!("experiment.seed={seed}");
+        let seed = format!("workload.seed={seed}");
         let mut args = vec!["run", "quickstart"];
         for set in [
             "workload.keep_template=true",

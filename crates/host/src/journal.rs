@@ -15,6 +15,7 @@ use pgdyno_model::facts::Owner;
 use pgdyno_model::units::Epoch;
 use serde::{Deserialize, Serialize};
 
+use crate::postgres::RecordedSettings;
 use crate::process::current_owner;
 use crate::storage::{Restore, Stack};
 
@@ -78,6 +79,13 @@ pub enum Made {
         /// How it is put back.
         restore: Restore,
     },
+    /// Settings of a server that pgdyno does not own.
+    ServerSettings {
+        /// What messages call them; no path.
+        path: PathBuf,
+        /// How they are put back.
+        recorded: Box<RecordedSettings>,
+    },
 }
 
 impl Made {
@@ -89,7 +97,8 @@ impl Made {
             | Self::Directory { path }
             | Self::File { path }
             | Self::Stack { path, .. }
-            | Self::Setting { path, .. } => path,
+            | Self::Setting { path, .. }
+            | Self::ServerSettings { path, .. } => path,
         }
     }
 }

@@ -146,7 +146,7 @@ pub fn leftovers(journal: &Journal, directories: &[&Path]) -> Result<Vec<Leftove
 fn layer(made: &Made) -> u8 {
     match made {
         Made::Cluster { .. } | Made::File { .. } => 0,
-        Made::Setting { .. } => 1,
+        Made::Setting { .. } | Made::ServerSettings { .. } => 1,
         Made::Stack { .. } => 2,
         Made::Directory { .. } => 3,
     }
@@ -163,6 +163,13 @@ fn take_down(entry: &Entry, journal: &Journal) -> Outcome {
             return match restore.perform() {
                 Ok(None) => Outcome::PutBack,
                 Ok(Some(found)) => Outcome::NotOurs { found },
+                Err(why) => Outcome::Failed { why },
+            };
+        }
+        Made::ServerSettings { recorded, .. } => {
+            return match recorded.put_back_by_dsn() {
+                Ok(left) if left.is_empty() => Outcome::PutBack,
+                Ok(left) => Outcome::NotOurs { found: left.join("; ") },
                 Err(why) => Outcome::Failed { why },
             };
         }
@@ -239,7 +246,9 @@ pub(crate) fn remove_made(made: &Made, id: &MadeId) -> io::Result<Removal> {
     let found = match made {
         Made::File { .. } => file_mark_of(path, id)?,
         Made::Cluster { .. } | Made::Directory { .. } | Made::Stack { .. } => mark(path, id)?,
-        Made::Setting { .. } => unreachable!("a setting is put back, not removed"),
+        Made::Setting { .. } | Made::ServerSettings { .. } => {
+            unreachable!("a setting is put back, not removed")
+        }
     };
     match (found, made) {
         (Mark::Absent, _) => Ok(Removal::Absent),

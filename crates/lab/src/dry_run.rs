@@ -17,7 +17,7 @@ use pgdyno_results::stats::Looks;
 use crate::LabError;
 use crate::dataset;
 use crate::estimate;
-use crate::prepare::{ClusterKey, Prepared};
+use crate::prepare::{Build, ClusterKey, Prepared};
 use storages::Planned;
 
 use crate::run::{Programs, base_settings, programs};
@@ -29,9 +29,9 @@ const DRAWN: &str = "pgdyno-XXXXXXXX";
 struct Surroundings {
     account: Account,
     socket_base: PathBuf,
-    programs: BTreeMap<Option<u32>, Programs>,
+    programs: BTreeMap<Build, Programs>,
     /// What the programs that are here said of the settings that they will be given.
-    judged: BTreeMap<Option<u32>, Judgement>,
+    judged: BTreeMap<Build, Judgement>,
     storages: BTreeMap<String, Planned>,
 }
 
@@ -40,7 +40,7 @@ struct Surroundings {
 /// # Errors
 /// The server's account or its programs are not to be had, or a program refuses a setting.
 pub fn dry_run(prepared: &Prepared) -> Result<String, LabError> {
-    if prepared.experiment.postgres.dsn.is_some() {
+    if prepared.experiment.postgres.is_external() {
         return Ok(describe(prepared, None));
     }
     Ok(describe(prepared, Some(&surroundings(prepared)?)))
@@ -55,19 +55,19 @@ pub(crate) fn making(prepared: &Prepared) -> Result<String, LabError> {
 
 fn surroundings(prepared: &Prepared) -> Result<Surroundings, LabError> {
     let default_storage = paths::default_storage_dir();
-    let mut programs_by_version = BTreeMap::new();
+    let mut programs_by_build = BTreeMap::new();
     let mut judged = BTreeMap::new();
-    for version in prepared.versions() {
-        let found = programs(prepared, version)?;
+    for build in prepared.builds() {
+        let found = programs(&build)?;
         if let Programs::Here(install) = &found {
-            judged.insert(version, judge(install, &prepared.settings_on(version))?);
+            judged.insert(build.clone(), judge(install, &prepared.settings_on(Some(&build)))?);
         }
-        programs_by_version.insert(version, found);
+        programs_by_build.insert(build, found);
     }
     let account = server_account()?;
     let storages = storages::on_this_machine(prepared, &default_storage, &account)?;
     let socket_base = paths::socket_base();
-    Ok(Surroundings { account, socket_base, programs: programs_by_version, judged, storages })
+    Ok(Surroundings { account, socket_base, programs: programs_by_build, judged, storages })
 }
 
 fn describe(prepared: &Prepared, surroundings: Option<&Surroundings>) -> String {
@@ -106,6 +106,13 @@ fn head(prepared: &Prepared, out: &mut String) {
         "{treatments} treatments x {repeats} repeats = {trials} trials, {order}, seed {}",
         plan.seed
     );
+    if experiment.seed.is_none() {
+        let _ = writeln!(
+            out,
+            "the seed was drawn for this plan, and each run draws its own; `--set experiment.seed={}` keeps this one",
+            plan.seed
+        );
+    }
     if let Some(stopping) = &plan.stopping {
         self::stopping(stopping, plan.margin, out);
     }
@@ -144,6 +151,12 @@ fn head(prepared: &Prepared, out: &mut String) {
         out.push_str(&options(&treatment.options));
         if let Some(version) = treatment.postgres_version {
             let _ = write!(out, ", PostgreSQL {version}");
+        }
+        if let Some(bindir) = &treatment.postgres_bindir {
+            let _ = write!(out, ", programs in {}", bindir.display());
+        }
+        if let Some(server) = &treatment.server {
+            let _ = write!(out, ", server {server}");
         }
         for (name, value) in &treatment.settings {
             let _ = write!(out, ", {name} = {value}");
@@ -259,7 +272,7 @@ fn trials(prepared: &Prepared, out: &mut String) {
 
 /// The specification of the cluster of `key`, if its programs are here.
 fn spec(prepared: &Prepared, here: &Surroundings, key: &ClusterKey) -> Option<ClusterSpec> {
-    let Some(Programs::Here(install)) = here.programs.get(&key.version) else { return None };
+    let Some(Programs::Here(install)) = here.programs.get(&key.build) else { return None };
     let asked = &prepared.experiment.storage[&key.storage];
     Some(ClusterSpec {
         install: install.clone(),
@@ -278,12 +291,12 @@ fn directory(here: &Surroundings, storage: &str) -> PathBuf {
     here.storages[storage].stack.path()
 }
 
-/// Whether the settings for a server of `version` were checked; nothing where there are none.
-fn judgement(prepared: &Prepared, here: &Surroundings, version: Option<u32>) -> Option<String> {
-    let settings = prepared.settings_on(version);
+/// Whether the settings for a server of `build` were checked; nothing where there are none.
+fn judgement(prepared: &Prepared, here: &Surroundings, build: &Build) -> Option<String> {
+    let settings = prepared.settings_on(Some(build));
     let (Some(first), n) = (settings.first(), settings.len()) else { return None };
     let what = if n == 1 { format!("the setting {}", first.0) } else { format!("{n} settings") };
-    Some(match here.judged.get(&version) {
+    Some(match here.judged.get(build) {
         Some(Judgement::Taken) => format!("checked: this build takes {what}, by name and value"),
         Some(Judgement::NotAsked(why)) => format!("not checked: {what}; {why}"),
         None => format!("not checked: {what}; this build is not here to be asked"),
@@ -297,7 +310,7 @@ fn makings(prepared: &Prepared, here: &Surroundings, out: &mut String) {
         let _ =
             writeln!(out, "\nCluster {number}: storage {}, {} at scale {}", key.storage, key.data, key.scale);
         let spec = spec(prepared, here, &key);
-        match (&spec, here.programs.get(&key.version)) {
+        match (&spec, here.programs.get(&key.build)) {
             (Some(spec), _) => {
                 let _ = writeln!(
                     out,
@@ -319,7 +332,7 @@ fn makings(prepared: &Prepared, here: &Surroundings, out: &mut String) {
             }
             (None, _) => {}
         }
-        if let Some(words) = judgement(prepared, here, key.version) {
+        if let Some(words) = judgement(prepared, here, &key.build) {
             indented(&words, out);
         }
         let settings: Vec<String> =
@@ -403,9 +416,19 @@ fn stage(prepared: &Prepared, when: &str, kinds: &[ProbeKind], out: &mut String)
 
 fn given_steps(prepared: &Prepared, out: &mut String) {
     let schema = prepared.experiment.postgres.schema.as_deref().unwrap_or("pgdyno");
-    let _ = writeln!(out, "\nOn the given server");
-    for (number, (key, treatment)) in (1..).zip(prepared.clusters()) {
-        let name = if number == 1 { schema.to_owned() } else { format!("{schema}_{number}") };
+    let mut heading = None;
+    let mut numbers: BTreeMap<Option<String>, u32> = BTreeMap::new();
+    let mut clusters = prepared.clusters();
+    clusters.sort_by(|(a, _), (b, _)| a.server.cmp(&b.server));
+    for (key, treatment) in clusters {
+        let number = numbers.entry(key.server.clone()).or_default();
+        *number += 1;
+        if heading.as_ref() != Some(&key.server) {
+            let server = key.server.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
+            let _ = writeln!(out, "\nOn the given server{server}");
+            heading = Some(key.server.clone());
+        }
+        let name = if *number == 1 { schema.to_owned() } else { format!("{schema}_{number}") };
         indented(&format!("make schema {name} unless it is there; no table outside it is touched"), out);
         loading(prepared, &key, treatment, out);
     }
@@ -417,8 +440,18 @@ fn given_steps(prepared: &Prepared, out: &mut String) {
         "settings of the treatment are asked for by the load's own sessions; the server's stay as they are",
         out,
     );
+    let alter_system = prepared.experiment.postgres.alter_system;
+    if alter_system {
+        indented(
+            "except those that only the whole server can change: SQL: ALTER SYSTEM SET …; pg_reload_conf(); read them back",
+            out,
+        );
+    }
     between(prepared, None, out);
     let _ = writeln!(out, "\nAt the end, and on any error or signal");
+    if alter_system {
+        indented("SQL: ALTER SYSTEM, to what it was before the run; pg_reload_conf()", out);
+    }
     indented("drop what was made", out);
 }
 
@@ -426,11 +459,8 @@ fn loading(prepared: &Prepared, key: &ClusterKey, treatment: &pgdyno_model::Trea
     let data = prepared.data(treatment);
     let tables: Vec<&str> = data.tables.iter().map(|t| t.name.as_str()).collect();
     let rows = dataset::rows(data, key.scale);
-    let same = |other: &ClusterKey| {
-        (other.version, &other.data, other.scale) == (key.version, &key.data, key.scale)
-            && prepared.holds_what_others_will(other)
-    };
-    let shared = prepared.experiment.postgres.dsn.is_none() && prepared.holds_what_others_will(key);
+    let same = |other: &ClusterKey| other.holds_the_data_of(key) && prepared.holds_what_others_will(other);
+    let shared = !prepared.experiment.postgres.is_external() && prepared.holds_what_others_will(key);
     let clusters = prepared.clusters();
     if shared
         && let Some(first) = clusters.iter().position(|(other, _)| same(other))

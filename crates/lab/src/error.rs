@@ -99,6 +99,16 @@ pub enum LabError {
         /// What is there.
         found: String,
     },
+    /// A setting that one session cannot change, on a server that pgdyno does not own.
+    #[error("cannot set {name} on a server that pgdyno does not own: {found}")]
+    NotOfASession {
+        /// The setting.
+        name: String,
+        /// Why not.
+        found: String,
+        /// What to do.
+        help: Option<String>,
+    },
     /// A storage that could not be made.
     #[error("{found}")]
     Storage {
@@ -169,6 +179,7 @@ impl LabError {
                 Some("run as root on a server of pgdyno's own, or leave `drop_caches` out".into())
             }
             Self::Schema { .. } => Some("name another one in `postgres.schema`".into()),
+            Self::NotOfASession { help, .. } => help.clone(),
             Self::WipesNothing { used, .. } if used.is_empty() => {
                 Some("leave `--wipe` out: no storage of it names a device".into())
             }
@@ -259,6 +270,7 @@ explained!(
     pgdyno_host::postgres::FetchError,
     pgdyno_host::postgres::FindError,
     pgdyno_host::postgres::GivenError,
+    pgdyno_host::postgres::ServerWideError,
     pgdyno_host::postgres::SettingsError,
     pgdyno_results::store::StoreError,
 );

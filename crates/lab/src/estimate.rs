@@ -45,7 +45,7 @@ fn offered(prepared: &Prepared) -> Option<Duration> {
 /// The flag is true if trials end by count, so that their own time is not in it.
 pub(crate) fn time(prepared: &Prepared) -> (Duration, Duration, bool) {
     let mut time = Duration::ZERO;
-    if prepared.experiment.postgres.dsn.is_none() {
+    if !prepared.experiment.postgres.is_external() {
         let storages = u32::try_from(prepared.storages().len()).unwrap_or(u32::MAX);
         time += prepared.experiment.telemetry.fsync.0 * storages;
     }

@@ -31,9 +31,14 @@ impl Prepared {
     #[must_use]
     pub fn changes(&self) -> Vec<String> {
         let mut changes = Vec::new();
-        match &self.experiment.postgres.dsn {
-            Some(_) => changes.push("a schema on the given server".to_owned()),
-            None => changes.push(match self.clusters().len() {
+        match self.experiment.postgres.is_external() {
+            true => {
+                changes.push("a schema on the given server".to_owned());
+                if self.experiment.postgres.alter_system {
+                    changes.push("settings of the whole given server, put back afterwards".to_owned());
+                }
+            }
+            false => changes.push(match self.clusters().len() {
                 1 => "a cluster, its server and its data".to_owned(),
                 n => format!("{n} clusters, their servers and data"),
             }),
@@ -125,12 +130,13 @@ fn loop_files(backing: &Backing) -> u64 {
 /// # Errors
 /// Anything that is wrong with it.
 pub fn summary(source: &Source) -> Result<String, LabError> {
-    let prepared = Prepared::new(source.clone(), Vec::new())?;
+    // With a fixed order, so that the same recipe is told alike each time.
+    let prepared = Prepared::with_seed(source.clone(), Vec::new(), || Ok(1))?;
     let question = prepared.plan.question.as_deref().unwrap_or("(no question)");
     let mut lines = vec![prepared.plan.name.clone(), format!("    {question}")];
     let sizes = file::sizes(source)?;
     for size in &sizes {
-        let prepared = Prepared::new(source.clone(), size.overrides.clone())?;
+        let prepared = Prepared::with_seed(source.clone(), size.overrides.clone(), || Ok(1))?;
         lines.push(format!("    --size {:<7} {}: {}", size.name, size.about, prepared.size_in_words()));
     }
     if sizes.is_empty() {

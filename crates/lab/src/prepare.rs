@@ -16,13 +16,31 @@ use crate::resolve::resolve;
 use crate::shared::{same_device, share_a_device};
 use crate::workload::{DataSet, Workload};
 
+/// Which programs a cluster is made with.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Build {
+    /// Their folder; none: any that fits.
+    pub(crate) bindir: Option<PathBuf>,
+    /// Their major version; none: whatever is found.
+    pub(crate) version: Option<u32>,
+}
+
 /// A cluster that a plan needs: treatments that agree in all of these share one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ClusterKey {
     pub(crate) storage: String,
-    pub(crate) version: Option<u32>,
+    pub(crate) build: Build,
+    /// The external server, where factors choose among several.
+    pub(crate) server: Option<String>,
     pub(crate) data: String,
     pub(crate) scale: u32,
+}
+
+impl ClusterKey {
+    /// Whether the other cluster, made by the same programs, begins with the same data.
+    pub(crate) fn holds_the_data_of(&self, other: &Self) -> bool {
+        (&self.build, &self.data, self.scale) == (&other.build, &other.data, other.scale)
+    }
 }
 
 /// An experiment ready to be run.
@@ -41,13 +59,32 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Makes the experiment of `source`, with `overrides`, ready.
+    /// Makes the experiment of `source`, with `overrides`, ready. Unless it gives a seed, one is drawn.
     ///
     /// # Errors
     /// Anything wrong in the file, an override, a workload or a script, with its place.
     pub fn new(source: Source, overrides: Vec<Override>) -> Result<Self, LabError> {
+        Self::with_seed(source, overrides, draw_seed)
+    }
+
+    /// Makes the experiment of a run ready once more: with the seeds of its stored `plan`.
+    pub(crate) fn of_run(source: Source, overrides: Vec<Override>, plan: &Plan) -> Result<Self, LabError> {
+        let mut prepared = Self::with_seed(source, overrides, || Ok(plan.seed))?;
+        if plan.data_seed.is_none() {
+            prepared.plan.data_seed = None;
+        }
+        Ok(prepared)
+    }
+
+    /// As [`Prepared::new`], with the seed that `draw` gives where the experiment gives none.
+    pub(crate) fn with_seed(
+        source: Source,
+        overrides: Vec<Override>,
+        draw: impl FnOnce() -> Result<u64, LabError>,
+    ) -> Result<Self, LabError> {
         let experiment = file::parse(&source, &overrides)?;
-        let (plan, workloads) = resolve(&experiment)?;
+        let seed = experiment.seed.map_or_else(draw, Ok)?;
+        let (plan, workloads) = resolve(&experiment, seed)?;
         let mut scripts = BTreeMap::new();
         let mut notes = Vec::new();
         for (name, workload) in &workloads {
@@ -93,10 +130,17 @@ impl Prepared {
     pub(crate) fn key(&self, treatment: &Treatment) -> ClusterKey {
         ClusterKey {
             storage: treatment.storage.clone(),
-            version: treatment.postgres_version,
+            build: self.build(treatment),
+            server: treatment.server.clone(),
             data: self.data(treatment).name.clone(),
             scale: treatment.scale,
         }
+    }
+
+    /// The programs that `treatment` runs on.
+    pub(crate) fn build(&self, treatment: &Treatment) -> Build {
+        let bindir = treatment.postgres_bindir.clone().or_else(|| self.experiment.postgres.bindir.clone());
+        Build { bindir, version: treatment.postgres_version }
     }
 
     /// Every cluster the plan needs, in the order in which trials first need them, with one of its treatments.
@@ -115,10 +159,7 @@ impl Prepared {
     /// another one and is made anew. Tables in tablespaces are never the same.
     pub(crate) fn holds_what_others_will(&self, key: &ClusterKey) -> bool {
         let plain = |storage: &str| self.experiment.storage[storage].tablespaces.is_empty();
-        let same = |other: &ClusterKey| {
-            (other.version, &other.data, other.scale) == (key.version, &key.data, key.scale)
-                && plain(&other.storage)
-        };
+        let same = |other: &ClusterKey| other.holds_the_data_of(key) && plain(&other.storage);
         let once_more = self.made_anew().iter().any(|(_, treatment)| same(&self.key(treatment)));
         plain(&key.storage)
             && (once_more
@@ -137,9 +178,10 @@ impl Prepared {
         all.into_iter().collect()
     }
 
-    /// Every value that a server of `version` is given for any setting, while data are loaded or under a treatment.
-    pub(crate) fn settings_on(&self, version: Option<u32>) -> Vec<(String, String)> {
-        let treatments = self.plan.treatments.iter().filter(|t| t.postgres_version == version);
+    /// Every value that a server of `build`, or any server, is given for any setting, while data are loaded or under a treatment.
+    pub(crate) fn settings_on(&self, build: Option<&Build>) -> Vec<(String, String)> {
+        let treatments =
+            self.plan.treatments.iter().filter(|t| build.is_none_or(|build| self.build(t) == *build));
         let all: BTreeSet<(&String, &String)> =
             treatments.flat_map(|t| &t.settings).chain(&self.plan.loading.settings).collect();
         all.into_iter().map(|(name, value)| (name.clone(), value.clone())).collect()
@@ -175,7 +217,7 @@ impl Prepared {
 
     /// The trials before which a storage has to be made anew, and their treatments: another one stood on its device.
     pub(crate) fn made_anew(&self) -> Vec<(u32, &Treatment)> {
-        if self.experiment.postgres.dsn.is_some() {
+        if self.experiment.postgres.is_external() {
             return Vec::new();
         }
         let mut standing: BTreeSet<&str> = BTreeSet::new();
@@ -225,10 +267,16 @@ impl Prepared {
         Ok(self)
     }
 
-    /// The major versions that the plan uses; none stands for whatever is found.
-    pub(crate) fn versions(&self) -> BTreeSet<Option<u32>> {
-        self.plan.treatments.iter().map(|t| t.postgres_version).collect()
+    /// The programs that the plan uses.
+    pub(crate) fn builds(&self) -> BTreeSet<Build> {
+        self.plan.treatments.iter().map(|treatment| self.build(treatment)).collect()
     }
+}
+
+/// Draws a seed from the system's randomness, short enough to be typed.
+fn draw_seed() -> Result<u64, LabError> {
+    let drawn = getrandom::u32().map_err(std::io::Error::from);
+    Ok(drawn.map(u64::from).map_err(pgdyno_host::JournalError::Random)?)
 }
 
 /// What is said of a script with more statements than latencies are kept of.
@@ -245,6 +293,36 @@ fn too_many_for_distributions(script: &Script) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn quickstart(overrides: &[&str]) -> Prepared {
+        let overrides = overrides.iter().map(|o| Override::parse(o).unwrap()).collect();
+        Prepared::new(crate::recipes::source("quickstart").unwrap(), overrides).unwrap()
+    }
+
+    #[test]
+    fn each_run_draws_its_order_and_all_runs_hold_the_same_data() {
+        let seeds: BTreeSet<u64> = (0..4).map(|_| quickstart(&[]).plan.seed).collect();
+        assert!(seeds.len() > 1 && seeds.iter().all(|seed| u32::try_from(*seed).is_ok()), "{seeds:?}");
+        assert_eq!(quickstart(&[]).plan.seed_of_data(), 1);
+        let given = quickstart(&["experiment.seed=7"]);
+        assert_eq!((given.plan.seed, given.plan.seed_of_data()), (7, 1));
+        assert_eq!(given.plan, quickstart(&["experiment.seed=7"]).plan);
+        assert_eq!(quickstart(&["workload.seed=3"]).plan.seed_of_data(), 3);
+    }
+
+    #[test]
+    fn a_resumed_run_keeps_the_seed_that_was_drawn_for_it() {
+        let plan = quickstart(&[]).plan;
+        let source = || crate::recipes::source("quickstart").unwrap();
+        assert_eq!(Prepared::of_run(source(), Vec::new(), &plan).unwrap().plan, plan);
+
+        // A plan of an earlier version: one seed for everything.
+        let stored = serde_json::to_string(&quickstart(&["experiment.seed=7"]).plan).unwrap();
+        let earlier: Plan = serde_json::from_str(&stored.replace("\"data_seed\":1,", "")).unwrap();
+        let overrides = vec![Override::parse("experiment.seed=7").unwrap()];
+        let resumed = Prepared::of_run(source(), overrides, &earlier).unwrap().plan;
+        assert_eq!((&resumed, resumed.seed_of_data()), (&earlier, 7));
+    }
 
     #[test]
     fn a_script_of_the_old_dialect_is_taken_and_that_is_said() {

@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn the_noise_floor_runs_one_treatment_under_two_names() {
         let experiment = crate::file::parse(&source("noise-floor").unwrap(), &[]).unwrap();
-        let (plan, _) = crate::resolve::resolve(&experiment).unwrap();
+        let (plan, _) = crate::resolve::resolve(&experiment, 1).unwrap();
         let [a, b] = plan.treatments.as_slice() else { panic!("{:?}", plan.treatments) };
         assert_ne!(a.levels, b.levels);
         assert_eq!(*a, pgdyno_model::Treatment { levels: a.levels.clone(), ..b.clone() });

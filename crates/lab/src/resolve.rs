@@ -90,6 +90,12 @@ pub enum ResolveError {
     /// A rate that is looked for and varied.
     #[error("cannot vary `rate` and look for the highest one (`load.find`)")]
     RateIsSought,
+    /// A treatment that no level gives a server, where others have external ones.
+    #[error("no server for {levels}: other levels name a server by `postgres.dsn`")]
+    NoServer {
+        /// The treatment.
+        levels: String,
+    },
     /// What a server given by DSN cannot vary.
     #[error("cannot vary `{key}` on a server that pgdyno does not own (`postgres.dsn`)")]
     NotOurs {
@@ -116,6 +122,9 @@ impl ResolveError {
             Self::Storage(e) => e.help(),
             Self::Workload(e) => e.help(),
             Self::RateIsSought => Some("take the factor `rate` out, or `load.find`".into()),
+            Self::NoServer { .. } => {
+                Some("give every level a `postgres.dsn`, or `[postgres] dsn` for those that have none".into())
+            }
             Self::NotOurs { .. } => {
                 Some("leave out `postgres.dsn`: pgdyno then makes a server of its own".into())
             }
@@ -123,11 +132,14 @@ impl ResolveError {
     }
 }
 
-/// The plan of `experiment`, and every workload that it uses, by name.
+/// The plan of `experiment`, its order and load drawn by `seed`, and every workload that it uses, by name.
 ///
 /// # Errors
 /// A name that means nothing, or a combination that cannot be.
-pub fn resolve(experiment: &Experiment) -> Result<(Plan, BTreeMap<String, Workload>), ResolveError> {
+pub fn resolve(
+    experiment: &Experiment,
+    seed: u64,
+) -> Result<(Plan, BTreeMap<String, Workload>), ResolveError> {
     let mut treatments = Vec::new();
     let mut workloads = BTreeMap::new();
     for combination in combinations(experiment) {
@@ -143,7 +155,7 @@ pub fn resolve(experiment: &Experiment) -> Result<(Plan, BTreeMap<String, Worklo
     if treatments.is_empty() {
         return Err(ResolveError::NothingLeft);
     }
-    let trials = order(experiment, treatments.len());
+    let trials = order(experiment, treatments.len(), seed);
     let plan = Plan {
         name: experiment.name.clone(),
         question: experiment.question.clone(),
@@ -153,7 +165,8 @@ pub fn resolve(experiment: &Experiment) -> Result<(Plan, BTreeMap<String, Worklo
         trials,
         warm_up: experiment.load.warm_up,
         length: experiment.load.length,
-        seed: experiment.seed,
+        seed,
+        data_seed: Some(experiment.workload.seed),
         margin: experiment.margin,
         loading: experiment.workload.loading.clone(),
         stopping: experiment.stopping.clone(),
@@ -192,7 +205,7 @@ fn combinations(experiment: &Experiment) -> Vec<Vec<(&str, &Level)>> {
 
 fn treatment(experiment: &Experiment, combination: &[(&str, &Level)]) -> Result<Treatment, ResolveError> {
     let levels = Levels(combination.iter().map(|(f, l)| ((*f).to_owned(), l.label.clone())).collect());
-    let given = experiment.postgres.dsn.is_some();
+    let given = experiment.postgres.is_external();
     let mut settings: BTreeMap<String, String> =
         experiment.postgres.settings.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
     let mut storage = None;
@@ -206,6 +219,8 @@ fn treatment(experiment: &Experiment, combination: &[(&str, &Level)]) -> Result<
         protocol: experiment.load.protocol,
         options: experiment.load.options.clone(),
         postgres_version: experiment.postgres.version,
+        postgres_bindir: None,
+        server: None,
         settings: BTreeMap::new(),
         device: DeviceSettings::default(),
     };
@@ -221,6 +236,8 @@ fn treatment(experiment: &Experiment, combination: &[(&str, &Level)]) -> Result<
             Key::Protocol => treatment.protocol = Protocol::parse(&text).unwrap_or_default(),
             Key::Workload => treatment.workload = text,
             Key::PostgresVersion => treatment.postgres_version = text.parse().ok(),
+            Key::PostgresBindir => treatment.postgres_bindir = Some(text.into()),
+            Key::PostgresDsn => treatment.server = Some(text),
             Key::Storage => storage = Some(text),
             Key::Rate
             | Key::LatencyLimit
@@ -241,6 +258,9 @@ fn treatment(experiment: &Experiment, combination: &[(&str, &Level)]) -> Result<
     // are themselves a factor that would make two levels the same.
     if !experiment.factors.iter().any(|f| f.sets(&Key::Threads)) {
         treatment.threads = treatment.threads.min(treatment.clients);
+    }
+    if given && experiment.postgres.dsn_of(treatment.server.as_deref()).is_none() {
+        return Err(ResolveError::NoServer { levels: treatment.levels.to_string() });
     }
     treatment.storage = choose_storage(experiment, storage)?;
     check_storage(experiment, &treatment)?;
@@ -293,7 +313,7 @@ fn choose_storage(experiment: &Experiment, named: Option<String>) -> Result<Stri
 /// Whether the treatment's storage goes together with its device settings, and with the storages of its WAL and tablespaces.
 fn check_storage(experiment: &Experiment, treatment: &Treatment) -> Result<(), ResolveError> {
     let mut storage = experiment.storage[&treatment.storage].clone();
-    if experiment.postgres.dsn.is_some() && !matches!(storage.backing, Backing::Directory(_)) {
+    if experiment.postgres.is_external() && !matches!(storage.backing, Backing::Directory(_)) {
         return Err(ResolveError::NotOurs { key: "storage".into() });
     }
     for other in storage.others() {
@@ -336,9 +356,9 @@ fn check_tablespaces(
     Ok(())
 }
 
-fn order(experiment: &Experiment, treatments: usize) -> Vec<PlannedTrial> {
+fn order(experiment: &Experiment, treatments: usize, seed: u64) -> Vec<PlannedTrial> {
     let repeats = experiment.repeats.get();
-    let mut random = fastrand::Rng::with_seed(experiment.seed);
+    let mut random = fastrand::Rng::with_seed(seed);
     let mut sequence: Vec<(u32, usize)> = Vec::new();
     match experiment.order {
         Order::Sequential => {
@@ -373,7 +393,8 @@ mod tests {
     fn plan(text: &str) -> Result<Plan, ResolveError> {
         let source =
             Source { name: "try".into(), shown: "try".into(), text: text.into(), base: PathBuf::from("/") };
-        resolve(&parse(&source, &[]).unwrap()).map(|(plan, _)| plan)
+        let experiment = parse(&source, &[]).unwrap();
+        resolve(&experiment, experiment.seed.unwrap_or(1)).map(|(plan, _)| plan)
     }
 
     fn sequence(plan: &Plan) -> Vec<usize> {
@@ -448,6 +469,11 @@ mod tests {
         ");
         let sought = help("[factors]\nrate = [50]\n[load]\nfind = \"max_rate\"\nslo = \"p99 < 20ms\"\n");
         assert!(sought.contains("cannot vary `rate` and look for the highest one"), "{sought}");
+        let mixed = "[factors]\nserver = { a = { \"postgres.dsn\" = \"host=x\" }, b = {} }\n";
+        insta::assert_snapshot!(help(mixed), @"
+        no server for server=b: other levels name a server by `postgres.dsn`
+        help: give every level a `postgres.dsn`, or `[postgres] dsn` for those that have none
+        ");
         insta::assert_snapshot!(help("[factors]\npostgres.version = [15]\n[postgres]\ndsn = \"host=x\"\n"), @"
         cannot vary `postgres.version` on a server that pgdyno does not own (`postgres.dsn`)
         help: leave out `postgres.dsn`: pgdyno then makes a server of its own

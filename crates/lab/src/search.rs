@@ -1,14 +1,20 @@
 //! How the highest rate that keeps an objective is looked for: rates out, verdicts in. Knows no clock and no server.
 //!
-//! Brackets it, from half of what a closed loop reaches, by factors; bisects the bracket, each rate tried twice, and once more where
+//! Brackets it, from about half of what a closed loop reaches, by factors; bisects the bracket, each rate tried twice, and once more where
 //! the two disagree, since near the limit a short step is a toss; then confirms the answer over a whole window. Where it is not confirmed,
 //! goes down by the resolution, twice, four times it, …, and up again by bisection with whole windows: a longer window meets what short
 //! ones missed, and by how much is not known.
+//!
+//! The rates of one search stand on a grid of its own: [`dither`] draws where it begins, for each trial. With one grid for all trials
+//! of a treatment, each would miss the limit by the same amount, and repeats would tell nothing of it. Drawn, the misses are
+//! independent and uniform over one step of the grid: the mean lies half a step below the limit, for every treatment alike.
 
+/// Share of the closed loop's tps from which on the first rate is drawn.
+const START: f64 = 0.5;
 /// Factor by which the bracket grows.
 const UP: f64 = 1.5;
-/// Factor by which it goes down.
-const DOWN: f64 = 0.5;
+/// Factor by which it goes down: whole steps up, so that bisection ends on the same grid either way.
+const DOWN: f64 = 1.0 / (UP * UP);
 /// Rates below the first by more than this are not tried.
 const LEAST: f64 = 1.0 / 128.0;
 /// Rates above the first by more than this are not tried: what a closed loop reaches is no bound, but no such multiple of it is reached.
@@ -50,10 +56,32 @@ enum State {
     Done(Option<f64>),
 }
 
+/// Draws where in a step of the grid the search of trial `ordinal` begins (0 to 1); the same run and trial give the same.
+pub(crate) fn dither(seed: u64, ordinal: u32) -> f64 {
+    /// Keeps these draws apart from those of the order and the load.
+    const PURPOSE: u64 = 0x5EA5_C4D1_7E4B_9A27;
+    // The seed is mixed first, since people choose neighbouring ones; then one stream serves all trials of the run.
+    let mixed = fastrand::Rng::with_seed(seed ^ PURPOSE).u64(..);
+    let mut stream = fastrand::Rng::with_seed(mixed);
+    for _ in 0..ordinal {
+        stream.u64(..);
+    }
+    stream.f64()
+}
+
+/// The factor between neighbours of the grid that bisection ends on: an [`UP`] halved until it is at most the resolution.
+fn grid_step(resolution: f64) -> f64 {
+    let mut step = UP;
+    while step > 1.0 + resolution {
+        step = step.sqrt();
+    }
+    step
+}
+
 impl Search {
-    /// From half of the closed loop's `tps` on (1/s, positive).
-    pub(crate) fn new(tps: f64, resolution: f64) -> Self {
-        let first = DOWN * tps;
+    /// From half of the closed loop's `tps` on (1/s, positive), `dither` (0 to 1) of a step of the grid above it.
+    pub(crate) fn new(tps: f64, resolution: f64, dither: f64) -> Self {
+        let first = START * tps * grid_step(resolution).powf(dither);
         Self { first, resolution, kept: None, broken: None, state: State::Bracket(first) }
     }
 
@@ -154,10 +182,14 @@ mod tests {
             / f64::from(u32::MAX)
     }
 
+    fn begun(tps: f64, seed: u64, ordinal: u32) -> Search {
+        Search::new(tps, 0.03, dither(seed, ordinal))
+    }
+
     /// Searches a system that keeps its objective up to `capacity`, with a toss within `blur` of it; the answer and the number of steps.
     fn search(capacity: f64, tps: f64, blur: f64, seed: u64) -> (Option<f64>, u32, Search) {
         let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-        let mut search = Search::new(tps, 0.03);
+        let mut search = begun(tps, seed, 0);
         let mut steps = 0;
         while let Some(ask) = search.ask() {
             // Longer windows blur less.
@@ -198,10 +230,76 @@ mod tests {
         assert!(found[20] > 900.0 && found[379] < 1040.0, "{} {}", found[20], found[379]);
     }
 
+    /// The share of 400 runs that call two treatments different, `repeats` of each searched on a quiet host whose
+    /// capacities are 1,000 and `other`.
+    fn share_called_different(repeats: u32, other: f64) -> f64 {
+        let mut state = 11;
+        let runs: u32 = 400;
+        let different = (1..=runs).filter(|run| {
+            let mut ordinal = 0;
+            let mut treatment = |capacity: f64| -> Vec<(u32, f64)> {
+                // What a closed loop reaches is the treatment's own, and hardly differs between its trials.
+                let closed_loop = capacity * (0.9 + 0.4 * uniform(&mut state));
+                let trial = |block| {
+                    let tps = closed_loop * (1.0 + 0.002 * (uniform(&mut state) - 0.5));
+                    ordinal += 1;
+                    let mut search = begun(tps, u64::from(*run), ordinal);
+                    while let Some(ask) = search.ask() {
+                        let limit = capacity * (1.0 + 0.002 * (uniform(&mut state) - 0.5));
+                        search.answer(ask.rate < limit);
+                    }
+                    (block, search.max_rate().unwrap())
+                };
+                (1..=repeats).map(trial).collect()
+            };
+            let (a, b) = (treatment(1000.0), treatment(other));
+            pgdyno_results::stats::ratio(&a, &b).p.is_some_and(|p| p < 0.05)
+        });
+        f64::from(u32::try_from(different.count()).unwrap()) / f64::from(runs)
+    }
+
+    #[test]
+    fn equal_capacities_of_a_quiet_host_are_seldom_called_different() {
+        for repeats in [3, 5, 10] {
+            let share = share_called_different(repeats, 1000.0);
+            println!("{repeats} repeats, equal: {:.1}% called different", 100.0 * share);
+            assert!(share <= 0.075, "{repeats} repeats: {share}");
+        }
+    }
+
+    #[test]
+    fn a_trial_draws_its_grid_once_and_each_another() {
+        assert_eq!(dither(7, 3).to_bits(), dither(7, 3).to_bits());
+        let mean = |draw: &dyn Fn(u32) -> f64| (0..1000).map(draw).sum::<f64>() / 1000.0;
+        for mean in [mean(&|trial| dither(1, trial)), mean(&|seed| dither(u64::from(seed), 0))] {
+            assert!((0.46..0.54).contains(&mean), "{mean}");
+        }
+        // Up, down and right at once: the miss is uniform over one step, whose middle is 1.3%.
+        for tps in [300.0, 1500.0, 9000.0] {
+            let miss = |trial| {
+                let mut search = begun(tps, 5, trial);
+                while let Some(ask) = search.ask() {
+                    search.answer(ask.rate < 1000.0);
+                }
+                (1000.0 / search.max_rate().unwrap()).ln()
+            };
+            let mean = mean(&miss);
+            assert!((0.0120..0.0134).contains(&mean), "from {tps}: {mean}");
+            assert!((0..1000).all(|trial| miss(trial) <= grid_step(0.03).ln() + 1e-9));
+        }
+    }
+
+    #[test]
+    fn capacities_that_differ_by_the_resolution_are_told_apart() {
+        let share = share_called_different(5, 1030.0);
+        println!("5 repeats, 3% apart: {:.1}% called different", 100.0 * share);
+        assert!(share >= 0.8, "{share}");
+    }
+
     #[test]
     fn what_nothing_keeps_or_everything_keeps_ends() {
         let (found, steps, _) = search(0.0, 100.0, 0.0, 1);
-        assert_eq!((found, steps), (None, 8));
+        assert_eq!((found, steps), (None, 6));
         let (found, _, search) = search(f64::INFINITY, 100.0, 0.0, 1);
         assert!(found.unwrap() > 2000.0 && search.least_broken().is_none());
     }
@@ -210,7 +308,7 @@ mod tests {
     fn an_answer_that_is_not_confirmed_goes_down_ever_faster_and_up_again() {
         // Short steps keep it up to 1,000, whole windows only up to so much.
         for limit in [985.0, 950.0, 700.0, 150.0] {
-            let mut search = Search::new(1000.0, 0.03);
+            let mut search = Search::new(1000.0, 0.03, 0.0);
             let mut asked = Vec::new();
             while let Some(ask) = search.ask() {
                 search.answer(ask.rate < if ask.confirming { limit } else { 1000.0 });
@@ -220,7 +318,7 @@ mod tests {
             assert!(found < limit && found > 0.9 * limit, "{limit}: {found} {asked:?}");
             assert!(asked.len() <= 13, "{limit}: {asked:?}");
         }
-        let mut never = Search::new(1000.0, 0.03);
+        let mut never = Search::new(1000.0, 0.03, 0.0);
         let mut tried = 0;
         while let Some(ask) = never.ask() {
             never.answer(!ask.confirming && ask.rate < 1000.0);
@@ -234,7 +332,7 @@ mod tests {
         // One short step in ten and one whole window in three are broken by something else.
         let mut state = 7;
         for _ in 0..300 {
-            let mut search = Search::new(1000.0 + 100.0 * uniform(&mut state), 0.03);
+            let mut search = Search::new(1000.0 + 100.0 * uniform(&mut state), 0.03, uniform(&mut state));
             let mut steps = 0;
             while let Some(ask) = search.ask() {
                 let stall = uniform(&mut state) < if ask.confirming { 0.33 } else { 0.1 };

@@ -4,14 +4,18 @@
 
 mod server;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use pgdyno_host::postgres::Cluster;
+use pgdyno_host::postgres::server_wide::put_back_leftovers;
+use pgdyno_host::postgres::{Cluster, Given, ServerWide};
+use pgdyno_host::sweep::Outcome;
+use pgdyno_host::{Journal, sweep};
 use pgdyno_lab::file::Override;
-use pgdyno_lab::progress::Silent;
-use pgdyno_lab::{LabError, Prepared, SessionEnd, recipes, run};
-use pgdyno_model::target::Address;
+use pgdyno_lab::progress::{Event, Progress, Silent};
+use pgdyno_lab::{LabError, Prepared, SessionEnd, Wipe, recipes, run};
+use pgdyno_model::target::{Address, Secret};
 use pgdyno_results::store::Store;
 use server::{install, made};
 
@@ -54,13 +58,40 @@ impl Theirs {
         self.home.path().join("store.sqlite3")
     }
 
+    /// What `postgresql.auto.conf` holds.
+    fn altered(&self) -> String {
+        let sql = "SELECT coalesce(string_agg(name || '=' || setting, ' ' ORDER BY name), '') FROM pg_file_settings \
+                   WHERE sourcefile LIKE '%auto.conf'";
+        self.cluster.control("postgres").unwrap().query_one(sql, &[]).unwrap().get(0)
+    }
+
     fn run(&self, sets: &[&str]) -> Result<run::Outcome, LabError> {
+        run::run(&self.prepared(sets), &self.store(), &Silent, &GO_ON)
+    }
+
+    fn prepared(&self, sets: &[&str]) -> Prepared {
         let mut overrides =
             vec![Override::text("postgres.dsn", &self.dsn, &format!("postgres.dsn={}", self.dsn))];
-        let short = ["load.duration=1s", "load.warm_up=100ms", "workload.scale=1", "experiment.repeats=1"];
+        let short = [
+            "load.duration=1s",
+            "load.warm_up=100ms",
+            "workload.scale=1",
+            "experiment.repeats=1",
+            "experiment.seed=1",
+        ];
         overrides.extend(short.iter().chain(sets).map(|set| Override::parse(set).unwrap()));
-        let prepared = Prepared::new(recipes::source("quickstart").unwrap(), overrides).unwrap();
-        run::run(&prepared, &self.store(), &Silent, &GO_ON)
+        Prepared::new(recipes::source("quickstart").unwrap(), overrides).unwrap()
+    }
+}
+
+/// Asks for the end once a trial is done.
+struct OneTrial(AtomicBool);
+
+impl Progress for OneTrial {
+    fn event(&self, event: &Event<'_>) {
+        if matches!(event, Event::TrialDone { .. }) {
+            self.0.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -90,13 +121,137 @@ fn a_given_server_is_measured_and_left_as_it_was() {
 }
 
 #[test]
-fn what_cannot_be_changed_for_a_session_alone_is_refused() {
+fn what_cannot_be_changed_is_refused_by_name_before_anything_is_measured() {
     let theirs = Theirs::start();
-    let error = theirs.run(&["factors.fsync=[\"on\", \"off\"]"]).unwrap_err().to_string();
-    assert!(error.contains("fsync") && error.contains("whole server"), "{error}");
+    let error = theirs.run(&["factors.fsync=[\"on\", \"off\"]"]).unwrap_err();
+    assert!(error.to_string().contains("fsync") && error.to_string().contains("whole server"), "{error}");
+    assert!(error.help().unwrap().contains("alter_system"), "{:?}", error.help());
     let error = theirs.run(&["factors.synchronous_commit=[\"maybe\"]"]).unwrap_err().to_string();
     assert!(error.contains("maybe"), "{error}");
+    for (setting, why) in
+        [("shared_buffers", "restart"), ("block_size", "cannot be changed"), ("shared_bufers", "no such")]
+    {
+        let factor = format!("factors.{setting}=[\"16MB\", \"32MB\"]");
+        let error = theirs.run(&[&factor, "postgres.alter_system=true"]).unwrap_err().to_string();
+        assert!(error.contains(setting) && error.contains(why), "{error}");
+    }
+    let error = theirs.run(&["factors.checkpoint_timeout=[\"1h\", \"maybe\"]", "postgres.alter_system=true"]);
+    assert!(error.unwrap_err().to_string().contains("checkpoint_timeout"));
+    assert_eq!((theirs.schemas(), theirs.altered().as_str()), (0, ""));
+}
+
+#[test]
+fn settings_of_the_whole_server_change_between_trials_and_are_put_back() {
+    let theirs = Theirs::start();
+    theirs.sql("ALTER SYSTEM SET checkpoint_timeout = '7min'");
+    theirs.sql("SELECT pg_reload_conf()");
+    let outcome = theirs
+        .run(&[
+            "factors={}",
+            "factors.checkpoint_timeout=[\"10min\", \"20min\"]",
+            "factors.wal={ small = { Max_Wal_Size = \"100MB\" }, usual = {} }",
+            // Another data set on the same server.
+            "factors.scale=[1, 2]",
+            "factors.synchronous_commit=[\"off\"]",
+            "postgres.alter_system=true",
+        ])
+        .unwrap();
+    assert_eq!((outcome.end, outcome.failed), (SessionEnd::Completed, 0));
+    let store = Store::open_existing(theirs.store()).unwrap();
+    let plan = store.run(&outcome.run).unwrap().plan;
+    let trials = store.trials(&outcome.run).unwrap();
+    assert_eq!(trials.len(), 8);
+    for trial in trials {
+        let (levels, facts) = (&plan.treatments[trial.treatment].levels, trial.server.unwrap());
+        let seconds =
+            if levels.get("checkpoint_timeout").unwrap().to_string() == "10min" { "600" } else { "1200" };
+        assert_eq!(facts.setting("checkpoint_timeout"), Some(seconds), "{levels}");
+        let small = levels.get("wal").unwrap().to_string() == "small";
+        assert_eq!(
+            facts.setting("max_wal_size") == Some("100"),
+            small,
+            "{levels} {:?}",
+            facts.setting("max_wal_size")
+        );
+    }
+    assert_eq!(theirs.altered(), "checkpoint_timeout=7min", "what they had set is as it was");
+    assert_eq!(
+        theirs.number("SELECT setting::bigint FROM pg_settings WHERE name = 'checkpoint_timeout'"),
+        420
+    );
     assert_eq!(theirs.schemas(), 0);
+}
+
+#[test]
+fn settings_are_put_back_after_an_interruption_and_what_others_set_is_left() {
+    let theirs = Theirs::start();
+    let sets =
+        ["factors={}", "factors.checkpoint_timeout=[\"10min\", \"20min\"]", "postgres.alter_system=true"];
+    let progress = OneTrial(AtomicBool::new(false));
+    let outcome = run::run(&theirs.prepared(&sets), &theirs.store(), &progress, &progress.0).unwrap();
+    assert_eq!((outcome.end, theirs.altered().as_str()), (SessionEnd::Interrupted, ""));
+
+    /// Sets what pgdyno has set to something else, while it is measured.
+    struct Meddler<'a>(&'a Theirs);
+    impl Progress for Meddler<'_> {
+        fn event(&self, event: &Event<'_>) {
+            if matches!(event, Event::TakingDown) {
+                self.0.sql("ALTER SYSTEM SET checkpoint_timeout = '13min'");
+            }
+        }
+    }
+    run::run(&theirs.prepared(&sets), &theirs.store(), &Meddler(&theirs), &GO_ON).unwrap();
+    assert_eq!(theirs.altered(), "checkpoint_timeout=13min");
+}
+
+#[test]
+fn what_a_killed_process_left_changed_is_put_back_by_the_journal() {
+    let theirs = Theirs::start();
+    let state = theirs.home.path().join("journal");
+    let journal = Journal::open(&state).unwrap();
+    let dsn = Secret::new(theirs.dsn.clone());
+    let given = Given::connect(&dsn).unwrap();
+    let asked = BTreeMap::from([("checkpoint_timeout".to_owned(), BTreeSet::from(["11min".to_owned()]))]);
+    let wanted = BTreeMap::from([("checkpoint_timeout".to_owned(), "11min".to_owned())]);
+    let leave = || {
+        let mut changed = ServerWide::record(&given, &dsn, &asked, &journal).unwrap();
+        changed.apply(&wanted).unwrap();
+        assert_eq!(theirs.altered(), "checkpoint_timeout=11min");
+        std::mem::forget(changed);
+        // Whoever wrote it is gone.
+        for file in std::fs::read_dir(state.join("made")).unwrap().flatten() {
+            let Ok(mut entry) =
+                serde_json::from_slice::<serde_json::Value>(&std::fs::read(file.path()).unwrap())
+            else {
+                continue;
+            };
+            entry["owner"]["pid"] = i32::MAX.into();
+            std::fs::write(file.path(), entry.to_string()).unwrap();
+            assert!(!holds(&file.path(), &theirs.password), "the journal must not hold the password");
+        }
+    };
+
+    // Without the password the sweep tells what is left, and keeps it in mind.
+    leave();
+    let swept = sweep(&journal, &GO_ON).unwrap();
+    assert!(matches!(&swept[0].outcome, Outcome::Failed { why } if why.contains("PGPASSWORD")), "{swept:?}");
+    assert_eq!(
+        (theirs.altered().as_str(), journal.entries().unwrap().len()),
+        ("checkpoint_timeout=11min", 1)
+    );
+    // A run on that server has it.
+    let told = put_back_leftovers(&given, &journal).unwrap();
+    assert!(told.len() == 1 && told[0].contains("checkpoint_timeout"), "{told:?}");
+    assert_eq!((theirs.altered().as_str(), journal.entries().unwrap().len()), ("", 0));
+
+    // Where no password is asked for, the sweep does it by itself.
+    let hba = theirs.cluster.data().join("pg_hba.conf");
+    std::fs::write(&hba, "local all all trust\nhost all all 127.0.0.1/32 trust\n").unwrap();
+    theirs.sql("SELECT pg_reload_conf()");
+    leave();
+    let swept = sweep(&journal, &GO_ON).unwrap();
+    assert_eq!((swept.len(), &swept[0].outcome), (1, &Outcome::PutBack));
+    assert_eq!((theirs.altered().as_str(), journal.entries().unwrap().len()), ("", 0));
 }
 
 #[test]
@@ -170,4 +325,55 @@ fn what_a_file_says_of_its_load_is_done() {
     assert!(few < 46 && many < 107 && few < many + 46, "{few} {many}");
     let sevens = theirs.number("SELECT count(*) FROM theirs WHERE a = 7");
     assert_eq!(u64::try_from(sevens).unwrap(), few + many);
+}
+
+#[test]
+fn two_servers_are_levels_of_one_randomised_run_that_can_be_resumed() {
+    let (base, head) = (Theirs::start(), Theirs::start());
+    let dsns = [format!("base:={}", base.dsn), format!("head:={}", head.dsn)];
+    let mut overrides = Override::servers(&dsns).unwrap();
+    let short = [
+        "load.duration=1s",
+        "load.warm_up=100ms",
+        "workload.scale=1",
+        "experiment.repeats=2",
+        "factors.clients=[2]",
+        "factors.synchronous_commit=[\"on\"]",
+        "postgres.schema=public",
+    ];
+    overrides.extend(short.iter().map(|set| Override::parse(set).unwrap()));
+    let prepared = Prepared::new(recipes::source("quickstart").unwrap(), overrides).unwrap();
+    let told = pgdyno_lab::dry_run(&prepared).unwrap();
+    assert!(told.contains("On the given server 127.0.0.1:") && !told.contains(&base.password), "{told}");
+    assert!(!told.contains("public_2"), "each server has the schema that was named: {told}");
+
+    let progress = OneTrial(AtomicBool::new(false));
+    let outcome = run::run(&prepared, &base.store(), &progress, &progress.0).unwrap();
+    assert_eq!(outcome.end, SessionEnd::Interrupted);
+    let servers = Override::servers(&dsns).unwrap();
+    let resumed =
+        run::resume(&outcome.run, &servers, Wipe::default(), &base.store(), &Silent, &GO_ON).unwrap();
+    assert_eq!((resumed.end, resumed.failed), (SessionEnd::Completed, 0));
+
+    let store = Store::open_existing(base.store()).unwrap();
+    let (plan, trials) = (store.run(&resumed.run).unwrap().plan, store.trials(&resumed.run).unwrap());
+    let levels: Vec<String> =
+        plan.treatments.iter().map(|t| t.levels.get("server").unwrap().to_string()).collect();
+    assert_eq!(levels, ["base", "head"]);
+    // Each trial ran on its level's server.
+    for trial in &trials {
+        let server = plan.treatments[trial.treatment].server.clone().unwrap();
+        let pgdyno_model::facts::BuildSource::Given { address } = &trial.server.as_ref().unwrap().build
+        else {
+            panic!("{:?}", trial.server)
+        };
+        assert!(server.starts_with(address.as_str()), "{server} {address}");
+    }
+    assert_eq!(trials.len(), 4);
+    drop(store);
+    for theirs in [&base, &head] {
+        assert_eq!(theirs.number("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"), 1);
+        assert_eq!(theirs.number("SELECT sum(a) FROM theirs"), 42);
+        assert!(!holds(&base.store(), &theirs.password), "the store must not hold a password");
+    }
 }

@@ -28,8 +28,8 @@ pub struct Experiment {
     pub stopping: Option<crate::Stopping>,
     /// In which order trials run.
     pub order: Order,
-    /// Seeds the order and the load; the same seed gives the same plan.
-    pub seed: u64,
+    /// Seeds the order and the load; the same seed gives the same plan. None: one is drawn for each run.
+    pub seed: Option<u64>,
     /// The largest difference of tps that does not matter (a share: 0.03 for 3%); none: equivalence is not judged.
     pub margin: Option<f64>,
     /// What varies, in the file's order.
@@ -85,6 +85,8 @@ pub struct WorkloadChoice {
     pub scale: NonZeroU32,
     /// Script files of the user's that replace the workload's own scripts, with weights.
     pub scripts: Vec<(PathBuf, u32)>,
+    /// Seeds the values of its rows.
+    pub seed: u64,
     /// How its rows are made and loaded.
     pub loading: Loading,
     /// Whether loaded clusters are kept for later runs.
@@ -332,6 +334,11 @@ pub struct Postgres {
     pub version: Option<u32>,
     /// A server that pgdyno does not own (may hold a password: never stored).
     pub dsn: Option<crate::target::Secret>,
+    /// Servers that pgdyno does not own and that factors choose among, by name (DSNs: never stored).
+    pub servers: BTreeMap<String, crate::target::Secret>,
+    /// Whether settings of a server that pgdyno does not own may be changed for the whole server, with `ALTER SYSTEM` and a
+    /// reload, and put back.
+    pub alter_system: bool,
     /// Options for initdb.
     pub initdb: Vec<String>,
     /// Settings for every trial.
@@ -340,6 +347,20 @@ pub struct Postgres {
     pub connect: Connect,
     /// The schema that holds the workload's tables on a server that pgdyno does not own.
     pub schema: Option<String>,
+}
+
+impl Postgres {
+    /// Whether the servers are not pgdyno's own.
+    #[must_use]
+    pub fn is_external(&self) -> bool {
+        self.dsn.is_some() || !self.servers.is_empty()
+    }
+
+    /// The DSN of the server that factors call `name`; without a name the experiment's own.
+    #[must_use]
+    pub fn dsn_of(&self, name: Option<&str>) -> Option<&crate::target::Secret> {
+        name.map_or(self.dsn.as_ref(), |name| self.servers.get(name))
+    }
 }
 
 /// `[telemetry]`.

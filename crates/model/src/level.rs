@@ -153,6 +153,10 @@ pub enum Key {
     Workload,
     /// The server's major version.
     PostgresVersion,
+    /// The folder of the server's programs.
+    PostgresBindir,
+    /// A server that pgdyno does not own, by its name: its DSN is a secret and kept apart.
+    PostgresDsn,
     /// The name of a `[storage.<name>]` table.
     Storage,
     /// `queue/scheduler` of the storage's devices.
@@ -182,6 +186,8 @@ impl Key {
         "scale",
         "workload",
         "postgres.version",
+        "postgres.bindir",
+        "postgres.dsn",
         "storage",
         "device.scheduler",
         "device.read_ahead_kb",
@@ -193,11 +199,18 @@ impl Key {
     #[must_use]
     pub fn is_of_our_server(&self) -> bool {
         use Key::{
-            DeviceReadAhead, DeviceRequests, DeviceScheduler, DeviceWriteCache, PostgresVersion, Storage,
+            DeviceReadAhead, DeviceRequests, DeviceScheduler, DeviceWriteCache, PostgresBindir,
+            PostgresVersion, Storage,
         };
         matches!(
             self,
-            PostgresVersion | Storage | DeviceScheduler | DeviceReadAhead | DeviceRequests | DeviceWriteCache
+            PostgresVersion
+                | PostgresBindir
+                | Storage
+                | DeviceScheduler
+                | DeviceReadAhead
+                | DeviceRequests
+                | DeviceWriteCache
         )
     }
 
@@ -217,6 +230,8 @@ impl Key {
             "scale" => Self::Scale,
             "workload" => Self::Workload,
             "postgres.version" => Self::PostgresVersion,
+            "postgres.bindir" => Self::PostgresBindir,
+            "postgres.dsn" => Self::PostgresDsn,
             "storage" => Self::Storage,
             "device.scheduler" => Self::DeviceScheduler,
             "device.read_ahead_kb" => Self::DeviceReadAhead,

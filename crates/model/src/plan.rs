@@ -1,6 +1,7 @@
 //! A plan: all names resolved, all trials in order. Plain data; the store keeps it whole.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +29,9 @@ pub struct Plan {
     pub length: Length,
     /// The seed of the order and the load.
     pub seed: u64,
+    /// The seed of the data sets' rows; none in plans of earlier versions, where `seed` was that too.
+    #[serde(default)]
+    pub data_seed: Option<u64>,
     /// The largest difference of tps that does not matter (a share: 0.03 for 3%), for judging equivalence; none if the
     /// experiment names none.
     #[serde(default)]
@@ -121,8 +125,22 @@ pub struct Treatment {
     pub options: LoadOptions,
     /// The major version wanted; none means: what is found.
     pub postgres_version: Option<u32>,
+    /// The folder of the server's programs, where factors name one; none: the experiment's.
+    #[serde(default)]
+    pub postgres_bindir: Option<PathBuf>,
+    /// The server that pgdyno does not own, by name, where factors name one. Its DSN is not stored with it.
+    #[serde(default)]
+    pub server: Option<String>,
     /// Settings asked for, beyond pgdyno's own for a managed server.
     pub settings: BTreeMap<String, String>,
+}
+
+impl Plan {
+    /// The seed of the data sets' rows.
+    #[must_use]
+    pub fn seed_of_data(&self) -> u64 {
+        self.data_seed.unwrap_or(self.seed)
+    }
 }
 
 impl Treatment {
@@ -132,6 +150,7 @@ impl Treatment {
         self.storage == other.storage
             && self.device == other.device
             && self.postgres_version == other.postgres_version
+            && self.postgres_bindir == other.postgres_bindir
             && self.settings == other.settings
     }
 }

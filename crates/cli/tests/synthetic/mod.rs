@@ -50,6 +50,8 @@ pub fn plan(levels: &[&str], repeats: u32, random: &mut Random) -> Plan {
         options: LoadOptions::default(),
         device: pgdyno_model::storage::DeviceSettings::default(),
         postgres_version: None,
+        postgres_bindir: None,
+        server: None,
         settings: BTreeMap::from([("application_name".into(), (*level).into())]),
     };
     let mut trials = Vec::new();
@@ -73,6 +75,7 @@ pub fn plan(levels: &[&str], repeats: u32, random: &mut Random) -> Plan {
         warm_up: Span::from_secs(2),
         length: Length::Duration(Span::from_secs(60)),
         seed: 1,
+        data_seed: None,
         margin: None,
         loading: Loading::default(),
         stopping: None,

@@ -136,6 +136,23 @@ pub fn without_password(dsn: &str) -> Option<String> {
     Some(spelled(open.map(|(keyword, value)| (*keyword, value.as_str()))))
 }
 
+/// What `dsn` calls its server: `host:port/dbname`, as far as it says so, or `service=NAME`. Holds no password and no user. None
+/// if it cannot be read.
+#[must_use]
+pub fn server_name(dsn: &str) -> Option<String> {
+    let dsn = dsn.trim();
+    let options = is_connection_string(dsn).then(|| parse(dsn).ok())??;
+    let word = |keyword: &str| options.get(keyword).map(String::as_str).filter(|value| !value.is_empty());
+    let host = match (word("host").or(word("hostaddr")), word("service")) {
+        (Some(host), _) => host.to_owned(),
+        (None, Some(service)) => format!("service={service}"),
+        (None, None) => "local".to_owned(),
+    };
+    let port = word("port").map(|port| format!(":{port}")).unwrap_or_default();
+    let database = word("dbname").map(|dbname| format!("/{dbname}")).unwrap_or_default();
+    Some(format!("{host}{port}{database}"))
+}
+
 /// Every server that `dsn` names, in order; its `options` as settings by name.
 fn resolved(dsn: &Secret, environment: &Environment) -> Result<Resolved, GivenError> {
     if !is_connection_string(dsn.reveal().trim()) {
@@ -212,6 +229,19 @@ mod tests {
         assert_eq!(without_password("host=x user=y").as_deref(), Some("host=x user=y"));
         assert_eq!(without_password("no dsn"), None);
         assert_eq!(without_password("postgres://anna:hun@ter2@host/db"), None);
+    }
+
+    #[test]
+    fn a_server_is_called_by_where_it_is() {
+        for (dsn, name) in [
+            ("postgresql://anna:hunter2@db.example:6000/shop", "db.example:6000/shop"),
+            ("host=/run/x password=hunter2 user=anna", "/run/x"),
+            ("service=head password=hunter2", "service=head"),
+            ("user=anna", "local"),
+        ] {
+            assert_eq!(server_name(dsn).as_deref(), Some(name));
+        }
+        assert_eq!(server_name("hunter2"), None);
     }
 
     fn first(dsn: &str) -> Target {

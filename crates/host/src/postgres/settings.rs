@@ -326,7 +326,7 @@ fn placeholder_difference(
 }
 
 /// Whether `asked` means `setting`; none where only the server can tell.
-fn same_value(asked: &str, setting: &str, unit: Option<&str>, vartype: &str) -> Option<bool> {
+pub(super) fn same_value(asked: &str, setting: &str, unit: Option<&str>, vartype: &str) -> Option<bool> {
     if asked == setting {
         return Some(true);
     }

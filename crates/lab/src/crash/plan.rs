@@ -88,7 +88,7 @@ pub(crate) fn subject(
 ) -> Result<Subject, LabError> {
     let account = server_account()?;
     let install = installs(prepared, &account, progress, stop)?
-        .remove(&treatment.postgres_version)
+        .remove(&prepared.build(treatment))
         .ok_or_else(|| LabError::Storage { found: "no programs of the treatment's version".into() })?;
     let experiment = &prepared.experiment;
     let mut settings = base_settings(prepared);

@@ -7,7 +7,7 @@ use pgdyno_model::units::Bytes;
 use pgdyno_host::storage::Wipe;
 
 use super::*;
-use crate::file::Source;
+use crate::file::{Override, Source};
 use crate::recipes;
 
 fn somewhere(prepared: &Prepared) -> Surroundings {
@@ -21,16 +21,29 @@ fn somewhere(prepared: &Prepared) -> Surroundings {
     Surroundings {
         account: Account { name: "postgres".into(), uid: 70, gid: 70 },
         socket_base: PathBuf::from("/run"),
-        programs: [(None, Programs::Here(install)), (Some(16), Programs::ToFetch(16, "16.0".into()))].into(),
-        judged: [(None, Judgement::Taken)].into(),
+        programs: [
+            (Build { bindir: None, version: None }, Programs::Here(install)),
+            (Build { bindir: None, version: Some(16) }, Programs::ToFetch(16, "16.0".into())),
+        ]
+        .into(),
+        judged: [(Build { bindir: None, version: None }, Judgement::Taken)].into(),
         storages,
     }
 }
 
 #[test]
 fn the_quickstarts_plan_is_told_whole() {
-    let prepared = Prepared::new(recipes::source("quickstart").unwrap(), Vec::new()).unwrap();
+    let seed = || vec![Override::parse("experiment.seed=1").unwrap()];
+    let prepared = Prepared::new(recipes::source("quickstart").unwrap(), seed()).unwrap();
     insta::assert_snapshot!(describe(&prepared, Some(&somewhere(&prepared))));
+}
+
+#[test]
+fn a_seed_that_is_drawn_is_told_with_how_to_keep_it() {
+    let prepared = Prepared::new(recipes::source("quickstart").unwrap(), Vec::new()).unwrap();
+    let told = describe(&prepared, Some(&somewhere(&prepared)));
+    let keep = format!("`--set experiment.seed={}` keeps this one", prepared.plan.seed);
+    assert!(told.contains(&keep), "{told}");
 }
 
 #[test]

@@ -64,6 +64,14 @@ pub enum FileError {
         /// What to do.
         help: Option<String>,
     },
+    /// A `--dsn` that does not fit. Nothing of it is quoted: a password could be in any part.
+    #[error("--dsn: {what}")]
+    Dsn {
+        /// What is wrong.
+        what: String,
+        /// What to do.
+        help: String,
+    },
     /// Values that are right one by one, but not together.
     #[error("{shown}: {what}")]
     Meaning {
@@ -113,6 +121,7 @@ impl FileError {
             Self::NoSuchSize { name, sizes, .. } if sizes.is_empty() => {
                 Some(format!("it has none: a table `[size.{name}]` with `about` and `set` makes one"))
             }
+            Self::Dsn { help, .. } => Some(help.clone()),
             Self::NoSuchSize { sizes, .. } => Some(format!("its sizes are {}", sizes.join(", "))),
             Self::InFile { help, .. } | Self::InOverride { help, .. } | Self::Meaning { help, .. } => {
                 help.clone()
@@ -145,6 +154,7 @@ impl FileError {
         let marked = source.text.get(start..end).unwrap_or_default().lines().next().unwrap_or_default();
         let caret = "^".repeat(marked.chars().count().max(1));
         let gutter = " ".repeat(line.to_string().len());
+        let text = without_quoted(text);
         let excerpt = format!("{line} | {text}\n{gutter} | {}{caret}", " ".repeat(column - 1));
         Self::InFile { shown: source.shown.clone(), line, column, what, excerpt, help }
     }
@@ -153,6 +163,26 @@ impl FileError {
         let (what, help) = reworded(message);
         Self::InOverride { given: given.to_owned(), what, help }
     }
+}
+
+/// A line of the file for a message: where it names a DSN, what stands between quotes is covered, since a password may.
+fn without_quoted(line: &str) -> String {
+    if !line.contains("dsn") {
+        return line.to_owned();
+    }
+    let mut quote = None;
+    let cover = |c: char| match quote {
+        None => {
+            quote = Some(c).filter(|c| ['"', '\''].contains(c));
+            c
+        }
+        Some(open) if c == open => {
+            quote = None;
+            c
+        }
+        Some(_) => '·',
+    };
+    line.chars().map(cover).collect()
 }
 
 /// serde's words in ours: the word that was found, and the allowed ones, nearest first.

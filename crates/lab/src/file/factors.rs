@@ -55,7 +55,8 @@ impl<'de> Deserialize<'de> for Shape {
                 let mut levels: Vec<Spanned<LevelValue>> = Vec::new();
                 while let Some(level) = seq.next_element::<Spanned<LevelValue>>()? {
                     if levels.iter().any(|l| l.get_ref() == level.get_ref()) {
-                        return Err(A::Error::custom(format!("level `{}` is listed twice", level.get_ref())));
+                        let level = shown(level.get_ref());
+                        return Err(A::Error::custom(format!("{level} is listed twice")));
                     }
                     levels.push(level);
                 }
@@ -106,6 +107,12 @@ impl Factors {
     }
 }
 
+/// A level for a message. What could be a DSN is not quoted: it may hold a password.
+fn shown(level: &LevelValue) -> String {
+    let text = level.to_string();
+    if text.contains("://") || text.contains('=') { "a level".to_owned() } else { format!("level `{text}`") }
+}
+
 /// A key as a file spells it.
 pub(crate) fn spelled(key: &Key) -> &str {
     match key {
@@ -121,6 +128,8 @@ pub(crate) fn spelled(key: &Key) -> &str {
         Key::Scale => "scale",
         Key::Workload => "workload",
         Key::PostgresVersion => "postgres.version",
+        Key::PostgresBindir => "postgres.bindir",
+        Key::PostgresDsn => "postgres.dsn",
         Key::Storage => "storage",
         Key::DeviceScheduler => "device.scheduler",
         Key::DeviceReadAhead => "device.read_ahead_kb",
@@ -180,6 +189,8 @@ fn from_table(name: &str, table: &toml::Table, factors: &mut Vec<Factor>) -> Res
                 let value = setting_value(&inner, value)?;
                 check_level(&key, &value)
                     .map_err(|c| of_factor(&format!("factor `{name}`, level `{label}`"), c))?;
+                // `postgres.dsn` of the command line and `postgres = { dsn = … }` of the file are one key: the later counts.
+                assigned.retain(|(known, _)| *known != key);
                 assigned.push((key, value));
             }
             levels.push(Level { label: LevelValue::Text(label.clone()), sets: assigned });
@@ -207,4 +218,35 @@ fn from_table(name: &str, table: &toml::Table, factors: &mut Vec<Factor>) -> Res
         factors.push(Factor { name: full, levels });
     }
     Ok(())
+}
+
+/// The pairs of factor and level that an `[[exclude]]` names.
+pub(super) fn exclusion(
+    table: &toml::Table,
+    factors: &[Factor],
+) -> Result<Vec<(String, LevelValue)>, Complaint> {
+    let mut pairs = Vec::new();
+    for (name, value) in flattened(table) {
+        let value = setting_value(&name, value)?;
+        let Some(factor) = factors.iter().find(|f| f.name == name) else {
+            let names: Vec<&str> = factors.iter().map(|f| f.name.as_str()).collect();
+            return Err(Complaint::new(format!("`[[exclude]]` names `{name}`, which is no factor"))
+                .with_help(format!("the factors are {}", names.join(", "))));
+        };
+        // `"on"` in one place and `true` in the other mean the same level.
+        let Some(level) = factor.levels.iter().find(|l| l.label.to_string() == value.to_string()) else {
+            let labels: Vec<String> = factor.levels.iter().map(|l| l.label.to_string()).collect();
+            // A DSN may hold a password.
+            let value = if name.ends_with("dsn") { "a DSN".to_owned() } else { value.to_string() };
+            return Err(Complaint::new(format!(
+                "`[[exclude]]` names {name} = {value}, which is no level of it"
+            ))
+            .with_help(format!("its levels are {}", labels.join(", "))));
+        };
+        pairs.push((name, level.label.clone()));
+    }
+    if pairs.is_empty() {
+        return Err(Complaint::new("an `[[exclude]]` is empty: it would leave out everything"));
+    }
+    Ok(pairs)
 }

@@ -22,6 +22,8 @@ pub(crate) fn set_option(options: &mut LoadOptions, key: &Key, value: &LevelValu
         | Key::Scale
         | Key::Workload
         | Key::PostgresVersion
+        | Key::PostgresBindir
+        | Key::PostgresDsn
         | Key::Storage
         | Key::DeviceScheduler
         | Key::DeviceReadAhead
@@ -111,10 +113,20 @@ pub(super) fn check_level(key: &Key, value: &LevelValue) -> Result<(), Complaint
         }
         Key::ReconnectLost => text.parse::<ReconnectLost>().map(drop).map_err(Complaint::new),
         Key::PostgresVersion => major(value).map(drop),
+        Key::PostgresBindir if text.is_empty() => Err(Complaint::new("a `postgres.bindir` is empty")
+            .with_help("name the folder of the server's programs")),
+        // Not quoted: a password written wrongly could be in any part of it.
+        Key::PostgresDsn if pgdyno_host::postgres::given::server_name(&text).is_none() => {
+            Err(Complaint::new("a `postgres.dsn` is neither a URI nor a list of `keyword=value`").with_help(
+                "write it like `postgresql://user@host:5432/database` or `host=… port=… user=… dbname=…`",
+            ))
+        }
         Key::Protocol
         | Key::OnError
         | Key::Reconnect
         | Key::Workload
+        | Key::PostgresBindir
+        | Key::PostgresDsn
         | Key::Storage
         | Key::DeviceScheduler
         | Key::DeviceReadAhead

@@ -8,6 +8,7 @@ mod levels;
 mod overrides;
 mod probe;
 mod raw;
+mod servers;
 mod size;
 mod storage;
 
@@ -19,6 +20,7 @@ pub use error::FileError;
 pub(crate) use factors::spelled;
 pub(crate) use levels::set_option;
 pub use overrides::Override;
+pub(crate) use overrides::rendered;
 pub use size::{Size, size, sizes};
 
 /// An experiment's text and where it came from.

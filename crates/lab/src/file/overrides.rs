@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use pgdyno_host::postgres::given::server_name;
 use pgdyno_model::Experiment;
 
 use super::raw::File;
@@ -22,20 +23,20 @@ impl Override {
     /// # Errors
     /// There is no `=`, or no key before it.
     pub fn parse(given: &str) -> Result<Self, FileError> {
-        let Some((key, value)) = given.split_once('=').filter(|(key, _)| !key.trim().is_empty()) else {
+        let Some((key, value)) = split_at_equals(given).filter(|(key, _)| !key.trim().is_empty()) else {
             return Err(FileError::InOverride {
                 given: given.to_owned(),
                 what: "there is no `key=value` in it".into(),
                 help: Some("write it like `--set load.duration=2s` or `--set factors.clients=[1,16]`".into()),
             });
         };
-        let path: Vec<String> = key.trim().split('.').map(str::to_owned).collect();
+        let path = path_of(key.trim());
         let value = toml::from_str::<toml::Table>(&format!("v = {value}"))
             .ok()
             .filter(|table| table.len() == 1)
             .and_then(|mut table| table.remove("v"))
             .unwrap_or_else(|| toml::Value::String(value.to_owned()));
-        Ok(Self { given: given.to_owned(), path, value }.with_absolute_paths())
+        Ok(Self { given: given.to_owned(), path, value }.with_absolute_paths().without_passwords())
     }
 
     /// The override that sets `key` to the text `value`, shown as `shown`.
@@ -47,16 +48,102 @@ impl Override {
             value: toml::Value::String(value.to_owned()),
         }
         .with_absolute_paths()
+        .without_passwords()
+    }
+
+    /// The overrides that `--dsn` stands for: the experiment's server; or, where one is named (`NAME:=DSN`) or there are several,
+    /// the levels of a factor `server`. One without a name is called by its place.
+    ///
+    /// # Errors
+    /// One is no DSN, or two have one name.
+    pub fn servers(dsns: &[String]) -> Result<Vec<Self>, FileError> {
+        let path = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let one = |path: Vec<String>, dsn: &str| {
+            Self { given: String::new(), value: toml::Value::String(dsn.to_owned()), path }.spelled()
+        };
+        if let [only] = dsns
+            && named_dsn(only).0.is_none()
+        {
+            return Ok(vec![one(path(&["postgres", "dsn"]), only)]);
+        }
+        let wrong = |what: String, help: &str| FileError::Dsn { what, help: help.to_owned() };
+        let mut seen = Vec::new();
+        let mut overrides = Vec::new();
+        for given in dsns {
+            let (name, dsn) = named_dsn(given);
+            let Some(place) = server_name(dsn) else {
+                let which = name.map_or_else(|| "one".to_owned(), |name| format!("`{name}`"));
+                let help = "write it like `postgresql://user@host:5432/database` or `host=… user=… dbname=…`";
+                let what = format!("{which} is neither a URI nor a list of `keyword=value`");
+                return Err(wrong(what, help));
+            };
+            let name = name.map_or(place, str::to_owned);
+            if seen.contains(&name) {
+                let what = format!("two servers are called `{name}`");
+                return Err(wrong(what, "name each: `--dsn base:=host=db1 --dsn head:=host=db2`"));
+            }
+            overrides.push(one(path(&["factors", "server", &name, "postgres.dsn"]), dsn));
+            seen.push(name);
+        }
+        Ok(overrides)
+    }
+
+    /// `given` as a message and the store may have it: a DSN in it without its password.
+    fn without_passwords(self) -> Self {
+        let mut shown = self.value_in_place();
+        if crate::redact::table(&mut shown) { self.spelled() } else { self }
+    }
+
+    /// With `given` made anew, without passwords.
+    fn spelled(mut self) -> Self {
+        let mut shown = self.value_in_place();
+        crate::redact::table(&mut shown);
+        let mut value = toml::Value::Table(shown);
+        for key in &self.path {
+            if let Some(inner) = value.as_table_mut().and_then(|table| table.remove(key)) {
+                value = inner;
+            }
+        }
+        let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        let quoted = |key: &String| toml::Value::String(key.clone()).to_string();
+        let keys: Vec<String> = self
+            .path
+            .iter()
+            .map(|key| if key.chars().all(bare) { key.clone() } else { quoted(key) })
+            .collect();
+        self.given = format!("{}={value}", keys.join("."));
+        self
+    }
+
+    /// The value, in a table of its path.
+    fn value_in_place(&self) -> toml::Table {
+        let place = |inner: toml::Value, key: &String| {
+            toml::Value::Table(toml::Table::from_iter([(key.clone(), inner)]))
+        };
+        match self.path.iter().rev().fold(self.value.clone(), place) {
+            toml::Value::Table(table) => table,
+            _ => toml::Table::new(),
+        }
     }
 
     /// Paths on a command line start from the working directory, those in a file from the file's.
     fn with_absolute_paths(mut self) -> Self {
         let keys: Vec<&str> = self.path.iter().map(String::as_str).collect();
-        if let (["storage", _, "directory"] | ["postgres", "bindir"], toml::Value::String(path)) =
-            (&keys[..], &self.value)
-            && let Ok(absolute) = std::path::absolute(Path::new(path))
-        {
-            self.value = toml::Value::String(absolute.display().to_string());
+        let is_path = matches!(
+            &keys[..],
+            ["storage", _, "directory"] | [.., "postgres", "bindir"] | [.., "postgres.bindir"]
+        );
+        let absolute = |value: &mut toml::Value| {
+            if let toml::Value::String(path) = value
+                && let Ok(absolute) = std::path::absolute(Path::new(path))
+            {
+                *path = absolute.display().to_string();
+            }
+        };
+        match &mut self.value {
+            toml::Value::Array(levels) if is_path => levels.iter_mut().for_each(absolute),
+            value if is_path => absolute(value),
+            _ => {}
         }
         self
     }
@@ -88,8 +175,48 @@ impl Override {
     }
 }
 
+/// The name and the DSN of `NAME:=DSN`. A URI and a list of keywords have no `:=` behind a name.
+fn named_dsn(given: &str) -> (Option<&str>, &str) {
+    let is_name = |name: &str| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || ['_', '-', '.'].contains(&c))
+    };
+    match given.split_once(":=") {
+        Some((name, dsn)) if is_name(name) => (Some(name), dsn),
+        _ => (None, given),
+    }
+}
+
+/// The two sides of the first `=` outside of quotes.
+fn split_at_equals(given: &str) -> Option<(&str, &str)> {
+    let mut quote = None;
+    for (at, c) in given.char_indices() {
+        match (quote, c) {
+            (None, '=') => return Some((&given[..at], &given[at + 1..])),
+            (None, '"' | '\'') => quote = Some(c),
+            (Some(open), c) if c == open => quote = None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The keys of a key with dots, each of which may be quoted as in TOML.
+fn path_of(key: &str) -> Vec<String> {
+    let Ok(mut table) = toml::from_str::<toml::Table>(&format!("{key} = 0")) else {
+        return key.split('.').map(str::to_owned).collect();
+    };
+    let mut path = Vec::new();
+    while let Some((key, value)) = std::mem::take(&mut table).into_iter().next() {
+        path.push(key);
+        if let toml::Value::Table(inner) = value {
+            table = inner;
+        }
+    }
+    path
+}
+
 /// `table` as text. Factors are written in one line, since tables would move behind lists, and the last factor varies fastest.
-fn rendered(table: &toml::Table) -> Result<String, toml::ser::Error> {
+pub(crate) fn rendered(table: &toml::Table) -> Result<String, toml::ser::Error> {
     let mut rest = table.clone();
     let factors = rest.remove("factors").map(|factors| format!("factors = {factors}\n")).unwrap_or_default();
     Ok(factors + &toml::to_string(&rest)?)

@@ -18,9 +18,13 @@ use toml::Spanned;
 
 use super::Source;
 use super::error::Complaint;
-use super::factors::Factors;
+use super::factors::{Factors, exclusion};
 use super::levels::{check_level, flattened, major, set_option, setting_value};
+use super::servers::{place_programs, take_servers};
 use super::storage::{Tables, storages};
+
+/// Seeds the rows of data sets, unless the file says otherwise: runs of one experiment hold the same data.
+const DATA_SEED: u64 = 1;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -123,6 +127,7 @@ impl ExperimentTable {
 struct WorkloadTable {
     name: Option<String>,
     scale: Option<NonZeroU32>,
+    seed: Option<u64>,
     #[serde(default)]
     scripts: Vec<ScriptTable>,
     filler_compress_percentage: Option<Spanned<i64>>,
@@ -285,6 +290,7 @@ struct PostgresTable {
     bindir: Option<PathBuf>,
     version: Option<Major>,
     dsn: Option<String>,
+    alter_system: Option<bool>,
     #[serde(default)]
     initdb: Vec<String>,
     #[serde(default)]
@@ -356,16 +362,23 @@ impl File {
             return Err(Complaint::new("`between.prewarm` and `between.drop_caches` are both asked for")
                 .with_help("a trial begins warm or cold: keep one of the two"));
         }
-        if self.postgres.dsn.is_some() && (self.postgres.bindir.is_some() || !self.postgres.initdb.is_empty())
-        {
+        let mut factors = self.factors.into_factors()?;
+        let servers = take_servers(&mut factors);
+        place_programs(&mut factors, at);
+        let given = self.postgres.dsn.is_some() || !servers.is_empty();
+        if given && (self.postgres.bindir.is_some() || !self.postgres.initdb.is_empty()) {
             return Err(Complaint::new(
                 "`postgres.dsn` names a running server, `bindir` and `initdb` make a new one",
             )
             .with_help("keep one of the two"));
         }
+        if self.postgres.alter_system == Some(true) && !given {
+            return Err(Complaint::new(
+                "`postgres.alter_system` is for servers that pgdyno does not own, and no `postgres.dsn` names one",
+            )
+            .with_help("leave it out: settings of a server that pgdyno makes are changed in any case"));
+        }
         let one = NonZeroU32::MIN;
-        let factors = self.factors.into_factors()?;
-        let given = self.postgres.dsn.is_some();
         let exclude = self
             .exclude
             .iter()
@@ -383,10 +396,11 @@ impl File {
             question: self.experiment.question,
             repeats,
             order: self.experiment.order.unwrap_or_default(),
-            seed: self.experiment.seed.unwrap_or(1),
+            seed: self.experiment.seed,
             exclude,
             factors,
             workload: WorkloadChoice {
+                seed: self.workload.seed.unwrap_or(DATA_SEED),
                 loading: self.workload.loading(given)?,
                 keep_template: match (self.workload.keep_template, given) {
                     (Some(true), true) => {
@@ -419,6 +433,8 @@ impl File {
                 bindir: self.postgres.bindir.map(at),
                 version: self.postgres.version.map(|m| m.0),
                 dsn: self.postgres.dsn.map(Secret::new),
+                servers,
+                alter_system: self.postgres.alter_system.unwrap_or(false),
                 initdb: self.postgres.initdb,
                 settings,
                 connect: self.postgres.connect.unwrap_or_default(),
@@ -469,32 +485,4 @@ fn workload_name(name: Option<String>, base: &Path) -> String {
         Some(n) if n.contains('/') && !n.starts_with('/') => base.join(n).display().to_string(),
         Some(n) => n,
     }
-}
-
-fn exclusion(
-    table: &toml::Table,
-    factors: &[pgdyno_model::experiment::Factor],
-) -> Result<Vec<(String, LevelValue)>, Complaint> {
-    let mut pairs = Vec::new();
-    for (name, value) in flattened(table) {
-        let value = setting_value(&name, value)?;
-        let Some(factor) = factors.iter().find(|f| f.name == name) else {
-            let names: Vec<&str> = factors.iter().map(|f| f.name.as_str()).collect();
-            return Err(Complaint::new(format!("`[[exclude]]` names `{name}`, which is no factor"))
-                .with_help(format!("the factors are {}", names.join(", "))));
-        };
-        // `"on"` in one place and `true` in the other mean the same level.
-        let Some(level) = factor.levels.iter().find(|l| l.label.to_string() == value.to_string()) else {
-            let labels: Vec<String> = factor.levels.iter().map(|l| l.label.to_string()).collect();
-            return Err(Complaint::new(format!(
-                "`[[exclude]]` names {name} = {value}, which is no level of it"
-            ))
-            .with_help(format!("its levels are {}", labels.join(", "))));
-        };
-        pairs.push((name, level.label.clone()));
-    }
-    if pairs.is_empty() {
-        return Err(Complaint::new("an `[[exclude]]` is empty: it would leave out everything"));
-    }
-    Ok(pairs)
 }

@@ -1,5 +1,6 @@
 use std::path::{Path, PathBuf};
 
+use pgdyno_model::Experiment;
 use pgdyno_model::experiment::{Length, LoadOptions, OnError, Order};
 use pgdyno_model::level::{Key, LevelValue};
 use pgdyno_model::units::Span;
@@ -21,7 +22,7 @@ fn shown(error: &FileError) -> String {
     }
 }
 
-fn with(text: &str, overrides: &[&str]) -> Result<pgdyno_model::Experiment, FileError> {
+fn with(text: &str, overrides: &[&str]) -> Result<Experiment, FileError> {
     let overrides = overrides.iter().map(|o| Override::parse(o)).collect::<Result<Vec<_>, _>>()?;
     parse(&source(text), &overrides)
 }
@@ -104,7 +105,7 @@ fn wrong_values_are_answered_with_their_place() {
     try.toml:2:1: unknown factor `client`
     2 | client = [1, 2]
       | ^^^^^^
-    help: nearest is `clients`; a factor is one of clients, threads, protocol, rate, latency_limit, max_tries, on_error, reconnect, reconnect_lost, scale, workload, postgres.version, storage, device.scheduler, device.read_ahead_kb, device.nr_requests, device.write_cache or a PostgreSQL setting
+    help: nearest is `clients`; a factor is one of clients, threads, protocol, rate, latency_limit, max_tries, on_error, reconnect, reconnect_lost, scale, workload, postgres.version, postgres.bindir, postgres.dsn, storage, device.scheduler, device.read_ahead_kb, device.nr_requests, device.write_cache or a PostgreSQL setting
     ");
     insta::assert_snapshot!(error("[factors]\nprotocol = [\"prepred\"]\n"), @r#"
     try.toml:2:13: factor `protocol`: unknown protocol `prepred`
@@ -308,4 +309,85 @@ fn factors_keep_their_order_whatever_is_set() {
     let set = |text: &str| Override::parse(text).unwrap();
     assert_eq!(names(&[set("workload.scale=2")]), names(&[]));
     assert_eq!(names(&[set("factors.protocol=[\"extended\"]"), set("load.duration=2s")]), names(&[]));
+}
+
+fn with_dsns(text: &str, dsns: &[&str]) -> Result<Experiment, FileError> {
+    let dsns: Vec<String> = dsns.iter().map(|dsn| (*dsn).to_owned()).collect();
+    let base = PathBuf::from("/lab");
+    let source = Source { name: "try".into(), shown: "try.toml".into(), text: text.into(), base };
+    parse(&source, &Override::servers(&dsns)?)
+}
+
+fn labels(experiment: &Experiment) -> Vec<String> {
+    experiment.factors.iter().flat_map(|f| &f.levels).map(|level| level.label.to_string()).collect()
+}
+
+#[test]
+fn several_dsns_are_levels_of_a_factor_called_server_and_one_is_the_experiments() {
+    let one = with_dsns("", &["host=a password=x"]).unwrap();
+    assert_eq!((one.postgres.dsn.is_some(), one.factors.len()), (true, 0));
+
+    let (base, head) =
+        ("postgresql://u:hunter2@a:5432/d?options=-c%20x.y:=1", "host=b port=6 password=hunter2");
+    let named = [&format!("base:={base}")[..], &format!("head:={head}")];
+    let experiment = with_dsns("", &named).unwrap();
+    assert_eq!(
+        (experiment.factors[0].name.as_str(), labels(&experiment)),
+        ("server", vec!["base".into(), "head".into()])
+    );
+    let servers: Vec<&str> = experiment.postgres.servers.keys().map(String::as_str).collect();
+    assert_eq!(servers, ["a:5432/d", "b:6"]);
+    assert_eq!(experiment.postgres.servers["b:6"].reveal(), head);
+    assert!(experiment.postgres.is_external() && experiment.postgres.dsn.is_none());
+    assert!(!format!("{experiment:?}").contains("hunter2"));
+
+    assert_eq!(labels(&with_dsns("", &[base, head]).unwrap()), ["a:5432/d", "b:6"]);
+    for wrong in [&["host=a", "host=a"][..], &["a:=hunter2"], &["a:=host=a", "a:=host=b"]] {
+        let error = with_dsns("", wrong).unwrap_err();
+        assert!(error.help().is_some() && !error.to_string().contains("hunter2"), "{error}");
+    }
+}
+
+#[test]
+fn a_dsn_of_the_command_line_takes_the_place_of_the_files_without_a_password() {
+    for level in ["\"postgres.dsn\" = \"host=a user=u\"", "postgres = { dsn = \"host=a user=u\" }"] {
+        let file = format!(
+            "[factors]\nserver = {{ base = {{ {level}, work_mem = \"1MB\" }}, head = {{ \"postgres.dsn\" = \"host=b\" }} }}\n"
+        );
+        let experiment = with_dsns(&file, &["base:=host=a user=u password=p"]).unwrap();
+        assert_eq!(labels(&experiment), ["base", "head"]);
+        assert!(experiment.postgres.servers["a"].reveal().contains("password=p"), "{level}");
+        assert!(
+            experiment.factors[0].levels[0]
+                .sets
+                .iter()
+                .any(|(key, _)| *key == Key::Setting("work_mem".into()))
+        );
+    }
+}
+
+#[test]
+fn a_message_about_a_line_with_a_dsn_shows_no_password() {
+    for text in [
+        "[postgres]\ndsn = \"host=x password=hunter2\" oops\n",
+        "[factors]\n\"postgres.dsn\" = [\"host=x password=hunter2\", \"host=x password=hunter2\"]\n",
+        "[factors]\n\"postgres.dsn\" = [\"hunter2\"]\n",
+        "[factors]\n\"postgres.dsn\" = [\"host=x\"]\n[[exclude]]\n\"postgres.dsn\" = \"host=y password=hunter2\"\n",
+        "[factors]\nserver = { a = { \"postgres.dsn\" = \"host=x password=hunter2\", clients = 0 } }\n",
+    ] {
+        let error = with_dsns(text, &[]).unwrap_err().to_string();
+        assert!(!error.contains("hunter2"), "{error}");
+    }
+}
+
+#[test]
+fn programs_that_factors_name_are_found_from_the_files_folder() {
+    let text = "[factors]\nserver = { base = { \"postgres.bindir\" = \"base/bin\" }, head = { \"postgres.bindir\" = \"/head/bin\" } }\n";
+    let experiment = with_dsns(text, &[]).unwrap();
+    let bindirs: Vec<String> =
+        experiment.factors[0].levels.iter().map(|level| level.sets[0].1.to_string()).collect();
+    assert_eq!(
+        (labels(&experiment), bindirs),
+        (vec!["base".into(), "head".into()], vec!["/lab/base/bin".into(), "/head/bin".into()])
+    );
 }

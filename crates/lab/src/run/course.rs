@@ -101,7 +101,7 @@ mod tests {
 
     fn plan(text: &str) -> Plan {
         let source = Source { name: "try".into(), shown: "try".into(), text: text.into(), base: "/".into() };
-        resolve(&parse(&source, &[]).unwrap()).unwrap().0
+        resolve(&parse(&source, &[]).unwrap(), 1).unwrap().0
     }
 
     fn record(planned: PlannedTrial, tps: u64) -> TrialRecord {

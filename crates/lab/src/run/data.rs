@@ -13,11 +13,11 @@ use postgres_protocol::escape::escape_identifier;
 use super::server::Server;
 use crate::LabError;
 use crate::dataset::{self, Filling};
-use crate::prepare::{ClusterKey, Prepared};
+use crate::prepare::{Build, ClusterKey, Prepared};
 use crate::progress::{Event, Progress};
 
-/// What tells one cluster's data from another's within a run: version, data set, scale.
-type Content = (Option<u32>, String, u32);
+/// What tells one cluster's data from another's within a run: programs, data set, scale.
+type Content = (Build, String, u32);
 
 /// Loaded clusters kept aside.
 #[derive(Default)]
@@ -39,7 +39,7 @@ impl Templates {
         if !wanted && !keep {
             return load(server, prepared, treatment, progress, stop);
         }
-        let content = (key.version, key.data.clone(), key.scale);
+        let content = (key.build.clone(), key.data.clone(), key.scale);
         if let Server::Managed(cluster) = server {
             if keep && !self.0.contains_key(&content) {
                 let path = template_path(&content_of(prepared, treatment, cluster));
@@ -74,7 +74,7 @@ fn keeps(prepared: &Prepared, key: &ClusterKey) -> bool {
 /// All that the bytes of a loaded cluster follow from, in words.
 fn content_of(prepared: &Prepared, treatment: &Treatment, cluster: &Cluster) -> String {
     let (data, plan) = (prepared.data(treatment), &prepared.plan);
-    let identity = Filling::new(data, treatment.scale, plan.seed, &plan.loading).identity();
+    let identity = Filling::new(data, treatment.scale, plan.seed_of_data(), &plan.loading).identity();
     let spec = cluster.spec();
     let (version, initdb) = (&spec.install.version, spec.initdb.join(" "));
     let (arch, pgdyno) = (std::env::consts::ARCH, env!("CARGO_PKG_VERSION"));
@@ -163,7 +163,7 @@ fn load(
         // The trial's own settings take their place before it begins.
         cluster.apply(&loading.settings, stop)?;
     }
-    let seed = prepared.plan.seed;
+    let seed = prepared.plan.seed_of_data();
     let filling =
         Filling { placed: &placed, ..Filling::new(prepared.data(treatment), treatment.scale, seed, loading) };
     let loaded = dataset::fill(&filling, &server.control_target(), progress, stop);

@@ -1,10 +1,13 @@
-//! A server that pgdyno does not own: one schema is pgdyno's, everything else is left as it is.
+//! A server that pgdyno does not own: one schema is pgdyno's, everything else is left as it is, or put back as it was.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use pgdyno_host::postgres::Given;
+use pgdyno_host::Journal;
 use pgdyno_host::postgres::control::said;
+use pgdyno_host::postgres::server_wide::put_back_leftovers;
+use pgdyno_host::postgres::{Given, ServerWide};
+use pgdyno_model::experiment::Postgres;
 use pgdyno_model::facts::ServerFacts;
 use pgdyno_model::target::{Secret, Target};
 use postgres::Client;
@@ -20,6 +23,9 @@ const SCHEMA: &str = "pgdyno";
 /// Settings with these contexts can be set by one session for itself.
 const SESSION_CONTEXTS: [&str; 4] = ["user", "superuser", "backend", "superuser-backend"];
 
+/// What to do about a setting that only a restart changes.
+const RESTART: &str = "leave it out, or compare two servers that were started with different values: `postgres.dsn` as a factor";
+
 /// A given server, and the schema on it that holds one data set.
 pub(super) struct GivenServer {
     given: Given,
@@ -32,6 +38,8 @@ pub(super) struct GivenServer {
     before: BTreeSet<String>,
     /// Tables that we made in a schema that is not ours.
     tables: BTreeSet<String>,
+    /// Settings that are changed for the whole server, if any are.
+    server_wide: Option<ServerWide>,
     /// Holds the advisory lock that tells other pgdynos to keep off.
     keeper: Option<Client>,
 }
@@ -47,6 +55,7 @@ impl GivenServer {
             made: false,
             before: BTreeSet::new(),
             tables: BTreeSet::new(),
+            server_wide: None,
             keeper: None,
         })
     }
@@ -118,25 +127,84 @@ impl GivenServer {
         Ok(rows.iter().map(|row| row.get(0)).collect())
     }
 
-    /// Whether every one of `settings` can hold for a session of ours alone, with the value asked.
-    pub(super) fn check(&self, settings: &BTreeMap<String, String>) -> Result<(), LabError> {
-        let mut client = self.given.control()?;
-        for name in settings.keys() {
-            let doing = format!("set {name} for our sessions on a server that pgdyno does not own");
-            let wrong = |found: String| LabError::Sql { doing: doing.clone(), found };
-            let row = client
-                .query_opt("SELECT context FROM pg_settings WHERE lower(name) = lower($1)", &[name])
-                .map_err(|e| wrong(said(&e)))?;
-            let context: String = row.ok_or_else(|| wrong("the server has no such setting".into()))?.get(0);
-            if !SESSION_CONTEXTS.contains(&context.as_str()) {
-                return Err(wrong(format!(
-                    "its context is `{context}`, so that it can only be changed for the whole server"
-                )));
+    /// Finds how each setting of `treatments` can be changed, and tries all of them: before anything is measured. What holds for the
+    /// whole server is put back until a trial asks for it. Notes are worth showing.
+    pub(super) fn check_settings(
+        &mut self,
+        treatments: &[&BTreeMap<String, String>],
+        postgres: &Postgres,
+        dsn: &Secret,
+        journal: &Journal,
+    ) -> Result<Vec<String>, LabError> {
+        let notes = put_back_leftovers(&self.given, journal)?;
+        let mut server_wide: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let contexts = self.contexts()?;
+        for (name, value) in treatments.iter().copied().flatten() {
+            let refuse = |found: &str, help: Option<&str>| {
+                let (found, help) = (found.to_owned(), help.map(str::to_owned));
+                Err(LabError::NotOfASession { name: name.clone(), found, help })
+            };
+            let lower = name.to_ascii_lowercase();
+            match contexts.get(&lower).map(String::as_str) {
+                Some(context) if SESSION_CONTEXTS.contains(&context) => {}
+                Some("sighup") if postgres.alter_system => {
+                    server_wide.entry(lower).or_default().insert(value.clone());
+                }
+                Some("sighup") => {
+                    return refuse(
+                        "its context is `sighup`, so that it can only be changed for the whole server",
+                        Some(
+                            "`alter_system = true` in `[postgres]` lets pgdyno do that with ALTER SYSTEM and a reload, \
+                             and put it back",
+                        ),
+                    );
+                }
+                Some("postmaster") => {
+                    return refuse("changing it for the whole server takes a restart", Some(RESTART));
+                }
+                Some(context) => {
+                    return refuse(&format!("its context is `{context}`: it cannot be changed"), None);
+                }
+                None => return refuse("the server has no such setting", None),
             }
         }
-        // The server itself judges the values, as the load's connections will ask for them.
+        if !server_wide.is_empty() {
+            self.server_wide = Some(ServerWide::record(&self.given, dsn, &server_wide, journal)?);
+        }
+        for settings in treatments {
+            self.apply(settings)?;
+        }
+        self.rest()?;
+        Ok(notes)
+    }
+
+    /// Every setting's context, by its name in lower case.
+    fn contexts(&self) -> Result<BTreeMap<String, String>, LabError> {
+        let rows =
+            self.given.control()?.query("SELECT lower(name), context FROM pg_catalog.pg_settings", &[]);
+        let doing = || "read the settings of a server that pgdyno does not own".to_owned();
+        let rows = rows.map_err(|e| LabError::Sql { doing: doing(), found: said(&e) })?;
+        Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+    }
+
+    /// Makes `settings` hold: those of the whole server now, the others for sessions that [`GivenServer::target`] leads to. The
+    /// server itself judges the values.
+    pub(super) fn apply(&mut self, settings: &BTreeMap<String, String>) -> Result<(), LabError> {
+        if let Some(server_wide) = &mut self.server_wide {
+            let lower = settings.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone()));
+            let wanted = lower.filter(|(name, _)| server_wide.holds(name)).collect();
+            server_wide.apply(&wanted)?;
+        }
         pgdyno_host::postgres::control::connect(&self.target(settings))?;
         Ok(())
+    }
+
+    /// Has the whole server's settings be as they were, until a trial asks for others.
+    pub(super) fn rest(&mut self) -> Result<(), LabError> {
+        match &mut self.server_wide {
+            Some(server_wide) => Ok(server_wide.apply(&BTreeMap::new())?),
+            None => Ok(()),
+        }
     }
 
     /// Where load is offered: the schema first, and `settings` for the session.
@@ -144,7 +212,11 @@ impl GivenServer {
         let mut target = self.given.target();
         target.settings.retain(|(name, _)| name != "search_path" && !settings.contains_key(name));
         target.settings.push(("search_path".into(), escape_identifier(&self.schema)));
-        target.settings.extend(settings.iter().map(|(name, value)| (name.clone(), value.clone())));
+        let is_session = |name: &str| {
+            !self.server_wide.as_ref().is_some_and(|wide| wide.holds(&name.to_ascii_lowercase()))
+        };
+        let own = settings.iter().filter(|(name, _)| is_session(name));
+        target.settings.extend(own.map(|(name, value)| (name.clone(), value.clone())));
         target
     }
 
@@ -160,9 +232,15 @@ impl GivenServer {
         Ok(self.given.facts()?)
     }
 
-    /// Drops what we made.
-    pub(super) fn release(mut self) -> Result<(), LabError> {
-        self.drop_ours()
+    /// Puts back what was changed and drops what we made. Notes are worth showing.
+    pub(super) fn release(mut self) -> Result<Vec<String>, LabError> {
+        let put_back = self.put_back();
+        self.drop_ours()?;
+        put_back
+    }
+
+    fn put_back(&mut self) -> Result<Vec<String>, LabError> {
+        self.server_wide.take().map_or(Ok(Vec::new()), |server_wide| Ok(server_wide.put_back()?))
     }
 
     fn drop_ours(&mut self) -> Result<(), LabError> {
@@ -186,7 +264,8 @@ impl GivenServer {
 
 impl Drop for GivenServer {
     fn drop(&mut self) {
-        // After an error or a panic; told or not, the next start knows the schema by its comment.
+        // After an error or a panic; told or not, the next start knows the settings by the journal, and the schema by its comment.
+        let _ = self.put_back();
         let _ = self.drop_ours();
     }
 }

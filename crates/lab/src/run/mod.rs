@@ -53,14 +53,14 @@ pub fn run(
     session::Session::begin(prepared, None, &mut store, &journal, progress, stop)?.work()
 }
 
-/// Goes on with run `named` of the store at `store`: runs its trials that are not complete. `dsn` is for a server
-/// that pgdyno does not own: its password was not stored. `wipe` names devices anew: consent is not stored either.
+/// Goes on with run `named` of the store at `store`: runs its trials that are not complete. `servers` are for servers
+/// that pgdyno does not own: their passwords were not stored. `wipe` names devices anew: consent is not stored either.
 ///
 /// # Errors
 /// As [`run`]; also if nothing is left to do, or another process works on the run.
 pub fn resume(
     named: &str,
-    dsn: Option<&Override>,
+    servers: &[Override],
     wipe: Wipe,
     store: &Path,
     progress: &dyn Progress,
@@ -83,8 +83,8 @@ pub fn resume(
         base: record.folder.clone().into(),
     };
     let mut overrides = record.overrides.iter().map(|o| Override::parse(o)).collect::<Result<Vec<_>, _>>()?;
-    overrides.extend(dsn.cloned());
-    let prepared = Prepared::new(source, overrides)?.with_wipe(wipe)?;
+    overrides.extend_from_slice(servers);
+    let prepared = Prepared::of_run(source, overrides, &record.plan)?.with_wipe(wipe)?;
     if prepared.plan != record.plan {
         return Err(LabError::PlanChanged { run: id });
     }

@@ -20,7 +20,7 @@ use super::places::Places;
 use super::server::{DATABASE, Server, execute};
 use crate::LabError;
 use crate::estimate;
-use crate::prepare::{ClusterKey, Prepared};
+use crate::prepare::{Build, ClusterKey, Prepared};
 use crate::progress::{Event, Progress};
 
 /// Where the programs of a wanted version come from.
@@ -32,13 +32,13 @@ pub(crate) enum Programs {
     ToFetch(u32, String),
 }
 
-/// Where the programs of version `major` come from; none wants whatever is found.
-pub(crate) fn programs(prepared: &Prepared, major: Option<u32>) -> Result<Programs, LabError> {
-    if let Some(found) = postgres::find(prepared.experiment.postgres.bindir.as_deref(), major)? {
+/// Where the programs of `build` come from.
+pub(crate) fn programs(build: &Build) -> Result<Programs, LabError> {
+    if let Some(found) = postgres::find(build.bindir.as_deref(), build.version)? {
         return Ok(Programs::Here(found));
     }
     let here = postgres::fetch::Fetcher::here();
-    let major = major.unwrap_or_else(|| here.newest_major());
+    let major = build.version.unwrap_or_else(|| here.newest_major());
     if let Some(cached) = here.cached(major, &server_account()?) {
         return Ok(Programs::Here(cached));
     }
@@ -46,22 +46,22 @@ pub(crate) fn programs(prepared: &Prepared, major: Option<u32>) -> Result<Progra
     Ok(Programs::ToFetch(major, version.to_owned()))
 }
 
-/// The programs of every version that the plan wants, fetched where they are missing. Each judges the settings that it will be
+/// The programs of every build that the plan wants, fetched where they are missing. Each judges the settings that it will be
 /// given.
 pub(crate) fn installs(
     prepared: &Prepared,
     account: &Account,
     progress: &dyn Progress,
     stop: &AtomicBool,
-) -> Result<BTreeMap<Option<u32>, Install>, LabError> {
+) -> Result<BTreeMap<Build, Install>, LabError> {
     let mut installs = BTreeMap::new();
-    for version in prepared.versions() {
-        let install = match programs(prepared, version)? {
+    for build in prepared.builds() {
+        let install = match programs(&build)? {
             Programs::Here(install) => install,
             Programs::ToFetch(major, exact) => {
                 progress.event(&Event::Note(format!(
                     "no PostgreSQL {} found here: fetching a small build of {exact} (no lz4, zstd, io_uring)",
-                    version.map_or_else(|| "server".to_owned(), |v| v.to_string()),
+                    build.version.map_or_else(|| "server".to_owned(), |v| v.to_string()),
                 )));
                 let tell = |fetched: FetchProgress| {
                     let (what, share) = match fetched {
@@ -76,8 +76,8 @@ pub(crate) fn installs(
             }
         };
         // Before any storage is made. Where the program cannot be asked, the running server is, as it is in any case.
-        postgres::judge(&install, &prepared.settings_on(version))?;
-        installs.insert(version, install);
+        postgres::judge(&install, &prepared.settings_on(Some(&build)))?;
+        installs.insert(build, install);
     }
     Ok(installs)
 }
@@ -92,7 +92,7 @@ fn of(done: u64, total: Option<u64>) -> Option<f64> {
 pub(super) struct Bench {
     // Dropped in this order: servers before what holds them.
     slots: BTreeMap<ClusterKey, Slot>,
-    installs: BTreeMap<Option<u32>, Install>,
+    installs: BTreeMap<Build, Install>,
     journal: Journal,
     /// Loaded data, kept aside for other clusters that hold the same.
     data: Templates,
@@ -135,7 +135,7 @@ impl Bench {
     /// No data yet. A storage that cannot be made costs the treatments on it; only if that is all of them, it is an error.
     pub(super) fn make(
         prepared: &Prepared,
-        installs: BTreeMap<Option<u32>, Install>,
+        installs: BTreeMap<Build, Install>,
         places: Places,
         journal: &Journal,
         progress: &dyn Progress,
@@ -235,7 +235,7 @@ impl Bench {
         progress: &dyn Progress,
         stop: &AtomicBool,
     ) -> Result<Server, LabError> {
-        let install = self.installs[&key.version].clone();
+        let install = self.installs[&key.build].clone();
         let what = format!("making a cluster of PostgreSQL {} on {}", install.version, key.storage);
         progress.event(&Event::Working { what, share: None });
         let places = self.places_mut()?;
@@ -296,7 +296,7 @@ impl Bench {
         first
     }
 
-    /// Connects to the given server once for each data set, each in a schema of its own.
+    /// Connects to each given server once for each data set, each in a schema of its own.
     pub(super) fn given(
         prepared: &Prepared,
         journal: &Journal,
@@ -309,15 +309,23 @@ impl Bench {
             data: Templates::default(),
             places: None,
         };
-        let Some(dsn) = &prepared.experiment.postgres.dsn else { return Ok(bench) };
-        let base = prepared.experiment.postgres.schema.as_deref();
-        for (number, (key, _)) in (1..).zip(prepared.clusters()) {
+        let asked = &prepared.experiment.postgres;
+        let base = asked.schema.as_deref();
+        // Data sets are numbered on each server: by its place, since several names may lead there.
+        let mut numbers: BTreeMap<Option<String>, u32> = BTreeMap::new();
+        for (key, _) in prepared.clusters() {
+            let Some(dsn) = asked.dsn_of(key.server.as_deref()) else { continue };
+            let number = numbers.entry(postgres::given::server_name(dsn.reveal())).or_default();
+            *number += 1;
+            let number = *number;
             let mut given = GivenServer::connect(dsn, base, number)?;
             for note in given.claim()? {
                 progress.event(&Event::Note(note));
             }
-            for treatment in prepared.plan.treatments.iter().filter(|t| prepared.key(t) == key) {
-                given.check(&treatment.settings)?;
+            let treatments = prepared.plan.treatments.iter().filter(|t| prepared.key(t) == key);
+            let settings: Vec<&BTreeMap<String, String>> = treatments.map(|t| &t.settings).collect();
+            for note in given.check_settings(&settings, asked, dsn, journal)? {
+                progress.event(&Event::Note(note));
             }
             let server = Server::Given(Box::new(given));
             if prepared.experiment.between.prewarm {
@@ -329,17 +337,21 @@ impl Bench {
     }
 
     /// Stops every server that is pgdyno's.
-    pub(super) fn rest(&mut self) {
-        self.rest_but(None);
+    pub(super) fn rest(&mut self) -> Result<(), LabError> {
+        self.rest_but(None)
     }
 
-    fn rest_but(&mut self, key: Option<&ClusterKey>) {
-        // Servers that wait would still write, vacuum and hold memory.
+    fn rest_but(&mut self, key: Option<&ClusterKey>) -> Result<(), LabError> {
         for (_, slot) in self.slots.iter_mut().filter(|(k, _)| Some(*k) != key) {
-            if let Some(Server::Managed(cluster)) = &mut slot.server {
-                cluster.stop(StopMode::Fast);
+            match &mut slot.server {
+                // Servers that wait would still write, vacuum and hold memory.
+                Some(Server::Managed(cluster)) => cluster.stop(StopMode::Fast),
+                // Another data set may lie on the same server, whose settings must not hold for it.
+                Some(Server::Given(given)) => given.rest()?,
+                None => {}
             }
         }
+        Ok(())
     }
 
     /// The server for `treatment`, running, alone, its data loaded, its storage's devices set.
@@ -351,7 +363,7 @@ impl Bench {
         stop: &AtomicBool,
     ) -> Result<Ready<'a>, LabError> {
         let key = prepared.key(treatment);
-        self.rest_but(Some(&key));
+        self.rest_but(Some(&key))?;
         if self.places.is_some() {
             self.stand(prepared, &key.storage, progress, stop)?;
             let device = prepared.experiment.storage[&key.storage].device.overlaid(&treatment.device);
@@ -414,7 +426,7 @@ impl Bench {
         for server in self.slots.into_values().filter_map(|slot| slot.server) {
             let gone = match server {
                 Server::Managed(cluster) => cluster.remove().map_err(LabError::from),
-                Server::Given(given) => given.release(),
+                Server::Given(given) => given.release().map(|notes| told.extend(notes)),
             };
             if let Err(e) = gone {
                 told.push(e.in_words());

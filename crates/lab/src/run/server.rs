@@ -86,7 +86,7 @@ impl Server {
     ) -> Result<(), LabError> {
         match self {
             Self::Managed(cluster) => cluster.apply(settings, stop).map(drop).map_err(LabError::from),
-            Self::Given(given) => given.check(settings),
+            Self::Given(given) => given.apply(settings),
         }
     }
 

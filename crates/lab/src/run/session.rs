@@ -73,6 +73,13 @@ impl<'a> Session<'a> {
         let run = match resumed {
             Some(run) => run.to_owned(),
             None => {
+                if prepared.experiment.seed.is_none() {
+                    let seed = prepared.plan.seed;
+                    let note = format!(
+                        "seed {seed} was drawn for order and load; `--set experiment.seed={seed}` repeats them"
+                    );
+                    progress.event(&Event::Note(note));
+                }
                 let run = new_run(prepared, record.started_at);
                 store.begin_run(&run)?;
                 run.id
@@ -112,7 +119,7 @@ impl<'a> Session<'a> {
         self.stage(&probes.before)?;
         let failed = self.trials()?;
         if !probes.after.is_empty() {
-            self.bench.rest();
+            self.bench.rest()?;
             self.stage(&probes.after)?;
         }
         Ok(failed + self.crash()?)
@@ -279,7 +286,7 @@ fn provide(
     progress: &dyn Progress,
     stop: &AtomicBool,
 ) -> Result<Bench, LabError> {
-    if prepared.experiment.postgres.dsn.is_some() {
+    if prepared.experiment.postgres.is_external() {
         if prepared.experiment.between.drop_caches {
             return Err(LabError::DropCaches { why: "the server is not pgdyno's to stop meanwhile" });
         }
@@ -313,16 +320,15 @@ pub(crate) fn id_of(stem: &str, started_at: Epoch) -> String {
 }
 
 fn new_run(prepared: &Prepared, started_at: Epoch) -> RunRecord {
-    let dsn = prepared.experiment.postgres.dsn.as_ref();
     let folder = std::path::absolute(&prepared.source.base).unwrap_or_else(|_| prepared.source.base.clone());
     RunRecord {
         id: id_of(&id_stem(&prepared.plan.name), started_at),
         recipe: prepared.source.name.clone(),
         started_at,
         pgdyno_version: env!("CARGO_PKG_VERSION").to_owned(),
-        experiment: redact::dsn(&prepared.source.text, dsn),
+        experiment: redact::document(&prepared.source.text),
         folder: folder.display().to_string(),
-        overrides: prepared.overrides.iter().map(|o| redact::dsn(&o.given, dsn)).collect(),
+        overrides: prepared.overrides.iter().map(|o| o.given.clone()).collect(),
         plan: prepared.plan.clone(),
     }
 }

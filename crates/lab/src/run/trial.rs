@@ -21,7 +21,7 @@ use super::server::Server;
 use crate::LabError;
 use crate::prepare::Prepared;
 use crate::progress::{Event, Progress};
-use crate::search::{Ask, Search as Climb};
+use crate::search::{Ask, Search as Climb, dither};
 
 /// One stretch of load.
 struct Offer {
@@ -154,7 +154,8 @@ impl Trial<'_> {
         let first = self.stretch(server, record, &Offer { warm_up: plan.warm_up.0, ..short(None, 0) })?;
         steps.push(Step::of(&find.slo, None, false, &first.measurement));
         let tps = first.measurement.tps().filter(|tps| *tps > 0.0 && !first.is_broken());
-        let mut search = tps.map(|tps| Climb::new(tps, find.resolution));
+        let dither = dither(plan.seed, self.planned.ordinal);
+        let mut search = tps.map(|tps| Climb::new(tps, find.resolution, dither));
         let (mut latest, mut confirmed) = (None, None);
         while let Some(ask) = search.as_ref().and_then(Climb::ask) {
             let offer = if ask.confirming {

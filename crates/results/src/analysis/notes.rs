@@ -258,7 +258,9 @@ fn server(view: &RunView, watched: &Watched, out: &mut Vec<String>, context: &mu
         );
     }
     let versions: BTreeSet<&str> = view.servers.iter().map(|s| s.version.as_str()).collect();
-    if versions.len() > 1 && !view.plan.factors.iter().any(|f| f == "postgres.version") {
+    let chosen = view.plan.factors.iter().any(|f| f == "postgres.version")
+        || view.plan.treatments.iter().any(|t| t.postgres_bindir.is_some() || t.server.is_some());
+    if versions.len() > 1 && !chosen {
         out.push(format!(
             "Trials ran on {} different builds of PostgreSQL, which is not one of the factors: see the settings.",
             versions.len()

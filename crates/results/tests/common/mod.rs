@@ -57,6 +57,8 @@ pub(crate) fn plan(repeats: u32) -> Plan {
             options: LoadOptions::default(),
             device: pgdyno_model::storage::DeviceSettings::default(),
             postgres_version: None,
+            postgres_bindir: None,
+            server: None,
             settings: BTreeMap::from([("synchronous_commit".into(), commit.into())]),
         })
         .collect();
@@ -80,6 +82,7 @@ pub(crate) fn plan(repeats: u32) -> Plan {
         warm_up: Span::from_secs(2),
         length: Length::Duration(Span::from_secs(u64::from(SECONDS))),
         seed: 42,
+        data_seed: Some(1),
         margin: None,
         loading: pgdyno_model::experiment::Loading::default(),
         stopping: None,

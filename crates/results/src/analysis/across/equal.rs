@@ -243,7 +243,12 @@ fn servers(a: &Side<'_>, b: &Side<'_>, out: &mut Found) {
         let all: BTreeSet<String> = servers.iter().map(each).collect();
         (!all.is_empty()).then(|| all.into_iter().collect::<Vec<_>>().join(" and "))
     };
-    out.add("server build", &["server build", "postgres.version"], build(&x), build(&y));
+    out.add(
+        "server build",
+        &["server build", "postgres.version", "postgres.bindir", "postgres.dsn"],
+        build(&x),
+        build(&y),
+    );
     if x.is_empty() || y.is_empty() {
         return;
     }
