@@ -73,8 +73,9 @@ pub(crate) struct Run {
     /// A recipe's name or an experiment file
     #[arg(value_name = "RECIPE|FILE", required_unless_present = "resume", conflicts_with = "resume")]
     pub(crate) experiment: Option<String>,
-    /// Set any key of the experiment file: `--set load.duration=2s --set factors.clients=[1,16]`
-    #[arg(long = "set", value_name = "KEY=VALUE", conflicts_with = "resume")]
+    /// Set any key of the experiment file: `--set load.duration=2s --set factors.clients=[1,16]`; with `--resume` only
+    /// `experiment.repeats`, to more
+    #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// One of the sizes that the recipe or file describes (`pgdyno recipes`); `--set` changes it further
     #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
@@ -82,7 +83,7 @@ pub(crate) struct Run {
     /// Print the plan: every trial in order, every step that would touch the host, the time and room it takes
     #[arg(long, conflicts_with = "resume")]
     pub(crate) dry_run: bool,
-    /// Go on with an interrupted run: the trials that are not complete
+    /// Go on with a run: the trials that are not complete, and more repeats with `--set experiment.repeats=N`
     #[arg(long, value_name = "RUN")]
     pub(crate) resume: Option<String>,
     /// Drive a server that pgdyno does not own: a URI or `key=value` words. Give its password in PGPASSWORD or

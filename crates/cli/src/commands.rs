@@ -41,7 +41,11 @@ pub(crate) fn run(options: &args::Run, stop: &AtomicBool) -> Result<Done, Failur
     let wipe = Wipe { devices: options.wipe.clone(), overwrite_signature: options.overwrite_signature };
     let mut recipe = None;
     let outcome = match &options.resume {
-        Some(run) => with_progress(|progress| lab::resume(run, &servers, wipe, &store, progress, stop)),
+        Some(run) => {
+            let more = options.set.iter().map(|given| Override::parse(given));
+            let more = more.collect::<Result<Vec<_>, _>>().map_err(LabError::from)?;
+            with_progress(|progress| lab::resume(run, &servers, &more, wipe, &store, progress, stop))
+        }
         None => {
             let named = options.experiment.as_deref().unwrap_or_default();
             let source = built_in::source(named).map_err(LabError::from)?;

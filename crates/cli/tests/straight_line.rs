@@ -174,6 +174,35 @@ fn a_run_that_ends_by_itself_ends_by_its_rule_and_has_nothing_left_to_do() {
 }
 
 #[test]
+fn a_complete_run_is_given_more_repeats_and_pays_for_having_been_looked_at() {
+    let world = World::new();
+    let sets = ["factors.clients=[2]", "experiment.repeats=2", "experiment.order=randomized"];
+    let ended = world.run(&quick(&world, "quickstart", &sets));
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let before = world.show("latest");
+    for (set, why) in [
+        ("load.duration=1s", "only its number of repeats can change"),
+        ("experiment.repeats=2", "as many already"),
+    ] {
+        let refused = world.run(&["run", "--resume", "latest", "--set", set]);
+        assert!(refused.code == Some(1) && refused.err.contains(why), "{}", refused.err);
+    }
+    let ended = world.run(&["run", "--resume", "latest", "--set", "experiment.repeats=3"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let after = world.show("latest");
+    assert_eq!(after["run"]["id"], before["run"]["id"]);
+    assert_eq!((&after["run"]["state"], &after["run"]["trials_completed"]), (&"completed".into(), &6.into()));
+    let of = |view: &Value| view["plan"]["trials"].as_array().unwrap().clone();
+    assert!(of(&after).starts_with(&of(&before)), "the first trials stay as they were planned");
+    assert_eq!(after["plan"]["extended_after"], serde_json::json!([2]));
+    let notes = after["notes"].to_string();
+    assert!(notes.contains("complete after 2 repeats and was then given 3"), "{notes}");
+    let listed = world.run(&["list"]);
+    assert!(listed.out.contains("6/6") || listed.out.contains("completed"), "{}", listed.out);
+    world.assert_nothing_left();
+}
+
+#[test]
 fn the_highest_rate_that_keeps_an_objective_is_found_confirmed_and_stored_with_every_step() {
     let world = World::new();
     let sets = [

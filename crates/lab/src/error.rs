@@ -55,6 +55,16 @@ pub enum LabError {
         /// The run.
         run: String,
     },
+    /// A run cannot be given what `--set` says.
+    #[error("cannot go on with run {run} and `{given}`: {why}")]
+    NotExtensible {
+        /// The run.
+        run: String,
+        /// What was given.
+        given: String,
+        /// What stands in the way.
+        why: &'static str,
+    },
     /// A run to go on with has nothing left to do.
     #[error("run {run} is complete: there is nothing to go on with")]
     NothingToResume {
@@ -174,6 +184,9 @@ impl LabError {
             Self::PlanChanged { .. } => {
                 Some("run it anew; a run goes on only with the files and the pgdyno it was begun with".into())
             }
+            Self::NotExtensible { .. } => {
+                Some("a run goes on with more of its repeats, `--set experiment.repeats=N`; for all else begin one anew".into())
+            }
             Self::StillRunning { .. } => Some("wait for it, or stop it first".into()),
             Self::DropCaches { .. } => {
                 Some("run as root on a server of pgdyno's own, or leave `drop_caches` out".into())
@@ -198,8 +211,10 @@ impl LabError {
                 "its place is below XDG_STATE_HOME, which needs room and must not be the storage under test"
                     .into(),
             ),
-            Self::NothingToResume { .. }
-            | Self::Command { .. }
+            Self::NothingToResume { run } => Some(format!(
+                "where the number of repeats was fixed, `pgdyno run --resume {run} --set experiment.repeats=N` adds some"
+            )),
+            Self::Command { .. }
             | Self::Sql { .. }
             | Self::Storage { .. }
             | Self::Interrupted => None,

@@ -160,6 +160,7 @@ pub fn resolve(
         name: experiment.name.clone(),
         question: experiment.question.clone(),
         answer: experiment.answer.clone(),
+        extended_after: Vec::new(),
         factors: experiment.factors.iter().map(|f| f.name.clone()).collect(),
         treatments,
         trials,

@@ -352,7 +352,7 @@ fn two_servers_are_levels_of_one_randomised_run_that_can_be_resumed() {
     assert_eq!(outcome.end, SessionEnd::Interrupted);
     let servers = Override::servers(&dsns).unwrap();
     let resumed =
-        run::resume(&outcome.run, &servers, Wipe::default(), &base.store(), &Silent, &GO_ON).unwrap();
+        run::resume(&outcome.run, &servers, &[], Wipe::default(), &base.store(), &Silent, &GO_ON).unwrap();
     assert_eq!((resumed.end, resumed.failed), (SessionEnd::Completed, 0));
 
     let store = Store::open_existing(base.store()).unwrap();

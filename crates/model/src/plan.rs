@@ -45,6 +45,9 @@ pub struct Plan {
     /// When the run ends before all trials are run; none where the number of repeats is fixed.
     #[serde(default)]
     pub stopping: Option<Stopping>,
+    /// Numbers of repeats after which the run was complete and was then given more, ascending: its verdicts were looked at there.
+    #[serde(default)]
+    pub extended_after: Vec<u32>,
     /// How the question is answered; none in the stores of earlier versions, and where the experiment leaves it to its form.
     #[serde(default)]
     pub answer: Option<Answer>,
@@ -136,6 +139,12 @@ pub struct Treatment {
 }
 
 impl Plan {
+    /// Trials of every treatment, at most (count).
+    #[must_use]
+    pub fn repeats(&self) -> u32 {
+        self.trials.iter().map(|trial| trial.repeat).max().unwrap_or(0)
+    }
+
     /// The seed of the data sets' rows.
     #[must_use]
     pub fn seed_of_data(&self) -> u64 {

@@ -349,7 +349,6 @@ mod tests {
             complete: true,
             warnings: Vec::new(),
             suspicions: Vec::new(),
-            suspicions: Vec::new(),
         };
         assert_eq!(
             (probe.ceiling_for_commits(1), probe.ceiling_for_commits(16)),

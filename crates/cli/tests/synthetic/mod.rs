@@ -81,6 +81,7 @@ pub fn plan(levels: &[&str], repeats: u32, random: &mut Random) -> Plan {
         stopping: None,
         find: None,
         answer: None,
+        extended_after: Vec::new(),
     }
 }
 

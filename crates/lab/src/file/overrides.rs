@@ -39,6 +39,11 @@ impl Override {
         Ok(Self { given: given.to_owned(), path, value }.with_absolute_paths().without_passwords())
     }
 
+    /// The key that it sets, with dots.
+    pub(crate) fn key(&self) -> String {
+        self.path.join(".")
+    }
+
     /// The override that sets `key` to the text `value`, shown as `shown`.
     #[must_use]
     pub fn text(key: &str, value: &str, shown: &str) -> Self {

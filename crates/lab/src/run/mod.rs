@@ -3,6 +3,7 @@
 mod between;
 mod course;
 mod data;
+mod extend;
 mod given;
 mod places;
 mod provision;
@@ -19,6 +20,7 @@ use std::sync::atomic::AtomicBool;
 
 use pgdyno_host::storage::Wipe;
 use pgdyno_host::{Journal, paths};
+use pgdyno_model::Plan;
 use pgdyno_model::record::{RunState, SessionEnd};
 use pgdyno_results::store::Store;
 
@@ -54,13 +56,15 @@ pub fn run(
 }
 
 /// Goes on with run `named` of the store at `store`: runs its trials that are not complete. `servers` are for servers
-/// that pgdyno does not own: their passwords were not stored. `wipe` names devices anew: consent is not stored either.
+/// that pgdyno does not own: their passwords were not stored. `more` may set the number of repeats, to more than the run has. `wipe` names
+/// devices anew: consent is not stored either.
 ///
 /// # Errors
-/// As [`run`]; also if nothing is left to do, or another process works on the run.
+/// As [`run`]; also if nothing is left to do, another process works on the run, or `more` asks for anything but more repeats.
 pub fn resume(
     named: &str,
     servers: &[Override],
+    more: &[Override],
     wipe: Wipe,
     store: &Path,
     progress: &dyn Progress,
@@ -72,7 +76,9 @@ pub fn resume(
     if let Some((_, _, owner)) = store.open_sessions()?.into_iter().find(|(_, run, _)| *run == id) {
         return Err(LabError::StillRunning { run: id, pid: owner.pid });
     }
-    if store.state(&id)? == RunState::Completed {
+    extend::check(&id, more)?;
+    let state = store.state(&id)?;
+    if state == RunState::Completed && more.is_empty() {
         return Err(LabError::NothingToResume { run: id });
     }
     let record = store.run(&id)?;
@@ -83,12 +89,22 @@ pub fn resume(
         base: record.folder.clone().into(),
     };
     let mut overrides = record.overrides.iter().map(|o| Override::parse(o)).collect::<Result<Vec<_>, _>>()?;
+    overrides.extend_from_slice(more);
+    let kept: Vec<String> = overrides.iter().map(|o| o.given.clone()).collect();
     overrides.extend_from_slice(servers);
-    let prepared = Prepared::of_run(source, overrides, &record.plan)?.with_wipe(wipe)?;
-    if prepared.plan != record.plan {
+    let mut prepared = Prepared::of_run(source, overrides, &record.plan)?.with_wipe(wipe)?;
+    prepared.plan = extend::continued(&id, (&record.plan, state), prepared.plan, more)?;
+    let as_begun = Plan {
+        trials: record.plan.trials.clone(),
+        extended_after: record.plan.extended_after.clone(),
+        ..prepared.plan.clone()
+    };
+    if as_begun != record.plan || (more.is_empty() && prepared.plan != record.plan) {
         return Err(LabError::PlanChanged { run: id });
     }
-    session::Session::begin(&prepared, Some(&id), &mut store, &journal, progress, stop)?.work()
+    let extension = (!more.is_empty()).then_some(kept);
+    let continued = session::Continued { run: &id, extension };
+    session::Session::begin(&prepared, Some(continued), &mut store, &journal, progress, stop)?.work()
 }
 
 /// Clears what killed processes left behind, telling what it was; opens the journal.

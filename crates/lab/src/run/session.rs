@@ -36,11 +36,18 @@ pub(super) struct Session<'a> {
     bench: Bench,
 }
 
+/// A run that is gone on with.
+pub(super) struct Continued<'a> {
+    pub(super) run: &'a str,
+    /// The overrides that give it more repeats, all of them; none where its plan stays as it was.
+    pub(super) extension: Option<Vec<String>>,
+}
+
 impl<'a> Session<'a> {
     /// Checks and makes all that the trials need, then begins run and session in the store.
     pub(super) fn begin(
         prepared: &'a Prepared,
-        resumed: Option<&str>,
+        continued: Option<Continued<'_>>,
         store: &'a mut Store,
         journal: &'a Journal,
         progress: &'a dyn Progress,
@@ -51,7 +58,7 @@ impl<'a> Session<'a> {
         }
         crash::not_by_hand(prepared)?;
         let mut todo = prepared.plan.trials.clone();
-        if let Some(run) = resumed {
+        if let Some(run) = continued.as_ref().map(|continued| continued.run) {
             let complete = store.completed_trials(run)?;
             todo.retain(|trial| !complete.contains(&trial.ordinal));
             if todo.is_empty() && crashes_left(prepared, store, run)?.is_empty() {
@@ -70,8 +77,13 @@ impl<'a> Session<'a> {
             host: facts::host(),
             storage: bench.facts(prepared),
         };
-        let run = match resumed {
-            Some(run) => run.to_owned(),
+        let run = match continued {
+            Some(Continued { run, extension }) => {
+                if let Some(overrides) = extension {
+                    store.extend_run(run, record.started_at, &overrides, &prepared.plan)?;
+                }
+                run.to_owned()
+            }
             None => {
                 if prepared.experiment.seed.is_none() {
                     let seed = prepared.plan.seed;

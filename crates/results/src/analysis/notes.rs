@@ -79,6 +79,7 @@ pub(super) fn notes(view: &RunView, watched: &Watched) -> Vec<String> {
     statistics(view, &mut doubts, &mut context);
     context.extend(capacity::note(view));
     context.extend(view.stopping.iter().map(|s| s.words.clone()));
+    context.extend(extended(view));
     if view.treatments.iter().any(|t| t.trials > 0) {
         context.push(floor::note(view.noise_floor.as_ref()));
     }
@@ -89,6 +90,20 @@ pub(super) fn notes(view: &RunView, watched: &Watched) -> Vec<String> {
     environment(view, watched, &mut context);
     doubts.extend(context);
     doubts
+}
+
+/// That the run was given more repeats, and what that costs.
+fn extended(view: &RunView) -> Option<String> {
+    let after = &view.plan.extended_after;
+    let looks: Vec<String> = after.iter().map(ToString::to_string).collect();
+    (!after.is_empty()).then(|| {
+        format!(
+            "The run was complete after {} repeats and was then given {} in all. Verdicts and intervals pay for each look (Bonferroni), which makes \
+             intervals wider than those of so many repeats fixed beforehand.",
+            looks.join(" and "),
+            view.plan.repeats()
+        )
+    })
 }
 
 fn progress(view: &RunView, out: &mut Vec<String>) {

@@ -57,9 +57,13 @@ enum State {
     Open,
 }
 
-/// The looks of a run, if it may end by itself.
+/// The looks of a run, if it may end by itself, or was given more repeats when it was complete.
 pub(super) fn looks(plan: &Plan) -> Option<Looks> {
-    plan.stopping.as_ref().map(|s| Looks::between(s.floor, s.ceiling))
+    let extended = || {
+        let looks = plan.extended_after.iter().copied().chain([plan.repeats()]).collect();
+        (!plan.extended_after.is_empty()).then(|| Looks::at_repeats(looks))
+    };
+    plan.stopping.as_ref().map(|s| Looks::between(s.floor, s.ceiling)).or_else(extended)
 }
 
 /// The treatments that block `block` is to measure, by what the blocks before it found: (block, tps) of each treatment's completed

@@ -22,6 +22,14 @@ impl Looks {
         Self(at)
     }
 
+    /// Those at `repeats`, of which the last ends the run.
+    #[must_use]
+    pub fn at_repeats(mut repeats: Vec<u32>) -> Self {
+        repeats.sort_unstable();
+        repeats.dedup();
+        Self(repeats)
+    }
+
     /// The numbers of repeats, ascending.
     #[must_use]
     pub fn at(&self) -> &[u32] {

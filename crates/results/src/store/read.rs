@@ -21,7 +21,8 @@ impl Store {
     pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
         let rows = self.rows(
             "list the runs",
-            "SELECT id, recipe, question, started_at, trials_planned,
+            "SELECT id, recipe, question, started_at,
+                    coalesce((SELECT trials_planned FROM run_extension WHERE run = run.id ORDER BY id DESC LIMIT 1), trials_planned),
                     (SELECT count(DISTINCT ordinal) FROM trial WHERE run = run.id AND failure IS NULL),
                     (SELECT count(*) FROM trial WHERE run = run.id AND failure IS NOT NULL)
              FROM run ORDER BY started_at DESC, rowid DESC",
@@ -58,7 +59,8 @@ impl Store {
     pub fn state(&self, run: &str) -> Result<RunState, StoreError> {
         let counts = self.rows(
             "read a run's state",
-            "SELECT trials_planned, (SELECT count(DISTINCT ordinal) FROM trial WHERE run = run.id AND failure IS NULL)
+            "SELECT coalesce((SELECT trials_planned FROM run_extension WHERE run = run.id ORDER BY id DESC LIMIT 1), trials_planned),
+                    (SELECT count(DISTINCT ordinal) FROM trial WHERE run = run.id AND failure IS NULL)
              FROM run WHERE id = ?",
             [run],
             |row| Ok((row.get::<_, u64>(0)?, row.get::<_, u64>(1)?)),
@@ -87,7 +89,7 @@ impl Store {
         }
     }
 
-    /// A run as it was begun.
+    /// A run as it was begun, or, where it was given more repeats, with the plan that holds since.
     ///
     /// # Errors
     /// [`StoreError::UnknownRun`] for a name that is no run's; [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
@@ -113,6 +115,13 @@ impl Store {
         else {
             return Err(self.unknown(id)?);
         };
+        let extended = self.rows(
+            "read a run's extensions",
+            "SELECT overrides, plan FROM run_extension WHERE run = ? ORDER BY id DESC LIMIT 1",
+            [id],
+            |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)),
+        )?;
+        let (overrides, plan) = extended.into_iter().next().unwrap_or((overrides, plan));
         Ok(RunRecord {
             id: id.to_owned(),
             recipe,

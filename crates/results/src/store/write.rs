@@ -3,7 +3,7 @@
 use pgdyno_model::record::{FsyncRate, SessionEnd, SessionRecord};
 use pgdyno_model::telemetry::Table;
 use pgdyno_model::units::Epoch;
-use pgdyno_model::{Latencies, Measurement, RunRecord, TrialRecord};
+use pgdyno_model::{Latencies, Measurement, Plan, RunRecord, TrialRecord};
 use rusqlite::{Transaction, TransactionBehavior, named_params, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -31,6 +31,28 @@ impl Store {
         if added == 0 {
             return Err(StoreError::Unstorable { what: what(), found: "there is a run of that name".into() });
         }
+        Ok(())
+    }
+
+    /// Gives `run` more repeats: `plan` has its trials, then more; `overrides` are those that make that plan.
+    ///
+    /// # Errors
+    /// [`StoreError::Sqlite`], also for a run that is not there.
+    pub fn extend_run(
+        &mut self,
+        run: &str,
+        at: Epoch,
+        overrides: &[String],
+        plan: &Plan,
+    ) -> Result<(), StoreError> {
+        let what = || format!("more repeats of run {run}");
+        let (overrides, plan) = (encode(what, &overrides.to_vec())?, encode(what, plan)?);
+        self.connection
+            .execute(
+                "INSERT INTO run_extension (run, extended_at, overrides, plan) VALUES (?, ?, ?, ?)",
+                params![run, at.0, overrides, plan],
+            )
+            .map_err(self.failed("give a run more repeats"))?;
         Ok(())
     }
 

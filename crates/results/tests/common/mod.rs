@@ -88,6 +88,7 @@ pub(crate) fn plan(repeats: u32) -> Plan {
         stopping: None,
         find: None,
         answer: None,
+        extended_after: Vec::new(),
     }
 }
 

@@ -1,0 +1,54 @@
+//! More repeats for a run that has its trials.
+//!
+//! Whoever looks at a run's verdicts and adds repeats where they are inconclusive looks twice. The plan remembers after how many repeats that
+//! was, so that the analysis pays for each look.
+
+use pgdyno_model::Plan;
+use pgdyno_model::record::RunState;
+
+use crate::LabError;
+use crate::file::Override;
+
+/// The key that may be set anew.
+const REPEATS: &str = "experiment.repeats";
+
+/// Checks that `more` asks for nothing but repeats.
+pub(super) fn check(run: &str, more: &[Override]) -> Result<(), LabError> {
+    match more.iter().find(|given| given.key() != REPEATS) {
+        None => Ok(()),
+        Some(given) => Err(refused(run, given, "only its number of repeats can change")),
+    }
+}
+
+/// `plan`, made with `more`, as the continuation of a run of plan `old` that stands at `state`.
+pub(super) fn continued(
+    run: &str,
+    (old, state): (&Plan, RunState),
+    mut plan: Plan,
+    more: &[Override],
+) -> Result<Plan, LabError> {
+    plan.extended_after.clone_from(&old.extended_after);
+    let Some(last) = more.last() else { return Ok(plan) };
+    if old.stopping.is_some() {
+        return Err(refused(run, last, "it decides itself how many repeats it takes"));
+    }
+    if plan.trials.len() <= old.trials.len() {
+        return Err(refused(run, last, "it has as many already"));
+    }
+    if !plan.trials.starts_with(&old.trials) {
+        return Err(refused(
+            run,
+            last,
+            "in its order (`sequential`) a treatment's repeats follow each other, and others came after",
+        ));
+    }
+    // Before it was complete it had no verdicts that one could have looked at.
+    if matches!(state, RunState::Completed | RunState::Failed) {
+        plan.extended_after.push(old.repeats());
+    }
+    Ok(plan)
+}
+
+fn refused(run: &str, given: &Override, why: &'static str) -> LabError {
+    LabError::NotExtensible { run: run.to_owned(), given: format!("--set {}", given.given), why }
+}
