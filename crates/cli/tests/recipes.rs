@@ -24,6 +24,8 @@ fn arguments(recipe: &str, sets: &[&str]) -> Vec<String> {
     let mut args = vec!["run".to_owned(), recipe.to_owned(), "--size".to_owned(), "quick".to_owned()];
     let short = [
         "experiment.repeats=1",
+        // Which storage is loaded first, and which copied, follows from the order.
+        "experiment.seed=1",
         "load.duration=1s",
         "load.warm_up=100ms",
         "telemetry.fsync=100ms",
