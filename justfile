@@ -30,6 +30,14 @@ fetch-postgresql folder="/var/tmp/pgdyno-test-postgresql":
 random-scripts count="1000":
     PGDYNO_TEST_SCRIPTS={{count}} cargo test -p pgdyno-cli --test pgbench_scripts -- at_random
 
+# Judgements beside known truths, through the binary; writes the table of docs/statistics.md
+truth count="1000":
+    PGDYNO_TRUTH={{count}} PGDYNO_TRUTH_WRITE=1 cargo test --release -p pgdyno-cli --test truth -- judgements --nocapture
+
+# What is said within a trial beside known truths (docs/statistics.md keeps the last result)
+seconds:
+    cargo test --release -p pgdyno-results --lib -- --ignored truth --nocapture
+
 # Licences, bans and sources of dependencies (needs cargo-deny; advisories need its database)
 deny:
     cargo deny check licenses bans sources

@@ -8,6 +8,7 @@ mod common;
 mod support;
 mod synthetic;
 
+use pgdyno_lab::file::Override;
 use pgdyno_lab::{Prepared, recipes};
 use pgdyno_model::crash::Failing;
 use pgdyno_model::probe::{ProbeResult, Suspicion};
@@ -39,7 +40,9 @@ fn show(name: &str, step: f64, after: After) -> String {
     let path = world.path("data/pgdyno/store.sqlite3");
     let mut store = Store::open(&path).unwrap();
     let source = recipes::all().into_iter().find(|recipe| recipe.name == name).unwrap();
-    let prepared = Prepared::new(source, Vec::new()).unwrap();
+    // The order is drawn; here it is the same each time.
+    let seed = Override::parse("experiment.seed=1").unwrap();
+    let prepared = Prepared::new(source, vec![seed]).unwrap();
     let plan = prepared.plan();
     let session = synthetic::begin(&mut store, "run-1", name, 1, plan);
     for planned in &plan.trials {

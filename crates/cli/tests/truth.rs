@@ -7,6 +7,9 @@
 
 #[path = "truth/cells.rs"]
 mod cells;
+#[allow(dead_code)]
+#[path = "../../lab/src/search.rs"]
+mod search;
 mod support;
 mod synthetic;
 
@@ -17,7 +20,7 @@ use cells::{CELLS, Cell, Promise};
 
 /// Stores of each cell.
 fn times() -> u32 {
-    std::env::var("PGDYNO_TRUTH").map_or(60, |times| times.parse().expect("PGDYNO_TRUTH is a number"))
+    std::env::var("PGDYNO_TRUTH").map_or(24, |times| times.parse().expect("PGDYNO_TRUTH is a number"))
 }
 
 /// How many of `times` stores make `cell` true (percent).

@@ -1,7 +1,7 @@
 //! Trials that are steady, whatever their seconds look like, and what is said of them.
 //!
 //! The table of docs/statistics.md, section "Within a trial", is what [`the_truth_within_a_trial`] prints:
-//! `cargo test -p pgdyno-results -- --ignored truth --nocapture`.
+//! `just seconds`.
 
 use super::super::random::{Normal, autoregression};
 use super::super::{WarmUp, changes, relative_error_of_mean, warm_up};
