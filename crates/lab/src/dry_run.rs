@@ -170,7 +170,7 @@ fn head(prepared: &Prepared, out: &mut String) {
 fn stopping(stopping: &Stopping, margin: Option<f64>, out: &mut String) {
     // To nine digits: 0.03 is not three hundredths.
     let percent = |share: f64| (share * 1e9).round() / 1e7;
-    let mut closed = vec!["its two are told apart".to_owned()];
+    let mut closed = vec!["its two differ significantly".to_owned()];
     closed.extend(margin.map(|m| format!("shown to differ by less than {}%", percent(m))));
     closed.extend(stopping.precision.map(|p| format!("known to ±{}%", percent(p))));
     let looks: Vec<String> =

@@ -79,7 +79,7 @@ fn a_run_that_ends_by_itself_tells_its_looks_and_the_range_of_its_time() {
     let told = describe(&prepared, Some(&somewhere(&prepared)));
     for words in [
         "2 treatments x 4 to 60 repeats = 8 to 120 trials",
-        "told apart, or shown to differ by less than 3%, or known to ±2%; looked at after 4, 6, 9, 13, 19, 28, 42, 60 blocks",
+        "differ significantly, or shown to differ by less than 3%, or known to ±2%; looked at after 4, 6, 9, 13, 19, 28, 42, 60 blocks",
         "after 4 blocks no block begins that does not fit into 10m",
         "  then up to 56 blocks more",
     ] {

@@ -169,7 +169,7 @@ fn power(form: Form, change: f64) -> String {
     /// Beyond this share nothing can be said to be caught.
     const HOPELESS: f64 = 9.0;
     let often = number::whole_percent(POWER);
-    if change > HOPELESS || change < 1.0 / (1.0 + HOPELESS) - 1.0 {
+    if !(1.0 / (1.0 + HOPELESS) - 1.0..=HOPELESS).contains(&change) {
         return format!(
             "The repeats differ so much that it does not catch a tenfold change in {often}% of such runs."
         );

@@ -4,6 +4,7 @@ mod equal;
 mod error;
 mod gates;
 mod history;
+mod ratios;
 mod view;
 
 use std::collections::BTreeMap;
@@ -12,17 +13,17 @@ use pgdyno_model::Levels;
 use pgdyno_model::level::Key;
 use pgdyno_model::record::RunState;
 
-use super::compare::{Judged, NOT_FINISHED, Pairing, is_provisional, judge, measure};
+use super::compare::{Judged, Pairing, judge, measure};
 use super::treatment::Sums;
-use super::view::{LatencyRatio, PERCENTILES, RatioView, RunView, TreatmentView};
+use super::view::{RatioView, RunView, TreatmentView};
 use super::why::{Member, WhyView, explain};
 use super::{read, words};
 use crate::gate::{Gate, Measure};
-use crate::stats::{self, Ratio};
 use crate::store::Store;
 use equal::Side;
 pub use error::CompareError;
-use history::{Earlier, History, values};
+use history::History;
+use ratios::{Found, Ratios};
 pub use view::{CompareView, GateState, GateView, MemberView, Outcome, PairView, SideView, Unequal};
 
 /// What is asked of a comparison.
@@ -77,28 +78,7 @@ pub fn compare(store: &Store, a: &str, b: &str, asked: &Asked) -> Result<Compare
     for (judged, found) in judged.iter_mut().zip(&found) {
         judged.withheld.clone_from(&found.withheld);
     }
-    let views: Vec<PairView> = judged
-        .iter()
-        .zip(&found)
-        .enumerate()
-        .map(|(pair, (judged, found))| {
-            let (i, j) = pairs[pair];
-            let (x, y) = (&a.view.treatments[i], &b.view.treatments[j]);
-            let limited = a.sums[i].generator_limited + b.sums[j].generator_limited > 0;
-            let verdict = words::verdict("B", "A", judged, found.within_runs, limited);
-            let label = pair_label(x, y);
-            PairView {
-                words: if label.is_empty() { format!("{verdict}.") } else { format!("{label}: {verdict}.") },
-                label,
-                a: member(x),
-                b: member(y),
-                ratio: RatioView { within_runs: found.within_runs, ..words::view(judged, verdict) },
-                latency: ratios.latency(pair),
-                why: why(judged, (&a, i), (&b, j), &ratios.pairing),
-                generator_limited: limited,
-            }
-        })
-        .collect();
+    let views = pair_views(&judged, &found, &ratios);
     let labels: Vec<String> = views.iter().map(|p| p.label.clone()).collect();
     let gates: Vec<GateView> = gates.into_iter().map(|g| gates::said(g, &labels)).collect();
     let unmatched = |side: &Chosen, of: fn(&(usize, usize)) -> usize| {
@@ -125,102 +105,27 @@ pub fn compare(store: &Store, a: &str, b: &str, asked: &Asked) -> Result<Compare
     })
 }
 
-/// How the ratios of the pairs are formed: within blocks of one run, or across runs with what earlier runs tell.
-struct Ratios<'a> {
-    a: &'a Chosen,
-    b: &'a Chosen,
-    pairs: &'a [(usize, usize)],
-    pairing: Pairing,
-    /// Of each pair, where two runs are compared.
-    earlier: Option<Vec<Earlier<'a>>>,
-    is_provisional: bool,
-}
-
-/// One ratio, B ÷ A, and what may be said of it.
-struct Found {
-    ratio: Ratio,
-    /// The interval that the two runs' own trials give, where two runs are compared: it leaves out how far equal runs differ.
-    within_runs: Option<[f64; 2]>,
-    /// Why there is no verdict although trials were repeated.
-    withheld: Option<String>,
-}
-
-impl<'a> Ratios<'a> {
-    fn new(
-        a: &'a Chosen,
-        b: &'a Chosen,
-        pairs: &'a [(usize, usize)],
-        by: &[String],
-        history: &'a History,
-    ) -> Self {
-        let same_run = a.view.run.id == b.view.run.id;
-        let (of_a, of_b) = (&a.view.plan, &b.view.plan);
-        let earlier = pairs.iter().map(|(i, j)| history.of_pair((a, *i), (b, *j), by));
-        Self {
-            pairing: if same_run { Pairing::of(of_b) } else { Pairing::across(of_b, of_a) },
-            earlier: (!same_run).then(|| earlier.collect()),
-            is_provisional: [a, b].iter().any(|side| is_provisional(&side.view.plan, side.view.run.state)),
-            a,
-            b,
-            pairs,
+/// Every pair with its ratio and what is said of it.
+fn pair_views(judged: &[Judged], found: &[Found], ratios: &Ratios<'_>) -> Vec<PairView> {
+    let (a, b) = (ratios.a, ratios.b);
+    let view = |(pair, (judged, found)): (usize, (&Judged, &Found))| {
+        let (i, j) = ratios.pairs[pair];
+        let (x, y) = (&a.view.treatments[i], &b.view.treatments[j]);
+        let limited = a.sums[i].generator_limited + b.sums[j].generator_limited > 0;
+        let verdict = words::verdict("B", "A", judged, found.within_runs, limited);
+        let label = pair_label(x, y);
+        PairView {
+            words: if label.is_empty() { format!("{verdict}.") } else { format!("{label}: {verdict}.") },
+            label,
+            a: member(x),
+            b: member(y),
+            ratio: RatioView { within_runs: found.within_runs, ..words::view(judged, verdict) },
+            latency: ratios.latency(pair),
+            why: why(judged, (a, i), (b, j), &ratios.pairing),
+            generator_limited: limited,
         }
-    }
-
-    /// The ratio of `pair`'s values of `measure`.
-    fn of(&self, pair: usize, measure: Measure) -> Found {
-        let (i, j) = self.pairs[pair];
-        let (a, b) = (&self.a.sums[i], &self.b.sums[j]);
-        let alone = self.pairing.ratio(values(b, measure), values(a, measure));
-        let not_finished = (self.is_provisional && alone.ci95.is_some()).then(|| NOT_FINISHED.to_owned());
-        let Some(earlier) = self.earlier.as_ref().map(|all| &all[pair]) else {
-            return Found { ratio: alone, within_runs: None, withheld: not_finished };
-        };
-        let within_runs = alone.ci95;
-        match earlier.ratio(measure, a, b, &self.pairing).filter(|_| alone.value.is_some()) {
-            Some(ratio) => Found { ratio, within_runs, withheld: not_finished },
-            None => Found {
-                withheld: within_runs.is_some().then(|| earlier.too_few()),
-                ratio: alone.without_interval(),
-                within_runs,
-            },
-        }
-    }
-
-    /// The ratios of the percentiles of latency, where both sides have any.
-    fn latency(&self, pair: usize) -> Vec<LatencyRatio> {
-        let of = |(name, _): &(&'static str, f64)| {
-            let measure = Measure::from_name(name)?;
-            let ratio = self.of(pair, measure).ratio;
-            Some(LatencyRatio {
-                percentile: name,
-                value: ratio.value?,
-                ci95: ratio.ci95,
-                method: ratio.method,
-            })
-        };
-        PERCENTILES.iter().filter_map(of).collect()
-    }
-
-    /// What a reader must know of how the sides were compared.
-    fn note(&self) -> String {
-        let Some(earlier) = &self.earlier else {
-            return "Both sides are of one run: trials of the same block are paired.".to_owned();
-        };
-        const ONE_RUN: &str = "Both as levels of one factor in one run would be told apart sooner and need no earlier run \
-                               (docs/comparing.md).";
-        let counts = || earlier.iter().map(Earlier::count);
-        match (counts().min().unwrap_or(0), counts().max().unwrap_or(0)) {
-            (least, _) if least + 1 > stats::FEWEST_RUNS => format!(
-                "Two runs: intervals hold how far equal runs differ here, by {least} earlier runs of this experiment on this host. {ONE_RUN}"
-            ),
-            (_, most) => format!(
-                "Two runs differ by more than their trials tell: what a run draws once (initdb, where files lie, the hour) is the same \
-                 in all its trials. A verdict takes {} earlier runs of this experiment on this host; {most} {} found. {ONE_RUN}",
-                stats::FEWEST_RUNS,
-                if most == 1 { "was" } else { "were" }
-            ),
-        }
-    }
+    };
+    judged.iter().zip(found).enumerate().map(view).collect()
 }
 
 /// A side's run, and the treatments of it that are meant.

@@ -26,7 +26,7 @@ fn honesty(view: &RunView) -> Vec<String> {
                 .to_owned(),
         ];
     }
-    let newest = |storage: &str| probes().filter(|probe| probe.storage == storage).last();
+    let newest = |storage: &str| probes().rfind(|probe| probe.storage == storage);
     storages.into_iter().filter_map(newest).map(one).collect()
 }
 

@@ -1,0 +1,106 @@
+//! The ratios of a comparison's pairs, and what may be said of each.
+
+use super::super::compare::{NOT_FINISHED, Pairing, is_provisional};
+use super::super::view::{LatencyRatio, PERCENTILES};
+use super::Chosen;
+use super::history::{Earlier, History, values};
+use crate::gate::Measure;
+use crate::stats::{self, Ratio};
+
+/// How the ratios of the pairs are formed: within blocks of one run, or across runs with what earlier runs tell.
+pub(super) struct Ratios<'a> {
+    pub(super) a: &'a Chosen,
+    pub(super) b: &'a Chosen,
+    pub(super) pairs: &'a [(usize, usize)],
+    pub(super) pairing: Pairing,
+    /// Of each pair, where two runs are compared.
+    earlier: Option<Vec<Earlier<'a>>>,
+    is_provisional: bool,
+}
+
+/// One ratio, B ÷ A, and what may be said of it.
+pub(super) struct Found {
+    pub(super) ratio: Ratio,
+    /// The interval that the two runs' own trials give, where two runs are compared: it leaves out how far equal runs differ.
+    pub(super) within_runs: Option<[f64; 2]>,
+    /// Why there is no verdict although trials were repeated.
+    pub(super) withheld: Option<String>,
+}
+
+impl<'a> Ratios<'a> {
+    pub(super) fn new(
+        a: &'a Chosen,
+        b: &'a Chosen,
+        pairs: &'a [(usize, usize)],
+        by: &[String],
+        history: &'a History,
+    ) -> Self {
+        let same_run = a.view.run.id == b.view.run.id;
+        let (of_a, of_b) = (&a.view.plan, &b.view.plan);
+        let earlier = pairs.iter().map(|(i, j)| history.of_pair((a, *i), (b, *j), by));
+        Self {
+            pairing: if same_run { Pairing::of(of_b) } else { Pairing::across(of_b, of_a) },
+            earlier: (!same_run).then(|| earlier.collect()),
+            is_provisional: [a, b].iter().any(|side| is_provisional(&side.view.plan, side.view.run.state)),
+            a,
+            b,
+            pairs,
+        }
+    }
+
+    /// The ratio of `pair`'s values of `measure`.
+    pub(super) fn of(&self, pair: usize, measure: Measure) -> Found {
+        let (i, j) = self.pairs[pair];
+        let (a, b) = (&self.a.sums[i], &self.b.sums[j]);
+        let alone = self.pairing.ratio(values(b, measure), values(a, measure));
+        let not_finished = (self.is_provisional && alone.ci95.is_some()).then(|| NOT_FINISHED.to_owned());
+        let Some(earlier) = self.earlier.as_ref().map(|all| &all[pair]) else {
+            return Found { ratio: alone, within_runs: None, withheld: not_finished };
+        };
+        let within_runs = alone.ci95;
+        match earlier.ratio(measure, a, b, &self.pairing).filter(|_| alone.value.is_some()) {
+            Some(ratio) => Found { ratio, within_runs, withheld: not_finished },
+            None => Found {
+                withheld: within_runs.is_some().then(|| earlier.too_few()),
+                ratio: alone.without_interval(),
+                within_runs,
+            },
+        }
+    }
+
+    /// The ratios of the percentiles of latency, where both sides have any.
+    pub(super) fn latency(&self, pair: usize) -> Vec<LatencyRatio> {
+        let of = |(name, _): &(&'static str, f64)| {
+            let measure = Measure::from_name(name)?;
+            let ratio = self.of(pair, measure).ratio;
+            Some(LatencyRatio {
+                percentile: name,
+                value: ratio.value?,
+                ci95: ratio.ci95,
+                method: ratio.method,
+            })
+        };
+        PERCENTILES.iter().filter_map(of).collect()
+    }
+
+    /// What a reader must know of how the sides were compared.
+    pub(super) fn note(&self) -> String {
+        let Some(earlier) = &self.earlier else {
+            return "Both sides are of one run: trials of the same block are paired.".to_owned();
+        };
+        const ONE_RUN: &str = "As levels of one factor in one run the two need no earlier run, and smaller differences show \
+                               (docs/comparing.md).";
+        let counts = || earlier.iter().map(Earlier::count);
+        match (counts().min().unwrap_or(0), counts().max().unwrap_or(0)) {
+            (least, _) if least + 1 > stats::FEWEST_RUNS => format!(
+                "Two runs: intervals hold how far equal runs differ here, by {least} earlier runs of this experiment on this host. {ONE_RUN}"
+            ),
+            (_, most) => format!(
+                "Two runs differ by more than their trials tell: what a run draws once (initdb, where files lie, the hour) is the same \
+                 in all its trials. A verdict takes {} earlier runs of this experiment on this host; {most} {} found. {ONE_RUN}",
+                stats::FEWEST_RUNS,
+                if most == 1 { "was" } else { "were" }
+            ),
+        }
+    }
+}
