@@ -151,6 +151,7 @@ fn no_row_can_be_changed_or_removed() {
     let (_folder, mut store) = store();
     fill(&mut store, &run_record(plan(1)), Some(3));
     store.add_import(&imported("a report")).unwrap();
+    store.extend_run(RUN, Epoch(2), &[], &plan(2)).unwrap();
     let raw = Connection::open(store.path()).unwrap();
     let tables: Vec<String> = raw
         .prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")
@@ -159,7 +160,7 @@ fn no_row_can_be_changed_or_removed() {
         .unwrap()
         .collect::<Result<_, _>>()
         .unwrap();
-    assert_eq!(tables.len(), 14, "{tables:?}");
+    assert_eq!(tables.len(), 15, "{tables:?}");
     for table in tables {
         let rows: i64 = raw.query_row(&format!("SELECT count(*) FROM {table}"), [], |r| r.get(0)).unwrap();
         assert!(rows > 0, "{table} is empty");
