@@ -62,6 +62,10 @@ fsync-vs-pg_test_fsync *args:
 emulated-disk *args:
     cargo bench -p pgdyno-host --bench emulated_disk -- {{args}}
 
+# Precision and recall of audit's rules on the texts of FOLDER; SETS: working, aside, or both parted by a comma
+audit-corpus FOLDER SETS="working":
+    PGDYNO_AUDIT_CORPUS={{FOLDER}} PGDYNO_AUDIT_SETS={{SETS}} cargo test -p pgdyno-results --test audit -- --ignored --nocapture corpus::
+
 # The tables of docs/audit.md, from the rules and the fixtures
 audit-docs:
     AUDIT_DOCS=write cargo test -p pgdyno-results --test audit -- docs::

@@ -16,7 +16,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("durability", &["model"]),
     ("results", &["model"]),
     ("lab", &["engine", "host", "durability", "results", "model"]),
-    ("cli", &["lab", "results"]),
+    ("cli", &["lab", "model", "results"]),
 ];
 
 fn main() -> ExitCode {

@@ -151,7 +151,7 @@ fn no_row_can_be_changed_or_removed() {
     let (_folder, mut store) = store();
     fill(&mut store, &run_record(plan(1)), Some(3));
     store.add_import(&imported("a report")).unwrap();
-    store.extend_run(RUN, Epoch(2), &[], &plan(2)).unwrap();
+    store.extend_run(RUN, pgdyno_model::units::Epoch(2), &[], &plan(2)).unwrap();
     let raw = Connection::open(store.path()).unwrap();
     let tables: Vec<String> = raw
         .prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")

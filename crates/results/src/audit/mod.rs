@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 pub use figure::Figure;
 pub use recognise::{
     CpuLine, DeviceLine, FsyncLine, Meaning, PgbenchRun, Progress, Recognised, Row, Script, Setting,
-    Statement, StorageFact, StorageWhat, Table,
+    Statement, StorageFact, StorageWhat, SysbenchRun, Table,
 };
 pub use rules::rules;
 
@@ -173,17 +173,23 @@ impl Recognised {
     /// Whether there is a figure to keep: settings alone are none.
     #[must_use]
     pub fn has_figures(&self) -> bool {
-        !(self.runs.is_empty() && self.tables.is_empty() && self.fsync.is_empty() && self.devices.is_empty())
+        !(self.runs.is_empty()
+            && self.sysbench.is_empty()
+            && self.tables.is_empty()
+            && self.fsync.is_empty()
+            && self.devices.is_empty())
     }
 
     /// What was recognised, in words: `2 pgbench reports, 19 lines of pg_test_fsync`.
     #[must_use]
     pub fn summary(&self) -> String {
-        let progress = self.runs.iter().map(|r| r.progress.len()).sum();
+        let of_sysbench: usize = self.sysbench.iter().map(|r| r.progress.len()).sum();
+        let progress = self.runs.iter().map(|r| r.progress.len()).sum::<usize>() + of_sysbench;
         let of_scripts = |r: &PgbenchRun| r.scripts.iter().map(|s| s.statements.len()).sum::<usize>();
         let statements = self.runs.iter().map(|r| r.statements.len() + of_scripts(r)).sum();
         let parts = [
             (self.runs.len(), "pgbench report", "pgbench reports"),
+            (self.sysbench.len(), "sysbench report", "sysbench reports"),
             (progress, "progress line", "progress lines"),
             (statements, "statement latency", "statement latencies"),
             (self.tables.len(), "table", "tables"),

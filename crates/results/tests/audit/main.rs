@@ -1,10 +1,13 @@
 //! Reports that others wrote, audited: whole ones, each rule by itself, and arbitrary text.
 #![allow(missing_docs, clippy::unwrap_used, unreachable_pub)] // helpers of tests fail as tests do
 
+mod corpus;
+mod design;
 mod docs;
 mod random;
 mod reports;
 mod rules;
+mod written;
 
 use pgdyno_results::audit::{Audit, Checked, Finding, Severity};
 

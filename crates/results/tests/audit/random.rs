@@ -45,6 +45,27 @@ const PIECES: &[&str] = &[
     "tank sync disabled local",
     "nobarrier",
     "a: 5 ± ",
+    "25% faster than ",
+    "twice as fast as ",
+    "with fsync off",
+    "best of 3 runs",
+    "client 3 aborted in ",
+    "# Run ",
+    "warm-up",
+    "SQL statistics:",
+    "    transactions: ",
+    " (10.0 per sec.)",
+    "    total time: ",
+    "    read: ",
+    "         sum: ",
+    "Number of threads: ",
+    "[ 10s ] thds: 4 tps: ",
+    "zfs set sync=always tank",
+    "zfs create -o ",
+    "postgres=# ALTER SYSTEM SET ",
+    "  - -c ",
+    "name | setting",
+    "16 GB RAM",
     "a is about ",
     "% of b",
     "100",
@@ -109,7 +130,7 @@ fn consistent(clients: u32, each: u32, seconds: u32, tps: f64, spread: &[f64], v
             ),
         };
         text += &format!(
-            "$ pgbench -c {clients} -j {each} -T {seconds}\ntransaction type: TPC-B (sort of)\nscaling factor: 100\nquery mode: simple\n\
+            "$ pgbench -c {clients} -j {each} -T {seconds}\ntransaction type: TPC-B (sort of)\nscaling factor: 200\nquery mode: simple\n\
              number of clients: {clients}\nnumber of threads: {each}\nduration: {seconds} s\n\
              number of transactions actually processed: {transactions}\nlatency average{equals}{latency:.3} ms\n\
              latency stddev{equals}{:.3} ms\n{tail}\nstatement latencies in milliseconds:\n\t{:.6}\tBEGIN;\n\t{:.6}\tUPDATE t SET a = 1;\n\

@@ -5,7 +5,7 @@ use pgdyno_results::audit::{Severity, Sure, rules};
 use super::{checked, close, finding, found, of};
 
 /// A report of pgbench 16: 16 clients, 900 s.
-fn run(transactions: u64, tps: f64, latency_ms: f64, more: &str) -> String {
+pub(crate) fn run(transactions: u64, tps: f64, latency_ms: f64, more: &str) -> String {
     format!(
         "transaction type: <builtin: TPC-B (sort of)>\nscaling factor: 100\nquery mode: prepared\nnumber of clients: 16\n\
          number of threads: 8\nduration: 900 s\nnumber of transactions actually processed: {transactions}\n\
@@ -275,7 +275,7 @@ fn a_claimed_spread_is_one_of_the_usual_ones() {
 }
 
 /// Three runs that agree with themselves and differ a little.
-fn clean() -> String {
+pub(crate) fn clean() -> String {
     [3_600_000, 3_590_000, 3_610_000].map(|n| run(n, n as f64 / 900.0, 14_400_000.0 / n as f64, "")).concat()
 }
 

@@ -219,7 +219,7 @@ impl Page {
             }
             None => {
                 let text = text.trim_end().to_owned();
-                self.lines.push(Line { number: self.number, text, cells: Vec::new() });
+                self.lines.push(Line { number: self.number, text, ..Line::default() });
             }
         }
     }
@@ -231,7 +231,7 @@ impl Page {
         let Some(number) = cells.iter().map(|cell| cell.line).min() else { return };
         let text = cells.iter().map(|cell| cell.text.as_str()).collect::<Vec<_>>().join(" | ");
         let cells = if cells.len() < 2 { Vec::new() } else { cells };
-        self.lines.push(Line { number, text, cells });
+        self.lines.push(Line { number, text, cells, ..Line::default() });
     }
 }
 

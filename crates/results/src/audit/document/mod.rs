@@ -18,6 +18,8 @@ pub(crate) struct Line {
     pub(crate) text: String,
     /// The cells, where it is a table's row; of HTML and Markdown, else none.
     pub(crate) cells: Vec<Cell>,
+    /// Whether it stands in a quotation, behind `>`.
+    pub(crate) quoted: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -81,12 +83,17 @@ fn plain(text: &str) -> Vec<Line> {
     (1..)
         .zip(text.lines())
         .map(|(number, text)| {
-            // A quotation's marks.
-            let text =
-                if text.starts_with('>') { text.trim_start_matches(['>', ' ']) } else { text }.trim_end();
-            Line { number, text: text.to_owned(), cells: cells(number, text) }
+            let quoted = text.starts_with('>');
+            let text = if quoted { text.trim_start_matches(['>', ' ']) } else { text };
+            let text = without_break(text.trim_end());
+            Line { number, text: text.to_owned(), cells: cells(number, text), quoted }
         })
         .collect()
+}
+
+/// The line without HTML's line break at its end, as Markdown bears it.
+fn without_break(text: &str) -> &str {
+    ["<br>", "<br/>", "<br />"].iter().find_map(|mark| text.strip_suffix(mark)).unwrap_or(text).trim_end()
 }
 
 /// The cells of a row of a Markdown table, of psql's, or of one with tabs; none of another line.

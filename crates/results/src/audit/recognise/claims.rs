@@ -169,7 +169,7 @@ fn percentage(lower: &str, line: usize) -> Option<Figure> {
 }
 
 /// The names in the order in which the sentence has them, each once; longer names before those that they contain.
-fn mentioned(lower: &str, names: &[String]) -> Vec<String> {
+pub(super) fn mentioned(lower: &str, names: &[String]) -> Vec<String> {
     let mut by_length: Vec<&String> = names.iter().collect();
     by_length.sort_by_key(|name| std::cmp::Reverse(name.len()));
     let mut taken = vec![false; lower.len()];

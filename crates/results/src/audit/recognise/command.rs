@@ -7,11 +7,13 @@ use crate::audit::Figure;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Command {
     pub(crate) line: usize,
-    /// Its words from `pgbench` on.
-    pub(crate) words: String,
+    /// What decides what it runs and on what: its words behind a prompt, without where output goes.
+    pub(crate) options: String,
     pub(crate) clients: Option<Figure>,
     pub(crate) duration_s: Option<Figure>,
     pub(crate) transactions_per_client: Option<Figure>,
+    /// `-s`: the scale.
+    pub(crate) scale: Option<Figure>,
     /// Whether it changes data; none for scripts that are not known.
     pub(crate) writes: Option<bool>,
     pub(crate) rate_limited: bool,
@@ -29,6 +31,39 @@ pub(super) fn find(scan: &mut Scan<'_>) -> Vec<Command> {
     commands
 }
 
+/// The words of a command line without its prompt, and without where its output goes.
+fn options_of(text: &str) -> String {
+    const PROMPTS: &[&str] = &["$ ", "# ", "❯ ", "% "];
+    let start = PROMPTS.iter().filter_map(|p| Some(text.find(p)? + p.len())).min().unwrap_or(0);
+    let command = text.find("pgbench").filter(|at| *at >= start).map_or(text, |_| &text[start..]);
+    let mut words = Vec::new();
+    let mut skip = false;
+    for word in command.split_whitespace() {
+        if std::mem::take(&mut skip) || matches!(word, "&" | "2>&1" | "time" | "nohup" | "sudo") {
+            continue;
+        }
+        if word == "|" || word.starts_with('#') {
+            break;
+        }
+        let redirects = word.trim_start_matches(['1', '2', '&']).starts_with('>');
+        skip = redirects && word.ends_with('>');
+        if !redirects {
+            words.push(word.trim_matches('`'));
+        }
+    }
+    words.join(" ")
+}
+
+/// The scale that `pgbench -i` filled a database with, where one line does it.
+pub(super) fn initialised_scale(text: &str) -> Option<f64> {
+    let (_, rest) = text.split_once("pgbench ")?;
+    let words: Vec<&str> = rest.split_whitespace().map(|w| w.trim_matches(['`', '"', '\''])).collect();
+    words.iter().any(|w| matches!(*w, "-i" | "--initialize")).then_some(())?;
+    let separate = words.windows(2).find(|pair| matches!(pair[0], "-s" | "--scale")).map(|pair| pair[1]);
+    let joined = || words.iter().find_map(|w| w.strip_prefix("--scale=").or_else(|| w.strip_prefix("-s")));
+    separate.or_else(joined).and_then(|scale| scale.parse().ok())
+}
+
 fn read(text: &str, line: usize) -> Option<Command> {
     let mut words = text.split_whitespace();
     words.find(|word| {
@@ -37,7 +72,7 @@ fn read(text: &str, line: usize) -> Option<Command> {
     })?;
     let mut command = Command { line, writes: Some(true), ..Command::default() };
     let mut options = 0;
-    command.words = words.clone().collect::<Vec<_>>().join(" ");
+    command.options = options_of(text);
     let mut words = words.map(|w| w.trim_matches(['`', '"', '\'', ',', ')'])).peekable();
     while let Some(word) = words.next() {
         if matches!(word, "|" | ";" | "&" | "&&" | "||" | ">" | ">>") {
@@ -74,8 +109,8 @@ fn read(text: &str, line: usize) -> Option<Command> {
                 value();
                 command.rate_limited = true;
             }
-            "-j" | "--jobs" | "-M" | "--protocol" | "-P" | "--progress" | "-L" | "--latency-limit" | "-s"
-            | "--scale" => {
+            "-s" | "--scale" => command.scale = value().and_then(|v| Figure::count(v, line)),
+            "-j" | "--jobs" | "-M" | "--protocol" | "-P" | "--progress" | "-L" | "--latency-limit" => {
                 value();
             }
             "-n" | "-r" | "-C" | "-l" => {}

@@ -1,25 +1,37 @@
 //! What a document holds that can be recognised: each kind of figure by a recogniser of its own.
 
+mod changes;
 mod claims;
+mod columns;
 mod command;
+mod groups;
 mod pgbench;
 mod probes;
+mod said;
 mod settings;
 mod storage;
+mod sysbench;
 mod table;
+
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use groups::Span;
+
 use super::NotUnderstood;
 use super::document::{Document, Line};
-use super::figure::{Decimals, proof};
+use super::figure::{Decimals, Figure, proof};
 
+pub(crate) use changes::{Change, ChangeClaim};
 pub(crate) use claims::{RatioClaim, SpreadClaim};
 pub(crate) use command::Command;
 pub use pgbench::{PgbenchRun, Progress, Script, Statement};
 pub use probes::{CpuLine, DeviceLine, FsyncLine};
+pub(crate) use said::Said;
 pub use settings::Setting;
 pub use storage::{StorageFact, StorageWhat};
+pub use sysbench::SysbenchRun;
 pub use table::{Meaning, Row, Table};
 pub(crate) use table::{mean_holds, numbered};
 
@@ -28,6 +40,9 @@ pub(crate) use table::{mean_holds, numbered};
 pub struct Recognised {
     /// Reports of pgbench.
     pub runs: Vec<PgbenchRun>,
+    /// Reports of sysbench.
+    #[serde(default)]
+    pub sysbench: Vec<SysbenchRun>,
     /// Tables of tps, or of what their authors computed.
     pub tables: Vec<Table>,
     /// Lines of pg_test_fsync.
@@ -46,8 +61,15 @@ pub struct Recognised {
 pub(crate) struct Evidence {
     pub(crate) recognised: Recognised,
     pub(crate) commands: Vec<Command>,
-    /// Runs that follow each other without a word between: indices into the runs.
+    /// Repeats of each other: indices into the runs of pgbench.
     pub(crate) groups: Vec<Vec<usize>>,
+    /// Repeats of each other: indices into the runs of sysbench.
+    pub(crate) sysbench_groups: Vec<Vec<usize>>,
+    /// First lines of runs that only warm up.
+    pub(crate) warm_ups: BTreeSet<usize>,
+    /// What prose says of runs and settings.
+    pub(crate) said: Said,
+    pub(crate) changes: Vec<ChangeClaim>,
     pub(crate) ratios: Vec<RatioClaim>,
     pub(crate) spreads: Vec<SpreadClaim>,
 }
@@ -74,10 +96,18 @@ pub(super) fn recognise(document: &Document) -> (Evidence, Vec<NotUnderstood>) {
     let mut scan =
         Scan { lines: &document.lines, read, decimals: thousands(document), not_understood: Vec::new() };
     let scan = &mut scan;
-    let mut runs = pgbench::find(scan);
+    let runs = pgbench::find(scan);
+    let mut runs = without_quoted(scan, runs);
+    let sysbench = sysbench::find(scan);
     let commands = command::find(scan);
     // While only these have read: a setting or a caption between two runs parts them.
-    let groups = groups(scan, &runs, &commands);
+    let spans: Vec<Span> = runs.iter().map(Span::from).collect();
+    let mut warm_ups = groups::warm_ups(scan, &spans);
+    let groups = groups::groups(scan, &spans, &commands, &warm_ups);
+    let spans: Vec<Span> = sysbench.iter().map(Span::from).collect();
+    let sysbench_warm_ups = groups::warm_ups(scan, &spans);
+    let sysbench_groups = groups::groups(scan, &spans, &[], &sysbench_warm_ups);
+    warm_ups.extend(sysbench_warm_ups);
     let fsync = probes::fsync(scan);
     let (cpus, devices) = probes::iostat(scan);
     let settings = settings::find(scan);
@@ -89,14 +119,32 @@ pub(super) fn recognise(document: &Document) -> (Evidence, Vec<NotUnderstood>) {
     let spreads = claims::spreads(scan);
     let names = claims::names(scan, &runs, &tables);
     let ratios = claims::ratios(scan, &names);
+    let changes = changes::find(scan, &names);
+    let said = said::find(scan);
     leftover(scan);
-    let recognised = Recognised { runs, tables, fsync, cpus, devices, settings, storage };
+    let recognised = Recognised { runs, sysbench, tables, fsync, cpus, devices, settings, storage };
     let mut not_understood = std::mem::take(&mut scan.not_understood);
     for one in &mut not_understood {
         document.quote(one.line).clone_into(&mut one.quoted);
     }
     not_understood.sort_by_key(|one| one.line);
-    (Evidence { recognised, commands, groups, ratios, spreads }, not_understood)
+    let evidence =
+        Evidence { recognised, commands, groups, sysbench_groups, warm_ups, said, changes, ratios, spreads };
+    (evidence, not_understood)
+}
+
+impl From<&PgbenchRun> for Span {
+    fn from(run: &PgbenchRun) -> Self {
+        let (line, last_line) = (run.line, run.last_line);
+        Self { line, last_line, parameters: run.parameters(), version: run.version.clone() }
+    }
+}
+
+impl From<&SysbenchRun> for Span {
+    fn from(run: &SysbenchRun) -> Self {
+        let parameters = format!("{:?} {:?}", run.threads.map(|t| t.value), run.has_writes());
+        Self { line: run.line, last_line: run.last_line, parameters, version: None }
+    }
 }
 
 /// What numbers such as `24,242,107` prove of the whole document.
@@ -135,46 +183,27 @@ fn is_command(scan: &Scan<'_>, at: usize) -> bool {
     prompt || text.contains("pgbench ") || text.starts_with('\\') || text.ends_with(';')
 }
 
-/// Runs of the same parameters with nothing but commands and blank lines between them: repeats, as a loop prints them.
-fn groups(scan: &Scan<'_>, runs: &[PgbenchRun], commands: &[Command]) -> Vec<Vec<usize>> {
-    let started_by = |run: &PgbenchRun| commands.iter().rev().find(|c| c.line < run.line);
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    for (i, run) in runs.iter().enumerate() {
-        let follows = i.checked_sub(1).is_some_and(|before| {
-            let before = &runs[before];
-            let between = scan
-                .lines
-                .iter()
-                .enumerate()
-                .filter(|(_, l)| l.number > before.last_line && l.number < run.line);
-            let options = |run| started_by(run).map(|c| c.words.as_str());
-            before.parameters() == run.parameters()
-                && options(before) == options(run)
-                // What else stands there, and be it SQL, may have changed something.
-                && between.into_iter().all(|(at, l)| {
-                    let text = l.text.trim();
-                    text.is_empty() || scan.read[at] || text.starts_with("```") || counts_runs(text)
-                })
-        });
-        match groups.last_mut() {
-            Some(group) if follows => group.push(i),
-            _ => groups.push(vec![i]),
+/// Runs that a quotation repeats, or of which only a known tps stands once more, are no runs of their own.
+fn without_quoted(scan: &Scan<'_>, runs: Vec<PgbenchRun>) -> Vec<PgbenchRun> {
+    let quoted = |run: &PgbenchRun| scan.lines.iter().any(|l| l.number == run.line && l.quoted);
+    let figures = |run: &PgbenchRun| (run.tps().map(|f| f.value), run.transactions.map(|f| f.value));
+    let bare =
+        |run: &PgbenchRun| run.transactions.is_none() && run.clients.is_none() && run.progress.is_empty();
+    let fine = |figure: Figure| figure.half < 0.005;
+    let mut kept: Vec<PgbenchRun> = Vec::new();
+    let originals: Vec<_> = runs.iter().filter(|r| !quoted(r)).map(figures).collect();
+    for run in runs {
+        let known = kept.iter().any(|k| figures(k) == figures(&run));
+        let copied = quoted(&run) && (known || originals.contains(&figures(&run)));
+        let said_again = bare(&run)
+            && run.tps().is_some_and(|tps| {
+                fine(tps) && kept.iter().any(|k| !bare(k) && k.tps().is_some_and(|t| t.value == tps.value))
+            });
+        if !(copied || said_again) {
+            kept.push(run);
         }
     }
-    groups
-}
-
-/// `Run 2`, `=== 3rd repeat ===`: a heading that only counts.
-fn counts_runs(text: &str) -> bool {
-    const NAMES: &[&str] =
-        &["run", "repeat", "iteration", "round", "pass", "trial", "durchlauf", "lauf", "прогон"];
-    let lower = claims::name_of(text).to_lowercase();
-    let words: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect();
-    let number = |word: &str| {
-        let digits = ["st", "nd", "rd", "th"].iter().find_map(|end| word.strip_suffix(end)).unwrap_or(word);
-        !digits.is_empty() && digits.len() <= 2 && digits.bytes().all(|b| b.is_ascii_digit())
-    };
-    words.len() == 2 && words.iter().any(|w| number(w)) && words.iter().any(|w| NAMES.contains(w))
+    kept
 }
 
 /// Tells lines that seem to hold a figure of a benchmark and that no recogniser read.
@@ -188,7 +217,7 @@ fn leftover(scan: &mut Scan<'_>) {
             continue;
         }
         let words = || lower.split(|c: char| !(c.is_alphanumeric() || c == '/'));
-        if table::names_tps(&lower) || SIGNS[1..].iter().any(|sign| lower.contains(sign)) {
+        if columns::names_tps(&lower) || SIGNS[1..].iter().any(|sign| lower.contains(sign)) {
             told.push((line.number, "it seems to hold a figure, and no recogniser reads it".to_owned()));
         } else if lower.contains('%')
             && words()

@@ -192,6 +192,8 @@ pub(super) fn find(scan: &mut Scan<'_>) -> Vec<PgbenchRun> {
         if text.is_empty() {
             continue;
         }
+        // Authors make lists of its lines.
+        let text = text.strip_prefix("- ").or_else(|| text.strip_prefix("* ")).unwrap_or(text);
         if let Some(read) = read_progress(text, line.number) {
             scan.read[at] = true;
             progress.push(read);
@@ -314,7 +316,6 @@ impl Open {
             }
             self.statements = None;
         }
-        let text = text.trim_start_matches("- ");
         if let Some(rest) = text.strip_prefix("statement latencies in milliseconds") {
             self.statements = Some(match rest.trim_end_matches(':') {
                 "" => 0,

@@ -100,30 +100,175 @@ const NAMES: &[&str] = &[
     "zero_damaged_pages",
 ];
 
-/// What begins a command that starts a server.
-const STARTERS: &[&str] = &["postgres ", "pg_ctl ", "postmaster ", "docker ", "/"];
+/// Settings whose names stand for other things too: a number beside them is no value.
+const SWITCHES: &[&str] = &["fsync", "full_page_writes", "synchronous_commit"];
 
-/// Finds all that stand at the beginning of a line, or behind `-c` or `SET`. Those in prose are not believed.
+/// What stands in a line that starts a server, or hands it options.
+const STARTERS: &[&str] =
+    &["postgres ", "pg_ctl ", "postmaster ", "docker ", "podman ", "command:", "args:", "cmd [", "/"];
+
+/// Finds all: at the beginning of a line, behind a prompt, in lists and options of a command, in what psql prints. Those in
+/// prose are not believed here.
 pub(super) fn find(scan: &mut Scan<'_>) -> Vec<Setting> {
     let mut found = Vec::new();
-    for (at, line) in scan.lines.iter().enumerate() {
-        let text = line.text.trim().trim_start_matches(['-', '*', '•', '$']).trim_start();
-        let before = found.len();
-        if let Some((name, value)) = assignment(text) {
-            found.push(Setting { name, value, line: line.number });
-        } else if STARTERS.iter().any(|starter| text.starts_with(starter)) || text.contains("PGOPTIONS") {
-            for part in text.split("-c ").skip(1) {
-                let word = part.split_whitespace().next().unwrap_or_default();
-                if let Some((name, value)) = assignment(word.trim_end_matches(['"', '\''])) {
-                    found.push(Setting { name, value, line: line.number });
-                }
+    for at in 0..scan.lines.len() {
+        let line = &scan.lines[at];
+        let mut pairs: Vec<(String, String)> = Vec::new();
+        if line.cells.is_empty() {
+            let text = without_prompt(bare(&line.text));
+            if let Some(pair) = assignment(text).or_else(|| entry(text)) {
+                pairs.push(pair);
+            } else if let Some(pair) = of_psql(text) {
+                pairs.push(pair);
+            } else if is_command(text) {
+                pairs = options(text);
+            } else if let Some(value) = shown(scan, at) {
+                pairs.push((text.to_owned(), value));
             }
+        } else {
+            pairs.extend(row(scan, at));
         }
-        if found.len() > before {
+        if !pairs.is_empty() {
             scan.read[at] = true;
         }
+        found.extend(pairs.into_iter().map(|(name, value)| Setting { name, value, line: line.number }));
     }
     found
+}
+
+/// The line without the marks of a list, of a number in one, and of code.
+fn bare(text: &str) -> &str {
+    let text = text.trim();
+    // `-c name=value` is an option, not an item of a list.
+    let item = if text.starts_with("-c") || text.starts_with("--") {
+        text
+    } else {
+        text.trim_start_matches(['-', '*', '•', '$'])
+    };
+    let item = item.trim_start();
+    let digits = item.bytes().take_while(u8::is_ascii_digit).count();
+    let numbered = (1..=3).contains(&digits).then(|| item[digits..].strip_prefix(['.', ')'])).flatten();
+    numbered.unwrap_or(item).trim_start().trim_matches('`')
+}
+
+/// The line behind psql's prompt: `postgres=# `, `bench=> `.
+fn without_prompt(text: &str) -> &str {
+    for prompt in ["=# ", "=> ", "-# ", "-> ", "=*# "] {
+        if let Some((database, rest)) = text.split_once(prompt)
+            && !database.is_empty()
+            && database.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '@' | '.' | ':'))
+        {
+            return rest.trim_start();
+        }
+    }
+    text
+}
+
+/// `psql -c "ALTER SYSTEM SET fsync = off"`.
+fn of_psql(text: &str) -> Option<(String, String)> {
+    const STATEMENT: &str = "alter system set ";
+    let lower = text.to_ascii_lowercase();
+    let at = lower.find(STATEMENT).filter(|at| lower[..*at].contains("psql"))?;
+    let statement = text[at..].split(['"', ';']).next()?;
+    assignment(statement.trim_end_matches('\''))
+}
+
+/// Whether the line is a command with options of a server.
+fn is_command(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    STARTERS.iter().any(|starter| lower.starts_with(starter))
+        || ["-c ", "\"-c\"", "'-c'", "[\"", "export pgoptions", "pgoptions="]
+            .iter()
+            .any(|start| lower.starts_with(start))
+        || text.contains("PGOPTIONS=")
+}
+
+/// Settings behind `-c` and `--` of a command, in quotes and commas or not.
+fn options(text: &str) -> Vec<(String, String)> {
+    let plain: String = text
+        .chars()
+        .map(|c| if matches!(c, '"' | '\'' | ',' | '[' | ']' | '\\') { ' ' } else { c })
+        .collect();
+    let words: Vec<&str> = plain.split_whitespace().collect();
+    let mut found = Vec::new();
+    for (i, word) in words.iter().enumerate() {
+        let option = match word.strip_prefix("-c").or_else(|| word.strip_prefix("--")) {
+            Some("") if *word == "-c" => words.get(i + 1).copied(),
+            Some(joined) if joined.contains('=') => Some(joined),
+            _ => None,
+        };
+        // `PGOPTIONS=-c name=value`
+        let option = option.or_else(|| word.ends_with("=-c").then(|| words.get(i + 1).copied()).flatten());
+        found.extend(option.and_then(|option| assignment(&option.replace('-', "_"))));
+    }
+    found
+}
+
+/// An entry of YAML or JSON: `fsync: "off"`, `"fsync": "off",`, `"fsync=off"`.
+fn entry(text: &str) -> Option<(String, String)> {
+    let text = text.trim_end_matches(',');
+    let quoted = text.strip_prefix(['"', '\'']).and_then(|t| t.strip_suffix(['"', '\'']));
+    if let Some(pair) = quoted.and_then(assignment) {
+        return Some(pair);
+    }
+    let (name, value) = text.split_once(':')?;
+    let name = name.trim().trim_matches(['"', '\'']).to_ascii_lowercase();
+    let value = value.split(" #").next()?.trim();
+    let inside = value.trim_matches(['"', '\'']);
+    let switch = SWITCHES.contains(&name.as_str()) && inside.starts_with(|c: char| c.is_ascii_digit());
+    let word = !switch && !inside.is_empty() && !inside.contains(char::is_whitespace) && is_value(inside);
+    (known(&name) && word).then(|| (name, inside.to_owned()))
+}
+
+/// Whether a word may be a setting's value: a boolean, a figure with a unit, one of the names that matter here.
+fn is_value(word: &str) -> bool {
+    let digits = word.bytes().take_while(u8::is_ascii_digit).count();
+    let figure = digits > 0 && word.len() - digits <= 3;
+    let lower = word.to_ascii_lowercase();
+    figure
+        || ["on", "off", "true", "false", "yes", "no", "local", "minimal", "replica", "logical"]
+            .contains(&lower.as_str())
+        || lower.starts_with("remote_")
+        || lower.ends_with("sync")
+}
+
+/// What psql prints below a setting's name: `SHOW fsync`.
+fn shown(scan: &Scan<'_>, at: usize) -> Option<String> {
+    let text = |at: usize| scan.lines.get(at).filter(|l| l.cells.is_empty()).map(|l| l.text.trim());
+    let rule = text(at + 1)?;
+    let value = text(at + 2)?;
+    let ruled = rule.len() >= 3 && rule.bytes().all(|b| b == b'-');
+    (known(text(at)?) && ruled && is_value(value)).then(|| value.to_owned())
+}
+
+/// A row of psql or of a table of settings: `fsync | off`.
+fn row(scan: &Scan<'_>, at: usize) -> Option<(String, String)> {
+    const NAMES: &[&str] = &["name", "parameter", "setting", "параметр", "nastavení", "参数"];
+    const VALUES: &[&str] = &["setting", "value", "current_setting", "значение", "hodnota", "wert", "值"];
+    let cells = &scan.lines[at].cells;
+    let [name, value, rest @ ..] = cells.as_slice() else { return None };
+    let name = name.text.to_ascii_lowercase();
+    let switch = SWITCHES.contains(&name.as_str());
+    let lower = value.text.to_ascii_lowercase();
+    let boolean = ["on", "off", "local"].contains(&lower.as_str()) || lower.starts_with("remote_");
+    if !known(&name) || !is_value(&value.text) || (switch && !boolean) {
+        return None;
+    }
+    let of_table = |i: &usize| {
+        let line = &scan.lines[*i];
+        !line.cells.is_empty()
+            || line.text.starts_with(['-', '+']) && line.text.bytes().all(|b| matches!(b, b'-' | b'+' | b' '))
+    };
+    let head = (0..at).rev().take_while(of_table).last();
+    let headed = head.is_some_and(|i| match scan.lines[i].cells.as_slice() {
+        [a, b, ..] => {
+            NAMES.contains(&a.text.to_lowercase().as_str())
+                && VALUES.contains(&b.text.to_lowercase().as_str())
+        }
+        _ => false,
+    });
+    // Without a head of its own a row of two cells says what it is by its name and value.
+    (headed || rest.is_empty() && switch && head.is_none()).then(|| (name, value.text.clone()))
 }
 
 /// `name = value`, `SET name TO value`, `ALTER SYSTEM SET …`, with a comment behind it or not.

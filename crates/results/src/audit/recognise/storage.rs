@@ -52,6 +52,19 @@ pub(super) fn find(scan: &mut Scan<'_>) -> Vec<StorageFact> {
             found.push(StorageFact { what, words: words.to_owned(), line: line.number });
             scan.read[at] = true;
         };
+        // `zfs set sync=disabled tank`, `zfs create -o sync=disabled tank/pg`, `zpool create -O sync=disabled tank disks`
+        let prompt = words.iter().take_while(|w| matches!(**w, "#" | "$" | "sudo" | "-")).count();
+        if let [program @ ("zfs" | "zpool"), action @ ("set" | "create"), options @ ..] = &words[prompt..] {
+            let flag = if *program == "zfs" { "-o" } else { "-O" };
+            let is_property = |at: usize| *action == "set" || at > 0 && options[at - 1] == flag;
+            for (at, option) in options.iter().enumerate() {
+                if let Some((property, value)) = option.split_once('=').filter(|_| is_property(at)) {
+                    add(StorageWhat::Zfs { property: property.to_owned(), value: value.to_owned() }, text);
+                }
+            }
+            zfs = false;
+            continue;
+        }
         match words.as_slice() {
             ["NAME", "PROPERTY", "VALUE", ..] => {
                 zfs = true;
@@ -61,13 +74,6 @@ pub(super) fn find(scan: &mut Scan<'_>) -> Vec<StorageFact> {
             [_, property, rest @ ..] if zfs && source(rest).is_some() => {
                 let value = rest[..source(rest).unwrap_or_default()].join(" ");
                 add(StorageWhat::Zfs { property: (*property).to_owned(), value }, text);
-                continue;
-            }
-            // `zfs set sync=disabled tank`
-            ["zfs", "set", assignments @ ..] | ["#", "zfs", "set", assignments @ ..] => {
-                for (property, value) in assignments.iter().filter_map(|w| w.split_once('=')) {
-                    add(StorageWhat::Zfs { property: property.to_owned(), value: value.to_owned() }, text);
-                }
                 continue;
             }
             _ => zfs = false,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Scan;
+use super::columns::{Role, names_time, names_tps, role};
 use crate::audit::Figure;
 use crate::audit::document::Line;
 use crate::audit::figure::{Decimals, Written, proof, written};
@@ -59,6 +60,11 @@ pub struct Row {
 }
 
 impl Table {
+    /// Whether a column is called a time that something took.
+    pub(crate) fn has_time_column(&self) -> bool {
+        self.header.iter().skip(1).any(|name| names_time(name))
+    }
+
     /// Whether a column is called tps and nothing more.
     pub(crate) fn has_tps_column(&self) -> bool {
         self.header.iter().any(|name| role(name) == Role::Tps)
@@ -148,13 +154,19 @@ fn table(scan: &mut Scan<'_>, at: usize, end: usize) -> Option<Table> {
     let mut proofs = lines.iter().flat_map(|l| numbers(l)).filter_map(|text| proof(&text));
     let first = proofs.next();
     let known = if proofs.all(|other| Some(other) == first) { first.or(scan.decimals) } else { None };
+    let rule = scan.lines[at..end].iter().skip(1).find(|line| is_rule(line)).map(|line| line.number);
     let mut header = Vec::new();
     let mut rows = Vec::new();
     let mut ambiguous = Vec::new();
     for line in &lines {
         match raw(line, known) {
             Ok(Some(row)) => rows.push(row),
-            Ok(None) if rows.is_empty() => header = line.cells.iter().map(|cell| cell.text.clone()).collect(),
+            // Markdown's head ends where its rule is: rows without figures may follow.
+            Ok(None)
+                if rows.is_empty() && (header.is_empty() || rule.is_none_or(|rule| line.number < rule)) =>
+            {
+                header = line.cells.iter().map(|cell| cell.text.clone()).collect();
+            }
             // A line without figures below others: a note, or a second head.
             Ok(None) => {}
             Err(number) => ambiguous.push((line.number, number)),
@@ -178,7 +190,10 @@ fn table(scan: &mut Scan<'_>, at: usize, end: usize) -> Option<Table> {
     let summarised = around.chain(header.iter().map(String::as_str)).any(summarises);
     let says_tps =
         header.iter().any(|name| names_tps(name)) || names_tps(&header.join(" ")) || names_tps(caption);
-    let understood = says_tps || roles.iter().any(|r| matches!(r, Role::Mean | Role::Ratio | Role::Share));
+    // Cells alone say which figures are of which column.
+    let says_time = with_cells && header.iter().skip(1).any(|name| names_time(name));
+    let understood =
+        says_tps || says_time || roles.iter().any(|r| matches!(r, Role::Mean | Role::Ratio | Role::Share));
     if !understood || (rows.is_empty() && ambiguous.is_empty()) || (lines.len() < 2 && !with_cells) {
         return None;
     }
@@ -260,91 +275,6 @@ fn raw(line: &Line, known: Option<Decimals>) -> Result<Option<Raw>, String> {
     Ok(any.then_some(Raw { label, line: line.number, figures }))
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
-    /// The n-th repeat.
-    Repeat(u32),
-    Tps,
-    Mean,
-    Ratio,
-    Share,
-    Spread,
-    /// A cell that the one before it spans.
-    Spanned,
-    Other,
-}
-
-/// What a column is by its name.
-fn role(name: &str) -> Role {
-    let lower = name.trim().to_lowercase();
-    let words: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect();
-    let begins = |beginnings: &[&str]| words.iter().any(|w| beginnings.iter().any(|b| w.starts_with(b)));
-    let is = |known: &[&str]| words.iter().any(|w| known.contains(w));
-    // Languages that part no words.
-    let has = |known: &[&str]| known.iter().any(|k| lower.contains(k));
-    if lower.is_empty() {
-        return Role::Spanned;
-    }
-    let other = begins(&[
-        "lat", "cpu", "util", "idle", "wait", "hit", "read", "writ", "client", "klient", "user", "thread",
-    ]) || is(&["ms", "us", "s", "iops", "mb", "gb"])
-        || has(&["延迟"]);
-    if other {
-        return Role::Other;
-    }
-    if begins(&["share", "anteil", "podíl", "podil", "доля"]) || has(&["of total", "占比"]) {
-        return Role::Share;
-    }
-    if lower == "%"
-        || begins(&["ratio", "relativ", "poměr", "pomer", "verhältnis", "отношени", "speedup"])
-        || has(&["比例"])
-    {
-        return Role::Ratio;
-    }
-    if begins(&["mean", "average", "avg", "průměr", "prumer", "mittel", "durchschnitt", "moyenne", "средн"])
-        || has(&["平均", "∅", "ø"])
-    {
-        return Role::Mean;
-    }
-    if is(&["sd", "stddev", "stdev", "std"])
-        || begins(&["deviation", "abweichung", "odchylka", "отклонени"])
-        || has(&["±", "标准差"])
-    {
-        return Role::Spread;
-    }
-    repeat(&words).map_or(if names_tps(&lower) { Role::Tps } else { Role::Other }, Role::Repeat)
-}
-
-/// `run 3`, `#3`, `tps 3`: the number of a repeat.
-fn repeat(words: &[&str]) -> Option<u32> {
-    const NAMES: &[&str] =
-        &["run", "r", "test", "trial", "repeat", "tps", "lauf", "versuch", "pokus", "měření", "прогон", "第"];
-    let numbers: Vec<&str> = words
-        .iter()
-        .map(|word| NAMES.iter().find_map(|name| word.strip_prefix(name)).unwrap_or(word))
-        .filter(|rest| !rest.is_empty())
-        .collect();
-    let [number] = numbers.as_slice() else { return None };
-    let number = number.trim_end_matches(['次', '回']);
-    (number.len() <= 2).then(|| number.parse().ok()).flatten()
-}
-
-/// Whether the words name tps.
-pub(super) fn names_tps(text: &str) -> bool {
-    let lower = text.to_lowercase();
-    lower.split(|c: char| !c.is_alphanumeric()).any(|word| word == "tps")
-        || [
-            "transactions per second",
-            "transactions/s",
-            "transaktionen pro sekunde",
-            "транзакций в секунду",
-            "transakcí za sekundu",
-            "每秒事务",
-        ]
-        .iter()
-        .any(|words| lower.contains(words))
-}
-
 /// The rows with what their columns mean, by the header or by the figures.
 fn meant(raw: Vec<Raw>, header: &[String], roles: &[Role], aligned: bool) -> (Meaning, Vec<Row>) {
     let column = |role: Role| roles.iter().skip(1).position(|r| *r == role).filter(|_| aligned);
@@ -417,7 +347,10 @@ fn named_repeats(roles: &[Role]) -> Option<Vec<usize>> {
         .enumerate()
         .filter_map(|(c, r)| if let Role::Repeat(n) = r { Some((c, *n)) } else { None })
         .collect();
-    if numbered.len() >= 2 && numbered.iter().zip(1..).all(|((_, n), expected)| *n == expected) {
+    // The first may have been the warm-up.
+    let from =
+        if roles.contains(&Role::WarmUp) { numbered.first().map_or(1, |(_, n)| (*n).min(2)) } else { 1 };
+    if numbered.len() >= 2 && numbered.iter().zip(from..).all(|((_, n), expected)| *n == expected) {
         return Some(numbered.into_iter().map(|(c, _)| c).collect());
     }
     let first = roles.iter().position(|r| *r == Role::Tps)?;
@@ -445,7 +378,16 @@ fn repeats_below(raw: &[Raw], header: &[String], roles: &[Role]) -> Option<Vec<R
     ];
     let named = header.first()?.to_lowercase();
     let named = named.split(|c: char| !(c.is_alphanumeric() || c == '#')).any(|word| NAMES.contains(&word));
-    if !named || !numbered(raw.iter().map(|r| r.label.as_str())) {
+    let warm = |raw: &&Raw| role(&raw.label) != Role::WarmUp;
+    let raw: Vec<&Raw> = raw.iter().filter(warm).collect();
+    let mut labels = raw.iter().map(|r| r.label.to_lowercase()).enumerate();
+    let counted = raw.len() >= 2
+        && labels.all(|(at, label)| {
+            label.split_once(' ').is_some_and(|(name, number)| {
+                NAMES.contains(&name) && number.trim_start_matches('#').trim() == (at + 1).to_string()
+            })
+        });
+    if !(counted || named && numbered(raw.iter().map(|r| r.label.as_str()))) {
         return None;
     }
     let tps = roles.iter().enumerate().skip(1).filter(|(_, role)| **role == Role::Tps);

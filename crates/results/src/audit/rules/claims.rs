@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{Rule, Verdicts, exact};
-use crate::audit::recognise::{Evidence, RatioClaim, SpreadClaim};
+use crate::audit::recognise::{Evidence, SpreadClaim};
 use crate::audit::{Figure, Meaning, Row, Severity, Sure};
 use crate::stats::mean_ci95;
 
@@ -24,16 +24,21 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 /// What a name of prose means.
-struct Meant {
-    value: f64,
-    line: usize,
+pub(super) struct Meant {
+    pub(super) value: f64,
+    pub(super) line: usize,
     /// Whether the report itself gives it that name.
-    named: bool,
+    pub(super) named: bool,
+}
+
+/// What both names mean: rows of one table, or the two runs of the report.
+pub(super) fn meant_names(evidence: &Evidence, of: &str, to: &str) -> Option<(Meant, Meant)> {
+    rows(evidence, of, to).or_else(|| runs(evidence, of, to))
 }
 
 fn ratio(evidence: &Evidence, verdicts: &mut Verdicts) {
     for claim in &evidence.ratios {
-        let Some((of, to)) = rows(evidence, claim).or_else(|| runs(evidence, claim)) else { continue };
+        let Some((of, to)) = meant_names(evidence, &claim.of, &claim.to) else { continue };
         if of.value <= 0.0 || to.value <= 0.0 {
             continue;
         }
@@ -67,7 +72,7 @@ fn ratio(evidence: &Evidence, verdicts: &mut Verdicts) {
 }
 
 /// Both names as rows of one table.
-fn rows(evidence: &Evidence, claim: &RatioClaim) -> Option<(Meant, Meant)> {
+fn rows(evidence: &Evidence, of: &str, to: &str) -> Option<(Meant, Meant)> {
     evidence.recognised.tables.iter().find_map(|table| {
         let find = |name: &str| {
             let mut rows = table.rows.iter().filter(|r| r.label.eq_ignore_ascii_case(name));
@@ -76,12 +81,12 @@ fn rows(evidence: &Evidence, claim: &RatioClaim) -> Option<(Meant, Meant)> {
             let value = row.value().map(|f| f.value).or_else(mean)?;
             Some(Meant { value, line: row.line, named: true })
         };
-        find(&claim.of).zip(find(&claim.to))
+        find(of).zip(find(to))
     })
 }
 
 /// Both names as the two runs of the report; one of them may be named by the other's being the other one.
-fn runs(evidence: &Evidence, claim: &RatioClaim) -> Option<(Meant, Meant)> {
+fn runs(evidence: &Evidence, of: &str, to: &str) -> Option<(Meant, Meant)> {
     let [first, second] = evidence.recognised.runs.as_slice() else { return None };
     let is = |run: &crate::audit::PgbenchRun, name: &str| {
         run.label.as_deref().is_some_and(|l| l.eq_ignore_ascii_case(name))
@@ -89,12 +94,11 @@ fn runs(evidence: &Evidence, claim: &RatioClaim) -> Option<(Meant, Meant)> {
     let meant = |run: &crate::audit::PgbenchRun, name: &str| {
         run.tps_connected().map(|f: Figure| Meant { value: f.value, line: f.line, named: is(run, name) })
     };
-    let in_order = |of: bool, to: bool| of || to;
-    let straight = in_order(is(first, &claim.of), is(second, &claim.to));
-    let crossed = in_order(is(first, &claim.to), is(second, &claim.of));
+    let straight = is(first, of) || is(second, to);
+    let crossed = is(first, to) || is(second, of);
     match (straight, crossed) {
-        (true, false) => meant(first, &claim.of).zip(meant(second, &claim.to)),
-        (false, true) => meant(second, &claim.of).zip(meant(first, &claim.to)),
+        (true, false) => meant(first, of).zip(meant(second, to)),
+        (false, true) => meant(second, of).zip(meant(first, to)),
         _ => None,
     }
 }

@@ -14,6 +14,12 @@ const DEFAULT_TIMEOUT_S: f64 = 300.0;
 /// One thread of pgbench was seen to be the limit from about here on.
 const BUSY_THREAD_TPS: f64 = 15_000.0;
 
+/// With few clients a thread waits for them, and does more: from here on.
+const FAST_THREAD_TPS: f64 = 50_000.0;
+
+/// Fewer clients a thread than this are few.
+const FEW_CLIENTS: f64 = 4.0;
+
 /// With many clients a thread, from here on.
 const CROWDED_THREAD_TPS: f64 = 5_000.0;
 
@@ -32,7 +38,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "client-limit",
-        looks_for: "more than 15,000 tps for each thread of pgbench, or 5,000 with 16 clients a thread or more; less than 5% of idle CPU",
+        looks_for: "more than 15,000 tps for each thread of pgbench with 4 clients or more, 50,000 with fewer, 5,000 with 16 or more; less than 5% of idle CPU",
         source: "pgbench documentation, Good Practices (-j); docs/audit.md",
         judge: client_limit,
     },
@@ -44,7 +50,9 @@ fn timeout(evidence: &Evidence) -> Option<(f64, Option<usize>)> {
         evidence.recognised.settings.iter().filter(|s| s.name == "checkpoint_timeout").collect();
     match shown.as_slice() {
         [] => Some((DEFAULT_TIMEOUT_S, None)),
-        [only] => Some((only.seconds()?, Some(only.line))),
+        [only, rest @ ..] if rest.iter().all(|other| other.value == only.value) => {
+            Some((only.seconds()?, Some(only.line)))
+        }
         // Which of them a run had is not clear.
         _ => None,
     }
@@ -58,10 +66,26 @@ fn checkpoint_cycle(evidence: &Evidence, verdicts: &mut Verdicts) {
     };
     let runs = evidence.recognised.runs.iter();
     let mut loads: Vec<Load> = runs
+        .filter(|run| !evidence.warm_ups.contains(&run.line))
         .filter_map(|run| {
-            Some(Load { length_s: run.length_s()?, line: line_of_length(run), writes: run.writes() })
+            let writes = run.writes().or_else(|| named_writes(run.transaction_type.as_deref()?));
+            let copied_in_part = || started_by(evidence, run);
+            let Some(length_s) = run.length_s() else {
+                let command = copied_in_part()?;
+                return Some(Load {
+                    length_s: command.duration_s?.value,
+                    line: command.line,
+                    writes: command.writes,
+                });
+            };
+            Some(Load { length_s, line: line_of_length(run), writes })
         })
         .collect();
+    loads.extend(evidence.recognised.sysbench.iter().filter_map(|run| {
+        let time = run.total_time_s?;
+        // The edges of a run by the clock take it beyond what was asked for.
+        Some(Load { length_s: time.value.floor(), line: time.line, writes: run.has_writes() })
+    }));
     for command in lone(evidence) {
         match command.duration_s {
             Some(duration) => {
@@ -78,6 +102,17 @@ fn checkpoint_cycle(evidence: &Evidence, verdicts: &mut Verdicts) {
     for loads in alike.values() {
         judge_length(loads, timeout_s, said_at.is_some(), &cycle, verdicts);
     }
+}
+
+/// The command above a run of which only some lines were copied.
+fn started_by<'a>(evidence: &'a Evidence, run: &PgbenchRun) -> Option<&'a Command> {
+    evidence.commands.iter().rev().find(|command| command.line < run.line)
+}
+
+/// Whether a script that is not shown reads only, by what it is called; none where that does not tell.
+fn named_writes(kind: &str) -> Option<bool> {
+    let name = kind.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+    ["select", "read", "ro.", "lookup"].iter().any(|word| name.contains(word)).then_some(false)
 }
 
 /// A load that may write, and how long.
@@ -159,7 +194,10 @@ fn counted(evidence: &Evidence, command: &Command, timeout_s: f64, cycle: &str, 
 
 fn client_limit(evidence: &Evidence, verdicts: &mut Verdicts) {
     for run in &evidence.recognised.runs {
-        let (Some(clients), Some(tps)) = (run.clients, run.tps_connected()) else { continue };
+        // What connecting leaves out of a run that reconnects is most of its time.
+        let rate =
+            run.tps_connected().zip(run.tps()).map(|(a, b)| if a.value > 2.0 * b.value { b } else { a });
+        let (Some(clients), Some(tps)) = (run.clients, rate) else { continue };
         // 8.4 had one thread and did not print it.
         let threads = run.threads.map_or(1.0, |t| t.value).max(1.0);
         let each = tps.value / threads;
@@ -169,7 +207,8 @@ fn client_limit(evidence: &Evidence, verdicts: &mut Verdicts) {
         let of =
             if threads > 1.0 { format!("each of {threads} threads") } else { "the one thread".to_owned() };
         let words = format!("{} tps for {of} of pgbench, {} clients a thread", number(each), exact(crowd));
-        if each > BUSY_THREAD_TPS || (each > CROWDED_THREAD_TPS && crowd >= MANY_CLIENTS) {
+        let busy = if crowd >= FEW_CLIENTS { BUSY_THREAD_TPS } else { FAST_THREAD_TPS };
+        if each > busy || (each > CROWDED_THREAD_TPS && crowd >= MANY_CLIENTS) {
             let message = format!(
                 "{words}: the load generator may have been the limit; more threads (-j) would show it"
             );

@@ -33,12 +33,6 @@ pub(super) const RULES: &[Rule] = &[
         },
     },
     Rule {
-        name: "zfs-sync-disabled",
-        looks_for: "sync=disabled on ZFS: fsync does nothing",
-        source: "zfsprops(7), sync",
-        judge: zfs_sync,
-    },
-    Rule {
         name: "barriers-off",
         looks_for: "a filesystem without write barriers, where nothing says that caches survive a power loss; a note where it does",
         source: "Linux documentation, ext4; mount(8), barrier",
@@ -68,6 +62,9 @@ fn off(evidence: &Evidence, name: &str, severity: Severity, message: &str, verdi
     let (off, on): (Vec<&Setting>, Vec<&Setting>) = shown.into_iter().partition(|s| s.is_off());
     let lines: Vec<usize> = off.iter().map(|s| s.line).collect();
     let computed = json!({ "off": off.len(), "otherwise": on.len() });
+    if off.is_empty() && said_off(evidence, name, severity, message, !on.is_empty(), verdicts) {
+        return;
+    }
     if off.is_empty() {
         let lines: Vec<usize> = on.iter().map(|s| s.line).collect();
         if let Some(first) = on.first() {
@@ -81,6 +78,36 @@ fn off(evidence: &Evidence, name: &str, severity: Severity, message: &str, verdi
             format!("{message}. The report varies it: where it is off, figures are of another promise");
         verdicts.found(severity, Sure::Certain, &lines, message, computed);
     }
+}
+
+/// Judges a setting that only prose says to be off; whether there is one.
+fn said_off(
+    evidence: &Evidence,
+    name: &str,
+    severity: Severity,
+    message: &str,
+    also_on: bool,
+    verdicts: &mut Verdicts,
+) -> bool {
+    let said: Vec<_> = evidence.said.off.iter().filter(|s| s.name == name).collect();
+    let Some(first) = said.first().map(|s| s.line).filter(|_| evidence.recognised.has_figures()) else {
+        return false;
+    };
+    let runs = &evidence.recognised.runs;
+    let varied = also_on
+        || said.iter().any(|s| s.varied)
+        || runs.iter().any(|r| r.last_line < first) && runs.iter().any(|r| r.line > first);
+    let lines: Vec<usize> = said.iter().map(|s| s.line).collect();
+    let computed = json!({ "said_off": said.len(), "varied": varied });
+    // A sentence may be of something else than what was measured: never more than a warning.
+    let (severity, more) = match (varied, severity) {
+        (false, severity) => (severity.min(Severity::Warning), ""),
+        (true, _) => {
+            (Severity::Note, ". The report varies it: where it is off, figures are of another promise")
+        }
+    };
+    verdicts.found(severity, Sure::Likely, &lines, format!("{message}{more}"), computed);
+    true
 }
 
 /// Whether what is turned off was turned off between two runs.
@@ -108,18 +135,6 @@ fn facts<'a>(evidence: &'a Evidence, what: &'a StorageWhat) -> impl Iterator<Ite
 
 fn lines(evidence: &Evidence, what: &StorageWhat) -> Vec<usize> {
     facts(evidence, what).map(|f| f.line).collect()
-}
-
-fn zfs_sync(evidence: &Evidence, verdicts: &mut Verdicts) {
-    for fact in &evidence.recognised.storage {
-        let StorageWhat::Zfs { property, value } = &fact.what else { continue };
-        if property == "sync" && value == "disabled" {
-            let message = "sync=disabled: ZFS acknowledges flushes that it did not do".to_owned();
-            verdicts.found(Severity::Serious, Sure::Certain, &[fact.line], message, json!({}));
-        } else if property == "sync" {
-            verdicts.right(&[fact.line], format!("sync={value}: ZFS flushes what it is asked to"), json!({}));
-        }
-    }
 }
 
 fn barriers(evidence: &Evidence, verdicts: &mut Verdicts) {

@@ -1,11 +1,16 @@
 //! The rules: each an item of its own, registered in the list of its file.
 
+mod changes;
 mod claims;
+mod comparability;
 mod design;
 mod durability;
+mod progress;
 mod repeats;
 mod runs;
+mod sysbench;
 mod tables;
+mod zfs;
 
 use serde_json::Value;
 
@@ -25,9 +30,21 @@ pub struct Rule {
 
 /// All rules, in the order in which they judge.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
-    [runs::RULES, tables::RULES, claims::RULES, repeats::RULES, durability::RULES, design::RULES]
-        .into_iter()
-        .flatten()
+    [
+        runs::RULES,
+        sysbench::RULES,
+        tables::RULES,
+        claims::RULES,
+        changes::RULES,
+        repeats::RULES,
+        comparability::RULES,
+        progress::RULES,
+        durability::RULES,
+        zfs::RULES,
+        design::RULES,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 /// What a rule has to say.

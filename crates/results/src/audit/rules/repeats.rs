@@ -65,6 +65,7 @@ fn sets(evidence: &Evidence) -> Vec<Vec<Sample>> {
         })
         .collect();
     sets.push(run_samples(evidence));
+    sets.push(sysbench_samples(evidence));
     sets.retain(|set| !set.is_empty());
     sets
 }
@@ -85,10 +86,24 @@ fn run_samples(evidence: &Evidence) -> Vec<Sample> {
     samples.collect()
 }
 
+fn sysbench_samples(evidence: &Evidence) -> Vec<Sample> {
+    let runs = &evidence.recognised.sysbench;
+    let samples = evidence.sysbench_groups.iter().filter_map(|group| {
+        let rates: Vec<_> = group.iter().filter_map(|i| runs[*i].per_second).collect();
+        let first = &runs[*group.first()?];
+        (!rates.is_empty()).then(|| Sample {
+            label: format!("sysbench, line {}", first.line),
+            lines: rates.iter().map(|f| f.line).collect(),
+            values: rates.iter().map(|f| f.value).collect(),
+        })
+    });
+    samples.collect()
+}
+
 fn one_repeat(evidence: &Evidence, verdicts: &mut Verdicts) {
     for table in &evidence.recognised.tables {
         if table.meaning == Meaning::Unknown {
-            unknown_repeats(table, verdicts);
+            unknown_repeats(table, evidence.said.repeats, verdicts);
             continue;
         }
         for row in table.rows.iter().filter(|r| !r.repeats.is_empty()) {
@@ -116,15 +131,41 @@ fn one_repeat(evidence: &Evidence, verdicts: &mut Verdicts) {
         }
     }
     single_runs(evidence, verdicts);
+    let sysbench = sysbench_samples(evidence);
+    let single: Vec<&Sample> =
+        sysbench.iter().filter(|s| s.values.windows(2).all(|p| p[0] == p[1])).collect();
+    if !single.is_empty() {
+        let lines: Vec<usize> = single.iter().flat_map(|s| s.lines.clone()).collect();
+        let runs = if single.len() == 1 {
+            "1 run of sysbench, n = 1".to_owned()
+        } else {
+            format!("{} runs of sysbench, n = 1 each", single.len())
+        };
+        let computed =
+            json!({ "runs": single.len(), "tps": single.iter().map(|s| s.values[0]).collect::<Vec<_>>() });
+        let sure = if single.len() == 1 { Sure::Certain } else { Sure::Likely };
+        verdicts.found(
+            Severity::Warning,
+            sure,
+            &lines,
+            format!("{runs}: no spread, so no interval"),
+            computed,
+        );
+    }
 }
 
 /// A table of which nobody says what was repeated.
-fn unknown_repeats(table: &crate::audit::Table, verdicts: &mut Verdicts) {
+fn unknown_repeats(table: &crate::audit::Table, said_at: Option<usize>, verdicts: &mut Verdicts) {
     let rows: Vec<_> =
         table.rows.iter().filter(|r| !r.has_spread && (r.mean.is_some() || !r.others.is_empty())).collect();
     let lines: Vec<usize> = rows.iter().map(|r| r.line).collect();
     // Rows that only count may be repeats.
-    if !table.tps || rows.is_empty() || numbered(table.rows.iter().map(|r| r.label.as_str())) {
+    let times = !table.tps && table.has_time_column();
+    // A single row of times compares nothing.
+    if !(table.tps || times && rows.len() >= 2)
+        || rows.is_empty()
+        || numbered(table.rows.iter().map(|r| r.label.as_str()))
+    {
         return;
     }
     let computed = json!({ "rows": rows.len() });
@@ -133,10 +174,14 @@ fn unknown_repeats(table: &crate::audit::Table, verdicts: &mut Verdicts) {
             "means of a number of repeats that is not said, without a spread: no interval can be had"
                 .to_owned();
         verdicts.found(Severity::Note, Sure::Likely, &lines, message, computed);
-    } else if table.has_tps_column() && !table.summarised {
+    } else if let Some(line) = said_at {
+        let message = "figures are of several measurements by what is said".to_owned();
+        verdicts.right(&[line, table.line], message, computed);
+    } else if (times || table.has_tps_column()) && !table.summarised {
         let rows = if rows.len() == 1 { "1 row".to_owned() } else { format!("{} rows", rows.len()) };
+        let what = if times { "times" } else { "tps" };
         let message = format!(
-            "{rows} of tps, and no word of repeats: each figure seems to be n = 1, so no interval can be had, and differences cannot be told from noise"
+            "{rows} of {what}, and no word of repeats: each figure seems to be n = 1, so no interval can be had, and differences cannot be told from noise"
         );
         verdicts.found(Severity::Warning, Sure::Likely, &lines, message, computed);
     }
