@@ -192,7 +192,8 @@ impl World {
         serde_json::from_str(&self.ask(&args).1).unwrap()
     }
 
-    /// A run of `plan` whose trials have noise of which neighbours share `alike`, and the true `speeds`.
+    /// A run of `plan` whose trials have noise of which neighbours share `alike`, and the true
+    /// `speeds`.
     fn run(&mut self, random: &mut Random, id: (&str, u64), plan: &Plan, alike: f64, speeds: &[f64]) {
         let mut last = random.normal();
         synthetic::add(&mut self.store, id, plan, |planned: &PlannedTrial| {
@@ -213,7 +214,8 @@ fn one_run(random: &mut Random, alike: f64, slower: f64, condition: &str) -> Gat
 fn caught(random: &mut Random) -> bool {
     let mut world = World::new();
     let plan = synthetic::plan(&["base", "head"], 10, random);
-    // What is stated varies with the spread that a run happens to have: of five such runs the middle one.
+    // What is stated varies with the spread that a run happens to have: of five such runs the
+    // middle one.
     let mut stated: Vec<f64> = (0..5)
         .map(|number| {
             let id = format!("first-{number}");
@@ -238,7 +240,8 @@ fn any_difference(random: &mut Random, speeds: &[f64], repeats: u32) -> bool {
         || view["treatments"].as_array().unwrap().iter().any(|t| apart(&t["ratio_to_best"]))
 }
 
-/// Whether the interval of a treatment's ratio to the best, drawn among those that are not the best, holds the truth.
+/// Whether the interval of a treatment's ratio to the best, drawn among those that are not the
+/// best, holds the truth.
 fn best_is_covered(random: &mut Random, speeds: [f64; 4]) -> bool {
     let mut world = World::new();
     let plan = synthetic::plan(&["a", "b", "c", "d"], 5, random);
@@ -286,7 +289,8 @@ fn any_trend(random: &mut Random) -> bool {
     })
 }
 
-/// Two runs, the second's build with that speed, after `earlier` runs of the first's build; each run has an effect of its own.
+/// Two runs, the second's build with that speed, after `earlier` runs of the first's build; each
+/// run has an effect of its own.
 fn two_runs(random: &mut Random, earlier: u64, spread: f64, repeats: u32, slower: f64) -> Gate {
     let condition = if slower < 1.0 { LESS } else { ANY_LESS };
     let mut world = World::new();
@@ -303,7 +307,8 @@ fn two_runs(random: &mut Random, earlier: u64, spread: f64, repeats: u32, slower
     world.gate("before", "after", condition)
 }
 
-/// Whether two systems that keep an objective up to a sharp limit are called different; the second's limit is `other` of the first's.
+/// Whether two systems that keep an objective up to a sharp limit are called different; the
+/// second's limit is `other` of the first's.
 fn capacities(random: &mut Random, other: f64) -> bool {
     const LIMIT: f64 = 8_000.0;
     const RESOLUTION: f64 = 0.03;
@@ -333,7 +338,8 @@ fn capacities(random: &mut Random, other: f64) -> bool {
     world.show("run")["comparisons"][0]["ratio"]["told_apart"] == true
 }
 
-/// Whether somebody who adds repeats where nothing is significant is told a difference of equal builds.
+/// Whether somebody who adds repeats where nothing is significant is told a difference of equal
+/// builds.
 fn extended(random: &mut Random) -> bool {
     let mut world = World::new();
     let mut plan = synthetic::plan(&["base", "head"], 10, random);

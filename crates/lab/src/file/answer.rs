@@ -16,8 +16,8 @@ pub(super) struct AnswerTable {
 }
 
 impl AnswerTable {
-    /// The answer that is asked for. A level that no treatment has is no mistake here: `--set factors.…` may have left it out, and the report says
-    /// so.
+    /// The answer that is asked for. A level that no treatment has is no mistake here: `--set
+    /// factors.…` may have left it out, and the report says so.
     pub(super) fn into_answer(self) -> Result<Answer, Complaint> {
         let only_of_effects = [&self.level, &self.against, &self.words].into_iter().flatten().next();
         if let Some(key) = only_of_effects.filter(|_| self.kind != AnswerKind::Effect) {

@@ -1,7 +1,7 @@
 //! More repeats for a run that has its trials.
 //!
-//! Whoever looks at a run's verdicts and adds repeats where they are inconclusive looks twice. The plan remembers after how many repeats that
-//! was, so that the analysis pays for each look.
+//! Whoever looks at a run's verdicts and adds repeats where they are inconclusive looks twice. The
+//! plan remembers after how many repeats that was, so that the analysis pays for each look.
 
 use pgdyno_model::Plan;
 use pgdyno_model::record::RunState;

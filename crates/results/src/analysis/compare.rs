@@ -86,7 +86,8 @@ impl Judged {
         self.p.filter(|_| self.withheld.is_none()).map(|p| p <= ALPHA)
     }
 
-    /// Whether they differ by less than the margin; none without an interval or margin, or where verdicts are withheld.
+    /// Whether they differ by less than the margin; none without an interval or margin, or where
+    /// verdicts are withheld.
     pub(super) fn equivalent(&self) -> Option<bool> {
         self.equivalence.filter(|_| self.withheld.is_none()).map(|(_, p)| p <= ALPHA)
     }
@@ -101,8 +102,9 @@ impl Judged {
         Self { ratio: self.ratio.inverse(), ..self.clone() }
     }
 
-    /// The ratio of a treatment to the best of `treatments`, which the data chose: its interval holds whichever was chosen (Bonferroni), and
-    /// a difference is one only where the p-value that belongs to that interval says so as well.
+    /// The ratio of a treatment to the best of `treatments`, which the data chose: its interval
+    /// holds whichever was chosen (Bonferroni), and a difference is one only where the p-value that
+    /// belongs to that interval says so as well.
     fn beside_the_best(mut self, treatments: usize) -> Self {
         #[allow(clippy::cast_precision_loss)]
         let share = 1.0 / treatments.saturating_sub(1).max(1) as f64;
@@ -117,8 +119,8 @@ pub(super) fn measure(plan: &Plan) -> &'static str {
     if plan.find.is_some() { "maximum rate" } else { "tps" }
 }
 
-/// Judges `ratios`, one for each of `weights`, together. Those without an interval were not tested and do not make the others' verdicts
-/// stricter.
+/// Judges `ratios`, one for each of `weights`, together. Those without an interval were not tested
+/// and do not make the others' verdicts stricter.
 pub(super) fn judge(
     ratios: Vec<Ratio>,
     weights: &[f64],
@@ -150,11 +152,11 @@ pub(super) fn judge(
         .collect()
 }
 
-/// The ratios of all pairs of a run's treatments, judged as one family: whichever of them a reader looks at, the chance that any equal pair is
-/// called different is at most 5%.
+/// The ratios of all pairs of a run's treatments, judged as one family: whichever of them a reader
+/// looks at, the chance that any equal pair is called different is at most 5%.
 ///
-/// The pairs that the plan is about, which differ in one factor, have [`PLANNED_SHARE`] of the weight; the others are there because the data
-/// choose the best.
+/// The pairs that the plan is about, which differ in one factor, have [`PLANNED_SHARE`] of the
+/// weight; the others are there because the data choose the best.
 pub(super) struct Family {
     pairs: Vec<(usize, usize)>,
     judged: Vec<Judged>,
@@ -164,7 +166,8 @@ pub(super) struct Family {
 const PLANNED_SHARE: f64 = 0.8;
 
 impl Family {
-    /// That of `plan`, from the (block, value) of each treatment's trials. Treatments without any form no pair.
+    /// That of `plan`, from the (block, value) of each treatment's trials. Treatments without any
+    /// form no pair.
     pub(super) fn new(plan: &Plan, values: &[&[(u32, f64)]]) -> Self {
         let measured: Vec<usize> = (0..values.len()).filter(|t| !values[*t].is_empty()).collect();
         let after = |(i, a): (usize, &usize)| {
@@ -189,8 +192,9 @@ impl Family {
         Self { pairs, judged }
     }
 
-    /// That of a run that stands at `state`. Repeats whose number was fixed are judged when all are there: whoever looks before and ends the
-    /// run when something shows would be told differences that are none.
+    /// That of a run that stands at `state`. Repeats whose number was fixed are judged when all are
+    /// there: whoever looks before and ends the run when something shows would be told differences
+    /// that are none.
     pub(super) fn of_run(plan: &Plan, state: RunState, sums: &[Sums]) -> Self {
         let values: Vec<&[(u32, f64)]> = sums.iter().map(|sums| sums.tps.as_slice()).collect();
         let mut family = Self::new(plan, &values);
@@ -219,8 +223,9 @@ pub(super) fn is_provisional(plan: &Plan, state: RunState) -> bool {
     plan.stopping.is_none() && matches!(state, RunState::Running | RunState::Interrupted)
 }
 
-/// Fills in the best of `candidates` and every treatment's ratio to it. The best has the highest geometric mean: ratios are geometric means
-/// too, so that with all trials complete none of a candidate's is above 1.
+/// Fills in the best of `candidates` and every treatment's ratio to it. The best has the highest
+/// geometric mean: ratios are geometric means too, so that with all trials complete none of a
+/// candidate's is above 1.
 pub(super) fn rank(view: &mut RunView, sums: &[Sums], family: &Family) {
     let mean_log = |t: &TreatmentView| {
         let tps = &sums[t.index].tps;
@@ -251,7 +256,8 @@ pub(super) fn rank(view: &mut RunView, sums: &[Sums], family: &Family) {
     }
 }
 
-/// For every factor: each treatment and the one that differs in that factor only and has its first level.
+/// For every factor: each treatment and the one that differs in that factor only and has its first
+/// level.
 pub(super) fn planned_pairs(plan: &Plan) -> Vec<(&String, usize, usize)> {
     let mut pairs = Vec::new();
     for factor in &plan.factors {

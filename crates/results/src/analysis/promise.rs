@@ -1,13 +1,14 @@
 //! Which treatments may be ranked: those that are not known to break what they promise.
 //!
-//! A server that acknowledges commits and loses them is fast for a reason that nobody wants. Its figures stay in the table; the best is
-//! looked for among the others.
+//! A server that acknowledges commits and loses them is fast for a reason that nobody wants. Its
+//! figures stay in the table; the best is looked for among the others.
 
 use super::treatment::Sums;
 use super::view::{RunView, TreatmentCrash, TreatmentView};
 use crate::number;
 
-/// Fills in why treatments are not ranked. Call it after crash tests are known and before the best is chosen.
+/// Fills in why treatments are not ranked. Call it after crash tests are known and before the best
+/// is chosen.
 pub(super) fn judge(view: &mut RunView, sums: &[Sums]) {
     // Where no treatment flushes, speed without flushes is what is asked.
     let is_flushed = |t: &TreatmentView| t.trials > 0 && !sums[t.index].fsync_off;

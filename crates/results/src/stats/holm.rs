@@ -1,18 +1,20 @@
 //! Several comparisons at once.
 
-/// The p-value of each of several comparisons when they are judged together: Holm's step-down rule (S. Holm, *A simple
-/// sequentially rejective multiple test procedure*, Scandinavian Journal of Statistics 6, 1979). To hold at `alpha` is to
-/// be at most `alpha`; the chance that any true null hypothesis among them does so is at most `alpha`, however they
-/// depend on each other. One answer for each of `p`, in its order; NaN holds nowhere and becomes 1.
+/// The p-value of each of several comparisons when they are judged together: Holm's step-down rule
+/// (S. Holm, *A simple sequentially rejective multiple test procedure*, Scandinavian Journal of
+/// Statistics 6, 1979). To hold at `alpha` is to be at most `alpha`; the chance that any true null
+/// hypothesis among them does so is at most `alpha`, however they depend on each other. One answer
+/// for each of `p`, in its order; NaN holds nowhere and becomes 1.
 #[must_use]
 pub fn holm(p: &[f64]) -> Vec<f64> {
     holm_weighted(p, &vec![1.0; p.len()])
 }
 
-/// Holm's rule with weights (section 4 of the same paper): a comparison of twice the weight is asked for half as much evidence.
+/// Holm's rule with weights (section 4 of the same paper): a comparison of twice the weight is
+/// asked for half as much evidence.
 ///
-/// `weights` are positive, one for each of `p`; only their proportions matter. The first comparison of the rule is judged at `alpha` times its
-/// share of all weights.
+/// `weights` are positive, one for each of `p`; only their proportions matter. The first comparison
+/// of the rule is judged at `alpha` times its share of all weights.
 #[must_use]
 pub fn holm_weighted(p: &[f64], weights: &[f64]) -> Vec<f64> {
     let known = |i: usize| if p[i].is_nan() { 1.0 } else { p[i] };
@@ -47,7 +49,8 @@ mod tests {
 
     #[test]
     fn a_heavier_comparison_needs_less_evidence() {
-        // p ÷ w: 0.01 and 0.03. The first: 0.03 × 4 / 3 = 0.04; the second, alone: 0.03, which may not be less.
+        // p ÷ w: 0.01 and 0.03. The first: 0.03 × 4 / 3 = 0.04; the second, alone: 0.03, which may
+        // not be less.
         let found = holm_weighted(&[0.03, 0.03], &[3.0, 1.0]);
         assert!((found[0] - 0.04).abs() < 1e-12 && (found[1] - 0.04).abs() < 1e-12, "{found:?}");
         assert_eq!(holm_weighted(&[0.01, 0.04, 0.03], &[2.0; 3]), holm(&[0.01, 0.04, 0.03]));

@@ -7,7 +7,8 @@ use super::{CONFIDENCE, Looks, ROUNDING, TOO_WIDE, moments, t_one_sided, t_quant
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
-    /// Student's interval of the log ratio within each block that has both: what the whole block shares cancels.
+    /// Student's interval of the log ratio within each block that has both: what the whole block
+    /// shares cancels.
     Paired,
     /// Welch's interval of the difference of mean logarithms.
     Welch,
@@ -28,7 +29,8 @@ pub struct Ratio {
     pub p: Option<f64>,
     /// Why there is no value or no interval.
     pub why: Option<&'static str>,
-    /// What it was made of, look by look: one where the number of repeats was fixed; none without an interval.
+    /// What it was made of, look by look: one where the number of repeats was fixed; none without
+    /// an interval.
     looks: Vec<Look>,
 }
 
@@ -47,8 +49,9 @@ struct LogDifference {
     freedom: f64,
 }
 
-/// The ratio `a` ÷ `b` from their trials' (block, value): paired by block where at least two blocks have both, else by
-/// Welch's method. Both work on logarithms: a ratio and its inverse are treated alike, and no interval reaches below 0.
+/// The ratio `a` ÷ `b` from their trials' (block, value): paired by block where at least two blocks
+/// have both, else by Welch's method. Both work on logarithms: a ratio and its inverse are treated
+/// alike, and no interval reaches below 0.
 #[must_use]
 pub fn ratio(a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
     let within = |(block, value): &(u32, f64)| {
@@ -57,8 +60,9 @@ pub fn ratio(a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
     of_differences(a, b, &a.iter().filter_map(within).collect::<Vec<_>>(), 1.0)
 }
 
-/// The same of a run that was looked at while it went on, and ended as the looks told: interval and p-values hold over all looks
-/// together, at the price of being wider. The interval is what the intervals of all looks have in common.
+/// The same of a run that was looked at while it went on, and ended as the looks told: interval and
+/// p-values hold over all looks together, at the price of being wider. The interval is what the
+/// intervals of all looks have in common.
 #[must_use]
 pub fn ratio_over(looks: &Looks, a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
     let in_both = |(block, _): &&(u32, f64)| b.iter().any(|(other, _)| other == block);
@@ -93,19 +97,22 @@ pub fn ratio_over(looks: &Looks, a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
     over.unwrap_or_else(|| ratio(a, b))
 }
 
-/// The ratio `a` ÷ `b` of trials whose blocks have nothing in common though they may bear the same numbers: Welch's method.
+/// The ratio `a` ÷ `b` of trials whose blocks have nothing in common though they may bear the same
+/// numbers: Welch's method.
 #[must_use]
 pub fn unpaired_ratio(a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
     of_differences(a, b, &[], 1.0)
 }
 
-/// The same where looks told when a run ends: `share` of the chance of a wrong verdict is what the last of them may spend.
+/// The same where looks told when a run ends: `share` of the chance of a wrong verdict is what the
+/// last of them may spend.
 #[must_use]
 pub fn unpaired_ratio_at(share: f64, a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
     of_differences(a, b, &[], share)
 }
 
-/// The ratio from the differences of logarithms `within` blocks, or without them, at a `share` of the level.
+/// The ratio from the differences of logarithms `within` blocks, or without them, at a `share` of
+/// the level.
 fn of_differences(a: &[(u32, f64)], b: &[(u32, f64)], within: &[f64], share: f64) -> Ratio {
     let without = Ratio::without;
     if a.is_empty() || b.is_empty() {
@@ -139,8 +146,8 @@ impl Ratio {
         Self { value, ci95: None, method: None, p: None, why: Some(why), looks: Vec::new() }
     }
 
-    /// The ratio whose logarithm is `difference`, with that standard error on `freedom` degrees of freedom, at a `share` of the level; none
-    /// without a spread, or where these are no numbers.
+    /// The ratio whose logarithm is `difference`, with that standard error on `freedom` degrees of
+    /// freedom, at a `share` of the level; none without a spread, or where these are no numbers.
     pub(super) fn of(method: Method, difference: f64, error: f64, freedom: f64, share: f64) -> Option<Self> {
         let ratio = Self::from_log(method, LogDifference { difference, error, freedom }, share);
         ratio.ci95.is_some().then_some(ratio)
@@ -204,7 +211,8 @@ impl Ratio {
         }
     }
 
-    /// The interval that is wrong only with `share` of the usual chance of 5%: wider for a smaller share. None without an interval.
+    /// The interval that is wrong only with `share` of the usual chance of 5%: wider for a smaller
+    /// share. None without an interval.
     #[must_use]
     pub fn ci95_at(&self, share: f64) -> Option<[f64; 2]> {
         let interval = |look: &Look| {
@@ -220,16 +228,17 @@ impl Ratio {
         all.filter(|[lo, hi]| *lo > 0.0 && hi.is_finite())
     }
 
-    /// What the interval of this look and that of `earlier` ones have in common. Once in many runs that is nothing, or not the value:
-    /// this look's own interval then holds as well.
+    /// What the interval of this look and that of `earlier` ones have in common. Once in many runs
+    /// that is nothing, or not the value: this look's own interval then holds as well.
     fn in_common(&self, now: [f64; 2], earlier: Option<[f64; 2]>) -> [f64; 2] {
         let Some([least, most]) = earlier else { return now };
         let common = [now[0].max(least), now[1].min(most)];
         if self.value.is_some_and(|v| common[0] <= v && v <= common[1]) { common } else { now }
     }
 
-    /// The smallest true difference (a share: 0.1 for 10% more) that such repeats tell apart in [`POWER`] of all runs, if
-    /// their spread is the true one, and it is judged beside `comparisons - 1` others; none without an interval.
+    /// The smallest true difference (a share: 0.1 for 10% more) that such repeats tell apart in
+    /// [`POWER`] of all runs, if their spread is the true one, and it is judged beside `comparisons
+    /// - 1` others; none without an interval.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn detectable(&self, comparisons: usize) -> Option<f64> {
@@ -245,22 +254,25 @@ impl Ratio {
         difference.is_finite().then_some(difference)
     }
 
-    /// The true ratio that is shown to lie `below` (or above) `bound` in [`POWER`] of runs like this one, by a one-sided test at half of
-    /// `share` of the usual level; none without an interval or for a bound that is no ratio.
+    /// The true ratio that is shown to lie `below` (or above) `bound` in [`POWER`] of runs like
+    /// this one, by a one-sided test at half of `share` of the usual level; none without an
+    /// interval or for a bound that is no ratio.
     #[must_use]
     pub fn shown_beyond(&self, bound: f64, below: bool, share: f64) -> Option<f64> {
         let look = self.looks.last()?;
-        // Of a two-sided test at twice the level, the other side is nearly nothing where power is 80%.
+        // Of a two-sided test at twice the level, the other side is nearly nothing where power is
+        // 80%.
         let alpha = share * look.share * (1.0 - CONFIDENCE);
         let distance = detectable(look.log.freedom, alpha, POWER)? * look.log.error;
         let ratio = (ratio_bound(bound)? + if below { -distance } else { distance }).exp();
         ratio.is_finite().then_some(ratio)
     }
 
-    /// The p-value of the hypothesis that the two differ by `margin` or more (0.03 for 3%: from 1 ÷ 1.03 to 1.03): two
-    /// one-sided tests. D. J. Schuirmann, *A comparison of the two one-sided tests procedure and the power approach for
-    /// assessing the equivalence of average bioavailability*, Journal of Pharmacokinetics and Biopharmaceutics 15 (1987).
-    /// None without an interval or for a margin that is none.
+    /// The p-value of the hypothesis that the two differ by `margin` or more (0.03 for 3%: from 1 ÷
+    /// 1.03 to 1.03): two one-sided tests. D. J. Schuirmann, *A comparison of the two one-sided
+    /// tests procedure and the power approach for assessing the equivalence of average
+    /// bioavailability*, Journal of Pharmacokinetics and Biopharmaceutics 15 (1987). None without
+    /// an interval or for a margin that is none.
     #[must_use]
     pub fn equivalence_p(&self, margin: f64) -> Option<f64> {
         let bound = (margin > 0.0).then(|| margin.ln_1p()).filter(|b| b.is_finite())?;
@@ -271,22 +283,24 @@ impl Ratio {
         })
     }
 
-    /// The p-value of the hypothesis that the true ratio is `bound` or more: small where it is shown to lie below. None
-    /// without an interval or for a bound that is no ratio.
+    /// The p-value of the hypothesis that the true ratio is `bound` or more: small where it is
+    /// shown to lie below. None without an interval or for a bound that is no ratio.
     #[must_use]
     pub fn below_p(&self, bound: f64) -> Option<f64> {
         let bound = ratio_bound(bound)?;
         self.least_p(|log| t_one_sided((bound - log.difference) / log.error, log.freedom))
     }
 
-    /// The p-value of the hypothesis that the true ratio is `bound` or less: small where it is shown to lie above.
+    /// The p-value of the hypothesis that the true ratio is `bound` or less: small where it is
+    /// shown to lie above.
     #[must_use]
     pub fn above_p(&self, bound: f64) -> Option<f64> {
         let bound = ratio_bound(bound)?;
         self.least_p(|log| t_one_sided((log.difference - bound) / log.error, log.freedom))
     }
 
-    /// The least p-value of any look, each by its share of the level; none without a look or where one has none.
+    /// The least p-value of any look, each by its share of the level; none without a look or where
+    /// one has none.
     fn least_p(&self, p: impl Fn(LogDifference) -> Option<f64>) -> Option<f64> {
         let each = self.looks.iter().map(|look| Some((p(look.log)? / look.share).min(1.0)));
         each.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::min)
@@ -303,7 +317,8 @@ fn welch(a: &[f64], b: &[f64]) -> Option<LogDifference> {
     let (va, vb) = (sd_a.powi(2) / count(a), sd_b.powi(2) / count(b));
     let together = va + vb;
     let freedom = together.powi(2) / (va.powi(2) / (count(a) - 1.0) + vb.powi(2) / (count(b) - 1.0));
-    // Without any spread there are no degrees of freedom to speak of; the caller sees the error of 0.
+    // Without any spread there are no degrees of freedom to speak of; the caller sees the error of
+    // 0.
     let freedom = if freedom.is_finite() { freedom } else { 1.0 };
     Some(LogDifference { difference: mean_a - mean_b, error: together.sqrt(), freedom })
 }
@@ -328,14 +343,16 @@ mod tests {
 
     #[test]
     fn a_paired_interval_computed_by_hand() {
-        // Log ratios ln 2, ln 2.2, ln 1.8: mean 0.6897971, s 0.1003769, half 4.302653 * s / sqrt 3 = 0.2493494.
+        // Log ratios ln 2, ln 2.2, ln 1.8: mean 0.6897971, s 0.1003769, half 4.302653 * s / sqrt 3
+        // = 0.2493494.
         let r = ratio(&blocks(&[200.0, 440.0, 90.0]), &blocks(&[100.0, 200.0, 50.0]));
         assert_eq!(r.method, Some(Method::Paired));
         let mean = (2f64.ln() + 2.2f64.ln() + 1.8f64.ln()) / 3.0;
         assert!((r.value.unwrap() - mean.exp()).abs() < 1e-12);
         let [lo, hi] = r.ci95.unwrap();
         assert!((lo - 1.553_40).abs() < 1e-4 && (hi - 2.557_80).abs() < 1e-4, "{lo} {hi}");
-        // t = 0.6897971 / (0.1003769 / sqrt 3) = 11.9028; with 2 degrees of freedom p = 1 - t / sqrt(t² + 2) = 0.006985.
+        // t = 0.6897971 / (0.1003769 / sqrt 3) = 11.9028; with 2 degrees of freedom p = 1 - t /
+        // sqrt(t² + 2) = 0.006985.
         assert!((r.p.unwrap() - 0.006_985).abs() < 1e-6, "{:?}", r.p);
     }
 
@@ -363,8 +380,8 @@ mod tests {
 
     #[test]
     fn equivalence_by_hand() {
-        // Log ratios -0.01, 0, 0.01: mean 0, error 0.01 / √3. Margin 3%: t = ln 1.03 √3 / 0.01 = 5.1198 on 2 degrees of
-        // freedom, one-sided p = (1 - t / √(t² + 2)) / 2 = 0.01805.
+        // Log ratios -0.01, 0, 0.01: mean 0, error 0.01 / √3. Margin 3%: t = ln 1.03 √3 / 0.01 =
+        // 5.1198 on 2 degrees of freedom, one-sided p = (1 - t / √(t² + 2)) / 2 = 0.01805.
         let e = f64::exp;
         let r = ratio(&blocks(&[e(-0.01), 1.0, e(0.01)]), &blocks(&[1.0; 3]));
         assert!((r.equivalence_p(0.03).unwrap() - 0.018_05).abs() < 1e-5, "{:?}", r.equivalence_p(0.03));
@@ -376,7 +393,8 @@ mod tests {
 
     #[test]
     fn blocks_of_other_runs_are_not_paired() {
-        // Paired, these differ by ln 2 each time and without any spread; unpaired, by a shared spread of s = ln 2.
+        // Paired, these differ by ln 2 each time and without any spread; unpaired, by a shared
+        // spread of s = ln 2.
         let (a, b) = (blocks(&[2.0, 4.0, 8.0]), blocks(&[1.0, 2.0, 4.0]));
         assert!(ratio(&a, &b).ci95.is_none());
         let r = unpaired_ratio(&a, &b);

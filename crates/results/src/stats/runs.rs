@@ -1,21 +1,24 @@
 //! Two runs: how far equal runs of one experiment differ, which the trials of either cannot tell.
 //!
-//! What a run draws once (initdb, where files come to lie, the hour) is the same in all its trials. So the run is the unit, and the spread of
-//! earlier runs is the measure of what two of them differ by without any cause.
+//! What a run draws once (initdb, where files come to lie, the hour) is the same in all its trials.
+//! So the run is the unit, and the spread of earlier runs is the measure of what two of them differ
+//! by without any cause.
 
 use super::{Method, Ratio, moments, unpaired_ratio_at};
 
 /// Earlier runs that an interval across runs needs at least (count).
 pub const FEWEST_RUNS: usize = 3;
 
-/// The values of earlier runs, in groups of runs that should be equal: the logarithms of each run's trials.
+/// The values of earlier runs, in groups of runs that should be equal: the logarithms of each run's
+/// trials.
 #[derive(Clone, Debug, Default)]
 pub struct EarlierRuns {
     groups: Vec<Vec<Vec<f64>>>,
 }
 
 impl EarlierRuns {
-    /// Adds `runs` that should be equal to each other: (block, value) of each run's trials. Runs without a positive value are left out.
+    /// Adds `runs` that should be equal to each other: (block, value) of each run's trials. Runs
+    /// without a positive value are left out.
     pub fn add_group<'a>(&mut self, runs: impl IntoIterator<Item = &'a [(u32, f64)]>) {
         let logs = |run: &[(u32, f64)]| run.iter().map(|(_, value)| value.ln()).collect::<Vec<f64>>();
         let sound = |logs: &Vec<f64>| !logs.is_empty() && logs.iter().all(|log| log.is_finite());
@@ -28,7 +31,8 @@ impl EarlierRuns {
         self.groups.iter().map(|group| group.len().saturating_sub(1)).sum()
     }
 
-    /// The variance of a run's mean logarithm, pooled over groups; and of it, what the spread of a run's own trials makes (0 where no run has two).
+    /// The variance of a run's mean logarithm, pooled over groups; and of it, what the spread of a
+    /// run's own trials makes (0 where no run has two).
     #[allow(clippy::cast_precision_loss)]
     fn variances(&self) -> Option<(f64, f64)> {
         let mut squares = 0.0;
@@ -45,11 +49,14 @@ impl EarlierRuns {
     }
 }
 
-/// The ratio `a` ÷ `b` of two runs, as sure as `earlier` runs let it be. None where these are too few, or have no spread.
+/// The ratio `a` ÷ `b` of two runs, as sure as `earlier` runs let it be. None where these are too
+/// few, or have no spread.
 ///
-/// The error of the difference of mean logarithms is √(2 S²), S² the variance of earlier runs' means, on their degrees of freedom. Where the two
-/// runs' own trials spread more than those of earlier runs (fewer repeats, a noisier day), what they spread more is added. Where the interval
-/// by the trials alone (Welch's) is wider all the same, that one holds. `share` is as in [`super::unpaired_ratio_at`].
+/// The error of the difference of mean logarithms is √(2 S²), S² the variance of earlier runs'
+/// means, on their degrees of freedom. Where the two runs' own trials spread more than those of
+/// earlier runs (fewer repeats, a noisier day), what they spread more is added. Where the interval
+/// by the trials alone (Welch's) is wider all the same, that one holds. `share` is as in
+/// [`super::unpaired_ratio_at`].
 #[must_use]
 #[allow(clippy::cast_precision_loss)]
 pub fn ratio_across(share: f64, a: &[(u32, f64)], b: &[(u32, f64)], earlier: &EarlierRuns) -> Option<Ratio> {
@@ -90,7 +97,8 @@ mod tests {
 
     #[test]
     fn the_spread_of_runs_by_hand() {
-        // Logs of runs' means 0, 0.01, 0.02: S = 0.01. Error √2 × 0.01, t(2) = 4.302653, half = 0.060849.
+        // Logs of runs' means 0, 0.01, 0.02: S = 0.01. Error √2 × 0.01, t(2) = 4.302653, half =
+        // 0.060849.
         let runs: Vec<Vec<(u32, f64)>> = [0.0f64, 0.01, 0.02].iter().map(|m| trials(&[m.exp()])).collect();
         let mut earlier = EarlierRuns::default();
         earlier.add_group(runs.iter().map(Vec::as_slice));
@@ -130,5 +138,25 @@ mod tests {
             eprintln!("across runs, spread {spread}, {earlier} earlier, {repeats} repeats: {held}%");
             assert!((93.5..=99.5).contains(&held), "{spread} {earlier} {repeats}: {held}%");
         }
+    }
+
+    #[test]
+    fn the_trials_of_two_runs_alone_promise_too_much_and_more_of_them_more() {
+        let held: Vec<f64> = [3, 5, 10]
+            .into_iter()
+            .map(|repeats| {
+                coverage(4000, |normal| {
+                    let run = |normal: &mut Normal| {
+                        let effect = 0.01 * normal.draw();
+                        let trial = |_| (7.0 + effect + 0.01 * normal.draw()).exp();
+                        trials(&(0..repeats).map(trial).collect::<Vec<f64>>())
+                    };
+                    let [lo, hi] = unpaired_ratio_at(1.0, &run(normal), &run(normal)).ci95.unwrap();
+                    (lo..=hi).contains(&1.0)
+                })
+            })
+            .collect();
+        eprintln!("Welch across runs, spread of runs and trials 1%, 3, 5, 10 repeats: {held:?}%");
+        assert!(held[0] < 85.0 && held[1] < 70.0 && held[2] < 50.0, "{held:?}");
     }
 }

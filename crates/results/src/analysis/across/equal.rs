@@ -14,7 +14,8 @@ use super::super::view::{RunView, ServerView};
 /// Shown for what is not there.
 const NONE: &str = "–";
 
-/// Settings that say where a server lies and how it is reached, or that pgdyno derives from the whole plan.
+/// Settings that say where a server lies and how it is reached, or that pgdyno derives from the
+/// whole plan.
 const INCIDENTAL: &[&str] = &[
     "cluster_name",
     "config_file",
@@ -49,8 +50,8 @@ pub(super) struct Difference {
 }
 
 impl Difference {
-    /// Whether it is, or belongs to, what is named in `by`; `bundle` tells that of a name that may set anything that a
-    /// treatment can.
+    /// Whether it is, or belongs to, what is named in `by`; `bundle` tells that of a name that may
+    /// set anything that a treatment can.
     pub(super) fn is_named(&self, by: &[String], bundle: impl Fn(&str) -> bool) -> bool {
         let beyond = |name: &String| HOST.contains(&name.as_str()) || LOAD.contains(&name.as_str());
         let of_treatments = !self.names.iter().any(beyond);
@@ -261,7 +262,8 @@ fn servers(a: &Side<'_>, b: &Side<'_>, out: &mut Found) {
     }
 }
 
-/// The settings that the servers reported in the trials of the side's treatment; those that vary among them with all values.
+/// The settings that the servers reported in the trials of the side's treatment; those that vary
+/// among them with all values.
 fn settings(side: &Side<'_>, servers: &[ServerView]) -> BTreeMap<String, String> {
     let mine: Vec<u32> = side
         .view
@@ -398,8 +400,8 @@ fn load(a: &Side<'_>, b: &Side<'_>, out: &mut Found) {
     add("warm-up", p.warm_up.to_string(), q.warm_up.to_string());
 }
 
-/// Whether the factor `name` of these treatments is a bundle, which may set anything that a treatment can: it is none of
-/// pgdyno's own names and no setting that either asks for.
+/// Whether the factor `name` of these treatments is a bundle, which may set anything that a
+/// treatment can: it is none of pgdyno's own names and no setting that either asks for.
 pub(super) fn is_bundle(name: &str, a: &Treatment, b: &Treatment) -> bool {
     let own = Key::NAMES.contains(&name) || names().contains(&name);
     let setting = |t: &Treatment| t.settings.contains_key(name);

@@ -26,7 +26,8 @@ struct Limits {
     holds: f64,
     /// It does not for ratios from here on, on the other side.
     fails: f64,
-    /// The host's noise floor (a share), where the gate asks for less than that: no change within it is one.
+    /// The host's noise floor (a share), where the gate asks for less than that: no change within
+    /// it is one.
     floor: Option<f64>,
 }
 
@@ -43,9 +44,11 @@ impl Limits {
 
 /// Judges every gate for every pair.
 ///
-/// Those of `--fail-if` are judged together by Holm's rule, at half of the level that two-sided verdicts have, so that none is exceeded whose own
-/// 95% interval holds the margin. Those of `--fail-unless` must all be shown, each at that level: that all are shown by chance is no likelier
-/// than that one is (intersection-union test: R. L. Berger, *Multiparameter hypothesis testing and acceptance sampling*, Technometrics 24, 1982).
+/// Those of `--fail-if` are judged together by Holm's rule, at half of the level that two-sided
+/// verdicts have, so that none is exceeded whose own 95% interval holds the margin. Those of
+/// `--fail-unless` must all be shown, each at that level: that all are shown by chance is no
+/// likelier than that one is (intersection-union test: R. L. Berger, *Multiparameter hypothesis
+/// testing and acceptance sampling*, Technometrics 24, 1982).
 pub(super) fn judge(
     ratios: &Ratios<'_>,
     pairs: usize,

@@ -1,7 +1,8 @@
 //! What earlier runs say of two runs that are compared: how far equal ones differ on this host.
 //!
-//! An earlier run counts for a pair of treatments if one of its treatments differs from side A's in nothing but what is compared on purpose.
-//! [`History::load`] reads the candidates once; [`History::of_pair`] then picks for each pair and [`Earlier::ratio`] judges.
+//! An earlier run counts for a pair of treatments if one of its treatments differs from side A's in
+//! nothing but what is compared on purpose. [`History::load`] reads the candidates once;
+//! [`History::of_pair`] then picks for each pair and [`Earlier::ratio`] judges.
 
 use pgdyno_model::record::RunState;
 
@@ -14,7 +15,8 @@ use crate::gate::Measure;
 use crate::stats::{self, EarlierRuns, Ratio};
 use crate::store::{Store, StoreError};
 
-/// The most runs that are read: older ones tell little of the host as it is, and reading takes time.
+/// The most runs that are read: older ones tell little of the host as it is, and reading takes
+/// time.
 const MOST_RUNS: usize = 24;
 
 /// Completed runs of the store that might be of the experiment that two runs are of.
@@ -24,7 +26,8 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Reads the newest completed runs, begun before the later of `a` and `b`, that have the window and warm-up of either.
+    /// Reads the newest completed runs, begun before the later of `a` and `b`, that have the window
+    /// and warm-up of either.
     pub(super) fn load(store: &Store, a: &Chosen, b: &Chosen) -> Result<Self, StoreError> {
         let (of_a, of_b) = (&a.view, &b.view);
         let mut runs = Vec::new();
@@ -49,7 +52,8 @@ impl History {
         Ok(Self { runs })
     }
 
-    /// The earlier runs that tell of treatment `i` of A beside treatment `j` of B, where `by` is compared on purpose.
+    /// The earlier runs that tell of treatment `i` of A beside treatment `j` of B, where `by` is
+    /// compared on purpose.
     pub(super) fn of_pair(
         &self,
         (a, i): (&Chosen, usize),
@@ -122,10 +126,11 @@ impl Earlier<'_> {
         self.runs.len()
     }
 
-    /// The ratio `b` ÷ `a` of two runs' trials, with an interval of the spread of earlier runs; none where these are too few.
+    /// The ratio `b` ÷ `a` of two runs' trials, with an interval of the spread of earlier runs;
+    /// none where these are too few.
     ///
-    /// Runs that should be equal to either side are enough where there are three of them; else all are taken together, and what they
-    /// differ in on purpose counts as spread.
+    /// Runs that should be equal to either side are enough where there are three of them; else all
+    /// are taken together, and what they differ in on purpose counts as spread.
     pub(super) fn ratio(&self, measure: Measure, a: &Sums, b: &Sums, pairing: &Pairing) -> Option<Ratio> {
         let of = |wanted: &[Like]| -> Vec<&[(u32, f64)]> {
             self.runs

@@ -37,11 +37,13 @@ pub struct Asked {
     pub gates: Vec<Gate>,
 }
 
-/// Compares side `b` with side `a`: each is a run as [`Store::resolve`] knows it, or `RUN:TREATMENT`. TREATMENT is a number from
-/// 1 in the plan's order, or levels (`clients=8,storage=xfs`) that a treatment must have.
+/// Compares side `b` with side `a`: each is a run as [`Store::resolve`] knows it, or
+/// `RUN:TREATMENT`. TREATMENT is a number from 1 in the plan's order, or levels
+/// (`clients=8,storage=xfs`) that a treatment must have.
 ///
-/// Treatments match whose levels have the same labels in all factors but those of [`Asked::by`]; one treatment named on each
-/// side matches the other whatever its levels, and what these say is then compared on purpose.
+/// Treatments match whose levels have the same labels in all factors but those of [`Asked::by`];
+/// one treatment named on each side matches the other whatever its levels, and what these say is
+/// then compared on purpose.
 ///
 /// # Errors
 /// [`CompareError`].
@@ -213,7 +215,8 @@ fn named(by: &[String], a: &RunView, b: &RunView) -> Result<Vec<String>, Compare
     Ok(by.to_vec())
 }
 
-/// The labels of all factors but those of `by`, whatever the files' order and spelling (`"on"`, `true`).
+/// The labels of all factors but those of `by`, whatever the files' order and spelling (`"on"`,
+/// `true`).
 fn others(levels: &Levels, by: &[String]) -> BTreeMap<String, String> {
     let others = levels.0.iter().filter(|(name, _)| !by.contains(name));
     others.map(|(name, level)| (name.clone(), level.to_string())).collect()
@@ -233,7 +236,8 @@ fn matched(a: &Chosen, b: &Chosen, by: &[String], same_run: bool) -> Vec<(usize,
     for i in &a.treatments {
         let alike = |j: &&usize| others(&levels(a, *i), by) == others(&levels(b, **j), by);
         let candidates: Vec<usize> = b.treatments.iter().filter(alike).copied().collect();
-        // Where the factor that is compared has several levels, its own level is none to compare with.
+        // Where the factor that is compared has several levels, its own level is none to compare
+        // with.
         let differ = |j: &&usize| others(&levels(a, *i), &[]) != others(&levels(b, **j), &[]);
         let different: Vec<usize> = candidates.iter().filter(differ).copied().collect();
         let chosen = if different.is_empty() { candidates } else { different };
@@ -263,8 +267,8 @@ fn with_levels(mut by: Vec<String>, a: &Chosen, b: &Chosen, pairs: &[(usize, usi
     by
 }
 
-/// What is compared where nothing was named: the settings, if these are all in which the sides differ. Two configurations of one server are
-/// compared on purpose.
+/// What is compared where nothing was named: the settings, if these are all in which the sides
+/// differ. Two configurations of one server are compared on purpose.
 fn configurations(unequal: &mut [Unequal]) -> Vec<String> {
     let is_setting = |u: &Unequal| u.what.starts_with("setting ");
     if !unequal.iter().filter(|u| !u.on_purpose).all(is_setting) {
@@ -301,7 +305,8 @@ fn unequal(a: &Chosen, b: &Chosen, pairs: &[(usize, usize)], by: &[String]) -> V
     out
 }
 
-/// A pair in one line: the levels that both have, and `factor=A's→B's` where they differ; empty where both are the only treatment.
+/// A pair in one line: the levels that both have, and `factor=A's→B's` where they differ; empty
+/// where both are the only treatment.
 fn pair_label(x: &TreatmentView, y: &TreatmentView) -> String {
     let (a, b) = (&x.factors, &y.factors);
     let only_b = b.0.iter().filter(|(factor, _)| a.get(factor).is_none());

@@ -7,7 +7,8 @@ use super::history::{Earlier, History, values};
 use crate::gate::Measure;
 use crate::stats::{self, Ratio};
 
-/// How the ratios of the pairs are formed: within blocks of one run, or across runs with what earlier runs tell.
+/// How the ratios of the pairs are formed: within blocks of one run, or across runs with what
+/// earlier runs tell.
 pub(super) struct Ratios<'a> {
     pub(super) a: &'a Chosen,
     pub(super) b: &'a Chosen,
@@ -21,7 +22,8 @@ pub(super) struct Ratios<'a> {
 /// One ratio, B ÷ A, and what may be said of it.
 pub(super) struct Found {
     pub(super) ratio: Ratio,
-    /// The interval that the two runs' own trials give, where two runs are compared: it leaves out how far equal runs differ.
+    /// The interval that the two runs' own trials give, where two runs are compared: it leaves out
+    /// how far equal runs differ.
     pub(super) within_runs: Option<[f64; 2]>,
     /// Why there is no verdict although trials were repeated.
     pub(super) withheld: Option<String>,

@@ -129,7 +129,8 @@ pub struct GateView {
     pub form: Form,
     /// The host's noise floor (a share), where the gate asks for less than that.
     pub noise_floor: Option<f64>,
-    /// The true change that the gate shows in 80% of runs like these (a share, signed); none where nothing can be judged.
+    /// The true change that the gate shows in 80% of runs like these (a share, signed); none where
+    /// nothing can be judged.
     pub catches: Option<f64>,
     /// All of it in a sentence.
     pub words: String,

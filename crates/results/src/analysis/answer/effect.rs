@@ -33,7 +33,8 @@ pub(super) fn answer(view: &RunView, family: &Family) -> Vec<String> {
     out
 }
 
-/// The factor, the level whose effect is asked for, and the one that it is compared to; none where no treatment has them.
+/// The factor, the level whose effect is asked for, and the one that it is compared to; none where
+/// no treatment has them.
 fn levels(view: &RunView) -> Option<(String, String, String)> {
     let answer = view.plan.answer.as_ref()?;
     let of = |factor: &String| -> Vec<String> {

@@ -7,7 +7,8 @@ use super::super::view::{Comparison, RunView, TreatmentView};
 use super::{capital, rate, so_far};
 use crate::number;
 
-/// The treatments that were measured with their mean tps, the best first; a sentence where nothing can be said.
+/// The treatments that were measured with their mean tps, the best first; a sentence where nothing
+/// can be said.
 pub(super) fn speed(view: &RunView) -> Result<Vec<(&TreatmentView, f64)>, String> {
     let mut measured: Vec<(&TreatmentView, f64)> =
         view.treatments.iter().filter_map(|t| Some((t, t.tps.as_ref()?.mean))).collect();
@@ -27,7 +28,8 @@ pub(super) fn speed(view: &RunView) -> Result<Vec<(&TreatmentView, f64)>, String
 
 pub(super) fn answer(view: &RunView) -> Vec<String> {
     let mut out: Vec<String> = ahead(view).into_iter().collect();
-    // The first factor is what the question is about: it is spoken of even where it did nothing that is significant.
+    // The first factor is what the question is about: it is spoken of even where it did nothing
+    // that is significant.
     let effects = view.plan.factors.iter().enumerate().filter_map(|(i, factor)| effect(view, factor, i == 0));
     if view.treatments.len() > 1 {
         out.extend(effects.take(2));
@@ -39,7 +41,8 @@ pub(super) fn answer(view: &RunView) -> Vec<String> {
     out
 }
 
-/// The fastest of the treatments that may be ranked, and which others may be as fast; none where none may.
+/// The fastest of the treatments that may be ranked, and which others may be as fast; none where
+/// none may.
 pub(super) fn ahead(view: &RunView) -> Option<String> {
     let mut measured = speed(view).ok()?;
     measured.retain(|(t, _)| t.not_ranked.is_none());
@@ -103,8 +106,8 @@ fn beside(equals: &[&TreatmentView]) -> String {
     said
 }
 
-/// What the factor's strongest change does, under each combination of the others; none if it does nothing that can be
-/// told, unless it is to be spoken of `anyway`.
+/// What the factor's strongest change does, under each combination of the others; none if it does
+/// nothing that can be told, unless it is to be spoken of `anyway`.
 fn effect(view: &RunView, factor: &str, anyway: bool) -> Option<String> {
     const SHOWN: usize = 4;
     let size = |c: &Comparison| c.ratio.value.filter(|v| *v > 0.0).map_or(0.0, |v| v.ln().abs());

@@ -1,6 +1,7 @@
 //! The first sentences of a report: what the data say to the experiment's question.
 //!
-//! An experiment declares the kind of its answer (`[answer]`); where it does not, its form tells. Each kind has a file here.
+//! An experiment declares the kind of its answer (`[answer]`); where it does not, its form tells.
+//! Each kind has a file here.
 
 mod acceptance;
 mod effect;
@@ -17,7 +18,8 @@ use super::floor;
 use super::view::{RunView, TreatmentView};
 use crate::number;
 
-/// One to four sentences that answer the question as far as the data do, and what to do where they do not.
+/// One to four sentences that answer the question as far as the data do, and what to do where they
+/// do not.
 pub(super) fn answer(view: &RunView, family: &Family) -> Vec<String> {
     let speed = leader::speed(view);
     let mut said = match (kind(view), speed) {

@@ -6,7 +6,8 @@ use pgdyno_model::record::RunState;
 use super::super::view::{Comparison, RunView};
 use crate::number;
 
-/// The next command where the answer is not conclusive; none where it is, or where the question asks for no comparison.
+/// The next command where the answer is not conclusive; none where it is, or where the question
+/// asks for no comparison.
 pub(super) fn command(view: &RunView, kind: AnswerKind) -> Option<String> {
     if view.treatments.len() < 2
         || matches!(kind, AnswerKind::AA | AnswerKind::Acceptance | AnswerKind::Safety)

@@ -128,6 +128,27 @@ fn among_equal_treatments_at_most_5_of_100_runs_find_a_difference() {
 }
 
 #[test]
+fn the_interval_of_a_ratio_to_a_best_that_the_data_chose_holds_once_it_is_widened() {
+    for treatments in [4, 8, 16] {
+        // Of the treatments that are not the best, the first.
+        let holds = |level: f64| {
+            share(13, |random| {
+                let host = (Host::Quiet, Order::Randomized);
+                let trials = run(random, host, &vec![1000.0; treatments], 5);
+                let mean = |t: &usize| trials[*t].iter().map(|(_, tps)| tps.ln()).sum::<f64>();
+                let best = (0..treatments).max_by(|a, b| mean(a).total_cmp(&mean(b))).unwrap();
+                let other = usize::from(best == 0);
+                let [lo, hi] = ratio(&trials[other], &trials[best]).ci95_at(level).unwrap();
+                (lo..=hi).contains(&1.0)
+            })
+        };
+        let (ordinary, widened) = (holds(1.0), holds(1.0 / (treatments - 1) as f64));
+        eprintln!("ratio to the best of {treatments}: {ordinary:.1}%, widened {widened:.1}%");
+        assert!(ordinary < 94.0 && widened >= 94.0, "{treatments}: {ordinary}% {widened}%");
+    }
+}
+
+#[test]
 fn treatments_at_the_margin_are_called_equivalent_in_at_most_5_of_100_runs_and_equal_ones_often() {
     for host in PROMISED {
         let equivalent = |truth: f64| {
