@@ -24,13 +24,12 @@ pub(super) fn command(view: &RunView, kind: AnswerKind) -> Option<String> {
         return None;
     }
     let repeats = view.treatments.iter().map(|t| t.trials).max().unwrap_or(1);
-    let recipe = &view.run.recipe;
     if repeats < 2 {
         // The trials of one repeat may build on each other, so that none can be added.
-        return Some(format!(
-            "One repeat decides nothing: `pgdyno run {recipe} --set experiment.repeats=5`, or as many as it takes: \
-             `pgdyno run {recipe} --set experiment.precision=2%`."
-        ));
+        let again = "One repeat decides nothing: run it anew with `--set experiment.repeats=5`";
+        let precise = ", or with `--set experiment.precision=2%` for as many as it takes";
+        // The stages of a sweep follow each other, which leaves no blocks after which a run could end.
+        return Some(format!("{again}{}.", if kind == AnswerKind::Sweep { "" } else { precise }));
     }
     let more = if repeats < 5 { 10 } else { 2 * repeats };
     #[allow(clippy::cast_precision_loss)]
@@ -40,8 +39,8 @@ pub(super) fn command(view: &RunView, kind: AnswerKind) -> Option<String> {
         format!(" (a difference of about {}% would then show)", number::percent(share / gain))
     });
     Some(format!(
-        "{} of {} comparisons undecided. More repeats: `pgdyno run --resume {} --set experiment.repeats={more}`{then}; or as many as it \
-         takes: `pgdyno run {recipe} --set experiment.precision=2%`.",
+        "{} of {} comparisons undecided. More repeats: `pgdyno run --resume {} --set experiment.repeats={more}`{then}; or anew with \
+         `--set experiment.precision=2%`, for as many as it takes.",
         open.len(),
         view.comparisons.len(),
         view.run.id,
