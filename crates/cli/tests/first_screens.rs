@@ -2,9 +2,6 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests fail as tests do
 
-#[allow(dead_code)]
-#[path = "../../results/tests/common/mod.rs"]
-mod common;
 mod support;
 mod synthetic;
 
@@ -17,7 +14,7 @@ use pgdyno_model::{CrashRecord, Plan, PlannedTrial, ProbeRecord, Verdict};
 use pgdyno_results::SessionId;
 use pgdyno_results::store::Store;
 use support::World;
-use synthetic::Random;
+use synthetic::{Random, common};
 
 /// What treatment and block make of tps: treatments 9% apart, storages and commits that matter, a percent of noise.
 fn tps(plan: &Plan, planned: &PlannedTrial, step: f64) -> f64 {

@@ -3,11 +3,15 @@
 // Each test file uses its own part; helpers of tests fail as tests do.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
+#[path = "../../../results/tests/common/mod.rs"]
+pub(crate) mod common;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
+pub(crate) use common::Random;
 use pgdyno_model::experiment::{Length, LoadOptions, Loading, Protocol};
-use pgdyno_model::facts::{BuildSource, HostFacts, Owner, ServerFacts, Setting, StorageFacts};
+use pgdyno_model::facts::{BuildSource, ServerFacts, Setting, StorageFacts};
 use pgdyno_model::measurement::{Measurement, Second};
 use pgdyno_model::record::{SessionEnd, SessionRecord};
 use pgdyno_model::units::{Bytes, Epoch, Span};
@@ -19,23 +23,6 @@ use pgdyno_results::store::Store;
 const START: u64 = 1_795_244_400_000_000_000;
 /// The window of every trial (seconds).
 pub const WINDOW_S: f64 = 60.0;
-
-/// Normal deviates (xorshift64*, Box–Muller): the same values everywhere.
-pub struct Random(pub u64);
-
-impl Random {
-    #[allow(clippy::cast_precision_loss)]
-    pub fn uniform(&mut self) -> f64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        ((self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
-    }
-
-    pub fn normal(&mut self) -> f64 {
-        (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-}
 
 /// A plan of one factor `build` with these levels, each block in an order of its own.
 pub fn plan(levels: &[&str], repeats: u32, random: &mut Random) -> Plan {
@@ -98,19 +85,7 @@ pub fn session(storages: &[String]) -> SessionRecord {
         available: Bytes(60_000_000_000),
         ..StorageFacts::default()
     };
-    SessionRecord {
-        started_at: Epoch(START + 1),
-        owner: Owner { pid: 4242, started_ticks: 99, boot_id: "5d1c".into() },
-        host: HostFacts {
-            os: "Debian GNU/Linux 12 (bookworm)".into(),
-            kernel: "Linux 6.1.0 x86_64".into(),
-            cpu_model: "A CPU".into(),
-            cpus: 2,
-            memory: Bytes(8_000_000_000),
-            ..HostFacts::default()
-        },
-        storage: storages.iter().map(storage).collect(),
-    }
+    SessionRecord { storage: storages.iter().map(storage).collect(), ..common::session_record() }
 }
 
 /// A completed trial with that tps and its closed loop's latency.

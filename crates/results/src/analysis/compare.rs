@@ -6,6 +6,7 @@ use pgdyno_model::{LevelValue, Plan, Treatment};
 use super::treatment::Sums;
 use super::view::{Comparison, LatencyRatio, PERCENTILES, RatioView, RunView, TreatmentView};
 use super::{stopping, words};
+use crate::gate::Measure;
 use crate::stats::{self, Looks, Ratio};
 
 /// The chance of any wrong verdict that a family of comparisons is allowed.
@@ -285,7 +286,8 @@ pub(super) fn compare(view: &RunView, sums: &[Sums], family: &Family) -> Vec<Com
             &judged,
             limited(sums, treatment, to),
         );
-        Some(Comparison { latency: latency(&sums[treatment], &sums[to], &pairing), ..words })
+        let ratio = |m: Measure| pairing.ratio(sums[treatment].values(m), sums[to].values(m));
+        Some(Comparison { latency: latency(ratio), ..words })
     };
     planned_pairs(&view.plan).into_iter().filter_map(comparison).collect()
 }
@@ -295,13 +297,13 @@ fn limited(sums: &[Sums], a: usize, b: usize) -> bool {
     sums[a].generator_limited + sums[b].generator_limited > 0
 }
 
-/// The ratios of the percentiles of latency, where both have any.
-pub(super) fn latency(a: &Sums, b: &Sums, pairing: &Pairing) -> Vec<LatencyRatio> {
-    let of = |(i, (name, _)): (usize, &(&'static str, f64))| {
-        let ratio = pairing.ratio(&a.percentiles[i], &b.percentiles[i]);
+/// The percentiles of latency that `ratio` forms a ratio of.
+pub(super) fn latency(ratio: impl Fn(Measure) -> Ratio) -> Vec<LatencyRatio> {
+    let of = |(name, _): &(&'static str, f64)| {
+        let ratio = ratio(Measure::from_name(name)?);
         Some(LatencyRatio { percentile: name, value: ratio.value?, ci95: ratio.ci95, method: ratio.method })
     };
-    PERCENTILES.iter().enumerate().filter_map(of).collect()
+    PERCENTILES.iter().filter_map(of).collect()
 }
 
 /// Whether two treatments agree in all factors but `factor`.

@@ -54,7 +54,7 @@ impl NoiseFloor {
 }
 
 /// The farther end of the interval of a ratio, as a share.
-fn farther([lo, hi]: [f64; 2]) -> f64 {
+pub(super) fn farther([lo, hi]: [f64; 2]) -> f64 {
     hi.max(1.0 / lo) - 1.0
 }
 
@@ -113,6 +113,14 @@ pub(super) fn same_pair(plan: &Plan) -> Option<[usize; 2]> {
     (0..all.len()).find_map(|a| (a + 1..all.len()).find(|b| all[a] == all[*b]).map(|b| [a, b]))
 }
 
+/// What to tell where the interval of equal treatments leaves 1 out.
+pub(super) fn doubt([lo, hi]: [f64; 2]) -> Option<&'static str> {
+    (lo > 1.0 || hi < 1.0).then_some(
+        "The difference is significant, though there is none: one such run in 20 says so by chance. If it happens again, \
+         intervals of this host promise too much.",
+    )
+}
+
 /// What to tell of it.
 pub(super) fn note(floor: Option<&NoiseFloor>) -> String {
     let Some(f) = floor else {
@@ -121,15 +129,10 @@ pub(super) fn note(floor: Option<&NoiseFloor>) -> String {
             .to_owned();
     };
     let [lo, hi] = f.ci95;
-    let apart = if lo > 1.0 || hi < 1.0 {
-        " The difference is significant, though there is none: one such run in 20 says so by chance. If it happens again, \
-         intervals of this host promise too much."
-    } else {
-        ""
-    };
+    let doubt = doubt(f.ci95).map_or_else(String::new, |doubt| format!(" {doubt}"));
     format!(
         "Noise floor of this host: the same treatment under two names had {}× its own tps (95% CI {}–{}, {} blocks, {}). \
-         A difference below {}% may be none.{apart}",
+         A difference below {}% may be none.{doubt}",
         number::times(f.ratio),
         number::times(lo),
         number::times(hi),

@@ -62,6 +62,32 @@ pub fn analyse(store: &Store, run: &str) -> Result<RunView, StoreError> {
 
 /// The run with what its treatments' trials come to, which other comparisons than its own are drawn from.
 fn read(store: &Store, run: &str) -> Result<(RunView, Vec<Sums>), StoreError> {
+    let Gathered { mut view, sums, watched } = gather(store, run)?;
+    promise::judge(&mut view, &sums);
+    let family = compare::Family::of_run(&view.plan, view.run.state, &sums);
+    compare::rank(&mut view, &sums, &family);
+    view.comparisons = compare::compare(&view, &sums, &family);
+    view.capacity = capacity::views(&view);
+    view.why = why::of_run(&view, &sums);
+    view.scaling = scaling::sweeps(&view.plan, &sums);
+    view.stopping = stopping::view(&view, &sums);
+    if let Some(session) = view.sessions.last() {
+        view.noise_floor = floor::of(store, &session.host)?;
+    }
+    view.answer = answer::answer(&view, &family);
+    view.notes = notes::notes(&view, &watched);
+    Ok((view, sums))
+}
+
+/// A run as the store holds it, before anything of it is judged.
+struct Gathered {
+    view: RunView,
+    sums: Vec<Sums>,
+    watched: notes::Watched,
+}
+
+/// Reads the run with its trials, and nothing of other runs.
+fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
     let record = store.run(run)?;
     let state = store.state(run)?;
     let sessions = store.sessions(run)?;
@@ -154,20 +180,7 @@ fn read(store: &Store, run: &str) -> Result<(RunView, Vec<Sums>), StoreError> {
         shown.unavailable = storage.filter(|_| shown.trials == 0).and_then(|s| s.failure.clone());
         shown.crash = crash_of(treatment, &view.plan.treatments, &view.crashes);
     }
-    promise::judge(&mut view, &sums);
-    let family = compare::Family::of_run(&view.plan, state, &sums);
-    compare::rank(&mut view, &sums, &family);
-    view.comparisons = compare::compare(&view, &sums, &family);
-    view.capacity = capacity::views(&view);
-    view.why = why::of_run(&view, &sums);
-    view.scaling = scaling::sweeps(&view.plan, &sums);
-    view.stopping = stopping::view(&view, &sums);
-    if let Some(session) = view.sessions.last() {
-        view.noise_floor = floor::of(store, &session.host)?;
-    }
-    view.answer = answer::answer(&view, &family);
-    view.notes = notes::notes(&view, &watched);
-    Ok((view, sums))
+    Ok(Gathered { view, sums, watched })
 }
 
 /// The newest crash tests of `treatment`, or of one that is crashed alike.

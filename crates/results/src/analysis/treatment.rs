@@ -12,6 +12,7 @@ use super::view::{
 };
 use super::waits::Waits;
 use super::{latency_view, scaling, words};
+use crate::gate::Measure;
 use crate::stats;
 
 /// What the trials of one treatment come to.
@@ -113,6 +114,14 @@ impl Sums {
             self.fsync_off |= server.setting("fsync") == Some("off");
             self.commits_wait = commits_wait(server, treatment);
             self.sync_method = server.setting("wal_sync_method").map(str::to_owned);
+        }
+    }
+
+    /// The (block, value) of `measure` in its trials.
+    pub(super) fn values(&self, measure: Measure) -> &[(u32, f64)] {
+        match PERCENTILES.iter().position(|(name, _)| *name == measure.name()) {
+            Some(i) => &self.percentiles[i],
+            None => &self.tps,
         }
     }
 

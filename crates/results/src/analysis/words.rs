@@ -127,16 +127,22 @@ fn unseen(judged: &Judged) -> String {
     } else {
         String::new()
     };
-    /// Repeats that differ so much say nothing of any size.
-    const HOPELESS: f64 = 9.0;
-    let seen = judged.detectable().map_or_else(String::new, |share| {
-        if share > HOPELESS {
+    let seen = match judged.detectable() {
+        Some(share) if share > HOPELESS => {
             " (the repeats differ so much that a tenfold difference could be missed)".to_owned()
-        } else {
-            format!(" (minimum detectable: {}%)", number::percent(share))
         }
-    });
+        share => minimum_detectable(share),
+    };
     format!("{seen}{alone}")
+}
+
+/// Repeats of which a difference of this share could be missed say nothing of any size.
+pub(super) const HOPELESS: f64 = 9.0;
+
+/// ` (minimum detectable: 3.0%)`; nothing where it is not known, or hopeless.
+pub(super) fn minimum_detectable(share: Option<f64>) -> String {
+    let known = share.filter(|share| *share <= HOPELESS);
+    known.map_or_else(String::new, |share| format!(" (minimum detectable: {}%)", number::percent(share)))
 }
 
 /// Whether the difference is known to be less than the margin.

@@ -26,7 +26,7 @@ pub(crate) const RUN: &str = "quickstart-20261121T070000Z-abcd";
 const SECONDS: u32 = 5;
 const START: u64 = 1_795_244_400_000_000_000;
 
-/// A small generator of uniform deviates (xorshift64*).
+/// A small generator of uniform and normal deviates (xorshift64*, Box–Muller): the same values everywhere.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -36,6 +36,10 @@ impl Random {
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
         ((self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    }
+
+    pub(crate) fn normal(&mut self) -> f64 {
+        (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::super::compare::ALPHA;
 use super::super::floor::NoiseFloor;
+use super::super::words::HOPELESS;
 use super::view::{GateState, GateView};
 use super::{Found, Ratios};
 use crate::gate::{Form, Gate, Measure};
@@ -169,8 +170,6 @@ fn unknown(gate: &Gate, found: &Found) -> String {
 
 /// What such a gate can show, in a sentence.
 fn power(form: Form, change: f64) -> String {
-    /// Beyond this share nothing can be said to be caught.
-    const HOPELESS: f64 = 9.0;
     let often = number::whole_percent(POWER);
     if !(1.0 / (1.0 + HOPELESS) - 1.0..=HOPELESS).contains(&change) {
         return format!(

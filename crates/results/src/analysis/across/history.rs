@@ -8,7 +8,7 @@ use pgdyno_model::record::RunState;
 
 use super::super::compare::Pairing;
 use super::super::treatment::Sums;
-use super::super::view::{PERCENTILES, RunView};
+use super::super::{Gathered, gather};
 use super::equal::{self, Side};
 use super::{Chosen, others};
 use crate::gate::Measure;
@@ -22,7 +22,7 @@ const MOST_RUNS: usize = 24;
 /// Completed runs of the store that might be of the experiment that two runs are of.
 #[derive(Default)]
 pub(super) struct History {
-    runs: Vec<(RunView, Vec<Sums>)>,
+    runs: Vec<Gathered>,
 }
 
 impl History {
@@ -44,7 +44,7 @@ impl History {
             if !alike {
                 continue;
             }
-            runs.push(super::read(store, &summary.id)?);
+            runs.push(gather(store, &summary.id)?);
             if runs.len() == MOST_RUNS {
                 break;
             }
@@ -61,9 +61,8 @@ impl History {
         by: &[String],
     ) -> Earlier<'_> {
         let mut earlier = Earlier::default();
-        let of_a = side(a, i);
-        let of_b = side(b, j);
-        for (view, sums) in &self.runs {
+        let (of_a, of_b) = (a.treatment(i), b.treatment(j));
+        for Gathered { view, sums, .. } in &self.runs {
             let candidate = view.treatments.iter().map(|t| t.index).find_map(|index| {
                 if sums[index].tps.is_empty() {
                     return None;
@@ -93,10 +92,6 @@ impl History {
     }
 }
 
-fn side(of: &Chosen, index: usize) -> Side<'_> {
-    Side { view: &of.view, sums: &of.sums[index], treatment: &of.view.plan.treatments[index], index }
-}
-
 /// Which side's treatment an earlier run measured.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Like {
@@ -110,14 +105,6 @@ enum Like {
 #[derive(Default)]
 pub(super) struct Earlier<'a> {
     runs: Vec<(Like, &'a Sums)>,
-}
-
-/// The values of one measure in `sums`' trials.
-pub(super) fn values(sums: &Sums, measure: Measure) -> &[(u32, f64)] {
-    match PERCENTILES.iter().position(|(name, _)| *name == measure.name()) {
-        Some(i) => &sums.percentiles[i],
-        None => &sums.tps,
-    }
 }
 
 impl Earlier<'_> {
@@ -136,7 +123,7 @@ impl Earlier<'_> {
             self.runs
                 .iter()
                 .filter(|(like, _)| wanted.contains(like))
-                .map(|(_, sums)| values(sums, measure))
+                .map(|(_, sums)| sums.values(measure))
                 .collect()
         };
         let mut equal = EarlierRuns::default();
@@ -144,7 +131,7 @@ impl Earlier<'_> {
         equal.add_group(of(&[Like::B]));
         let mut all = EarlierRuns::default();
         all.add_group(of(&[Like::A, Like::B, Like::Neither]));
-        let (of_a, of_b) = (values(a, measure), values(b, measure));
+        let (of_a, of_b) = (a.values(measure), b.values(measure));
         let share = pairing.share(of_b, of_a);
         stats::ratio_across(share, of_b, of_a, &equal)
             .or_else(|| stats::ratio_across(share, of_b, of_a, &all))

@@ -13,7 +13,7 @@ use pgdyno_model::Levels;
 use pgdyno_model::level::Key;
 use pgdyno_model::record::RunState;
 
-use super::compare::{Judged, Pairing, judge, measure};
+use super::compare::{Judged, Pairing, judge, latency, measure};
 use super::treatment::Sums;
 use super::view::{RatioView, RunView, TreatmentView};
 use super::why::{Member, WhyView, explain};
@@ -122,7 +122,7 @@ fn pair_views(judged: &[Judged], found: &[Found], ratios: &Ratios<'_>) -> Vec<Pa
             a: member(x),
             b: member(y),
             ratio: RatioView { within_runs: found.within_runs, ..words::view(judged, verdict) },
-            latency: ratios.latency(pair),
+            latency: latency(|measure| ratios.of(pair, measure).ratio),
             why: why(judged, (a, i), (b, j), &ratios.pairing),
             generator_limited: limited,
         }
@@ -156,6 +156,12 @@ impl Chosen {
 
     fn labels(&self) -> Vec<String> {
         self.treatments.iter().map(|t| self.view.treatments[*t].label.clone()).collect()
+    }
+
+    /// One of its treatments, as far as it must be equal to another.
+    fn treatment(&self, index: usize) -> Side<'_> {
+        let treatment = &self.view.plan.treatments[index];
+        Side { view: &self.view, sums: &self.sums[index], treatment, index }
     }
 
     fn side(self, unmatched: Vec<String>) -> SideView {
@@ -290,9 +296,7 @@ fn unequal(a: &Chosen, b: &Chosen, pairs: &[(usize, usize)], by: &[String]) -> V
             continue;
         }
         let (x, y) = (&a.view.plan.treatments[*i], &b.view.plan.treatments[*j]);
-        let of_a = Side { view: &a.view, sums: &a.sums[*i], treatment: x, index: *i };
-        let of_b = Side { view: &b.view, sums: &b.sums[*j], treatment: y, index: *j };
-        for d in equal::differences(&of_a, &of_b) {
+        for d in equal::differences(&a.treatment(*i), &b.treatment(*j)) {
             let on_purpose = d.is_named(by, |name| equal::is_bundle(name, x, y));
             let same =
                 |u: &&mut Unequal| (&u.what, &u.a, &u.b, u.on_purpose) == (&d.what, &d.a, &d.b, on_purpose);

@@ -1,9 +1,8 @@
 //! The ratios of a comparison's pairs, and what may be said of each.
 
 use super::super::compare::{NOT_FINISHED, Pairing, is_provisional};
-use super::super::view::{LatencyRatio, PERCENTILES};
 use super::Chosen;
-use super::history::{Earlier, History, values};
+use super::history::{Earlier, History};
 use crate::gate::Measure;
 use crate::stats::{self, Ratio};
 
@@ -54,7 +53,7 @@ impl<'a> Ratios<'a> {
     pub(super) fn of(&self, pair: usize, measure: Measure) -> Found {
         let (i, j) = self.pairs[pair];
         let (a, b) = (&self.a.sums[i], &self.b.sums[j]);
-        let alone = self.pairing.ratio(values(b, measure), values(a, measure));
+        let alone = self.pairing.ratio(b.values(measure), a.values(measure));
         let not_finished = (self.is_provisional && alone.ci95.is_some()).then(|| NOT_FINISHED.to_owned());
         let Some(earlier) = self.earlier.as_ref().map(|all| &all[pair]) else {
             return Found { ratio: alone, within_runs: None, withheld: not_finished };
@@ -68,21 +67,6 @@ impl<'a> Ratios<'a> {
                 within_runs,
             },
         }
-    }
-
-    /// The ratios of the percentiles of latency, where both sides have any.
-    pub(super) fn latency(&self, pair: usize) -> Vec<LatencyRatio> {
-        let of = |(name, _): &(&'static str, f64)| {
-            let measure = Measure::from_name(name)?;
-            let ratio = self.of(pair, measure).ratio;
-            Some(LatencyRatio {
-                percentile: name,
-                value: ratio.value?,
-                ci95: ratio.ci95,
-                method: ratio.method,
-            })
-        };
-        PERCENTILES.iter().filter_map(of).collect()
     }
 
     /// What a reader must know of how the sides were compared.

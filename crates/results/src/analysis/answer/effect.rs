@@ -4,7 +4,8 @@ use pgdyno_model::Levels;
 
 use super::super::compare::{Family, Judged, measure};
 use super::super::view::RunView;
-use super::{capital, leader, listed};
+use super::super::words::minimum_detectable;
+use super::{capital, leader};
 use crate::number;
 
 /// Combinations of the other factors' levels that are told one by one.
@@ -103,12 +104,7 @@ fn said(words: &str, against: &str, effects: &[Effect], measure: &str) -> String
     .into_iter()
     .flatten()
     .collect();
-    format!(
-        "{} against {against}, of {} combinations: {}.",
-        capital(words),
-        effects.len(),
-        listed(&parts, parts.len(), ", ")
-    )
+    format!("{} against {against}, of {} combinations: {}.", capital(words), effects.len(), parts.join(", "))
 }
 
 /// One effect: `costs 66% of the tps (95% CI 61–70%)`.
@@ -131,13 +127,7 @@ fn one(judged: &Judged, measure: &str) -> String {
     });
     match judged.told_apart() {
         Some(true) => format!("{verb} {change}{interval}"),
-        Some(false) => {
-            let detectable =
-                judged.detectable().filter(|share| *share < 9.0).map_or_else(String::new, |share| {
-                    format!(" (minimum detectable: {}%)", number::percent(share))
-                });
-            format!("no significant difference{detectable}")
-        }
+        Some(false) => format!("no significant difference{}", minimum_detectable(judged.detectable())),
         None if judged.withheld.is_some() => format!("so far it {verb} {change}{interval}"),
         None => format!("it {verb} {change} ({})", ratio.why.unwrap_or("no interval")),
     }

@@ -16,27 +16,20 @@ pub(super) fn answer(view: &RunView, family: &Family) -> Vec<String> {
             label(b)
         )];
     };
-    let (Some(value), Some([lo, hi])) = (ratio.value, ratio.ci95) else {
+    let (Some(value), Some(ci95 @ [lo, hi])) = (ratio.value, ratio.ci95) else {
         let why = ratio.why.unwrap_or("no interval");
         return vec![format!("The noise floor is not known: {why}.")];
     };
     let blocks = view.treatments[a].trials.min(view.treatments[b].trials);
-    let floor = hi.max(1.0 / lo) - 1.0;
     let mut said = vec![format!(
         "{}the same treatment differs from itself by up to {}% here ({}× its own tps, 95% CI {}–{}, {blocks} blocks): a smaller \
          difference on this host may be none.",
         if so_far(view).is_empty() { "Noise floor: " } else { "So far, " },
-        number::percent(floor),
+        number::percent(floor::farther(ci95)),
         number::times(value),
         number::times(lo),
         number::times(hi),
     )];
-    if lo > 1.0 || hi < 1.0 {
-        said.push(
-            "The difference is significant, though there is none: one such run in 20 says so by chance. If it happens again, \
-             intervals of this host promise too much."
-                .to_owned(),
-        );
-    }
+    said.extend(floor::doubt(ci95).map(str::to_owned));
     said
 }

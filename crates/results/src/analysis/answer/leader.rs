@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use super::super::floor;
 use super::super::view::{Comparison, RunView, TreatmentView};
+use super::super::words::minimum_detectable;
 use super::{capital, rate, so_far};
 use crate::number;
 
@@ -45,6 +46,7 @@ pub(super) fn answer(view: &RunView) -> Vec<String> {
 /// none may.
 pub(super) fn ahead(view: &RunView) -> Option<String> {
     let mut measured = speed(view).ok()?;
+    let all = measured.len();
     measured.retain(|(t, _)| t.not_ranked.is_none());
     let ((best, mean), (slowest, least)) = measured.first().copied().zip(measured.last().copied())?;
     let found = rate(view, best);
@@ -71,8 +73,7 @@ pub(super) fn ahead(view: &RunView) -> Option<String> {
         format!("{so_far}{} is ahead with {found}{keeps}", best.label)
     };
     if equals.is_empty() && least > 0.0 {
-        let ranked =
-            if measured.len() < speed(view).map_or(0, |all| all.len()) { " of those ranked" } else { "" };
+        let ranked = if measured.len() < all { " of those ranked" } else { "" };
         said.push_str(&format!(
             ", {} times the slowest{ranked}, {}",
             number::times(mean / least),
@@ -100,9 +101,7 @@ fn beside(equals: &[&TreatmentView]) -> String {
         said.push_str(&format!(" and {} more", more.len()));
     }
     let detectable = equals.iter().filter_map(|t| t.ratio_to_best.as_ref()?.detectable).reduce(f64::max);
-    if let Some(share) = detectable.filter(|share| *share < 9.0) {
-        said.push_str(&format!(" (minimum detectable: {}%)", number::percent(share)));
-    }
+    said.push_str(&minimum_detectable(detectable));
     said
 }
 

@@ -4,6 +4,7 @@ use pgdyno_model::AnswerKind;
 use pgdyno_model::record::RunState;
 
 use super::super::view::{Comparison, RunView};
+use super::super::words::HOPELESS;
 use crate::number;
 
 /// The next command where the answer is not conclusive; none where it is, or where the question
@@ -35,7 +36,7 @@ pub(super) fn command(view: &RunView, kind: AnswerKind) -> Option<String> {
     #[allow(clippy::cast_precision_loss)]
     let gain = (more as f64 / repeats.max(1) as f64).sqrt();
     let detectable = open.iter().filter_map(|c| c.ratio.detectable).reduce(f64::max);
-    let then = detectable.filter(|share| *share < 9.0).map_or_else(String::new, |share| {
+    let then = detectable.filter(|share| *share <= HOPELESS).map_or_else(String::new, |share| {
         format!(" (a difference of about {}% would then show)", number::percent(share / gain))
     });
     Some(format!(

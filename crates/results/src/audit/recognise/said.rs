@@ -117,19 +117,8 @@ fn setting_off(scan: &Scan<'_>, at: usize, lower: &str, aliases: &[&str]) -> Opt
 /// What is conditional, asked, advised or warned of was not done.
 fn is_advice(lower: &str) -> bool {
     const WORDS: &[&str] = &[
-        "if ",
-        "should",
-        "never",
-        "don't",
-        "do not",
-        "would",
         "could",
         "might",
-        "may ",
-        "can ",
-        "?",
-        " or ",
-        "some ",
         "recommend",
         "avoid",
         "danger",
@@ -153,11 +142,9 @@ fn is_advice(lower: &str) -> bool {
         "faster than",
         "docs",
         "default",
-        "wenn ",
         "nicht ",
         "sollte",
         "kann ",
-        "если ",
         "не ",
         "нельзя",
         "можно",
@@ -169,7 +156,7 @@ fn is_advice(lower: &str) -> bool {
         "可以",
         "不",
     ];
-    WORDS.iter().any(|word| lower.contains(word))
+    super::storage::is_conditional(lower) || WORDS.iter().any(|word| lower.contains(word))
 }
 
 /// Whether one of the setting's names stands before a word for off, or behind a verb that turned it off.

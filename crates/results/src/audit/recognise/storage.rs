@@ -125,10 +125,9 @@ fn mounted_without_barriers(lower: &str) -> Option<&'static str> {
     })
 }
 
-/// Longer lines, tables, and what is conditional or forbidden speak of something else than of what was done.
-fn stated(line: &Line, lower: &str, phrases: &[&'static str]) -> Option<&'static str> {
-    const LONGEST: usize = 160;
-    const NOT: &[&str] = &[
+/// Whether a line speaks of what may be, is asked or forbidden, and not of what was done.
+pub(super) fn is_conditional(lower: &str) -> bool {
+    const WORDS: &[&str] = &[
         "if ",
         "should",
         "never",
@@ -143,10 +142,13 @@ fn stated(line: &Line, lower: &str, phrases: &[&'static str]) -> Option<&'static
         "wenn ",
         "если ",
     ];
-    if !line.cells.is_empty()
-        || lower.chars().count() > LONGEST
-        || NOT.iter().any(|word| lower.contains(word))
-    {
+    WORDS.iter().any(|word| lower.contains(word))
+}
+
+/// Longer lines, tables, and what is conditional or forbidden speak of something else than of what was done.
+fn stated(line: &Line, lower: &str, phrases: &[&'static str]) -> Option<&'static str> {
+    const LONGEST: usize = 160;
+    if !line.cells.is_empty() || lower.chars().count() > LONGEST || is_conditional(lower) {
         return None;
     }
     phrases.iter().find(|words| lower.contains(**words)).copied()
