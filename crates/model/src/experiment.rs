@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::crash::CrashOptions;
+use crate::crash::{CrashOptions, Fault};
 use crate::level::{Key, Level, LevelValue};
 use crate::storage::Storage;
 use crate::units::{Bytes, Span};
@@ -52,6 +52,17 @@ pub struct Experiment {
     pub probe: ProbeStages,
     /// What every treatment is crashed with after all trials, if it is.
     pub crash: Option<CrashOptions>,
+    /// Which treatments are meant to fail which faults.
+    pub planted: Vec<PlantedFailure>,
+}
+
+/// Faults that every treatment with certain levels is meant to fail: its failure breaks no promise.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlantedFailure {
+    /// The faults.
+    pub faults: Vec<Fault>,
+    /// Pairs of factor and level, all of which a treatment has to have; none means every treatment.
+    pub levels: Vec<(String, LevelValue)>,
 }
 
 /// A factor and its levels.

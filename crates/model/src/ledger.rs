@@ -54,7 +54,9 @@ pub struct Entry {
     pub effect: Effect,
     /// What became of it.
     pub state: State,
-    /// When that was known, on the ledger's own clock; for one that is open, when it was begun.
+    /// When it was begun, on the ledger's own clock: nothing of it was sent before.
+    pub begun: Duration,
+    /// When its state was known, on the ledger's own clock; for one that is open, when it was begun.
     pub at: Duration,
 }
 

@@ -1,0 +1,206 @@
+//! Clients' transactions against the rows that name them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use pgdyno_model::crash::CheckOutcome;
+use pgdyno_model::ledger::{Effect, Entry, History, State, Token};
+
+use super::{Case, complaints, outcome_of, tokens, with};
+use crate::found::{AsynchronousCommit, Found};
+
+/// From how many acknowledged transactions on the loss of all of them is no accident.
+const SOME: u64 = 10;
+
+/// The acknowledged transactions that are missing; none known where the table could not be read.
+#[must_use]
+pub fn missing(history: &History, found: &Found) -> Vec<Entry> {
+    let Ok(rows) = &found.rows else { return Vec::new() };
+    let there = tokens(rows);
+    history
+        .entries()
+        .filter(|e| e.state == State::Acknowledged && !there.contains(&e.token))
+        .copied()
+        .collect()
+}
+
+/// Every acknowledged transaction is there. With `synchronous_commit = off` those may be missing that the server had not
+/// flushed yet: see [`AsynchronousCommit`].
+pub(super) fn acknowledged(case: &Case<'_>) -> CheckOutcome {
+    if let Err(unseen) = &case.found.rows {
+        return outcome_of(unseen);
+    }
+    let missing = missing(case.history, case.found);
+    if missing.is_empty() {
+        return CheckOutcome::Passed;
+    }
+    let all = case.history.count(State::Acknowledged);
+    let age = |e: &Entry| case.promise.struck_at.saturating_sub(e.at);
+    let oldest = missing.iter().map(age).max().unwrap_or_default();
+    let what = format!(
+        "{} of {all} acknowledged transactions are missing, the oldest acknowledged {} ms before the fault",
+        missing.len(),
+        ms(oldest)
+    );
+    match &case.promise.asynchronous {
+        None => CheckOutcome::Failed(what),
+        Some(asynchronous) => {
+            let is_all = all >= SOME && missing.len() as u64 == all;
+            asynchronous_loss(asynchronous, &missing, is_all, oldest, &what)
+        }
+    }
+}
+
+/// What the loss of `missing`, the oldest of age `oldest`, means under asynchronous commit; `is_all` says that nothing
+/// that was acknowledged is there.
+fn asynchronous_loss(
+    promise: &AsynchronousCommit,
+    missing: &[Entry],
+    is_all: bool,
+    oldest: Duration,
+    what: &str,
+) -> CheckOutcome {
+    let (documented, with_flushes) = (promise.documented(), promise.with_flushes());
+    let flushed =
+        missing.iter().filter(|e| promise.durable_before.is_some_and(|before| e.at < before)).count();
+    if flushed > 0 {
+        return CheckOutcome::Failed(format!(
+            "{what}: the server had reported the WAL of {flushed} of them as flushed"
+        ));
+    }
+    // While load lasts, WAL is flushed again and again: of a load that is older than a bound, something is there. The
+    // age of the oldest acknowledgement, which is missing here, is that of the load.
+    if is_all && oldest > with_flushes {
+        return CheckOutcome::Failed(format!(
+            "{what}: all that was ever acknowledged, and the load had lasted longer than the {} ms in which \
+             synchronous_commit = off allows loss",
+            ms(with_flushes)
+        ));
+    }
+    if is_all {
+        return CheckOutcome::CouldNotRun(format!(
+            "{what}: all that was ever acknowledged, and the fault struck within the first {} ms, in which \
+             synchronous_commit = off allows loss: nothing shows that anything was ever durable",
+            ms(with_flushes)
+        ));
+    }
+    if oldest <= documented {
+        return CheckOutcome::Allowed(format!(
+            "{what}: synchronous_commit = off allows {} ms (3 × wal_writer_delay)",
+            ms(documented)
+        ));
+    }
+    let late = format!(
+        "late: {what}: more than the {} ms of synchronous_commit = off (3 × wal_writer_delay)",
+        ms(documented)
+    );
+    match (promise.flush_time, promise.durable_before) {
+        (Some(flush), _) if oldest <= with_flushes => CheckOutcome::Allowed(format!(
+            "{late}, within the {} ms that they are with flushes of {} ms",
+            ms(with_flushes),
+            ms(flush)
+        )),
+        (flush, Some(_)) => {
+            let flush = flush.map_or("not measured".to_owned(), |flush| format!("{} ms", ms(flush)));
+            CheckOutcome::Allowed(format!(
+                "{late}; the server had reported none of their WAL as flushed, so that the storage lost nothing that \
+                 it had (flush time {flush})"
+            ))
+        }
+        (Some(flush), None) => CheckOutcome::Failed(format!(
+            "{what}: more than the {} ms that synchronous_commit = off allows with flushes of {} ms \
+             (3 × (wal_writer_delay + flush))",
+            ms(with_flushes),
+            ms(flush)
+        )),
+        (None, None) => CheckOutcome::CouldNotRun(format!(
+            "{late}; the flush time was not measured, nor was the server asked what it had flushed"
+        )),
+    }
+}
+
+/// Milliseconds, without a fraction from 10 on.
+fn ms(time: Duration) -> String {
+    let ms = time.as_secs_f64() * 1e3;
+    if ms < 10.0 { format!("{ms:.1}") } else { format!("{ms:.0}") }
+}
+
+/// What is there of a client's acknowledged transactions is a prefix: WAL is replayed in order, so that nothing can be
+/// there while something earlier of the same client is not.
+pub(super) fn gaps(case: &Case<'_>) -> CheckOutcome {
+    with(&case.found.rows, |rows| {
+        let there = tokens(rows);
+        let mut holes = Vec::new();
+        for client in &case.history.clients {
+            let Some(last) = client.iter().rposition(|e| there.contains(&e.token)) else { continue };
+            let before = &client[..last];
+            let absent =
+                before.iter().filter(|e| e.state == State::Acknowledged && !there.contains(&e.token));
+            holes.extend(absent.map(|e| format!("{} is missing, {} is there", e.token, client[last].token)));
+        }
+        complaints(&holes)
+    })
+}
+
+/// WAL is replayed in order over all clients: where a transaction is there that was begun after another had been
+/// acknowledged, the other is there. It holds for asynchronous commit too, whose records are written in that order.
+pub(super) fn order(case: &Case<'_>) -> CheckOutcome {
+    with(&case.found.rows, |rows| {
+        let there = tokens(rows);
+        // Of those that are there, the one begun last condemns whatever any other would.
+        let Some(last) = case.history.entries().filter(|e| there.contains(&e.token)).max_by_key(|e| e.begun)
+        else {
+            return CheckOutcome::Passed;
+        };
+        let lost = case
+            .history
+            .entries()
+            .filter(|e| e.state == State::Acknowledged && e.at < last.begun && !there.contains(&e.token));
+        let told = lost.map(|e| {
+            let before = ms(last.begun.saturating_sub(e.at));
+            format!(
+                "{} is missing, and {} is there, begun {before} ms after its acknowledgement",
+                e.token, last.token
+            )
+        });
+        complaints(&told.collect::<Vec<_>>())
+    })
+}
+
+/// What the server refused, and what was never asked to commit, is not there.
+pub(super) fn resurrected(case: &Case<'_>) -> CheckOutcome {
+    with(&case.found.rows, |rows| {
+        let there = tokens(rows);
+        let risen =
+            case.history.entries().filter(|e| there.contains(&e.token)).filter_map(|e| match e.state {
+                State::Failed => Some(format!("{} was refused and is there", e.token)),
+                State::Issued => Some(format!("{} was never asked to commit and is there", e.token)),
+                State::Acknowledged | State::Unknown => None,
+            });
+        complaints(&risen.collect::<Vec<_>>())
+    })
+}
+
+/// Every row is one that a client asked for, and says what the client asked.
+pub(super) fn strangers(case: &Case<'_>) -> CheckOutcome {
+    with(&case.found.rows, |rows| {
+        let asked: BTreeMap<Token, Effect> = case.history.entries().map(|e| (e.token, e.effect)).collect();
+        let strange = rows.iter().filter_map(|row| match asked.get(&row.token) {
+            None => Some(format!("{} is there, and no client asked for it", row.token)),
+            Some(effect) if *effect != row.effect => {
+                Some(format!("{} was asked to do {effect:?} and did {:?}", row.token, row.effect))
+            }
+            Some(_) => None,
+        });
+        complaints(&strange.collect::<Vec<_>>())
+    })
+}
+
+/// No token is in two rows, by a scan that trusts no index.
+pub(super) fn duplicates(case: &Case<'_>) -> CheckOutcome {
+    with(&case.found.rows, |rows| {
+        let mut seen = BTreeSet::new();
+        let twice = rows.iter().filter(|row| !seen.insert(row.token));
+        complaints(&twice.map(|row| format!("{} is there twice", row.token)).collect::<Vec<_>>())
+    })
+}

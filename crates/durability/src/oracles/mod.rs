@@ -1,0 +1,177 @@
+//! The oracles: each looks at one thing that must hold whatever was crashed.
+
+mod ledger;
+mod tables;
+
+use std::collections::BTreeSet;
+
+use pgdyno_model::crash::{CheckOutcome, Failing};
+use pgdyno_model::ledger::{History, Token};
+
+use crate::found::{Found, Observed, Promise, Row, Unseen};
+
+pub use ledger::missing;
+
+/// What an oracle is given.
+#[derive(Clone, Copy, Debug)]
+pub struct Case<'a> {
+    /// What clients did.
+    pub history: &'a History,
+    /// What is there.
+    pub found: &'a Found,
+    /// What should be.
+    pub promise: &'a Promise,
+}
+
+/// One oracle.
+#[derive(Clone, Copy)]
+pub struct Oracle {
+    /// What it looks at, in words.
+    pub name: &'static str,
+    /// What its failure means.
+    pub failing: Failing,
+    /// Looks.
+    pub look: fn(&Case<'_>) -> CheckOutcome,
+}
+
+/// All of them, in the order in which they are told.
+pub const ORACLES: &[Oracle] = &[
+    Oracle::new("acknowledged transactions are there", Failing::Lost, ledger::acknowledged),
+    Oracle::new("each client's are there without a gap", Failing::Lost, ledger::gaps),
+    Oracle::new("transactions are there in the order of acknowledgement", Failing::Lost, ledger::order),
+    Oracle::new("refused and unsent ones are not there", Failing::Corrupt, ledger::resurrected),
+    Oracle::new("nothing is there that was not asked for", Failing::Corrupt, ledger::strangers),
+    Oracle::new("no transaction is there twice", Failing::Corrupt, ledger::duplicates),
+    Oracle::new("index and table agree", Failing::Corrupt, tables::index),
+    Oracle::new("every transaction is there whole", Failing::Corrupt, tables::whole),
+    Oracle::new("the balances' sums agree", Failing::Corrupt, tables::sums),
+    Oracle::new("every loaded row is there once, by a scan", Failing::Corrupt, tables::by_scan),
+    Oracle::new("every loaded row is there once, by its key", Failing::Corrupt, tables::by_key),
+    Oracle::new("index entries lead to tuples", Failing::Corrupt, pointers),
+    Oracle::new("the visibility map tells the truth", Failing::Corrupt, visibility),
+    Oracle::new("the cluster is the same", Failing::Corrupt, identifier),
+    Oracle::new("recovery reached the last acknowledged WAL", Failing::Lost, wal),
+    Oracle::new("the server's log tells of no damage", Failing::Corrupt, log),
+    Oracle::new("amcheck: B-trees", Failing::Corrupt, btrees),
+    Oracle::new("amcheck: tables", Failing::Corrupt, heaps),
+    Oracle::new("pg_checksums", Failing::Corrupt, checksums),
+    Oracle::new("the server takes writes", Failing::NoWrites, writes),
+    // A server that a clean stop ends for good is as good as one that did not recover.
+    Oracle::new("the server starts again after a clean stop", Failing::WillNotStart, restarted),
+    Oracle::new("the last write is there after a clean stop", Failing::Lost, unwritten),
+    Oracle::new("every loaded row is there after a clean stop", Failing::Corrupt, tables::after_restart),
+];
+
+impl Oracle {
+    const fn new(name: &'static str, failing: Failing, look: fn(&Case<'_>) -> CheckOutcome) -> Self {
+        Self { name, failing, look }
+    }
+}
+
+/// How many things a finding names at most.
+const NAMED: usize = 5;
+
+/// The server that came back is the one that went.
+fn identifier(case: &Case<'_>) -> CheckOutcome {
+    with(&case.found.system_identifier, |(before, after)| {
+        if before == after {
+            CheckOutcome::Passed
+        } else {
+            CheckOutcome::Failed(format!("the system identifier was {before} and is {after}"))
+        }
+    })
+}
+
+/// Recovery replayed at least as far as a commit that was acknowledged.
+fn wal(case: &Case<'_>) -> CheckOutcome {
+    with(&case.found.wal, |wal| {
+        if wal.recovered >= wal.acknowledged {
+            CheckOutcome::Passed
+        } else {
+            CheckOutcome::Failed(format!(
+                "recovery ended at {}, and a commit beyond {} had been acknowledged",
+                lsn(wal.recovered),
+                lsn(wal.acknowledged)
+            ))
+        }
+    })
+}
+
+fn log(case: &Case<'_>) -> CheckOutcome {
+    with(&case.found.log, |lines| complaints(lines))
+}
+
+fn btrees(case: &Case<'_>) -> CheckOutcome {
+    with(&case.found.btrees, |complaints_of| complaints(complaints_of))
+}
+
+fn heaps(case: &Case<'_>) -> CheckOutcome {
+    with(&case.found.heaps, |complaints_of| complaints(complaints_of))
+}
+
+fn checksums(case: &Case<'_>) -> CheckOutcome {
+    with(&case.found.checksums, |complaints_of| complaints(complaints_of))
+}
+
+/// An index entry that leads nowhere, or to what another row takes later.
+fn pointers(case: &Case<'_>) -> CheckOutcome {
+    with(&case.found.pointers, |complaints_of| complaints(complaints_of))
+}
+
+/// A page marked all-visible hides from vacuum and from index-only scans what is dead or uncommitted in it.
+fn visibility(case: &Case<'_>) -> CheckOutcome {
+    with(&case.found.visibility, |complaints_of| complaints(complaints_of))
+}
+
+fn writes(case: &Case<'_>) -> CheckOutcome {
+    with(&case.found.writes, |()| CheckOutcome::Passed)
+}
+
+fn restarted(case: &Case<'_>) -> CheckOutcome {
+    with(&case.found.restarted, |()| CheckOutcome::Passed)
+}
+
+/// What a server acknowledged after its recovery outlives a clean stop.
+fn unwritten(case: &Case<'_>) -> CheckOutcome {
+    with(&case.found.unwritten, |tables| {
+        let lost: Vec<String> =
+            tables.iter().map(|table| format!("{table} lacks the row that was written last")).collect();
+        complaints(&lost)
+    })
+}
+
+fn tokens(rows: &[Row]) -> BTreeSet<Token> {
+    rows.iter().map(|row| row.token).collect()
+}
+
+fn with<T>(observed: &Observed<T>, look: impl FnOnce(&T) -> CheckOutcome) -> CheckOutcome {
+    match observed {
+        Ok(value) => look(value),
+        Err(unseen) => outcome_of(unseen),
+    }
+}
+
+fn outcome_of(unseen: &Unseen) -> CheckOutcome {
+    match unseen {
+        Unseen::Damaged(what) => CheckOutcome::Failed(what.clone()),
+        Unseen::CouldNotRun(why) => CheckOutcome::CouldNotRun(why.clone()),
+        Unseen::NotApplicable(why) => CheckOutcome::NotApplicable(why.clone()),
+    }
+}
+
+/// Nothing to complain of, or the first of the complaints and how many there are.
+fn complaints(all: &[String]) -> CheckOutcome {
+    if all.is_empty() {
+        return CheckOutcome::Passed;
+    }
+    let mut text = all.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
+    if all.len() > NAMED {
+        text = format!("{text}; and {} more", all.len() - NAMED);
+    }
+    CheckOutcome::Failed(text)
+}
+
+/// An LSN as PostgreSQL writes it.
+fn lsn(position: u64) -> String {
+    format!("{:X}/{:X}", position >> 32, position & 0xffff_ffff)
+}

@@ -1,0 +1,141 @@
+//! The tables' rows against each other, and against what was loaded.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pgdyno_model::crash::CheckOutcome;
+use pgdyno_model::ledger::Effect;
+
+use super::{Case, complaints, outcome_of, tokens, with};
+use crate::found::{Observed, TableRows};
+
+/// The primary key leads to the very rows that the table holds.
+pub(super) fn index(case: &Case<'_>) -> CheckOutcome {
+    with(&case.found.rows, |rows| {
+        with(&case.found.index, |indexed| {
+            let (heap, index) = (tokens(rows), indexed.iter().copied().collect::<BTreeSet<_>>());
+            let mut differ: Vec<String> =
+                heap.difference(&index).map(|t| format!("{t} is in the table, not in the index")).collect();
+            differ.extend(index.difference(&heap).map(|t| format!("{t} is in the index, not in the table")));
+            if differ.is_empty() && rows.len() != indexed.len() {
+                let (rows, indexed) = (rows.len(), indexed.len());
+                differ.push(format!("{rows} rows in the table, {indexed} by the index"));
+            }
+            complaints(&differ)
+        })
+    })
+}
+
+/// Each account, teller and branch holds exactly what the rows that are there say: a transaction of which a part is
+/// missing shows here.
+pub(super) fn whole(case: &Case<'_>) -> CheckOutcome {
+    with(&case.found.rows, |rows| {
+        type Balances = Observed<BTreeMap<i64, i64>>;
+        type Of = fn(&Effect) -> i64;
+        let mut differ = Vec::new();
+        let kinds: [(&str, &Balances, Of); 3] = [
+            ("account", &case.found.accounts, |e| e.account),
+            ("teller", &case.found.tellers, |e| e.teller),
+            ("branch", &case.found.branches, |e| e.branch),
+        ];
+        for (kind, balances, of) in kinds {
+            let balances = match balances {
+                Ok(balances) => balances,
+                Err(unseen) => return outcome_of(unseen),
+            };
+            let mut expected: BTreeMap<i64, i64> = BTreeMap::new();
+            for row in rows {
+                *expected.entry(of(&row.effect)).or_default() += row.effect.delta;
+            }
+            expected.retain(|_, sum| *sum != 0);
+            let all: BTreeSet<&i64> = expected.keys().chain(balances.keys()).collect();
+            differ.extend(all.into_iter().filter_map(|id| {
+                let (is, should) =
+                    (balances.get(id).copied().unwrap_or(0), expected.get(id).copied().unwrap_or(0));
+                (is != should).then(|| {
+                    format!("{kind} {id} holds {is}, and the transactions that are there come to {should}")
+                })
+            }));
+        }
+        complaints(&differ)
+    })
+}
+
+/// TPC-B's rule: accounts, tellers, branches and the transactions' own amounts have one sum; and it lies between the
+/// ledger's with none and with all of the transactions in doubt only if these are there whole, which [`whole`] tells.
+pub(super) fn sums(case: &Case<'_>) -> CheckOutcome {
+    let sum = |balances: &Observed<BTreeMap<i64, i64>>| match balances {
+        Ok(balances) => Ok(balances.values().sum::<i64>()),
+        Err(unseen) => Err(outcome_of(unseen)),
+    };
+    let rows = match &case.found.rows {
+        Ok(rows) => rows.iter().map(|r| r.effect.delta).sum::<i64>(),
+        Err(unseen) => return outcome_of(unseen),
+    };
+    let found = [sum(&case.found.accounts), sum(&case.found.tellers), sum(&case.found.branches)];
+    match found {
+        [Ok(accounts), Ok(tellers), Ok(branches)] => {
+            if [accounts, tellers, branches].iter().all(|sum| *sum == rows) {
+                CheckOutcome::Passed
+            } else {
+                CheckOutcome::Failed(format!(
+                    "accounts hold {accounts}, tellers {tellers}, branches {branches}, the transactions that are there {rows}"
+                ))
+            }
+        }
+        [Err(unseen), _, _] | [_, Err(unseen), _] | [_, _, Err(unseen)] => unseen,
+    }
+}
+
+/// Every account, teller and branch is there once, as it was loaded but for its balance. A row whose balance is 0 is in no
+/// sum: only to count the rows shows that it is gone.
+pub(super) fn by_scan(case: &Case<'_>) -> CheckOutcome {
+    with(&case.found.by_scan, |tables| once(tables))
+}
+
+/// The same by the primary keys.
+pub(super) fn by_key(case: &Case<'_>) -> CheckOutcome {
+    with(&case.found.by_key, |tables| once(tables))
+}
+
+/// The same after a clean stop and another start.
+pub(super) fn after_restart(case: &Case<'_>) -> CheckOutcome {
+    with(&case.found.after_restart, |tables| once(tables))
+}
+
+fn once(tables: &[TableRows]) -> CheckOutcome {
+    if tables.is_empty() {
+        return CheckOutcome::CouldNotRun("no table was counted".into());
+    }
+    complaints(&tables.iter().flat_map(differences).collect::<Vec<_>>())
+}
+
+/// In what the rows of a table are not the ones that were loaded. As many different keys as rows, as many rows as were
+/// loaded, none below 1 and none above the last: that is each key once.
+fn differences(found: &TableRows) -> Vec<String> {
+    let TableRows { table, loaded, rows, keys, changed, .. } = found;
+    let mut differ = Vec::new();
+    if rows != loaded {
+        differ.push(format!("{table} holds {rows} rows of {loaded}"));
+    }
+    if keys != rows {
+        differ.push(format!("{table} has {keys} different keys in {rows} rows"));
+    }
+    let range = |lowest: Option<i64>, highest: Option<i64>| match (lowest, highest) {
+        (Some(lowest), Some(highest)) => format!("{lowest} to {highest}"),
+        _ => "none".to_owned(),
+    };
+    let (is, should) = (
+        range(found.lowest, found.highest),
+        range(Some(1), Some(i64::try_from(*loaded).unwrap_or(i64::MAX))),
+    );
+    if is != should {
+        differ.push(format!("{table} has the keys {is}, and was loaded with {should}"));
+    }
+    if *changed > 0 {
+        differ.push(format!("{table} has {changed} rows whose constant columns are not as they were loaded"));
+    }
+    if !differ.is_empty() {
+        differ.extend(found.examples.iter().map(|example| format!("{table}: {example}")));
+    }
+    differ
+}

@@ -1,0 +1,21 @@
+//! Crash tests: what is broken on purpose, and what is said of what was found.
+//!
+//! A [`Round`] is judged by its oracles ([`Check`]). Rounds of one [`Fault`] come to a [`FaultOutcome`],
+//! faults and their [`Control`]s to a [`CrashOutcome`], which a [`CrashRecord`] keeps.
+
+mod fault;
+mod power;
+mod rollup;
+mod round;
+mod session;
+mod verdict;
+
+pub use fault::{Aim, Fault, Under};
+pub use power::{FaultPower, RoundPower, chance_at_most, skip_seen};
+pub use rollup::{Control, FaultOutcome};
+pub use round::{Lost, Round};
+pub use session::{CrashOptions, CrashOutcome, CrashRecord};
+pub use verdict::{Check, CheckOutcome, Failing, Verdict};
+
+#[cfg(test)]
+mod tests;

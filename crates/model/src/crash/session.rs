@@ -1,0 +1,172 @@
+//! Sessions: what is asked, what came of it, and its record in the store.
+
+use serde::{Deserialize, Serialize};
+
+use super::rollup::{Control, FaultOutcome};
+use super::{Fault, Under, Verdict};
+use crate::facts::{HostFacts, StorageFacts};
+use crate::units::{Epoch, Span};
+
+/// What a session of crash tests does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CrashOptions {
+    /// What is broken, one after the other.
+    pub faults: Vec<Fault>,
+    /// Rounds of each.
+    pub rounds: u32,
+    /// Connections.
+    pub clients: u32,
+    /// The data set's size: TPC-B's, 100,000 accounts each.
+    pub scale: u32,
+    /// How long load is offered at most before a fault strikes.
+    pub load: Span,
+    /// How long the server may take to come back.
+    pub recovery_limit: Span,
+    /// Where all moments are drawn from.
+    pub seed: u64,
+    /// Under what a disk lies or fails, where the fault is one of those.
+    #[serde(default)]
+    pub under: Under,
+    /// Whether positive controls are run.
+    pub controls: bool,
+    /// The share of its flushes that a disk which lies acknowledges and does not do; 1: all of them.
+    #[serde(default = "always")]
+    pub lie: f64,
+    /// Faults that what is crashed is meant to fail, beside those that always are.
+    #[serde(default)]
+    pub planted: Vec<Fault>,
+}
+
+impl CrashOptions {
+    /// Whether what is crashed is meant to fail `fault`.
+    #[must_use]
+    pub fn plants(&self, fault: Fault) -> bool {
+        fault.is_planted() || self.planted.contains(&fault)
+    }
+}
+
+/// The share of a disk that always lies, which sessions before had.
+fn always() -> f64 {
+    1.0
+}
+
+impl Default for CrashOptions {
+    fn default() -> Self {
+        Self {
+            faults: vec![Fault::Process],
+            rounds: 3,
+            clients: 4,
+            scale: 1,
+            load: Span::from_secs(2),
+            recovery_limit: Span::from_secs(120),
+            seed: 1,
+            under: Under::Both,
+            controls: true,
+            lie: always(),
+            planted: Vec::new(),
+        }
+    }
+}
+
+/// What came of a session of crash tests.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CrashOutcome {
+    /// What was asked.
+    pub options: CrashOptions,
+    /// The server's settings that were asked for, by name.
+    pub settings: std::collections::BTreeMap<String, String>,
+    /// The server's version; empty if none came up.
+    pub server_version: String,
+    /// The gravest of the faults' verdicts; without a failure among them, *invalid* if a control is lacking or was
+    /// not seen.
+    pub verdict: Verdict,
+    /// Why.
+    pub reason: String,
+    /// By fault.
+    pub faults: Vec<FaultOutcome>,
+    /// The positive controls.
+    pub controls: Vec<Control>,
+    /// What weakens the verdict: controls that were left out, and the like.
+    pub notes: Vec<String>,
+    /// Whether everything was done that was to be; not so after a signal.
+    pub complete: bool,
+}
+
+impl CrashOutcome {
+    /// Draws the session's verdict and its reason from its faults and controls.
+    ///
+    /// The gravest fault's verdict is the session's. A fault that every server fails weighs only where nothing
+    /// else was tried. A pass without a control of its fault that was run and seen makes the session *invalid*.
+    pub fn conclude(&mut self) {
+        for fault in &mut self.faults {
+            if self.options.plants(fault.fault) {
+                fault.plant();
+            }
+        }
+        (self.verdict, self.reason) = self.judge();
+        if !self.complete && self.verdict.is_good() {
+            self.reason = format!("not done to the end; so far {}: {}", self.verdict, self.reason);
+            self.verdict = Verdict::Unknown;
+        }
+    }
+
+    fn judge(&self) -> (Verdict, String) {
+        let Some(gravest) = self.gravest() else {
+            return (Verdict::Unknown, "no fault was tried to the end".into());
+        };
+        let own = (gravest.verdict, format!("{}: {}", gravest.fault, gravest.reason));
+        if gravest.verdict.is_failure() {
+            return own;
+        }
+        let blind: Vec<&str> = self.controls.iter().filter(|c| !c.seen).map(|c| c.name.as_str()).collect();
+        if !blind.is_empty() {
+            let why = format!("the instrument did not see what was planted: {}", blind.join(", "));
+            return (Verdict::Invalid, why);
+        }
+        let passed = |f: &&FaultOutcome| matches!(f.verdict, Verdict::Pass | Verdict::BoundedLoss);
+        let is_shown = |f: &&FaultOutcome| self.controls.iter().any(|c| c.fault == Some(f.fault));
+        let unshown = self.faults.iter().filter(passed).filter(|f| !is_shown(f));
+        let unshown: Vec<&str> = unshown.map(|f| f.fault.name()).collect();
+        if !unshown.is_empty() && gravest.verdict < Verdict::Invalid {
+            let why = format!(
+                "no control of {} was run: nothing shows that its failure would have been seen",
+                unshown.join(", ")
+            );
+            return (Verdict::Invalid, why);
+        }
+        own
+    }
+
+    /// The fault whose verdict is the session's.
+    #[must_use]
+    pub fn gravest(&self) -> Option<&FaultOutcome> {
+        let weighs = |f: &&FaultOutcome| {
+            f.says_something_of_the_server() || !matches!(f.verdict, Verdict::AsPlanted(_))
+        };
+        let weighing = self.faults.iter().filter(weighs).max_by_key(|f| f.verdict);
+        weighing.or_else(|| self.faults.iter().max_by_key(|f| f.verdict))
+    }
+}
+
+/// A session of crash tests in the store.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CrashRecord {
+    /// Its name in the store: `crash`, start and four letters drawn at random.
+    pub id: String,
+    /// The run that it belongs to; none for a session by itself.
+    pub run: Option<String>,
+    /// The index of the run's treatment that was crashed.
+    pub treatment: Option<usize>,
+    /// What was crashed, in a few words.
+    pub name: String,
+    /// When it began.
+    pub started_at: Epoch,
+    /// pgdyno's version.
+    pub pgdyno_version: String,
+    /// The machine.
+    pub host: HostFacts,
+    /// The storage of PGDATA.
+    pub storage: StorageFacts,
+    /// What came of it.
+    pub outcome: CrashOutcome,
+}
