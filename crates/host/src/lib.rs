@@ -13,6 +13,8 @@ pub mod doctor;
 pub mod facts;
 pub mod fault;
 pub mod journal;
+pub mod kept;
+pub mod monotonic;
 pub mod mountinfo;
 pub mod paths;
 pub mod postgres;

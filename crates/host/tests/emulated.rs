@@ -85,8 +85,14 @@ fn an_honest_disk_keeps_what_was_flushed_and_loses_the_rest() {
         let kept = made.path().join("kept");
         write_synced(&kept, &"kept ".repeat(10_000)).unwrap();
         fs::write(made.path().join("lost"), "lost").unwrap();
+        let before = Instant::now();
         let facts = control(&made).cut(&Cut::default()).unwrap();
         assert!(!facts.torn && facts.rule.is_none(), "{facts:?}");
+        // The disk's process told when, and that is within this one's call.
+        let at = facts.at.to_instant().unwrap();
+        assert!(before <= at + Duration::from_secs(10) && at <= Instant::now(), "{facts:?}");
+        let done = facts.flushes.done.unwrap();
+        assert!(done.began < done.completed && done.completed <= facts.at, "{facts:?}");
         write_synced(&made.path().join("after"), "after").unwrap_err();
         made.power_cycle(&RUN).unwrap();
         assert_eq!(fs::read_to_string(&kept).unwrap(), "kept ".repeat(10_000), "{filesystem}");
@@ -107,7 +113,7 @@ fn a_lying_disk_loses_what_it_acknowledged() {
         };
         write_synced(&made.path().join("before"), "before").unwrap();
         let mut control = control(&made);
-        control.destage().unwrap();
+        control.begin_baseline().unwrap();
         control.lie(true).unwrap();
         write_synced(&made.path().join("lost"), "acknowledged").unwrap();
         assert!(control.status().unwrap().counters.lies > 0);

@@ -9,17 +9,16 @@ use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use common::stacks::{assert_nothing_left, can, loop_file, on, plan};
 use common::zfs::Daemon;
-use common::{Place, RUN, is_lacking, traces};
+use common::{Place, RUN, traces};
 use pgdyno_host::postgres::cluster::cluster_directory;
 use pgdyno_host::postgres::{Cluster, ClusterSpec};
 use pgdyno_host::step::Performing;
-use pgdyno_host::storage::{Stack, StorageError, Surroundings, Wipe, emulated};
+use pgdyno_host::storage::{StorageError, Wipe, emulated};
 use pgdyno_host::sweep::{Outcome, sweep};
 use pgdyno_host::{Journal, Step, StepError, leftovers, server_account};
-use pgdyno_model::storage::{
-    Backing, DeviceSettings, EmulatedDisk, FilesystemChoice, Hook, Limit, LoopFile, Raid0, Storage,
-};
+use pgdyno_model::storage::{Backing, DeviceSettings, EmulatedDisk, Hook, Limit, Raid0, Storage};
 use pgdyno_model::units::Bytes;
 
 /// Set for the process that is to be killed: where it is to work, on which storage, and after how many steps it stops.
@@ -33,41 +32,9 @@ fn emulated_disk_server() {
     }
 }
 
-fn loop_file(directory: &Path) -> Backing {
-    let directory = Some(directory.to_owned());
-    Backing::Loop(LoopFile { directory, size: Bytes(400 << 20), sector_size: Some(4096), direct_io: true })
-}
-
-fn on(backing: Backing, filesystem: &str) -> Storage {
-    let filesystem = Some(FilesystemChoice { name: filesystem.into(), ..FilesystemChoice::default() });
-    Storage { backing, filesystem, ..Storage::default() }
-}
-
 fn striped(directory: &Path, filesystem: &str) -> Storage {
     let members = vec![loop_file(directory), loop_file(directory)];
     on(Backing::Raid0(Raid0 { members, by: None, chunk: None }), filesystem)
-}
-
-fn plan(storage: &Storage, place: &Path, wipe: &Wipe) -> Result<Stack, StorageError> {
-    emulated::serve_by(&["--exact", "emulated_disk_server", "--nocapture"]);
-    let account = server_account().unwrap();
-    Stack::plan("disk", storage, &Surroundings { default_directory: place, account: &account, wipe })
-}
-
-/// Whether this machine can make `storage`; if not, that is said.
-fn can(test: &str, storage: &Storage, place: &Path) -> bool {
-    match plan(storage, place, &Wipe::default()) {
-        Ok(_) => true,
-        Err(e) if is_lacking(test, &e) => false,
-        Err(e) => panic!("{e:?}"),
-    }
-}
-
-fn assert_nothing_left(place: &Place) {
-    assert_eq!(traces(place.path()), [""; 0]);
-    assert_eq!(place.journal.entries().unwrap(), []);
-    let names: Vec<_> = fs::read_dir(place.path()).unwrap().map(|f| f.unwrap().file_name()).collect();
-    assert!(names.iter().all(|n| n == "state"), "{names:?}");
 }
 
 #[test]

@@ -210,6 +210,7 @@ pub fn read(path: &Path) -> io::Result<History> {
                     delta: delta.cast_signed(),
                 },
                 state,
+                begun: Duration::from_nanos(issued),
                 at: Duration::from_nanos(at),
             });
         }

@@ -2,12 +2,14 @@
 
 mod ballast;
 mod power;
+mod stale;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 pub use ballast::Ballast;
 pub use power::{CUTTABLE, PowerSwitch};
+pub use stale::FileBaseline;
 
 use crate::step::StepError;
 
@@ -88,15 +90,17 @@ pub fn make_durable(directory: &Path) -> Result<(), FaultError> {
     rustix::fs::syncfs(&open).map_err(|e| failed(e.into()))
 }
 
-/// Copies `files`, holes kept, into the new directory `into`.
+/// Copies each of `files`, which may be a directory, holes kept, under its name into the directory `into`, which is
+/// made where it is missing.
 ///
 /// # Errors
 /// [`FaultError::Io`], [`FaultError::Step`]: nothing is kept, or not all of it.
-pub fn keep(files: &[PathBuf], into: &Path) -> Result<(), FaultError> {
+pub fn keep(files: &[(PathBuf, String)], into: &Path) -> Result<(), FaultError> {
     let failed = |e| FaultError::Io { what: "make the directory", path: into.to_owned(), source: e };
     std::fs::create_dir_all(into).map_err(failed)?;
-    for file in files {
-        let args = ["-a".into(), "--sparse=always".into(), file.clone().into_os_string(), into.into()];
+    for (file, name) in files {
+        let to = into.join(name).into_os_string();
+        let args = ["-aT".into(), "--sparse=always".into(), file.clone().into_os_string(), to];
         crate::storage::program::output("cp", &args)?;
     }
     Ok(())

@@ -1,6 +1,8 @@
 //! Crashing a server of pgdyno's own, and what is asked of it afterwards.
 
-use std::process::Command;
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -101,9 +103,15 @@ impl Cluster {
         }
     }
 
-    /// Has `pg_checksums` read every page. The server must have been stopped cleanly.
+    /// What kills the server from another thread, while this cluster waits for it.
     #[must_use]
-    pub fn check_checksums(&self) -> Checksums {
+    pub fn kill_switch(&self) -> KillSwitch {
+        KillSwitch { data: self.data() }
+    }
+
+    /// Has `pg_checksums` read every page, until `give_up`. The server must have been stopped cleanly.
+    #[must_use]
+    pub fn check_checksums(&self, give_up: &dyn Fn() -> bool) -> Checksums {
         let install = &self.spec().install;
         let Some(program) = install.find_program("pg_checksums") else {
             let bindir = install.bindir.display();
@@ -116,8 +124,9 @@ impl Cluster {
             use std::os::unix::process::CommandExt;
             command.uid(account.uid).gid(account.gid);
         }
-        let output = match command.output() {
-            Ok(output) => output,
+        let output = match output_until(&mut command, give_up) {
+            Ok(Some(output)) => output,
+            Ok(None) => return Checksums::CouldNotRun("pg_checksums was ended before it was done".into()),
             Err(e) => return Checksums::CouldNotRun(format!("cannot run {}: {e}", program.display())),
         };
         if output.status.success() {
@@ -140,9 +149,66 @@ impl Cluster {
     }
 }
 
+/// What `command` says; none if it was killed because of `give_up`.
+fn output_until(command: &mut Command, give_up: &dyn Fn() -> bool) -> std::io::Result<Option<Output>> {
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+    // Read beside it: a full pipe would stop it.
+    let mut pipe = child.stderr.take();
+    let reader = std::thread::spawn(move || {
+        let mut said = Vec::new();
+        pipe.as_mut().map(|pipe| pipe.read_to_end(&mut said)).transpose().map(|_| said)
+    });
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break Some(status);
+        }
+        if give_up() {
+            child.kill()?;
+            child.wait()?;
+            break None;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    let stderr = reader.join().map_err(|_| std::io::Error::other("the reader of its output panicked"))??;
+    Ok(status.map(|status| Output { status, stdout: Vec::new(), stderr }))
+}
+
+/// Kills the server that works in a data directory, also one that does not answer.
+#[derive(Clone, Debug)]
+pub struct KillSwitch {
+    data: PathBuf,
+}
+
+impl KillSwitch {
+    /// Sends SIGKILL to every process of the server, and does not wait.
+    pub fn kill(&self) {
+        for process in servers_in(&self.data) {
+            process.signal(Signal::KILL);
+            // Of another user's processes only the postmaster may be seen to work there.
+            children(process.pid()).into_iter().for_each(|child| child.signal(Signal::KILL));
+        }
+    }
+}
+
 impl Server {
     /// Performs a [`Step::Start`] and does not wait.
     pub(crate) fn begin(step: &Step, data: &std::path::Path, log: std::fs::File) -> Result<Self, StepError> {
         Ok(Self { child: step.spawn(log)?, data: data.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_heard_to_its_end_or_ended_when_it_is_given_up() {
+        let mut talking = Command::new("sh");
+        // More than a pipe holds.
+        talking.args(["-c", "head -c 200000 /dev/zero >&2; exit 3"]);
+        let output = output_until(&mut talking, &|| false).unwrap().unwrap();
+        assert_eq!((output.status.code(), output.stderr.len()), (Some(3), 200_000));
+        // It would outlast any test.
+        assert!(output_until(Command::new("sleep").arg("100000"), &|| true).unwrap().is_none());
     }
 }

@@ -20,7 +20,7 @@ pub use cluster::{
     Applied, Cluster, ClusterError, ClusterSpec, Copied, KeptTemplate, StopMode, Template, template_path,
 };
 pub use control::ControlError;
-pub use crash::Checksums;
+pub use crash::{Checksums, KillSwitch};
 pub use fetch::{FETCHABLE, FetchError, FetchProgress, cached, fetch};
 pub use find::{FindError, find, find_all};
 pub use given::{Given, GivenError};

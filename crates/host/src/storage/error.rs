@@ -100,6 +100,14 @@ pub enum StorageError {
         /// Why not.
         source: Box<StepError>,
     },
+    /// A filesystem that was unmounted is still in use: mounted again it would be the same, its power cut as before.
+    #[error("cannot mount storage `{storage}` anew: {found}, after it was unmounted")]
+    NotReleased {
+        /// Its name.
+        storage: String,
+        /// Who has it.
+        found: SafetyError,
+    },
     /// FUSE is not to be had.
     #[error(
         "cannot make storage `{storage}`: an emulated disk is served through FUSE, and {FUSE} cannot be opened"
@@ -179,6 +187,10 @@ impl StorageError {
                 source.help().or_else(|| (!left.is_empty()).then(|| "`pgdyno clean` tries again".into()))
             }
             Self::ReadBack { source, .. } => source.help(),
+            Self::NotReleased { .. } => Some(
+                "end the processes that began in a mount namespace of their own meanwhile (containers, `unshare`, services)"
+                    .into(),
+            ),
             Self::Journal(e) => e.help(),
             Self::Fuse { source, .. } => Some(match source.kind() {
                 std::io::ErrorKind::NotFound => "load the kernel's module (`modprobe fuse`); in a container, hand the device in (`--device /dev/fuse`)".into(),

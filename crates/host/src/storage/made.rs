@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use pgdyno_model::storage::{DeviceSettings, StackFacts};
 
@@ -11,7 +12,7 @@ use super::error::StorageError;
 use super::filesystem::Filesystem;
 use super::identity::{BlockDevice, Identity};
 use super::knob::Knob;
-use super::safety::{Found, SafetyError};
+use super::safety::{self, Found, SafetyError};
 use super::stack::Stack;
 use super::{program, with_causes};
 use crate::account::Account;
@@ -194,7 +195,24 @@ impl MadeStack {
         if !left.is_empty() {
             return Err(StorageError::PutBack { storage: self.stack.name().to_owned(), left });
         }
-        self.perform(&self.stack.unmount_steps(), &AtomicBool::new(false))
+        self.perform(&self.stack.unmount_steps(), &AtomicBool::new(false))?;
+        if is_emulated { Ok(()) } else { self.wait_released() }
+    }
+
+    /// Waits until the kernel has let go of the unmounted filesystem. Where another mount namespace holds it, to mount it
+    /// again would bring back the very one that was unmounted, whatever had been done to it.
+    fn wait_released(&self) -> Result<(), StorageError> {
+        const PATIENCE: Duration = Duration::from_secs(10);
+        let until = Instant::now() + PATIENCE;
+        for member in self.stack.members() {
+            while let Err(found) = safety::unused(&member) {
+                if Instant::now() >= until {
+                    return Err(StorageError::NotReleased { storage: self.stack.name().to_owned(), found });
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+        Ok(())
     }
 
     /// Mounts it again, whereby a filesystem replays its journal, and sets its devices as they were set.

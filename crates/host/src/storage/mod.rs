@@ -8,6 +8,7 @@ pub mod claim;
 pub mod emulated;
 mod error;
 pub mod filesystem;
+mod flushes;
 pub(crate) mod holders;
 pub mod identity;
 pub mod image;
@@ -22,6 +23,7 @@ pub mod stack;
 
 pub use check::Surroundings;
 pub use error::StorageError;
+pub use flushes::flushes_completed;
 pub use knob::Restore;
 pub use made::MadeStack;
 pub use safety::Wipe;

@@ -163,6 +163,16 @@ pub(crate) fn exclusive(device: &BlockDevice) -> Result<File, Found> {
         )
 }
 
+/// Refuses a device that somebody uses as mount does. Another mount namespace that still has its filesystem mounted is named.
+pub(crate) fn unused(path: &Path) -> Result<(), SafetyError> {
+    let failed = |found| SafetyError { device: path.to_owned(), found };
+    let device = BlockDevice::at(path).map_err(|e| failed(Found::Unreadable(e)))?;
+    match exclusive(&device) {
+        Ok(_) => Ok(()),
+        Err(found) => Err(failed(mounted(&device).ok().flatten().unwrap_or(found))),
+    }
+}
+
 /// One signature, as `wipefs --json` tells.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Signature {

@@ -1,6 +1,7 @@
 //! What the tests on a real server share.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub(crate) mod stacks;
 pub(crate) mod zfs;
 
 use std::os::unix::fs::PermissionsExt;

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use pgdyno_model::storage::DiskLatency;
 use serde::{Deserialize, Serialize};
 
-use super::model::{CutFacts, DiskStatus};
 use super::rule::{Cut, Rule};
+use super::status::{CutFacts, DiskStatus};
 
 /// How long an answer may take: the longest that is asked for is the writing out of a full cache.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -26,7 +26,7 @@ pub(super) enum Request {
     Disarm(u64),
     Lie(bool),
     Seed(u64),
-    Destage,
+    BeginBaseline,
     Cut(Cut),
     PowerOn,
     Latency(DiskLatency),
@@ -133,12 +133,15 @@ impl Control {
         self.done(&Request::Seed(seed))
     }
 
-    /// Makes all that was written so far durable: a baseline before faults are armed.
+    /// Begins a baseline: makes all that was written so far durable, lying or not, and counts anew.
+    ///
+    /// Counted from here are [`DiskStatus::since_baseline`] and [`super::FlushFacts::longest_ns`].
+    /// Call it before faults are armed.
     ///
     /// # Errors
     /// [`ControlError`].
-    pub fn destage(&mut self) -> Result<(), ControlError> {
-        self.done(&Request::Destage)
+    pub fn begin_baseline(&mut self) -> Result<(), ControlError> {
+        self.done(&Request::BeginBaseline)
     }
 
     /// Cuts its power: from this instant nothing reaches the medium, and every request fails with EIO. One that has no power

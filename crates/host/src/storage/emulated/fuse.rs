@@ -16,6 +16,7 @@ use fuser::{
 use super::cache::index;
 use super::rule::DiskError;
 use super::shared::{Job, Shared};
+use crate::monotonic::MonotonicTime;
 
 /// The file's name below the mount point.
 pub(super) const NAME: &str = "disk";
@@ -188,7 +189,7 @@ impl Filesystem for OneFile {
     }
 
     fn fsync(&self, _req: &Request, _ino: INodeNo, _fh: FileHandle, _datasync: bool, reply: ReplyEmpty) {
-        self.shared.take(Job::Flush { reply });
+        self.shared.take(Job::Flush { began: MonotonicTime::now(), reply });
     }
 
     fn fallocate(

@@ -12,10 +12,12 @@ mod control;
 mod fuse;
 mod medium;
 mod model;
+mod page;
 mod queue;
 mod rule;
 mod server;
 mod shared;
+mod status;
 mod write_log;
 
 use std::ffi::OsString;
@@ -35,9 +37,10 @@ use rustix::process::{Pid, Signal, WaitOptions};
 use serde::{Deserialize, Serialize};
 
 pub use control::{Control, ControlError};
-pub use model::{CutFacts, DiskCounters, DiskStatus, RuleState};
-pub use rule::{Content, Cut, DiskError, Effect, Hits, Operation, PAGE, Rule, Selector, TearUnit};
+pub use page::PAGE;
+pub use rule::{Content, Cut, DiskError, Effect, Hits, Operation, Over, Rule, Selector, TearUnit};
 pub use server::{ServeError, serve};
+pub use status::{CutFacts, DiskCounters, DiskStatus, FlushFacts, FlushSpan, RuleState};
 pub use write_log::{LogFacts, image_at, log_facts};
 
 use crate::journal::write_new;

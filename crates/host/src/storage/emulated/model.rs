@@ -2,88 +2,13 @@
 
 use std::io;
 
-use serde::{Deserialize, Serialize};
-
 use super::cache::{Cache, Cached, Data, index};
 use super::medium::Medium;
-use super::rule::{Cut, DiskError, Effect, Hits, Operation, PAGE, Rule, TearUnit};
+use super::page::{PAGE_SIZE, tears};
+use super::rule::{Cut, DiskError, Effect, Hits, Operation, Rule, TearUnit};
+use super::status::{CutFacts, DiskCounters, DiskStatus, FlushFacts, FlushSpan, RuleState};
 use super::write_log::{Record, WriteLog};
-
-/// What a disk has done since it was made (counts).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DiskCounters {
-    /// Reads.
-    pub reads: u64,
-    /// Bytes read.
-    pub read_bytes: u64,
-    /// Writes; their number is that of the newest one in the write log.
-    pub writes: u64,
-    /// Bytes written.
-    pub written_bytes: u64,
-    /// Discards, which count as writes too.
-    pub discards: u64,
-    /// Flushes that were done.
-    pub flushes: u64,
-    /// Flushes and writes that were acknowledged and not done.
-    pub lies: u64,
-    /// Writes that went to the medium since the cache was full.
-    pub destaged: u64,
-    /// Cached writes that a cut lost.
-    pub dropped: u64,
-    /// Cached writes that had reached the medium at a cut without a flush.
-    pub survived: u64,
-    /// Writes that reached the disk in part.
-    pub torn: u64,
-    /// Requests that failed because a rule said so.
-    pub failed: u64,
-}
-
-/// A power cut that happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CutFacts {
-    /// The newest write at that time.
-    pub at_write: u64,
-    /// Flushes that had been done by then.
-    pub after_flushes: u64,
-    /// The rule that made it; none: it was asked for.
-    pub rule: Option<u64>,
-    /// Cached writes that it lost.
-    pub dropped: u64,
-    /// Cached writes that had reached the medium.
-    pub survived: u64,
-    /// Whether a write reached the medium in part.
-    pub torn: bool,
-}
-
-/// How far a rule is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RuleState {
-    /// Its number, from [`super::Control::arm`].
-    pub id: u64,
-    /// Requests that its selector took.
-    pub selected: u64,
-    /// Of them, those that it hit.
-    pub hit: u64,
-}
-
-/// What a disk tells of itself.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DiskStatus {
-    /// Whether it has power.
-    pub powered: bool,
-    /// Whether it acknowledges flushes that it does not do.
-    pub lying: bool,
-    /// What it has done.
-    pub counters: DiskCounters,
-    /// Writes in the volatile cache.
-    pub cached_writes: u64,
-    /// What they take (bytes).
-    pub cached_bytes: u64,
-    /// The last cut.
-    pub cut: Option<CutFacts>,
-    /// The armed rules.
-    pub rules: Vec<RuleState>,
-}
+use crate::monotonic::MonotonicTime;
 
 struct Armed {
     rule: Rule,
@@ -103,6 +28,9 @@ pub(super) struct Disk<M> {
     rules: Vec<Armed>,
     next_rule: u64,
     counters: DiskCounters,
+    /// As they were when the baseline began.
+    baseline: DiskCounters,
+    flushes: FlushFacts,
     random: fastrand::Rng,
     log: Option<WriteLog>,
 }
@@ -122,6 +50,8 @@ impl<M: Medium> Disk<M> {
             rules: Vec::new(),
             next_rule: 1,
             counters: DiskCounters::default(),
+            baseline: DiskCounters::default(),
+            flushes: FlushFacts::default(),
             random: fastrand::Rng::with_seed(seed),
             log,
         }
@@ -193,7 +123,8 @@ impl<M: Medium> Disk<M> {
         self.bound_cache()
     }
 
-    pub(super) fn flush(&mut self) -> Answer {
+    /// Flushes; `began` is when the request arrived.
+    pub(super) fn flush(&mut self, began: MonotonicTime) -> Answer {
         self.within(0, 0)?;
         let verdict = self.verdict(Operation::Flush, 0, 0, None);
         match verdict {
@@ -203,11 +134,20 @@ impl<M: Medium> Disk<M> {
         }
         if self.lying || matches!(verdict, Some((_, Effect::Lie))) {
             self.counters.lies += 1;
+            self.acknowledge(began, false);
             return Ok(());
         }
-        self.counters.flushes += 1;
         self.log(&Record::Flush { after: self.counters.writes })?;
-        self.cache.destage_all(&mut self.medium).map_err(|e| broken(&e))
+        self.cache.destage_all(&mut self.medium).map_err(|e| broken(&e))?;
+        self.counters.flushes += 1;
+        self.acknowledge(began, true);
+        Ok(())
+    }
+
+    /// The answer is sent once the caller lets go of the disk.
+    fn acknowledge(&mut self, began: MonotonicTime, is_done: bool) {
+        self.counters.acknowledged_flushes += 1;
+        self.flushes.record(FlushSpan { began, completed: MonotonicTime::now() }, is_done);
     }
 
     /// The power goes now.
@@ -224,9 +164,12 @@ impl<M: Medium> Disk<M> {
         self.rules.clear();
     }
 
-    /// Makes all that was written durable, whatever was said of lying.
-    pub(super) fn destage(&mut self) -> io::Result<()> {
-        self.cache.destage_all(&mut self.medium)
+    /// Makes all that was written durable, whatever was said of lying, and counts anew from here.
+    pub(super) fn begin_baseline(&mut self) -> io::Result<()> {
+        self.cache.destage_all(&mut self.medium)?;
+        self.baseline = self.counters;
+        self.flushes.longest_ns = 0;
+        Ok(())
     }
 
     pub(super) fn seed(&mut self, seed: u64) {
@@ -262,6 +205,8 @@ impl<M: Medium> Disk<M> {
             powered: self.powered,
             lying: self.lying,
             counters: self.counters,
+            since_baseline: self.counters.since(&self.baseline),
+            flushes: self.flushes,
             cached_writes: self.cache.len() as u64,
             cached_bytes: self.cache.cost(),
             cut: self.cut,
@@ -293,14 +238,11 @@ impl<M: Medium> Disk<M> {
     ) -> Option<(u64, Effect)> {
         let mut verdict = None;
         let (medium, cache) = (&self.medium, &self.cache);
-        let before = || there(medium, cache, offset, length);
         for Armed { rule, state } in &mut self.rules {
-            let tears = match rule.effect {
-                Effect::Tear(unit) | Effect::TearAndCut(unit, _) => Some(unit),
-                Effect::Fail(_) | Effect::Cut(_) | Effect::Lie => None,
-            };
-            if !rule.on.takes(operation, offset, length, data, &before)
-                || tears.is_some_and(|unit| operation != Operation::Write || length <= unit.bytes())
+            let tear = rule.effect.tear();
+            let before = || there(medium, rule.effect.beneath(cache), offset, length);
+            if !rule.on.takes(operation, offset, length, data, tear, &before)
+                || tear.is_some_and(|unit| operation != Operation::Write || length <= unit.bytes())
             {
                 continue;
             }
@@ -326,9 +268,13 @@ impl<M: Medium> Disk<M> {
     fn lose_power(&mut self, cut: &Cut, rule: Option<u64>) -> Answer {
         let cached = self.cache.take();
         let mut facts = CutFacts {
+            at: MonotonicTime::now(),
+            flushes: self.flushes,
+            since_baseline: DiskCounters::default(),
             at_write: self.counters.writes,
             after_flushes: self.counters.flushes,
             rule,
+            survives: cut.survives,
             dropped: 0,
             survived: 0,
             torn: false,
@@ -358,6 +304,7 @@ impl<M: Medium> Disk<M> {
         }
         self.counters.dropped += facts.dropped;
         self.counters.survived += facts.survived;
+        facts.since_baseline = self.counters.since(&self.baseline);
         self.cut = Some(facts);
         self.powered = false;
         let _ = self.sync_log();
@@ -366,27 +313,34 @@ impl<M: Medium> Disk<M> {
 
     /// The first part of `write`, as rule `id` tears it.
     fn torn(&mut self, id: u64, write: &Cached, unit: TearUnit) -> Cached {
-        let on = self.rules.iter().find(|armed| armed.state.id == id).map(|armed| &armed.rule.on);
-        let before = || there(&self.medium, &self.cache, write.offset, write.data.length());
-        let pages = match (&write.data, on.and_then(|on| on.holds.map(|content| (on, content)))) {
-            (Data::Bytes(bytes), Some((on, content))) => on.pages(content, bytes, &before),
+        let rule = self.rules.iter().find(|armed| armed.state.id == id).map(|armed| &armed.rule);
+        let places = match (&write.data, rule) {
+            (Data::Bytes(bytes), Some(rule)) => {
+                let cache = rule.effect.beneath(&self.cache);
+                let before = || there(&self.medium, cache, write.offset, write.data.length());
+                rule.tears_in(bytes, unit, &before)
+            }
             _ => Vec::new(),
         };
-        let kept = self.somewhere(write, unit, &pages);
+        let kept = self.somewhere(write, unit, &places);
         self.counters.torn += 1;
         Cached { data: write.data.first(kept), ..write.clone() }
     }
 
-    /// How many bytes of a torn write arrive: the cut goes through one of `pages`, else anywhere.
-    fn somewhere(&mut self, write: &Cached, unit: TearUnit, pages: &[usize]) -> u64 {
-        let (from, length) = match pages {
-            [] => (0, write.data.length()),
-            pages => (pages[self.random.usize(..pages.len())] as u64, PAGE),
+    /// How many bytes of a torn write arrive: one of the `places` of a page, else any number of units.
+    fn somewhere(&mut self, write: &Cached, unit: TearUnit, places: &[Vec<u64>]) -> u64 {
+        let units = write.data.length().div_ceil(unit.bytes());
+        let anywhere: Vec<u64>;
+        let places = match places {
+            [] => {
+                anywhere = (1..units.max(2)).map(|n| n * unit.bytes()).collect();
+                &anywhere
+            }
+            pages => &pages[self.random.usize(..pages.len())],
         };
-        let units = length.div_ceil(unit.bytes());
-        // Every second one right behind its first unit, where most of it is lost.
-        let kept = if self.random.bool() { 1 } else { self.random.u64(1..units.max(2)) };
-        (from + kept * unit.bytes()).min(write.data.length())
+        // Every second one at the first place, where most of it is lost.
+        let place = if self.random.bool() { 0 } else { self.random.usize(..places.len()) };
+        places[place].min(write.data.length())
     }
 
     /// A drive writes back the oldest when its cache is full.
@@ -406,10 +360,41 @@ impl<M: Medium> Disk<M> {
     }
 }
 
-/// What a read of the disk gives; nothing but zeros where its own files cannot be read, which then fails by itself.
-fn there<M: Medium>(medium: &M, cache: &Cache, offset: u64, length: u64) -> Vec<u8> {
+impl Effect {
+    fn tear(&self) -> Option<TearUnit> {
+        match self {
+            Self::Tear(unit) | Self::TearAndCut(unit, _) => Some(*unit),
+            Self::Fail(_) | Self::Cut(_) | Self::Lie => None,
+        }
+    }
+
+    /// What lies over the medium once a write has had this effect: nothing where a cut loses the cache.
+    fn beneath<'a>(&self, cache: &'a Cache) -> Option<&'a Cache> {
+        (!matches!(self, Self::TearAndCut(..))).then_some(cache)
+    }
+}
+
+impl Rule {
+    /// Of each page of `data` that this is about, after how many bytes of `data` it can tear.
+    fn tears_in(&self, data: &[u8], unit: TearUnit, before: &dyn Fn() -> Vec<u8>) -> Vec<Vec<u64>> {
+        let Some(content) = self.on.holds else { return Vec::new() };
+        let pages = self.on.pages(content, data, Some(unit), before);
+        let before = before();
+        let tears = |at: usize| {
+            let ends = tears(&before[at..at + PAGE_SIZE], &data[at..at + PAGE_SIZE], unit).into_iter();
+            ends.map(|end| (at + end) as u64).collect()
+        };
+        pages.into_iter().map(tears).collect()
+    }
+}
+
+/// What a read of the disk gives, or of the medium alone. Zeros where the disk's own files cannot be
+/// read: the request then fails by itself.
+fn there<M: Medium>(medium: &M, cache: Option<&Cache>, offset: u64, length: u64) -> Vec<u8> {
     let mut bytes = vec![0; index(length)];
-    if medium.read_at(offset, &mut bytes).is_ok() {
+    if medium.read_at(offset, &mut bytes).is_ok()
+        && let Some(cache) = cache
+    {
         cache.overlay(offset, &mut bytes);
     }
     bytes

@@ -3,8 +3,7 @@
 use pgdyno_model::units::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// PostgreSQL's default block size, and that of its WAL (bytes).
-pub const PAGE: u64 = 8192;
+use super::page::{PAGE_SIZE, is_data_page, is_older_version, is_wal_page, tears};
 
 /// What a request asks of the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,11 +21,10 @@ pub enum Operation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Content {
-    /// A page of a table or an index with items on it: its header names a page of 8 kB in layout 4, which PostgreSQL has had since
-    /// 8.3, and a plausible layout (src/include/storage/bufpage.h). Free space and visibility maps have no items.
+    /// A page of a table or an index with items on it: its header names a page of 8 kB and a
+    /// plausible layout. Free space and visibility maps have no items.
     DataPage,
-    /// A page of WAL: `xlp_magic` of PostgreSQL 10 to 18 and later (0xD0.. or 0xD1..), and a page address that is a multiple of
-    /// the page (src/include/access/xlog_internal.h).
+    /// A page of WAL.
     WalPage,
 }
 
@@ -34,7 +32,7 @@ impl Content {
     /// The first byte of each page of this kind in `data`, looked for at each multiple of 4 kB.
     #[must_use]
     pub fn pages(self, data: &[u8]) -> Vec<usize> {
-        let size = PAGE as usize;
+        let size = PAGE_SIZE;
         let mut pages = Vec::new();
         let mut at = 0;
         while at + size <= data.len() {
@@ -49,18 +47,28 @@ impl Content {
     }
 
     fn is_page(self, page: &[u8]) -> bool {
-        let short = |at: usize| u16::from_le_bytes([page[at], page[at + 1]]);
         match self {
-            Self::DataPage => {
-                let (lower, upper, special) = (short(12), short(14), short(16));
-                short(18) == 0x2004 && 24 < lower && lower <= upper && upper <= special && special <= 8192
-            }
-            Self::WalPage => {
-                let address = page[8..16].iter().rev().fold(0_u64, |sum, &b| sum << 8 | u64::from(b));
-                matches!(page[1], 0xD0 | 0xD1) && address != 0 && address % PAGE == 0 && short(2) < 16
-            }
+            Self::DataPage => is_data_page(page),
+            Self::WalPage => is_wal_page(page),
         }
     }
+}
+
+/// What a page is written over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Over {
+    /// Whatever lies there.
+    #[default]
+    Anything,
+    /// A page of the same kind.
+    Page,
+    /// An older version of the same page of a table, which recovery from the WAL position `redo`
+    /// needs as it was unless full_page_writes is on.
+    OlderVersion {
+        /// The redo position of the newest checkpoint that is complete.
+        redo: u64,
+    },
 }
 
 /// Which requests a rule is about. What is none is not looked at.
@@ -74,22 +82,29 @@ pub struct Selector {
     pub at_least: Option<Bytes>,
     /// Writes that hold such a page.
     pub holds: Option<Content>,
-    /// Of those only the ones that write it over such a page, not where none was yet.
+    /// Of those only the ones that write it over this.
     #[serde(default)]
-    pub over: bool,
+    pub over: Over,
 }
 
 impl Selector {
     /// All requests that ask for `operation`.
     #[must_use]
     pub fn all(operation: Operation) -> Self {
-        Self { operation, range: None, at_least: None, holds: None, over: false }
+        Self { operation, range: None, at_least: None, holds: None, over: Over::Anything }
     }
 
     /// Writes that change a page of kind `content` that the disk has already.
     #[must_use]
     pub fn changes_of(content: Content) -> Self {
-        Self { over: true, ..Self::writes_of(content) }
+        Self { over: Over::Page, ..Self::writes_of(content) }
+    }
+
+    /// Writes that change a page of a table whose older version recovery from `redo` needs
+    /// ([`Over::OlderVersion`]).
+    #[must_use]
+    pub fn needed_from(redo: u64) -> Self {
+        Self { over: Over::OlderVersion { redo }, ..Self::writes_of(Content::DataPage) }
     }
 
     /// Writes that hold a page of kind `content`.
@@ -98,30 +113,48 @@ impl Selector {
         Self { holds: Some(content), ..Self::all(Operation::Write) }
     }
 
-    /// Whether a request is meant; `data` is what a write writes, and `before` gives what lies there before it.
+    /// Whether a request is meant; `data` is what a write writes. `before` gives what lies there
+    /// before it, and `tear` says in which units it is to tear.
     pub(super) fn takes(
         &self,
         operation: Operation,
         offset: u64,
         length: u64,
         data: Option<&[u8]>,
+        tear: Option<TearUnit>,
         before: &dyn Fn() -> Vec<u8>,
     ) -> bool {
         self.operation == operation
             && self.range.is_none_or(|(from, to)| offset < to && offset + length > from)
             && self.at_least.is_none_or(|least| length >= least.0)
-            && self
-                .holds
-                .is_none_or(|content| data.is_some_and(|data| !self.pages(content, data, before).is_empty()))
+            && self.holds.is_none_or(|content| {
+                data.is_some_and(|data| !self.pages(content, data, tear, before).is_empty())
+            })
     }
 
-    /// The pages of `data` that this is about.
-    pub(super) fn pages(&self, content: Content, data: &[u8], before: &dyn Fn() -> Vec<u8>) -> Vec<usize> {
+    /// The first byte of each page of `data` that this is about. One that is to tear has a place
+    /// where it can, and be neither version then.
+    pub(super) fn pages(
+        &self,
+        content: Content,
+        data: &[u8],
+        tear: Option<TearUnit>,
+        before: &dyn Fn() -> Vec<u8>,
+    ) -> Vec<usize> {
         let mut pages = content.pages(data);
-        if self.over && !pages.is_empty() {
-            let before = before();
-            pages.retain(|&at| content.is_page(&before[at..at + PAGE as usize]));
+        if pages.is_empty() || (self.over == Over::Anything && tear.is_none()) {
+            return pages;
         }
+        let before = before();
+        pages.retain(|&at| {
+            let (older, newer) = (&before[at..at + PAGE_SIZE], &data[at..at + PAGE_SIZE]);
+            let is_over = match self.over {
+                Over::Anything => true,
+                Over::Page => content.is_page(older),
+                Over::OlderVersion { redo } => is_older_version(older, newer, redo),
+            };
+            is_over && tear.is_none_or(|unit| !tears(older, newer, unit).is_empty())
+        });
         pages
     }
 }
@@ -189,8 +222,11 @@ pub enum Effect {
     Fail(DiskError),
     /// The power goes: with a write, when it is in the cache; with a flush, before anything is durable by it.
     Cut(Cut),
-    /// A write reaches the disk in part, its first bytes; of one that was chosen by its pages, the cut goes through such a page. It is
-    /// acknowledged as whole. A write that fits into one unit is not hit.
+    /// A write reaches the disk in part, its first bytes. It is acknowledged as whole. A write that
+    /// fits into one unit is not hit.
+    ///
+    /// One that was chosen by its pages tears through such a page, where what arrives and what is
+    /// lost both differ from what lay there. A write without such a place is not hit.
     Tear(TearUnit),
     /// The same, right on the medium, and there the power goes.
     TearAndCut(TearUnit, Cut),

@@ -138,7 +138,7 @@ fn answer(request: Request, shared: &Shared) -> Response {
             shared.disk().seed(seed);
             Response::Done
         }
-        Request::Destage => done(shared.disk().destage()),
+        Request::BeginBaseline => done(shared.disk().begin_baseline()),
         Request::Cut(cut) => {
             shared.disk().cut(&cut);
             Response::Done

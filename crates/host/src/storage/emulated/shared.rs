@@ -14,6 +14,7 @@ use super::fuse::errno;
 use super::model::Disk;
 use super::queue::Queue;
 use super::rule::DiskError;
+use crate::monotonic::MonotonicTime;
 
 /// A request that is to be answered when its time has come.
 pub(super) enum Job {
@@ -30,6 +31,7 @@ pub(super) enum Job {
     },
     /// What a flush makes durable is durable when it is done, not before.
     Flush {
+        began: MonotonicTime,
         reply: ReplyEmpty,
     },
 }
@@ -151,8 +153,8 @@ impl Shared {
                 Ok(()) => reply.written(length),
                 Err(e) => reply.error(errno(e)),
             },
-            Job::Flush { reply } => {
-                let answer = self.disk().flush();
+            Job::Flush { began, reply } => {
+                let answer = self.disk().flush(began);
                 match answer {
                     Ok(()) => reply.ok(),
                     Err(e) => reply.error(errno(e)),

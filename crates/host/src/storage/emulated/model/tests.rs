@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
+use crate::storage::emulated::page::tests::{REDO, page};
 use crate::storage::emulated::rule::Content;
 use crate::storage::emulated::rule::Selector;
 use crate::storage::emulated::write_log::{image_at, log_facts};
@@ -13,6 +14,10 @@ const SIZE: u64 = SECTOR * SECTORS;
 
 fn disk(bound: u64, seed: u64, log: Option<WriteLog>) -> Disk<Vec<u8>> {
     Disk::new(vec![0; usize::try_from(SIZE).unwrap()], SIZE, bound, seed, log)
+}
+
+fn flush(disk: &mut Disk<Vec<u8>>) -> Answer {
+    disk.flush(MonotonicTime::now())
 }
 
 /// What is asked of a disk, in sectors.
@@ -84,7 +89,7 @@ fn perform(disk: &mut Disk<Vec<u8>>, all: &[Asked]) -> Expected {
                 expected.write(at, length, 0);
             }
             Asked::Flush => {
-                disk.flush().unwrap();
+                flush(disk).unwrap();
                 expected.flush();
             }
         }
@@ -112,7 +117,7 @@ proptest! {
         let expected = perform(&mut disk, &all);
         disk.cut(&Cut { survives, tear });
         prop_assert_eq!(disk.read(0, &mut [0; 512]), Err(DiskError::Eio));
-        prop_assert_eq!(disk.flush(), Err(DiskError::Eio));
+        prop_assert_eq!(flush(&mut disk), Err(DiskError::Eio));
         for (found, possible) in sectors(disk.medium()).iter().zip(&expected.possible) {
             prop_assert!(possible.contains(found), "{} of {:?}", found, possible);
         }
@@ -149,14 +154,82 @@ proptest! {
 fn a_lying_disk_loses_flushed_writes_and_destaging_saves_them_all_the_same() {
     let mut disk = disk(u64::MAX, 1, None);
     disk.write(0, &[1; 512]).unwrap();
-    disk.destage().unwrap();
+    disk.begin_baseline().unwrap();
     disk.lie(true);
     disk.write(512, &[2; 512]).unwrap();
-    disk.flush().unwrap();
+    flush(&mut disk).unwrap();
     assert_eq!(disk.status().counters.lies, 1);
     disk.cut(&Cut::default());
     assert_eq!(sectors(disk.medium())[..2], [1, 0]);
     assert_eq!(disk.status().cut.unwrap().dropped, 1);
+}
+
+#[test]
+fn a_disk_that_skips_one_flush_in_k_loses_exactly_what_was_written_since_it_really_flushed() {
+    let mut losing = 0;
+    for seed in 0..60 {
+        let mut disk = disk(u64::MAX, seed, None);
+        disk.begin_baseline().unwrap();
+        disk.arm(rule(Operation::Flush, Hits::Chance(1.0 / 4.0), Effect::Lie));
+        let (mut kept, mut lies) = (0, 0);
+        for n in 1..=40_u8 {
+            disk.write(u64::from(n) * SECTOR, &[n; 512]).unwrap();
+            let before = disk.status().since_baseline;
+            flush(&mut disk).unwrap();
+            let now = disk.status().since_baseline;
+            assert_eq!(now.acknowledged_flushes, before.acknowledged_flushes + 1);
+            match now.flushes - before.flushes {
+                0 => lies += 1,
+                _ => kept = n,
+            }
+        }
+        disk.cut(&Cut::default());
+        let found = sectors(disk.medium());
+        for n in 1..=40_u8 {
+            assert_eq!(found[usize::from(n)], if n <= kept { n } else { 0 }, "seed {seed}, kept {kept}");
+        }
+        let cut = disk.status().cut.unwrap();
+        let counts = cut.since_baseline;
+        assert_eq!((counts.acknowledged_flushes, counts.flushes, counts.lies), (40, 40 - lies, lies));
+        assert_eq!(cut.dropped, u64::from(40 - kept));
+        assert!(0 < lies && lies < 40, "{lies}");
+        let FlushFacts { acknowledged, done, .. } = cut.flushes;
+        assert_eq!(acknowledged == done, kept == 40, "{cut:?}");
+        losing += u32::from(kept < 40);
+    }
+    assert!(0 < losing && losing < 60, "{losing}: most cuts come after a flush that was done");
+}
+
+#[test]
+fn a_cut_tells_its_instant_and_the_flushes_before_it_also_when_there_is_power_again() {
+    let mut disk = disk(u64::MAX, 1, None);
+    disk.flush(MonotonicTime::default()).unwrap();
+    assert!(disk.status().flushes.longest_ns > 0);
+    disk.begin_baseline().unwrap();
+    assert_eq!(disk.status().flushes.longest_ns, 0);
+    assert_eq!(disk.status().since_baseline, DiskCounters::default());
+
+    disk.write(0, &[1; 512]).unwrap();
+    let began = MonotonicTime::now();
+    disk.flush(began).unwrap();
+    disk.lie(true);
+    let lied = MonotonicTime::now();
+    disk.flush(lied).unwrap();
+    let before = MonotonicTime::now();
+    disk.cut(&Cut::default());
+    assert_eq!(flush(&mut disk), Err(DiskError::Eio));
+    let cut = disk.status().cut.unwrap();
+    let (acknowledged, done) = (cut.flushes.acknowledged.unwrap(), cut.flushes.done.unwrap());
+    assert_eq!((done.began, acknowledged.began), (began, lied));
+    assert!(done.completed <= acknowledged.began && acknowledged.completed <= before && before <= cut.at);
+    let longest = acknowledged.duration().max(done.duration());
+    assert_eq!(u128::from(cut.flushes.longest_ns), longest.as_nanos());
+    assert_eq!((cut.since_baseline.flushes, cut.since_baseline.acknowledged_flushes), (1, 2));
+
+    disk.power_on();
+    flush(&mut disk).unwrap();
+    assert_eq!(disk.status().cut, Some(cut));
+    assert!(disk.status().flushes.done.unwrap().began >= cut.at);
 }
 
 #[test]
@@ -198,7 +271,7 @@ fn a_rule_hits_the_request_it_names_and_no_other() {
     disk.disarm(id);
     disk.arm(rule(Operation::Flush, Hits::From(2), Effect::Fail(DiskError::Eio)));
     assert_eq!(
-        [disk.flush(), disk.flush(), disk.flush()],
+        [flush(&mut disk), flush(&mut disk), flush(&mut disk)],
         [Ok(()), Err(DiskError::Eio), Err(DiskError::Eio)]
     );
 }
@@ -208,9 +281,9 @@ fn a_cut_at_a_flush_comes_before_it_and_one_at_a_write_after_it() {
     let mut disk = disk(u64::MAX, 1, None);
     disk.arm(rule(Operation::Flush, Hits::Nth(2), Effect::Cut(Cut::default())));
     disk.write(0, &[1; 512]).unwrap();
-    disk.flush().unwrap();
+    flush(&mut disk).unwrap();
     disk.write(0, &[2; 512]).unwrap();
-    assert_eq!(disk.flush(), Err(DiskError::Eio));
+    assert_eq!(flush(&mut disk), Err(DiskError::Eio));
     assert_eq!(sectors(disk.medium())[0], 1);
     disk.power_on();
     assert_eq!(disk.status().rules, []);
@@ -236,7 +309,7 @@ fn a_write_is_torn_within_a_page_of_the_kind_that_was_chosen() {
         let effect = Effect::TearAndCut(TearUnit::Bytes512, Cut::default());
         disk.arm(Rule { on, hits: Hits::Nth(1), effect });
         disk.write(0, &[1; 8192]).unwrap();
-        disk.flush().unwrap();
+        flush(&mut disk).unwrap();
         let mut bytes = vec![7; 4096];
         bytes.extend(data_page(2));
         assert_eq!(disk.write(0, &bytes), Err(DiskError::Eio));
@@ -246,6 +319,31 @@ fn a_write_is_torn_within_a_page_of_the_kind_that_was_chosen() {
         let arrived = page.iter().rposition(|b| *b == 2).unwrap() + 1;
         assert!(arrived % 512 == 0 && arrived < 8192, "{arrived}");
         assert_eq!(page[8191], 0);
+    }
+}
+
+#[test]
+fn a_page_that_recovery_needs_tears_between_the_durable_version_and_the_newest() {
+    for seed in 0..40 {
+        let mut disk = disk(u64::MAX, seed, None);
+        let (durable, cached, newest) =
+            (page(REDO - 1, &[1, 2]), page(REDO + 1, &[1, 2, 3]), page(REDO + 2, &[1, 2, 3, 4]));
+        disk.write(0, &durable).unwrap();
+        flush(&mut disk).unwrap();
+        disk.write(0, &cached).unwrap();
+        let on = Selector::needed_from(REDO);
+        let fail = Effect::Fail(DiskError::Eio);
+        let failing = disk.arm(Rule { on: on.clone(), hits: Hits::Nth(1), effect: fail });
+        let cut = Effect::TearAndCut(TearUnit::Bytes512, Cut::default());
+        disk.arm(Rule { on, hits: Hits::Nth(1), effect: cut });
+        assert_eq!(disk.write(0, &newest), Err(DiskError::Eio));
+        let rules = disk.status().rules;
+        // What a cut leaves below is the durable version; what a failed write leaves is in the cache.
+        assert_eq!(rules.iter().find(|rule| rule.id == failing).unwrap().selected, 0);
+        let torn = &disk.medium()[..newest.len()];
+        assert!(torn != durable && torn != newest && torn != cached);
+        let arrived = torn.iter().zip(&newest).take_while(|(a, b)| a == b).count() / 512 * 512;
+        assert_eq!((&torn[..arrived], &torn[arrived..]), (&newest[..arrived], &durable[arrived..]));
     }
 }
 
@@ -275,7 +373,7 @@ fn the_write_log_gives_the_disk_as_it_was_after_any_write() {
     let path = place.path().join("writes");
     let mut disk = disk(u64::MAX, 1, Some(WriteLog::create(&path).unwrap()));
     disk.write(0, &[1; 1024]).unwrap();
-    disk.flush().unwrap();
+    flush(&mut disk).unwrap();
     disk.write(512, &[2; 512]).unwrap();
     disk.write(1024, &[3; 512]).unwrap();
     disk.cut(&Cut::default());

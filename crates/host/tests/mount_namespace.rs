@@ -1,0 +1,60 @@
+//! A mount namespace that holds a filesystem of pgdyno's.
+//!
+//! Has a process of its own: the namespace holds the mounts of every test that runs beside it.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod common;
+
+use std::fs;
+use std::process::{Child, Command};
+
+use common::stacks::{assert_nothing_left, can, loop_file, on, plan};
+use common::{Place, RUN};
+use pgdyno_host::server_account;
+use pgdyno_host::storage::{StorageError, Wipe};
+
+/// A mount namespace of its own that somebody else has made, with all mounts there are.
+struct Namespace(Child);
+
+impl Namespace {
+    fn new() -> Self {
+        let mut child = Command::new("unshare")
+            .args(["--mount", "--propagation", "private", "sh", "-c", "echo made; exec sleep 600"])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut said = std::io::BufReader::new(child.stdout.take().unwrap());
+        std::io::BufRead::read_line(&mut said, &mut line).unwrap();
+        assert_eq!(line, "made\n");
+        Self(child)
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_filesystem_that_another_mount_namespace_holds_is_not_mounted_again_as_if_it_were_new() {
+    let test = "a_filesystem_that_another_mount_namespace_holds_is_not_mounted_again_as_if_it_were_new";
+    let place = Place::new();
+    let storage = on(loop_file(place.path()), "ext4");
+    if !can(test, &storage, place.path()) {
+        return;
+    }
+    let stack = plan(&storage, place.path(), &Wipe::default()).unwrap();
+    let mut made = stack.make(&server_account().unwrap(), &place.journal, &RUN).unwrap();
+    let namespace = Namespace::new();
+    pgdyno_host::fault::PowerSwitch::of(&made).unwrap().cut().unwrap();
+    let refused = made.unmount().unwrap_err();
+    assert!(matches!(refused, StorageError::NotReleased { .. }), "{refused:?}");
+    drop(namespace);
+    made.mount(&RUN).unwrap();
+    fs::write(made.path().join("file"), "what was cut takes writes again").unwrap();
+    assert_eq!(made.take_down(), [""; 0]);
+    assert_nothing_left(&place);
+}
