@@ -1,12 +1,16 @@
-//! `pgdyno clean` and `pgdyno filesystems`: what killed processes left behind, and what this machine can make.
+//! `pgdyno clean` and `pgdyno filesystems`: what killed processes left behind, what is kept, and what this machine can make.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+pub use pgdyno_host::kept::KeptCrash;
+use pgdyno_host::kept::{KeptCrashes, LeftAlone};
 use pgdyno_host::postgres::KeptTemplate;
 use pgdyno_host::storage::filesystem::FILESYSTEMS;
 use pgdyno_host::sweep::Outcome;
 use pgdyno_host::{Journal, Leftover, leftovers, paths, sweep};
+
+use pgdyno_model::units::Bytes;
 
 use crate::LabError;
 
@@ -56,10 +60,36 @@ pub fn templates(remove: bool) -> Result<Vec<String>, LabError> {
         }
         let done = if remove { "removed" } else { "kept" };
         let what = kept.what.lines().next().unwrap_or_default();
-        let size = pgdyno_model::units::Bytes(kept.bytes);
+        let size = Bytes(kept.bytes);
         lines.push(format!("{done}: a loaded cluster, {what}, {size} in {}", kept.path.display()));
     }
     Ok(lines)
+}
+
+/// What failed crash tests left and pgdyno kept, a line a session; `remove`: and removes it. Their records stay.
+#[must_use]
+pub fn crashes(remove: bool) -> Cleaned {
+    let KeptCrashes { all, mut left } = KeptCrashes::find();
+    let (mut told, mut bytes) = (Vec::new(), 0);
+    for kept in &all {
+        let (freed, stays) = if remove { kept.remove() } else { (kept.bytes, Vec::new()) };
+        left.extend(stays);
+        bytes += freed;
+        let done = if remove { "removed" } else { "kept" };
+        told.push(format!("{done}: {}, {} in {}", kept.id, Bytes(freed), kept.path.display()));
+    }
+    if remove && !all.is_empty() {
+        told.push(format!("{} freed; the records of these crash tests stay in the store", Bytes(bytes)));
+    }
+    let stays = |left: &LeftAlone| format!("left: {}: {}", left.path.display(), left.why);
+    told.extend(left.iter().map(stays));
+    Cleaned { told, left: remove && !left.is_empty() }
+}
+
+/// What failed crash tests left, by session: where it is and what room it takes.
+#[must_use]
+pub fn kept_crashes() -> Vec<KeptCrash> {
+    KeptCrashes::find().all
 }
 
 fn found(journal: &Journal, directories: &[PathBuf]) -> Result<Vec<Leftover>, LabError> {

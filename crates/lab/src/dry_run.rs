@@ -555,6 +555,17 @@ fn closing(prepared: &Prepared, surroundings: Option<&Surroundings>, out: &mut S
             crash.rounds,
             faults.join(", ")
         );
+        for treatment in &prepared.plan.treatments {
+            let planted = crate::crash::planted(prepared, treatment);
+            if !planted.is_empty() {
+                let planted: Vec<&str> = planted.iter().map(|fault| fault.name()).collect();
+                let its = match treatment.levels.0.is_empty() {
+                    true => "the only treatment".to_owned(),
+                    false => treatment.levels.to_string(),
+                };
+                let _ = writeln!(out, "  {its}: meant to fail {}", planted.join(", "));
+            }
+        }
     }
     let _ = match prepared.root_needed_for().as_slice() {
         [] => writeln!(out, "Privileges: none"),

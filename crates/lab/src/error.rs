@@ -238,6 +238,21 @@ impl LabError {
         explained.error.downcast_ref().is_some_and(StorageError::is_unavailable)
     }
 
+    /// Whether a storage could not be brought back for reasons that are not its own: somebody holds it, its emulated disk
+    /// does not answer.
+    pub(crate) fn is_around_the_storage(&self) -> bool {
+        let Self::Explained(explained) = self else { return false };
+        let storage = explained.error.downcast_ref::<StorageError>();
+        storage.is_some_and(|e| {
+            matches!(
+                e,
+                StorageError::NotReleased { .. }
+                    | StorageError::Emulated { .. }
+                    | StorageError::PutBack { .. }
+            )
+        })
+    }
+
     /// All of it in one text, as a failed trial keeps it.
     pub(crate) fn in_words(&self) -> String {
         let mut words = self.to_string();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use pgdyno_model::experiment::{Length, ProbeKind};
 use pgdyno_model::units::Bytes;
 
+use crate::crash::control_rounds;
 use crate::dataset;
 use crate::prepare::Prepared;
 
@@ -18,8 +19,8 @@ const AROUND_TRIAL: Duration = Duration::from_millis(1500);
 /// Rows loaded in a second, keys and vacuum included, on the same machine.
 const ROWS_PER_SECOND: u64 = 250_000;
 
-/// Around the load of a crash test's round: fault, recovery, oracles.
-const AROUND_ROUND: Duration = Duration::from_secs(3);
+/// Around the load of a crash test's round: fault, recovery, oracles, a second start.
+const AROUND_ROUND: Duration = Duration::from_secs(4);
 /// Tests of the fsync probe (count).
 const FSYNC_TESTS: u32 = 25;
 /// Points of the disk probe that take a given time (count).
@@ -76,15 +77,20 @@ pub(crate) fn time(prepared: &Prepared) -> (Duration, Duration, bool) {
     (time + least, time + most, offered(prepared).is_none())
 }
 
-/// Time for the crash tests after the trials, with a control for each fault: treatments that are crashed alike are crashed once.
+/// Time for the crash tests after the trials: treatments that are crashed alike are crashed once.
 fn crashes(prepared: &Prepared) -> Duration {
     let Some(crash) = &prepared.experiment.crash else { return Duration::ZERO };
     let all = &prepared.plan.treatments;
     let first = |index: usize| !all[..index].iter().any(|before| before.is_crashed_alike(&all[index]));
     let sessions = u32::try_from((0..all.len()).filter(|index| first(*index)).count()).unwrap_or(u32::MAX);
+    let controls: u32 = match crash.controls {
+        true => crash.faults.iter().map(|fault| control_rounds(*fault)).sum(),
+        false => 0,
+    };
     let faults = u32::try_from(crash.faults.len()).unwrap_or(u32::MAX);
-    let rounds = faults.saturating_mul(crash.rounds.saturating_add(u32::from(crash.controls)));
-    (CLUSTER + STACK + (crash.load.0 + AROUND_ROUND) * rounds) * sessions
+    let rounds = faults.saturating_mul(crash.rounds).saturating_add(controls);
+    // Most controls do not leave a cluster behind that another round could begin on.
+    (CLUSTER + STACK) * (1 + controls) * sessions + (crash.load.0 + AROUND_ROUND) * rounds * sessions
 }
 
 /// Time for the probes before and after the trials, without the filling of the disk probe's file.

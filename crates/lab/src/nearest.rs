@@ -6,7 +6,8 @@ pub(crate) fn nearest<'a>(word: &str, allowed: &[&'a str]) -> Vec<&'a str> {
     all.sort_by_key(|candidate| {
         let distance = strsim::damerau_levenshtein(word, candidate);
         // `dur` means `duration`, although much is missing.
-        if candidate.starts_with(word) || word.starts_with(candidate) { distance.min(1) } else { distance }
+        let is_begun = candidate.starts_with(word) || word.starts_with(candidate);
+        (if is_begun { distance.min(1) } else { distance }, !is_begun)
     });
     all
 }
@@ -29,5 +30,6 @@ mod tests {
         assert_eq!(probable("warmup", &allowed), Some("warm_up"));
         assert_eq!(probable("shared_buffers", &allowed), None);
         assert_eq!(nearest("dur", &allowed)[0], "duration");
+        assert_eq!(nearest("of", &["on", "off"])[0], "off");
     }
 }

@@ -1,35 +1,35 @@
 //! Faults of the disk: each becomes something that is armed on the emulated disks, and a moment to wait for.
 
+mod io_error;
+mod torn_write;
+
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pgdyno_engine::random::Random;
 use pgdyno_host::fault::{Ballast, make_durable};
 use pgdyno_host::postgres::control;
 use pgdyno_host::storage::emulated::{
-    Content, Control, ControlError, Cut, DiskError, Effect, Hits, Operation, Rule, Selector, TearUnit,
+    Content, Control, ControlError, Cut, CutFacts, Effect, Hits, Operation, Rule, Selector, TearUnit,
 };
 use pgdyno_model::Fault;
-use pgdyno_model::crash::{Aim, Under};
+use pgdyno_model::crash::{Aim, CrashOptions, Under};
 use pgdyno_model::target::Target;
 
+use super::repeated::Repeated;
 use crate::LabError;
 
 /// The disk faults that can be brought about.
-pub(super) const FAULTS: &[Fault] = &[Fault::LyingDisk, Fault::TornWrite, Fault::IoError, Fault::DiskFull];
+pub(super) const FAULTS: &[Fault] = &[Fault::EmulatedLie, Fault::TornWrite, Fault::IoError, Fault::DiskFull];
 
 /// How long what is armed may take to be met: a checkpoint of a small database is a matter of a second.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long the server may take to show what it makes of an error.
-const NOTICING: Duration = Duration::from_secs(3);
 
 /// What is arranged before load is offered, the baseline being durable.
 pub(super) fn before_load(
     fault: Fault,
-    under: Under,
+    options: &CrashOptions,
     seed: u64,
     disks: &mut [Control],
 ) -> Result<(), ControlError> {
@@ -37,7 +37,12 @@ pub(super) fn before_load(
         disk.seed(seed)?;
     }
     match fault {
-        Fault::LyingDisk => struck(under, disks).iter_mut().try_for_each(|disk| disk.lie(true)),
+        Fault::EmulatedLie if options.lie < 1.0 => {
+            let on = Selector::all(Operation::Flush);
+            let rule = Rule { on, hits: Hits::Chance(options.lie), effect: Effect::Lie };
+            struck(options.under, disks).iter_mut().try_for_each(|disk| disk.arm(&rule).map(drop))
+        }
+        Fault::EmulatedLie => struck(options.under, disks).iter_mut().try_for_each(|disk| disk.lie(true)),
         _ => Ok(()),
     }
 }
@@ -54,21 +59,23 @@ fn struck(under: Under, disks: &mut [Control]) -> &mut [Control] {
 
 /// Brings the fault about while load runs on the server at `target`, and waits until it has happened; the power is cut after
 /// it. What is worth telling of it. `disks` are PGDATA's, then that of pg_wal where it has one of its own.
+/// `number` is the round's.
 ///
 /// # Errors
 /// The inner one: it did not happen; why.
 pub(super) fn strike(
     fault: Fault,
     under: Under,
+    number: u32,
     disks: &mut [Control],
     target: &Target,
     draws: &mut Random,
     stop: &AtomicBool,
-) -> Result<Result<Vec<String>, String>, LabError> {
+) -> Met {
     match fault {
-        Fault::LyingDisk => lose(under, disks, target, draws),
-        Fault::TornWrite => tear(disks, target, draws, stop),
-        Fault::IoError => fail(under, disks, target, draws, stop),
+        Fault::EmulatedLie => lose(under, disks, target, draws),
+        Fault::TornWrite => torn_write::strike(disks, target, draws, stop),
+        Fault::IoError => io_error::strike(under, number, disks, target, draws, stop),
         Fault::DiskFull => fill(target, draws, stop),
         other => Ok(Err(format!("{other} is no fault of a disk's"))),
     }
@@ -145,76 +152,6 @@ fn lose(under: Under, disks: &mut [Control], target: &Target, draws: &mut Random
     Ok(Ok(told))
 }
 
-/// A checkpoint's write of a data page reaches the medium in part, and there the power goes.
-fn tear(disks: &mut [Control], target: &Target, draws: &mut Random, stop: &AtomicBool) -> Met {
-    let Some(data) = disks.first_mut() else { return Ok(Err(NO_DISK.into())) };
-    let unit = if draws.unit() < 0.5 { TearUnit::Bytes512 } else { TearUnit::Bytes4096 };
-    let rule = Rule {
-        on: Selector::changes_of(Content::DataPage),
-        hits: Hits::Nth(1 + drawn(draws, 60)),
-        effect: Effect::TearAndCut(unit, Cut::default()),
-    };
-    data.arm(&rule).map_err(|e| refused(&e))?;
-    let checkpoints = Repeated::begin("CHECKPOINT", target);
-    let cut = data.wait_for_cut(PATIENCE, stop).map_err(|e| refused(&e))?;
-    // Without power it ends by itself, and the server is killed in a moment.
-    drop(checkpoints);
-    Ok(match cut {
-        Some(cut) => Ok(vec![format!(
-            "write {} tore within a data page at {} bytes; {} cached writes were lost with it",
-            cut.at_write,
-            unit.bytes(),
-            cut.dropped
-        )]),
-        None => Err(format!("no checkpoint wrote a data page within {PATIENCE:?}")),
-    })
-}
-
-/// One request fails with EIO: a flush or a write of the WAL's disk, or a write of a data page.
-fn fail(under: Under, disks: &mut [Control], target: &Target, draws: &mut Random, stop: &AtomicBool) -> Met {
-    let kind = match (under, drawn(draws, 3)) {
-        (Under::Data, _) => 2,
-        (Under::Wal, kind) => kind % 2,
-        (Under::Both, kind) => kind,
-    };
-    let (what, on, of_wal) = match kind {
-        0 => ("a flush of the disk under pg_wal", Selector::all(Operation::Flush), true),
-        1 => ("a write of WAL", Selector::writes_of(Content::WalPage), true),
-        _ => ("a write of a data page", Selector::writes_of(Content::DataPage), false),
-    };
-    let Some(disk) = (if of_wal { disks.last_mut() } else { disks.first_mut() }) else {
-        return Ok(Err(NO_DISK.into()));
-    };
-    let mut bystander = control::connect(target)?;
-    let rule = Rule { on, hits: Hits::Nth(1 + drawn(draws, 5)), effect: Effect::Fail(DiskError::Eio) };
-    let id = disk.arm(&rule).map_err(|e| refused(&e))?;
-    // Data pages are written by checkpoints.
-    let checkpoints = (!of_wal).then(|| Repeated::begin("CHECKPOINT", target));
-    let until = Instant::now() + PATIENCE;
-    loop {
-        let status = disk.status().map_err(|e| refused(&e))?;
-        if status.rules.iter().any(|rule| rule.id == id && rule.hit > 0) {
-            break;
-        }
-        if stop.load(Ordering::Relaxed) {
-            return Err(LabError::Interrupted);
-        }
-        if Instant::now() >= until {
-            return Ok(Err(format!("there was no {what} to fail within {PATIENCE:?}")));
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    let until = Instant::now() + NOTICING;
-    let mut panicked = false;
-    while !panicked && Instant::now() < until {
-        panicked = bystander.batch_execute("SELECT 1").is_err();
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    drop(checkpoints);
-    let then = if panicked { "the server ended its sessions upon it" } else { "the server went on" };
-    Ok(Ok(vec![format!("{what} failed with EIO; {then}")]))
-}
-
 /// The filesystem of PGDATA or of pg_wal has no room left until the server has run into that.
 fn fill(target: &Target, draws: &mut Random, stop: &AtomicBool) -> Met {
     let mut client = control::connect(target)?;
@@ -270,34 +207,21 @@ fn mount_point(directory: &Path) -> Result<PathBuf, LabError> {
     Ok(held.map(|mount| mount.point.clone()).unwrap_or(real))
 }
 
-/// A statement that is run over and over until it fails or nobody wants it any more.
-struct Repeated {
-    enough: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+/// The position from which recovery would begin now.
+fn redo_position(client: &mut postgres::Client) -> Result<u64, LabError> {
+    let sql = "SELECT (redo_lsn - '0/0')::bigint FROM pg_catalog.pg_control_checkpoint()";
+    let redo = crate::run::number(client, "ask where recovery would begin", sql)?;
+    Ok(u64::try_from(redo).unwrap_or_default())
 }
 
-impl Repeated {
-    fn begin(sql: &'static str, target: &Target) -> Self {
-        let enough = Arc::new(AtomicBool::new(false));
-        let (told, target) = (Arc::clone(&enough), target.clone());
-        let thread = std::thread::Builder::new().name("crash-disk".into()).spawn(move || {
-            let Ok(mut client) = control::connect(&target) else { return };
-            while !told.load(Ordering::Relaxed) && client.batch_execute(sql).is_ok() {}
-        });
-        Self { enough, thread: thread.ok() }
-    }
-
-    /// Whether it failed.
-    fn has_ended(&self) -> bool {
-        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
-    }
-}
-
-impl Drop for Repeated {
-    fn drop(&mut self) {
-        self.enough.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+/// Lets load change pages for a drawn time, before they are written.
+fn change_pages(draws: &mut Random, stop: &AtomicBool) -> Result<(), LabError> {
+    let until = Instant::now() + Duration::from_millis(150 + drawn(draws, 250));
+    while Instant::now() < until {
+        if stop.load(Ordering::Relaxed) {
+            return Err(LabError::Interrupted);
         }
+        std::thread::sleep(Duration::from_millis(5));
     }
+    Ok(())
 }

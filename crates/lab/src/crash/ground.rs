@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use pgdyno_host::facts;
 use pgdyno_host::fault::PowerSwitch;
 use pgdyno_host::postgres::cluster::cluster_directory;
 use pgdyno_host::postgres::{Cluster, ClusterSpec, StopMode};
 use pgdyno_host::storage::emulated::{Control, Cut};
-use pgdyno_host::storage::{MadeStack, Stack, Surroundings};
+use pgdyno_host::storage::{MadeStack, Stack, Surroundings, flushes_completed};
 use pgdyno_host::{Journal, Step, StorageDirectory, paths};
 use pgdyno_model::experiment::Loading;
 use pgdyno_model::facts::StorageFacts;
@@ -24,6 +25,9 @@ use crate::workload;
 /// The database that is crashed.
 pub(super) const DATABASE: &str = "pgdyno";
 
+/// Extensions of PostgreSQL's own that verification asks, where the installation has them.
+const EXTENSIONS: [&str; 3] = ["amcheck", "pageinspect", "pg_visibility"];
+
 /// Every transaction leaves one row here, named by its token.
 const TOKENS: &str = "CREATE TABLE pgdyno_token (client int NOT NULL, sequence bigint NOT NULL, aid int NOT NULL, \
     tid int NOT NULL, bid int NOT NULL, delta int NOT NULL, PRIMARY KEY (client, sequence))";
@@ -33,6 +37,25 @@ const BEGIN_AGAIN: &str = "DROP INDEX IF EXISTS pgdyno_aim; TRUNCATE pgdyno_toke
     UPDATE pgbench_accounts SET abalance = 0 WHERE abalance <> 0; \
     UPDATE pgbench_tellers SET tbalance = 0 WHERE tbalance <> 0; \
     UPDATE pgbench_branches SET bbalance = 0 WHERE bbalance <> 0";
+
+/// What emulated disks say of the power cut that they all had.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DiskCut {
+    /// When it was.
+    pub(super) at: Instant,
+    /// When the last flush before it, of the disk that WAL lies on, was acknowledged.
+    pub(super) last_flush: Option<Instant>,
+    /// How long a flush took at most since the baseline.
+    pub(super) longest_flush: Duration,
+    /// The share of what that disk had in its cache that the cut took.
+    pub(super) cache_lost: f64,
+}
+
+/// What cuts the power of a ground's storages.
+pub(super) struct Switches {
+    filesystems: Vec<PowerSwitch>,
+    disks: Vec<Control>,
+}
 
 /// A storage and a cluster on it. Dropping it takes both down.
 pub(super) struct Ground {
@@ -122,9 +145,16 @@ impl Ground {
         dataset::fill(&filling, &cluster.control_target(DATABASE), &Silent, stop)?;
         let mut client = cluster.control(DATABASE)?;
         execute(&mut client, "make the tokens' table", TOKENS)?;
-        let there = "SELECT count(*) FROM pg_catalog.pg_available_extensions WHERE name = 'amcheck'";
-        if crate::run::number(&mut client, "look for the extension amcheck", there)? > 0 {
-            execute(&mut client, "make the extension amcheck", "CREATE EXTENSION amcheck")?;
+        for name in EXTENSIONS {
+            let there =
+                format!("SELECT count(*) FROM pg_catalog.pg_available_extensions WHERE name = '{name}'");
+            if crate::run::number(&mut client, &format!("look for the extension {name}"), &there)? > 0 {
+                execute(
+                    &mut client,
+                    &format!("make the extension {name}"),
+                    &format!("CREATE EXTENSION {name}"),
+                )?;
+            }
         }
         Ok(ground)
     }
@@ -148,6 +178,46 @@ impl Ground {
         disks.map(|disk| disk.control().map_err(|e| self.refused(&e))).collect()
     }
 
+    /// Flushes that its storages' devices have completed since they were made (count); none where one is no device of
+    /// its own, or counts none.
+    pub(super) fn flushes(&self) -> Option<u64> {
+        let of = |stack: &MadeStack| match stack.disks().as_slice() {
+            [] if stack.stack().is_made() => flushes_completed(&stack.path()),
+            [] => None,
+            disks => {
+                let counts = disks
+                    .iter()
+                    .map(|disk| Some(disk.control().ok()?.status().ok()?.counters.acknowledged_flushes));
+                counts.sum()
+            }
+        };
+        self.stacks.iter().map(of).sum()
+    }
+
+    /// The last power cut of its emulated disks; none where a storage stands on none, or keeps its power.
+    pub(super) fn last_cut(&self) -> Result<Option<DiskCut>, LabError> {
+        let mut cut: Option<DiskCut> = None;
+        for mut disk in self.disks()? {
+            let status = disk.status().map_err(|e| self.refused(&e))?;
+            let Some(facts) = status.cut.filter(|_| !status.powered) else { continue };
+            let Some(at) = facts.at.to_instant() else { continue };
+            let last_flush = facts.flushes.acknowledged.and_then(|flush| flush.completed.to_instant());
+            let longest_flush = Duration::from_nanos(facts.flushes.longest_ns);
+            let cache_lost = 1.0 - facts.survives;
+            // The power goes when the first loses it. WAL lies on the last, whose flushes commits wait for.
+            cut = Some(match cut {
+                Some(first) => DiskCut {
+                    at: first.at.min(at),
+                    last_flush,
+                    longest_flush: first.longest_flush.max(longest_flush),
+                    cache_lost,
+                },
+                None => DiskCut { at, last_flush, longest_flush, cache_lost },
+            });
+        }
+        Ok(cut)
+    }
+
     fn refused(&self, error: &dyn std::error::Error) -> LabError {
         LabError::Storage { found: format!("storage `{}`: {error}", self.facts.name) }
     }
@@ -164,32 +234,44 @@ impl Ground {
             pgdyno_host::fault::make_durable(&stack.path())?;
         }
         for mut disk in self.disks()? {
-            disk.destage().map_err(|e| self.refused(&e))?;
+            disk.begin_baseline().map_err(|e| self.refused(&e))?;
         }
         Ok(())
     }
 
-    /// Kills the server and cuts the power of its storages in the same moment; of what an emulated disk holds in its cache the
-    /// share `survives` is on the medium all the same.
+    /// Cuts the power of its storages and kills the server in the same moment; of what an emulated disk holds in its
+    /// cache the share `survives` is on the medium all the same. Returns when the cut began.
     ///
-    /// The server first, by signals that are not waited for: what is acknowledged after the cut was not lost by it.
-    pub(super) fn cut_power(&mut self, survives: f64) -> Result<(), LabError> {
-        // Looked at before anything is killed: what cannot be cut is the user's mistake.
-        let switches: Vec<PowerSwitch> = self
-            .stacks
-            .iter()
-            .filter(|stack| stack.disks().is_empty())
-            .map(PowerSwitch::of)
-            .collect::<Result<_, _>>()?;
-        let mut disks = self.disks()?;
-        self.cluster().kill();
+    /// The power first: of a server that was killed before, a flush could still complete that nobody had been told of, and
+    /// whether the last flush was done would not show. What a server that waits for flushes acknowledges after the cut
+    /// was made durable before it.
+    pub(super) fn cut_power(&mut self, survives: f64) -> Result<Instant, LabError> {
+        let switches = self.switches()?;
+        self.cut_power_by(switches, survives)
+    }
+
+    /// What cuts the power of its storages. Looked for before anything is cut: what cannot be is the user's mistake.
+    pub(super) fn switches(&self) -> Result<Switches, LabError> {
+        let filesystems = self.stacks.iter().filter(|stack| stack.disks().is_empty());
+        let filesystems = filesystems.map(PowerSwitch::of).collect::<Result<_, _>>()?;
+        Ok(Switches { filesystems, disks: self.disks()? })
+    }
+
+    /// Like [`Self::cut_power`], with the switches in hand, so that less time passes before the cut.
+    pub(super) fn cut_power_by(&mut self, switches: Switches, survives: f64) -> Result<Instant, LabError> {
         self.dark = true;
-        for disk in &mut disks {
-            disk.cut(&Cut { survives, tear: None }).map_err(|e| self.refused(&e))?;
+        let at = Instant::now();
+        let mut cut: Result<(), LabError> = Ok(());
+        for mut disk in switches.disks {
+            let cut_disk = disk.cut(&Cut { survives, tear: None }).map_err(|e| self.refused(&e));
+            cut = cut.and(cut_disk.map(drop));
         }
-        let cut: Result<Vec<()>, _> = switches.iter().map(PowerSwitch::cut).collect();
+        for switch in &switches.filesystems {
+            cut = cut.and(switch.cut().map_err(LabError::from));
+        }
+        self.cluster().kill();
         self.cluster().wait_dead();
-        Ok(cut.map(drop)?)
+        cut.map(|()| at)
     }
 
     /// Unmounts what is dark, gives disks power again and mounts, whereby journals are replayed.
@@ -237,22 +319,23 @@ impl Ground {
         let cluster = self.cluster();
         cluster.stop(StopMode::Immediate);
         let data = cluster.data();
-        let (mut images, mut disks) = (Vec::new(), Vec::new());
+        let mut images = Vec::new();
         for stack in self.stacks.iter().filter(|stack| stack.stack().is_made()) {
-            disks.extend(stack.disks().iter().map(pgdyno_host::storage::emulated::DiskServer::image));
+            images.extend(stack.disks().iter().map(pgdyno_host::storage::emulated::DiskServer::image));
             if stack.disks().is_empty() {
                 images.extend(loop_files(stack));
             }
         }
-        images.extend(disks);
         if images.is_empty() {
-            return Ok(pgdyno_host::fault::keep(&[data], into)?);
+            return Ok(pgdyno_host::fault::keep(&[(data, "data".into())], into)?);
         }
         if !self.dark {
             self.dark = true;
             self.stacks.iter_mut().try_for_each(MadeStack::unmount)?;
         }
-        Ok(pgdyno_host::fault::keep(&images, into)?)
+        // PGDATA's first, then that of pg_wal.
+        let named = (0..).zip(images).map(|(n, image)| (image, format!("image-{n}")));
+        Ok(pgdyno_host::fault::keep(&named.collect::<Vec<_>>(), into)?)
     }
 }
 

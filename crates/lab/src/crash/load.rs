@@ -54,23 +54,25 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// Offers load to `target`, its ledger in the directory `scratch`; tokens begin at `first`.
+    /// Offers load to `target` for `length` and some time more, its ledger in the directory `scratch`; tokens begin at
+    /// `first`.
     pub(super) fn start(
         target: Target,
         options: &CrashOptions,
+        length: Duration,
         seed: u64,
         first: u64,
         scratch: &Path,
     ) -> Result<Self, LabError> {
         let path = scratch.join(format!("ledger-{first}"));
         let clients = clients(options);
-        let seconds = options.load.0.as_secs_f64() + LONGER.as_secs_f64();
+        let seconds = (length + LONGER).as_secs_f64();
         let failed = |e: std::io::Error| LabError::Ledger { path: path.clone(), found: e.to_string() };
         let ledger = MappedLedger::create(&path, clients.get(), capacity(clients.get(), seconds), first)
             .map_err(failed)?;
         let ledger = Arc::new(ledger);
         let spec = LoadSpec {
-            length: Length::Duration(Span(options.load.0 + LONGER)),
+            length: Length::Duration(Span(length + LONGER)),
             ledger: Some(Arc::clone(&ledger) as Arc<dyn Ledger>),
             ..spec(target, options, seed)?
         };
@@ -102,9 +104,10 @@ impl Load {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// When `at` was, on the ledger's clock.
-    pub(super) fn time_of(&self, at: Instant) -> Duration {
-        self.ledger.time_of(at)
+    /// What tells when an instant was on the ledger's clock.
+    pub(super) fn clock(&self) -> impl Fn(Instant) -> Duration + use<> {
+        let ledger = Arc::clone(&self.ledger);
+        move |at| ledger.time_of(at)
     }
 
     /// Ends it, and reads from the ledger's file what clients know; with why clients gave up, as they tell it.

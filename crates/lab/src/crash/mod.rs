@@ -5,12 +5,18 @@
 //! recover, and has `pgdyno-durability` judge what is there. Positive controls show that the instrument sees.
 
 mod aim;
+mod checkpoints;
 mod controls;
 mod disk;
 mod ground;
 mod load;
 mod plan;
+mod planted;
+mod power;
+mod recovery;
+mod repeated;
 mod round;
+mod strike;
 mod subject;
 mod verify;
 mod watcher;
@@ -27,10 +33,12 @@ use pgdyno_model::Storage;
 use pgdyno_model::crash::{CheckOutcome, CrashOutcome, CrashRecord, Fault, FaultOutcome, Round, Verdict};
 use pgdyno_model::units::Epoch;
 
+pub(crate) use controls::control_rounds;
 pub use plan::dry_run;
 pub(crate) use plan::{check, subject};
+pub(crate) use planted::planted;
 pub(crate) use subject::Subject;
-pub use subject::Through;
+pub use subject::{AfterRecovery, Interference, Through};
 
 use crate::LabError;
 use crate::prepare::Prepared;
@@ -46,7 +54,7 @@ use round::{Orders, Planted};
 /// What is wrong before the first round, or what keeps pgdyno from going on; nothing is left on the host.
 pub fn crash(
     prepared: &Prepared,
-    through: Option<Through>,
+    interference: Interference,
     store: &Path,
     progress: &dyn Progress,
     stop: &AtomicBool,
@@ -55,7 +63,7 @@ pub fn crash(
     let journal = clear_leftovers(progress, stop)?;
     let mut store = open_store(store)?;
     let treatment = &prepared.plan.treatments[0];
-    let subject = Subject { through, ..plan::subject(prepared, treatment, progress, stop)? };
+    let subject = Subject { interference, ..plan::subject(prepared, treatment, progress, stop)? };
     let id = id_of("crash", Epoch::of(SystemTime::now()));
     let record = Session::new(&subject, &id, &journal, progress, stop).work()?;
     store.add_crash(None, &record)?;
@@ -208,19 +216,21 @@ impl<'a> Session<'a> {
             let note = format!("{fault} was played on a disk that pgdyno emulates, which is no real device");
             self.record.outcome.notes.push(note);
         }
-        for (number, aim) in
-            (1..=subject.options.rounds).zip(aim::aims(fault, grounded.is_emulated()).iter().cycle())
-        {
+        for (number, aim) in (1..).zip(aim::aims(fault, grounded.is_emulated()).iter().cycle()) {
+            if is_enough(fault, subject.options.rounds, rounds) {
+                break;
+            }
             let seed = round_seed(subject.options.seed, fault, number);
             let first = self.first_token();
             let orders = Orders { fault, number, seed, aim: *aim, planted: Planted::Nothing, first };
             let mut round = self.round(&grounded, &orders, scratch)?;
             if round.verdict.is_failure() {
-                let first = rounds.iter().all(|r| r.kept.is_none());
+                // What was meant to fail is nothing to look at.
+                let first = !subject.options.plants(fault) && rounds.iter().all(|r| r.kept.is_none());
                 round.kept = if first { self.keep(fault, number, scratch) } else { None };
             }
-            // What failed, or was not struck as it should be, is no ground for another round.
-            if round.verdict.is_failure() || round.verdict == Verdict::Invalid {
+            // What failed, was not struck as it should be or could not be looked at is no ground for another round.
+            if !matches!(round.verdict, Verdict::Pass | Verdict::BoundedLoss) {
                 self.clear();
             }
             rounds.push(round);
@@ -261,7 +271,11 @@ impl<'a> Session<'a> {
     /// Keeps what a failed round left, for whoever wants to look; where.
     fn keep(&mut self, fault: Fault, number: u32, scratch: &Path) -> Option<String> {
         let into: PathBuf = paths::data_dir().join("crashes").join(self.id).join(format!("{fault}-{number}"));
-        let ledgers = ledgers(scratch);
+        let named = |path: PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            (path, name)
+        };
+        let ledgers: Vec<(PathBuf, String)> = ledgers(scratch).into_iter().map(named).collect();
         let kept = self.ground.as_mut().map_or(Ok(()), |ground| ground.keep(&into));
         let ledgers = kept.and_then(|()| Ok(pgdyno_host::fault::keep(&ledgers, &into)?));
         match ledgers {
@@ -281,6 +295,16 @@ impl<'a> Session<'a> {
             self.progress.event(&Event::Warning(left));
         }
     }
+}
+
+/// Whether `rounds` suffice where `asked` are asked for. Up to as many again are played where none of them put
+/// anything under test, and nothing was found.
+fn is_enough(fault: Fault, asked: u32, rounds: &[Round]) -> bool {
+    let asked = asked as usize;
+    let tells = |round: &Round| {
+        round.power.counts(fault) || !matches!(round.verdict, Verdict::Pass | Verdict::BoundedLoss)
+    };
+    rounds.len() >= asked && (rounds.len() >= 2 * asked || rounds.iter().any(tells))
 }
 
 /// The ledgers' files in `scratch`.

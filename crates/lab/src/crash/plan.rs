@@ -11,7 +11,8 @@ use pgdyno_model::storage::Backing;
 use pgdyno_model::{Fault, Treatment};
 
 use super::aim::aims;
-use super::subject::{Subject, takes_emulated};
+use super::planted;
+use super::subject::{Interference, Subject, takes_emulated};
 use crate::LabError;
 use crate::prepare::Prepared;
 use crate::progress::Progress;
@@ -20,6 +21,7 @@ use crate::run::{base_settings, installs};
 /// Whether every treatment's storage can be crashed in the ways that `[crash]` names.
 pub(crate) fn check(prepared: &Prepared) -> Result<(), LabError> {
     let options = options(prepared)?;
+    planted::check(prepared)?;
     for treatment in &prepared.plan.treatments {
         for name in prepared.crashed(&treatment.storage) {
             for fault in &options.faults {
@@ -111,8 +113,11 @@ pub(crate) fn subject(
         initdb: experiment.postgres.initdb.clone(),
         connect: experiment.postgres.connect,
         settings,
-        options: options(prepared)?.clone(),
-        through: None,
+        options: CrashOptions {
+            planted: planted::planted(prepared, treatment),
+            ..options(prepared)?.clone()
+        },
+        interference: Interference::default(),
     })
 }
 
@@ -160,11 +165,12 @@ pub fn dry_run(prepared: &Prepared) -> Result<String, LabError> {
         let _ = writeln!(out, "\n{fault}, {} rounds: {}", options.rounds, fault.models());
         let _ = writeln!(out, "  aimed in turn at {}", aims.join(", "));
     }
-    let controls = if options.controls { "run before the rounds" } else { "left out" };
+    let controls =
+        if options.controls { "run before the rounds" } else { "left out: a pass will be called invalid" };
     let _ = writeln!(out, "\npositive controls: {controls}\n");
     let _ = writeln!(
         out,
-        "what each session stands on, made anew after every failure; initdb with --data-checksums and max_wal_size = 256MB \
+        "what each session stands on, made anew after every failure; page checksums, WAL segments of 1 MB and max_wal_size = 32MB \
          unless said otherwise; for faults of the disk an emulated disk takes the loop file's place:"
     );
     out.push_str(&crate::dry_run::making(prepared)?);

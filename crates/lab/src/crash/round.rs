@@ -1,22 +1,22 @@
 //! One round: load with a ledger, a fault at a drawn moment, recovery within a limit, verification.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use pgdyno_durability::{Aftermath, Judgement, Promise, Unseen, judge};
+use pgdyno_durability::{Aftermath, AsynchronousCommit, Judgement, Observed, Promise, Unseen, judge};
 use pgdyno_engine::random::Random;
-use pgdyno_host::postgres::StopMode;
+use pgdyno_host::fault::FileBaseline;
 use pgdyno_model::Fault;
-use pgdyno_model::crash::{Aim, CrashOptions, Failing, Lost, Round, Verdict};
+use pgdyno_model::crash::{Aim, CrashOptions, Failing, Lost, Round, RoundPower, Verdict};
 use pgdyno_model::ledger::{History, State};
 
-use super::aim::UnderWay;
 use super::disk;
 use super::ground::{DATABASE, Ground};
 use super::load::Load;
+use super::power::Stake;
 use super::subject::Subject;
-use super::verify::{self, Before};
+use super::verify::{self, Before, Settings};
 use super::watcher::Watcher;
 use crate::LabError;
 use crate::progress::{Event, Progress};
@@ -26,12 +26,15 @@ const NAMED: usize = 20;
 /// Lines of the server's log that a record keeps.
 const LINES: usize = 40;
 
-/// What is planted for a positive control, after recovery and before verification.
+/// What is planted for a positive control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Planted {
     Nothing,
-    /// One acknowledged transaction is taken back, tracelessly.
+    /// After recovery one acknowledged transaction is taken back, tracelessly.
     OneLost,
+    /// Before recovery the files of this folder of PGDATA are put back as they were at the baseline, as if no flush of
+    /// theirs had reached the disk.
+    StaleFiles(&'static str),
 }
 
 /// What a round is to do.
@@ -55,74 +58,104 @@ pub(super) struct Surroundings<'a> {
     pub(super) stop: &'a AtomicBool,
 }
 
-/// The moments at which something happened.
-struct Struck {
-    at: Instant,
-    /// From the load's beginning.
-    after: Duration,
-    /// Where the server's log is read from.
-    log_mark: Option<u64>,
-    notes: Vec<String>,
+/// What is known of a server before the load, everything being durable.
+struct Baseline {
+    settings: Settings,
+    system_identifier: Observed<u64>,
+    /// Flushes that the storages had completed (count).
+    flushes: Option<u64>,
+    stale: Option<FileBaseline>,
 }
 
 impl Orders {
-    /// Plays the round on `ground`. What fails of the server's is in the round; only what is pgdyno's own to do is an error.
+    /// Plays the round on `ground`. What fails of the server's is in the round; only what is pgdyno's own to do is an
+    /// error.
     pub(super) fn play(&self, ground: &mut Ground, around: &Surroundings<'_>) -> Result<Round, LabError> {
         let Surroundings { subject, stop, .. } = *around;
-        let options = &subject.options;
         let mut draws = Random::new(self.seed);
         self.tell(around, "load");
+        let baseline = self.begin(ground, around)?;
+        let delay = baseline.settings.wal_writer_delay;
+        let direct = ground.cluster().target(DATABASE);
+        let target = subject.interference.through.as_ref();
+        let target = target.map_or_else(|| direct.clone(), |through| through(&direct));
+        let wait = wait(&subject.options, delay, &mut draws);
+        let load = Load::start(target, &subject.options, wait, self.seed, self.first, around.scratch)?;
+        let watcher = Watcher::start(&ground.cluster().control_target(DATABASE));
+        let struck = match load.wait_warm(subject.options.clients, stop)? {
+            true => self.strike(ground, &load, wait, &mut draws, around)?,
+            false => Err("the load did not get going".to_owned()),
+        };
+        let struck = match struck {
+            Ok(struck) => struck,
+            Err(why) => {
+                drop(watcher);
+                let (history, said) = load.finish()?;
+                let why = if said.is_empty() { why } else { format!("{why}: {said}") };
+                let promise = Promise { asynchronous: None, struck_at: Duration::ZERO };
+                let judged = judge(&history, &Aftermath::NotTried(why), &promise);
+                return Ok(self.record(&history, &judged, None, ""));
+            }
+        };
+        let load_time = load.clock();
+        let flushed = watcher.finish(struck.at);
+        let (history, _) = load.finish()?;
+        // Without synchronous commits an acknowledgement promises no position.
+        let committed = struck.committed.filter(|_| delay.is_none());
+        let positions = [flushed.map(|flushed| flushed.position), committed.map(|commit| commit.position)];
+        let none = || Unseen::CouldNotRun("the server was not seen to flush any WAL".into());
+        let before = Before {
+            system_identifier: baseline.system_identifier,
+            acknowledged: positions.into_iter().flatten().max().ok_or_else(none),
+            checksums: baseline.settings.checksums,
+        };
+        let asynchronous = delay.map(|wal_writer_delay| AsynchronousCommit {
+            wal_writer_delay,
+            flush_time: struck.cut.map(|cut| cut.longest_flush),
+            durable_before: flushed.and_then(|flushed| flushed.covers_until).map(&load_time),
+        });
+        let promise = Promise { asynchronous, struck_at: load_time(struck.at) };
+        let stale = baseline.stale.as_ref();
+        let recovered = self.recover(ground, &before, &history, &struck, stale, &mut draws, around)?;
+        let judged = judge(&history, &recovered.aftermath, &promise);
+        let flushes = struck.flushes.zip(baseline.flushes);
+        let stake = Stake {
+            checkpoints: struck.checkpoints,
+            flushes: flushes.map(|(after, before)| after.saturating_sub(before)),
+            last_flush: struck.cut.and_then(|cut| cut.last_flush).map(&load_time),
+            own_commit: committed.map(|commit| load_time(commit.acknowledged)),
+            struck_at: promise.struck_at,
+            load: struck.after,
+            cache_lost: struck.cut.map(|cut| cut.cache_lost),
+            is_asynchronous: delay.is_some(),
+        };
+        Ok(Round {
+            struck_after_ms: ms(struck.after),
+            power: stake.power(&history),
+            notes: struck.notes,
+            ..self.record(&history, &judged, recovered.took, &recovered.log)
+        })
+    }
+
+    /// Brings the ground to where rounds begin, and arms what is armed before the load.
+    fn begin(&self, ground: &mut Ground, around: &Surroundings<'_>) -> Result<Baseline, LabError> {
+        let Surroundings { subject, stop, .. } = *around;
         ground.begin_again(stop)?;
+        let stale = match self.planted {
+            Planted::StaleFiles(folder) => {
+                Some(FileBaseline::copy(&ground.cluster().data(), folder, around.scratch)?)
+            }
+            Planted::Nothing | Planted::OneLost => None,
+        };
         let mut client = ground.cluster().control(DATABASE)?;
         let settings = verify::settings(&mut client)?;
         let system_identifier = verify::system_identifier(&mut client);
-        drop(client);
-        disk::before_load(self.fault, options.under, self.seed, &mut ground.disks()?)
+        disk::before_load(self.fault, &subject.options, self.seed, &mut ground.disks()?)
             .map_err(|e| LabError::Storage { found: format!("storage `{}`: {e}", subject.storage) })?;
-        let direct = ground.cluster().target(DATABASE);
-        let target = subject.through.as_ref().map_or_else(|| direct.clone(), |through| through(&direct));
-        let load = Load::start(target, options, self.seed, self.first, around.scratch)?;
-        // Its commits would flush what asynchronous commits leave.
-        let watcher = settings
-            .loses_at_most
-            .is_none()
-            .then(|| Watcher::start(&ground.cluster().control_target(DATABASE)));
-        let struck = match load.wait_warm(options.clients, stop)? {
-            true => self.strike(ground, &load, &mut draws, around)?,
-            false => Err("the load did not get going".to_owned()),
-        };
-        let struck_at = struck.as_ref().map_or(Duration::ZERO, |s| load.time_of(s.at));
-        let had_ended = struck.is_err();
-        let acknowledged = watcher.map(|watcher| {
-            let none = || Unseen::CouldNotRun("no commit was acknowledged to the one who watches WAL".into());
-            watcher.finish().ok_or_else(none)
-        });
-        let (history, said) = load.finish()?;
-        let asynchronous = "with synchronous_commit = off no position is promised";
-        let before = Before {
-            system_identifier,
-            acknowledged: acknowledged.unwrap_or_else(|| Err(Unseen::NotApplicable(asynchronous.into()))),
-            checksums: settings.checksums,
-        };
-        let (struck, why) = match struck {
-            Ok(struck) => (Some(struck), String::new()),
-            Err(why) => (None, why),
-        };
-        let notes = struck.as_ref().map(|s| s.notes.clone()).unwrap_or_default();
-        let after = struck.as_ref().map(|s| s.after).unwrap_or_default();
-        let (aftermath, recovery, log) = match struck {
-            None if had_ended && !said.is_empty() => {
-                (Aftermath::NotTried(format!("{why}: {said}")), None, String::new())
-            }
-            None => (Aftermath::NotTried(why), None, String::new()),
-            Some(struck) => self.recover(ground, &before, &history, &struck, &mut draws, around)?,
-        };
-        let promise = Promise { loses_at_most: settings.loses_at_most, struck_at };
-        let judged = judge(&history, &aftermath, &promise);
-        Ok(self.record(&history, &judged, recovery, after, notes, &log))
+        Ok(Baseline { settings, system_identifier, flushes: ground.flushes(), stale })
     }
 
-    fn tell(&self, around: &Surroundings<'_>, what: &str) {
+    pub(super) fn tell(&self, around: &Surroundings<'_>, what: &str) {
         let CrashOptions { rounds, .. } = around.subject.options;
         let planted = if self.planted == Planted::Nothing {
             format!("round {} of {rounds}", self.number)
@@ -133,168 +166,11 @@ impl Orders {
         around.progress.event(&Event::Working { what, share: None });
     }
 
-    /// Brings the fault about at a drawn moment. The inner error says why there was nothing to crash any more.
-    fn strike(
-        &self,
-        ground: &mut Ground,
-        load: &Load,
-        draws: &mut Random,
-        around: &Surroundings<'_>,
-    ) -> Result<Result<Struck, String>, LabError> {
-        let Surroundings { subject, stop, .. } = *around;
-        let options = &subject.options;
-        let began = Instant::now();
-        let most = options.load.0;
-        let wait = most.mul_f64(0.2 + 0.8 * draws.unit());
-        self.tell(around, "the fault is due");
-        while began.elapsed() < wait {
-            if stop.load(Ordering::Relaxed) {
-                return Err(LabError::Interrupted);
-            }
-            if load.has_ended() {
-                return Ok(Err("the load ended before the fault".to_owned()));
-            }
-            std::thread::sleep((wait - began.elapsed().min(wait)).min(Duration::from_millis(5)));
-        }
-        let mut notes = Vec::new();
-        let under_way = UnderWay::begin(self.aim, &ground.cluster().control_target(DATABASE));
-        if let Some((_, within)) = &under_way {
-            std::thread::sleep(within.mul_f64(draws.unit()));
-        }
-        let missed = under_way.as_ref().is_some_and(|(under_way, _)| under_way.has_ended());
-        let log_mark = (self.fault == Fault::Backend).then(|| ground.cluster().log_mark());
-        let victim = match self.fault {
-            Fault::Backend => Some(self.backend(ground, draws)?),
-            _ => None,
-        };
-        let mut at = Instant::now();
-        match (self.fault, victim) {
-            (Fault::Power | Fault::LyingDisk, _)
-                if subject.is_emulated() && disk::cuts_at(self.fault, self.aim, options.under) =>
-            {
-                let struck = disk::cut_at(self.aim, &mut ground.disks()?, draws, stop)?;
-                at = Instant::now();
-                ground.cut_power(0.0)?;
-                match struck {
-                    Ok(told) => notes.extend(told),
-                    Err(why) => return Ok(Err(why)),
-                }
-            }
-            (Fault::Process, _) => {
-                ground.cluster().kill();
-                ground.cluster().wait_dead();
-            }
-            (Fault::Immediate, _) => ground.cluster().stop(StopMode::Immediate),
-            (Fault::Backend, Some(pid)) => {
-                ground.cluster().kill_child(pid)?;
-                notes.push(format!("killed backend {pid}"));
-            }
-            (Fault::Power, _) => ground.cut_power(draws.unit())?,
-            (Fault::Backend | Fault::Plug, _) => {
-                let what = subject.name.clone();
-                let found = format!("nothing brings the fault {} about here", self.fault);
-                return Err(LabError::Crash { what, found, help: "this is a bug: please report it".into() });
-            }
-            (Fault::LyingDisk | Fault::TornWrite | Fault::IoError | Fault::DiskFull, _) => {
-                let (mut disks, target) = (ground.disks()?, ground.cluster().control_target(DATABASE));
-                let struck = disk::strike(self.fault, options.under, &mut disks, &target, draws, stop)?;
-                at = Instant::now();
-                ground.cut_power(0.0)?;
-                match struck {
-                    Ok(told) => notes.extend(told),
-                    Err(why) => return Ok(Err(why)),
-                }
-            }
-        }
-        if missed {
-            notes.push(format!("{} was over when the fault struck", self.aim.name()));
-        }
-        Ok(Ok(Struck { at, after: at.duration_since(began), log_mark, notes }))
-    }
-
-    /// One of the load's backends, drawn.
-    fn backend(&self, ground: &mut Ground, draws: &mut Random) -> Result<i32, LabError> {
-        let mut client = ground.cluster().control("postgres")?;
-        let sql = "SELECT pid FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' \
-                   AND application_name <> 'pgdyno control' ORDER BY pid";
-        let wrong = |e| LabError::Sql {
-            doing: "choose a backend".into(),
-            found: pgdyno_host::postgres::control::said(&e),
-        };
-        let pids: Vec<i32> = client.query(sql, &[]).map_err(wrong)?.iter().map(|row| row.get(0)).collect();
-        if pids.is_empty() {
-            return Err(LabError::Sql { doing: "choose a backend".into(), found: "there is none".into() });
-        }
-        let last = i64::try_from(pids.len()).unwrap_or(i64::MAX) - 1;
-        let drawn = usize::try_from(draws.uniform(0, last)).unwrap_or_default();
-        Ok(pids[drawn])
-    }
-
-    /// Lets the server recover, a second fault in the middle of it where that is the aim, and looks at what is there.
-    fn recover(
-        &self,
-        ground: &mut Ground,
-        before: &Before,
-        history: &History,
-        struck: &Struck,
-        draws: &mut Random,
-        around: &Surroundings<'_>,
-    ) -> Result<(Aftermath, Option<Duration>, String), LabError> {
-        let Surroundings { subject, stop, .. } = *around;
-        self.tell(around, "recovery");
-        if self.aim == Aim::Recovery {
-            if let Err(e) = ground.power_on(stop) {
-                return Ok((Aftermath::WillNotMount(e.in_words()), None, String::new()));
-            }
-            ground.cluster().begin_start()?;
-            std::thread::sleep(Duration::from_millis(20) + Duration::from_millis(150).mul_f64(draws.unit()));
-            match self.fault {
-                Fault::Power | Fault::LyingDisk => ground.cut_power(0.0)?,
-                Fault::Immediate => ground.cluster().stop(StopMode::Immediate),
-                _ => {
-                    ground.cluster().kill();
-                    ground.cluster().wait_dead();
-                }
-            }
-        }
-        if let Err(e) = ground.power_on(stop) {
-            return Ok((Aftermath::WillNotMount(e.in_words()), None, String::new()));
-        }
-        let mark = struck.log_mark.unwrap_or_else(|| ground.cluster().log_mark());
-        let began = Instant::now();
-        let limit = subject.options.recovery_limit.0;
-        let up = match self.fault {
-            // Its postmaster lives, and recovers by itself.
-            Fault::Backend => ground.cluster().wait_ready(limit, stop),
-            _ => ground.cluster().start_within(limit, stop),
-        };
-        let took = began.elapsed();
-        if stop.load(Ordering::Relaxed) {
-            return Err(LabError::Interrupted);
-        }
-        if let Err(e) = up {
-            ground.cluster().stop(StopMode::Immediate);
-            // One that did not even begin to tell: what it told before.
-            let log = Some(ground.cluster().log_since(mark)).filter(|log| !log.is_empty());
-            let log = log.unwrap_or_else(|| ground.cluster().log_since(0));
-            return Ok((Aftermath::WillNotStart(in_a_line(&LabError::from(e), &log)), None, log));
-        }
-        self.tell(around, "verification");
-        if self.planted == Planted::OneLost {
-            take_back(ground, history)?;
-        }
-        let found = verify::look(ground.cluster(), before, mark);
-        let log = ground.cluster().log_since(mark);
-        Ok((Aftermath::Up(Box::new(found)), Some(took), log))
-    }
-
     pub(super) fn record(
         &self,
         history: &History,
         judged: &Judgement,
         recovery: Option<Duration>,
-        after: Duration,
-        notes: Vec<String>,
         log: &str,
     ) -> Round {
         let lost: Vec<Lost> =
@@ -303,17 +179,18 @@ impl Orders {
             number: self.number,
             seed: self.seed,
             aim: self.aim,
-            struck_after_ms: ms(after),
+            struck_after_ms: 0.0,
             acknowledged: history.count(State::Acknowledged),
             in_doubt: history.count(State::Unknown),
             lost: lost.len() as u64,
             oldest_lost_ms: lost.first().map(|l| l.age_ms),
             tokens: lost.into_iter().take(NAMED).collect(),
             recovery_ms: recovery.map(ms),
+            power: RoundPower::default(),
             verdict: judged.verdict,
             reason: judged.reason.clone(),
             checks: judged.checks.clone(),
-            notes,
+            notes: Vec::new(),
             log: match judged.verdict {
                 Verdict::Fail(Failing::WillNotStart) => last(log),
                 Verdict::Fail(_) => excerpt(log),
@@ -324,39 +201,14 @@ impl Orders {
     }
 }
 
-/// Takes one acknowledged transaction back, and all that it did: every rule but the ledger's holds.
-fn take_back(ground: &mut Ground, history: &History) -> Result<(), LabError> {
-    let Some(entry) = history.entries().find(|e| e.state == State::Acknowledged) else { return Ok(()) };
-    let (token, effect) = (entry.token, entry.effect);
-    let sql = format!(
-        "BEGIN; DELETE FROM pgdyno_token WHERE client = {} AND sequence = {}; \
-         UPDATE pgbench_accounts SET abalance = abalance - ({delta}) WHERE aid = {}; \
-         UPDATE pgbench_tellers SET tbalance = tbalance - ({delta}) WHERE tid = {}; \
-         UPDATE pgbench_branches SET bbalance = bbalance - ({delta}) WHERE bid = {}; COMMIT",
-        token.client,
-        token.sequence,
-        effect.account,
-        effect.teller,
-        effect.branch,
-        delta = effect.delta,
-    );
-    let mut client = ground.cluster().control(DATABASE)?;
-    crate::run::execute(&mut client, "plant a lost transaction", &sql)
-}
-
-/// Why a server did not come back, in a line: what was seen, and the gravest that it said.
-pub(super) fn in_a_line(error: &LabError, log: &str) -> String {
-    let seen = error.to_string();
-    let seen = seen.lines().next().unwrap_or_default();
-    let seen = seen.split("; its last lines").next().unwrap_or_default();
-    let said = log.lines().find(|line| line.contains("PANIC:") || line.contains("FATAL:  invalid"));
-    let said = said.or_else(|| {
-        log.lines().find(|line| line.contains("FATAL:") && !line.contains("the database system is"))
-    });
-    match said.and_then(|line| line.split_once("] ")) {
-        Some((_, said)) => format!("{seen}; it said: {said}"),
-        None => seen.to_owned(),
-    }
+/// How long the load goes on before the fault is due. With asynchronous commit it is several times what may be lost, so
+/// that a storage which loses everything cannot hide behind that bound.
+fn wait(options: &CrashOptions, wal_writer_delay: Option<Duration>, draws: &mut Random) -> Duration {
+    // Three of them are what may be lost.
+    const DELAYS: f64 = 12.0;
+    let drawn = options.load.0.mul_f64(0.2 + 0.8 * draws.unit());
+    let more = draws.unit();
+    wal_writer_delay.map_or(drawn, |delay| drawn.max(delay.mul_f64(DELAYS + 3.0 * more)))
 }
 
 /// The last lines of a log.

@@ -1,6 +1,7 @@
 //! What is crashed: a storage, a server's programs and its settings.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use pgdyno_host::Account;
@@ -16,6 +17,18 @@ use pgdyno_model::{Fault, Storage};
 
 /// Where the load goes instead of straight to the server: to what stands between, a pooler or a proxy.
 pub type Through = Arc<dyn Fn(&Target) -> Target + Send + Sync>;
+
+/// What a test does to the server under test, so that the oracles have something to see.
+#[derive(Clone, Default)]
+pub struct Interference {
+    /// Where the load goes.
+    pub through: Option<Through>,
+    /// Called in each round with a superuser's target and PGDATA, after recovery and before verification.
+    pub after_recovery: Option<AfterRecovery>,
+}
+
+/// Damages a server that came back.
+pub type AfterRecovery = Arc<dyn Fn(&Target, &Path) + Send + Sync>;
 
 /// What is crashed.
 #[derive(Clone)]
@@ -37,7 +50,7 @@ pub(crate) struct Subject {
     /// The settings that are asked for.
     pub(crate) settings: BTreeMap<String, String>,
     pub(crate) options: CrashOptions,
-    pub(crate) through: Option<Through>,
+    pub(crate) interference: Interference,
 }
 
 impl Subject {
@@ -52,22 +65,49 @@ impl Subject {
                 settings.insert(name.to_owned(), value);
             }
         };
-        offer("max_wal_size", "256MB".into());
+        // The server makes checkpoints by itself too.
+        offer("max_wal_size", "32MB".into());
         let connections = self.options.clients.saturating_add(OTHERS);
         if connections > DEFAULT {
             offer("max_connections", connections.to_string());
         }
+        // The server's log is read for damage, in English; initdb takes over the locale's language.
+        settings.retain(|name, _| !name.eq_ignore_ascii_case("lc_messages"));
+        settings.insert("lc_messages".into(), "C".into());
         settings
     }
 
-    /// initdb's options: page checksums are asked for unless somebody decided.
+    /// initdb's options: unless somebody decided, page checksums, and WAL segments of 1 MB, so that WAL which a
+    /// checkpoint has made superfluous is gone soon.
     pub(crate) fn initdb(&self) -> Vec<String> {
         let decided = |a: &String| a == "-k" || a == "--data-checksums" || a == "--no-data-checksums";
         let mut options = self.initdb.clone();
         if !options.iter().any(decided) {
             options.push("--data-checksums".into());
         }
+        // Before PostgreSQL 18 that is the default, and no option.
+        if self.install.major < 18 {
+            options.retain(|option| option != "--no-data-checksums");
+        }
+        if !options.iter().any(|a| a.starts_with("--wal-segsize")) {
+            options.push("--wal-segsize=1".into());
+        }
         options
+    }
+
+    /// Lets a filesystem that writes pages elsewhere each time write them in place: else there is none that could tear.
+    pub(crate) fn write_in_place(&mut self) {
+        for name in self.struck() {
+            let filesystem = self.storages.get_mut(&name).and_then(|storage| storage.filesystem.as_mut());
+            let Some(filesystem) = filesystem.filter(|filesystem| filesystem.name == "btrfs") else {
+                continue;
+            };
+            // Compression would silently take it back.
+            filesystem.mount.retain(|option| !option.starts_with("compress") && option != "datacow");
+            if !filesystem.mount.iter().any(|option| option == "nodatacow") {
+                filesystem.mount.push("nodatacow".into());
+            }
+        }
     }
 
     /// The storages that a fault strikes: that of PGDATA, and that of pg_wal where it has its own.

@@ -4,11 +4,13 @@ use std::num::NonZeroU32;
 
 use pgdyno_model::Fault;
 use pgdyno_model::crash::{CrashOptions, Under};
+use pgdyno_model::experiment::{Factor, PlantedFailure};
 use pgdyno_model::units::Span;
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::error::Complaint;
+use super::factors::combination;
 use crate::nearest::nearest;
 
 #[derive(Deserialize)]
@@ -23,9 +25,82 @@ pub(super) struct CrashTable {
     seed: Option<u64>,
     under: Option<Under>,
     controls: Option<bool>,
+    lie: Option<Spanned<f64>>,
+    #[serde(default)]
+    planted: Vec<Spanned<PlantedTable>>,
+}
+
+/// `[[crash.planted]]`: faults that treatments are meant to fail.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlantedTable {
+    faults: Spanned<Vec<Spanned<String>>>,
+    levels: Option<Spanned<toml::Table>>,
+}
+
+impl PlantedTable {
+    /// Which treatments they are; all of them where no level is named.
+    fn into_planted(self, factors: &[Factor]) -> Result<PlantedFailure, Complaint> {
+        const PLACE: &str = "[[crash.planted]]";
+        let levels = match self.levels {
+            None => Vec::new(),
+            Some(levels) => {
+                let pairs = combination(PLACE, levels.get_ref(), factors);
+                let pairs = pairs.map_err(|complaint| complaint.at(levels.span()))?;
+                if pairs.is_empty() {
+                    return Err(Complaint::new(format!("`levels` of a `{PLACE}` is empty"))
+                        .with_help(
+                            "leave it out where every treatment is meant to fail, or name levels: \
+                             `levels = { fsync = \"off\" }`",
+                        )
+                        .at(levels.span()));
+                }
+                pairs
+            }
+        };
+        Ok(PlantedFailure { faults: faults(self.faults, "crash.planted.faults")?, levels })
+    }
+}
+
+/// The faults that a list at `key` names, at least one and none twice.
+fn faults(named: Spanned<Vec<Spanned<String>>>, key: &str) -> Result<Vec<Fault>, Complaint> {
+    let at = named.span();
+    let mut faults = Vec::new();
+    for name in named.into_inner() {
+        let (span, name) = (name.span(), name.into_inner());
+        let fault = Fault::parse(&name).ok_or_else(|| {
+            Complaint::new(format!("unknown fault `{name}`"))
+                .with_help(format!(
+                    "nearest is `{}`; there are {}",
+                    nearest(&name, Fault::NAMES)[0],
+                    Fault::NAMES.join(", ")
+                ))
+                .at(span.clone())
+        })?;
+        if faults.contains(&fault) {
+            return Err(Complaint::new(format!("the fault `{name}` is named twice")).at(span));
+        }
+        faults.push(fault);
+    }
+    if faults.is_empty() {
+        return Err(Complaint::new(format!("`{key}` is empty: it names no fault"))
+            .with_help(format!("name one or several of {}", Fault::NAMES.join(", ")))
+            .at(at));
+    }
+    Ok(faults)
 }
 
 impl CrashTable {
+    /// Takes out which treatments are meant to fail.
+    pub(super) fn take_planted(&mut self, factors: &[Factor]) -> Result<Vec<PlantedFailure>, Complaint> {
+        let planted = std::mem::take(&mut self.planted).into_iter();
+        let one = |table: Spanned<PlantedTable>| {
+            let at = table.span();
+            table.into_inner().into_planted(factors).map_err(|complaint| complaint.at(at))
+        };
+        planted.map(one).collect()
+    }
+
     /// What is to be done; `given` where the server, and so its storage, is not pgdyno's own.
     pub(super) fn into_options(self, given: bool) -> Result<CrashOptions, Complaint> {
         let defaults = CrashOptions::default();
@@ -37,28 +112,7 @@ impl CrashTable {
             .with_help("leave `postgres.dsn` out, or `[crash]`")
             .at(at));
         }
-        let mut faults = Vec::new();
-        for name in self.faults.into_inner() {
-            let (span, name) = (name.span(), name.into_inner());
-            let fault = Fault::parse(&name).ok_or_else(|| {
-                Complaint::new(format!("unknown fault `{name}`"))
-                    .with_help(format!(
-                        "nearest is `{}`; there are {}",
-                        nearest(&name, Fault::NAMES)[0],
-                        Fault::NAMES.join(", ")
-                    ))
-                    .at(span.clone())
-            })?;
-            if faults.contains(&fault) {
-                return Err(Complaint::new(format!("the fault `{name}` is named twice")).at(span));
-            }
-            faults.push(fault);
-        }
-        if faults.is_empty() {
-            return Err(Complaint::new("`crash.faults` is empty: nothing would be crashed")
-                .with_help(format!("name one or several of {}", Fault::NAMES.join(", ")))
-                .at(at));
-        }
+        let faults = faults(self.faults, "crash.faults")?;
         let load = match self.load {
             Some(load) if load.get_ref().0.as_millis() < 100 => {
                 return Err(Complaint::new(format!("`crash.load` is {}", load.get_ref()))
@@ -66,6 +120,14 @@ impl CrashTable {
                     .at(load.span()));
             }
             load => load.map_or(defaults.load, Spanned::into_inner),
+        };
+        let lie = match self.lie {
+            Some(lie) if !(*lie.get_ref() > 0.0 && *lie.get_ref() <= 1.0) => {
+                return Err(Complaint::new(format!("`crash.lie` is {}", lie.get_ref()))
+                    .with_help("it is the share of flushes that are not done: above 0, and 1 at most")
+                    .at(lie.span()));
+            }
+            lie => lie.map_or(defaults.lie, Spanned::into_inner),
         };
         Ok(CrashOptions {
             faults,
@@ -77,6 +139,8 @@ impl CrashTable {
             seed: self.seed.unwrap_or(defaults.seed),
             under: self.under.unwrap_or_default(),
             controls: self.controls.unwrap_or(defaults.controls),
+            lie,
+            planted: defaults.planted,
         })
     }
 }

@@ -10,6 +10,7 @@ use toml::Spanned;
 
 use super::error::Complaint;
 use super::levels::{check_level, flattened, setting_value};
+use crate::nearest::nearest;
 
 /// The table as read, in the file's order.
 #[derive(Default)]
@@ -220,8 +221,9 @@ fn from_table(name: &str, table: &toml::Table, factors: &mut Vec<Factor>) -> Res
     Ok(())
 }
 
-/// The pairs of factor and level that an `[[exclude]]` names.
-pub(super) fn exclusion(
+/// The pairs of factor and level that `table` names, which is a part of `place` in the file.
+pub(super) fn combination(
+    place: &str,
     table: &toml::Table,
     factors: &[Factor],
 ) -> Result<Vec<(String, LevelValue)>, Complaint> {
@@ -230,21 +232,39 @@ pub(super) fn exclusion(
         let value = setting_value(&name, value)?;
         let Some(factor) = factors.iter().find(|f| f.name == name) else {
             let names: Vec<&str> = factors.iter().map(|f| f.name.as_str()).collect();
-            return Err(Complaint::new(format!("`[[exclude]]` names `{name}`, which is no factor"))
-                .with_help(format!("the factors are {}", names.join(", "))));
+            return Err(Complaint::new(format!("`{place}` names `{name}`, which is no factor"))
+                .with_help(among("the factors are", &name, &names)));
         };
         // `"on"` in one place and `true` in the other mean the same level.
         let Some(level) = factor.levels.iter().find(|l| l.label.to_string() == value.to_string()) else {
             let labels: Vec<String> = factor.levels.iter().map(|l| l.label.to_string()).collect();
+            let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+            let help = among("its levels are", &value.to_string(), &labels);
             // A DSN may hold a password.
             let value = if name.ends_with("dsn") { "a DSN".to_owned() } else { value.to_string() };
-            return Err(Complaint::new(format!(
-                "`[[exclude]]` names {name} = {value}, which is no level of it"
-            ))
-            .with_help(format!("its levels are {}", labels.join(", "))));
+            return Err(Complaint::new(format!("`{place}` names {name} = {value}, which is no level of it"))
+                .with_help(help));
         };
         pairs.push((name, level.label.clone()));
     }
+    Ok(pairs)
+}
+
+/// What there is, nearest to `word` first.
+fn among(what: &str, word: &str, there: &[&str]) -> String {
+    match nearest(word, there).as_slice() {
+        [] => "the experiment has no factors".to_owned(),
+        [only] => format!("{what} {only}"),
+        all => format!("nearest is `{}`; {what} {}", all[0], there.join(", ")),
+    }
+}
+
+/// The pairs of factor and level that an `[[exclude]]` names.
+pub(super) fn exclusion(
+    table: &toml::Table,
+    factors: &[Factor],
+) -> Result<Vec<(String, LevelValue)>, Complaint> {
+    let pairs = combination("[[exclude]]", table, factors)?;
     if pairs.is_empty() {
         return Err(Complaint::new("an `[[exclude]]` is empty: it would leave out everything"));
     }

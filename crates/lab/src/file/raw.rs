@@ -384,6 +384,7 @@ impl File {
             .iter()
             .map(|e| exclusion(e.get_ref(), &factors).map_err(|complaint| complaint.at(e.span())))
             .collect::<Result<_, _>>()?;
+        let planted = self.crash.as_mut().map(|crash| crash.take_planted(&factors)).transpose()?;
         let clients = self.load.clients.unwrap_or(one);
         let (repeats, stopping) = self.experiment.repeats()?;
         let margin =
@@ -453,6 +454,7 @@ impl File {
             },
             probe: self.probe.into_stages(given)?,
             crash: self.crash.map(|crash| crash.into_options(given)).transpose()?,
+            planted: planted.unwrap_or_default(),
         })
     }
 }

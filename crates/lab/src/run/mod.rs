@@ -36,8 +36,10 @@ pub struct Outcome {
     pub run: String,
     /// How this session of it ended.
     pub end: SessionEnd,
-    /// Trials that failed in this session (count).
+    /// Trials that failed in this session, and treatments whose crash tests were not done to the end (count).
     pub failed: u32,
+    /// Of these the treatments (count).
+    pub not_crashed: u32,
 }
 
 /// Runs `prepared` from the beginning. What is complete is in the store at `store` when this returns, however it ends.
@@ -78,9 +80,6 @@ pub fn resume(
     }
     extend::check(&id, more)?;
     let state = store.state(&id)?;
-    if state == RunState::Completed && more.is_empty() {
-        return Err(LabError::NothingToResume { run: id });
-    }
     let record = store.run(&id)?;
     let source = Source {
         name: record.recipe.clone(),
@@ -103,7 +102,9 @@ pub fn resume(
         return Err(LabError::PlanChanged { run: id });
     }
     let extension = (!more.is_empty()).then_some(kept);
-    let continued = session::Continued { run: &id, extension };
+    // Its trials are over, be it before all of them were executed; a treatment may be left to be crashed.
+    let are_trials_over = state == RunState::Completed && more.is_empty();
+    let continued = session::Continued { run: &id, extension, are_trials_over };
     session::Session::begin(&prepared, Some(continued), &mut store, &journal, progress, stop)?.work()
 }
 

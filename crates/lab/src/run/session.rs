@@ -41,6 +41,8 @@ pub(super) struct Continued<'a> {
     pub(super) run: &'a str,
     /// The overrides that give it more repeats, all of them; none where its plan stays as it was.
     pub(super) extension: Option<Vec<String>>,
+    /// Whether it needs no more trials.
+    pub(super) are_trials_over: bool,
 }
 
 impl<'a> Session<'a> {
@@ -58,11 +60,11 @@ impl<'a> Session<'a> {
         }
         crash::not_by_hand(prepared)?;
         let mut todo = prepared.plan.trials.clone();
-        if let Some(run) = continued.as_ref().map(|continued| continued.run) {
+        if let Some(Continued { run, are_trials_over, .. }) = continued.as_ref() {
             let complete = store.completed_trials(run)?;
-            todo.retain(|trial| !complete.contains(&trial.ordinal));
+            todo.retain(|trial| !are_trials_over && !complete.contains(&trial.ordinal));
             if todo.is_empty() && crashes_left(prepared, store, run)?.is_empty() {
-                return Err(LabError::NothingToResume { run: run.to_owned() });
+                return Err(LabError::NothingToResume { run: (*run).to_owned() });
             }
         }
         let bench = provide(prepared, journal, progress, stop)
@@ -78,7 +80,7 @@ impl<'a> Session<'a> {
             storage: bench.facts(prepared),
         };
         let run = match continued {
-            Some(Continued { run, extension }) => {
+            Some(Continued { run, extension, .. }) => {
                 if let Some(overrides) = extension {
                     store.extend_run(run, record.started_at, &overrides, &prepared.plan)?;
                 }
@@ -106,7 +108,7 @@ impl<'a> Session<'a> {
     pub(super) fn work(mut self) -> Result<Outcome, LabError> {
         let worked = self.work_through();
         let end = match &worked {
-            Ok(0) => SessionEnd::Completed,
+            Ok((0, 0)) => SessionEnd::Completed,
             Err(LabError::Interrupted) => SessionEnd::Interrupted,
             Ok(_) | Err(_) => SessionEnd::Failed,
         };
@@ -118,14 +120,14 @@ impl<'a> Session<'a> {
             progress.event(&Event::Warning(left));
         }
         match worked {
-            Ok(failed) => Ok(Outcome { run, end, failed }),
-            Err(LabError::Interrupted) => Ok(Outcome { run, end, failed: 0 }),
+            Ok((trials, not_crashed)) => Ok(Outcome { run, end, failed: trials + not_crashed, not_crashed }),
+            Err(LabError::Interrupted) => Ok(Outcome { run, end, failed: 0, not_crashed: 0 }),
             Err(e) => Err(e),
         }
     }
 
-    /// Probes, trials, probes; the number of trials that failed.
-    fn work_through(&mut self) -> Result<u32, LabError> {
+    /// Probes, trials, probes, crash tests; how many trials failed, and crash tests were not done to the end.
+    fn work_through(&mut self) -> Result<(u32, u32), LabError> {
         let probes = &self.prepared.experiment.probe;
         self.probe()?;
         self.stage(&probes.before)?;
@@ -134,7 +136,7 @@ impl<'a> Session<'a> {
             self.bench.rest()?;
             self.stage(&probes.after)?;
         }
-        Ok(failed + self.crash()?)
+        Ok((failed, self.crash()?))
     }
 
     /// Crashes every treatment that was not crashed to the end yet, on storages and servers of its own; how many could not be.

@@ -99,7 +99,8 @@ fn history(records: &[Record], clients: u32) -> History {
         let at = Duration::from_millis(record.at_ms);
         match record.deed {
             Deed::Issued(effect) => {
-                entries.push(Entry { token: record.token, effect, state: State::Issued, at });
+                let (token, state) = (record.token, State::Issued);
+                entries.push(Entry { token, effect, state, begun: at, at });
             }
             Deed::Committing | Deed::Acknowledged | Deed::Failed => {
                 if let Some(entry) = entries.iter_mut().rfind(|e| e.token == record.token) {

@@ -5,17 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use pgdyno_durability::{Aftermath, Promise, Unseen, judge};
+use pgdyno_durability::{Aftermath, AsynchronousCommit, Promise, Unseen, judge};
 use pgdyno_engine::LoadSpec;
 use pgdyno_host::postgres::{Cluster, ClusterSpec, Install, StopMode};
 use pgdyno_host::{Journal, facts, paths, server_account};
-use pgdyno_model::crash::{Aim, CrashRecord, Fault, FaultOutcome};
+use pgdyno_model::crash::{Aim, Control, CrashRecord, Fault, FaultOutcome};
 use pgdyno_model::experiment::Length;
+use pgdyno_model::ledger::{Effect, Entry, History, State, Token};
 use pgdyno_model::storage::Backing;
 use pgdyno_model::units::{Epoch, Span};
 
 use super::super::ground::{DATABASE, Ground};
-use super::super::round::{Orders, Planted, in_a_line};
+use super::super::recovery::in_a_line;
+use super::super::round::{Orders, Planted};
 use super::super::{Session, Subject, load, plan, verify};
 use super::{Answer, Ask, Connection, Header, WitnessLedger, history};
 use crate::LabError;
@@ -25,6 +27,9 @@ use crate::run::{clear_leftovers, id_of, open_store};
 
 /// How long load is offered while nobody pulls the plug.
 const AT_MOST: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// So many times `wal_writer_delay` are what the header says of asynchronous commit.
+const DELAYS: u32 = 3;
 
 /// What a start came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,6 +101,34 @@ pub fn plug(
     Ok(Plugged::Ended)
 }
 
+/// Whether one lost transaction would have been seen: the same server judged by a ledger that has one more.
+///
+/// A plug that is pulled for a control is more than anybody can be asked for.
+fn control(history: &History, aftermath: &Aftermath, promise: &Promise) -> Control {
+    let mut history = history.clone();
+    if let Some(client) = history.clients.first_mut() {
+        let sequence = client.last().map_or(1, |last| last.token.sequence + 1);
+        // So old that no setting allows its loss.
+        let (begun, at) = (Duration::ZERO, Duration::ZERO);
+        let effect = Effect { account: 1, teller: 1, branch: 1, delta: 1 };
+        client.push(Entry {
+            token: Token { client: 0, sequence },
+            effect,
+            state: State::Acknowledged,
+            begun,
+            at,
+        });
+    }
+    let judged = judge(&history, aftermath, promise);
+    Control {
+        name: "one more acknowledged transaction in the ledger than was sent".into(),
+        fault: Some(Fault::Plug),
+        seen: judged.verdict.is_failure(),
+        verdict: judged.verdict,
+        reason: judged.reason,
+    }
+}
+
 /// This machine, whatever it is called.
 fn machine(boot_id: &str) -> String {
     let id = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
@@ -151,8 +184,8 @@ impl Under<'_> {
             checksums: settings.checksums,
             system_identifier: identifier.unwrap_or_default(),
             loses_at_most_ms: settings
-                .loses_at_most
-                .map(|most| u64::try_from(most.as_millis()).unwrap_or(u64::MAX)),
+                .wal_writer_delay
+                .map(|delay| u64::try_from((delay * DELAYS).as_millis()).unwrap_or(u64::MAX)),
         };
         connection.done(&Ask::Begin(Box::new(header))).map_err(|e| witness(&e))?;
         progress.event(&Event::Warning(format!(
@@ -268,15 +301,28 @@ fn judge_return(
     let (aftermath, recovery, log) = match up {
         Ok(()) => {
             working("verification");
-            let found = verify::look(&mut cluster, &before, mark);
-            (Aftermath::Up(Box::new(found)), Some(took), cluster.log_since(mark))
+            let (scale, limit) = (header.options.scale, header.options.recovery_limit.0);
+            match verify::look(&mut cluster, &before, mark, &verify::Terms { scale, limit, stop }) {
+                Ok(found) => (Aftermath::Up(Box::new(found)), Some(took), cluster.log_since(mark)),
+                Err(e) => {
+                    // As above: the next start judges what is there.
+                    cluster.stop(StopMode::Immediate);
+                    std::mem::forget(cluster);
+                    return Err(e);
+                }
+            }
         }
         Err(e) => {
             let log = cluster.log_since(mark);
             (Aftermath::WillNotStart(in_a_line(&LabError::from(e), &log)), None, log)
         }
     };
-    let promise = Promise { loses_at_most: header.loses_at_most_ms.map(Duration::from_millis), struck_at };
+    let asynchronous = header.loses_at_most_ms.map(|most| AsynchronousCommit {
+        wal_writer_delay: Duration::from_millis(most) / DELAYS,
+        flush_time: None,
+        durable_before: None,
+    });
+    let promise = Promise { asynchronous, struck_at };
     let judged = judge(&history, &aftermath, &promise);
     let orders = Orders {
         fault: Fault::Plug,
@@ -286,15 +332,16 @@ fn judge_return(
         planted: Planted::Nothing,
         first: 1,
     };
-    let mut round = orders.record(&history, &judged, recovery, struck_at, Vec::new(), &log);
+    let mut round = orders.record(&history, &judged, recovery, &log);
+    round.struck_after_ms = struck_at.as_secs_f64() * 1e3;
     if judged.verdict.is_failure() {
         cluster.stop(StopMode::Immediate);
         let into = paths::data_dir().join("crashes").join(&header.id);
-        pgdyno_host::fault::keep(&[cluster.data()], &into)?;
+        pgdyno_host::fault::keep(&[(cluster.data(), "data".into())], &into)?;
         round.kept = Some(into.display().to_string());
     }
     cluster.remove()?;
-    record.outcome.notes.push("no positive control can be run with a plug".into());
+    record.outcome.controls.push(control(&history, &aftermath, &promise));
     record.outcome.faults.push(FaultOutcome::of(Fault::Plug, vec![round]));
     record.outcome.complete = true;
     record.outcome.conclude();

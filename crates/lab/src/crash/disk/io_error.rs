@@ -1,0 +1,285 @@
+//! An I/O error: one request fails with EIO, and the power goes after the next checkpoint.
+//!
+//! The kernel tells of a failed write once and takes the page for clean. A server that repeats fsync
+//! then completes its checkpoint (`data_sync_retry=on`) without what the write held. Only a cut after
+//! that checkpoint shows it. Load waits from before the failure to the cut where data files are
+//! struck: a page that is changed once more is written once more.
+
+use std::sync::{Arc, Mutex};
+
+use pgdyno_host::storage::emulated::{DiskError, Operation};
+use postgres::Client;
+
+use super::*;
+
+/// How long a checkpoint may take to complete after the error, the server's own recovery included.
+const RETRYING: Duration = Duration::from_secs(15);
+/// After so many attempts in a row to connect that nobody answers the server is gone.
+const UNANSWERED: u32 = 20;
+/// How many writes of data pages are passed over at most, try by try.
+const AMONG: [i64; 3] = [8, 3, 1];
+
+/// What fails.
+#[derive(Clone, Copy)]
+enum Request {
+    DataWrite,
+    DataFlush,
+    WalFlush,
+    WalWrite,
+}
+
+impl Request {
+    /// Returns the kind of round `number`. They take turns, so that four rounds have all four.
+    ///
+    /// Controls are number 0 and have the kind that a retried fsync loses.
+    fn of(under: Under, number: u32) -> Self {
+        let kinds: &[Self] = match under {
+            Under::Data => &[Self::DataWrite, Self::DataFlush],
+            Under::Wal => &[Self::WalFlush, Self::WalWrite],
+            Under::Both => &[Self::DataWrite, Self::DataFlush, Self::WalFlush, Self::WalWrite],
+        };
+        kinds[number as usize % kinds.len()]
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::DataWrite => "a write of a data page",
+            Self::DataFlush => "a flush of the disk under PGDATA, a checkpoint's,",
+            Self::WalFlush => "a flush of the disk under pg_wal",
+            Self::WalWrite => "a write of WAL",
+        }
+    }
+}
+
+pub(super) fn strike(
+    under: Under,
+    number: u32,
+    disks: &mut [Control],
+    target: &Target,
+    draws: &mut Random,
+    stop: &AtomicBool,
+) -> Met {
+    let request = Request::of(under, number);
+    let disk = match request {
+        Request::DataWrite | Request::DataFlush => disks.first_mut(),
+        Request::WalFlush | Request::WalWrite => disks.last_mut(),
+    };
+    let Some(disk) = disk else { return Ok(Err(NO_DISK.into())) };
+    let mut bystander = control::connect(target)?;
+    let mut notes = Vec::new();
+    let checkpoints = match request {
+        Request::DataWrite => fail_data_write(disk, &mut bystander, target, draws, &mut notes, stop)?,
+        Request::DataFlush => {
+            hold_load(&mut bystander)?;
+            let checkpoints = Checkpoints::begin(target);
+            let on = Selector::all(Operation::Flush);
+            let is_hit = has_failed(disk, on, 1 + drawn(draws, 3), stop, &|| false)?;
+            is_hit.then_some(checkpoints)
+        }
+        Request::WalFlush | Request::WalWrite => {
+            let on = match request {
+                Request::WalFlush => Selector::all(Operation::Flush),
+                _ => Selector::writes_of(Content::WalPage),
+            };
+            has_failed(disk, on, 1 + drawn(draws, 5), stop, &|| false)?.then(|| Checkpoints::begin(target))
+        }
+    };
+    let Some(checkpoints) = checkpoints else {
+        return Ok(Err(format!("there was no {} to fail within {PATIENCE:?}", request.name())));
+    };
+    let afterwards = checkpoints.complete_one(stop)?;
+    let then = match bystander.batch_execute("SELECT 1") {
+        Ok(()) => "the server went on",
+        Err(_) => "the server ended its sessions upon it",
+    };
+    notes.insert(0, format!("{} failed with EIO; {then}; {afterwards}", request.name()));
+    Ok(Ok(notes))
+}
+
+/// Fails the write of a page that recovery repairs, and that it does not from the next checkpoint on.
+fn fail_data_write(
+    disk: &mut Control,
+    bystander: &mut Client,
+    target: &Target,
+    draws: &mut Random,
+    notes: &mut Vec<String>,
+    stop: &AtomicBool,
+) -> Result<Option<Checkpoints>, LabError> {
+    let aimed = AMONG.into_iter().map(|among| (true, among));
+    for (is_aimed, among) in aimed.chain([(false, 5)]) {
+        crate::run::execute(bystander, "set hint bits", "VACUUM pgbench_accounts")?;
+        crate::run::execute(bystander, "checkpoint before an I/O error", "CHECKPOINT")?;
+        let on = match is_aimed {
+            true => Selector::needed_from(redo_position(bystander)?),
+            false => Selector::writes_of(Content::DataPage),
+        };
+        change_pages(draws, stop)?;
+        hold_load(bystander)?;
+        let checkpoints = Checkpoints::begin(target);
+        let is_over = || is_aimed && checkpoints.has_completed_twice();
+        if has_failed(disk, on, 1 + drawn(draws, among), stop, &is_over)? {
+            if !is_aimed {
+                let why = "no page was written over its older version: any page's write failed";
+                notes.push(why.into());
+            }
+            return Ok(Some(checkpoints));
+        }
+        drop(checkpoints);
+        crate::run::execute(bystander, "let load go on", "ROLLBACK")?;
+    }
+    Ok(None)
+}
+
+/// Lets each transaction of the load end or wait. All change this table first.
+fn hold_load(client: &mut Client) -> Result<(), LabError> {
+    let sql = "BEGIN; LOCK TABLE pgbench_accounts IN EXCLUSIVE MODE";
+    crate::run::execute(client, "let load wait", sql)
+}
+
+/// Fails the `n`-th request of `on`, once. False if none came before `is_over` or [`PATIENCE`] did.
+fn has_failed(
+    disk: &mut Control,
+    on: Selector,
+    n: u64,
+    stop: &AtomicBool,
+    is_over: &dyn Fn() -> bool,
+) -> Result<bool, LabError> {
+    let rule = Rule { on, hits: Hits::Nth(n), effect: Effect::Fail(DiskError::Eio) };
+    let id = disk.arm(&rule).map_err(|e| refused(&e))?;
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let is_last = is_over() || Instant::now() >= until;
+        let status = disk.status().map_err(|e| refused(&e))?;
+        if status.rules.iter().any(|rule| rule.id == id && rule.hit > 0) {
+            return Ok(true);
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Err(LabError::Interrupted);
+        }
+        if is_last {
+            disk.disarm(id).map_err(|e| refused(&e))?;
+            return Ok(false);
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// What the checkpoints that are asked for come to.
+#[derive(Default)]
+struct Course {
+    completed: u32,
+    refusals: u32,
+    last_refusal: String,
+    /// Attempts in a row to connect that nobody answered.
+    unanswered: u32,
+}
+
+/// Checkpoints that are asked for over and over, whatever becomes of them and of the server.
+struct Checkpoints {
+    enough: Arc<AtomicBool>,
+    course: Arc<Mutex<Course>>,
+}
+
+impl Checkpoints {
+    fn begin(target: &Target) -> Self {
+        let (enough, course) = (Arc::new(AtomicBool::new(false)), Arc::<Mutex<Course>>::default());
+        let (told, into, target) = (Arc::clone(&enough), Arc::clone(&course), target.clone());
+        let work = move || {
+            while !told.load(Ordering::Relaxed) && !update(&into, |course| course.is_gone()) {
+                ask_until_closed(&target, &told, &into);
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        };
+        if std::thread::Builder::new().name("crash-checkpoints".into()).spawn(work).is_err() {
+            update(&course, |course| course.unanswered = UNANSWERED);
+        }
+        Self { enough, course }
+    }
+
+    /// Whether one that began after this was made is complete; the first may have been under way.
+    fn has_completed_twice(&self) -> bool {
+        update(&self.course, |course| course.completed >= 2 || course.is_gone())
+    }
+
+    /// Waits for a checkpoint that begins and completes from now on, and says what came of it.
+    fn complete_one(&self, stop: &AtomicBool) -> Result<String, LabError> {
+        // The one that is under way began before.
+        let needed = update(&self.course, |course| course.completed + 2);
+        let until = Instant::now() + RETRYING;
+        loop {
+            let (is_complete, is_gone) =
+                update(&self.course, |course| (course.completed >= needed, course.is_gone()));
+            if is_complete || is_gone || Instant::now() >= until {
+                return Ok(update(&self.course, |course| course.in_words(is_complete)));
+            }
+            if stop.load(Ordering::Relaxed) {
+                return Err(LabError::Interrupted);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Course {
+    /// Whether nobody listens any more. A server that recovers answers.
+    fn is_gone(&self) -> bool {
+        self.unanswered >= UNANSWERED
+    }
+
+    fn in_words(&self, is_complete: bool) -> String {
+        let refused = match self.refusals {
+            0 => String::new(),
+            n => format!(" ({n} refused before, the last one: {})", self.last_refusal),
+        };
+        if is_complete {
+            format!("a checkpoint completed afterwards{refused}")
+        } else if self.is_gone() {
+            format!("no checkpoint completed afterwards, since the server was gone{refused}")
+        } else {
+            format!("no checkpoint completed within {RETRYING:?}{refused}")
+        }
+    }
+}
+
+impl Drop for Checkpoints {
+    fn drop(&mut self) {
+        // Not waited for, as [`Repeated`] is not.
+        self.enough.store(true, Ordering::Relaxed);
+    }
+}
+
+fn update<T>(course: &Mutex<Course>, with: impl FnOnce(&mut Course) -> T) -> T {
+    with(&mut course.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+}
+
+/// Asks for checkpoints on one connection, as long as it lives.
+fn ask_until_closed(target: &Target, enough: &AtomicBool, course: &Mutex<Course>) {
+    let refuse = |said: String| {
+        update(course, |course| {
+            course.refusals += 1;
+            course.last_refusal = said;
+        });
+    };
+    let mut client = match control::connect(target) {
+        Ok(client) => client,
+        Err(e) if e.sqlstate().is_none() => return update(course, |course| course.unanswered += 1),
+        Err(_) => return,
+    };
+    update(course, |course| course.unanswered = 0);
+    // One that hangs is asked for anew.
+    if client.batch_execute("SET statement_timeout = '10s'").is_err() {
+        return;
+    }
+    while !enough.load(Ordering::Relaxed) {
+        match client.batch_execute("CHECKPOINT") {
+            Ok(()) => update(course, |course| course.completed += 1),
+            Err(e) => {
+                refuse(control::said(&e));
+                if client.is_closed() {
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+    }
+}

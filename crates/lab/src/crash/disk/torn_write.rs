@@ -1,0 +1,70 @@
+//! A torn write: a page of a checkpoint reaches the medium in part, and there the power goes.
+//!
+//! A torn page shows only if recovery needs the page as it was. It does not where WAL since the
+//! redo position has an image of the page, or begins the page anew. With checksums there is such an
+//! image even under full_page_writes=off, if the page's first change was a hint bit. So hint bits
+//! are set and a checkpoint completes first. Then a write is chosen by the two versions of its page
+//! ([`Selector::needed_from`]): the disk has the older one and is sent the newer one.
+
+use super::*;
+
+/// How many writes are passed over at most, try by try. A slow load changes few pages.
+const AMONG: [i64; 4] = [24, 8, 3, 1];
+
+pub(super) fn strike(disks: &mut [Control], target: &Target, draws: &mut Random, stop: &AtomicBool) -> Met {
+    let Some(data) = disks.first_mut() else { return Ok(Err(NO_DISK.into())) };
+    let unit = if draws.unit() < 0.5 { TearUnit::Bytes512 } else { TearUnit::Bytes4096 };
+    let effect = Effect::TearAndCut(unit, Cut::default());
+    let mut client = control::connect(target)?;
+    for among in AMONG {
+        crate::run::execute(&mut client, "set hint bits", "VACUUM pgbench_accounts")?;
+        crate::run::execute(&mut client, "checkpoint before a torn write", "CHECKPOINT")?;
+        let on = Selector::needed_from(redo_position(&mut client)?);
+        let hits = Hits::Nth(1 + drawn(draws, among));
+        let rule = data.arm(&Rule { on, hits, effect }).map_err(|e| refused(&e))?;
+        change_pages(draws, stop)?;
+        if let Some(cut) = wait_for_cut(data, &Repeated::once("CHECKPOINT", target), stop)? {
+            return Ok(Ok(vec![format!(
+                "write {} tore within a data page at {} bytes, over an older version that recovery \
+                 needs; {} cached writes were lost with it",
+                cut.at_write,
+                unit.bytes(),
+                cut.dropped
+            )]));
+        }
+        data.disarm(rule).map_err(|e| refused(&e))?;
+    }
+    // Where pages are written elsewhere each time, the older version stays whole.
+    let on = Selector::writes_of(Content::DataPage);
+    data.arm(&Rule { on, hits: Hits::Nth(1 + drawn(draws, 8)), effect }).map_err(|e| refused(&e))?;
+    Ok(match wait_for_cut(data, &Repeated::begin("CHECKPOINT", target), stop)? {
+        Some(cut) => Ok(vec![format!(
+            "write {} tore within a data page at {} bytes; in {} checkpoints the filesystem wrote no \
+             page over its older version, so that nothing which was durable is torn",
+            cut.at_write,
+            unit.bytes(),
+            AMONG.len()
+        )]),
+        None => Err(format!("no checkpoint wrote a data page within {PATIENCE:?}")),
+    })
+}
+
+/// Waits until the power has gone, or `checkpoints` are over.
+fn wait_for_cut(
+    disk: &mut Control,
+    checkpoints: &Repeated,
+    stop: &AtomicBool,
+) -> Result<Option<CutFacts>, LabError> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        // Asked before: a checkpoint that ended by the cut is no miss.
+        let is_over = checkpoints.has_ended() || Instant::now() >= until;
+        let cut = disk.wait_for_cut(Duration::from_millis(10), stop).map_err(|e| refused(&e))?;
+        if cut.is_some() || is_over {
+            return Ok(cut);
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Err(LabError::Interrupted);
+        }
+    }
+}

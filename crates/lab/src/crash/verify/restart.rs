@@ -1,0 +1,130 @@
+//! A write, a clean stop and a second start of the server that came back.
+//!
+//! The order: [`write()`] by the connection that read all, then [`look`], which stops the server.
+
+use pgdyno_durability::{Observed, TableRows, Unseen, refuses_writes};
+use pgdyno_host::postgres::control::said;
+use pgdyno_host::postgres::{Checksums, Cluster, ClusterError, StopMode};
+use postgres::Client;
+
+use super::super::ground::DATABASE;
+use super::rows::{self, Access};
+use super::watchdog::Watchdog;
+use super::{PLAIN, Session, Terms, refused, unseen};
+
+/// One row of each table is written again with the values that it has: nothing is there afterwards that another round, or
+/// a second verification, would take for a transaction. What tells the new version is the transaction that left it.
+const ROWS: [(&str, &str, &str); 4] = [
+    ("pgbench_accounts", "abalance", "aid = 1"),
+    ("pgbench_tellers", "tbalance", "tid = 1"),
+    ("pgbench_branches", "bbalance", "bid = 1"),
+    (
+        "pgdyno_token",
+        "delta",
+        "(client, sequence) = (SELECT client, sequence FROM pgdyno_token ORDER BY client, sequence LIMIT 1)",
+    ),
+];
+
+/// A row that was written last.
+#[derive(Clone, Debug)]
+pub(super) struct Written {
+    table: &'static str,
+    condition: String,
+    /// The transaction that did.
+    transaction: String,
+}
+
+/// What was found after the write.
+pub(super) struct AfterWrite {
+    pub(super) checksums: Observed<Vec<String>>,
+    pub(super) restarted: Observed<()>,
+    pub(super) unwritten: Observed<Vec<String>>,
+    pub(super) rows: Observed<Vec<TableRows>>,
+}
+
+/// Writes to every table in one transaction and commits it.
+pub(super) fn write(client: &mut Client) -> Observed<Vec<Written>> {
+    client.batch_execute(PLAIN).map_err(|e| refusal(&e))?;
+    let mut transaction = client.transaction().map_err(|e| refusal(&e))?;
+    let mut written = Vec::new();
+    for (table, column, condition) in ROWS {
+        let sql = format!("UPDATE {table} SET {column} = {column} WHERE {condition} RETURNING xmin::text");
+        // A row that is missing is another oracle's.
+        for row in transaction.query(&sql, &[]).map_err(|e| refusal(&e))? {
+            written.push(Written { table, condition: condition.to_owned(), transaction: row.get(0) });
+        }
+    }
+    transaction.commit().map_err(|e| refusal(&e))?;
+    Ok(written)
+}
+
+/// What it means that a write failed.
+fn refusal(error: &postgres::Error) -> Unseen {
+    match error.code() {
+        Some(code) if refuses_writes(code.code()) => {
+            Unseen::Damaged(format!("it takes no writes: {} (SQLSTATE {})", said(error), code.code()))
+        }
+        _ => unseen(error),
+    }
+}
+
+/// Stops the server cleanly, has its pages' checksums verified if there are any, starts it again, and looks whether what
+/// was `written` last and every row that was loaded are there.
+pub(super) fn look(
+    cluster: &mut Cluster,
+    has_checksums: bool,
+    written: &Observed<Vec<Written>>,
+    terms: &Terms<'_>,
+    watchdog: &Watchdog<'_>,
+) -> AfterWrite {
+    let stopped = watchdog.step("stopping the server", || {
+        cluster.stop(StopMode::Fast);
+        if watchdog.has_fired() { Err(Unseen::CouldNotRun("it was killed".into())) } else { Ok(()) }
+    });
+    let checksums = match &stopped {
+        Err(unseen) => Err(unseen.clone()),
+        Ok(()) if has_checksums => {
+            watchdog.step("pg_checksums", || match cluster.check_checksums(&|| watchdog.has_fired()) {
+                Checksums::Checked(complaints) => Ok(complaints),
+                Checksums::NotThere(why) => Err(Unseen::NotApplicable(why)),
+                Checksums::CouldNotRun(why) => Err(Unseen::CouldNotRun(why)),
+            })
+        }
+        Ok(()) => Err(Unseen::NotApplicable("the cluster was made without page checksums".into())),
+    };
+    let restarted = stopped.and_then(|()| {
+        watchdog.step("starting the server again", || match cluster.start_within(terms.limit, terms.stop) {
+            Ok(()) => Ok(()),
+            Err(_) if watchdog.has_fired() => Err(Unseen::CouldNotRun("it was killed".into())),
+            Err(e @ ClusterError::Interrupted) => Err(Unseen::CouldNotRun(e.to_string())),
+            Err(e) => Err(Unseen::Damaged(e.to_string().lines().collect::<Vec<_>>().join("; "))),
+        })
+    });
+    let client = match &restarted {
+        Ok(()) => watchdog.step("connecting", || cluster.control(DATABASE).map_err(|e| refused(&e))),
+        // That it does not run is told; that its rows cannot be seen then follows.
+        Err(Unseen::Damaged(_)) => Err(Unseen::NotApplicable("the server did not start again".into())),
+        Err(unseen) => Err(unseen.clone()),
+    };
+    let mut session = Session { client, watchdog };
+    let unwritten = match written {
+        Ok(written) => session.ask("looking for the last write", |client| unwritten(client, written)),
+        Err(Unseen::Damaged(_)) => Err(Unseen::NotApplicable("the server took no write".into())),
+        Err(unseen) => Err(unseen.clone()),
+    };
+    let rows = rows::count(&mut session, terms.scale, Access::Scan);
+    AfterWrite { checksums, restarted, unwritten, rows }
+}
+
+/// The tables that lack what was written.
+fn unwritten(client: &mut Client, written: &[Written]) -> Observed<Vec<String>> {
+    let mut lacking = Vec::new();
+    for Written { table, condition, transaction } in written {
+        let sql = format!("SELECT count(*) FROM {table} WHERE {condition} AND xmin::text = $1");
+        let there: i64 = client.query_one(&sql, &[transaction]).map_err(|e| unseen(&e))?.get(0);
+        if there == 0 {
+            lacking.push((*table).to_owned());
+        }
+    }
+    Ok(lacking)
+}
