@@ -8,9 +8,9 @@ use common::{
     RUN, crash_record, disk_probe, fill, fill_with, fsync_probe, plan, run_record, session_record, store,
     trial,
 };
-use pgdyno_model::crash::Failing;
+use pgdyno_model::crash::{Failing, FaultOutcome, RoundPower};
 use pgdyno_model::record::SessionEnd;
-use pgdyno_model::{LevelValue, RunRecord, Verdict};
+use pgdyno_model::{Fault, LevelValue, RunRecord, Verdict};
 use pgdyno_results::{RunView, analyse, report};
 use sha2::{Digest, Sha256};
 
@@ -76,6 +76,74 @@ fn the_page_of_crash_tests() {
     let text = report::crash(&crash_record(1, Verdict::Fail(Failing::Lost)));
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     insta::assert_snapshot!(text);
+}
+
+/// A record of `crash_record` whose rounds put `power` under test, as its page has it, in one line.
+fn page_with(power: RoundPower) -> String {
+    let mut record = crash_record(1, Verdict::Pass);
+    let mut rounds = record.outcome.faults.remove(0).rounds;
+    rounds.iter_mut().for_each(|round| round.power = power);
+    record.outcome.faults.push(FaultOutcome::of(Fault::Power, rounds));
+    record.outcome.conclude();
+    report::crash(&record).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_pass_says_what_was_under_test_and_what_would_have_been_seen() {
+    let full = RoundPower {
+        checkpoints: Some(3),
+        flushes: Some(602),
+        last_window: Some(2),
+        disk_flushes: true,
+        cache_lost: None,
+    };
+    let page = page_with(full);
+    let figures = "checkpoints completed: 6 in 2 rounds; flushes under test: 1,204; commits in the last flush window: 2";
+    assert!(page.contains(figures), "{page}");
+    assert!(page.contains("skips 1 flush in 10 would have been seen with probability 19%"), "{page}");
+    assert!(page.ends_with("verdict: pass: power"), "{page}");
+
+    let kernel = page_with(RoundPower { disk_flushes: false, flushes: None, ..full });
+    assert!(kernel.contains("flushes under test: not counted"), "{kernel}");
+    assert!(kernel.contains("not the disk's own flushes: `--emulated`"), "{kernel}");
+    assert!(!kernel.contains("would have been seen with"), "{kernel}");
+
+    let idle = page_with(RoundPower { checkpoints: Some(0), ..full });
+    assert!(idle.contains("verdict: unknown: power: nothing that a storage could have skipped"), "{idle}");
+    let uncounted = page_with(RoundPower::default());
+    assert!(uncounted.contains("checkpoints were not counted in any of 2 rounds"), "{uncounted}");
+    assert!(!uncounted.contains("checkpoints completed"), "{uncounted}");
+}
+
+#[test]
+fn a_runs_report_says_which_rounds_of_a_pass_do_not_count() {
+    let (_folder, mut store) = store();
+    fill(&mut store, &run_record(plan(1)), None);
+    let session = store.sessions(RUN).unwrap()[0].0;
+    let mut record = crash_record(3, Verdict::Pass);
+    let mut rounds = record.outcome.faults.remove(0).rounds;
+    rounds[0].power.checkpoints = Some(0);
+    record.outcome.faults.push(FaultOutcome::of(Fault::Power, rounds));
+    record.outcome.conclude();
+    record.run = Some(RUN.into());
+    store.add_crash(Some(session), &record).unwrap();
+    let text = report::terminal(&analyse(&store, RUN).unwrap(), 400);
+    assert!(text.contains("treatment 3, power: 2 of 2 rounds lost nothing, and 1 of them count"), "{text}");
+    assert!(!text.contains("treatment 0, power: 2 of 2 rounds"), "{text}");
+}
+
+#[test]
+fn what_one_fault_lost_is_not_diluted_by_the_rounds_of_another() {
+    let mut record = crash_record(1, Verdict::Fail(Failing::Lost));
+    let mut kept = record.outcome.faults[0].clone();
+    kept.rounds.truncate(1);
+    record.outcome.faults.push(FaultOutcome::of(Fault::Process, kept.rounds));
+    record.outcome.conclude();
+    let json = serde_json::to_value(report::CrashView::from(&record)).unwrap();
+    assert_eq!((json["acknowledged"].as_u64(), json["lost"].as_u64()), (Some(2115), Some(1)), "sums stay");
+    let gravest = &json["gravest"];
+    assert_eq!((gravest["fault"].as_str(), gravest["acknowledged"].as_u64()), (Some("power"), Some(1410)));
+    assert_eq!(json["faults"][1]["power"], serde_json::Value::Null, "a killed process tests no storage");
 }
 
 #[test]

@@ -198,6 +198,7 @@ fn crash_of(treatment: &Treatment, all: &[Treatment], crashes: &[CrashView]) -> 
         reason: crash.reason.clone(),
         acknowledged: crash.acknowledged,
         lost: crash.lost,
+        gravest: crash.gravest.clone(),
     })
 }
 

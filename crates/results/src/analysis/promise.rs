@@ -14,21 +14,23 @@ pub(super) fn judge(view: &mut RunView, sums: &[Sums]) {
     let is_flushed = |t: &TreatmentView| t.trials > 0 && !sums[t.index].fsync_off;
     let any_flushed = view.treatments.iter().any(is_flushed);
     for t in &mut view.treatments {
-        let lost = t.crash.as_ref().filter(|crash| crash.verdict.is_failure()).map(lost);
+        let lost = t.crash.as_ref().and_then(lost);
         let unflushed = (any_flushed && t.trials > 0 && sums[t.index].fsync_off)
             .then(|| "fsync is off: its commits are acknowledged before they are on any disk".to_owned());
         t.not_ranked = lost.or(unflushed);
     }
 }
 
-/// What crash tests found, for a sentence about the treatment.
-fn lost(crash: &TreatmentCrash) -> String {
-    match crash.lost {
+/// What crash tests found broken, for a sentence about the treatment.
+fn lost(crash: &TreatmentCrash) -> Option<String> {
+    let broken = crash.broken()?;
+    Some(match broken.lost {
         0 => format!("its crash tests failed: {}", crash.reason),
         lost => format!(
-            "it lost {} of {} acknowledged commits in its crash tests",
+            "it lost {} of {} acknowledged commits to the fault {}",
             number::count(lost),
-            number::count(crash.acknowledged)
+            number::count(broken.acknowledged),
+            broken.fault
         ),
-    }
+    })
 }

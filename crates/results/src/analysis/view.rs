@@ -95,10 +95,19 @@ pub struct TreatmentCrash {
     pub verdict: pgdyno_model::Verdict,
     /// Why.
     pub reason: String,
-    /// Transactions acknowledged (count).
+    /// Transactions acknowledged in all faults' rounds together (count).
     pub acknowledged: u64,
-    /// Of these missing (count).
+    /// Of these missing (count). No share of `acknowledged`: other faults' rounds dilute it.
     pub lost: u64,
+    /// The fault whose verdict it is, with its own loss; none if none was tried.
+    pub gravest: Option<crate::report::GravestFault>,
+}
+
+impl TreatmentCrash {
+    /// The fault that the treatment failed, as planted or not.
+    pub(crate) fn broken(&self) -> Option<&crate::report::GravestFault> {
+        self.gravest.as_ref().filter(|gravest| gravest.is_broken())
+    }
 }
 
 /// A treatment over its completed trials.

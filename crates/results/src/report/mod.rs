@@ -22,7 +22,7 @@ use crate::RunView;
 
 pub use beside::beside;
 pub use compare::{compare, compare_markdown, compare_with};
-pub use crash::{CrashView, FaultView, crash};
+pub use crash::{CrashView, FaultView, GravestFault, PowerView, crash, crash_with};
 pub use html::html;
 pub use probe::{ProbeView, probe};
 pub use terminal::{terminal, terminal_with};

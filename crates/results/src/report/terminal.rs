@@ -2,6 +2,8 @@
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
+use pgdyno_model::Verdict;
+
 use super::text::{plain, wrap};
 use super::{CrashView, Detail, FaultView, fingerprint};
 use crate::analysis::{
@@ -230,9 +232,29 @@ pub(super) fn crashed(crash: &CrashView) -> Vec<String> {
             crash.id
         )
     };
-    let mut lines: Vec<String> = crash.faults.iter().map(line).collect();
+    let mut lines: Vec<String> = Vec::new();
+    for fault in &crash.faults {
+        lines.push(line(fault));
+        // A pass of rounds that did not put everything under test says so.
+        let partly = fault
+            .power
+            .as_ref()
+            .is_some_and(|power| power.figures.rounds < fault.rounds || power.figures.checkpoints.is_none());
+        if partly && matches!(fault.verdict, Verdict::Pass | Verdict::BoundedLoss) {
+            lines.push(format!("{}, {}: {}.", crash.name, fault.fault, fault.reason));
+        }
+        // What was under test matters where nothing was found.
+        let words =
+            fault.power.as_ref().filter(|_| fault.verdict.failing().is_none()).map(|power| &power.words);
+        if let Some(words) = words.filter(|words| !words.is_empty()) {
+            lines.push(format!("{}, {}: {}.", crash.name, fault.fault, words.join("; ")));
+        }
+    }
     let blind = crash.controls.iter().filter(|control| !control.seen);
     lines.extend(blind.map(|c| format!("{}: invalid: the control `{}` was not seen.", crash.name, c.name)));
+    if matches!(crash.verdict, Verdict::Invalid | Verdict::Unknown) {
+        lines.push(format!("{}: {}: {}.", crash.name, crash.verdict, crash.reason));
+    }
     lines.extend(crash.notes.iter().map(|note| format!("{}: {note}.", crash.name)));
     lines
 }

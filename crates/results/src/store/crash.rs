@@ -24,6 +24,10 @@ pub struct CrashSummary {
     pub verdict: String,
     /// Whether everything was done that was to be.
     pub complete: bool,
+    /// Where what its failed rounds left is kept on this machine; none where nothing is, or nobody has looked.
+    pub kept: Option<std::path::PathBuf>,
+    /// What that takes on the disk (bytes).
+    pub kept_bytes: Option<u64>,
 }
 
 impl Store {
@@ -81,6 +85,8 @@ impl Store {
                     started_at: Epoch(row.get(3)?),
                     verdict: row.get(4)?,
                     complete: row.get(5)?,
+                    kept: None,
+                    kept_bytes: None,
                 })
             },
         )

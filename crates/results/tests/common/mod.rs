@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use pgdyno_model::crash::{
     Aim, Check, CheckOutcome, Control, CrashOptions, CrashOutcome, Failing, FaultOutcome, Lost, Round,
+    RoundPower,
 };
 use pgdyno_model::experiment::{Length, LoadOptions, Protocol};
 use pgdyno_model::facts::{BuildSource, HostFacts, Owner, ServerFacts, Setting, StorageFacts};
@@ -275,6 +276,13 @@ pub(crate) fn crash_record(treatment: usize, verdict: Verdict) -> CrashRecord {
             tokens: vec![Lost { token, age_ms: 41.25 }; usize::try_from(lost).unwrap()],
             oldest_lost_ms: (lost > 0).then_some(41.25),
             recovery_ms: Some(239.0),
+            power: RoundPower {
+                checkpoints: Some(3),
+                flushes: Some(602),
+                last_window: Some(u64::from(number) + 1),
+                disk_flushes: true,
+                cache_lost: None,
+            },
             verdict: if lost > 0 { verdict } else { Verdict::Pass },
             reason: if lost > 0 { found.into() } else { "every acknowledged transaction is there".into() },
             checks: vec![Check {
@@ -288,6 +296,7 @@ pub(crate) fn crash_record(treatment: usize, verdict: Verdict) -> CrashRecord {
     };
     let controls = vec![Control {
         name: "power with fsync=off".into(),
+        fault: Some(Fault::Power),
         seen: true,
         verdict: Verdict::Fail(Failing::Lost),
         reason: "705 of 705 acknowledged transactions are missing".into(),

@@ -1,5 +1,7 @@
 //! Whether a storage is good enough, and honest.
 
+use pgdyno_model::Verdict;
+
 use super::super::stages::StageProbeView;
 use super::super::view::{RunView, TreatmentView};
 use super::{leader, listed, rate, so_far};
@@ -47,14 +49,28 @@ fn one(probe: &StageProbeView) -> String {
 /// What became of the server's crashes.
 fn crashes(view: &RunView) -> Option<String> {
     let crash = view.crashes.iter().max_by_key(|crash| crash.verdict)?;
-    let rounds = number::counted(crash.rounds as u64, "round");
-    Some(format!(
-        "Crash tests ({}, {rounds}): {}, {} acknowledged, {} lost.",
-        crash.fault,
-        crash.verdict.name(),
-        number::count(crash.acknowledged),
-        number::count(crash.lost)
-    ))
+    let named = match crash.verdict {
+        Verdict::Unknown | Verdict::Invalid => format!("{} ({})", crash.verdict, crash.reason),
+        verdict => verdict.to_string(),
+    };
+    let lossy = crash.gravest.as_ref().filter(|gravest| gravest.lost > 0);
+    Some(match lossy {
+        // A fault's loss is a share of what was acknowledged in its own rounds.
+        Some(fault) => format!(
+            "Crash tests ({}, {}): {named}, {} of {} acknowledged commits lost.",
+            fault.fault,
+            number::counted(fault.rounds as u64, "round"),
+            number::count(fault.lost),
+            number::count(fault.acknowledged)
+        ),
+        None => format!(
+            "Crash tests ({}, {}): {named}, {} acknowledged, {} lost.",
+            crash.fault,
+            number::counted(crash.rounds as u64, "round"),
+            number::count(crash.acknowledged),
+            number::count(crash.lost)
+        ),
+    })
 }
 
 /// Every treatment's tps and p99.

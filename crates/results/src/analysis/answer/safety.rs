@@ -41,7 +41,15 @@ fn kept(view: &RunView, crashed: &[&TreatmentView]) -> String {
         crashed.iter().filter(is).map(|t| t.label.clone()).collect()
     };
     let (passed, bounded) = (with(&|v| v == Verdict::Pass), with(&|v| v == Verdict::BoundedLoss));
-    let unknown = with(&|v| matches!(v, Verdict::Unknown | Verdict::Invalid));
+    let is_open = |t: &&&TreatmentView| {
+        t.crash.as_ref().is_some_and(|crash| match crash.verdict {
+            Verdict::Unknown | Verdict::Invalid => true,
+            // Only what every server fails was tried.
+            Verdict::AsPlanted(_) | Verdict::Fail(_) => crash.broken().is_none(),
+            Verdict::Pass | Verdict::BoundedLoss => false,
+        })
+    };
+    let unknown: Vec<String> = crashed.iter().filter(is_open).map(|t| t.label.clone()).collect();
     let rounds: usize = view.crashes.iter().map(|crash| crash.rounds).min().unwrap_or(0);
     let mut parts = vec![format!(
         "{} of {} treatments kept every commit they acknowledged, through {} of crashes each",
@@ -67,19 +75,21 @@ fn kept(view: &RunView, crashed: &[&TreatmentView]) -> String {
 
 /// Those that did not, with what they lost.
 fn broken(crashed: &[&TreatmentView]) -> Option<String> {
-    let failed = |t: &&&TreatmentView| t.crash.as_ref().is_some_and(|crash| crash.verdict.is_failure());
     let of = |t: &&TreatmentView| {
         let crash = t.crash.as_ref()?;
-        Some(match crash.lost {
-            0 => format!("{}: {}", t.label, crash.reason),
+        let broken = crash.broken()?;
+        let expected = if broken.planted { ", as was expected" } else { "" };
+        Some(match broken.lost {
+            0 => format!("{}: {}{expected}", t.label, crash.reason),
             lost => format!(
-                "{} lost {} of {} acknowledged commits",
+                "{} lost {} of {} acknowledged commits to the fault {}{expected}",
                 t.label,
                 number::count(lost),
-                number::count(crash.acknowledged)
+                number::count(broken.acknowledged),
+                broken.fault
             ),
         })
     };
-    let all: Vec<String> = crashed.iter().filter(failed).filter_map(of).collect();
+    let all: Vec<String> = crashed.iter().filter_map(of).collect();
     (!all.is_empty()).then(|| format!("Not kept: {}.", listed(&all, SHOWN, "; ")))
 }

@@ -1,0 +1,187 @@
+//! What JSON shows of crash tests; [`page`] has what a terminal does.
+
+mod page;
+mod power;
+
+use pgdyno_model::crash::{Control, FaultOutcome, Round, Verdict};
+use pgdyno_model::facts::{HostFacts, StorageFacts};
+use pgdyno_model::units::Epoch;
+use pgdyno_model::{CrashRecord, Fault};
+use serde::Serialize;
+
+pub use page::{crash, crash_with};
+pub use power::PowerView;
+
+/// One fault as JSON shows it.
+#[derive(Clone, Debug, Serialize)]
+pub struct FaultView {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why.
+    pub reason: String,
+    /// The fault.
+    pub fault: String,
+    /// Rounds (count).
+    pub rounds: usize,
+    /// Transactions acknowledged in all rounds (count).
+    pub acknowledged: u64,
+    /// Of these missing (count).
+    pub lost: u64,
+    /// Age of the oldest one lost, when the fault struck (milliseconds).
+    pub oldest_lost_ms: Option<f64>,
+    /// The longest recovery (milliseconds).
+    pub recovery_ms: Option<f64>,
+    /// With how much probability a round fails at most (95% confidence), where none did.
+    pub chance_at_most: Option<f64>,
+    /// Whether it was meant to fail.
+    pub planted: bool,
+    /// What its rounds put under test; none for a fault that puts no flushes under test.
+    pub power: Option<PowerView>,
+    /// Round by round.
+    pub each: Vec<Round>,
+}
+
+impl From<&FaultOutcome> for FaultView {
+    fn from(fault: &FaultOutcome) -> Self {
+        Self {
+            verdict: fault.verdict,
+            reason: fault.reason.clone(),
+            fault: fault.fault.to_string(),
+            rounds: fault.rounds.len(),
+            acknowledged: fault.acknowledged(),
+            lost: fault.lost(),
+            oldest_lost_ms: fault.oldest_lost_ms(),
+            recovery_ms: fault.recovery_ms(),
+            chance_at_most: fault.chance_at_most,
+            planted: fault.planted,
+            power: fault.fault.tests_storage().then(|| PowerView::of(fault)),
+            each: fault.rounds.clone(),
+        }
+    }
+}
+
+/// The fault whose verdict is the session's, with what was lost in its own rounds.
+#[derive(Clone, Debug, Serialize)]
+pub struct GravestFault {
+    /// The fault.
+    pub fault: Fault,
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// Whether it was meant to fail.
+    pub planted: bool,
+    /// Its rounds (count).
+    pub rounds: usize,
+    /// Transactions acknowledged in its rounds (count).
+    pub acknowledged: u64,
+    /// Of these missing (count).
+    pub lost: u64,
+}
+
+impl From<&FaultOutcome> for GravestFault {
+    fn from(fault: &FaultOutcome) -> Self {
+        Self {
+            fault: fault.fault,
+            verdict: fault.verdict,
+            planted: fault.planted,
+            rounds: fault.rounds.len(),
+            acknowledged: fault.acknowledged(),
+            lost: fault.lost(),
+        }
+    }
+}
+
+impl GravestFault {
+    /// Whether what was crashed failed it, as planted or not. What every server fails says nothing of it.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        self.verdict.failing().is_some() && !self.fault.is_planted()
+    }
+}
+
+/// Crash tests as JSON shows them: the sum over all faults, then each.
+#[derive(Clone, Debug, Serialize)]
+pub struct CrashView {
+    /// Their name in the store.
+    pub id: String,
+    /// The run that they belong to.
+    pub run: Option<String>,
+    /// The run's treatment that was crashed.
+    pub treatment: Option<usize>,
+    /// What was crashed.
+    pub name: String,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why.
+    pub reason: String,
+    /// The faults, joined by commas.
+    pub fault: String,
+    /// Rounds (count).
+    pub rounds: usize,
+    /// Transactions acknowledged in all faults' rounds together (count).
+    pub acknowledged: u64,
+    /// Of these missing (count). No share of `acknowledged`: other faults' rounds dilute it.
+    pub lost: u64,
+    /// The fault whose verdict is the session's; none if none was tried.
+    pub gravest: Option<GravestFault>,
+    /// Age of the oldest one lost, when its fault struck (milliseconds).
+    pub oldest_lost_ms: Option<f64>,
+    /// The longest recovery (milliseconds).
+    pub recovery_ms: Option<f64>,
+    /// The positive controls.
+    pub controls: Vec<Control>,
+    /// Fault by fault.
+    pub faults: Vec<FaultView>,
+    /// What weakens the verdict.
+    pub notes: Vec<String>,
+    /// Whether everything was done that was to be.
+    pub complete: bool,
+    /// The seed that repeats every round.
+    pub seed: u64,
+    /// The settings that were asked for.
+    pub settings: std::collections::BTreeMap<String, String>,
+    /// When it began.
+    #[serde(serialize_with = "crate::analysis::as_text")]
+    pub started_at: Epoch,
+    /// The pgdyno that crashed it.
+    pub pgdyno_version: String,
+    /// The server's version.
+    pub server_version: String,
+    /// The machine.
+    pub host: HostFacts,
+    /// The storage of PGDATA.
+    pub storage: StorageFacts,
+}
+
+impl From<&CrashRecord> for CrashView {
+    fn from(record: &CrashRecord) -> Self {
+        let outcome = &record.outcome;
+        let faults: Vec<FaultView> = outcome.faults.iter().map(FaultView::from).collect();
+        let names: Vec<&str> = outcome.options.faults.iter().map(|f| f.name()).collect();
+        Self {
+            id: record.id.clone(),
+            run: record.run.clone(),
+            treatment: record.treatment,
+            name: record.name.clone(),
+            verdict: outcome.verdict,
+            reason: outcome.reason.clone(),
+            fault: names.join(","),
+            rounds: faults.iter().map(|f| f.rounds).sum(),
+            acknowledged: faults.iter().map(|f| f.acknowledged).sum(),
+            lost: faults.iter().map(|f| f.lost).sum(),
+            gravest: outcome.gravest().map(GravestFault::from),
+            oldest_lost_ms: faults.iter().filter_map(|f| f.oldest_lost_ms).reduce(f64::max),
+            recovery_ms: faults.iter().filter_map(|f| f.recovery_ms).reduce(f64::max),
+            controls: outcome.controls.clone(),
+            faults,
+            notes: outcome.notes.clone(),
+            complete: outcome.complete,
+            seed: outcome.options.seed,
+            settings: outcome.settings.clone(),
+            started_at: record.started_at,
+            pgdyno_version: record.pgdyno_version.clone(),
+            server_version: outcome.server_version.clone(),
+            host: record.host.clone(),
+            storage: record.storage.clone(),
+        }
+    }
+}

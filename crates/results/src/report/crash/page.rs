@@ -1,0 +1,218 @@
+//! What a terminal shows of crash tests.
+
+use std::fmt::Write as _;
+
+use comfy_table::{Table, TableStyle};
+use pgdyno_model::crash::{CheckOutcome, Control, CrashOutcome, FaultOutcome, Round, Verdict};
+use pgdyno_model::{CrashRecord, Fault};
+
+use super::super::text::wrap;
+use super::PowerView;
+use crate::number;
+
+const WIDTH: usize = 100;
+const NONE: &str = "–";
+/// Lost tokens that a page names.
+const NAMED: usize = 5;
+/// Lines of a log that a page quotes.
+const LINES: usize = 8;
+/// What tests a real drive, where something else could be taken for it.
+const YOUR_DRIVE: &str = "to test a drive of your own: `pgdyno fsync DIR` tells whether it acknowledges from a cache, \
+                          `pgdyno crash --fault plug --witness ADDR` what it loses";
+
+/// Crash tests as a page of text.
+#[must_use]
+pub fn crash(record: &CrashRecord) -> String {
+    crash_with(record, &|_| true)
+}
+
+/// As [`crash`]; `is_there` tells of a path below which files were kept whether it still is there.
+#[must_use]
+pub fn crash_with(record: &CrashRecord, is_there: &dyn Fn(&str) -> bool) -> String {
+    let outcome = &record.outcome;
+    let mut out = String::new();
+    let on = match record.storage.filesystem.as_str() {
+        "" => String::new(),
+        filesystem => format!(" (PGDATA on {filesystem})"),
+    };
+    let head = format!(
+        "{}: PostgreSQL {}, {}{on}; {} clients, seed {}",
+        record.id, outcome.server_version, record.name, outcome.options.clients, outcome.options.seed
+    );
+    paragraph(&mut out, 0, &head);
+    out.push('\n');
+    let _ = writeln!(out, "{}", faults(&outcome.faults));
+    for fault in &outcome.faults {
+        out.push('\n');
+        one(&mut out, fault, is_there);
+    }
+    controls(&mut out, outcome);
+    out.push('\n');
+    paragraph(&mut out, 0, &format!("verdict: {}: {}", outcome.verdict, because(outcome)));
+    out
+}
+
+/// One fault: what it came to, what was under test, what it models, and rounds that did not simply pass.
+fn one(out: &mut String, fault: &FaultOutcome, is_there: &dyn Fn(&str) -> bool) {
+    let reason = match fault.verdict {
+        Verdict::Pass => fault.reason.clone(),
+        Verdict::Invalid | Verdict::Unknown | Verdict::BoundedLoss => {
+            format!("{}: {}", fault.verdict, fault.reason)
+        }
+        // Round by round below.
+        verdict => {
+            let failed = |r: &&Round| r.verdict.failing() == verdict.failing();
+            let alike = fault.rounds.iter().filter(failed).count();
+            format!("{verdict} in {alike} of {}", number::counted(fault.rounds.len() as u64, "round"))
+        }
+    };
+    paragraph(out, 0, &format!("{}: {reason}", fault.fault));
+    if fault.fault.tests_storage() {
+        for line in PowerView::of(fault).words {
+            paragraph(out, 2, &line);
+        }
+    }
+    paragraph(out, 2, &format!("({})", fault.fault.models()));
+    if fault.fault == Fault::EmulatedLie {
+        paragraph(out, 2, YOUR_DRIVE);
+    }
+    let unlike_pass = fault.rounds.iter().filter(|r| r.verdict != Verdict::Pass);
+    for round in unlike_pass {
+        if matches!(fault.verdict, Verdict::AsPlanted(_)) {
+            as_planted(out, round);
+        } else {
+            failed(out, round);
+        }
+        if let Some(kept) = &round.kept {
+            let gone = if is_there(kept) { "" } else { " (not there any more)" };
+            paragraph(out, 4, &format!("kept: {kept}{gone}"));
+        }
+    }
+}
+
+/// Why the session's verdict is what it is, after its name.
+fn because(outcome: &CrashOutcome) -> String {
+    let Some(gravest) = outcome.gravest() else { return outcome.reason.clone() };
+    match outcome.verdict {
+        Verdict::Invalid | Verdict::Unknown => outcome.reason.clone(),
+        Verdict::AsPlanted(_) if !gravest.says_something_of_the_server() => {
+            format!("{} fails on every server, which says nothing about a drive of yours", gravest.fault)
+        }
+        Verdict::AsPlanted(_) => {
+            format!("{} failed, which the experiment expects ([[crash.planted]])", gravest.fault)
+        }
+        verdict => {
+            let alike = outcome.faults.iter().filter(|f| f.verdict == verdict);
+            alike.map(|f| f.fault.name()).collect::<Vec<_>>().join(", ")
+        }
+    }
+}
+
+/// One line a fault.
+fn faults(faults: &[FaultOutcome]) -> String {
+    let mut table = Table::new();
+    table.load_style(TableStyle::default()).set_header([
+        "fault",
+        "rounds",
+        "acknowledged",
+        "lost",
+        "oldest lost ms",
+        "recovery ms",
+        "verdict",
+    ]);
+    let ms = |value: Option<f64>| value.map_or_else(|| NONE.to_owned(), |v| format!("{v:.0}"));
+    for fault in faults {
+        table.add_row([
+            fault.fault.to_string(),
+            fault.rounds.len().to_string(),
+            fault.acknowledged().to_string(),
+            fault.lost().to_string(),
+            ms(fault.oldest_lost_ms()),
+            ms(fault.recovery_ms()),
+            fault.verdict.to_string(),
+        ]);
+    }
+    table.trim_fmt()
+}
+
+/// A round that failed as it was meant to, in a line.
+fn as_planted(out: &mut String, round: &Round) {
+    let Round { number, seed, verdict, reason, .. } = round;
+    paragraph(
+        out,
+        2,
+        &format!("round {number} (seed {seed}, during {}): {verdict}: {reason}", round.aim.name()),
+    );
+}
+
+/// A round that did not simply pass: the oracles' words, tokens and log.
+fn failed(out: &mut String, round: &Round) {
+    let head = format!(
+        "round {} (seed {}, during {}): {}",
+        round.number,
+        round.seed,
+        round.aim.name(),
+        round.verdict
+    );
+    paragraph(out, 2, &head);
+    for note in &round.notes {
+        paragraph(out, 4, note);
+    }
+    for check in &round.checks {
+        let (word, found) = match &check.outcome {
+            CheckOutcome::Failed(found) => ("FAILED", found),
+            CheckOutcome::Allowed(found) => ("allowed", found),
+            CheckOutcome::CouldNotRun(why) => ("could not run", why),
+            CheckOutcome::Passed | CheckOutcome::NotApplicable(_) => continue,
+        };
+        paragraph(out, 4, &format!("{word}: {}: {found}", check.name));
+    }
+    if round.checks.is_empty() {
+        paragraph(out, 4, &round.reason);
+    }
+    if !round.tokens.is_empty() {
+        let tokens = round.tokens.iter().take(NAMED);
+        let named: Vec<String> =
+            tokens.map(|lost| format!("{} {:.0} ms before", lost.token, lost.age_ms)).collect();
+        let more = if round.lost > NAMED as u64 { "; …" } else { "" };
+        paragraph(out, 4, &format!("lost (client, sequence): {}{more}", named.join("; ")));
+    }
+    for line in round.log.lines().rev().take(LINES).collect::<Vec<_>>().into_iter().rev() {
+        let _ = writeln!(out, "    | {line}");
+    }
+}
+
+fn controls(out: &mut String, outcome: &CrashOutcome) {
+    out.push('\n');
+    for (at, control) in outcome.controls.iter().enumerate() {
+        // One round may be the control of several faults.
+        let alike = |other: &&Control| {
+            Control { fault: None, ..(*other).clone() } == Control { fault: None, ..control.clone() }
+        };
+        if outcome.controls[..at].iter().any(|other| alike(&other)) {
+            continue;
+        }
+        let faults: Vec<&str> =
+            outcome.controls.iter().filter(alike).filter_map(|c| c.fault).map(Fault::name).collect();
+        let of = match faults.as_slice() {
+            [] => String::new(),
+            [only] if control.name.starts_with(only) => String::new(),
+            faults => format!(" (for {})", faults.join(", ")),
+        };
+        let seen = if control.seen { "seen" } else { "NOT SEEN" };
+        paragraph(out, 0, &format!("control: {}{of}: {seen}: {}", control.name, control.verdict));
+        if !control.seen {
+            paragraph(out, 2, &control.reason);
+        }
+    }
+    for note in &outcome.notes {
+        paragraph(out, 0, &format!("note: {note}"));
+    }
+}
+
+/// `text` in lines that begin with `indent` spaces.
+fn paragraph(out: &mut String, indent: usize, text: &str) {
+    for line in wrap(text, WIDTH - indent, "  ") {
+        let _ = writeln!(out, "{:indent$}{line}", "");
+    }
+}

@@ -1,0 +1,70 @@
+//! What the rounds of a fault put under test, in figures and in words.
+
+use pgdyno_model::crash::{FaultOutcome, FaultPower, Verdict, skip_seen};
+use serde::Serialize;
+
+use crate::number;
+
+/// What rounds put under test, and what they would have shown.
+#[derive(Clone, Debug, Serialize)]
+pub struct PowerView {
+    /// The figures.
+    #[serde(flatten)]
+    pub figures: FaultPower,
+    /// The probability that a disk that skips one flush in 10 would have been seen; none where a disk's flushes
+    /// were not under test, or the fault is planted.
+    pub one_in_10_seen: Option<f64>,
+    /// The same for one flush in 100.
+    pub one_in_100_seen: Option<f64>,
+    /// The same in sentences; empty where nothing was counted.
+    pub words: Vec<String>,
+}
+
+impl PowerView {
+    /// Sums up the rounds of `fault`.
+    #[must_use]
+    pub fn of(fault: &FaultOutcome) -> Self {
+        let figures = fault.power();
+        let silent = matches!(fault.verdict, Verdict::Pass | Verdict::BoundedLoss | Verdict::Unknown);
+        let seen = |one_in: f64| {
+            let told = silent && !fault.planted && figures.disk_flushes && figures.last_window.is_some();
+            told.then(|| skip_seen(&fault.rounds, one_in))
+        };
+        let mut view =
+            Self { figures, one_in_10_seen: seen(10.0), one_in_100_seen: seen(100.0), words: Vec::new() };
+        view.words = view.words(fault.rounds.len(), silent && !fault.planted);
+        view
+    }
+
+    fn words(&self, rounds: usize, silent: bool) -> Vec<String> {
+        let FaultPower { checkpoints, flushes, last_window, disk_flushes, .. } = self.figures;
+        if (checkpoints, flushes, last_window) == (None, None, None) {
+            return Vec::new();
+        }
+        let counted = |count: Option<u64>| count.map_or_else(|| "not counted".to_owned(), number::count);
+        let window = match last_window {
+            None => "not counted".to_owned(),
+            Some((fewest, most)) if fewest == most => number::count(most),
+            Some((fewest, most)) => format!("{} to {}", number::count(fewest), number::count(most)),
+        };
+        let mut words = vec![format!(
+            "checkpoints completed: {} in {}; flushes under test: {}; commits in the last flush window: {window}",
+            counted(checkpoints),
+            number::counted(rounds as u64, "round"),
+            counted(flushes),
+        )];
+        if let (Some(ten), Some(hundred)) = (self.one_in_10_seen, self.one_in_100_seen) {
+            words.push(format!(
+                "a disk that skips 1 flush in 10 would have been seen with probability {}%, 1 in 100 with {}%",
+                number::whole_percent(ten),
+                number::whole_percent(hundred)
+            ));
+        } else if silent && !disk_flushes {
+            words.push(
+                "kernel and filesystem were under test, not the disk's own flushes: `--emulated` puts those under test"
+                    .to_owned(),
+            );
+        }
+        words
+    }
+}
