@@ -165,6 +165,9 @@ pub(crate) struct Clean {
     /// Remove the loaded clusters that runs kept for later ones (`workload.keep_template`)
     #[arg(long)]
     pub(crate) templates: bool,
+    /// Remove what failed crash tests left: images of filesystems, copies of PGDATA, ledgers. Their records stay
+    #[arg(long, conflicts_with = "templates")]
+    pub(crate) crashes: bool,
     /// Look for marks here too
     #[arg(value_name = "DIR")]
     pub(crate) directories: Vec<PathBuf>,
@@ -200,7 +203,7 @@ pub(crate) struct List {
     /// The probes instead of the runs (`pgdyno fsync`, `pgdyno disk`)
     #[arg(long)]
     pub(crate) probes: bool,
-    /// The crash tests instead of the runs
+    /// The crash tests instead of the runs, with what is kept of failed ones
     #[arg(long, conflicts_with = "probes")]
     pub(crate) crashes: bool,
     /// What was imported from others' reports instead of the runs (`pgdyno audit`)
@@ -379,7 +382,9 @@ pub(crate) struct Witness {
 pub(crate) struct Crash {
     #[command(subcommand)]
     pub(crate) what: Option<CrashWhat>,
-    /// What is broken, joined by commas: process, immediate, backend, power, lying-disk, torn-write, io-error, disk-full; or plug
+    /// What is broken, joined by commas: process, immediate, backend, power, torn-write, io-error, disk-full; or plug, the
+    /// only one that tests the drive itself. emulated-lie (lying-disk before) is a planted failure: every server fails on
+    /// an emulated disk that lies, and that says nothing about yours
     #[arg(long, value_name = "FAULT", value_delimiter = ',', required = true)]
     pub(crate) fault: Vec<String>,
     /// Rounds of each fault
@@ -421,7 +426,7 @@ pub(crate) struct Crash {
     /// With `--fault plug`: where the witness listens
     #[arg(long, value_name = "ADDR")]
     pub(crate) witness: Option<String>,
-    /// Leave the positive controls out; the verdict says so
+    /// Leave the positive controls out: what passes is then invalid, since nothing shows that a failure would be seen
     #[arg(long)]
     pub(crate) no_controls: bool,
     /// Print what would be done

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 
-use pgdyno_lab::clean as lab;
+use pgdyno_lab::Bytes;
+use pgdyno_lab::clean::{self as lab, Cleaned};
 
 use crate::Done;
 use crate::args::Clean;
@@ -18,12 +19,21 @@ pub(crate) fn clean(options: &Clean, stop: &AtomicBool) -> Result<Done, Failure>
         told.iter().for_each(|line| print(line));
         return Ok(Done::Whole);
     }
+    if options.crashes {
+        let Cleaned { told, left } = lab::crashes(!options.dry_run);
+        if told.is_empty() {
+            print("nothing of a failed crash test is kept");
+        }
+        told.iter().for_each(|line| print(line));
+        return finished(left);
+    }
     if options.dry_run {
         let found = lab::find(&options.directories)?;
         if found.is_empty() {
             print(NOTHING);
         }
         found.iter().for_each(|line| print(line));
+        tell_of_crashes();
         return Ok(Done::Whole);
     }
     let cleaned = lab::clean(&options.directories, stop)?;
@@ -31,7 +41,24 @@ pub(crate) fn clean(options: &Clean, stop: &AtomicBool) -> Result<Done, Failure>
         print(NOTHING);
     }
     cleaned.told.iter().for_each(|line| print(line));
-    if cleaned.left {
+    tell_of_crashes();
+    finished(cleaned.left)
+}
+
+/// Says what room is taken by what failed crash tests left: nothing else takes it back.
+fn tell_of_crashes() {
+    let kept = lab::kept_crashes();
+    if !kept.is_empty() {
+        let bytes = Bytes(kept.iter().map(|kept| kept.bytes).sum());
+        print(&format!(
+            "kept: what {} failed crash tests left takes {bytes}; `pgdyno clean --crashes` removes it",
+            kept.len()
+        ));
+    }
+}
+
+fn finished(left: bool) -> Result<Done, Failure> {
+    if left {
         return Err(Failure::new("not everything could be removed; what is left is listed above"));
     }
     Ok(Done::Whole)

@@ -1,6 +1,6 @@
 //! The commands: each turns arguments into calls and results into text.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use pgdyno_lab::file::Override;
@@ -17,7 +17,7 @@ use pgdyno_results::store::{Store, Stored};
 use crate::Done;
 use crate::args::{self, Undecided};
 use crate::doctor::DoctorDocument;
-use crate::output::{Failure, is_verbose, print, tell};
+use crate::output::{Failure, complain, is_verbose, print, tell};
 use crate::progress::Display;
 use crate::report::{Place, names_standard_output};
 
@@ -82,36 +82,70 @@ pub(crate) fn run(options: &args::Run, stop: &AtomicBool) -> Result<Done, Failur
     if !names_standard_output(options.output.as_deref()) {
         print(&report::terminal_with(&view, width(), detail()));
     }
-    let place = Place::new(options.output.as_deref(), &store, &outcome.run)?;
-    if let Some(file) = place.write(&view)? {
+    let done = ended(&outcome, &view);
+    if let Err(failure) = written(options, &view, recipe.as_deref(), &store) {
+        // What was found outweighs a report that could not be written.
+        if done == Done::Whole {
+            return Err(failure);
+        }
+        complain(&failure);
+    }
+    Ok(done)
+}
+
+/// Writes the run's report, and tells where it is.
+fn written(
+    options: &args::Run,
+    view: &pgdyno_results::RunView,
+    recipe: Option<&str>,
+    store: &Path,
+) -> Result<(), Failure> {
+    let run = &view.run.id;
+    let place = Place::new(options.output.as_deref(), store, run)?;
+    if let Some(file) = place.write(view)? {
         print(&format!("\nreport: {}", file.display()));
     }
     if let Some(recipe) = recipe
-        && let Some(figures) = crate::audit::keep_figures(&recipe, &store)?
+        && let Some(figures) = crate::audit::keep_figures(recipe, store)?
         && place != Place::StandardOutput
     {
-        print(&format!("beside the published report: pgdyno compare {figures} {}", outcome.run));
+        print(&format!("beside the published report: pgdyno compare {figures} {run}"));
     }
-    Ok(match outcome.end {
-        SessionEnd::Completed => crashed(&view),
+    Ok(())
+}
+
+/// How a run ended: a signal, a promise that was broken, work that was not done, an open verdict, the first of these.
+fn ended(outcome: &lab::Outcome, view: &pgdyno_results::RunView) -> Done {
+    let crashed = crashed(view);
+    match outcome.end {
+        SessionEnd::Completed => crashed,
         SessionEnd::Failed => {
-            tell(&format!(
-                "{} of the trials failed; the others are kept. `pgdyno run --resume {}` tries again",
-                outcome.failed, outcome.run
-            ));
-            Done::TrialFailed
+            let trials = outcome.failed - outcome.not_crashed;
+            let mut failed = Vec::new();
+            if trials > 0 {
+                failed.push(format!("{trials} of the trials failed; the others are kept"));
+            }
+            if outcome.not_crashed > 0 {
+                failed.push(format!(
+                    "crash tests of {} treatments were not done to the end",
+                    outcome.not_crashed
+                ));
+            }
+            tell(&format!("{}. `pgdyno run --resume {}` tries again", failed.join("; "), outcome.run));
+            if crashed == Done::PromiseBroken { crashed } else { Done::TrialFailed }
         }
         SessionEnd::Interrupted => {
             tell(&format!("interrupted; `pgdyno run --resume {}` goes on", outcome.run));
             Done::Interrupted
         }
-    })
+    }
 }
 
-/// What crash tests of a run's treatments come to, if there were any.
+/// What crash tests of a run's treatments come to, if there were any: the newest of each, and every failure.
 fn crashed(view: &pgdyno_results::RunView) -> Done {
-    let worst = view.crashes.iter().map(|crash| crash.verdict).max();
-    worst.map_or(Done::Whole, crate::crash::done)
+    let newest = view.treatments.iter().filter_map(|t| t.crash.as_ref()).map(|crash| crash.verdict);
+    let failed = view.crashes.iter().map(|crash| crash.verdict).filter(|verdict| verdict.is_failure());
+    newest.chain(failed).max().map_or(Done::Whole, crate::crash::done)
 }
 
 pub(crate) fn with_progress<T>(work: impl FnOnce(&Display) -> T) -> T {

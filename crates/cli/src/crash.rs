@@ -29,7 +29,9 @@ pub(crate) fn crash(options: &args::Crash, stop: &AtomicBool) -> Result<Done, Fa
         return Ok(Done::Whole);
     }
     let store = store_path(&options.store);
-    let record = match with_progress(|progress| lab::crash(&prepared, None, &store, progress, stop)) {
+    let record = match with_progress(|progress| {
+        lab::crash(&prepared, lab::Interference::default(), &store, progress, stop)
+    }) {
         Err(LabError::Interrupted) => {
             tell("interrupted before the first round was over; nothing is left behind");
             return Ok(Done::Interrupted);
@@ -83,7 +85,7 @@ fn plug(
 /// How a command ends that came to `verdict`.
 pub(crate) fn done(verdict: Verdict) -> Done {
     match verdict {
-        Verdict::Pass | Verdict::BoundedLoss => Done::Whole,
+        Verdict::Pass | Verdict::BoundedLoss | Verdict::AsPlanted(_) => Done::Whole,
         Verdict::Fail(_) => Done::PromiseBroken,
         Verdict::Unknown | Verdict::Invalid => Done::Undecided,
     }
@@ -91,7 +93,10 @@ pub(crate) fn done(verdict: Verdict) -> Done {
 
 /// Crash tests' page, or their JSON.
 pub(crate) fn shown(record: &CrashRecord, as_json: bool) -> Result<String, Failure> {
-    if as_json { json(&report::CrashView::from(record)) } else { Ok(report::crash(record)) }
+    if as_json {
+        return json(&report::CrashView::from(record));
+    }
+    Ok(report::crash_with(record, &|kept| std::path::Path::new(kept).exists()))
 }
 
 /// The experiment that the options describe: one treatment on one storage.

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use pgdyno_lab::LabError;
+use pgdyno_lab::clean::{KeptCrash, kept_crashes};
+use pgdyno_lab::{Bytes, LabError};
 use pgdyno_results::report::text::plain;
 use pgdyno_results::store::{CrashSummary, ImportSummary, ProbeSummary, RunSummary, Store};
 
@@ -34,7 +35,13 @@ impl Listed {
 pub(crate) fn list(options: &args::List) -> Result<Done, Failure> {
     let path = store_path(&options.store);
     // A first look before any run is no mistake.
-    let all = if path.exists() { Listed::of(&open(&options.store)?)? } else { Listed::default() };
+    let mut all = if path.exists() { Listed::of(&open(&options.store)?)? } else { Listed::default() };
+    let kept = if options.crashes { kept_crashes() } else { Vec::new() };
+    for crash in &mut all.crashes {
+        let its = kept.iter().find(|kept| kept.id == crash.id);
+        crash.kept = its.map(|kept| kept.path.clone());
+        crash.kept_bytes = its.map(|kept| kept.bytes);
+    }
     if options.json {
         print(&if options.probes {
             json_list(&all.probes)?
@@ -48,7 +55,8 @@ pub(crate) fn list(options: &args::List) -> Result<Done, Failure> {
     } else if options.probes {
         of_one_kind(probes(&all.probes), "no probes", &path);
     } else if options.crashes {
-        of_one_kind(crashes(&all.crashes), "no crash tests", &path);
+        of_one_kind(crashes_with_kept(&all.crashes), "no crash tests", &path);
+        tell_of_others(&all.crashes, &kept);
     } else if options.imported {
         of_one_kind(imports(&all.imports), "nothing imported", &path);
     } else {
@@ -91,6 +99,27 @@ fn crashes(crashes: &[CrashSummary]) -> Option<String> {
     table(["crash tests", "of", "verdict", "started"], crashes.iter().map(row).collect())
 }
 
+/// With the room that is taken by what is kept; where it is, below the table.
+fn crashes_with_kept(crashes: &[CrashSummary]) -> Option<String> {
+    let row = |c: &CrashSummary| {
+        let kept = c.kept_bytes.map_or_else(|| "–".to_owned(), |bytes| Bytes(bytes).to_string());
+        [c.id.clone(), c.name.clone(), c.verdict.clone(), c.started_at.to_string(), kept]
+    };
+    table(["crash tests", "of", "verdict", "started", "kept"], crashes.iter().map(row).collect())
+}
+
+/// Where images are kept, and those of sessions that another store knows.
+fn tell_of_others(crashes: &[CrashSummary], kept: &[KeptCrash]) {
+    let Some(folder) = kept.first().and_then(|kept| kept.path.parent()) else { return };
+    let bytes = Bytes(kept.iter().map(|kept| kept.bytes).sum());
+    print(&format!("\nkept in {}: {bytes}; `pgdyno clean --crashes` removes it", folder.display()));
+    let is_other = |kept: &&KeptCrash| !crashes.iter().any(|crash| crash.id == kept.id);
+    let others: Vec<&str> = kept.iter().filter(is_other).map(|kept| kept.id.as_str()).collect();
+    if !others.is_empty() {
+        print(&format!("not in this store: {}", others.join(", ")));
+    }
+}
+
 fn imports(imports: &[ImportSummary]) -> Option<String> {
     let row =
         |i: &ImportSummary| [i.id.clone(), plain(&i.source), i.holds.clone(), i.imported_at.to_string()];
@@ -98,7 +127,7 @@ fn imports(imports: &[ImportSummary]) -> Option<String> {
 }
 
 /// None without rows.
-fn table(header: [&str; 4], rows: Vec<[String; 4]>) -> Option<String> {
+fn table<const N: usize>(header: [&str; N], rows: Vec<[String; N]>) -> Option<String> {
     if rows.is_empty() {
         return None;
     }

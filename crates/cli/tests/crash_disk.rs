@@ -46,9 +46,15 @@ fn crash(options: &str) -> (String, Value) {
     args.extend(options.split(' '));
     let ended = world.run(&args);
     let shown: Value = serde_json::from_str(&ended.out).unwrap_or_else(|e| panic!("{e}: {}", ended.err));
-    let verdict = shown["verdict"].as_str().unwrap().to_owned();
+    let verdict = shown["faults"][0]["verdict"].as_str().unwrap().to_owned();
     assert!(shown["notes"].to_string().contains("pgdyno emulates"), "{}", shown["notes"]);
-    let expected = if verdict.starts_with("FAIL") { Some(4) } else { Some(0) };
+    let expected = match shown["verdict"].as_str().unwrap() {
+        failed if failed.starts_with("FAIL") => Some(4),
+        // Without its control a pass proves nothing of the session.
+        "invalid" if options.contains("--no-controls") && !verdict.starts_with("FAIL") => Some(5),
+        "unknown" => Some(5),
+        _ => Some(0),
+    };
     assert_eq!(ended.code, expected, "{options}: {}", shown["reason"]);
     assert_gone(&world);
     (verdict, shown)
@@ -60,6 +66,12 @@ fn notes(shown: &Value) -> Vec<String> {
     rounds.flat_map(|r| r["notes"].as_array().unwrap()).map(|n| n.as_str().unwrap().to_owned()).collect()
 }
 
+/// The verdicts of the rounds of the only fault.
+fn verdicts(shown: &Value) -> Vec<String> {
+    let rounds = shown["faults"][0]["each"].as_array().unwrap().iter();
+    rounds.map(|round| round["verdict"].as_str().unwrap().to_owned()).collect()
+}
+
 #[test]
 fn honest_disks_keep_what_was_acknowledged_whatever_of_the_cache_survives() {
     if !can("honest_disks_keep_what_was_acknowledged_whatever_of_the_cache_survives") {
@@ -68,7 +80,9 @@ fn honest_disks_keep_what_was_acknowledged_whatever_of_the_cache_survives() {
     for filesystem in ["ext4 --emulated", "xfs --emulated", "btrfs"] {
         let options = format!("--fault power --filesystem {filesystem} --rounds 2 --no-controls");
         let (verdict, shown) = crash(&options);
-        assert_eq!(verdict, "pass", "{filesystem}: {}", shown["reason"]);
+        // What hung on the last flush is a matter of chance.
+        assert!(["pass", "unknown"].contains(&verdict.as_str()), "{filesystem}: {}", shown["reason"]);
+        assert!(verdicts(&shown).iter().all(|verdict| verdict == "pass"), "{shown}");
         // The second round was aimed.
         assert!(notes(&shown).iter().any(|n| n.contains("of WAL")), "{shown}");
     }
@@ -93,10 +107,61 @@ fn a_torn_page_is_repaired_from_the_wal_and_without_full_page_writes_it_is_not()
     }
     let (verdict, shown) = crash("--fault torn-write --filesystem ext4 --rounds 2 --seed 5");
     assert_eq!(verdict, "pass", "{}", shown["reason"]);
-    assert!(notes(&shown).iter().all(|n| n.contains("tore within a data page")), "{shown}");
+    assert!(notes(&shown).iter().all(|n| n.contains("over an older version that recovery needs")), "{shown}");
     let control = &shown["controls"][0];
     assert!(control["name"].as_str().unwrap().contains("full_page_writes=off"), "{control}");
     assert_eq!(control["seen"], true, "{control}");
+}
+
+#[test]
+fn without_full_page_writes_a_torn_page_shows_in_nearly_every_round() {
+    if !can("without_full_page_writes_a_torn_page_shows_in_nearly_every_round") {
+        return;
+    }
+    for filesystem in ["ext4", "xfs", "btrfs --mount nodatacow"] {
+        let (_, shown) = crash(&format!(
+            "--fault torn-write --filesystem {filesystem} --rounds 4 --no-controls --setting full_page_writes=off"
+        ));
+        let failed = verdicts(&shown).iter().filter(|verdict| verdict.starts_with("FAIL")).count();
+        assert!(failed >= 3, "{filesystem}: {shown}");
+    }
+}
+
+#[test]
+fn a_server_that_retries_a_failed_fsync_loses_the_page_when_its_checkpoint_has_completed() {
+    if !can("a_server_that_retries_a_failed_fsync_loses_the_page_when_its_checkpoint_has_completed") {
+        return;
+    }
+    // The second round of two fails a write of a data page.
+    let (verdict, shown) = crash(
+        "--fault io-error --under data --filesystem ext4 --rounds 2 --no-controls --setting data_sync_retry=on",
+    );
+    let notes = notes(&shown);
+    let retried = notes.iter().find(|n| n.contains("a write of a data page failed with EIO")).unwrap();
+    assert!(retried.contains("the server went on; a checkpoint completed afterwards"), "{retried}");
+    assert_eq!(verdict, "FAIL (corrupt)", "{}", shown["reason"]);
+}
+
+#[test]
+fn four_io_errors_are_of_four_kinds_and_lose_nothing() {
+    if !can("four_io_errors_are_of_four_kinds_and_lose_nothing") {
+        return;
+    }
+    let (verdict, shown) = crash("--fault io-error --filesystem xfs --rounds 4 --no-controls");
+    assert_eq!(verdict, "pass", "{}", shown["reason"]);
+    let notes = notes(&shown);
+    for kind in [
+        "a write of a data page",
+        "a flush of the disk under PGDATA",
+        "a flush of the disk under pg_wal",
+        "a write of WAL",
+    ] {
+        assert_eq!(notes.iter().filter(|note| note.starts_with(kind)).count(), 1, "{kind}: {notes:?}");
+    }
+    assert!(
+        notes.iter().all(|note| note.contains("failed with EIO") && note.contains("checkpoint")),
+        "{notes:?}"
+    );
 }
 
 #[test]
@@ -109,6 +174,7 @@ fn an_io_error_loses_nothing() {
         let (verdict, shown) = crash(&options);
         assert_eq!(verdict, "pass", "{under}: {}", shown["reason"]);
         assert!(notes(&shown).iter().all(|n| n.contains("failed with EIO")), "{shown}");
+        assert!(notes(&shown).iter().all(|n| n.contains("checkpoint")), "{shown}");
     }
 }
 
@@ -159,8 +225,25 @@ fn a_disk_that_lies_under_one_of_pgdata_and_pg_wal_is_caught() {
     }
     for under in ["data", "wal"] {
         let options =
-            format!("--fault lying-disk --under {under} --filesystem ext4 --rounds 1 --no-controls");
+            format!("--fault emulated-lie --under {under} --filesystem ext4 --rounds 1 --no-controls");
         let (verdict, shown) = crash(&options);
-        assert!(verdict.starts_with("FAIL"), "{under}: {}", shown["reason"]);
+        assert!(verdict.starts_with("as planted"), "{under}: {}", shown["reason"]);
     }
+}
+
+#[test]
+fn under_asynchronous_commit_a_disk_that_lies_fails_and_one_that_is_slow_does_not() {
+    if !can("under_asynchronous_commit_a_disk_that_lies_fails_and_one_that_is_slow_does_not") {
+        return;
+    }
+    let (_, shown) = crash(
+        "--fault emulated-lie --filesystem ext4 --rounds 2 --no-controls --setting synchronous_commit=off",
+    );
+    assert!(verdicts(&shown).iter().all(|verdict| verdict.starts_with("FAIL")), "{shown}");
+    // With flushes of 5 ms the WAL writer comes later than its delay says.
+    let (_, shown) = crash(
+        "--fault power --filesystem ext4 --emulated --rounds 2 --no-controls --setting synchronous_commit=off \
+         --setting wal_writer_delay=1ms --set storage.disk.backing.emulated.flush=5ms",
+    );
+    assert!(verdicts(&shown).iter().all(|v| ["bounded-loss", "pass"].contains(&v.as_str())), "{shown}");
 }

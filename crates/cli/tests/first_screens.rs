@@ -10,7 +10,7 @@ use pgdyno_lab::{Prepared, recipes};
 use pgdyno_model::crash::Failing;
 use pgdyno_model::probe::{ProbeResult, Suspicion};
 use pgdyno_model::record::SessionEnd;
-use pgdyno_model::{CrashRecord, Plan, PlannedTrial, ProbeRecord, Verdict};
+use pgdyno_model::{CrashRecord, Fault, Plan, PlannedTrial, ProbeRecord, Verdict};
 use pgdyno_results::SessionId;
 use pgdyno_results::store::Store;
 use support::World;
@@ -70,6 +70,11 @@ fn crashed(store: &mut Store, session: SessionId, plan: &Plan) {
         };
         let mut crash = common::crash_record(index, verdict);
         crash.outcome.verdict = verdict;
+        if verdict.is_failure() {
+            // As the recipe has it.
+            crash.outcome.options.planted = vec![Fault::Power];
+            crash.outcome.conclude();
+        }
         let crash = CrashRecord { id: format!("crash-{index}"), run: Some("run-1".into()), ..crash };
         store.add_crash(Some(session), &crash).unwrap();
     }

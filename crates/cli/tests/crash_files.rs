@@ -1,0 +1,54 @@
+//! A server that does not flush a class of its files is caught in every round.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+#[path = "support/lying_server.rs"]
+mod lying_server;
+mod support;
+
+use lying_server::unflushing;
+use serde_json::Value;
+use support::{World, is_root};
+
+/// What comes of crashing a server that does not flush files below `folder`.
+fn crashed(test: &str, folder: &str) -> Option<Value> {
+    if !is_root(test) {
+        return None;
+    }
+    let world = World::new();
+    let programs = unflushing(&world, folder);
+    let disk = world.disk();
+    let set = format!("postgres.bindir={}", programs.display());
+    let options = "crash --json --fault power --filesystem ext4 --rounds 3 --no-controls --load 1s --set";
+    let mut args: Vec<&str> = options.split(' ').collect();
+    args.extend([set.as_str(), "--storage", disk.to_str().unwrap()]);
+    let ended = world.run(&args);
+    let shown: Value = serde_json::from_str(&ended.out).unwrap_or_else(|e| panic!("{e}: {}", ended.err));
+    assert_eq!(ended.code, Some(4), "{}{}", shown["reason"], ended.err);
+    let each = shown["faults"][0]["each"].as_array().unwrap();
+    for round in each {
+        let verdict = round["verdict"].as_str().unwrap();
+        assert!(verdict.starts_with("FAIL"), "{verdict}: {round}");
+    }
+    Some(shown)
+}
+
+#[test]
+fn tables_that_are_not_flushed_are_caught_in_every_round() {
+    crashed("tables_that_are_not_flushed_are_caught_in_every_round", "/data/base/");
+}
+
+#[test]
+fn a_commit_log_that_is_not_flushed_is_caught_in_every_round() {
+    crashed("a_commit_log_that_is_not_flushed_is_caught_in_every_round", "/data/pg_xact");
+}
+
+#[test]
+fn a_control_file_that_is_not_flushed_is_caught_in_every_round() {
+    crashed("a_control_file_that_is_not_flushed_is_caught_in_every_round", "/data/global/");
+}
+
+#[test]
+fn a_write_ahead_log_that_is_not_flushed_is_caught_in_every_round() {
+    crashed("a_write_ahead_log_that_is_not_flushed_is_caught_in_every_round", "/data/pg_wal");
+}
