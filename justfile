@@ -34,6 +34,18 @@ random-scripts count="1000":
 truth count="1000":
     PGDYNO_TRUTH={{count}} PGDYNO_TRUTH_WRITE=1 cargo test --release -p pgdyno-cli --test truth -- judgements --nocapture
 
+# Honest filesystems without a false alarm, in long series; writes a table of docs/crash-tests.md (root)
+crash-honest rounds="100":
+    PGDYNO_ROUNDS={{rounds}} PGDYNO_TRUTH_WRITE=1 cargo test -p pgdyno-cli --test crash_truths -- --ignored honest --nocapture
+
+# Planted failures that must be seen, in series; writes a table of docs/crash-tests.md (root)
+crash-truths:
+    PGDYNO_TRUTH_WRITE=1 cargo test -p pgdyno-cli --test crash_truths -- --ignored planted --nocapture
+
+# A disk that skips 1 flush in k beside what crash tests say of it; writes a table of docs/crash-tests.md (root)
+crash-power rounds="40":
+    PGDYNO_ROUNDS={{rounds}} PGDYNO_TRUTH_WRITE=1 cargo test -p pgdyno-cli --test crash_truths -- --ignored skips --nocapture
+
 # What is said within a trial beside known truths (docs/statistics.md keeps the last result)
 seconds:
     cargo test --release -p pgdyno-results --lib -- --ignored truth --nocapture
