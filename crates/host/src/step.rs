@@ -1,29 +1,40 @@
 //! Everything that touches the host, as data: `Display` is what a dry run prints, [`Step::perform`] does exactly that.
 
-use std::ffi::OsString;
+mod program;
+
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use pgdyno_model::target::Secret;
-use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::account::Account;
-use crate::journal::{Entry, Journal, JournalError, MARKER, Made, nofollow, sync_directory, write_new};
+use crate::beneath::{CopyError, Directory};
+use crate::journal::{Entry, Journal, JournalError, Made};
+use crate::marked::{self, MakeError};
+use crate::process::{STARTED_BY, started_by};
+pub(crate) use crate::quote::quote;
 use crate::storage::claim::{Claim, Labelled};
 use crate::storage::emulated::DiskServer;
 use crate::storage::filesystem::zfs::Pool;
+use crate::storage::held::{self, Held};
+use crate::storage::identity::BlockDevice;
 use crate::storage::image::{ImageFile, LoopDevice};
 use crate::storage::knob::{Knob, KnobError};
 use crate::storage::mount::{Mount, MountError};
 use crate::storage::program::search_path;
 use crate::storage::safety::SafetyError;
+use crate::trust::TrustError;
+use crate::undo::Undo;
+
+use program::{beginning, wait_or_kill_group};
+pub(crate) use program::{last_lines, open_log, run_as, said};
 
 /// What a file is to hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,6 +140,14 @@ pub enum Step {
     DetachLoop(LoopDevice),
     /// Looks once more whether a named device is the one planned for, and may be written.
     ClaimDevice(Claim),
+    /// Does another step while named devices are held open, and looks right before and right after that they still are
+    /// the devices that were looked at.
+    Holding {
+        /// The devices.
+        devices: Vec<BlockDevice>,
+        /// What is done.
+        step: Box<Step>,
+    },
     /// Removes the signatures from a named device, if they bear pgdyno's label.
     EraseLabelled(Labelled),
     /// Mounts a filesystem.
@@ -141,6 +160,8 @@ pub enum Step {
     Set(Knob),
     /// Puts back what [`Step::Set`] set.
     PutBack(Knob),
+    /// Takes apart what steps that ran programs have joined.
+    Undo(Undo),
 }
 
 /// A step that failed.
@@ -179,6 +200,9 @@ pub enum StepError {
     /// The journal.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// A directory that something was to be made in: another account can change where its path leads to.
+    #[error(transparent)]
+    Untrusted(Box<TrustError>),
     /// A mount point.
     #[error(transparent)]
     Mount(#[from] MountError),
@@ -199,6 +223,7 @@ impl StepError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Journal(e) => e.help(),
+            Self::Untrusted(e) => e.help(),
             Self::Mount(e) => e.help(),
             Self::Safety(e) => e.help(),
             Self::Knob(e) => e.help(),
@@ -206,6 +231,15 @@ impl StepError {
                 Some("free room there, or name another directory in `storage.<name>.directory`".into())
             }
             _ => None,
+        }
+    }
+}
+
+impl From<CopyError> for StepError {
+    fn from(error: CopyError) -> Self {
+        match error {
+            CopyError::Io { what, path, source } => Self::Io { what, path, source },
+            CopyError::Interrupted => Self::Interrupted,
         }
     }
 }
@@ -240,36 +274,29 @@ impl Step {
                 .create(path)
                 .map_err(|e| io_error("make the directory", path, e)),
             Self::MakeMarked { made, mode, owner } => {
-                let entry = performing.journal.record(made)?;
-                let path = made.path();
-                // Nobody else may enter before the marker is in and the permissions are right.
-                if let Err(e) = fs::DirBuilder::new().mode(0o700).create(path) {
-                    // Nothing was made; what may be there is somebody else's.
-                    performing.journal.done(&entry.id)?;
-                    return Err(io_error("make the directory", path, e));
-                }
-                performing.made.push(entry.clone());
-                let marker = path.join(MARKER);
-                entry
-                    .to_json()
-                    .and_then(|text| write_new(&marker, &text))
-                    .map_err(|e| io_error("write the marker", &marker, e))?;
-                set_owner_and_mode(path, owner.as_ref(), *mode)
-                    .map_err(|e| io_error("set owner and permissions of", path, e))
+                let made_so_far = &mut performing.made;
+                marked::make(made, *mode, owner.as_ref(), performing.journal, made_so_far)
+                    .map_err(|e| from_make_error(e, made.path()))
             }
-            Self::MakeDirectory { path, mode, owner } => make_directory(path, *mode, owner.as_ref()),
+            Self::MakeDirectory { path, mode, owner } => make_directory(path, *mode, owner.as_ref())
+                .map_err(|e| io_error("make the directory", path, e)),
             Self::WriteFile { path, contents, mode, owner } => {
                 let text = match contents {
                     Contents::Text(text) => text.as_str(),
                     Contents::Password(secret) => secret.reveal(),
                 };
-                replace_file(path, text.as_bytes(), *mode, owner.as_ref())
+                parent_of(path)
+                    .and_then(|(parent, name)| {
+                        parent.replace_file(name, text.as_bytes(), owner.as_ref(), *mode)
+                    })
                     .map_err(|e| io_error("write", path, e))
             }
-            Self::AppendToFile { path, text } => {
-                append(path, text).map_err(|e| io_error("append to", path, e))
-            }
-            Self::RemoveFile { path } => fs::remove_file(path).map_err(|e| io_error("remove", path, e)),
+            Self::AppendToFile { path, text } => parent_of(path)
+                .and_then(|(parent, name)| parent.append_to_file(name, text.as_bytes()))
+                .map_err(|e| io_error("append to", path, e)),
+            Self::RemoveFile { path } => parent_of(path)
+                .and_then(|(parent, name)| parent.remove_file(name))
+                .map_err(|e| io_error("remove", path, e)),
             Self::Run { program, output, .. } => {
                 let log = open_log(output)?;
                 let mut child = self.spawn(log)?;
@@ -282,7 +309,7 @@ impl Step {
                 Err(StepError::Failed {
                     program: program.clone(),
                     status,
-                    output: said(&fs::read(output).unwrap_or_default()),
+                    output: said(&beginning(output).unwrap_or_default()),
                 })
             }
             Self::AllocateFile(file) => file.allocate(),
@@ -291,11 +318,18 @@ impl Step {
             Self::AttachLoop(device) => device.attach(),
             Self::DetachLoop(device) => device.detach(),
             Self::ClaimDevice(claim) => claim.check(),
+            Self::Holding { devices, step } => {
+                let held = held::hold(devices)?;
+                step.perform(performing)?;
+                held.iter().try_for_each(Held::check)?;
+                Ok(())
+            }
             Self::EraseLabelled(labelled) => labelled.erase(),
             Self::Mount(mount) => Ok(mount.mount()?),
             Self::Unmount(mount) => Ok(mount.unmount()?),
             Self::DestroyPool(pool) => pool.destroy(),
             Self::Set(knob) => knob.set(performing),
+            Self::Undo(undo) => crate::storage::undo::perform(undo),
             Self::Start { .. } | Self::StopServer { .. } | Self::RemoveMarked { .. } | Self::PutBack(_) => {
                 unreachable!("clusters and stacks themselves start, stop, remove and put back: `{self}`")
             }
@@ -318,141 +352,53 @@ impl Step {
         let mut command = Command::new(program);
         command.args(args).current_dir("/").process_group(0).stdin(Stdio::null());
         command.stdout(log.try_clone().map_err(failed)?).stderr(log);
-        // The user's PGDATA, PGPORT and the like are meant for other servers; messages are read by pgdyno.
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("PG") {
-                command.env_remove(name);
+        match as_account {
+            Some(account) => run_as(&mut command, account),
+            None => {
+                // The user's PGDATA, PGPORT and the like are meant for other servers.
+                for (name, _) in std::env::vars_os() {
+                    if name.to_string_lossy().starts_with("PG") {
+                        command.env_remove(name);
+                    }
+                }
+                // Messages are read by pgdyno.
+                command.env("LC_ALL", "C").env("PATH", search_path());
             }
         }
-        command.env("LC_ALL", "C").env("PATH", search_path());
-        if let Some(account) = as_account.as_ref().filter(|a| !a.is_ours()) {
-            command.uid(account.uid).gid(account.gid);
+        if matches!(self, Self::Run { .. }) {
+            // By this a later process knows it, should this one be killed. A server is known by where it works.
+            command.env(STARTED_BY, started_by().map_err(failed)?);
         }
         command.spawn().map_err(failed)
     }
-}
-
-/// Waits for a child in its own process group; on `stop` ends the group. None when it was stopped.
-fn wait_or_kill_group(child: &mut Child, stop: &AtomicBool) -> io::Result<Option<std::process::ExitStatus>> {
-    let mut pause = Duration::from_millis(1);
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        if stop.load(Ordering::Relaxed) {
-            break;
-        }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(20));
-    }
-    // Not waited for yet, so that the group is still this child's.
-    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    for (signal, limit) in [(Signal::TERM, Duration::from_secs(5)), (Signal::KILL, Duration::from_secs(5))] {
-        if let Some(group) = group {
-            let _ = kill_process_group(group, signal);
-        }
-        let until = Instant::now() + limit;
-        while Instant::now() < until {
-            if child.try_wait()?.is_some() {
-                return Ok(None);
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
-    Ok(None)
 }
 
 pub(crate) fn io_error(what: &'static str, path: &Path, source: io::Error) -> StepError {
     StepError::Io { what, path: path.to_owned(), source }
 }
 
-fn make_directory(path: &Path, mode: u32, owner: Option<&Account>) -> Result<(), StepError> {
-    fs::DirBuilder::new()
-        .mode(mode & 0o700)
-        .create(path)
-        .and_then(|()| set_owner_and_mode(path, owner, mode))
-        .and_then(|()| path.parent().map_or(Ok(()), sync_directory))
-        .map_err(|e| io_error("make the directory", path, e))
-}
-
-fn set_owner_and_mode(path: &Path, owner: Option<&Account>, mode: u32) -> io::Result<()> {
-    let directory = File::options().read(true).custom_flags(nofollow()).open(path)?;
-    if let Some(account) = owner.filter(|a| !a.is_ours()) {
-        fchown(&directory, Some(account.uid), Some(account.gid))?;
+fn from_make_error(error: MakeError, path: &Path) -> StepError {
+    match error {
+        MakeError::Untrusted(e) => StepError::Untrusted(Box::new(e)),
+        MakeError::Journal(e) => e.into(),
+        MakeError::Io { what, source } => StepError::Io { what, path: path.to_owned(), source },
     }
-    directory.set_permissions(fs::Permissions::from_mode(mode))
 }
 
-fn replace_file(path: &Path, contents: &[u8], mode: u32, owner: Option<&Account>) -> io::Result<()> {
-    let mut name = OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(".new");
-    let new = path.with_file_name(name);
-    match fs::remove_file(&new) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-        _ => {}
-    }
-    let mut file = File::options()
-        .write(true)
-        .create_new(true)
-        .mode(mode & 0o600)
-        .custom_flags(nofollow())
-        .open(&new)?;
-    let written = (|| {
-        if let Some(account) = owner.filter(|a| !a.is_ours()) {
-            fchown(&file, Some(account.uid), Some(account.gid))?;
-        }
-        file.set_permissions(fs::Permissions::from_mode(mode))?;
-        file.write_all(contents)?;
-        file.sync_all()?;
-        fs::rename(&new, path)?;
-        path.parent().map_or(Ok(()), sync_directory)
-    })();
-    if written.is_err() {
-        let _ = fs::remove_file(&new);
-    }
-    written
+/// The directory that `path` lies in, held, and the name in it. That directory may be another account's; those above
+/// it are not.
+fn parent_of(path: &Path) -> io::Result<(Directory, &OsStr)> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    };
+    Ok((Directory::open(parent)?, name))
 }
 
-fn append(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = File::options().append(true).custom_flags(nofollow()).open(path)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
-}
-
-/// Opens a log for appending, ours alone.
-pub(crate) fn open_log(path: &Path) -> Result<File, StepError> {
-    File::options()
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .custom_flags(nofollow())
-        .open(path)
-        .map_err(|e| io_error("open the log", path, e))
-}
-
-/// What a program said, without its middle where it said much: many give the reason first and their usage last.
-pub(crate) fn said(output: &[u8]) -> String {
-    const FIRST: usize = 5;
-    const LAST: usize = 15;
-    let text = String::from_utf8_lossy(output);
-    let lines: Vec<&str> = text.trim_end().lines().collect();
-    if lines.len() <= FIRST + LAST {
-        return last_lines(&text, FIRST + LAST);
-    }
-    let shown = |lines: &[&str]| lines.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n");
-    let left_out = lines.len() - FIRST - LAST;
-    format!("{}\n  … ({left_out} lines)\n{}", shown(&lines[..FIRST]), shown(&lines[lines.len() - LAST..]))
-}
-
-/// The last `lines` lines of `text`.
-pub(crate) fn last_lines(text: &str, lines: usize) -> String {
-    let all: Vec<&str> = text.trim_end().lines().collect();
-    if all.is_empty() {
-        return "  (nothing was logged)".into();
-    }
-    let kept = &all[all.len().saturating_sub(lines)..];
-    kept.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
+fn make_directory(path: &Path, mode: u32, owner: Option<&Account>) -> io::Result<()> {
+    let (parent, name) = parent_of(path)?;
+    let made = parent.create_directory(name, 0o700)?;
+    made.hand_over(owner, mode)?;
+    parent.sync()
 }
 
 impl fmt::Display for Step {
@@ -501,24 +447,22 @@ impl fmt::Display for Step {
             Self::AttachLoop(device) => device.fmt(f),
             Self::DetachLoop(device) => device.fmt_detaching(f),
             Self::ClaimDevice(claim) => claim.fmt(f),
+            Self::Holding { devices, step } => {
+                let devices: Vec<String> = devices.iter().map(BlockDevice::numbers).collect();
+                write!(
+                    f,
+                    "{step}\n    (while {} is held open, and is looked at before and after)",
+                    devices.join(", ")
+                )
+            }
             Self::EraseLabelled(labelled) => labelled.fmt(f),
             Self::Mount(mount) => mount.fmt(f),
             Self::Unmount(mount) => mount.fmt_unmounting(f),
             Self::DestroyPool(pool) => pool.fmt(f),
             Self::Set(knob) => knob.fmt(f),
             Self::PutBack(knob) => knob.fmt_putting_back(f),
+            Self::Undo(undo) => undo.fmt(f),
         }
-    }
-}
-
-/// A word as a shell would take it whole; only for display, nothing is run by a shell.
-pub(crate) fn quote(word: &std::ffi::OsStr) -> String {
-    let text = word.to_string_lossy();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-=,:@%+".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.into_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
     }
 }
 

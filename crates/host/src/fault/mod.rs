@@ -6,11 +6,14 @@ mod stale;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 pub use ballast::Ballast;
 pub use power::{CUTTABLE, PowerSwitch};
 pub use stale::FileBaseline;
 
+use crate::account::Account;
+use crate::beneath::{Copied, CopyError, Directory, TreeCopy};
 use crate::step::StepError;
 
 /// A fault that could not be brought about, or what lies under it not brought back.
@@ -90,8 +93,8 @@ pub fn make_durable(directory: &Path) -> Result<(), FaultError> {
     rustix::fs::syncfs(&open).map_err(|e| failed(e.into()))
 }
 
-/// Copies each of `files`, which may be a directory, holes kept, under its name into the directory `into`, which is
-/// made where it is missing.
+/// Copies each of `files`, which may be a directory of the server's account, holes kept, under its name into the
+/// directory `into`, which is made where it is missing. The owners stay.
 ///
 /// # Errors
 /// [`FaultError::Io`], [`FaultError::Step`]: nothing is kept, or not all of it.
@@ -99,9 +102,39 @@ pub fn keep(files: &[(PathBuf, String)], into: &Path) -> Result<(), FaultError> 
     let failed = |e| FaultError::Io { what: "make the directory", path: into.to_owned(), source: e };
     std::fs::create_dir_all(into).map_err(failed)?;
     for (file, name) in files {
+        if file.is_dir() {
+            keep_directory(file, name, into)?;
+            continue;
+        }
         let to = into.join(name).into_os_string();
         let args = ["-aT".into(), "--sparse=always".into(), file.clone().into_os_string(), to];
         crate::storage::program::output("cp", &args)?;
     }
     Ok(())
+}
+
+fn keep_directory(directory: &Path, name: &str, into: &Path) -> Result<(), FaultError> {
+    let failed = |e| FaultError::Io { what: "copy", path: directory.to_owned(), source: e };
+    let from = Directory::open(directory).map_err(failed)?;
+    let stat = rustix::fs::fstat(&from).map_err(|e| failed(e.into()))?;
+    let owner = Account { name: format!("uid {}", stat.st_uid), uid: stat.st_uid, gid: stat.st_gid };
+    let never = AtomicBool::new(false);
+    let mut copy = TreeCopy {
+        source_owner: stat.st_uid,
+        owner: Some(&owner),
+        keeps_links: true,
+        stop: &never,
+        copied: Copied::default(),
+    };
+    let mut kept = || {
+        let into = Directory::open(into).map_err(|source| CopyError::Io {
+            what: "open",
+            path: into.to_owned(),
+            source,
+        })?;
+        let to = copy.make_directory(&into, name)?;
+        copy.contents(&from, &to, &[])?;
+        copy.give(&to, stat.st_mode & 0o777)
+    };
+    kept().map_err(|e: CopyError| FaultError::Step(e.into()))
 }

@@ -3,13 +3,15 @@
 //! Call [`FileBaseline::copy`] when everything is durable, and [`FileBaseline::put_back`] after the power loss, before
 //! the server starts.
 
+use std::ffi::OsStr;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{FileType, OFlags};
 
 use super::FaultError;
+use crate::beneath::Directory;
 
 /// Files of one folder of a data directory, as they were at a baseline.
 #[derive(Debug)]
@@ -26,21 +28,22 @@ impl FileBaseline {
     /// # Errors
     /// [`FaultError::Io`]: a file cannot be read, or its copy not be written.
     pub fn copy(data: &Path, folder: &str, into: &Path) -> Result<Self, FaultError> {
-        let root = open_data(data)?;
+        let root = Directory::open(data).map_err(|e| io_error("open", data, e))?;
+        let into = Directory::open(into).map_err(|e| io_error("open", into, e))?;
         let mut baseline = Self { data: data.to_owned(), files: Vec::new() };
         let mut folders = vec![PathBuf::from(folder)];
         while let Some(folder) = folders.pop() {
             let failed = |source| io_error("read the directory", &data.join(&folder), source);
-            let open = beneath(&root, &folder, OFlags::RDONLY | OFlags::DIRECTORY).map_err(failed)?;
-            for entry in open_entries(&open).map_err(failed)? {
-                let entry = entry.map_err(failed)?;
-                let (path, kind) = (folder.join(entry.file_name()), entry.file_type().map_err(failed)?);
-                if kind.is_dir() {
+            let open = root.directory(&folder).map_err(failed)?;
+            for entry in open.entries().map_err(failed)? {
+                let path = folder.join(&entry.name);
+                if entry.kind == FileType::Directory {
                     folders.push(path);
-                } else if kind.is_file() {
-                    let copy = into.join(format!("file-{}", baseline.files.len()));
-                    if copy_file(&root, &path, &copy).map_err(|e| io_error("copy", &data.join(&path), e))? {
-                        baseline.files.push((path, copy));
+                } else if entry.kind == FileType::RegularFile {
+                    let copy = format!("file-{}", baseline.files.len());
+                    let copied = copy_file(&open, &entry.name, &into, &copy);
+                    if copied.map_err(|e| io_error("copy", &data.join(&path), e))? {
+                        baseline.files.push((path, into.path().join(copy)));
                     }
                 }
             }
@@ -54,15 +57,23 @@ impl FileBaseline {
     /// # Errors
     /// [`FaultError::Io`]: a copy cannot be read, or a file not be written.
     pub fn put_back(&self) -> Result<usize, FaultError> {
-        let root = open_data(&self.data)?;
+        let root = Directory::open(&self.data).map_err(|e| io_error("open", &self.data, e))?;
+        let owner = rustix::fs::fstat(&root).map_err(|e| io_error("look at", &self.data, e.into()))?.st_uid;
         let mut count = 0;
         for (path, copy) in &self.files {
             let failed = |source| io_error("put back", &self.data.join(path), source);
-            let mut file = match beneath(&root, path, OFlags::WRONLY | OFlags::TRUNC) {
+            let mut file = match root.file_with(path, OFlags::WRONLY) {
                 Ok(file) => file,
                 Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
                 Err(e) => return Err(failed(e)),
             };
+            // A hard link may lead to anybody's file.
+            let stat = rustix::fs::fstat(&file).map_err(|e| failed(e.into()))?;
+            if stat.st_uid != owner || stat.st_nlink != 1 {
+                let found = format!("it belongs to uid {} and has {} name(s)", stat.st_uid, stat.st_nlink);
+                return Err(failed(io::Error::other(found)));
+            }
+            file.set_len(0).map_err(failed)?;
             let mut copy = File::open(copy).map_err(failed)?;
             io::copy(&mut copy, &mut file).map_err(failed)?;
             count += 1;
@@ -79,31 +90,15 @@ impl Drop for FileBaseline {
     }
 }
 
-fn open_data(data: &Path) -> Result<File, FaultError> {
-    File::open(data).map_err(|e| io_error("open", data, e))
-}
-
-/// Opens `path` below `root` and nowhere else: the directory belongs to the server's account, which could lay links.
-fn beneath(root: &File, path: &Path, flags: OFlags) -> io::Result<File> {
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-    let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    Ok(openat2(root, path, flags, Mode::empty(), resolve)?.into())
-}
-
-fn open_entries(directory: &File) -> io::Result<std::fs::ReadDir> {
-    use std::os::fd::AsRawFd as _;
-    std::fs::read_dir(Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string()))
-}
-
 /// Copies one file; false if it is gone meanwhile.
-fn copy_file(root: &File, path: &Path, copy: &Path) -> io::Result<bool> {
-    let mut from = match beneath(root, path, OFlags::RDONLY) {
+fn copy_file(folder: &Directory, name: &OsStr, into: &Directory, copy: &str) -> io::Result<bool> {
+    let from = match folder.file(name) {
         Ok(from) => from,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(e) => return Err(e),
     };
-    let mut to = File::options().write(true).create_new(true).open(copy)?;
-    io::copy(&mut from, &mut to)?;
+    let length = from.metadata()?.len();
+    io::copy(&mut from.take(length), &mut into.create_file(copy, 0o600)?)?;
     Ok(true)
 }
 

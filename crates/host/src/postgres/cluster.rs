@@ -10,24 +10,26 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::postgres::Client;
 use pgdyno_model::experiment::Connect;
 use pgdyno_model::facts::ServerFacts;
 use pgdyno_model::target::{Address, Secret, Target};
-use postgres::Client;
 
 use super::control::{self, ControlError};
 use super::server::{NotUp, START_LIMIT, Server, end_remains};
 use super::settings::{self, SettingsError};
+use crate::beneath::{Directory, LARGEST_TEXT};
 use crate::journal::{Entry, Journal, JournalError, MARKER, Made, random_hex};
+use crate::marked::{Removal, remove_made};
 use crate::paths::default_storage_dir;
 use crate::process::servers_in;
 use crate::step::{Performing, Step, last_lines};
-use crate::sweep::{Removal, remove_made};
 
 pub use super::error::ClusterError;
 use super::spec::SOCKET_PORT;
 pub use super::spec::{ClusterSpec, SUPERUSER, cluster_directory};
-pub use template::{Copied, KeptTemplate, Template, template_path};
+pub use crate::beneath::Copied;
+pub use template::{KeptTemplate, Template, template_path};
 
 /// How long the postmaster may take to reread its settings.
 const RELOAD_LIMIT: Duration = Duration::from_secs(30);
@@ -120,12 +122,12 @@ impl Cluster {
             performed.map_err(ClusterError::Step)?;
         }
         // Its postmaster ended with the machine; a server would take any process that has its pid now for it.
-        let socket = spec.socket_directory().join(format!(".s.PGSQL.{SOCKET_PORT}.lock"));
         if servers_in(&spec.data()).is_empty() {
-            for lock in [spec.data().join("postmaster.pid"), socket] {
-                match fs::remove_file(&lock) {
+            let lock = format!(".s.PGSQL.{SOCKET_PORT}.lock");
+            for (directory, lock) in [(spec.data(), "postmaster.pid"), (spec.socket_directory(), &lock)] {
+                match Directory::open(&directory).and_then(|held| held.remove_file(lock)) {
                     Err(e) if e.kind() != io::ErrorKind::NotFound => {
-                        return Err(ClusterError::Adopt { path: lock, source: e });
+                        return Err(ClusterError::Adopt { path: directory.join(lock), source: e });
                     }
                     _ => {}
                 }
@@ -266,12 +268,12 @@ impl Cluster {
         self.server.as_ref().map(Server::pid)
     }
 
-    /// A control connection, as superuser.
+    /// A control connection, as superuser: to a server of pgdyno's own, where unqualified names mean those of `public`.
     ///
     /// # Errors
     /// [`ControlError::Connect`].
     pub fn control(&self, database: &str) -> Result<Client, ControlError> {
-        control::connect(&self.control_target(database))
+        control::connect_to_schema(&self.control_target(database), "public")
     }
 
     /// How the load reaches `database`.
@@ -352,7 +354,7 @@ impl Cluster {
         let mut first_error = None;
         while let Some(entry) = self.made.pop() {
             let path = entry.made.path();
-            let struck = match remove_made(&entry.made, &entry.id) {
+            let struck = match remove_made(&entry, &self.journal) {
                 // Not ours: making it failed because it was there before. What was there stays.
                 Ok(Removal::Removed | Removal::Absent | Removal::NotOurs(_)) => {
                     self.journal.done(&entry.id).map_err(ClusterError::Journal)
@@ -385,11 +387,13 @@ impl Cluster {
         let mark = self.log_mark();
         let failed = |e: postgres::Error| ControlError::query("reload the settings", &e);
         let loaded_at = |client: &mut Client| {
-            client.query_one("SELECT pg_conf_load_time()::text", &[]).map(|r| r.get::<_, String>(0))
+            client
+                .query_one("SELECT pg_catalog.pg_conf_load_time()::text", &[])
+                .map(|r| r.get::<_, String>(0))
         };
         let mut client = self.control("postgres")?;
         let before = loaded_at(&mut client).map_err(failed)?;
-        client.query_one("SELECT pg_reload_conf()", &[]).map_err(failed)?;
+        client.query_one("SELECT pg_catalog.pg_reload_conf()", &[]).map_err(failed)?;
         let began = Instant::now();
         // A fresh connection inherits what the postmaster has read when it forks.
         while loaded_at(&mut self.control("postgres")?).map_err(failed)? == before {
@@ -434,8 +438,8 @@ impl Drop for Cluster {
 
 /// Whether what an entry names bears the entry's mark.
 fn is_marked(entry: &Entry) -> bool {
-    let marker = fs::read(entry.made.path().join(MARKER)).unwrap_or_default();
-    serde_json::from_slice::<Entry>(&marker).is_ok_and(|marked| marked.id == entry.id)
+    let marker = Directory::open(entry.made.path()).and_then(|made| made.read(MARKER, LARGEST_TEXT));
+    marker.is_ok_and(|text| serde_json::from_slice::<Entry>(&text).is_ok_and(|marked| marked.id == entry.id))
 }
 
 /// A port that is free on 127.0.0.1 now.

@@ -12,7 +12,7 @@ use super::cluster::{Cluster, ClusterError, StopMode};
 use super::server::{NotUp, Server, end_remains};
 use crate::fault::FaultError;
 use crate::process::{Identity, children, servers_in};
-use crate::step::{Step, StepError, last_lines, open_log};
+use crate::step::{Step, StepError, last_lines, open_log, run_as};
 
 /// How long killed processes may take to go: one of them may sit in a flush.
 const DYING: Duration = Duration::from_secs(60);
@@ -119,11 +119,8 @@ impl Cluster {
         };
         let account = &self.spec().account;
         let mut command = Command::new(&program);
-        command.arg("--check").arg("-D").arg(self.data()).current_dir("/").env("LC_ALL", "C");
-        if !account.is_ours() {
-            use std::os::unix::process::CommandExt;
-            command.uid(account.uid).gid(account.gid);
-        }
+        command.arg("--check").arg("-D").arg(self.data()).current_dir("/");
+        run_as(&mut command, account);
         let output = match output_until(&mut command, give_up) {
             Ok(Some(output)) => output,
             Ok(None) => return Checksums::CouldNotRun("pg_checksums was ended before it was done".into()),

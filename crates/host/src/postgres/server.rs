@@ -9,7 +9,7 @@ use pgdyno_model::target::Target;
 use rustix::process::{Pid, Signal};
 
 use super::cluster::{ClusterError, StopMode};
-use super::control::{connect_or_why, is_starting_up, said};
+use super::control;
 use crate::process::{Identity, children, servers_in};
 use crate::step::{Step, open_log};
 
@@ -72,14 +72,13 @@ impl Server {
             if stop.load(Ordering::Relaxed) {
                 return Err(NotUp::Other(Box::new(ClusterError::Interrupted)));
             }
-            let why = match connect_or_why(target) {
+            let why = match control::connect(target) {
                 Ok(_) => return Ok(()),
                 // It answers, and the answer will not change with time.
-                Err(e) if e.code().is_some() && !is_starting_up(&e) => {
-                    let refused = super::control::refused(target, &e);
-                    return Err(NotUp::Other(Box::new(refused.into())));
+                Err(e) if e.is_from_server() && !e.is_starting_up() => {
+                    return Err(NotUp::Other(Box::new(e.into())));
                 }
-                Err(e) => said(&e),
+                Err(e) => e.to_string(),
             };
             if began.elapsed() > limit {
                 let late = ClusterError::NotReady { waited: limit, why };

@@ -1,4 +1,8 @@
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
 use super::*;
+use crate::journal::MARKER;
 
 fn performing<'a>(journal: &'a Journal, stop: &'a AtomicBool) -> Performing<'a> {
     Performing { journal, stop, made: Vec::new() }

@@ -1,7 +1,10 @@
 //! What the tests on a real server share.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub(crate) mod disks;
+pub(crate) mod leftovers;
 pub(crate) mod stacks;
+pub(crate) mod tracer;
 pub(crate) mod zfs;
 
 use std::os::unix::fs::PermissionsExt;

@@ -1,20 +1,22 @@
 //! A loaded cluster kept aside: a copy of its data directory, with which other clusters begin where they would load the same.
 
-use std::fs::{self, DirBuilder, File};
+use std::ffi::OsStr;
+use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown, symlink};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use sha2::{Digest, Sha256};
 
 use super::{Cluster, ClusterError, ControlError, StopMode};
-use crate::account::Account;
+use crate::beneath::{Copied, CopyError, Directory, LARGEST_TEXT, TreeCopy};
 use crate::journal::{Entry, Journal, JournalError, MARKER, Made, nofollow, random_hex, sync_directory};
+use crate::marked::remove_made;
 use crate::paths::default_storage_dir;
 use crate::postgres::settings;
-use crate::step::{Performing, Step, StepError, io_error};
-use crate::sweep::remove_made;
+use crate::step::{Performing, Step, io_error};
+use crate::trust;
 
 /// A copy of a data directory, in a directory of its own. Dropping it removes it.
 #[derive(Debug)]
@@ -26,6 +28,7 @@ pub struct Template {
 
 /// The file in a kept template that says what it holds; its first line is [`KEPT`].
 const WORDS: &str = "pgdyno-template";
+const CONFIGURATION: &str = "postgresql.conf";
 const KEPT: &str = "made by pgdyno: a loaded cluster's data, for later runs";
 
 /// A template that outlives its run.
@@ -97,17 +100,6 @@ fn size(directory: &Path) -> u64 {
     entries.map(of).sum()
 }
 
-/// What copying did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Copied {
-    /// Files (count).
-    pub files: u64,
-    /// Those that share their blocks with the original (count): reflinks.
-    pub reflinks: u64,
-    /// Bytes in all of them.
-    pub bytes: u64,
-}
-
 impl Template {
     /// Keeps the data of `cluster` aside, below `storage`. Its server is stopped, and runs again at the end if it did.
     ///
@@ -132,28 +124,36 @@ impl Template {
         let performed = step.perform(&mut performing);
         let template = Self { directory, made: performing.made, journal: cluster.journal.clone() };
         performed.map_err(ClusterError::Step)?;
-        let mut copied = Copied::default();
-        let data = cluster.data();
-        let skip = [data.join("pg_wal"), data.join("postmaster.opts")];
-        let mut work = Work { owner: None, stop, copied: &mut copied };
-        work.tree(&data, &template.data(), &|path| skip.iter().any(|s| s == path))?;
-        let kept = template.data().join("pg_wal");
-        work.directory(&kept, 0o700)?;
-        // pg_wal may be a link to another storage: what it leads to is what is copied.
-        for name in wal {
-            let from = skip[0].join(&name);
-            if from.exists() {
-                work.file(&from, &kept.join(&name))?;
-            }
-        }
+        let copied = template.fill(cluster, &wal, stop)?;
         cluster.start(stop)?;
         Ok((template, copied))
+    }
+
+    /// Copies the data of the stopped `cluster`, with the segments `wal` alone.
+    fn fill(&self, cluster: &Cluster, wal: &[String], stop: &AtomicBool) -> Result<Copied, ClusterError> {
+        let source_owner = cluster.spec.account.uid;
+        let mut copy =
+            TreeCopy { source_owner, owner: None, keeps_links: false, stop, copied: Copied::default() };
+        let data = cluster.open_data()?;
+        let ours = Directory::open(&self.directory).map_err(|e| wrong("open", &self.directory, e))?;
+        let made = copy.make_directory(&ours, "data")?;
+        copy.contents(&data, &made, &["pg_wal", "postmaster.opts"])?;
+        let kept = copy.make_directory(&made, "pg_wal")?;
+        let (_, pg_wal) = cluster.open_wal(&data)?;
+        for name in wal {
+            if pg_wal.stat(name).is_ok() {
+                copy.file(&pg_wal, &kept, OsStr::new(name))?;
+            }
+        }
+        Ok(copy.copied)
     }
 
     /// The one that an earlier run kept at `path`.
     #[must_use]
     pub fn kept(path: &Path, journal: &Journal) -> Option<Self> {
         KeptTemplate::at(path)?;
+        // One that another account could have put there is loaded anew instead.
+        trust::check(path).ok()?;
         Some(Self { directory: path.to_owned(), made: Vec::new(), journal: journal.clone() })
     }
 
@@ -198,42 +198,72 @@ impl Template {
     /// [`ClusterError`]: the cluster is then of no use.
     pub fn copy_into(&self, cluster: &mut Cluster, stop: &AtomicBool) -> Result<Copied, ClusterError> {
         cluster.stop(StopMode::Fast);
-        let data = cluster.data();
-        let wal = cluster.spec.wal.as_ref().map(|directory| directory.join("pg_wal"));
-        for directory in [Some(&data), wal.as_ref()].into_iter().flatten() {
-            empty(directory)?;
-        }
-        let mut copied = Copied::default();
-        let mut work = Work { owner: Some(&cluster.spec.account), stop, copied: &mut copied };
-        let kept = self.data().join("pg_wal");
-        work.tree_into(&self.data(), &data, &|path| path == kept)?;
-        match &wal {
-            Some(elsewhere) => {
-                let link = data.join("pg_wal");
-                symlink(elsewhere, &link).map_err(|e| wrong("make the link", &link, e))?;
-            }
-            None => work.directory(&data.join("pg_wal"), 0o700)?,
-        }
-        let pg_wal = wal.unwrap_or_else(|| data.join("pg_wal"));
-        work.directory(&pg_wal.join("archive_status"), 0o700)?;
-        work.tree_into(&kept, &pg_wal, &|_| false)?;
-        cluster.include_own_settings()?;
-        // A crash test may cut the power at any later moment.
-        for directory in [&pg_wal, &data] {
-            let flush = || Ok(rustix::fs::syncfs(File::open(directory)?)?);
-            flush().map_err(|e| wrong("flush the filesystem of", directory, e))?;
-        }
+        let copied = self.fill_data(cluster, stop)?;
         cluster.start(stop)?;
         cluster.renew_password()?;
         Ok(copied)
     }
+
+    /// Replaces what is in the data directory of the stopped `cluster`. Its directories are ours meanwhile, so that the
+    /// server's account cannot enter them; each is handed over when it is complete, the data directory last.
+    fn fill_data(&self, cluster: &Cluster, stop: &AtomicBool) -> Result<Copied, ClusterError> {
+        let owner = Some(&cluster.spec.account);
+        let source_owner = rustix::process::geteuid().as_raw();
+        let mut copy = TreeCopy { source_owner, owner, keeps_links: false, stop, copied: Copied::default() };
+        let failed = |what| move |e| wrong(what, &self.data(), e);
+        let ours = Directory::open(&self.directory).map_err(failed("open"))?;
+        let from = ours.directory("data").map_err(failed("open"))?;
+        let from_wal = from.directory("pg_wal").map_err(failed("open the WAL of"))?;
+
+        let data = cluster.open_data()?;
+        let mode = take_over(&data)?;
+        let elsewhere = cluster.spec.wal.is_some().then(|| cluster.open_wal(&data)).transpose()?;
+        let modes = match &elsewhere {
+            Some((above, pg_wal)) => Some((take_over(above)?, take_over(pg_wal)?)),
+            None => None,
+        };
+        for directory in [Some(&data), elsewhere.as_ref().map(|(_, pg_wal)| pg_wal)].into_iter().flatten() {
+            directory.empty(&[]).map_err(|e| wrong("empty", directory.path(), e))?;
+        }
+        copy.contents(&from, &data, &["pg_wal"])?;
+        cluster.include_own_settings(&data)?;
+        let fill_wal = |copy: &mut TreeCopy<'_>, pg_wal: &Directory, mode| {
+            let status = copy.make_directory(pg_wal, "archive_status")?;
+            copy.give(&status, 0o700)?;
+            copy.contents(&from_wal, pg_wal, &[])?;
+            copy.give(pg_wal, mode)
+        };
+        match (&elsewhere, modes) {
+            (Some((above, pg_wal)), Some((mode_above, mode))) => {
+                let link = data.symlink(pg_wal.path(), "pg_wal");
+                link.map_err(|e| wrong("make the link to", pg_wal.path(), e))?;
+                fill_wal(&mut copy, pg_wal, mode)?;
+                copy.give(above, mode_above)?;
+            }
+            _ => {
+                let pg_wal = copy.make_directory(&data, "pg_wal")?;
+                fill_wal(&mut copy, &pg_wal, 0o700)?;
+            }
+        }
+        copy.give(&data, mode)?;
+        // A crash test may cut the power at any later moment.
+        for directory in [Some(&data), elsewhere.as_ref().map(|(above, _)| above)].into_iter().flatten() {
+            let flushed = rustix::fs::syncfs(directory);
+            flushed.map_err(|e| wrong("flush the filesystem of", directory.path(), e.into()))?;
+        }
+        Ok(copy.copied)
+    }
+}
+
+fn take_over(directory: &Directory) -> Result<u32, ClusterError> {
+    directory.take_over().map_err(|e| wrong("take over", directory.path(), e))
 }
 
 impl Drop for Template {
     fn drop(&mut self) {
         for entry in self.made.drain(..) {
             // What fails here stays in the journal for the next start's sweep.
-            if remove_made(&entry.made, &entry.id).is_ok() {
+            if remove_made(&entry, &self.journal).is_ok() {
                 let _ = self.journal.done(&entry.id);
             }
         }
@@ -245,20 +275,41 @@ impl Drop for Template {
 }
 
 impl Cluster {
-    /// Has the copied configuration, which includes the original's settings file, include this cluster's instead.
-    fn include_own_settings(&self) -> Result<(), ClusterError> {
-        let path = self.data().join("postgresql.conf");
-        let text = fs::read_to_string(&path).map_err(|e| wrong("read", &path, e))?;
+    /// Opens the data directory, which lies in a directory of ours.
+    fn open_data(&self) -> Result<Directory, ClusterError> {
+        let open = || Directory::open(&self.spec.directory)?.directory("data");
+        open().map_err(|e| wrong("open", &self.data(), e))
+    }
+
+    /// Opens the directory that holds `pg_wal`, and `pg_wal`. The link in `data` may lead anywhere by now; where its
+    /// target lies pgdyno knows itself.
+    fn open_wal(&self, data: &Directory) -> Result<(Directory, Directory), ClusterError> {
+        let open = || {
+            let above = match &self.spec.wal {
+                Some(elsewhere) => Directory::open(elsewhere)?,
+                None => data.directory(".")?,
+            };
+            let pg_wal = above.directory("pg_wal")?;
+            Ok((above, pg_wal))
+        };
+        open().map_err(|e| wrong("open the WAL of", &self.data(), e))
+    }
+
+    /// Has the copied configuration in `data`, which includes the original's settings file, include this cluster's
+    /// instead.
+    fn include_own_settings(&self, data: &Directory) -> Result<(), ClusterError> {
         let include = settings::quote(&self.spec.settings_file().to_string_lossy());
-        let mut lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("include ")).collect();
-        let own = format!("include {include}");
-        lines.push(&own);
-        let contents = crate::step::Contents::Text(lines.join("\n") + "\n");
-        let owner = Some(self.spec.account.clone());
-        let step = Step::WriteFile { path, contents, mode: 0o600, owner };
-        let never = AtomicBool::new(false);
-        let mut performing = Performing { journal: &self.journal, stop: &never, made: Vec::new() };
-        step.perform(&mut performing).map_err(ClusterError::Step)
+        let replace = || {
+            let text =
+                String::from_utf8(data.read(CONFIGURATION, LARGEST_TEXT)?).map_err(io::Error::other)?;
+            let mut lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("include ")).collect();
+            let own = format!("include {include}");
+            lines.push(&own);
+            let text = lines.join("\n") + "\n";
+            data.replace_file(OsStr::new(CONFIGURATION), text.as_bytes(), Some(&self.spec.account), 0o600)
+        };
+        replace()
+            .map_err(|e| wrong("set the settings file in the copied", &self.data().join(CONFIGURATION), e))
     }
 
     /// The copied superuser has the original's password.
@@ -272,8 +323,9 @@ impl Cluster {
 /// The segments that a clean end of the server needs: the one that is written to now, and the next. All others were kept only
 /// to be written again.
 fn wal_to_keep(cluster: &mut Cluster) -> Result<[String; 2], ClusterError> {
-    const ASKED: &str = "SELECT pg_walfile_name(pg_current_wal_insert_lsn()), pg_walfile_name(pg_current_wal_insert_lsn() + \
-        (SELECT setting::numeric FROM pg_settings WHERE name = 'wal_segment_size'))";
+    const ASKED: &str = "SELECT pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn()), \
+        pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn() + \
+        (SELECT setting::numeric FROM pg_catalog.pg_settings WHERE name = 'wal_segment_size'))";
     let mut client = cluster.control("postgres")?;
     let failed = |e: postgres::Error| ControlError::query("ask which WAL a copy needs", &e);
     client.batch_execute("CHECKPOINT").map_err(failed)?;
@@ -281,106 +333,12 @@ fn wal_to_keep(cluster: &mut Cluster) -> Result<[String; 2], ClusterError> {
     Ok([row.get(0), row.get(1)])
 }
 
+impl From<CopyError> for ClusterError {
+    fn from(error: CopyError) -> Self {
+        Self::Step(error.into())
+    }
+}
+
 fn wrong(what: &'static str, path: &Path, source: io::Error) -> ClusterError {
     ClusterError::Step(io_error(what, path, source))
-}
-
-/// Removes what is in `directory`, which is of pgdyno's making.
-fn empty(directory: &Path) -> Result<(), ClusterError> {
-    let all = || {
-        for child in fs::read_dir(directory)? {
-            let child = child?;
-            // What a link leads to is not the directory's.
-            match child.file_type()?.is_dir() {
-                true => fs::remove_dir_all(child.path())?,
-                false => fs::remove_file(child.path())?,
-            }
-        }
-        Ok(())
-    };
-    all().map_err(|e| wrong("empty", directory, e))
-}
-
-/// Copying, by reflink where the filesystem has them.
-struct Work<'a> {
-    /// Whom the copies belong to; none means us.
-    owner: Option<&'a Account>,
-    stop: &'a AtomicBool,
-    copied: &'a mut Copied,
-}
-
-impl Work<'_> {
-    /// Makes `to` a copy of the directory `from`, without what `skip` names.
-    fn tree(&mut self, from: &Path, to: &Path, skip: &dyn Fn(&Path) -> bool) -> Result<(), ClusterError> {
-        let mode = fs::symlink_metadata(from).map_err(|e| wrong("look at", from, e))?.mode();
-        self.directory(to, mode & 0o777)?;
-        self.tree_into(from, to, skip)
-    }
-
-    /// Copies what is in `from` into the directory `to`.
-    fn tree_into(
-        &mut self,
-        from: &Path,
-        to: &Path,
-        skip: &dyn Fn(&Path) -> bool,
-    ) -> Result<(), ClusterError> {
-        let failed = |e| wrong("read the directory", from, e);
-        for child in fs::read_dir(from).map_err(failed)? {
-            let child = child.map_err(failed)?;
-            let (path, kind) = (child.path(), child.file_type().map_err(failed)?);
-            let target = to.join(child.file_name());
-            if skip(&path) {
-                continue;
-            }
-            if kind.is_dir() {
-                self.tree(&path, &target, skip)?;
-            } else if kind.is_file() {
-                self.file(&path, &target)?;
-            } else {
-                let found = io::Error::other("it is neither file nor directory");
-                return Err(wrong("copy", &path, found));
-            }
-        }
-        Ok(())
-    }
-
-    fn directory(&mut self, path: &Path, mode: u32) -> Result<(), ClusterError> {
-        let make = || {
-            DirBuilder::new().mode(0o700).create(path)?;
-            let directory = File::options().read(true).custom_flags(nofollow()).open(path)?;
-            self.give(&directory)?;
-            directory.set_permissions(fs::Permissions::from_mode(mode))
-        };
-        make().map_err(|e| wrong("make the directory", path, e))
-    }
-
-    fn give(&self, file: &File) -> io::Result<()> {
-        match self.owner.filter(|account| !account.is_ours()) {
-            Some(account) => fchown(file, Some(account.uid), Some(account.gid)),
-            None => Ok(()),
-        }
-    }
-
-    fn file(&mut self, from: &Path, to: &Path) -> Result<(), ClusterError> {
-        if self.stop.load(Ordering::Relaxed) {
-            return Err(ClusterError::Step(StepError::Interrupted));
-        }
-        let mut copy = || {
-            let mut source = File::options().read(true).custom_flags(nofollow()).open(from)?;
-            let metadata = source.metadata()?;
-            let mut target =
-                File::options().write(true).create_new(true).mode(0o600).custom_flags(nofollow()).open(to)?;
-            let reflink = rustix::fs::ioctl_ficlone(&target, &source).is_ok();
-            if !reflink {
-                io::copy(&mut source, &mut target)?;
-            }
-            self.give(&target)?;
-            target.set_permissions(fs::Permissions::from_mode(metadata.mode() & 0o777))?;
-            self.copied.files += 1;
-            self.copied.reflinks += u64::from(reflink);
-            self.copied.bytes += metadata.len();
-            Ok(())
-        };
-        copy().map_err(|e| wrong("copy", from, e))
-    }
 }

@@ -1,0 +1,128 @@
+//! Loop devices of a test's own, with what uses them.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use pgdyno_host::storage::Wipe;
+use pgdyno_host::storage::safety::{self, SafetyError};
+use sha2::{Digest, Sha256};
+
+use super::Place;
+
+/// Whether devices can be made here; if not, that is said.
+pub(crate) fn can(test: &str) -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        use std::io::Write;
+        // Past the test runner, which captures what passing tests print.
+        let _ = writeln!(std::io::stderr(), "\nskipped: {test}: loop devices need root");
+    }
+    root
+}
+
+/// One at a time: of two that look for a free loop device, the second opens the first's for a moment, and it is in use then.
+static LOSETUP: Mutex<()> = Mutex::new(());
+
+pub(crate) fn run(program: &str, args: &[&str]) -> String {
+    let _alone = (program == "losetup").then(|| LOSETUP.lock().unwrap_or_else(PoisonError::into_inner));
+    let output = Command::new(program).args(args).output().unwrap();
+    assert!(output.status.success(), "{program} {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// A loop device of the test's own, detached when dropped.
+pub(crate) struct Disk {
+    pub(crate) image: PathBuf,
+    pub(crate) device: PathBuf,
+}
+
+/// The file of a disk, made unless it is there.
+fn image(bytes: u64, place: &Place, name: &str) -> PathBuf {
+    let image = place.path().join(name);
+    if !image.exists() {
+        File::create_new(&image).unwrap().set_len(bytes).unwrap();
+    }
+    image
+}
+
+impl Disk {
+    pub(crate) fn new(place: &Place, name: &str, options: &[&str]) -> Self {
+        Self::of_size(128 << 20, place, name, options)
+    }
+
+    pub(crate) fn of_size(bytes: u64, place: &Place, name: &str, options: &[&str]) -> Self {
+        let mut args = vec!["--find", "--show"];
+        args.extend(options);
+        let image = image(bytes, place, name);
+        args.push(image.to_str().unwrap());
+        Self { device: run("losetup", &args).into(), image }
+    }
+
+    /// On a loop device that nobody else is given when its number is free for a moment.
+    pub(crate) fn of_its_own_number(bytes: u64, place: &Place, name: &str) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(180);
+        let device = PathBuf::from(format!("/dev/loop{}", NEXT.fetch_add(1, Ordering::Relaxed)));
+        let image = image(bytes, place, name);
+        run("losetup", &[device.to_str().unwrap(), image.to_str().unwrap()]);
+        Self { device, image }
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        self.device.to_str().unwrap()
+    }
+
+    pub(crate) fn checksum(&self) -> Vec<u8> {
+        rustix::fs::sync();
+        Sha256::digest(fs::read(&self.image).unwrap()).to_vec()
+    }
+
+    /// That it is refused as `wipe` allows, and not touched.
+    pub(crate) fn refused(&self, wipe: &Wipe) -> SafetyError {
+        let before = self.checksum();
+        let error = safety::check(&self.device, wipe).unwrap_err();
+        assert_eq!(self.checksum(), before, "{error}");
+        error
+    }
+
+    /// All consent that can be given.
+    pub(crate) fn wipe(&self) -> Wipe {
+        Wipe { devices: vec![self.device.clone()], overwrite_signature: true }
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["--detach", self.path()]).status();
+    }
+}
+
+/// A mount of the test's own.
+pub(crate) struct Mounted(pub(crate) PathBuf);
+
+impl Mounted {
+    pub(crate) fn new(disk: &Disk, place: &Place) -> Self {
+        let point = place.path().join("point");
+        fs::create_dir_all(&point).unwrap();
+        run("mount", &["-o", "ro", disk.path(), point.to_str().unwrap()]);
+        Self(point)
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+/// A process of the test's own.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
