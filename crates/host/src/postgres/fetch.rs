@@ -2,19 +2,27 @@
 //!
 //! Self-contained builds of initdb, `pg_ctl` and postgres, compiled for size, without lz4, zstd and `io_uring`: good
 //! for a first look and for tests over versions. Each artefact's SHA-256 is pinned here and verified before
-//! anything is unpacked, whatever mirror it came from.
+//! anything is unpacked, whatever mirror it came from. A build is run only from a cache that nobody else can write to
+//! ([`crate::trust`]), and after its files were held against the manifest that was written when it was unpacked.
+
+mod download;
+mod manifest;
+mod unpack;
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
 
 use pgdyno_model::facts::BuildSource;
 use pgdyno_model::units::Bytes;
 use sha2::{Digest, Sha256};
+
+use download::download;
+use manifest::Checked;
+use unpack::unpack;
 
 use super::install::{Install, InstallError};
 use crate::account::Account;
@@ -22,6 +30,7 @@ use crate::directory::{DirectoryError, barrier, room};
 use crate::journal::{random_hex, sync_directory};
 use crate::paths::cache_dir;
 use crate::process::{Identity, current_owner};
+use crate::trust::{self, TrustError};
 
 /// Where artefacts are, unless the environment variable `PGDYNO_MAVEN` names a mirror.
 pub const MAVEN_CENTRAL: &str = "https://repo1.maven.org/maven2";
@@ -134,6 +143,17 @@ pub enum FetchError {
         /// Why not.
         source: io::Error,
     },
+    /// Somebody else could change what is in the cache.
+    #[error("cannot run PostgreSQL from the cache")]
+    Untrusted(#[source] TrustError),
+    /// An unpacked build is not what was unpacked.
+    #[error("refused to run the PostgreSQL in {}: {what} since it was unpacked", build.display())]
+    Changed {
+        /// The build's folder.
+        build: PathBuf,
+        /// The first difference: "`bin/postgres` was changed".
+        what: String,
+    },
     /// The cache's filesystem.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
@@ -168,6 +188,10 @@ impl FetchError {
             Self::NoRoom { .. } | Self::Io { .. } | Self::Directory(_) => {
                 "make room and let this user write there, or set XDG_CACHE_HOME to another directory"
                     .to_owned()
+            }
+            Self::Untrusted(e) => return e.help(),
+            Self::Changed { build, .. } => {
+                format!("`rm -rf {}`: it is unpacked anew when it is needed", build.display())
             }
             Self::Interrupted => return None,
         })
@@ -224,7 +248,7 @@ impl Fetcher {
     #[must_use]
     pub fn cached(&self, major: u32, account: &Account) -> Option<Install> {
         let artifact = self.artifact(major).ok()?;
-        open(&self.builds(account).join(build_name(&artifact)), &artifact).ok()
+        open_whole(&self.builds(account).join(build_name(&artifact)), &artifact).ok().flatten()
     }
 
     /// See [`fetch`].
@@ -241,12 +265,15 @@ impl Fetcher {
         let artifact = self.artifact(major)?;
         let builds = self.builds(account);
         let build = builds.join(build_name(&artifact));
-        if let Ok(install) = open(&build, &artifact) {
+        if let Some(install) = open_whole(&build, &artifact)? {
             return Ok(install);
         }
         let archives = self.cache.join("archives");
         for directory in [&archives, &builds] {
+            trust::check(directory).map_err(FetchError::Untrusted)?;
             make_public_directory(directory)?;
+            // Somebody could have been first to make it.
+            trust::check(directory).map_err(FetchError::Untrusted)?;
             remove_abandoned(directory);
             let available = room(directory)?;
             if available < NEEDED {
@@ -255,7 +282,12 @@ impl Fetcher {
         }
         let archive = self.archive(&artifact, &archives, stop, progress)?;
         progress(FetchProgress::Unpacking);
-        unpack(&archive, &builds, &build, stop)?;
+        unpack(&archive, artifact.sha256, &builds, &build, stop)?;
+        match manifest::check(&build, artifact.sha256).map_err(|e| io_error("check", &build, e))? {
+            Checked::Whole => {}
+            Checked::NoManifest => return Err(changed(&build, "its manifest was removed".into())),
+            Checked::Changed(what) => return Err(changed(&build, what)),
+        }
         open(&build, &artifact).map_err(|source| FetchError::DoesNotRun { version: artifact.version, source })
     }
 
@@ -336,6 +368,24 @@ fn build_name(artifact: &Artifact) -> String {
     format!("{}-linux-{}", artifact.version, artifact.architecture)
 }
 
+/// The build, if it is there, as it was unpacked, and runs. One without a manifest, of an earlier version, is not
+/// taken: it is unpacked anew.
+fn open_whole(build: &Path, artifact: &Artifact) -> Result<Option<Install>, FetchError> {
+    if !build.exists() {
+        return Ok(None);
+    }
+    trust::check(build).map_err(FetchError::Untrusted)?;
+    match manifest::check(build, artifact.sha256).map_err(|e| io_error("check", build, e))? {
+        Checked::Whole => Ok(open(build, artifact).ok()),
+        Checked::NoManifest => Ok(None),
+        Checked::Changed(what) => Err(changed(build, what)),
+    }
+}
+
+fn changed(build: &Path, what: String) -> FetchError {
+    FetchError::Changed { build: build.to_owned(), what }
+}
+
 fn open(build: &Path, artifact: &Artifact) -> Result<Install, InstallError> {
     let bindir = build.join("bin");
     let source = BuildSource::Fetched {
@@ -347,48 +397,6 @@ fn open(build: &Path, artifact: &Artifact) -> Result<Install, InstallError> {
         sha256: artifact.sha256.to_owned(),
     };
     Install::open(&bindir, source)
-}
-
-/// Downloads `url` to the new file `part` and returns its SHA-256.
-fn download(
-    url: &str,
-    part: &Path,
-    stop: &AtomicBool,
-    progress: &dyn Fn(FetchProgress),
-) -> Result<String, FetchError> {
-    let failed = |why: String| FetchError::Download { url: url.to_owned(), why };
-    let tls = ureq::tls::TlsConfig::builder().root_certs(ureq::tls::RootCerts::PlatformVerifier).build();
-    let agent = ureq::Agent::config_builder()
-        .tls_config(tls)
-        .user_agent(concat!("pgdyno/", env!("CARGO_PKG_VERSION")))
-        .timeout_connect(Some(Duration::from_secs(20)))
-        .timeout_recv_response(Some(Duration::from_secs(60)))
-        .timeout_per_read(Some(Duration::from_secs(60)))
-        .build()
-        .new_agent();
-    let response = agent.get(url).call().map_err(|e| failed(e.to_string()))?;
-    let total = response.body().content_length();
-    let mut body = response.into_body().into_reader();
-    let written = |e| io_error("write", part, e);
-    let mut file = File::options().write(true).create_new(true).open(part).map_err(written)?;
-    let mut hash = Sha256::new();
-    let (mut done, mut buffer) = (0_u64, vec![0_u8; 64 << 10]);
-    loop {
-        if stop.load(Ordering::Relaxed) {
-            return Err(FetchError::Interrupted);
-        }
-        progress(FetchProgress::Downloading { done, total });
-        let n =
-            body.read(&mut buffer).map_err(|e| failed(format!("it broke off after {done} bytes: {e}")))?;
-        if n == 0 {
-            break;
-        }
-        hash.update(&buffer[..n]);
-        file.write_all(&buffer[..n]).map_err(written)?;
-        done += n as u64;
-    }
-    file.sync_all().map_err(written)?;
-    Ok(hex(&hash.finalize()))
 }
 
 fn digest(file: &mut File) -> io::Result<String> {
@@ -406,76 +414,6 @@ fn hex(bytes: &[u8]) -> String {
         let _ = write!(text, "{b:02x}");
         text
     })
-}
-
-/// Unpacks beside its place, then renames: a build is whole or not there.
-fn unpack(archive: &Path, builds: &Path, build: &Path, stop: &AtomicBool) -> Result<(), FetchError> {
-    let work = builds.join(own_name().map_err(|e| io_error("name a directory in", builds, e))?);
-    let unpacked = (|| {
-        fs::create_dir(&work).map_err(|e| io_error("make", &work, e))?;
-        unpack_into(archive, &work, stop)?;
-        open_up(&work).map_err(|e| io_error("set permissions below", &work, e))?;
-        if build.exists() {
-            // One that does not run, or another process's that was finished meanwhile.
-            if Install::open(&build.join("bin"), BuildSource::Given { address: String::new() }).is_ok() {
-                return Ok(());
-            }
-            let aside = builds.join(own_name().map_err(|e| io_error("name a directory in", builds, e))?);
-            fs::rename(build, &aside).map_err(|e| io_error("move aside", build, e))?;
-            let _ = fs::remove_dir_all(&aside);
-        }
-        match fs::rename(&work, build) {
-            // Another process was first.
-            Err(_) if build.join("bin").is_dir() => Ok(()),
-            other => other.map_err(|e| io_error("name", build, e)),
-        }
-    })();
-    if work.exists() {
-        let _ = fs::remove_dir_all(&work);
-    }
-    unpacked
-}
-
-fn unpack_into(archive: &Path, work: &Path, stop: &AtomicBool) -> Result<(), FetchError> {
-    let failed = |why: String| FetchError::Unpack { archive: archive.to_owned(), why };
-    let file = File::open(archive).map_err(|e| io_error("open", archive, e))?;
-    let mut jar = zip::ZipArchive::new(file).map_err(|e| failed(e.to_string()))?;
-    let index = (0..jar.len())
-        .find(|i| jar.by_index(*i).is_ok_and(|f| f.name().is_ok_and(|n| n.ends_with(".txz"))))
-        .ok_or_else(|| failed("there is no .txz in it".into()))?;
-    let txz = jar.by_index(index).map_err(|e| failed(e.to_string()))?;
-    let mut tar = tar::Archive::new(liblzma::read::XzDecoder::new(txz));
-    tar.set_preserve_permissions(true);
-    tar.set_overwrite(false);
-    for entry in tar.entries().map_err(|e| failed(e.to_string()))? {
-        if stop.load(Ordering::Relaxed) {
-            return Err(FetchError::Interrupted);
-        }
-        let mut entry = entry.map_err(|e| failed(e.to_string()))?;
-        match entry.unpack_in(work) {
-            Ok(true) => {}
-            Ok(false) => return Err(failed("it holds a path that leads out of it".into())),
-            Err(e) if e.kind() == io::ErrorKind::StorageFull => return Err(io_error("write below", work, e)),
-            Err(e) => return Err(failed(e.to_string())),
-        }
-    }
-    Ok(())
-}
-
-/// Lets everybody read what was unpacked, whatever the umask.
-fn open_up(directory: &Path) -> io::Result<()> {
-    fs::set_permissions(directory, fs::Permissions::from_mode(0o755))?;
-    for child in fs::read_dir(directory)? {
-        let child = child?;
-        let kind = child.file_type()?;
-        if kind.is_dir() {
-            open_up(&child.path())?;
-        } else if kind.is_file() {
-            let mode = child.metadata()?.permissions().mode();
-            fs::set_permissions(child.path(), fs::Permissions::from_mode((mode & 0o755) | 0o444))?;
-        }
-    }
-    Ok(())
 }
 
 /// Makes `directory` with the parents it lacks, all open to everybody; what exists stays as it is.

@@ -8,6 +8,7 @@ use std::process::Command;
 use pgdyno_model::facts::BuildSource;
 
 use super::install::{Install, InstallError, OLDEST_MAJOR};
+use crate::trust;
 
 /// What was named does not serve. Only explicit choices fail; a search that finds nothing is no error.
 #[derive(Debug, thiserror::Error)]
@@ -145,9 +146,15 @@ pub fn find_all() -> Vec<Install> {
     all
 }
 
+/// Whether what lies in `folder` may be run unnamed: as root only what nobody else can change.
+fn may_run(folder: &Path) -> bool {
+    !rustix::process::geteuid().is_root() || trust::check(folder).is_ok()
+}
+
+/// Folders that others may change are passed over as root, who asks each install for its version.
 fn search(places: &Places) -> Vec<Install> {
     let mut candidates: Vec<(PathBuf, &'static str)> = Vec::new();
-    for folder in std::env::split_paths(&places.path).filter(|p| p.is_absolute()) {
+    for folder in std::env::split_paths(&places.path).filter(|p| p.is_absolute() && may_run(p)) {
         if folder.join("postgres").is_file() && folder.join("initdb").is_file() {
             candidates.push((folder, "PATH"));
         } else if let Ok(bindir) = ask_pg_config(&folder.join("pg_config")) {
@@ -172,6 +179,7 @@ fn search(places: &Places) -> Vec<Install> {
     candidates
         .into_iter()
         .filter(|(bindir, _)| seen.insert(bindir.canonicalize().unwrap_or_else(|_| bindir.clone())))
+        .filter(|(bindir, _)| may_run(&bindir.join("postgres")) && may_run(&bindir.join("initdb")))
         .filter_map(|(bindir, how)| open(&bindir, how).ok())
         .collect()
 }
@@ -241,6 +249,32 @@ mod tests {
         places.pg_config = Some(pg_config);
         let found = find_in(&places, None, None).unwrap().unwrap();
         assert!(matches!(found.source, BuildSource::Found { how, .. } if how == "PG_CONFIG"));
+    }
+
+    #[test]
+    fn programs_that_others_may_change_are_not_run_by_root_unless_they_are_named() {
+        if !rustix::process::geteuid().is_root() {
+            use std::io::Write as _;
+            let test = "programs_that_others_may_change_are_not_run_by_root_unless_they_are_named";
+            let _ = writeln!(std::io::stderr(), "\nskipped: {test}: needs root");
+            return;
+        }
+        let root = tempfile::tempdir().unwrap();
+        let (usual, on_path) = (root.path().join("usr/pgsql-16/bin"), root.path().join("on-path"));
+        let canary = root.path().join("canary");
+        for bindir in [&usual, &on_path] {
+            for name in ["postgres", "initdb", "pg_config"] {
+                let text = format!("touch {}\necho '{name} (PostgreSQL) 16.15'", canary.display());
+                script(&bindir.join(name), &text);
+            }
+        }
+        std::os::unix::fs::chown(&on_path, Some(65534), None).unwrap();
+        std::os::unix::fs::chown(usual.join("postgres"), Some(65534), None).unwrap();
+        let places = Places { path: on_path.into(), ..places(root.path()) };
+        assert_eq!(find_in(&places, None, None).unwrap(), None);
+        assert!(!canary.exists());
+        assert_eq!(find_in(&places, Some(&usual), None).unwrap().unwrap().version, "16.15");
+        assert!(canary.exists(), "what is named is run");
     }
 
     #[test]
