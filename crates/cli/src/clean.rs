@@ -7,7 +7,7 @@ use pgdyno_lab::clean::{self as lab, Cleaned};
 
 use crate::Done;
 use crate::args::Clean;
-use crate::output::{Failure, print};
+use crate::output::{Failure, print, print_line};
 
 pub(crate) fn clean(options: &Clean, stop: &AtomicBool) -> Result<Done, Failure> {
     const NOTHING: &str = "nothing is left behind";
@@ -16,7 +16,7 @@ pub(crate) fn clean(options: &Clean, stop: &AtomicBool) -> Result<Done, Failure>
         if told.is_empty() {
             print("no loaded cluster is kept");
         }
-        told.iter().for_each(|line| print(line));
+        told.iter().for_each(|line| print_line(line));
         return Ok(Done::Whole);
     }
     if options.crashes {
@@ -24,7 +24,7 @@ pub(crate) fn clean(options: &Clean, stop: &AtomicBool) -> Result<Done, Failure>
         if told.is_empty() {
             print("nothing of a failed crash test is kept");
         }
-        told.iter().for_each(|line| print(line));
+        told.iter().for_each(|line| print_line(line));
         return finished(left);
     }
     if options.dry_run {
@@ -32,7 +32,7 @@ pub(crate) fn clean(options: &Clean, stop: &AtomicBool) -> Result<Done, Failure>
         if found.is_empty() {
             print(NOTHING);
         }
-        found.iter().for_each(|line| print(line));
+        found.iter().for_each(|line| print_line(line));
         tell_of_crashes();
         return Ok(Done::Whole);
     }
@@ -40,7 +40,7 @@ pub(crate) fn clean(options: &Clean, stop: &AtomicBool) -> Result<Done, Failure>
     if cleaned.told.is_empty() {
         print(NOTHING);
     }
-    cleaned.told.iter().for_each(|line| print(line));
+    cleaned.told.iter().for_each(|line| print_line(line));
     tell_of_crashes();
     finished(cleaned.left)
 }

@@ -10,9 +10,10 @@ use pgdyno_model::units::Bytes;
 
 use crate::account::Account;
 use crate::journal::{Entry, Journal, JournalError, Made, random_hex};
+use crate::marked::remove_made;
 use crate::paths::default_storage_dir;
 use crate::step::{Performing, Step, StepError};
-use crate::sweep::remove_made;
+use crate::trust::{self, TrustError};
 
 /// A directory that cannot carry a cluster.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +55,14 @@ pub enum DirectoryError {
         /// That component's owner.
         uid: u32,
     },
+    /// Another account can change where its path leads to.
+    #[error("cannot use {} for data", path.display())]
+    Untrusted {
+        /// The directory.
+        path: PathBuf,
+        /// Who can, and where.
+        source: Box<TrustError>,
+    },
     /// It is full.
     #[error("cannot use {} for data: it has room for {available}, and {needed} is needed", path.display())]
     NoRoom {
@@ -94,6 +103,7 @@ impl DirectoryError {
                 "let others pass (`chmod o+x {}`), or {another}, one that everybody may pass",
                 component.display()
             )),
+            Self::Untrusted { source, .. } => source.help(),
             Self::NoRoom { .. } => Some(format!("free room there, lower the scale, or {another}")),
             Self::Io { .. } => None,
         }
@@ -162,7 +172,8 @@ fn make_default(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))
 }
 
-/// Whether clusters can be made in `directory` and `account` can reach them.
+/// Whether clusters can be made in `directory`, `account` can reach them, and nobody but root and the caller can put
+/// something else in their place.
 ///
 /// # Errors
 /// [`DirectoryError`] with the first reason why not.
@@ -184,6 +195,9 @@ pub fn check(directory: &Path, account: &Account) -> Result<(), DirectoryError> 
         let read_only = e == rustix::io::Errno::ROFS;
         return Err(DirectoryError::NotWritable { path: directory.to_owned(), read_only });
     }
+    let untrusted =
+        |source| DirectoryError::Untrusted { path: directory.to_owned(), source: Box::new(source) };
+    trust::check_parent(&std::path::absolute(directory).map_err(io)?).map_err(untrusted)?;
     let real = directory.canonicalize().map_err(io)?;
     match barrier(&real, account).map_err(io)? {
         None => Ok(()),
@@ -277,7 +291,7 @@ impl ScratchDirectory {
 impl Drop for ScratchDirectory {
     fn drop(&mut self) {
         if let Some(entry) = self.entry.take()
-            && remove_made(&entry.made, &entry.id).is_ok()
+            && remove_made(&entry, &self.journal).is_ok()
         {
             // What fails here stays in the journal for the next start's sweep.
             let _ = self.journal.done(&entry.id);

@@ -1,23 +1,36 @@
 //! What pgdyno made on this machine, written down before it is made.
 //!
-//! One small JSON file for each made thing lies in `<state>/made/`. A thing also carries its id in itself: a
-//! directory in a marker file, a file in its first bytes. Only where both agree is anything ever removed by a
-//! later process.
+//! One small JSON file for each made thing lies in `<state>/made/`: what it is, where, whose, and
+//! by which undo steps it is taken down. Call [`Journal::record`], make the thing, then
+//! [`Journal::identify`] with its device and inode number; [`Journal::done`] once it is gone. A
+//! thing also carries its id in itself: a directory in a marker file, a file in its first bytes.
+//! Only where journal, identity and marker agree is anything ever removed by a later process.
+//!
+//! Whoever can write to the journal decides what root removes. So each component of its path
+//! belongs to root or to the caller and may be written by nobody else, entries likewise; else
+//! nothing is read. Entries hold no commands.
+
+mod earlier;
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use pgdyno_model::facts::Owner;
 use pgdyno_model::units::Epoch;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::postgres::RecordedSettings;
+use crate::beneath::{Directory, FileIdentity};
+use crate::postgres::{RecordedSchema, RecordedSettings};
 use crate::process::current_owner;
-use crate::storage::{Restore, Stack};
+use crate::trust::{self, TrustError};
+use crate::undo::Undo;
 
 /// The file inside a made directory that tells it is pgdyno's.
 pub const MARKER: &str = ".pgdyno-made";
@@ -48,7 +61,7 @@ pub(crate) fn random_hex<const N: usize>() -> io::Result<String> {
 
 /// A thing that pgdyno makes and takes down again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "kind")]
+#[serde(rename_all = "kebab-case", tag = "kind", from = "earlier::StoredMade")]
 pub enum Made {
     /// A directory that holds a cluster in `data`, with a server that may run there.
     Cluster {
@@ -69,15 +82,15 @@ pub enum Made {
     Stack {
         /// The directory.
         path: PathBuf,
-        /// The stack, which tells what else was to be made and how it is taken down.
-        stack: Box<Stack>,
+        /// How everything of it but its directories is taken down, in this order.
+        undo: Vec<Undo>,
     },
     /// Something that was set on a device or on the kernel.
     Setting {
         /// What was set.
         path: PathBuf,
         /// How it is put back.
-        restore: Restore,
+        undo: Undo,
     },
     /// Settings of a server that pgdyno does not own.
     ServerSettings {
@@ -85,6 +98,13 @@ pub enum Made {
         path: PathBuf,
         /// How they are put back.
         recorded: Box<RecordedSettings>,
+    },
+    /// What a run makes in a database of a server that pgdyno does not own. Each object bears the entry's id in its comment.
+    ServerSchema {
+        /// What messages call it; no path.
+        path: PathBuf,
+        /// Where it is.
+        recorded: Box<RecordedSchema>,
     },
 }
 
@@ -98,7 +118,8 @@ impl Made {
             | Self::File { path }
             | Self::Stack { path, .. }
             | Self::Setting { path, .. }
-            | Self::ServerSettings { path, .. } => path,
+            | Self::ServerSettings { path, .. }
+            | Self::ServerSchema { path, .. } => path,
         }
     }
 }
@@ -120,12 +141,21 @@ pub struct Entry {
     pub owner: Owner,
     /// When it was written down.
     pub at: Epoch,
+    /// Which directory or file it became; none before it is made, and for settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<FileIdentity>,
+    /// The version of the entry's form: 0 of versions that noted no identity, now [`FORM`].
+    #[serde(default)]
+    pub form: u8,
 }
+
+/// The version of the form that entries are written in.
+pub const FORM: u8 = 1;
 
 /// The journal of made things.
 #[derive(Clone, Debug)]
 pub struct Journal {
-    directory: PathBuf,
+    directory: Arc<Directory>,
     owner: Owner,
 }
 
@@ -141,6 +171,17 @@ pub enum JournalError {
         path: PathBuf,
         /// Why not.
         source: io::Error,
+    },
+    /// Another account can change what it holds.
+    #[error("cannot trust the journal of made things")]
+    Untrusted(#[source] Box<TrustError>),
+    /// One of its entries is none that pgdyno wrote.
+    #[error("cannot trust the journal of made things: {} {found}", path.display())]
+    Foreign {
+        /// The entry.
+        path: PathBuf,
+        /// What is wrong with it.
+        found: String,
     },
     /// The process's own identity.
     #[error("cannot tell this process's identity")]
@@ -158,19 +199,37 @@ impl JournalError {
             Self::Io { .. } => {
                 Some("make that path writable, or set XDG_STATE_HOME to a directory that is".to_owned())
             }
+            Self::Untrusted(e) => Some(format!(
+                "{}; for the journal, set XDG_STATE_HOME to one that nobody else may write to",
+                e.help().unwrap_or_else(|| "see that it can be looked at".to_owned())
+            )),
+            Self::Foreign { path, .. } => Some(format!(
+                "find out who put it there; once you have removed it (`rm {}`), pgdyno goes on",
+                path.display()
+            )),
             Self::Owner(_) | Self::Random(_) => None,
         }
     }
 }
 
 impl Journal {
-    /// Opens the journal in `state_dir` (see [`crate::paths::state_dir`]), making it if it is missing.
+    /// Opens the journal in `state_dir` (see [`crate::paths::state_dir`]), making it if it is
+    /// missing.
     ///
     /// # Errors
-    /// [`JournalError`]: the directory cannot be made, or `/proc` is not readable.
+    /// [`JournalError`]: another account can change it, it cannot be made, or `/proc` is not
+    /// readable.
     pub fn open(state_dir: &Path) -> Result<Self, JournalError> {
-        let directory = state_dir.join("made");
-        fs::create_dir_all(&directory).map_err(|e| io_error("make", &directory, e))?;
+        let path = state_dir.join("made");
+        let failed = |what, e| io_error(what, &path, e);
+        let untrusted = |e| JournalError::Untrusted(Box::new(e));
+        let path = std::path::absolute(&path).map_err(|e| failed("resolve", e))?;
+        trust::check(&path).map_err(untrusted)?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&path).map_err(|e| failed("make", e))?;
+        // Once more: below a directory such as /tmp somebody else could have been first.
+        trust::check(&path).map_err(untrusted)?;
+        let directory = path.canonicalize().and_then(|real| Directory::open(&real));
+        let directory = Arc::new(directory.map_err(|e| failed("open", e))?);
         let owner = current_owner().map_err(JournalError::Owner)?;
         Ok(Self { directory, owner })
     }
@@ -180,12 +239,36 @@ impl Journal {
     /// # Errors
     /// [`JournalError`]: it could not be written; `made` must then not be made.
     pub fn record(&self, made: &Made) -> Result<Entry, JournalError> {
-        let id = MadeId::draw()?;
-        let at = Epoch::of(SystemTime::now());
-        let entry = Entry { id, made: made.clone(), owner: self.owner.clone(), at };
-        let path = self.file(&entry.id);
-        entry.to_json().and_then(|text| write_new(&path, &text)).map_err(|e| io_error("write", &path, e))?;
+        let (id, at) = (MadeId::draw()?, Epoch::of(SystemTime::now()));
+        let entry =
+            Entry { id, made: made.clone(), owner: self.owner.clone(), at, identity: None, form: FORM };
+        let name = file_name(&entry.id);
+        let written = entry.to_json().and_then(|text| self.write(&name, &text));
+        written.and_then(|()| self.directory.sync()).map_err(|e| io_error("write", &self.path(&name), e))?;
         Ok(entry)
+    }
+
+    /// Notes which directory or file the entry became. It is on disk when this returns.
+    ///
+    /// # Errors
+    /// [`JournalError`]: it could not be written; the entry then names no identity.
+    pub fn identify(&self, entry: &mut Entry, identity: FileIdentity) -> Result<(), JournalError> {
+        let (name, new) = (file_name(&entry.id), format!(".{}.new", entry.id));
+        let identified = Entry { identity: Some(identity), ..entry.clone() };
+        let replace = || {
+            self.write(&new, &identified.to_json()?)?;
+            self.directory.rename(&new, &name)?;
+            self.directory.sync()
+        };
+        replace().map_err(|e| io_error("write", &self.path(&name), e))?;
+        *entry = identified;
+        Ok(())
+    }
+
+    fn write(&self, name: &str, text: &[u8]) -> io::Result<()> {
+        let mut file = self.directory.create_file(name, 0o600)?;
+        file.write_all(text)?;
+        file.sync_all()
     }
 
     /// Strikes out a made thing that is no more.
@@ -193,48 +276,87 @@ impl Journal {
     /// # Errors
     /// [`JournalError`]: its file could not be removed.
     pub fn done(&self, id: &MadeId) -> Result<(), JournalError> {
-        let path = self.file(id);
-        match fs::remove_file(&path) {
-            Ok(()) => sync_directory(&self.directory).map_err(|e| io_error("sync", &self.directory, e)),
+        let name = file_name(id);
+        match self.directory.remove_file(&name) {
+            Ok(()) => self.directory.sync().map_err(|e| io_error("sync", self.directory.path(), e)),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(e) => Err(io_error("remove", &path, e)),
+            Err(e) => Err(io_error("remove", &self.path(&name), e)),
         }
     }
 
     /// All entries that can be read, oldest first, whoever owns them.
     ///
     /// # Errors
-    /// [`JournalError`]: the directory cannot be read.
+    /// [`JournalError`]: the directory cannot be read, or holds an entry that another account can
+    /// have written.
     pub fn entries(&self) -> Result<Vec<Entry>, JournalError> {
-        let list = fs::read_dir(&self.directory).map_err(|e| io_error("read", &self.directory, e))?;
-        let mut entries: Vec<Entry> = list
-            .filter_map(Result::ok)
-            .filter(|f| f.path().extension().is_some_and(|e| e == "json"))
+        let list = self.directory.entries().map_err(|e| io_error("read", self.directory.path(), e))?;
+        let mut entries = Vec::new();
+        for name in list.into_iter().filter_map(|f| f.name.into_string().ok()) {
+            let Some(id) = name.strip_suffix(".json") else { continue };
+            let Some(text) = self.read(&name)? else { continue };
             // One that is cut short was never followed by the making of anything.
-            .filter_map(|f| fs::read(f.path()).ok())
-            .filter_map(|text| serde_json::from_slice(&text).ok())
-            .collect();
-        entries.sort_by_key(|e| e.at);
+            let Ok(entry) = serde_json::from_slice::<Entry>(&text) else { continue };
+            if entry.id.0 != id {
+                return Err(self.foreign(&name, format!("names the entry {}", entry.id)));
+            }
+            entries.push(entry);
+        }
+        entries.sort_by_key(|e: &Entry| e.at);
         Ok(entries)
+    }
+
+    /// The text of an entry; none if it was struck out meanwhile.
+    fn read(&self, name: &str) -> Result<Option<Vec<u8>>, JournalError> {
+        /// More than any entry has (bytes).
+        const MOST: u64 = 1 << 20;
+        let file = match self.directory.file(name) {
+            Ok(file) => file,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(e) if e.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+                return Err(self.foreign(name, "is a symbolic link"));
+            }
+            Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
+                return Err(self.foreign(name, "is no regular file"));
+            }
+            Err(e) => return Err(io_error("open", &self.path(name), e)),
+        };
+        let failed = |e| io_error("read", &self.path(name), e);
+        let metadata = file.metadata().map_err(failed)?;
+        if metadata.uid() != 0 && metadata.uid() != rustix::process::geteuid().as_raw() {
+            return Err(self.foreign(name, format!("belongs to uid {}", metadata.uid())));
+        }
+        if metadata.mode() & 0o022 != 0 {
+            let mode = metadata.mode() & 0o7777;
+            return Err(self.foreign(name, format!("may be written by others (mode {mode:04o})")));
+        }
+        let mut text = Vec::new();
+        file.take(MOST).read_to_end(&mut text).map_err(failed)?;
+        Ok(Some(text))
+    }
+
+    fn foreign(&self, name: &str, found: impl Into<String>) -> JournalError {
+        JournalError::Foreign { path: self.path(name), found: found.into() }
     }
 
     /// Holds off other processes' sweeps until the file is dropped.
     pub(crate) fn lock(&self) -> Result<File, JournalError> {
-        let path = self.directory.join(".lock");
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(|e| io_error("open", &path, e))?;
+        const NAME: &str = ".lock";
+        let open = || match self.directory.create_file(NAME, 0o600) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+                self.directory.file_with(NAME, OFlags::WRONLY)
+            }
+            made => made,
+        };
+        let file = open().map_err(|e| io_error("open", &self.path(NAME), e))?;
         rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive)
-            .map_err(|e| io_error("lock", &path, e.into()))?;
+            .map_err(|e| io_error("lock", &self.path(NAME), e.into()))?;
         Ok(file)
     }
 
-    fn file(&self, id: &MadeId) -> PathBuf {
-        self.directory.join(format!("{id}.json"))
+    /// What messages call a file of the journal's.
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
     }
 }
 
@@ -246,6 +368,10 @@ impl Entry {
     pub(crate) fn to_json(&self) -> io::Result<Vec<u8>> {
         serde_json::to_vec(self).map_err(io::Error::other)
     }
+}
+
+fn file_name(id: &MadeId) -> String {
+    format!("{id}.json")
 }
 
 fn io_error(what: &'static str, path: &Path, source: io::Error) -> JournalError {

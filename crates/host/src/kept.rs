@@ -1,18 +1,22 @@
 //! What failed crash tests left and pgdyno kept: images of filesystems, copies of PGDATA, ledgers.
 //!
-//! It lies in `$XDG_DATA_HOME/pgdyno/crashes/SESSION/FAULT-ROUND/`; a plug's session has no folder of the round.
-//! Folders bear no marker, so that pgdyno's are known by their names, owner and contents. Anything else in them
-//! is named and left.
+//! It lies in `$XDG_DATA_HOME/pgdyno/crashes/SESSION/FAULT-ROUND/`; a plug's session has no folder
+//! of the round. Folders bear no marker, so that pgdyno's are known by their names, owner and
+//! contents. Anything else in them is named and left. The way there must be one that only root and
+//! the caller can change; from there on everything is opened and removed below descriptors, through
+//! no symbolic link.
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use pgdyno_model::Fault;
+use rustix::fs::{FileType, Stat};
 
+use crate::beneath::Directory;
 use crate::mountinfo::mounted_beneath;
 use crate::paths::data_dir;
+use crate::trust;
 
 /// Something that is left as it is, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +36,7 @@ pub struct KeptCrash {
     pub path: PathBuf,
     /// What takes room on the disk (bytes): holes of images do not.
     pub bytes: u64,
-    /// Files and copies of PGDATA that pgdyno put there.
+    /// Files and copies of PGDATA that pgdyno put there, from [`KeptCrash::path`] on.
     kept: Vec<PathBuf>,
     /// Folders of rounds.
     rounds: Vec<PathBuf>,
@@ -54,89 +58,73 @@ impl KeptCrashes {
         Self::find_in(&data_dir().join("crashes"))
     }
 
-    fn find_in(directory: &Path) -> Self {
+    fn find_in(path: &Path) -> Self {
         let mut found = Self::default();
-        for path in found.entries(directory) {
-            let name = name_of(&path);
-            if !is_session(&name) {
-                found.leave(path, "its name is none of a session of crash tests");
-            } else if found.is_own_folder(&path) {
-                let session = found.session(name, path);
-                found.all.push(session);
-            }
+        match open_crashes(path) {
+            Ok(directory) => found.look_into(&directory),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) => found.leave(path.to_owned(), &e.to_string()),
         }
         found
     }
 
-    fn session(&mut self, id: String, path: PathBuf) -> KeptCrash {
-        let (mut kept, mut rounds) = (Vec::new(), Vec::new());
-        for child in self.entries(&path) {
-            if is_round(&name_of(&child)) {
-                if self.is_own_folder(&child) {
-                    let files = self.entries(&child);
-                    kept.extend(files.into_iter().filter(|file| self.is_kept(file)));
-                    rounds.push(child);
-                }
-            } else if self.is_kept(&child) {
-                kept.push(child);
+    fn look_into(&mut self, directory: &Directory) {
+        for name in self.names(directory) {
+            let path = directory.path().join(&name);
+            if !is_session(&name) {
+                self.leave(path, "its name is none of a session of crash tests");
+            } else if let Some(folder) = self.own_folder(directory, &name) {
+                let session = self.session(name, &folder);
+                self.all.push(session);
             }
         }
-        let bytes = kept.iter().map(|path| room(path)).sum();
-        KeptCrash { id, path, bytes, kept, rounds }
     }
 
-    /// The entries of `directory` by name; none of one that is not there.
-    fn entries(&mut self, directory: &Path) -> Vec<PathBuf> {
-        match fs::symlink_metadata(directory) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Vec::new(),
-            Ok(metadata) if metadata.is_symlink() => {
-                self.leave(directory.to_owned(), "it is a symbolic link");
-                return Vec::new();
+    fn session(&mut self, id: String, folder: &Directory) -> KeptCrash {
+        let (mut kept, mut rounds) = (Vec::new(), Vec::new());
+        for name in self.names(folder) {
+            if is_round(&name) {
+                if let Some(round) = self.own_folder(folder, &name) {
+                    let files = self.names(&round);
+                    let is_kept = |file: &String| self.is_kept(&round, file);
+                    kept.extend(files.into_iter().filter(is_kept).map(|file| Path::new(&name).join(file)));
+                    rounds.push(name.into());
+                }
+            } else if self.is_kept(folder, &name) {
+                kept.push(name.into());
             }
-            _ => {}
         }
-        let entries = fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>);
-        match entries {
-            Ok(entries) => {
-                let mut paths: Vec<PathBuf> = entries.iter().map(fs::DirEntry::path).collect();
-                paths.sort();
-                paths
-            }
+        let bytes = kept.iter().map(|path| room(folder, path)).sum();
+        KeptCrash { id, path: folder.path().to_owned(), bytes, kept, rounds }
+    }
+
+    /// The names in `directory`, in order.
+    fn names(&mut self, directory: &Directory) -> Vec<String> {
+        match directory.entries() {
+            Ok(entries) => entries.into_iter().map(|e| e.name.to_string_lossy().into_owned()).collect(),
             Err(e) => {
-                self.leave(directory.to_owned(), &format!("it cannot be read: {e}"));
+                self.leave(directory.path().to_owned(), &format!("it cannot be read: {e}"));
                 Vec::new()
             }
         }
     }
 
-    fn is_own_folder(&mut self, path: &Path) -> bool {
-        let why = match fs::symlink_metadata(path) {
-            Err(e) => format!("it cannot be looked at: {e}"),
-            Ok(metadata) if metadata.is_symlink() => "it is a symbolic link".to_owned(),
-            Ok(metadata) if !metadata.is_dir() => "it is no folder".to_owned(),
-            Ok(metadata) if metadata.uid() != rustix::process::geteuid().as_raw() => {
-                format!("it belongs to uid {}", metadata.uid())
-            }
-            Ok(_) => return true,
-        };
-        self.leave(path.to_owned(), &why);
-        false
+    fn own_folder(&mut self, parent: &Directory, name: &str) -> Option<Directory> {
+        own_folder(parent, name).map_err(|why| self.leave(parent.path().join(name), &why)).ok()
     }
 
     /// Whether pgdyno put it there, as far as name and kind tell.
-    fn is_kept(&mut self, path: &Path) -> bool {
-        let name = name_of(path);
+    fn is_kept(&mut self, folder: &Directory, name: &str) -> bool {
         let is_file_name = name == "image" || name.starts_with("image-") || name.starts_with("ledger-");
-        let why = match fs::symlink_metadata(path) {
+        let is_data = || name == "data" && folder.file("data/PG_VERSION").is_ok();
+        let why = match folder.stat(name).as_ref().map(kind) {
             Err(e) => format!("it cannot be looked at: {e}"),
-            Ok(metadata) if metadata.is_symlink() => "it is a symbolic link".to_owned(),
-            Ok(metadata) if metadata.is_file() && is_file_name => return true,
-            Ok(metadata) if metadata.is_dir() && name == "data" && path.join("PG_VERSION").is_file() => {
-                return true;
-            }
+            Ok(FileType::Symlink) => "it is a symbolic link".to_owned(),
+            Ok(FileType::RegularFile) if is_file_name => return true,
+            Ok(FileType::Directory) if is_data() => return true,
             Ok(_) => "pgdyno did not put it there".to_owned(),
         };
-        self.leave(path.to_owned(), &why);
+        self.leave(folder.path().join(name), &why);
         false
     }
 
@@ -146,36 +134,96 @@ impl KeptCrashes {
 }
 
 impl KeptCrash {
-    /// Removes what is kept, and the folders that are empty then: the bytes that were freed, and what is left.
+    /// Removes what is kept, and the folders that are empty then: the bytes that were freed, and
+    /// what is left.
     #[must_use]
     pub fn remove(&self) -> (u64, Vec<LeftAlone>) {
-        let (mut freed, mut left) = (0, Vec::new());
+        let mut left = Vec::new();
+        let freed = self.remove_below(&mut left).unwrap_or_else(|why| {
+            left.push(LeftAlone { path: self.path.clone(), why });
+            0
+        });
+        (freed, left)
+    }
+
+    fn remove_below(&self, left: &mut Vec<LeftAlone>) -> Result<u64, String> {
+        let told = |e: io::Error| e.to_string();
+        let crashes_path = self.path.parent().unwrap_or(Path::new("/"));
+        let crashes = open_crashes(crashes_path).map_err(told)?;
+        let folder = own_folder(&crashes, &self.id)?;
+        let mut freed = 0;
         for path in &self.kept {
-            let bytes = room(path);
-            match remove(path) {
+            let bytes = room(&folder, path);
+            match remove(&folder, path) {
                 Ok(()) => freed += bytes,
-                Err(why) => left.push(LeftAlone { path: path.clone(), why: why.to_string() }),
+                Err(why) => left.push(LeftAlone { path: self.path.join(path), why: why.to_string() }),
             }
         }
         // Fails, as it should, while anything is in them.
-        for folder in self.rounds.iter().chain([&self.path]) {
-            let _ = fs::remove_dir(folder);
+        for round in &self.rounds {
+            let _ = folder.remove_directory(round);
         }
-        let _ = self.path.parent().map(fs::remove_dir);
-        (freed, left)
+        let _ = crashes.remove_directory(&self.id);
+        let _ = fs::remove_dir(crashes_path);
+        Ok(freed)
     }
 }
 
+/// Opens the folder of all sessions, if nobody but root and the caller can change where its path
+/// leads to.
+fn open_crashes(path: &Path) -> io::Result<Directory> {
+    trust::check(path).map_err(|e| {
+        let help = e.help().map_or_else(String::new, |help| format!("; {help}"));
+        io::Error::other(format!("{e}{help}"))
+    })?;
+    if fs::symlink_metadata(path)?.is_symlink() {
+        return Err(io::Error::other("it is a symbolic link"));
+    }
+    Directory::open(path)
+}
+
+/// Opens the folder `name`, if it is the caller's.
+fn own_folder(parent: &Directory, name: &str) -> Result<Directory, String> {
+    let failed = |e: io::Error| format!("it cannot be looked at: {e}");
+    let stat = parent.stat(name).map_err(failed)?;
+    match kind(&stat) {
+        FileType::Symlink => return Err("it is a symbolic link".to_owned()),
+        FileType::Directory => {}
+        _ => return Err("it is no folder".to_owned()),
+    }
+    let folder = parent.directory(name).map_err(failed)?;
+    let uid = rustix::fs::fstat(&folder).map_err(|e| failed(e.into()))?.st_uid;
+    if uid == rustix::process::geteuid().as_raw() {
+        Ok(folder)
+    } else {
+        Err(format!("it belongs to uid {uid}"))
+    }
+}
+
+fn kind(stat: &Stat) -> FileType {
+    FileType::from_raw_mode(stat.st_mode)
+}
+
 /// Removes a file or a tree, unless it is in use as a disk or a mount.
-fn remove(path: &Path) -> io::Result<()> {
-    if let Some(mounted) = mounted_beneath(path)?.first() {
+fn remove(folder: &Directory, relative: &Path) -> io::Result<()> {
+    let path = folder.path().join(relative);
+    if let Some(mounted) = mounted_beneath(&path)?.first() {
         let what = format!("something is mounted at {}", mounted.point.display());
         return Err(io::Error::other(what));
     }
-    if let Some(device) = loop_device(path) {
+    if let Some(device) = loop_device(&path) {
         return Err(io::Error::other(format!("it is attached as {device}")));
     }
-    if fs::symlink_metadata(path)?.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
+    let (round, name) = match (relative.parent(), relative.file_name()) {
+        (Some(round), Some(name)) if !round.as_os_str().is_empty() => (Some(folder.directory(round)?), name),
+        _ => (None, relative.as_os_str()),
+    };
+    let holder = round.as_ref().unwrap_or(folder);
+    if kind(&holder.stat(name)?) != FileType::Directory {
+        return holder.remove_file(name);
+    }
+    holder.directory(name)?.empty(&[])?;
+    holder.remove_directory(name)
 }
 
 /// The loop device that lies over the file at `path`.
@@ -190,16 +238,16 @@ fn loop_device(path: &Path) -> Option<String> {
 }
 
 /// What a file or tree takes on the disk (bytes); what cannot be seen is not counted.
-fn room(path: &Path) -> u64 {
+fn room(folder: &Directory, relative: &Path) -> u64 {
     /// The unit of `st_blocks`, whatever the filesystem's blocks are.
     const BLOCK: u64 = 512;
-    let Ok(metadata) = fs::symlink_metadata(path) else { return 0 };
-    let below = || fs::read_dir(path).into_iter().flatten().flatten().map(|entry| room(&entry.path())).sum();
-    metadata.blocks() * BLOCK + if metadata.is_dir() { below() } else { 0 }
-}
-
-fn name_of(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    let of = |stat: &Stat| u64::try_from(stat.st_blocks).unwrap_or(0) * BLOCK;
+    if let Ok(tree) = folder.directory(relative) {
+        let own = rustix::fs::fstat(&tree).map_or(0, |stat| of(&stat));
+        let below = tree.entries().unwrap_or_default();
+        return own + below.iter().map(|e| room(&tree, Path::new(&e.name))).sum::<u64>();
+    }
+    folder.file(relative).ok().and_then(|file| rustix::fs::fstat(file).ok()).map_or(0, |stat| of(&stat))
 }
 
 /// Whether a session is called so: `crash-20261122-223127-ulgf`, `plug-…`.
@@ -232,6 +280,10 @@ mod tests {
     fn file(path: &Path) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, vec![1; 8192]).unwrap();
+    }
+
+    fn name_of(path: &Path) -> String {
+        path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
     fn left(found: &[LeftAlone]) -> Vec<String> {

@@ -41,6 +41,12 @@ impl Mounted {
         })
     }
 
+    /// Whether it is `filesystem` from `source`. zfs-fuse counts as zfs.
+    pub(crate) fn is(&self, filesystem: &str, source: &Path) -> bool {
+        self.filesystem.strip_prefix("fuse.").unwrap_or(&self.filesystem) == filesystem
+            && real_source(Path::new(&self.source)) == real_source(source)
+    }
+
     /// The options of the mount and those of the filesystem; what is in both is named once.
     #[must_use]
     pub fn options(&self) -> Vec<String> {
@@ -70,6 +76,16 @@ impl Mounted {
         }
         let path = by_number.or_else(by_source)?;
         Some(path.file_name()?.to_str()?.to_owned())
+    }
+}
+
+/// A device by its kernel name: mountinfo shows what the one who mounts calls it, and a symbolic link may go before
+/// the mount does. What is no path stays as it is.
+pub(crate) fn real_source(source: &Path) -> PathBuf {
+    if source.is_absolute() {
+        source.canonicalize().unwrap_or_else(|_| source.to_owned())
+    } else {
+        source.to_owned()
     }
 }
 

@@ -2,10 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
-/// `$XDG_CACHE_HOME/pgdyno`: fetched archives and builds.
+use crate::trust::{self, TrustError};
+
+/// `$XDG_CACHE_HOME/pgdyno`: fetched archives and builds. What lies there is run: use [`trusted_cache_dir`].
 #[must_use]
 pub fn cache_dir() -> PathBuf {
     base("XDG_CACHE_HOME", ".cache").join("pgdyno")
+}
+
+/// [`cache_dir`], if nobody but root and the caller can change what lies there. It need not exist yet.
+///
+/// # Errors
+/// [`TrustError`] with the first component of its path that another account can change.
+pub fn trusted_cache_dir() -> Result<PathBuf, TrustError> {
+    let path = cache_dir();
+    trust::check(&path).map(|()| path)
 }
 
 /// `$XDG_DATA_HOME/pgdyno`: the results store.
@@ -30,14 +41,20 @@ pub fn default_storage_dir() -> PathBuf {
     }
 }
 
-/// Where private socket directories are made: a socket's path must stay below 108 bytes.
+/// Where private socket directories are made: a socket's path must stay below 108 bytes. A runtime directory that
+/// another account can change is passed over.
 #[must_use]
 pub fn socket_base() -> PathBuf {
     if rustix::process::geteuid().is_root() && Path::new("/run").is_dir() {
         return PathBuf::from("/run");
     }
     match std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from) {
-        Some(dir) if dir.is_dir() && dir.as_os_str().len() <= 60 && !rustix::process::geteuid().is_root() => {
+        Some(dir)
+            if dir.is_dir()
+                && dir.as_os_str().len() <= 60
+                && !rustix::process::geteuid().is_root()
+                && trust::check(&dir).is_ok() =>
+        {
             dir
         }
         _ => PathBuf::from("/tmp"),

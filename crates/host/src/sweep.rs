@@ -1,17 +1,22 @@
 //! Taking down what a dead pgdyno left behind, and only what is provably pgdyno's.
 
 use std::cmp::Reverse;
-use std::fs::{self, File};
+use std::ffi::OsString;
 use std::io::{self, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use pgdyno_model::facts::Owner;
 use rustix::process::Signal;
 
-use crate::journal::{Entry, Journal, JournalError, MARKER, Made, MadeId, file_mark, nofollow};
-use crate::process::{boot_id, children, is_alive, postmaster_of, servers_in};
+use crate::account::server_account;
+use crate::beneath::Directory;
+use crate::journal::{Entry, Journal, JournalError, MARKER, Made, MadeId};
+use crate::marked::{self, Removal, Thing, remove_made};
+use crate::process::{boot_id, children, is_alive, postmaster_of, programs_of, servers_of};
+use crate::storage;
+use crate::undo::Undo;
 
 /// What became of one leftover.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,10 +39,19 @@ pub enum Outcome {
     PutBack,
     /// It was gone already: only the journal's entry was struck out.
     WasGone,
-    /// It does not bear the journal's mark, so that it is somebody else's; the entry was struck out.
+    /// It does not bear the journal's mark, so that it is somebody else's; the entry was struck
+    /// out.
     NotOurs {
         /// What was found in place of the mark.
         found: String,
+    },
+    /// Only a command of the user's own undoes it, which no journal makes pgdyno run. The entry
+    /// stays.
+    ByHand {
+        /// The entry, for [`Journal::done`] once the user was told.
+        id: MadeId,
+        /// What is to be run, and where the user finds it.
+        what: String,
     },
     /// It is ours, and could not be removed; the entry stays.
     Failed {
@@ -61,6 +75,9 @@ impl std::fmt::Display for Swept {
             Outcome::NotOurs { found } => {
                 write!(f, "left {path} alone: a killed pgdyno journalled it, but {found}")
             }
+            Outcome::ByHand { what, .. } => {
+                write!(f, "left {path} as a killed pgdyno set it, for you to put back: {what}")
+            }
             Outcome::Failed { why } => {
                 write!(f, "cannot take down {path}, left behind by a killed pgdyno: {why}")
             }
@@ -68,8 +85,9 @@ impl std::fmt::Display for Swept {
     }
 }
 
-/// Finds what dead processes left behind: ends its servers, by pid, and removes it, where the thing itself carries
-/// the journal's id. What a living process owns is left alone. Ends early on `stop`.
+/// Finds what dead processes left behind: ends the programs that they started and their servers, by
+/// pid, and removes it, where identity and marker agree with the journal (`marked`). What
+/// a living process owns is left alone. Ends early on `stop`.
 ///
 /// # Errors
 /// [`JournalError`]: the journal cannot be read. What cannot be removed is told in its [`Outcome`].
@@ -77,24 +95,27 @@ pub fn sweep(journal: &Journal, stop: &AtomicBool) -> Result<Vec<Swept>, Journal
     let _lock = journal.lock()?;
     let mut swept = Vec::new();
     let mut entries = journal.entries()?;
+    entries.retain(|entry| !is_alive(&entry.owner));
     // Newest first where one thing lies on another; the sort keeps the others' order.
     entries.sort_by_key(|e| {
         (layer(&e.made), matches!(e.made, Made::Stack { .. } | Made::Setting { .. }).then_some(Reverse(e.at)))
     });
+    let running = if stop.load(Ordering::Relaxed) { Vec::new() } else { end_programs(&entries) };
     let mut failed = Vec::new();
     for entry in entries {
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        if is_alive(&entry.owner) {
-            continue;
-        }
-        let outcome = take_down(&entry, journal);
+        let outcome = match running.iter().find(|(owner, _)| *owner == entry.owner) {
+            // It may still write into what is to go.
+            Some((_, why)) => Outcome::Failed { why: why.clone() },
+            None => take_down(&entry, journal),
+        };
         let path = entry.made.path().to_owned();
-        if matches!(outcome, Outcome::Failed { .. }) {
-            failed.push((swept.len(), entry));
-        } else {
-            journal.done(&entry.id)?;
+        match outcome {
+            Outcome::Failed { .. } => failed.push((swept.len(), entry)),
+            Outcome::ByHand { .. } => {}
+            _ => journal.done(&entry.id)?,
         }
         swept.push(Swept { path, outcome });
     }
@@ -109,63 +130,108 @@ pub fn sweep(journal: &Journal, stop: &AtomicBool) -> Result<Vec<Swept>, Journal
     Ok(swept)
 }
 
+/// Ends what the owners of `entries`, all dead, had started and what still runs; whose programs do
+/// not end, and which.
+fn end_programs(entries: &[Entry]) -> Vec<(Owner, String)> {
+    let account = server_account().ok().map(|account| account.uid);
+    let mut owners: Vec<&Owner> = Vec::new();
+    for entry in entries {
+        if !owners.contains(&&entry.owner) && boot_id().is_ok_and(|id| id == entry.owner.boot_id) {
+            owners.push(&entry.owner);
+        }
+    }
+    let mut running = Vec::new();
+    for owner in owners {
+        let own = entries.iter().filter(|entry| entry.owner == *owner);
+        let places: Vec<&Path> = own.map(|entry| entry.made.path()).filter(|p| p.is_absolute()).collect();
+        if let Err(pid) = end_programs_of(owner, account, &places) {
+            running
+                .push((owner.clone(), format!("the program that it started as process {pid} does not end")));
+        }
+    }
+    running
+}
+
+/// Ends what `owner` had started; the pid of one that does not end.
+fn end_programs_of(owner: &Owner, account: Option<u32>, places: &[&Path]) -> Result<(), i32> {
+    /// Rounds until nothing new is found: what is ended may have started more in between.
+    const ROUNDS: u8 = 10;
+    for _ in 0..ROUNDS {
+        let all = programs_of(owner, account, places);
+        if all.is_empty() {
+            return Ok(());
+        }
+        // An initdb that is asked to end removes what it made; a mkfs closes its device.
+        all.iter().for_each(|program| program.signal(Signal::TERM));
+        for program in all {
+            if !program.wait_gone(Duration::from_secs(2)) {
+                program.signal(Signal::KILL);
+                if !program.wait_gone(Duration::from_secs(10)) {
+                    return Err(program.pid());
+                }
+            }
+        }
+    }
+    programs_of(owner, account, places).first().map_or(Ok(()), |program| Err(program.pid()))
+}
+
 /// Something that a dead process left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leftover {
+    /// Where it is.
+    pub path: PathBuf,
     /// What, and whose.
     pub entry: Entry,
-    /// Whether the journal names it, so that [`sweep`] takes it down. What bears a mark only, as after the journal was
-    /// lost, is shown and left.
+    /// Whether the journal names it, so that [`sweep`] takes it down. What bears a mark only, as
+    /// after the journal was lost, is shown and left.
     pub journalled: bool,
 }
 
-/// What dead processes left behind: what the journal names, and what bears a mark directly below `directories`.
-/// Nothing is changed.
+/// What dead processes left behind: what the journal names, and what bears a mark directly below
+/// `directories`. Nothing is changed.
 ///
 /// # Errors
 /// [`JournalError`]: the journal cannot be read.
 pub fn leftovers(journal: &Journal, directories: &[&Path]) -> Result<Vec<Leftover>, JournalError> {
-    let dead = |entry: &Entry| !is_alive(&entry.owner);
-    let mut found: Vec<Leftover> =
-        journal.entries()?.into_iter().map(|entry| Leftover { entry, journalled: true }).collect();
-    for directory in directories {
+    let journalled = |entry: Entry| Leftover { path: entry.made.path().to_owned(), entry, journalled: true };
+    let mut found: Vec<Leftover> = journal.entries()?.into_iter().map(journalled).collect();
+    for path in directories {
         // One that is not there, or closed to us, holds nothing that we could show.
-        let Ok(list) = fs::read_dir(directory) else { continue };
-        let marked = list.flatten().filter_map(|child| fs::read(child.path().join(MARKER)).ok());
-        for entry in marked.filter_map(|text| serde_json::from_slice::<Entry>(&text).ok()) {
+        let Ok(directory) = path.canonicalize().and_then(|real| Directory::open(&real)) else { continue };
+        for name in directory.entries().unwrap_or_default().into_iter().map(|child| child.name) {
+            let Ok(entry) = marked_entry(&directory, &name) else { continue };
             if !found.iter().any(|f| f.entry.id == entry.id) {
-                found.push(Leftover { entry, journalled: false });
+                found.push(Leftover { path: path.join(name), entry, journalled: false });
             }
         }
     }
-    found.retain(|f| dead(&f.entry));
+    found.retain(|f| !is_alive(&f.entry.owner));
     Ok(found)
 }
 
-/// What must go earlier has the smaller number: what lies on a stack, then the stack, then what it lies in.
+/// The entry in the marker of the directory `name`.
+fn marked_entry(parent: &Directory, name: &OsString) -> io::Result<Entry> {
+    /// More than any marker has (bytes).
+    const MOST: u64 = 1 << 20;
+    let mut text = Vec::new();
+    parent.directory(name)?.file(MARKER)?.take(MOST).read_to_end(&mut text)?;
+    Ok(serde_json::from_slice(&text)?)
+}
+
+/// What must go earlier has the smaller number: what lies on a stack, then the stack, then what it
+/// lies in.
 fn layer(made: &Made) -> u8 {
     match made {
         Made::Cluster { .. } | Made::File { .. } => 0,
-        Made::Setting { .. } | Made::ServerSettings { .. } => 1,
+        Made::Setting { .. } | Made::ServerSettings { .. } | Made::ServerSchema { .. } => 1,
         Made::Stack { .. } => 2,
         Made::Directory { .. } => 3,
     }
 }
 
 fn take_down(entry: &Entry, journal: &Journal) -> Outcome {
-    let path = entry.made.path();
     match &entry.made {
-        Made::Setting { restore, .. } => {
-            // A reboot has put back what the kernel keeps.
-            if !restore.outlives_boot() && boot_id().is_ok_and(|id| id != entry.owner.boot_id) {
-                return Outcome::WasGone;
-            }
-            return match restore.perform() {
-                Ok(None) => Outcome::PutBack,
-                Ok(Some(found)) => Outcome::NotOurs { found },
-                Err(why) => Outcome::Failed { why },
-            };
-        }
+        Made::Setting { undo, .. } => return put_back(entry, undo),
         Made::ServerSettings { recorded, .. } => {
             return match recorded.put_back_by_dsn() {
                 Ok(left) if left.is_empty() => Outcome::PutBack,
@@ -173,25 +239,26 @@ fn take_down(entry: &Entry, journal: &Journal) -> Outcome {
                 Err(why) => Outcome::Failed { why },
             };
         }
-        Made::Stack { stack, .. } if matches!(mark(path, &entry.id), Ok(Mark::Ours)) => {
-            if let Err(why) = stack.undo(journal) {
-                return Outcome::Failed { why };
-            }
+        Made::ServerSchema { recorded, .. } => {
+            return match recorded.drop_by_dsn(&entry.id) {
+                Ok(dropped) if !dropped.left.is_empty() => Outcome::Failed { why: dropped.left.join("; ") },
+                Ok(dropped) if dropped.objects == 0 => Outcome::WasGone,
+                Ok(_) => Outcome::Removed { server_ended: None },
+                Err(why) => Outcome::Failed { why },
+            };
         }
         _ => {}
     }
-    let server = match &entry.made {
-        // Ended first: it still writes into the directory that is to go.
-        Made::Cluster { .. } if matches!(mark(path, &entry.id), Ok(Mark::Ours)) => {
-            end_server(&path.join("data"))
-        }
-        _ => Ok(None),
+    let prepared = match marked::open(entry, journal) {
+        Ok(Thing::Directory(directory)) => prepare(&entry.made, &directory),
+        Ok(_) => Ok(None),
+        Err(e) => Err(e.to_string()),
     };
-    let server_ended = match server {
+    let server_ended = match prepared {
         Ok(pid) => pid,
         Err(why) => return Outcome::Failed { why },
     };
-    match remove_made(&entry.made, &entry.id) {
+    match remove_made(entry, journal) {
         Ok(Removal::Removed) => Outcome::Removed { server_ended },
         Ok(Removal::Absent) => Outcome::WasGone,
         Ok(Removal::NotOurs(found)) => Outcome::NotOurs { found },
@@ -199,10 +266,47 @@ fn take_down(entry: &Entry, journal: &Journal) -> Outcome {
     }
 }
 
+/// Ends what uses a made directory: its server, which still writes into it, or what is mounted on
+/// it. The server's pid.
+fn prepare(made: &Made, directory: &Directory) -> Result<Option<i32>, String> {
+    match made {
+        Made::Stack { undo, .. } => storage::undo::take_down(undo).map(|()| None),
+        Made::Cluster { .. } => match directory.directory("data") {
+            Ok(data) => end_server(&data),
+            // What stands in its place is removed, and not followed.
+            Err(_) => Ok(None),
+        },
+        _ => Ok(None),
+    }
+}
+
+fn put_back(entry: &Entry, undo: &Undo) -> Outcome {
+    // A reboot has put back what the kernel keeps.
+    if !undo.outlives_boot() && boot_id().is_ok_and(|id| id != entry.owner.boot_id) {
+        return Outcome::WasGone;
+    }
+    if let Undo::RunHook { storage } = undo {
+        let name = if storage.is_empty() { "NAME" } else { storage };
+        return Outcome::ByHand {
+            id: entry.id.clone(),
+            what: format!(
+                "run the commands of `storage.{name}.device.hook.restore` in the experiment file of the run of {} \
+                 (process {}); pgdyno runs no commands from its journal",
+                entry.at, entry.owner.pid
+            ),
+        };
+    }
+    match storage::undo::put_back(undo) {
+        Ok(None) => Outcome::PutBack,
+        Ok(Some(found)) => Outcome::NotOurs { found },
+        Err(why) => Outcome::Failed { why },
+    }
+}
+
 /// Ends the server that runs in `data`, whoever started it; its pid, if there was one.
-pub(crate) fn end_server(data: &Path) -> Result<Option<i32>, String> {
+fn end_server(data: &Directory) -> Result<Option<i32>, String> {
     let postmaster = postmaster_of(data);
-    let mut all = servers_in(data);
+    let mut all = servers_of(data);
     if let Some(postmaster) = postmaster {
         all.extend(children(postmaster.pid()));
         postmaster.signal(Signal::QUIT);
@@ -220,113 +324,4 @@ pub(crate) fn end_server(data: &Path) -> Result<Option<i32>, String> {
         }
     }
     Ok(postmaster.map(crate::process::Identity::pid))
-}
-
-/// How an attempt to remove ended.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Removal {
-    /// It was there, ours, and is gone.
-    Removed,
-    /// It was not there.
-    Absent,
-    /// It is not ours; what was found instead.
-    NotOurs(String),
-}
-
-enum Mark {
-    Ours,
-    Absent,
-    Empty,
-    Other(String),
-}
-
-/// Removes a made thing if it carries `id`.
-pub(crate) fn remove_made(made: &Made, id: &MadeId) -> io::Result<Removal> {
-    let path = made.path();
-    let found = match made {
-        Made::File { .. } => file_mark_of(path, id)?,
-        Made::Cluster { .. } | Made::Directory { .. } | Made::Stack { .. } => mark(path, id)?,
-        Made::Setting { .. } | Made::ServerSettings { .. } => {
-            unreachable!("a setting is put back, not removed")
-        }
-    };
-    match (found, made) {
-        (Mark::Absent, _) => Ok(Removal::Absent),
-        (Mark::Other(found), _) => Ok(Removal::NotOurs(found)),
-        (Mark::Ours | Mark::Empty, Made::File { .. }) => fs::remove_file(path).map(|()| Removal::Removed),
-        // Made, and its maker died before the marker was in: removing an empty directory harms nobody.
-        (Mark::Empty, _) => fs::remove_dir(path).map(|()| Removal::Removed),
-        (Mark::Ours, _) => remove_tree(path).map(|()| Removal::Removed),
-    }
-}
-
-/// Removes a directory's contents, its marker last, so that a removal that is cut short can be taken up again.
-fn remove_tree(path: &Path) -> io::Result<()> {
-    let device = fs::symlink_metadata(path)?.dev();
-    for child in fs::read_dir(path)? {
-        let child = child?;
-        let metadata = child.metadata()?;
-        if child.file_name() == MARKER {
-            continue;
-        }
-        if metadata.dev() != device {
-            let what = format!("{} is a mount point", child.path().display());
-            return Err(io::Error::other(what));
-        }
-        if metadata.is_dir() { fs::remove_dir_all(child.path())? } else { fs::remove_file(child.path())? }
-    }
-    fs::remove_file(path.join(MARKER))?;
-    fs::remove_dir(path)
-}
-
-fn mark(path: &Path, id: &MadeId) -> io::Result<Mark> {
-    match fs::symlink_metadata(path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Mark::Absent),
-        Err(e) => return Err(e),
-        Ok(m) if !m.is_dir() => return Ok(Mark::Other("it is no directory now".into())),
-        Ok(_) => {}
-    }
-    let marker = File::options().read(true).custom_flags(nofollow()).open(path.join(MARKER));
-    let mut text = Vec::new();
-    match marker {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            return Ok(if fs::read_dir(path)?.next().is_none() {
-                Mark::Empty
-            } else {
-                Mark::Other(format!("it holds files and no {MARKER}"))
-            });
-        }
-        Err(e) => return Err(e),
-        Ok(mut file) => file.read_to_end(&mut text)?,
-    };
-    match serde_json::from_slice::<Entry>(&text) {
-        Ok(entry) if entry.id == *id => Ok(Mark::Ours),
-        Ok(_) => Ok(Mark::Other(format!("its {MARKER} names another id"))),
-        // A marker cut short: nothing was put beside it yet.
-        Err(_) if fs::read_dir(path)?.count() == 1 => Ok(Mark::Ours),
-        Err(_) => Ok(Mark::Other(format!("its {MARKER} is not pgdyno's"))),
-    }
-}
-
-fn file_mark_of(path: &Path, id: &MadeId) -> io::Result<Mark> {
-    let file = match File::options().read(true).custom_flags(nofollow()).open(path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Mark::Absent),
-        Err(e) => return Err(e),
-        Ok(file) => file,
-    };
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Ok(Mark::Other("it is no file now".into()));
-    }
-    if metadata.len() == 0 {
-        return Ok(Mark::Empty);
-    }
-    let wanted = file_mark(id);
-    let mut head = Vec::new();
-    file.take(wanted.len() as u64).read_to_end(&mut head)?;
-    Ok(if head == wanted.as_bytes() {
-        Mark::Ours
-    } else {
-        Mark::Other("it does not begin with its id".into())
-    })
 }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use common::{Place, RUN};
 use pgdyno_host::Journal;
+use pgdyno_host::beneath::FileIdentity;
 use pgdyno_host::journal::{MARKER, Made, file_mark};
 use pgdyno_host::postgres::{Cluster, ClusterSpec};
 use pgdyno_host::step::{Performing, Step};
@@ -32,8 +33,10 @@ fn victim() {
         Cluster::create(ClusterSpec { socket_base: root.clone(), ..spec }, &journal, &RUN).unwrap();
     cluster.start(&RUN).unwrap();
     let file = root.join("storage/.pgdyno-fsync-victim");
-    let entry = journal.record(&Made::File { path: file.clone() }).unwrap();
+    let mut entry = journal.record(&Made::File { path: file.clone() }).unwrap();
     fs::write(&file, format!("{}rest", file_mark(&entry.id))).unwrap();
+    let identity = FileIdentity::from_file(fs::File::open(&file).unwrap()).unwrap();
+    journal.identify(&mut entry, identity).unwrap();
     fs::write(root.join("storage/ready.new"), cluster.pid().unwrap().to_string()).unwrap();
     fs::rename(root.join("storage/ready.new"), root.join(READY)).unwrap();
     loop {

@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use pgdyno_host::journal::Made;
 pub use pgdyno_host::kept::KeptCrash;
 use pgdyno_host::kept::{KeptCrashes, LeftAlone};
 use pgdyno_host::postgres::KeptTemplate;
 use pgdyno_host::storage::filesystem::FILESYSTEMS;
 use pgdyno_host::sweep::Outcome;
+use pgdyno_host::undo::Undo;
 use pgdyno_host::{Journal, Leftover, leftovers, paths, sweep};
 
 use pgdyno_model::units::Bytes;
@@ -19,7 +21,7 @@ use crate::LabError;
 pub struct Cleaned {
     /// A line for each thing that was found.
     pub told: Vec<String>,
-    /// Whether something that the journal names is still there. What only bears a mark is not counted: another journal may
+    /// Whether something that the journal names is still there, or is left for the user to put back. What only bears a mark is not counted: another journal may
     /// name it.
     pub left: bool,
 }
@@ -40,9 +42,15 @@ pub fn find(directories: &[PathBuf]) -> Result<Vec<String>, LabError> {
 pub fn clean(directories: &[PathBuf], stop: &AtomicBool) -> Result<Cleaned, LabError> {
     let journal = Journal::open(&paths::state_dir())?;
     let swept = sweep(&journal, stop)?;
-    let left = swept.iter().any(|s| matches!(s.outcome, Outcome::Failed { .. }));
+    let left = swept.iter().any(|s| matches!(s.outcome, Outcome::Failed { .. } | Outcome::ByHand { .. }));
     let mut lines: Vec<String> = swept.iter().map(ToString::to_string).collect();
     lines.extend(found(&journal, directories)?.iter().filter(|l| !l.journalled).map(told));
+    // The lines say it now, and nothing that pgdyno does makes it undone.
+    for swept in &swept {
+        if let Outcome::ByHand { id, .. } = &swept.outcome {
+            journal.done(id)?;
+        }
+    }
     Ok(Cleaned { told: lines, left })
 }
 
@@ -100,8 +108,11 @@ fn found(journal: &Journal, directories: &[PathBuf]) -> Result<Vec<Leftover>, La
 }
 
 fn told(leftover: &Leftover) -> String {
-    let (path, owner) = (leftover.entry.made.path().display(), leftover.entry.owner.pid);
+    let (path, owner) = (leftover.path.display(), leftover.entry.owner.pid);
     let at = leftover.entry.at;
+    if let Made::Setting { undo: undo @ Undo::RunHook { .. }, .. } = &leftover.entry.made {
+        return format!("{path}: set at {at} by process {owner}, which is gone; left for you: {undo}");
+    }
     if leftover.journalled {
         format!("{path}: made at {at} by process {owner}, which is gone")
     } else {

@@ -1,19 +1,20 @@
 //! What is set on a device while trials run: journalled as it was, read back, and put back.
 
 use std::fmt;
-use std::fs;
-use std::io;
-use std::os::unix::fs::FileTypeExt;
-use std::path::{Path, PathBuf};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::{Component, Path, PathBuf};
 
 use pgdyno_model::storage::{Hook, Limit};
-use serde::{Deserialize, Serialize};
+use rustix::fs::OFlags;
 
 use super::identity::BlockDevice;
 use super::limit;
 use super::program;
 use crate::journal::Made;
 use crate::step::{Performing, StepError, quote};
+use crate::undo::{Undo, Written};
 
 /// One thing to be set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,30 +41,12 @@ pub enum Setting {
     /// Upper bounds for the device's traffic.
     Limit(Limit),
     /// The user's own commands.
-    Hook(Hook),
-}
-
-/// How a setting is put back as it was.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Restore {
-    /// By writing to files of the kernel's, in this order.
-    Write(Vec<Written>),
-    /// By a program with its arguments; a restart of the machine does it too.
-    Drive(Vec<String>),
-    /// By the user's own command: what a RAID controller keeps outlives a restart of the machine.
-    Hook(Vec<String>),
-}
-
-/// A text that was written to a file of the kernel's.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Written {
-    /// The file.
-    pub file: PathBuf,
-    /// What it held.
-    pub was: String,
-    /// What was written; none for what the kernel itself changes along with the one before.
-    pub set: Option<String>,
+    Hook {
+        /// The commands.
+        hook: Hook,
+        /// The storage's name in the experiment file, by which the user finds them again.
+        storage: String,
+    },
 }
 
 /// A setting that was not obtained.
@@ -163,12 +146,8 @@ impl Knob {
                 let files = limit::files(limit, &device).map_err(KnobError::from)?;
                 files.into_iter().try_for_each(|file| write_journalled(&[file], performing))
             }
-            Setting::Hook(hook) => {
-                record(
-                    &PathBuf::from(hook.set.first().map_or("", String::as_str)),
-                    Restore::Hook(hook.restore.clone()),
-                    performing,
-                )?;
+            Setting::Hook { hook, storage } => {
+                record(&self.device, Undo::RunHook { storage: storage.clone() }, performing)?;
                 run(&hook.set)?;
                 let shown = run(&hook.read_back)?;
                 match &hook.expect {
@@ -203,12 +182,15 @@ impl Knob {
                     .collect();
                 Ok(("limit".into(), shown?.join(", ")))
             }
-            Setting::Hook(hook) => Ok((hook.read_back.join(" "), run(&hook.read_back)?.trim().to_owned())),
+            Setting::Hook { hook, .. } => {
+                Ok((hook.read_back.join(" "), run(&hook.read_back)?.trim().to_owned()))
+            }
         }
     }
 
     fn set_write_cache(&self, on: bool, performing: &mut Performing<'_>) -> Result<(), StepError> {
-        let cache = Cache::of(&self.block_device()?);
+        let device = self.block_device()?;
+        let cache = Cache::of(&device);
         let was = cache.read()?;
         let asked = cache.word(on);
         if was == asked {
@@ -219,7 +201,9 @@ impl Knob {
                 write_journalled(&[Written { file: file.clone(), was, set: Some(asked.into()) }], performing)
             }
             _ => {
-                record(&self.device, Restore::Drive(cache.command(!on)), performing)?;
+                let (node, sequence) = (Path::new("/dev").join(device.disk()), device.sequence);
+                let undo = Undo::SetDriveCache { device: node, sequence, on: !on };
+                record(&self.device, undo, performing)?;
                 run(&cache.command(on))?;
                 let shown = cache.read()?;
                 if shown == asked {
@@ -248,7 +232,7 @@ impl Knob {
             Setting::Queue { attribute, .. } => format!("queue/{attribute}"),
             Setting::WriteCache(_) => "the write cache".into(),
             Setting::Limit(_) => "the limit".into(),
-            Setting::Hook(_) => "the user's own setting".into(),
+            Setting::Hook { .. } => "the user's own setting".into(),
         }
     }
 
@@ -256,7 +240,7 @@ impl Knob {
     pub(crate) fn fmt_putting_back(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let of = quote(self.device.as_os_str());
         match &self.setting {
-            Setting::Hook(hook) => write!(f, "run: {}", words(&hook.restore)),
+            Setting::Hook { hook, .. } => write!(f, "run: {}", words(&hook.restore)),
             Setting::Limit(_) => write!(f, "lift the limit on {of}"),
             _ => write!(f, "put {} of the disk under {of} back as it was", self.name()),
         }
@@ -280,7 +264,7 @@ impl fmt::Display for Knob {
                 }
             }
             Setting::Limit(limit) => write!(f, "hold {of} down to {}", limit::shown(limit))?,
-            Setting::Hook(hook) => {
+            Setting::Hook { hook, .. } => {
                 return write!(f, "run: {}\nrun: {}", words(&hook.set), words(&hook.read_back));
             }
         }
@@ -288,37 +272,43 @@ impl fmt::Display for Knob {
     }
 }
 
-impl Restore {
-    /// Whether it is still to be done after the machine was restarted.
-    pub(crate) fn outlives_boot(&self) -> bool {
-        matches!(self, Self::Hook(_))
-    }
-
-    /// Puts it back. What somebody else has set to another value meanwhile is left as it is: told as `Ok(Some)`.
-    ///
-    /// # Errors
-    /// What could not be put back, and why.
-    pub(crate) fn perform(&self) -> Result<Option<String>, String> {
-        let failed = |e: StepError| super::with_causes(&e);
-        let files = match self {
-            Self::Drive(args) | Self::Hook(args) => return run(args).map(|_| None).map_err(failed),
-            Self::Write(files) => files,
-        };
-        for Written { file, was, set } in files {
-            // A device that is gone took its queue with it.
-            let Ok(now) = current(file, set.as_deref()) else { continue };
-            if now == *was {
-                continue;
+/// Puts a setting back. What somebody else has set to another value meanwhile is left as it is: told as `Ok(Some)`.
+///
+/// # Errors
+/// What could not be put back, and why.
+pub(super) fn put_back(undo: &Undo) -> Result<Option<String>, StepError> {
+    match undo {
+        Undo::WriteKernelFiles { files } => put_files_back(files),
+        Undo::SetDriveCache { device, sequence, on } => {
+            // A drive that is gone took its cache with it.
+            let Ok(drive) = BlockDevice::at(device) else { return Ok(None) };
+            if sequence.is_some() && *sequence != drive.sequence {
+                return Ok(Some("another drive has its name now".into()));
             }
-            if let Some(set) = set.as_ref().filter(|set| **set != now) {
-                return Ok(Some(format!(
-                    "it is now {now}, neither as it was ({was}) nor as pgdyno set it ({set})"
-                )));
+            match Cache::of(&drive) {
+                Cache::Queue(file) => Ok(Some(format!("its write cache is that of {} now", file.display()))),
+                cache => run(&cache.command(*on)).map(|_| None),
             }
-            write(file, was).map_err(failed)?;
         }
-        Ok(None)
+        other => Ok(Some(format!("`{other}` is not done from the journal"))),
     }
+}
+
+fn put_files_back(files: &[Written]) -> Result<Option<String>, StepError> {
+    for Written { file, was, set } in files {
+        // A device that is gone took its queue with it.
+        let Ok(now) = current(file, set.as_deref()) else { continue };
+        if now == *was {
+            continue;
+        }
+        if let Some(set) = set.as_ref().filter(|set| **set != now) {
+            return Ok(Some(format!(
+                "it is now {now}, neither as it was ({was}) nor as pgdyno set it ({set})"
+            )));
+        }
+        write(file, was)?;
+    }
+    Ok(None)
 }
 
 /// How a drive's write cache is reached.
@@ -418,7 +408,7 @@ fn write_journalled(files: &[Written], performing: &mut Performing<'_>) -> Resul
         return Ok(());
     }
     let Some(first) = files.first().map(|f| f.file.clone()) else { return Ok(()) };
-    record(&first, Restore::Write(files.to_vec()), performing)?;
+    record(&first, Undo::WriteKernelFiles { files: files.to_vec() }, performing)?;
     for Written { file, set, .. } in files {
         let Some(asked) = set else { continue };
         write(file, asked)?;
@@ -431,8 +421,8 @@ fn write_journalled(files: &[Written], performing: &mut Performing<'_>) -> Resul
     Ok(())
 }
 
-fn record(path: &Path, restore: Restore, performing: &mut Performing<'_>) -> Result<(), StepError> {
-    let entry = performing.journal.record(&Made::Setting { path: path.to_owned(), restore })?;
+fn record(path: &Path, undo: Undo, performing: &mut Performing<'_>) -> Result<(), StepError> {
+    let entry = performing.journal.record(&Made::Setting { path: path.to_owned(), undo })?;
     performing.made.push(entry);
     Ok(())
 }
@@ -440,7 +430,10 @@ fn record(path: &Path, restore: Restore, performing: &mut Performing<'_>) -> Res
 /// What the file holds: of alternatives the one in brackets; of a control group's list, the line of the device that
 /// `set` begins with.
 fn current(file: &Path, set: Option<&str>) -> Result<String, StepError> {
-    let text = fs::read_to_string(file).map_err(|e| crate::step::io_error("read", file, e))?;
+    let mut text = String::new();
+    kernel_file(file, File::options().read(true))
+        .and_then(|mut open| open.read_to_string(&mut text))
+        .map_err(|e| crate::step::io_error("read", file, e))?;
     Ok(match set.filter(|_| limit::is_list(file)) {
         Some(set) => limit::line_of(&text, set),
         None => crate::facts::in_brackets(text.trim()),
@@ -448,12 +441,32 @@ fn current(file: &Path, set: Option<&str>) -> Result<String, StepError> {
 }
 
 fn write(file: &Path, value: &str) -> Result<(), StepError> {
-    fs::write(file, value).map_err(|source| {
+    let written =
+        kernel_file(file, File::options().write(true)).and_then(|mut open| open.write_all(value.as_bytes()));
+    written.map_err(|source| {
         KnobError::Refused { file: file.to_owned(), value: value.to_owned(), source }.into()
     })
 }
 
-fn run(words: &[String]) -> Result<String, StepError> {
+/// Opens a file of the kernel's: in sysfs, or in a control group's filesystem. The journal names such files, and no other
+/// file is ever written by its words.
+fn kernel_file(path: &Path, options: &fs::OpenOptions) -> io::Result<File> {
+    let refused = |why| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    if !path.is_absolute() || path.components().any(|c| c == Component::ParentDir) {
+        return refused("it is no path of a file of the kernel's");
+    }
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = options.clone().custom_flags(flags.bits().cast_signed()).open(path)?;
+    let filesystem = rustix::fs::fstatfs(&file)?.f_type;
+    let known = [libc::SYSFS_MAGIC, libc::CGROUP_SUPER_MAGIC, libc::CGROUP2_SUPER_MAGIC];
+    if !file.metadata()?.is_file() || !known.contains(&filesystem) {
+        return refused("it lies neither in sysfs nor in a control group's filesystem");
+    }
+    Ok(file)
+}
+
+/// Runs a program with its arguments, no shell; what it printed.
+pub(super) fn run(words: &[String]) -> Result<String, StepError> {
     let (program, args) = words.split_first().map_or(("", &[][..]), |(p, a)| (p.as_str(), a));
     program::output(program, args)
 }

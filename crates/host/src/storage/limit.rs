@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use pgdyno_model::storage::Limit;
 
 use super::identity::BlockDevice;
-use super::knob::Written;
 use crate::cgroup;
 use crate::mountinfo::{self, Mounted};
+use crate::undo::Written;
 
 /// No control group of this process can hold a device down.
 #[derive(Debug, thiserror::Error)]

@@ -11,15 +11,16 @@ use super::emulated::{Cut, DiskServer};
 use super::error::StorageError;
 use super::filesystem::Filesystem;
 use super::identity::{BlockDevice, Identity};
-use super::knob::Knob;
+use super::knob::{self, Knob};
 use super::safety::{self, Found, SafetyError};
 use super::stack::Stack;
-use super::{program, with_causes};
+use super::{program, undo, with_causes};
 use crate::account::Account;
 use crate::directory::StorageDirectory;
 use crate::journal::{Entry, Journal, Made};
+use crate::marked::remove_made;
 use crate::step::{Performing, Step};
-use crate::sweep::remove_made;
+use crate::undo::Undo;
 
 const LIMIT: &str = "limited through pgdyno's control group, which lets bursts through and is no stand-in for a slow disk; under \
                      version 1, pages that the kernel writes back by itself count only if that is the root group";
@@ -112,7 +113,10 @@ impl MadeStack {
         };
         let mut devices = Vec::new();
         for path in self.stack.members() {
-            let device = BlockDevice::at(&path).map_err(|e| unsafe_to_tell(&path, e))?;
+            let found = BlockDevice::at(&path).map_err(|e| unsafe_to_tell(&path, e))?;
+            // By the name that the user knows.
+            let named = self.stack.looked_at.iter().find(|device| device.is_same(&found)).cloned();
+            let device = named.unwrap_or(found);
             devices.push(Identity::of(&device, keep_serials).into());
         }
         let filesystem = self.stack.with_filesystem(Filesystem::read_back).transpose().map_err(|source| {
@@ -163,8 +167,15 @@ impl MadeStack {
         self.made = others;
         let mut left = Vec::new();
         for entry in settings.iter().rev() {
-            let Made::Setting { restore, .. } = &entry.made else { continue };
-            match restore.perform() {
+            let Made::Setting { undo, .. } = &entry.made else { continue };
+            let put_back = match (undo, &self.stack.storage.device.hook) {
+                // The experiment's words, and not the journal's.
+                (Undo::RunHook { .. }, Some(hook)) => {
+                    knob::run(&hook.restore).map(|_| None).map_err(|e| with_causes(&e))
+                }
+                _ => undo::put_back(undo),
+            };
+            match put_back {
                 Ok(changed) => {
                     left.extend(
                         changed.map(|what| format!("left {} alone: {what}", entry.made.path().display())),
@@ -302,12 +313,12 @@ impl MadeStack {
         if let Some((stack, further)) =
             made.split_first().filter(|(e, _)| matches!(e.made, Made::Stack { .. }))
         {
-            if let Err(why) = self.stack.undo(&self.journal) {
+            if let Err(why) = undo::take_down(&self.stack.undo()) {
                 left.push(why);
                 return left;
             }
             for entry in further.iter().filter(|e| matches!(e.made, Made::Directory { .. })).chain([stack]) {
-                let removed = remove_made(&entry.made, &entry.id).map_err(|e| e.to_string());
+                let removed = remove_made(entry, &self.journal).map_err(|e| e.to_string());
                 match removed.and_then(|_| self.journal.done(&entry.id).map_err(|e| with_causes(&e))) {
                     Ok(()) => {}
                     Err(why) => left.push(format!("{}: {why}", entry.made.path().display())),
@@ -349,33 +360,5 @@ impl Stack {
         }
         notes.dedup();
         notes
-    }
-
-    /// Takes down everything of it but its directories, whose removal is [`remove_made`]'s, and its settings, which
-    /// the journal knows. Programs may fail, since what they are to remove may never have been made; that nothing
-    /// holds the devices any more is what counts.
-    ///
-    /// # Errors
-    /// What is still there, and what the programs said.
-    pub(crate) fn undo(&self, journal: &Journal) -> Result<(), String> {
-        let never = AtomicBool::new(false);
-        let mut performing = Performing { journal, stop: &never, made: Vec::new() };
-        let mut complaints = Vec::new();
-        for step in self.take_down_steps() {
-            let performed = match &step {
-                Step::PutBack(_) | Step::RemoveMarked { .. } => continue,
-                Step::Run { program, args, .. } => {
-                    let ran = program::output(&program.to_string_lossy(), args);
-                    complaints.extend(ran.err().map(|e| with_causes(&e)));
-                    continue;
-                }
-                other => other.perform(&mut performing),
-            };
-            if let Err(why) = performed {
-                complaints.insert(0, with_causes(&why));
-                return Err(complaints.join("; before that: "));
-            }
-        }
-        Ok(())
     }
 }
