@@ -4,12 +4,12 @@
 mod common;
 
 use std::fs::{self, File};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
-use std::sync::{Mutex, PoisonError};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
+use common::disks::{Disk, Mounted, Running, can, run};
 use common::{Place, RUN};
 use pgdyno_host::step::Performing;
 use pgdyno_host::storage::claim::Claim;
@@ -18,107 +18,6 @@ use pgdyno_host::storage::safety::{self, Found, SafetyError};
 use pgdyno_host::storage::{Stack, StorageError, Surroundings, Wipe};
 use pgdyno_host::{Step, StepError, server_account};
 use pgdyno_model::storage::{Backing, FilesystemChoice, Storage};
-use sha2::{Digest, Sha256};
-
-/// Whether devices can be made here; if not, that is said.
-fn can(test: &str) -> bool {
-    let root = rustix::process::geteuid().is_root();
-    if !root {
-        use std::io::Write;
-        // Past the test runner, which captures what passing tests print.
-        let _ = writeln!(std::io::stderr(), "\nskipped: {test}: loop devices need root");
-    }
-    root
-}
-
-/// One at a time: of two that look for a free loop device, the second opens the first's for a moment, and it is in use then.
-static LOSETUP: Mutex<()> = Mutex::new(());
-
-fn run(program: &str, args: &[&str]) -> String {
-    let _alone = (program == "losetup").then(|| LOSETUP.lock().unwrap_or_else(PoisonError::into_inner));
-    let output = Command::new(program).args(args).output().unwrap();
-    assert!(output.status.success(), "{program} {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
-}
-
-/// A loop device of the test's own, detached when dropped.
-struct Disk {
-    image: PathBuf,
-    device: PathBuf,
-}
-
-impl Disk {
-    fn new(place: &Place, name: &str, options: &[&str]) -> Self {
-        Self::of_size(128 << 20, place, name, options)
-    }
-
-    fn of_size(bytes: u64, place: &Place, name: &str, options: &[&str]) -> Self {
-        let image = place.path().join(name);
-        if !image.exists() {
-            File::create_new(&image).unwrap().set_len(bytes).unwrap();
-        }
-        let mut args = vec!["--find", "--show"];
-        args.extend(options);
-        args.push(image.to_str().unwrap());
-        Self { device: run("losetup", &args).into(), image }
-    }
-
-    fn path(&self) -> &str {
-        self.device.to_str().unwrap()
-    }
-
-    fn checksum(&self) -> Vec<u8> {
-        rustix::fs::sync();
-        Sha256::digest(fs::read(&self.image).unwrap()).to_vec()
-    }
-
-    /// That it is refused as `wipe` allows, and not touched.
-    fn refused(&self, wipe: &Wipe) -> SafetyError {
-        let before = self.checksum();
-        let error = safety::check(&self.device, wipe).unwrap_err();
-        assert_eq!(self.checksum(), before, "{error}");
-        error
-    }
-
-    /// All consent that can be given.
-    fn wipe(&self) -> Wipe {
-        Wipe { devices: vec![self.device.clone()], overwrite_signature: true }
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let _ = Command::new("losetup").args(["--detach", self.path()]).status();
-    }
-}
-
-/// A mount of the test's own.
-struct Mounted(PathBuf);
-
-impl Mounted {
-    fn new(disk: &Disk, place: &Place) -> Self {
-        let point = place.path().join("point");
-        fs::create_dir_all(&point).unwrap();
-        run("mount", &["-o", "ro", disk.path(), point.to_str().unwrap()]);
-        Self(point)
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.0).status();
-    }
-}
-
-/// A process of the test's own.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 #[test]
 fn what_is_no_free_block_device_is_refused() {
@@ -142,6 +41,23 @@ fn what_is_no_free_block_device_is_refused() {
     assert!(matches!(read_only.refused(&read_only.wipe()).found, Found::ReadOnly));
 }
 
+fn wait_for(what: &str, is_there: impl Fn() -> bool) {
+    let until = Instant::now() + Duration::from_secs(60);
+    while !is_there() {
+        assert!(Instant::now() < until, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A node of the test's own that leads to `disk`, as `mknod` makes it anywhere.
+fn made_elsewhere(disk: &Disk, place: &Place) -> PathBuf {
+    let node = place.path().join("node");
+    let number = BlockDevice::at(&disk.device).unwrap().number;
+    let (major, minor) = number.split_once(':').unwrap();
+    run("mknod", &[node.to_str().unwrap(), "b", major, minor]);
+    node
+}
+
 #[test]
 fn a_device_in_use_is_refused_whatever_was_consented_to() {
     if !can("a_device_in_use_is_refused_whatever_was_consented_to") {
@@ -163,6 +79,38 @@ fn a_device_in_use_is_refused_whatever_was_consented_to() {
         assert!(error.to_string().contains(&format!("process {} (", std::process::id())), "{error}");
     }
     {
+        // Another name for it, which is gone by the time of the look; and no name at all.
+        let node = made_elsewhere(&disk, &place);
+        let _open = File::options().write(true).open(&node).unwrap();
+        let error = disk.refused(&disk.wipe());
+        assert!(matches!(error.found, Found::Open { .. }), "{error}");
+        fs::remove_file(&node).unwrap();
+        let error = disk.refused(&disk.wipe());
+        assert!(matches!(error.found, Found::Open { .. }), "{error}");
+    }
+    {
+        // In memory alone, its descriptor closed.
+        let node = made_elsewhere(&disk, &place);
+        let text = "import mmap, os, sys, time\nf = open(sys.argv[1], 'r+b')\nm = mmap.mmap(f.fileno(), 4096)\n\
+                    os.closerange(3, 100)\nopen(sys.argv[2], 'w').close()\ntime.sleep(600)\n";
+        let ready = place.path().join("mapped");
+        let mut python = Command::new("python3");
+        let child = Running(python.args(["-c", text]).arg(&node).arg(&ready).spawn().unwrap());
+        wait_for("a mapping", || ready.exists());
+        fs::remove_file(&node).unwrap();
+        let error = disk.refused(&disk.wipe());
+        assert!(error.to_string().contains(&format!("process {} (", child.0.id())), "{error}");
+        assert!(error.to_string().contains("in memory"), "{error}");
+    }
+    {
+        let node = made_elsewhere(&disk, &place);
+        let on_top = run("losetup", &["--find", "--show", "--read-only", node.to_str().unwrap()]);
+        fs::remove_file(&node).unwrap();
+        let error = disk.refused(&disk.wipe());
+        run("losetup", &["--detach", &on_top]);
+        assert!(matches!(&error.found, Found::Held { holders, .. } if *holders == [on_top]), "{error}");
+    }
+    {
         let on_top = run("losetup", &["--find", "--show", "--read-only", disk.path()]);
         let error = disk.refused(&disk.wipe());
         run("losetup", &["--detach", &on_top]);
@@ -174,22 +122,6 @@ fn a_device_in_use_is_refused_whatever_was_consented_to() {
         let error = disk.refused(&disk.wipe());
         assert!(matches!(&error.found, Found::Mounted { at, .. } if Path::new(at) == mounted.0), "{error}");
         assert!(error.help().unwrap().contains("unmount"));
-    }
-    {
-        // In a mount namespace that is not ours.
-        let point = place.path().join("elsewhere");
-        fs::create_dir(&point).unwrap();
-        let mut child = Command::new("unshare");
-        child.args(["--mount", "sh", "-c", "mount -o ro \"$1\" \"$2\" && exec sleep 600", "sh"]);
-        let child = Running(child.arg(&disk.device).arg(&point).spawn().unwrap());
-        let until = Instant::now() + Duration::from_secs(60);
-        let mounts = format!("/proc/{}/mountinfo", child.0.id());
-        while !fs::read_to_string(&mounts).unwrap().contains("/elsewhere ") {
-            assert!(Instant::now() < until, "nothing was mounted");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        let error = disk.refused(&disk.wipe());
-        assert!(error.to_string().contains(&format!("(seen by process {})", child.0.id())), "{error}");
     }
     run("mkswap", &[disk.path()]);
     run("swapon", &[disk.path()]);
@@ -238,6 +170,73 @@ fn a_members_device_is_refused_and_a_signature_without_consent() {
             let error = member.refused(&member.wipe());
             assert!(matches!(&error.found, Found::Member(of) if of == "btrfs"), "{error}");
         }
+    }
+}
+
+#[test]
+fn a_device_whose_ends_are_not_zeros_takes_the_same_consent_as_one_with_a_filesystem() {
+    if !can("a_device_whose_ends_are_not_zeros_takes_the_same_consent_as_one_with_a_filesystem") {
+        return;
+    }
+    let place = Place::new();
+    let disk = Disk::of_size(8 << 20, &place, "disk", &[]);
+    let named = Wipe { overwrite_signature: false, ..disk.wipe() };
+    for (at, end) in [(0, "first"), ((1 << 20) - 1, "first"), (7 << 20, "last"), ((8 << 20) - 1, "last")] {
+        let device = File::options().write(true).open(&disk.device).unwrap();
+        device.write_all_at(b"x", at).unwrap();
+        device.sync_all().unwrap();
+        drop(device);
+        let error = disk.refused(&named);
+        let found = format!("its {end} 1048576 bytes (byte {at}) are not zeros");
+        assert!(error.to_string().contains(&found), "{error}");
+        assert!(error.help().unwrap().contains("--overwrite-signature"));
+        assert!(safety::describe(&disk.device, false).unwrap().contains(&format!("its {end} 1048576 bytes")));
+        safety::check(&disk.device, &disk.wipe()).unwrap();
+        File::options().write(true).open(&disk.device).unwrap().write_all_at(b"\0", at).unwrap();
+        safety::check(&disk.device, &named).unwrap();
+    }
+}
+
+#[test]
+fn a_device_too_small_for_its_filesystem_is_refused_before_anything_is_wiped() {
+    if !can("a_device_too_small_for_its_filesystem_is_refused_before_anything_is_wiped") {
+        return;
+    }
+    let account = server_account().unwrap();
+    for (filesystem, least) in [("xfs", 300_u64 << 20), ("btrfs", 109 << 20)] {
+        let place = Place::new();
+        let small = Disk::of_size(least - (1 << 20), &place, "small", &[]);
+        let enough = Disk::of_size(least, &place, "enough", &[]);
+        run("mkfs.ext4", &["-q", small.path()]);
+        let before = small.checksum();
+        let plan = |disk: &Disk| {
+            let storage = Storage {
+                backing: Backing::Device(disk.device.clone()),
+                filesystem: Some(FilesystemChoice { name: filesystem.into(), ..FilesystemChoice::default() }),
+                ..Storage::default()
+            };
+            let wipe = disk.wipe();
+            let around = Surroundings { default_directory: place.path(), account: &account, wipe: &wipe };
+            Stack::plan("disk", &storage, &around)
+        };
+        match plan(&small) {
+            // Said by the tests of filesystems.
+            Err(StorageError::Filesystem { .. }) => continue,
+            Err(StorageError::TooSmall { .. }) => {}
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(small.checksum(), before);
+        // The same limit as the program's own.
+        let made = plan(&enough).unwrap().make(&account, &place.journal, &RUN).unwrap();
+        assert_eq!(made.take_down(), [""; 0]);
+        assert!(
+            !Command::new(format!("mkfs.{filesystem}"))
+                .args(["-f", small.path()])
+                .output()
+                .unwrap()
+                .status
+                .success()
+        );
     }
 }
 
@@ -296,6 +295,8 @@ fn a_named_device_is_made_only_with_consent_and_bears_nothing_afterwards() {
         assert_eq!(made.facts(false).unwrap().devices[0].path, disk.path());
         assert_eq!(made.take_down(), [""; 0]);
         assert_eq!(run("wipefs", &["--noheadings", disk.path()]), "", "{filesystem}");
+        // What pgdyno left is no data of anybody's: the next run takes no second consent.
+        safety::check(&disk.device, &Wipe { overwrite_signature: false, ..disk.wipe() }).unwrap();
     }
     assert_eq!(place.journal.entries().unwrap(), []);
 }

@@ -1,11 +1,11 @@
-//! The one system call of pgdyno's that nobody wraps safely (docs/adr/0013): a crate of its own, so that everything that
+//! The system calls of pgdyno's that nobody wraps safely (docs/adr/0013): a crate of its own, so that everything that
 //! runs as root beside other people's data stays free of `unsafe`.
 #![allow(unsafe_code)]
 
 use std::io;
 use std::os::fd::AsFd;
 
-use rustix::ioctl::{Setter, ioctl, opcode};
+use rustix::ioctl::{Getter, Setter, ioctl, opcode};
 
 /// `EXT4_GOING_FLAGS_NOLOGFLUSH` and its like: the journal in memory is lost, as with the power. Mode 0 would freeze the
 /// filesystem and save everything; mode 1 would save the journal: neither is a power loss, and this crate offers neither.
@@ -29,3 +29,33 @@ pub fn shut_down_without_flushing<F: AsFd>(directory: F) -> io::Result<()> {
     unsafe { ioctl(directory, call) }?;
     Ok(())
 }
+
+/// `LOOP_GET_STATUS64` of linux/loop.h.
+const LOOP_GET_STATUS64: rustix::ioctl::Opcode = 0x4C05;
+
+/// `struct loop_info64` of linux/loop.h, as far as it is read here.
+#[repr(C)]
+struct LoopInfo64 {
+    device: u64,
+    inode: u64,
+    rdevice: u64,
+    rest: [u8; 208],
+}
+
+/// Returns the number of the block device that `loop_device` lies over, as `st_rdev` has it; 0 where that is a file.
+///
+/// The name of what it lies over, which sysfs shows, says nothing of a node that was removed, or that another mount
+/// namespace has.
+///
+/// # Errors
+/// ENXIO where the loop device lies over nothing; ENOTTY where it is none.
+pub fn loop_backing_number<F: AsFd>(loop_device: F) -> io::Result<u64> {
+    // SAFETY: by the kernel's definition the call fills one `struct loop_info64`; `LoopInfo64` has its size (232 bytes,
+    // asserted below) and holds integers alone, for which any bytes are valid.
+    let call = unsafe { Getter::<LOOP_GET_STATUS64, LoopInfo64>::new() };
+    // SAFETY: as above; the descriptor is borrowed, open while the call lasts.
+    let info = unsafe { ioctl(loop_device, call) }?;
+    Ok(info.rdevice)
+}
+
+const _: () = assert!(size_of::<LoopInfo64>() == 232);

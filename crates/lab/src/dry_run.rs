@@ -1,9 +1,10 @@
 //! `--dry-run`: the whole plan in words, every trial in order, every step that would touch the host. Touches nothing.
 
+#[macro_use]
+mod lines;
 mod storages;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use pgdyno_host::postgres::{ClusterSpec, Judgement, judge};
@@ -89,9 +90,9 @@ fn head(prepared: &Prepared, out: &mut String) {
         Order::Randomized => "randomized",
         Order::Sequential => "sequential",
     };
-    let _ = writeln!(out, "{} (nothing is done: this is the plan)", plan.name);
+    let _ = line!(out, "{} (nothing is done: this is the plan)", plan.name);
     if let Some(question) = &plan.question {
-        let _ = writeln!(out, "{question}");
+        let _ = line!(out, "{question}");
     }
     let treatments = plan.treatments.len();
     let (repeats, trials) = match &plan.stopping {
@@ -101,13 +102,13 @@ fn head(prepared: &Prepared, out: &mut String) {
             (format!("{} to {}", s.floor, s.ceiling), format!("{least} to {}", plan.trials.len()))
         }
     };
-    let _ = writeln!(
+    let _ = line!(
         out,
         "{treatments} treatments x {repeats} repeats = {trials} trials, {order}, seed {}",
         plan.seed
     );
     if experiment.seed.is_none() {
-        let _ = writeln!(
+        let _ = line!(
             out,
             "the seed was drawn for this plan, and each run draws its own; `--set experiment.seed={}` keeps this one",
             plan.seed
@@ -121,8 +122,8 @@ fn head(prepared: &Prepared, out: &mut String) {
         Length::Transactions(n) => format!("{n} transactions by each client measured"),
     };
     match &plan.find {
-        None => drop(writeln!(out, "each trial: {} warm-up, {length}", plan.warm_up)),
-        Some(find) => drop(writeln!(
+        None => drop(line!(out, "each trial: {} warm-up, {length}", plan.warm_up)),
+        Some(find) => drop(line!(
             out,
             "each trial: looks for the highest rate that keeps {}, to {}%: steps of {} each, the answer confirmed with \
              {length} after {} warm-up",
@@ -132,13 +133,13 @@ fn head(prepared: &Prepared, out: &mut String) {
             plan.warm_up
         )),
     }
-    let _ = writeln!(out, "\nTreatments");
+    let _ = line!(out, "\nTreatments");
     for (number, treatment) in (1..).zip(&plan.treatments) {
         let levels = match treatment.levels.to_string() {
             none if none.is_empty() => "(no factors)".to_owned(),
             levels => levels,
         };
-        let _ = write!(
+        let _ = piece!(
             out,
             "  {number:>3}  {levels}\n       {} at scale {}, {} on {}, {} protocol, storage {}",
             treatment.workload,
@@ -150,16 +151,16 @@ fn head(prepared: &Prepared, out: &mut String) {
         );
         out.push_str(&options(&treatment.options));
         if let Some(version) = treatment.postgres_version {
-            let _ = write!(out, ", PostgreSQL {version}");
+            let _ = piece!(out, ", PostgreSQL {version}");
         }
         if let Some(bindir) = &treatment.postgres_bindir {
-            let _ = write!(out, ", programs in {}", bindir.display());
+            let _ = piece!(out, ", programs in {}", bindir.display());
         }
         if let Some(server) = &treatment.server {
-            let _ = write!(out, ", server {server}");
+            let _ = piece!(out, ", server {server}");
         }
         for (name, value) in &treatment.settings {
-            let _ = write!(out, ", {name} = {value}");
+            let _ = piece!(out, ", {name} = {value}");
         }
         out.push_str(&device(&treatment.device));
         out.push('\n');
@@ -175,15 +176,14 @@ fn stopping(stopping: &Stopping, margin: Option<f64>, out: &mut String) {
     closed.extend(stopping.precision.map(|p| format!("known to ±{}%", percent(p))));
     let looks: Vec<String> =
         Looks::between(stopping.floor, stopping.ceiling).at().iter().map(ToString::to_string).collect();
-    let _ = writeln!(
+    let _ = line!(
         out,
         "a comparison is decided when {}; looked at after {} blocks, and treatments of no open comparison are measured no more",
         closed.join(", or "),
         looks.join(", ")
     );
     if let Some(budget) = stopping.budget {
-        let _ =
-            writeln!(out, "after {} blocks no block begins that does not fit into {budget}", stopping.floor);
+        let _ = line!(out, "after {} blocks no block begins that does not fit into {budget}", stopping.floor);
     }
 }
 
@@ -192,15 +192,15 @@ fn options(options: &LoadOptions) -> String {
     let LoadOptions { rate, latency_limit, max_tries, on_error, reconnect, reconnect_lost, define } = options;
     let mut out = String::new();
     if let Some(rate) = rate {
-        let _ = write!(out, ", {rate} transactions due each second");
+        let _ = piece!(out, ", {rate} transactions due each second");
     }
     if let Some(limit) = latency_limit {
-        let _ = write!(out, ", latency limit {limit}");
+        let _ = piece!(out, ", latency limit {limit}");
     }
     match max_tries {
         0 => out.push_str(", tries without end"),
         1 => {}
-        n => drop(write!(out, ", at most {n} tries")),
+        n => drop(piece!(out, ", at most {n} tries")),
     }
     match on_error {
         OnError::AbortClient => {}
@@ -213,12 +213,12 @@ fn options(options: &LoadOptions) -> String {
     match reconnect_lost {
         ReconnectLost::Never => {}
         ReconnectLost::UpTo(most) => {
-            let _ = write!(out, ", lost connections made anew, at most {most} in a row");
+            let _ = piece!(out, ", lost connections made anew, at most {most} in a row");
         }
         ReconnectLost::Always => out.push_str(", lost connections made anew"),
     }
     for (name, value) in define {
-        let _ = write!(out, ", :{name} = {value}");
+        let _ = piece!(out, ", :{name} = {value}");
     }
     out
 }
@@ -228,16 +228,16 @@ fn device(device: &DeviceSettings) -> String {
     let DeviceSettings { scheduler, read_ahead_kb, nr_requests, write_cache, .. } = device;
     let mut out = String::new();
     if let Some(scheduler) = scheduler {
-        let _ = write!(out, ", device.scheduler = {scheduler}");
+        let _ = piece!(out, ", device.scheduler = {scheduler}");
     }
     if let Some(kib) = read_ahead_kb {
-        let _ = write!(out, ", device.read_ahead_kb = {kib}");
+        let _ = piece!(out, ", device.read_ahead_kb = {kib}");
     }
     if let Some(requests) = nr_requests {
-        let _ = write!(out, ", device.nr_requests = {requests}");
+        let _ = piece!(out, ", device.nr_requests = {requests}");
     }
     if let Some(on) = write_cache {
-        let _ = write!(out, ", device.write_cache = {on}");
+        let _ = piece!(out, ", device.write_cache = {on}");
     }
     out
 }
@@ -247,12 +247,12 @@ fn counted(n: u32, noun: &str) -> String {
 }
 
 fn trials(prepared: &Prepared, out: &mut String) {
-    let _ = writeln!(out, "\nTrials, in order");
-    let _ = writeln!(out, "    #  block  repeat  treatment");
+    let _ = line!(out, "\nTrials, in order");
+    let _ = line!(out, "    #  block  repeat  treatment");
     let certain = prepared.plan.stopping.as_ref().map_or(u32::MAX, |s| s.floor);
     for trial in prepared.plan.trials.iter().filter(|t| t.block <= certain) {
         let levels = &prepared.plan.treatments[trial.treatment].levels;
-        let _ = writeln!(
+        let _ = line!(
             out,
             "  {:>3}  {:>5}  {:>6}  {:>3}  {levels}",
             trial.ordinal + 1,
@@ -262,7 +262,7 @@ fn trials(prepared: &Prepared, out: &mut String) {
         );
     }
     if let Some(stopping) = prepared.plan.stopping.as_ref().filter(|s| s.ceiling > s.floor) {
-        let _ = writeln!(
+        let _ = line!(
             out,
             "  then up to {} blocks more, each of the treatments whose comparisons are open",
             stopping.ceiling - stopping.floor
@@ -308,16 +308,12 @@ fn makings(prepared: &Prepared, here: &Surroundings, out: &mut String) {
     storages::making(prepared, &here.storages, out);
     for (number, (key, treatment)) in (1..).zip(prepared.clusters()) {
         let _ =
-            writeln!(out, "\nCluster {number}: storage {}, {} at scale {}", key.storage, key.data, key.scale);
+            line!(out, "\nCluster {number}: storage {}, {} at scale {}", key.storage, key.data, key.scale);
         let spec = spec(prepared, here, &key);
         match (&spec, here.programs.get(&key.build)) {
             (Some(spec), _) => {
-                let _ = writeln!(
-                    out,
-                    "  PostgreSQL {} in {}",
-                    spec.install.version,
-                    spec.install.bindir.display()
-                );
+                let _ =
+                    line!(out, "  PostgreSQL {} in {}", spec.install.version, spec.install.bindir.display());
                 spec.steps().iter().for_each(|step| indented(&step.to_string(), out));
             }
             (None, Some(Programs::ToFetch(_, exact))) => {
@@ -358,7 +354,7 @@ fn steps(prepared: &Prepared, here: &Surroundings, out: &mut String) {
     makings(prepared, here, out);
     let fsync = prepared.experiment.telemetry.fsync;
     if !fsync.0.is_zero() {
-        let _ = writeln!(out, "\nBefore the first trial");
+        let _ = line!(out, "\nBefore the first trial");
         for name in prepared.storages() {
             let path = directory(here, name);
             indented(
@@ -371,7 +367,7 @@ fn steps(prepared: &Prepared, here: &Surroundings, out: &mut String) {
         }
     }
     stage(prepared, "Before the first trial", &prepared.experiment.probe.before, out);
-    let _ = writeln!(out, "\nBefore each trial");
+    let _ = line!(out, "\nBefore each trial");
     if prepared.clusters().len() > 1 {
         indented("stop the other clusters' servers, start this one's", out);
     }
@@ -382,7 +378,7 @@ fn steps(prepared: &Prepared, here: &Surroundings, out: &mut String) {
     );
     between(prepared, Some(here), out);
     stage(prepared, "After the last trial, the servers stopped", &prepared.experiment.probe.after, out);
-    let _ = writeln!(out, "\nAt the end, and on any error or signal");
+    let _ = line!(out, "\nAt the end, and on any error or signal");
     for (key, _) in prepared.clusters() {
         if let Some(spec) = spec(prepared, here, &key) {
             spec.take_down_steps().iter().for_each(|step| indented(&step.to_string(), out));
@@ -399,7 +395,7 @@ fn stage(prepared: &Prepared, when: &str, kinds: &[ProbeKind], out: &mut String)
     if kinds.is_empty() {
         return;
     }
-    let _ = writeln!(out, "\n{when}");
+    let _ = line!(out, "\n{when}");
     for name in prepared.storages() {
         for kind in kinds {
             let file = match kind {
@@ -425,7 +421,7 @@ fn given_steps(prepared: &Prepared, out: &mut String) {
         *number += 1;
         if heading.as_ref() != Some(&key.server) {
             let server = key.server.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
-            let _ = writeln!(out, "\nOn the given server{server}");
+            let _ = line!(out, "\nOn the given server{server}");
             heading = Some(key.server.clone());
         }
         let name = if *number == 1 { schema.to_owned() } else { format!("{schema}_{number}") };
@@ -435,7 +431,7 @@ fn given_steps(prepared: &Prepared, out: &mut String) {
     if !prepared.settings_on(None).is_empty() {
         indented("not checked: names and values of settings; a dry run does not connect to the server", out);
     }
-    let _ = writeln!(out, "\nBefore each trial");
+    let _ = line!(out, "\nBefore each trial");
     indented(
         "settings of the treatment are asked for by the load's own sessions; the server's stay as they are",
         out,
@@ -448,7 +444,7 @@ fn given_steps(prepared: &Prepared, out: &mut String) {
         );
     }
     between(prepared, None, out);
-    let _ = writeln!(out, "\nAt the end, and on any error or signal");
+    let _ = line!(out, "\nAt the end, and on any error or signal");
     if alter_system {
         indented("SQL: ALTER SYSTEM, to what it was before the run; pg_reload_conf()", out);
     }
@@ -536,7 +532,7 @@ fn between(prepared: &Prepared, here: Option<&Surroundings>, out: &mut String) {
 /// A step: its first line with a dash, the others below it.
 fn indented(step: &str, out: &mut String) {
     for (i, line) in step.lines().enumerate() {
-        let _ = writeln!(out, "  {} {line}", if i == 0 { "-" } else { " " });
+        let _ = line!(out, "  {} {line}", if i == 0 { "-" } else { " " });
     }
 }
 
@@ -546,10 +542,10 @@ fn closing(prepared: &Prepared, surroundings: Option<&Surroundings>, out: &mut S
     let (least, most) = (whole(least), whole(most));
     let time = if least == most { format!("about {least}") } else { format!("about {least} to {most}") };
     let more = if by_count { ", and the time that the counted transactions take" } else { "" };
-    let _ = writeln!(out, "\nTime: {time}{more}");
+    let _ = line!(out, "\nTime: {time}{more}");
     if let Some(crash) = &prepared.experiment.crash {
         let faults: Vec<&str> = crash.faults.iter().map(|fault| fault.name()).collect();
-        let _ = writeln!(
+        let _ = line!(
             out,
             "Then crash tests of each treatment, on storages and clusters made anew: {} rounds of {}",
             crash.rounds,
@@ -563,13 +559,13 @@ fn closing(prepared: &Prepared, surroundings: Option<&Surroundings>, out: &mut S
                     true => "the only treatment".to_owned(),
                     false => treatment.levels.to_string(),
                 };
-                let _ = writeln!(out, "  {its}: meant to fail {}", planted.join(", "));
+                let _ = line!(out, "  {its}: meant to fail {}", planted.join(", "));
             }
         }
     }
     let _ = match prepared.root_needed_for().as_slice() {
-        [] => writeln!(out, "Privileges: none"),
-        why => writeln!(out, "Privileges: root, for {}", why.join(" and ")),
+        [] => line!(out, "Privileges: none"),
+        why => line!(out, "Privileges: root, for {}", why.join(" and ")),
     };
     if let Some(here) = surroundings {
         for (name, (needed, what)) in estimate::room(prepared) {
@@ -577,9 +573,9 @@ fn closing(prepared: &Prepared, surroundings: Option<&Surroundings>, out: &mut S
             let free = available.map_or_else(|| "unknown".to_owned(), |b| b.to_string());
             let where_it_is =
                 if stack.is_made() { "its size" } else { &format!("free in {}", stack.path().display()) };
-            let _ = writeln!(out, "Room on {name}: about {needed} for {what}; {free} {where_it_is}");
+            let _ = line!(out, "Room on {name}: about {needed} for {what}; {free} {where_it_is}");
             if available.is_some_and(|a| a < needed) {
-                let _ = writeln!(out, "  That is not enough: it would be refused.");
+                let _ = line!(out, "  That is not enough: it would be refused.");
             }
         }
     }

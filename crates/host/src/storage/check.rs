@@ -74,7 +74,49 @@ impl Stack {
             }
             stack.looked_at.push(found);
         }
+        stack.check_sizes()?;
         Ok(stack)
+    }
+
+    /// The size of all that it is made on together; none where that is a directory, or a device that is not there.
+    #[must_use]
+    pub fn size(&self) -> Option<Bytes> {
+        let sizes = self.sizes();
+        let sum = sizes.iter().try_fold(0_u64, |sum, (_, size)| Some(sum.saturating_add(size.as_ref()?.0)));
+        sum.filter(|_| !sizes.is_empty()).map(Bytes)
+    }
+
+    /// What each of its members has, by a name for messages.
+    fn sizes(&self) -> Vec<(String, Option<Bytes>)> {
+        let size = |backing: &Backing| match backing {
+            Backing::Loop(file) => Some(("the loop file".to_owned(), Some(file.size))),
+            Backing::Emulated(disk) => Some(("the emulated disk".to_owned(), Some(disk.size))),
+            Backing::Ram(size) => Some(("the RAM disk".to_owned(), Some(*size))),
+            Backing::Device(path) => {
+                let size = BlockDevice::at(path).ok().and_then(|device| device.size());
+                Some((path.display().to_string(), size))
+            }
+            Backing::Directory(_) | Backing::Raid0(_) => None,
+        };
+        self.flat().into_iter().filter_map(size).collect()
+    }
+
+    /// Nothing is made on, nor wiped off, what the filesystem's own program would then refuse.
+    fn check_sizes(&self) -> Result<(), StorageError> {
+        let known = self.with_filesystem(|filesystem, volume| (filesystem.name(), filesystem.least(volume)));
+        let Some((filesystem, least)) = known else { return Ok(()) };
+        let mut sizes = self.sizes();
+        if self.is_joined() {
+            sizes = vec![("its RAID".into(), self.size())];
+        }
+        let too_small = |(on, size): (String, Option<Bytes>)| Some((on, size.filter(|size| *size < least)?));
+        match sizes.into_iter().find_map(too_small) {
+            Some((on, size)) => {
+                let storage = self.name().into();
+                Err(StorageError::TooSmall { storage, on, size, filesystem, least })
+            }
+            None => Ok(()),
+        }
     }
 
     /// What stands against writing to the named devices, one error for each that must not be.

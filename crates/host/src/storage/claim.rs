@@ -3,10 +3,13 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use rustix::fs::OFlags;
+
+use super::held::{self, Held};
 use super::identity::BlockDevice;
-use super::program;
 use super::safety::{self, Found, SafetyError, Wipe};
-use crate::step::{StepError, quote};
+use super::{edge, program};
+use crate::step::{StepError, io_error, quote};
 
 /// A named device that is about to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,8 +27,8 @@ impl Claim {
     pub(crate) fn check(&self) -> Result<(), StepError> {
         let now = safety::check(&self.device, &self.wipe)?;
         match &self.looked_at {
-            Some(was) if (&was.number, was.sequence) != (&now.number, now.sequence) => {
-                let found = Found::Changed { was: told(was), is: told(&now) };
+            Some(was) if !was.is_same(&now) => {
+                let found = Found::Changed { was: was.numbers(), is: now.numbers() };
                 Err(SafetyError { device: self.device.clone(), found }.into())
             }
             _ => Ok(()),
@@ -33,15 +36,10 @@ impl Claim {
     }
 }
 
-fn told(device: &BlockDevice) -> String {
-    let sequence = device.sequence.map_or_else(String::new, |s| format!(" (disk sequence {s})"));
-    format!("{} {}{sequence}", device.name, device.number)
-}
-
 impl fmt::Display for Claim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "look that {} is unused and may be overwritten", quote(self.device.as_os_str()))?;
-        self.looked_at.as_ref().map_or(Ok(()), |device| write!(f, ", and still is {}", told(device)))
+        self.looked_at.as_ref().map_or(Ok(()), |device| write!(f, ", and still is {}", device.numbers()))
     }
 }
 
@@ -50,31 +48,58 @@ impl fmt::Display for Claim {
 pub struct Labelled {
     /// The device.
     pub device: PathBuf,
+    /// The device as it was looked at; none in a plan that has looked at no machine.
+    pub looked_at: Option<BlockDevice>,
     /// The label, or name, of what pgdyno made there.
     pub label: String,
 }
 
 impl Labelled {
-    /// Removes every signature, if one of them bears the label. A device that is gone, or holds nothing of pgdyno's,
-    /// is left alone.
+    /// Removes every signature and clears both ends, if a signature bears the label. Until the machine is restarted it does
+    /// so too if none is left and the label stands in the first MiB, where LVM's own programs leave it. A device that is
+    /// gone, or holds nothing of pgdyno's, is left alone.
     pub(crate) fn erase(&self) -> Result<(), StepError> {
-        let Ok(device) = BlockDevice::at(&self.device) else { return Ok(()) };
         let failed = |found| SafetyError { device: self.device.clone(), found };
-        let signatures = safety::signatures(&device.node()).map_err(|e| failed(Found::NotTold(e)))?;
+        let Some(held) = self.held() else { return Ok(()) };
+        let node = held.device().node();
+        let signatures = safety::signatures(&node).map_err(|e| failed(Found::NotTold(e)))?;
         // mdadm puts the host's name before its own: `host:name`.
         let ours = |label: &str| label.rsplit(':').next() == Some(self.label.as_str());
-        if signatures.iter().any(|s| s.label.as_deref().is_some_and(ours)) {
-            // A mkfs that outlived its killed pgdyno would write it anew.
-            safety::exclusive(&device).map_err(failed)?;
-            program::output("wipefs", &["--all".as_ref(), device.node().as_os_str()])?;
+        let is_known = self.looked_at.as_ref().is_some_and(BlockDevice::is_of_this_boot);
+        let is_labelled = if signatures.is_empty() && is_known {
+            edge::holds(held.file(), &self.label).map_err(|e| failed(Found::Unreadable(e)))?
+        } else {
+            signatures.iter().any(|s| s.label.as_deref().is_some_and(ours))
+        };
+        if !is_labelled {
+            return Ok(());
         }
-        Ok(())
+        // A mkfs that outlived its killed pgdyno would write it anew.
+        drop(held.exclusive(OFlags::empty()).map_err(failed)?);
+        program::output("wipefs", &["--all".as_ref(), node.as_os_str()])?;
+        // Else the next run would take what is left for somebody's data.
+        let device = held.exclusive(OFlags::RDWR).map_err(failed)?;
+        edge::clear(&device).map_err(|e| io_error("clear both ends of", &self.device, e))?;
+        Ok(held.check()?)
+    }
+
+    /// The device itself as long as the machine runs; after a restart what its name leads to, where the label decides.
+    fn held(&self) -> Option<Held> {
+        match self.looked_at.as_ref().filter(|device| device.is_of_this_boot()) {
+            Some(device) => held::hold(std::slice::from_ref(device)).ok()?.pop(),
+            None => Held::open(&held::resolve(&self.device).ok()?).ok(),
+        }
     }
 }
 
 impl fmt::Display for Labelled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let device = quote(self.device.as_os_str());
-        write!(f, "run, if {device} bears the label {}: wipefs --all {device}", self.label)
+        let node = self.looked_at.as_ref().map_or_else(|| self.device.clone(), BlockDevice::node);
+        let device = quote(node.as_os_str());
+        write!(
+            f,
+            "run, if {device} bears the label {}: wipefs --all {device}, then clear its first and last MiB",
+            self.label
+        )
     }
 }

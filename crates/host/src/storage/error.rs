@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use pgdyno_model::units::Bytes;
+
 use super::emulated::{ControlError, FUSE};
 use super::filesystem::{FilesystemError, Tool};
 use super::safety::SafetyError;
@@ -21,6 +23,20 @@ pub enum StorageError {
         why: String,
         /// What to do.
         help: String,
+    },
+    /// What it is to be made on is too small for its filesystem.
+    #[error("cannot make storage `{storage}`: {on} has {size}, and {filesystem} takes at least {least}")]
+    TooSmall {
+        /// Its name.
+        storage: String,
+        /// The device, or what stands for one.
+        on: String,
+        /// Its size.
+        size: Bytes,
+        /// The filesystem.
+        filesystem: &'static str,
+        /// The least that it takes.
+        least: Bytes,
     },
     /// Only root may.
     #[error("cannot {what} for storage `{storage}`: pgdyno does not run as root")]
@@ -170,6 +186,7 @@ impl StorageError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Contradiction { help, .. } => Some(help.clone()),
+            Self::TooSmall { .. } => Some("choose a larger one, or another filesystem".into()),
             Self::NotRoot { .. } => {
                 Some("run pgdyno as root, or use a directory: `storage.<name>.directory`".into())
             }

@@ -1,7 +1,7 @@
 //! Which block device a path means, and how a person recognises it.
 
 use std::fmt;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -24,6 +24,9 @@ pub struct BlockDevice {
     pub number: String,
     /// The disk's sequence number, which no other disk of this boot has; none before Linux 5.15.
     pub sequence: Option<u64>,
+    /// The boot in which number and sequence mean this device; none in plans of earlier versions.
+    #[serde(default)]
+    pub boot_id: Option<String>,
 }
 
 /// What a person recognises a device by.
@@ -54,6 +57,40 @@ impl BlockDevice {
         Self::with_number(path, metadata.rdev())
     }
 
+    /// The block device that `file` is open on. It was opened by the name `path`.
+    ///
+    /// # Errors
+    /// It cannot be looked at, or is no block device (`InvalidInput`).
+    pub(crate) fn opened(path: &Path, file: &File) -> io::Result<Self> {
+        let metadata = file.metadata()?;
+        if !metadata.file_type().is_block_device() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no block device"));
+        }
+        Self::with_number(path, metadata.rdev())
+    }
+
+    /// Whether `other` is this very device: number, disk sequence and boot are equal, where they are known.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.number == other.number
+            && self.sequence == other.sequence
+            && (self.boot_id.is_none() || self.boot_id == other.boot_id)
+    }
+
+    /// Whether it was looked at since the machine was started. If not, its number may be another device's.
+    #[must_use]
+    pub fn is_of_this_boot(&self) -> bool {
+        self.boot_id.is_some() && self.boot_id == crate::process::boot_id().ok()
+    }
+
+    /// Its size, as the kernel has it.
+    #[must_use]
+    pub fn size(&self) -> Option<Bytes> {
+        let sectors = read(&self.sysfs().join("size")).and_then(|s| s.parse::<u64>().ok());
+        // sysfs counts in 512 bytes whatever the sector size (Documentation/ABI/stable/sysfs-block).
+        sectors.map(|sectors| Bytes(sectors * 512))
+    }
+
     /// The block device that carries the filesystem of the directory `directory`.
     ///
     /// # Errors
@@ -70,7 +107,8 @@ impl BlockDevice {
         let number = format!("{}:{}", rustix::fs::major(rdev), rustix::fs::minor(rdev));
         let sysfs = fs::canonicalize(Path::new("/sys/dev/block").join(&number))?;
         let name = sysfs.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let mut device = Self { path: path.to_owned(), name, number, sequence: None };
+        let boot_id = crate::process::boot_id().ok();
+        let mut device = Self { path: path.to_owned(), name, number, sequence: None, boot_id };
         device.sequence = read(&device.disk_sysfs().join("diskseq")).and_then(|s| s.parse().ok());
         Ok(device)
     }
@@ -125,13 +163,11 @@ impl Identity {
             .iter()
             .find_map(|file| read(&disk.join(file)))
             .map(|serial| if keep_serial { serial } else { hashed(&serial) });
-        let sectors = read(&device.sysfs().join("size")).and_then(|s| s.parse::<u64>().ok());
         Self {
             by_id: by_id(device),
             model: read(&disk.join("device/model")),
             serial,
-            // sysfs counts in 512 bytes whatever the sector size (Documentation/ABI/stable/sysfs-block).
-            size: Bytes(sectors.unwrap_or_default() * 512),
+            size: device.size().unwrap_or_default(),
             device: device.clone(),
         }
     }
@@ -159,6 +195,14 @@ impl fmt::Display for Identity {
 fn hashed(serial: &str) -> String {
     let digest = Sha256::digest(serial.as_bytes());
     digest.iter().take(6).map(|b| format!("{b:02x}")).collect()
+}
+
+impl BlockDevice {
+    /// Its name and numbers, for a person.
+    pub(crate) fn numbers(&self) -> String {
+        let sequence = self.sequence.map_or_else(String::new, |s| format!(" (disk sequence {s})"));
+        format!("{} {}{sequence}", self.name, self.number)
+    }
 }
 
 /// The name below `/dev/disk/by-id` that leads to the device; `wwn-` names, which say least, come last.

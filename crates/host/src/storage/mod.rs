@@ -1,14 +1,16 @@
 //! Storage stacks: planned as data, made, read back, taken down again.
 //!
 //! A [`Stack`] is the plan. Everything it makes lies in, or is named after, one marked directory whose journal entry
-//! holds the whole plan: [`crate::sweep()`] takes down from that entry alone what a killed process left.
+//! holds the steps that undo it: [`crate::sweep()`] takes down from that entry alone what a killed process left.
 
 pub mod check;
 pub mod claim;
+mod edge;
 pub mod emulated;
 mod error;
 pub mod filesystem;
 mod flushes;
+pub(crate) mod held;
 pub(crate) mod holders;
 pub mod identity;
 pub mod image;
@@ -18,13 +20,15 @@ pub mod limit;
 pub mod made;
 pub mod mount;
 pub(crate) mod program;
+mod refusal;
 pub mod safety;
 pub mod stack;
+pub(crate) mod undo;
+mod writers;
 
 pub use check::Surroundings;
 pub use error::StorageError;
 pub use flushes::flushes_completed;
-pub use knob::Restore;
 pub use made::MadeStack;
 pub use safety::Wipe;
 pub use stack::Stack;

@@ -11,7 +11,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, UnmountFlags};
 
-use crate::mountinfo::{self, Mounted};
+use crate::mountinfo::{self, Mounted, real_source};
 use crate::storage::{holders, kernel_log::KernelLog};
 
 /// How long an unmount waits for those who still use the filesystem.
@@ -149,7 +149,7 @@ impl Mount {
         let log = KernelLog::from_now();
         let context = rustix::mount::fsopen(self.filesystem.as_str(), FsOpenFlags::FSOPEN_CLOEXEC)
             .map_err(|e| MountError::Open { filesystem: self.filesystem.clone(), source: e.into() })?;
-        let source = real(&self.source);
+        let source = real_source(&self.source);
         rustix::mount::fsconfig_set_string(&context, "source", source.as_path())
             .map_err(|e| self.refused(e, &context, &log))?;
         let mut attributes = Attributes::none();
@@ -177,11 +177,7 @@ impl Mount {
     /// # Errors
     /// [`MountError`]: something else is mounted there, or it stays in use.
     pub fn unmount(&self) -> Result<(), MountError> {
-        let expected = real(&self.source);
-        let is_ours = |m: &Mounted| {
-            m.filesystem.strip_prefix("fuse.").unwrap_or(&m.filesystem) == self.filesystem
-                && real(Path::new(&m.source)) == expected
-        };
+        let is_ours = |m: &Mounted| m.is(&self.filesystem, &self.source);
         unmount_if(&self.target, is_ours, || format!("{} ({})", self.filesystem, self.source.display()))
     }
 
@@ -203,7 +199,7 @@ impl Mount {
     }
 
     fn refused(&self, error: Errno, context: &OwnedFd, log: &KernelLog) -> MountError {
-        let device = real(&self.source);
+        let device = real_source(&self.source);
         let device = device.file_name().unwrap_or_default().to_string_lossy();
         let kernel = in_words(error, context, log, &[&self.filesystem, &device]);
         MountError::Refused { mount: self.to_string(), kernel }
@@ -258,16 +254,6 @@ fn named(mounted: &Mounted) -> String {
     format!("{} ({})", mounted.filesystem, mounted.source)
 }
 
-/// A device by its kernel name: mountinfo shows what the one who mounts calls it, and a symbolic link may go before
-/// the mount does. What is no path stays as it is.
-fn real(source: &Path) -> PathBuf {
-    if source.is_absolute() {
-        source.canonicalize().unwrap_or_else(|_| source.to_owned())
-    } else {
-        source.to_owned()
-    }
-}
-
 /// What mount(8) makes attributes of the mount of, not options of the filesystem.
 struct Attributes {
     set: MountAttrFlags,
@@ -317,7 +303,7 @@ impl Attributes {
 fn configure(context: &OwnedFd, option: &str) -> Result<(), Errno> {
     match option.split_once('=') {
         Some(("device", path)) => {
-            rustix::mount::fsconfig_set_string(context, "device", real(Path::new(path)).as_path())
+            rustix::mount::fsconfig_set_string(context, "device", real_source(Path::new(path)).as_path())
         }
         Some((key, value)) => rustix::mount::fsconfig_set_string(context, key, value),
         None => rustix::mount::fsconfig_set_flag(context, option),

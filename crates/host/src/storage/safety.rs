@@ -3,14 +3,18 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
+use super::held::{self, Held};
 use super::identity::{BlockDevice, Identity};
-use super::image::loops_over;
-use super::program;
+use super::{edge, program, writers};
+use crate::trust;
+
+pub use super::refusal::{Found, SafetyError};
 
 /// The devices whose contents the user gave up, beside naming them in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,74 +31,6 @@ impl Wipe {
     }
 }
 
-/// A device that must not be written.
-#[derive(Debug, thiserror::Error)]
-#[error("will not write to {}: {found}", device.display())]
-pub struct SafetyError {
-    /// The path that was named.
-    pub device: PathBuf,
-    /// Why not.
-    pub found: Found,
-}
-
-/// What stands against writing to a device.
-#[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the messages say it")]
-pub enum Found {
-    #[error("it cannot be looked at: {0}")]
-    Unreadable(io::Error),
-    #[error("it is no block device")]
-    NotABlockDevice,
-    #[error("it is read-only")]
-    ReadOnly,
-    #[error("the root filesystem is on this disk")]
-    RootDisk,
-    #[error("{name} is mounted at {at}{namespace}")]
-    Mounted { name: String, at: String, namespace: String },
-    #[error("{0} is in use as swap")]
-    Swap(String),
-    #[error("{name} is part of {}", holders.join(", "))]
-    Held { name: String, holders: Vec<String> },
-    #[error("{by} has {name} open for writing")]
-    Open { name: String, by: String },
-    #[error("somebody has it open for their own use (O_EXCL is refused)")]
-    InUse,
-    #[error("it is a member of {0}")]
-    Member(String),
-    #[error("it holds {0}")]
-    Signature(String),
-    #[error("{0}; --wipe does not name it")]
-    NotNamed(Box<Identity>),
-    #[error("it is another device than the one looked at: {was}, now {is}")]
-    Changed { was: String, is: String },
-    #[error("what it holds cannot be told: {0}")]
-    NotTold(String),
-}
-
-impl SafetyError {
-    /// What to do.
-    #[must_use]
-    pub fn help(&self) -> Option<String> {
-        let device = self.device.display();
-        let another = "or name another device in `storage.<name>.backing`";
-        match &self.found {
-            Found::NotNamed(identity) => {
-                let path = identity.by_id.as_ref().map_or(device.to_string(), |p| p.display().to_string());
-                Some(format!("everything on it will be lost; if that is meant, add `--wipe {path}`"))
-            }
-            Found::Signature(_) => Some(format!(
-                "if that may be lost, add `--overwrite-signature` to `--wipe {device}`, {another}"
-            )),
-            Found::Member(kind) => Some(format!("take it out with {kind}'s own program, {another}")),
-            Found::Mounted { at, .. } => Some(format!("unmount {at}, {another}")),
-            Found::Swap(name) => Some(format!("`swapoff /dev/{name}`, {another}")),
-            Found::Held { .. } | Found::InUse | Found::Open { .. } => Some(format!("end its use, {another}")),
-            Found::NotTold(_) => Some("install util-linux, which has `wipefs`".into()),
-            _ => Some("name another device in `storage.<name>.backing`".into()),
-        }
-    }
-}
-
 /// Looks whether `path` may be written: a block device, used by nobody, named in `wipe`, and empty unless `wipe`
 /// gives up what is on it. It is held with `O_EXCL` meanwhile. Nothing is written.
 ///
@@ -105,71 +41,97 @@ pub fn check(path: &Path, wipe: &Wipe) -> Result<BlockDevice, SafetyError> {
 }
 
 fn look(path: &Path, wipe: &Wipe) -> Result<BlockDevice, Found> {
-    let metadata = fs::metadata(path).map_err(Found::Unreadable)?;
-    if !metadata.file_type().is_block_device() {
-        return Err(Found::NotABlockDevice);
-    }
-    let device = BlockDevice::at(path).map_err(Found::Unreadable)?;
+    way_is_trusted(path)?;
+    let device = &held::resolve(path)?;
     if fs::read_to_string(device.sysfs().join("ro")).is_ok_and(|ro| ro.trim() == "1") {
         return Err(Found::ReadOnly);
     }
+    if device.name == device.disk() && disks_of_root().map_err(Found::Unreadable)?.contains(&device.name) {
+        return Err(Found::RootDisk);
+    }
+    let held = Held::open(device)?;
     let parts: Vec<BlockDevice> = std::iter::once(Ok(device.clone()))
         .chain(device.partitions().iter().map(|name| BlockDevice::at(&Path::new("/dev").join(name))))
         .collect::<io::Result<_>>()
         .map_err(Found::Unreadable)?;
-    if device.name == device.disk() && disks_of_root().map_err(Found::Unreadable)?.contains(&device.name) {
-        return Err(Found::RootDisk);
+    parts.iter().try_for_each(in_use)?;
+    if device.name != device.disk() {
+        // What is written to the disk around a partition goes through it.
+        let disk = BlockDevice::at(&Path::new("/dev").join(device.disk())).map_err(Found::Unreadable)?;
+        written(&disk)?;
+    }
+    let exclusive = held.exclusive(OFlags::empty())?;
+    if !wipe.names(device) {
+        return Err(Found::NotNamed(Box::new(Identity::of(device, false))));
     }
     for part in &parts {
-        if let Some(found) = mounted(part).map_err(Found::Unreadable)? {
-            return Err(found);
-        }
-        if is_swap(part).map_err(Found::Unreadable)? {
-            return Err(Found::Swap(part.name.clone()));
-        }
-        let mut holders = part.holders();
-        // A loop device is no holder in the kernel's eyes, and does not open what it lies on exclusively.
-        let loops =
-            loops_over(|file| file == part.node()).map_err(|e| Found::NotTold(super::with_causes(&e)))?;
-        holders.extend(loops.iter().map(|device| device.display().to_string()));
-        if !holders.is_empty() {
-            return Err(Found::Held { name: part.name.clone(), holders });
-        }
-        if let Some(by) = writer(&part.node()) {
-            return Err(Found::Open { name: part.name.clone(), by });
-        }
+        contents(part, &exclusive, wipe, part == device)?;
     }
-    let held = exclusive(&device)?;
-    if held.metadata().map_err(Found::Unreadable)?.rdev() != metadata.rdev() {
-        return Err(Found::Changed { was: device.number, is: "another number".into() });
+    if !wipe.overwrite_signature
+        && let Some(edge) = edge::not_zeros(&exclusive).map_err(Found::Unreadable)?
+    {
+        return Err(Found::NotZeros(edge));
     }
-    if !wipe.names(&device) {
-        return Err(Found::NotNamed(Box::new(Identity::of(&device, false))));
-    }
-    for part in &parts {
-        contents(part, &held, wipe, *part == device)?;
-    }
-    Ok(device)
+    held.compare()?;
+    Ok(device.clone())
 }
 
-/// Opens the device as mount and swapon do: whatever use other looks missed shows here.
-pub(crate) fn exclusive(device: &BlockDevice) -> Result<File, Found> {
-    File::options()
-        .read(true)
-        .custom_flags(rustix::fs::OFlags::EXCL.bits().cast_signed())
-        .open(device.node())
-        .map_err(
-            |e| if e.kind() == io::ErrorKind::ResourceBusy { Found::InUse } else { Found::Unreadable(e) },
-        )
+/// Refuses a device or partition that somebody uses.
+fn in_use(part: &BlockDevice) -> Result<(), Found> {
+    if let Some(found) = mounted(part).map_err(Found::Unreadable)? {
+        return Err(found);
+    }
+    if is_swap(part).map_err(Found::Unreadable)? {
+        return Err(Found::Swap(part.name.clone()));
+    }
+    let holders = part.holders();
+    if !holders.is_empty() {
+        return Err(Found::Held { name: part.name.clone(), holders });
+    }
+    written(part)
+}
+
+/// Refuses a device that a process or a loop device may write.
+fn written(device: &BlockDevice) -> Result<(), Found> {
+    let (name, numbers) = (device.name.clone(), [device.number.as_str()]);
+    let holders = writers::loops(&numbers).map_err(|e| Found::NotTold(super::with_causes(&e)))?;
+    if !holders.is_empty() {
+        return Err(Found::Held { name, holders });
+    }
+    match writers::process(&numbers) {
+        Some(by) => Err(Found::Open { name, by }),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a name that others than root and the caller can lead elsewhere: what was consented to would be theirs to say.
+fn way_is_trusted(path: &Path) -> Result<(), Found> {
+    /// As many as the kernel follows in one path.
+    const MOST_LINKS: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        let metadata = fs::symlink_metadata(&path).map_err(Found::Unreadable)?;
+        let parent = path.parent().unwrap_or(Path::new("/")).to_owned();
+        trust::check_parent(&parent).map_err(|e| Found::Untrusted(Box::new(e)))?;
+        if ![0, rustix::process::geteuid().as_raw()].contains(&metadata.uid()) {
+            // In a directory with the sticky bit its owner can rename it.
+            trust::check(&parent).map_err(|e| Found::Untrusted(Box::new(e)))?;
+        }
+        if !metadata.is_symlink() {
+            return Ok(());
+        }
+        path = parent.join(fs::read_link(&path).map_err(Found::Unreadable)?);
+    }
+    Err(Found::Unreadable(io::Error::other("too many symbolic links")))
 }
 
 /// Refuses a device that somebody uses as mount does. Another mount namespace that still has its filesystem mounted is named.
 pub(crate) fn unused(path: &Path) -> Result<(), SafetyError> {
     let failed = |found| SafetyError { device: path.to_owned(), found };
-    let device = BlockDevice::at(path).map_err(|e| failed(Found::Unreadable(e)))?;
-    match exclusive(&device) {
+    let held = held::resolve(path).and_then(|device| Held::open(&device)).map_err(failed)?;
+    match held.exclusive(OFlags::empty()) {
         Ok(_) => Ok(()),
-        Err(found) => Err(failed(mounted(&device).ok().flatten().unwrap_or(found))),
+        Err(found) => Err(failed(mounted(held.device()).ok().flatten().unwrap_or(found))),
     }
 }
 
@@ -215,12 +177,19 @@ fn listed(signatures: &[Signature]) -> String {
 /// [`SafetyError`]: it cannot be looked at.
 pub fn describe(path: &Path, keep_serial: bool) -> Result<String, SafetyError> {
     let failed = |found| SafetyError { device: path.to_owned(), found };
-    let device = BlockDevice::at(path).map_err(|e| failed(Found::Unreadable(e)))?;
+    let device = held::resolve(path).map_err(failed)?;
     let mut held = Vec::new();
     for name in std::iter::once(device.name.clone()).chain(device.partitions()) {
         let told =
             listed(&signatures(&Path::new("/dev").join(&name)).map_err(|e| failed(Found::NotTold(e)))?);
-        held.push(format!("{name} holds {}", if told.is_empty() { "no signature" } else { &told }));
+        if told.is_empty() && name == device.name {
+            let open = Held::open(&device).map_err(failed)?;
+            let edge = edge::not_zeros(open.file()).map_err(|e| failed(Found::Unreadable(e)))?;
+            let data = edge.map_or_else(String::new, |edge| format!(", but its {edge} are not zeros"));
+            held.push(format!("{name} holds no signature{data}"));
+        } else {
+            held.push(format!("{name} holds {}", if told.is_empty() { "no signature" } else { &told }));
+        }
     }
     Ok(format!("{}: {}", Identity::of(&device, keep_serial), held.join("; ")))
 }
@@ -309,29 +278,6 @@ fn mounted(device: &BlockDevice) -> io::Result<Option<Found>> {
         }
     }
     Ok(None)
-}
-
-/// A process that has the device open for writing, as virtual machines and databases on raw devices do.
-fn writer(node: &Path) -> Option<String> {
-    let processes = fs::read_dir("/proc").ok()?.flatten().map(|p| p.path());
-    let numbered = |p: &PathBuf| p.file_name().is_some_and(|n| n.to_string_lossy().parse::<u32>().is_ok());
-    for process in processes.filter(numbered) {
-        // One that is gone by now, or closed to us, tells nothing; the exclusive opening comes on top.
-        for fd in fs::read_dir(process.join("fd")).into_iter().flatten().flatten() {
-            if fs::read_link(fd.path()).is_ok_and(|to| to == node) {
-                let info =
-                    fs::read_to_string(process.join("fdinfo").join(fd.file_name())).unwrap_or_default();
-                let flags = info.lines().find_map(|l| l.strip_prefix("flags:"));
-                let flags = flags.and_then(|f| u32::from_str_radix(f.trim(), 8).ok()).unwrap_or_default();
-                if flags & rustix::fs::OFlags::ACCMODE.bits() != rustix::fs::OFlags::RDONLY.bits() {
-                    let program = fs::read_to_string(process.join("comm")).unwrap_or_default();
-                    let pid = process.file_name()?.to_string_lossy();
-                    return Some(format!("process {pid} ({})", program.trim()));
-                }
-            }
-        }
-    }
-    None
 }
 
 fn is_swap(device: &BlockDevice) -> io::Result<bool> {

@@ -20,10 +20,13 @@ use super::image::{ImageFile, LoopDevice};
 use super::knob::{Knob, Setting};
 use super::mount::Mount;
 use super::safety::Wipe;
+use super::undo;
 use crate::journal::Made;
 use crate::step::Step;
+use crate::undo::Undo;
 
-/// The plan of a storage stack: data only. The journal holds it too, so that a later process can take the stack down.
+/// The plan of a storage stack: data only. The journal holds what undoes it ([`Stack::undo`]); journals of earlier
+/// versions held the plan itself, which is why it can be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack {
     pub(super) name: String,
@@ -131,7 +134,7 @@ impl Stack {
     pub fn steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         if self.is_made() {
-            let stack = Made::Stack { path: self.home.clone(), stack: Box::new(self.clone()) };
+            let stack = Made::Stack { path: self.home.clone(), undo: self.undo() };
             steps.push(Step::MakeMarked { made: stack, mode: 0o711, owner: None });
             for path in self.further_directories() {
                 steps.push(Step::MakeMarked { made: Made::Directory { path }, mode: 0o700, owner: None });
@@ -157,24 +160,48 @@ impl Stack {
                 device: device.clone(),
                 wipe: self.wipe.clone(),
             }));
+            let node = self.node(&device);
             if self.wipe.overwrite_signature {
-                steps.push(self.run("wipefs", ["--all".into(), device.clone().into()]));
+                steps.push(self.holding(self.run("wipefs", ["--all".into(), node.clone().into()])));
             }
             if self.storage.device.trim {
-                steps.push(self.run("blkdiscard", [device.into()]));
+                steps.push(self.holding(self.run("blkdiscard", [node.into()])));
             }
         }
-        steps.extend(self.join());
-        steps.extend(self.with_filesystem(Filesystem::make).unwrap_or_default());
-        steps.extend(self.knobs().into_iter().map(Step::Set));
+        steps.extend(self.join().into_iter().map(|step| self.holding(step)));
+        let made = self.with_filesystem(Filesystem::make).unwrap_or_default();
+        steps.extend(made.into_iter().map(|step| self.holding(step)));
+        steps.extend(self.knobs().into_iter().map(|knob| self.holding(Step::Set(knob))));
         steps
+    }
+
+    /// `step`, done while the named devices are held open.
+    fn holding(&self, step: Step) -> Step {
+        match self.looked_at.is_empty() {
+            true => step,
+            false => Step::Holding { devices: self.looked_at.clone(), step: Box::new(step) },
+        }
+    }
+
+    /// How steps name the named device `device`: by the node in `/dev` of what it led to when it was looked at.
+    fn node(&self, device: &Path) -> PathBuf {
+        let looked_at = self.looked_at.iter().find(|d| d.path == device);
+        looked_at.map_or_else(|| device.to_owned(), BlockDevice::node)
+    }
+
+    /// The plan with the named devices of `other`, which has looked at them.
+    #[must_use]
+    pub fn with_devices_of(mut self, other: &Self) -> Self {
+        self.looked_at.clone_from(&other.looked_at);
+        self
     }
 
     /// The steps that set its devices as `device` says, with the limit on them.
     #[must_use]
     pub fn setting(&self, device: &DeviceSettings) -> Vec<Step> {
         let storage = Storage { device: device.clone(), ..self.storage.clone() };
-        Self { storage, ..self.clone() }.knobs().into_iter().map(Step::Set).collect()
+        let knobs = Self { storage, ..self.clone() }.knobs();
+        knobs.into_iter().map(|knob| self.holding(Step::Set(knob))).collect()
     }
 
     /// Everything that is done to take it down, in order.
@@ -196,13 +223,21 @@ impl Stack {
         for device in self.named() {
             // A RAID bears the stack's own label, a filesystem what it has room for.
             let labels = if self.is_joined() { self.label() } else { label.clone() };
-            steps.push(Step::EraseLabelled(Labelled { device, label: labels }));
+            let looked_at = self.looked_at.iter().find(|d| d.path == device).cloned();
+            steps.push(Step::EraseLabelled(Labelled { device, looked_at, label: labels }));
         }
         steps.extend(self.further_directories().into_iter().map(|path| Step::RemoveMarked { path }));
         if self.is_made() {
             steps.push(Step::RemoveMarked { path: self.home.clone() });
         }
         steps
+    }
+
+    /// What the journal keeps of [`Self::take_down_steps`]: all but its directories, whose removal is
+    /// `marked`'s, and its settings, which have entries of their own.
+    #[must_use]
+    pub fn undo(&self) -> Vec<Undo> {
+        self.take_down_steps().iter().filter_map(undo::from_step).collect()
     }
 
     /// The block devices of the user's that it writes to.
@@ -260,7 +295,10 @@ impl Stack {
                 settings.iter().map(move |s| Knob { device: device.clone(), setting: s.clone() })
             })
             .collect();
-        knobs.extend(hook.clone().map(|hook| Knob { device: self.path(), setting: Setting::Hook(hook) }));
+        knobs.extend(hook.clone().map(|hook| {
+            let setting = Setting::Hook { hook, storage: self.name.clone() };
+            Knob { device: self.path(), setting }
+        }));
         knobs
     }
 
@@ -295,12 +333,12 @@ impl Stack {
     }
 
     /// Whether a block device of its own joins the members.
-    fn is_joined(&self) -> bool {
+    pub(super) fn is_joined(&self) -> bool {
         matches!(self.striper(), Some(Striper::Mdadm | Striper::Lvm))
     }
 
     /// The backings, one level of RAID-0 opened.
-    fn flat(&self) -> Vec<&Backing> {
+    pub(super) fn flat(&self) -> Vec<&Backing> {
         match &self.storage.backing {
             Backing::Raid0(raid) => raid.members.iter().collect(),
             one => vec![one],
@@ -314,7 +352,7 @@ impl Stack {
         flat.filter_map(|(n, backing)| match backing {
             Backing::Loop(_) | Backing::Emulated(_) => Some(link(n)),
             Backing::Ram(_) => self.storage.filesystem.as_ref().map(|_| link(n)),
-            Backing::Device(path) => Some(path.clone()),
+            Backing::Device(path) => Some(self.node(path)),
             Backing::Directory(_) | Backing::Raid0(_) => None,
         })
         .collect()
@@ -341,7 +379,8 @@ impl Stack {
     pub(super) fn mount_steps(&self) -> Vec<Step> {
         let mut steps: Vec<Step> = self.emulated_loops().into_iter().map(Step::AttachLoop).collect();
         let made = self.with_filesystem(Filesystem::make).unwrap_or_default();
-        steps.extend(made.into_iter().filter(|step| matches!(step, Step::Mount(_))));
+        let mounts = made.into_iter().filter(|step| matches!(step, Step::Mount(_)));
+        steps.extend(mounts.map(|step| self.holding(step)));
         steps
     }
 
@@ -454,13 +493,10 @@ impl Stack {
     fn part(&self) -> Vec<Step> {
         let label = self.label();
         match self.striper() {
-            Some(Striper::Mdadm) => {
-                vec![self.run("mdadm", ["--stop".into(), format!("/dev/md/{label}").into()])]
-            }
+            Some(Striper::Mdadm) => vec![Step::Undo(Undo::StopArray { name: label })],
             Some(Striper::Lvm) => {
-                let remove = ["--force".into(), "--yes".into(), label.into()];
-                let members = self.members();
-                vec![self.run("vgremove", remove), self.run("pvremove", members.iter().map(OsString::from))]
+                let (members, looked_at) = (self.members(), self.looked_at.clone());
+                vec![Step::Undo(Undo::RemoveVolumeGroup { name: label, members, looked_at })]
             }
             Some(Striper::Btrfs | Striper::Zfs) | None => Vec::new(),
         }

@@ -1,11 +1,9 @@
 //! The storages' part of a dry run: what is made, set, and taken down, step by step.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::Path;
 
 use pgdyno_host::Account;
-use pgdyno_host::storage::identity::{BlockDevice, Identity};
 use pgdyno_host::storage::safety;
 use pgdyno_host::storage::{Stack, Surroundings};
 use pgdyno_model::storage::{Backing, DeviceSettings};
@@ -52,7 +50,10 @@ pub(super) fn on_this_machine(
         let around = Surroundings { default_directory: default, account, wipe: &prepared.wipe };
         planned.refusal = match Stack::plan(name, asked, &around) {
             Err(e) => Some(LabError::from(e).in_words()),
-            Ok(stack) => stack.refusals().into_iter().next().map(|e| LabError::from(e).in_words()),
+            Ok(stack) => {
+                planned.stack = planned.stack.clone().with_devices_of(&stack);
+                stack.refusals().into_iter().next().map(|e| LabError::from(e).in_words())
+            }
         };
         for device in asked.devices() {
             planned.overwritten.push(safety::describe(device, keep).unwrap_or_else(|e| e.to_string()));
@@ -63,24 +64,10 @@ pub(super) fn on_this_machine(
                 let there = named.as_deref().unwrap_or(default).ancestors().find(|d| d.exists());
                 there.and_then(|d| pgdyno_host::room(d).ok())
             }
-            made => size(made),
+            _ => planned.stack.size(),
         };
     }
     Ok(all)
-}
-
-/// The bytes that a made backing has, before a filesystem takes its part.
-fn size(backing: &Backing) -> Option<Bytes> {
-    match backing {
-        Backing::Directory(_) => None,
-        Backing::Loop(file) => Some(file.size),
-        Backing::Emulated(disk) => Some(disk.size),
-        Backing::Ram(size) => Some(*size),
-        Backing::Device(path) => BlockDevice::at(path).ok().map(|d| Identity::of(&d, false).size),
-        Backing::Raid0(raid) => {
-            raid.members.iter().map(size).try_fold(Bytes(0), |sum, one| Some(Bytes(sum.0 + one?.0)))
-        }
-    }
 }
 
 /// Every storage for which anything is done.
@@ -90,12 +77,12 @@ pub(super) fn making(prepared: &Prepared, planned: &BTreeMap<String, Planned>, o
         if steps.is_empty() && refusal.is_none() {
             continue;
         }
-        let _ = writeln!(out, "\nStorage {name}");
+        let _ = line!(out, "\nStorage {name}");
         if let Some(why) = refusal {
-            let _ = writeln!(out, "  cannot be made here: {why}");
+            let _ = line!(out, "  cannot be made here: {why}");
         }
         for what in overwritten {
-            let _ = writeln!(out, "  overwritten: {what}");
+            let _ = line!(out, "  overwritten: {what}");
         }
         steps.iter().for_each(|step| indented(&step.to_string(), out));
     }
@@ -104,7 +91,7 @@ pub(super) fn making(prepared: &Prepared, planned: &BTreeMap<String, Planned>, o
     if !in_turn.is_empty() {
         let anew: Vec<String> =
             prepared.made_anew().iter().map(|(ordinal, _)| (ordinal + 1).to_string()).collect();
-        let _ = writeln!(
+        let _ = line!(
             out,
             "\nOn one device in turn: {}. Each takes the other's place with its clusters, which are made and loaded \
              anew: before {} of {} trials{}.",

@@ -10,8 +10,10 @@ use pgdyno_host::{Account, Journal, StorageDirectory, paths};
 use pgdyno_model::Storage;
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::storage::{Backing, DeviceSettings};
+use pgdyno_model::units::Bytes;
 
 use crate::LabError;
+use crate::estimate;
 use crate::prepare::Prepared;
 use crate::progress::{Event, Progress};
 
@@ -21,6 +23,8 @@ pub(super) struct Places {
     journal: Journal,
     wipe: Wipe,
     serials: Serials,
+    /// What the data that lie on each take, and what they are.
+    needed: BTreeMap<String, (Bytes, String)>,
     storages: BTreeMap<String, State>,
     /// What each was when it was made last: it may have given way to another since.
     known: BTreeMap<String, StorageFacts>,
@@ -54,6 +58,7 @@ impl Places {
             journal: journal.clone(),
             wipe: prepared.wipe.clone(),
             serials: if keep { Serials::Kept } else { Serials::Hashed },
+            needed: estimate::room(prepared),
             storages: prepared.storages().into_iter().map(|name| (name.to_owned(), State::Down)).collect(),
             known: BTreeMap::new(),
         }
@@ -98,6 +103,7 @@ impl Places {
         let default = paths::default_storage_dir();
         let around = Surroundings { default_directory: &default, account: &self.account, wipe: &self.wipe };
         let stack = Stack::plan(name, asked, &around)?;
+        self.check_size(name, &stack)?;
         let directory = match stack.is_made() {
             true => None,
             false => Some(StorageDirectory::open(asked.named_directory(), &self.account)?),
@@ -118,6 +124,18 @@ impl Places {
         let mut facts = facts::fingerprint(name, &stack.path(), self.serials)?;
         facts.obtained = Some(obtained);
         Ok((Place { stack, _directory: directory }, facts))
+    }
+
+    /// Refuses what the data cannot fit on, before anything is made there.
+    fn check_size(&self, name: &str, stack: &Stack) -> Result<(), LabError> {
+        let (Some((needed, what)), Some(available)) = (self.needed.get(name), stack.size()) else {
+            return Ok(());
+        };
+        if available >= *needed {
+            return Ok(());
+        }
+        let (storage, directory) = (name.to_owned(), stack.path());
+        Err(LabError::NoRoom { what: what.clone(), storage, directory, needed: *needed, available })
     }
 
     /// Gives storage `name` up: it is not tried again.

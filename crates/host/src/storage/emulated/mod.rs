@@ -206,30 +206,9 @@ impl DiskServer {
             && fs::metadata(self.file()).is_ok_and(|m| m.len() == self.disk.size.0)
     }
 
-    /// Takes its mount down, and sees its process end. One that was never there is gone already.
+    /// As [`stop_serving`].
     pub(crate) fn stop(&self) -> Result<(), StepError> {
-        let source = source_of(&self.directory);
-        let unmount = || {
-            let is_ours = |m: &Mounted| m.filesystem == "fuse" && m.source == source;
-            unmount_if(&mount_point_of(&self.directory), is_ours, || format!("fuse ({source})"))
-        };
-        unmount()?;
-        // Without it, or with one that was cut short, that process has mounted nothing and was killed.
-        let Ok(text) = fs::read(server_id_of(&self.directory)) else { return Ok(()) };
-        let Ok(id) = serde_json::from_slice::<ServerId>(&text) else { return Ok(()) };
-        let server = Identity::of(id.pid).filter(|found| found.started_ticks() == id.started_ticks);
-        if let Some(server) = server
-            && !server.wait_gone(PATIENCE)
-        {
-            server.signal(Signal::KILL);
-            if !server.wait_gone(PATIENCE) {
-                let told = io::Error::other(format!("process {} does not end", id.pid));
-                return Err(io_error("stop serving the emulated disk in", &self.directory, told));
-            }
-        }
-        reap(id.pid);
-        // It may have been about to mount.
-        Ok(unmount()?)
+        stop_serving(&self.directory)
     }
 
     /// How a dry run shows its stopping.
@@ -256,6 +235,33 @@ impl fmt::Display for DiskServer {
         let told = self.disk.latency.to_string();
         if told.is_empty() { Ok(()) } else { write!(f, "; {told}") }
     }
+}
+
+/// Takes the mount of the emulated disk in `directory` down, and sees its process end. One that was never there is
+/// gone already.
+pub(crate) fn stop_serving(directory: &Path) -> Result<(), StepError> {
+    let source = source_of(directory);
+    let unmount = || {
+        let is_ours = |m: &Mounted| m.filesystem == "fuse" && m.source == source;
+        unmount_if(&mount_point_of(directory), is_ours, || format!("fuse ({source})"))
+    };
+    unmount()?;
+    // Without it, or with one that was cut short, that process has mounted nothing and was killed.
+    let Ok(text) = fs::read(server_id_of(directory)) else { return Ok(()) };
+    let Ok(id) = serde_json::from_slice::<ServerId>(&text) else { return Ok(()) };
+    let server = Identity::of(id.pid).filter(|found| found.started_ticks() == id.started_ticks);
+    if let Some(server) = server
+        && !server.wait_gone(PATIENCE)
+    {
+        server.signal(Signal::KILL);
+        if !server.wait_gone(PATIENCE) {
+            let told = io::Error::other(format!("process {} does not end", id.pid));
+            return Err(io_error("stop serving the emulated disk in", directory, told));
+        }
+    }
+    reap(id.pid);
+    // It may have been about to mount.
+    Ok(unmount()?)
 }
 
 /// This very program, also when its file was replaced since it was started.

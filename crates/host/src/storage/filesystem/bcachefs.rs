@@ -30,6 +30,7 @@ pub(super) static BCACHEFS: BlockFilesystem = BlockFilesystem {
         ("--force", "it overwrites what is there"),
         ("--discard", "the blocks of a preallocated file would be given back"),
     ],
+    least: |_| 0,
     stripes_by: None,
     mount: &[],
     rules: &[Rule { asked: "nodiscard", shown: Shown::Unless(&["discard"]) }],

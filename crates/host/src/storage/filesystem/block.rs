@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use pgdyno_model::storage::FilesystemFacts;
+use pgdyno_model::units::Bytes;
 use rustix::io::Errno;
 use rustix::mount::FsOpenFlags;
 
@@ -29,6 +30,8 @@ pub(super) struct BlockFilesystem {
     pub(super) label_bytes: usize,
     /// Flags of the program that would make nothing or something else, with the reason.
     pub(super) refused: &'static [(&'static str, &'static str)],
+    /// The least that its program makes it of, on each device (bytes).
+    pub(super) least: fn(&Volume<'_>) -> u64,
     /// What the kernel calls further devices, where the filesystem stripes by itself.
     pub(super) stripes_by: Option<&'static str>,
     /// pgdyno's mount options, beside `noatime`.
@@ -141,6 +144,10 @@ impl Filesystem for BlockFilesystem {
 
     fn stripes(&self) -> bool {
         self.stripes_by.is_some()
+    }
+
+    fn least(&self, volume: &Volume<'_>) -> Bytes {
+        Bytes((self.least)(volume))
     }
 
     fn label(&self, label: &str) -> String {

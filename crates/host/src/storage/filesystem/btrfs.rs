@@ -43,6 +43,13 @@ pub(super) static BTRFS: BlockFilesystem = BlockFilesystem {
         ("-f", "it overwrites what is there"),
         ("--force", "it overwrites what is there"),
     ],
+    // mkfs.btrfs 6.2.
+    least: |volume| match volume.devices.len() {
+        // Other profiles take other sizes.
+        _ if !volume.choice.mkfs.is_empty() => 0,
+        1 => 109 << 20,
+        _ => 125 << 20,
+    },
     stripes_by: Some("device"),
     // Since Linux 6.2 btrfs discards freed blocks while it runs, as no other does unasked.
     mount: &["nodiscard"],

@@ -36,6 +36,8 @@ const fn ext(name: &'static str, tools: &'static [Tool; 2]) -> BlockFilesystem {
             ("-F", "it forces what mke2fs holds to be wrong"),
             ("-V", "it only tells the version"),
         ],
+        // 224 KiB with blocks of 4096 bytes (mke2fs 1.47); the rest is for pgdyno's own look at both ends.
+        least: |_| 1 << 20,
         stripes_by: None,
         mount: &[],
         rules: &[

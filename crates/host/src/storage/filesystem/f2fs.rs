@@ -25,6 +25,7 @@ pub(super) static F2FS: BlockFilesystem = BlockFilesystem {
         ("-f", "it overwrites what is there"),
         ("-V", "it only tells the version"),
     ],
+    least: |_| 0,
     stripes_by: None,
     mount: &[],
     rules: &[

@@ -22,6 +22,8 @@ pub(super) static JFS: BlockFilesystem = BlockFilesystem {
     // The superblock has room for 16, jfs_tune and blkid show 11.
     label_bytes: 11,
     refused: &[("-V", "it only tells the version"), ("-j", "the journal would lie on another device")],
+    // mkfs.jfs(8).
+    least: |_| 16 << 20,
     stripes_by: None,
     mount: &[],
     rules: &[

@@ -61,6 +61,12 @@ pub trait Filesystem: Sync {
         false
     }
 
+    /// The least that each of the volume's devices must have for its program to make it. Measured, or from the program's
+    /// own manual; 0 where neither is at hand.
+    fn least(&self, _: &Volume<'_>) -> Bytes {
+        Bytes(0)
+    }
+
     /// The label on its devices, where the filesystem has no room for all of `label`.
     fn label(&self, label: &str) -> String {
         label.to_owned()

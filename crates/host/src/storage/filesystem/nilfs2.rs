@@ -31,6 +31,7 @@ pub(super) static NILFS2: BlockFilesystem = BlockFilesystem {
         ("-f", "it overwrites what is there"),
         ("-V", "it only tells the version"),
     ],
+    least: |_| 0,
     stripes_by: None,
     mount: &[],
     rules: &[

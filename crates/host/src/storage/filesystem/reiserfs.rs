@@ -26,6 +26,7 @@ pub(super) static REISERFS: BlockFilesystem = BlockFilesystem {
         ("-j", "the journal would lie on another device"),
         ("--journal-device", "the journal would lie on another device"),
     ],
+    least: |_| 0,
     stripes_by: None,
     mount: &[],
     rules: &[

@@ -31,6 +31,8 @@ pub(super) static XFS: BlockFilesystem = BlockFilesystem {
         ("-V", "it only tells the version"),
         ("-f", "it overwrites what is there"),
     ],
+    // Since xfsprogs 5.19, which refuses less.
+    least: |_| 300 << 20,
     stripes_by: None,
     mount: &[],
     rules: &[

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pgdyno_model::storage::FilesystemFacts;
+use pgdyno_model::units::Bytes;
 
 use super::options::size;
 use super::{Filesystem, FilesystemError, Tool, Volume, tool};
@@ -116,6 +117,11 @@ impl Filesystem for Zfs {
 
     fn stripes(&self) -> bool {
         true
+    }
+
+    /// `SPA_MINDEVSIZE`.
+    fn least(&self, _: &Volume<'_>) -> Bytes {
+        Bytes(64 << 20)
     }
 
     fn check(&self, volume: &Volume<'_>) -> Result<(), FilesystemError> {

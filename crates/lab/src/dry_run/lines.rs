@@ -1,0 +1,31 @@
+//! Lines of a plan's text. Names and values in them come from files of anybody's: none begins a line of its own.
+
+use std::fmt;
+
+use pgdyno_model::printable::escape_line;
+
+/// As `writeln!`, for one line; an empty line may come before it.
+macro_rules! line {
+    ($out:expr, $($arguments:tt)*) => {{
+        $out.push_str(&$crate::dry_run::lines::escaped(format_args!($($arguments)*)));
+        $out.push('\n');
+        std::fmt::Result::Ok(())
+    }};
+}
+
+/// As `write!`, for a piece of a line.
+macro_rules! piece {
+    ($out:expr, $($arguments:tt)*) => {{
+        $out.push_str(&$crate::dry_run::lines::escaped(format_args!($($arguments)*)));
+        std::fmt::Result::Ok(())
+    }};
+}
+
+/// `text` on one line, after an empty one if it begins with a newline.
+pub(super) fn escaped(text: fmt::Arguments<'_>) -> String {
+    let text = text.to_string();
+    match text.strip_prefix('\n') {
+        Some(line) => format!("\n{}", escape_line(line)),
+        None => escape_line(&text).into_owned(),
+    }
+}
