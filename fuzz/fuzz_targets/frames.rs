@@ -2,10 +2,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pgdyno_wire::auth::Exchange;
+use pgdyno_wire::auth::{Exchange, Gate};
+use pgdyno_wire::inspect::Inspector;
 use pgdyno_wire::{Message, next_frame};
 
 fuzz_target!(|bytes: &[u8]| {
+    let _ = Inspector::new(Gate::default()).inspect(bytes);
     let mut rest = bytes;
     while let Ok(Some(frame)) = next_frame(rest) {
         match Message::read(frame) {

@@ -101,8 +101,10 @@ impl Worker {
         let mut keys = Vec::with_capacity(self.clients.len());
         let servers = Arc::clone(&self.servers);
         let mut balance = Random::new(self.thread.balance);
-        let connect =
-            move |random: &mut Random| connect::connect_any(&servers, CONNECT_TIMEOUT, |n| random.index(n));
+        let stop = Arc::clone(&self.stop);
+        let connect = move |random: &mut Random| {
+            connect::connect_any(&servers, CONNECT_TIMEOUT, &stop, |n| random.index(n))
+        };
         let rules = &self.program.rules;
         let reconnects = rules.reconnect_each;
         let renewed = reconnects || rules.reconnect_lost != ReconnectLost::Never;

@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use crate::require_auth::{AuthMethod, RequireAuth, RequireAuthError};
+
 /// A password. Its `Debug` shows nothing, and it has no `Serialize`: it reaches neither store nor log.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
@@ -234,7 +236,9 @@ pub struct Target {
     pub tls: Tls,
     /// What kind of session is wanted.
     pub session_attrs: SessionAttrs,
-    /// How long connecting may take, where that is said.
+    /// The methods by which the server may have this client prove who it is.
+    pub require_auth: RequireAuth,
+    /// How long connecting may take, to the first `ReadyForQuery`, where that is said.
     pub connect_timeout: Option<Duration>,
 }
 
@@ -262,6 +266,7 @@ impl Target {
             settings: Vec::new(),
             tls: Tls::default(),
             session_attrs: SessionAttrs::Any,
+            require_auth: RequireAuth::default(),
             connect_timeout: None,
         }
     }

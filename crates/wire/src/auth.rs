@@ -1,5 +1,6 @@
 //! Proofs of identity: cleartext, MD5, SCRAM-SHA-256, SCRAM-SHA-256-PLUS. No I/O: the caller carries the messages.
 
+use pgdyno_model::target::{AuthMethod, RequireAuth};
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{
     ChannelBinding, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256,
@@ -43,9 +44,95 @@ pub enum AuthError {
     /// A SASL step that does not fit, such as a server that does not know the password itself.
     #[error("the SCRAM exchange failed: {0}")]
     Scram(std::io::Error),
+    /// A method that `require_auth` does not name; in libpq's words.
+    #[error("authentication method requirement \"{required}\" failed: {found}")]
+    Requirement {
+        /// What is required.
+        required: String,
+        /// What the server did.
+        found: &'static str,
+    },
+    /// The password would go as it is, where others can read it.
+    #[error("the server wants the password in clear text, and the connection is not encrypted")]
+    InClear,
     /// A message that cannot be written.
     #[error(transparent)]
     Wire(#[from] WireError),
+}
+
+impl AuthError {
+    /// What can be done about it.
+    #[must_use]
+    pub fn help(&self) -> Option<&'static str> {
+        match self {
+            Self::NoPassword { .. } => Some("give a password"),
+            Self::Iterations { .. } => {
+                Some("set the role's password again with a lower scram_iterations at the server")
+            }
+            Self::NoChannelBinding(_) => Some(
+                "it needs TLS, SCRAM and a server that offers SCRAM-SHA-256-PLUS; or use channel_binding=prefer",
+            ),
+            Self::Requirement { .. } => {
+                Some("change the server's pg_hba.conf, or name its method in require_auth")
+            }
+            Self::InClear => Some(
+                "use sslmode=require, or scram-sha-256 in the server's pg_hba.conf; \
+                 require_auth=password sends it all the same",
+            ),
+            Self::Unsupported { .. } | Self::OutOfTurn | Self::Scram(_) | Self::Wire(_) => None,
+        }
+    }
+}
+
+/// Which demands of a server's are met: it sees each before anything is answered.
+#[derive(Clone, Debug, Default)]
+pub struct Gate {
+    required: RequireAuth,
+    /// Whether others can read what is sent.
+    is_public: bool,
+    /// Whether the client has given its proof, and SCRAM's server its own.
+    finished: bool,
+}
+
+impl Gate {
+    /// A gate for a connection that `is_encrypted`, or stays on this machine.
+    #[must_use]
+    pub fn new(required: RequireAuth, is_encrypted: bool) -> Self {
+        Self { required, is_public: !is_encrypted, finished: false }
+    }
+
+    /// Checks what the server says.
+    ///
+    /// # Errors
+    /// [`AuthError::Requirement`], [`AuthError::InClear`], [`AuthError::Iterations`].
+    pub fn check(&mut self, said: &Authentication<'_>) -> Result<(), AuthError> {
+        let (method, found) = match said {
+            Authentication::Ok if self.finished => return Ok(()),
+            Authentication::Ok => (AuthMethod::None, "server did not complete authentication"),
+            Authentication::CleartextPassword => {
+                (AuthMethod::Password, "server requested a cleartext password")
+            }
+            Authentication::Md5Password(_) => (AuthMethod::Md5, "server requested a hashed password"),
+            Authentication::Sasl(_) | Authentication::SaslContinue(_) | Authentication::SaslFinal(_) => {
+                (AuthMethod::ScramSha256, "server requested SASL authentication")
+            }
+            Authentication::Other(7 | 8) => (AuthMethod::Gss, "server requested GSSAPI authentication"),
+            Authentication::Other(9) => (AuthMethod::Sspi, "server requested SSPI authentication"),
+            Authentication::Other(_) => return Ok(()),
+        };
+        if !self.required.accepts(method) {
+            return Err(AuthError::Requirement { required: self.required.as_str().to_owned(), found });
+        }
+        if method == AuthMethod::Password && self.is_public && !self.required.names(method) {
+            return Err(AuthError::InClear);
+        }
+        if let Authentication::SaslContinue(step) = said {
+            check_iterations(step)?;
+        }
+        self.finished |= matches!(method, AuthMethod::Password | AuthMethod::Md5)
+            || matches!(said, Authentication::SaslFinal(_));
+        Ok(())
+    }
 }
 
 /// Whether SCRAM is tied to the TLS connection that it runs in.
@@ -72,6 +159,7 @@ impl Binding {
 pub struct Exchange<'a> {
     user: &'a str,
     password: Option<&'a str>,
+    gate: Gate,
     binding: Binding,
     scram: Option<ScramSha256>,
     /// Whether SCRAM was tied to the connection.
@@ -92,7 +180,14 @@ impl<'a> Exchange<'a> {
     /// An exchange as `user`, who may have a password.
     #[must_use]
     pub fn new(user: &'a str, password: Option<&'a str>) -> Self {
-        Self { user, password, binding: Binding::None, scram: None, bound: false, proven: false }
+        let (gate, binding) = (Gate::default(), Binding::None);
+        Self { user, password, gate, binding, scram: None, bound: false, proven: false }
+    }
+
+    /// The same, meeting only demands that `gate` lets through.
+    #[must_use]
+    pub fn behind(self, gate: Gate) -> Self {
+        Self { gate, ..self }
     }
 
     /// The same, tied to the connection as `binding` says.
@@ -110,6 +205,7 @@ impl<'a> Exchange<'a> {
     /// # Errors
     /// No password where one is wanted, a method not spoken here, or a failed exchange.
     pub fn answer(&mut self, said: Authentication<'_>, out: &mut Vec<u8>) -> Result<Progress, AuthError> {
+        self.gate.check(&said)?;
         match said {
             // A server that began SCRAM must have shown that it knows the password before it lets in.
             Authentication::Ok if self.scram.is_some() && !self.proven => return Err(AuthError::OutOfTurn),
@@ -157,7 +253,6 @@ impl<'a> Exchange<'a> {
             }
             Authentication::SaslContinue(step) => {
                 let scram = self.scram.as_mut().ok_or(AuthError::OutOfTurn)?;
-                check_iterations(step)?;
                 scram.update(step).map_err(AuthError::Scram)?;
                 frontend::sasl_response(out, scram.message())?;
             }

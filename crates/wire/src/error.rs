@@ -23,6 +23,26 @@ pub enum WireError {
         /// The longest that is taken.
         max: usize,
     },
+    /// More messages of their kind than are taken.
+    #[error("more than {max} messages before the one that is waited for, the last of type `{}`", tag.escape_ascii())]
+    TooMany {
+        /// The last one's type byte.
+        tag: u8,
+        /// The most that are taken.
+        max: u32,
+    },
+    /// More bytes of one reply than are taken.
+    #[error("a reply of more than {max} bytes")]
+    ReplyTooLong {
+        /// The most that are taken.
+        max: u64,
+    },
+    /// A message that answers nothing that was sent.
+    #[error("a message of type `{}`, which nobody asked for", tag.escape_ascii())]
+    Unasked {
+        /// Its type byte.
+        tag: u8,
+    },
     /// The message ended inside a field.
     #[error("{message}: ends before its field `{field}` does")]
     Short {

@@ -10,6 +10,7 @@ mod cursor;
 mod error;
 pub mod frame;
 pub mod frontend;
+pub mod inspect;
 mod server_error;
 
 pub use backend::Message;

@@ -4,6 +4,7 @@ use pgdyno_model::experiment::OnError;
 use pgdyno_wire::backend::Status;
 use pgdyno_wire::{ServerError, frontend};
 
+use super::expected::Expected;
 use super::{Client, Next, State, Turn};
 use crate::load::Told;
 use crate::program::{Action, Step};
@@ -133,6 +134,7 @@ impl Client {
         match frontend::query(turn.out, b"ROLLBACK") {
             Ok(()) => {
                 self.state = State::RollingBack;
+                self.replies.expect(Expected::Result);
                 Next::Reply
             }
             Err(error) => unreachable!("ROLLBACK fits into a message: {error}"),

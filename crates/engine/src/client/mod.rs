@@ -3,6 +3,7 @@
 //! It is given received bytes and the time, appends what is to be sent, and says what it waits for. In steady state it
 //! allocates nothing: replies are read in place, values live in slots, and all buffers are the caller's or reused.
 
+mod expected;
 mod failure;
 mod lost;
 mod reply;
@@ -25,6 +26,7 @@ use crate::random::Random;
 use crate::recorder::{Recorder, sqlstate};
 use crate::schedule::{Exchange, Moment};
 use crate::script::{Content, Value};
+use expected::Expected;
 use failure::{Abort, Fault};
 use reply::{Event, Replies};
 
@@ -82,6 +84,17 @@ enum Piped {
     Statement { step: usize, statement: usize, parsed: bool, sent: Moment },
     /// The end of an implicit transaction.
     Sync,
+}
+
+impl Piped {
+    /// What the server says of it first.
+    fn expected(&self) -> Expected {
+        match self {
+            Self::Statement { parsed: true, .. } => Expected::Parsed { described: false },
+            Self::Statement { .. } => Expected::Bound { described: false },
+            Self::Sync => Expected::Ready,
+        }
+    }
 }
 
 /// One connection's load.
@@ -252,6 +265,7 @@ impl Client {
         if self.program.rules.say_steps {
             self.say_receiving();
         }
+        self.replies.arrive();
         let mut next = Next::Reply;
         while !bytes.is_empty() {
             if self.state == State::Ended {
@@ -344,6 +358,7 @@ impl Client {
             Event::Complete => match self.piped.front() {
                 Some(&Piped::Statement { step, statement, sent, .. }) => {
                     self.piped.pop_front();
+                    self.expect_piped();
                     self.count_statement(step, statement, sent, turn);
                 }
                 _ => {
@@ -396,6 +411,7 @@ impl Client {
                     Piped::Statement { .. } => {}
                 }
             }
+            self.expect_piped();
             if self.state != State::Piped || !self.piped.is_empty() {
                 return Next::Reply;
             }
@@ -432,6 +448,12 @@ impl Client {
                 self.abort(&Abort::own(sqlstate::PROTOCOL_VIOLATION, reason), turn)
             }
         }
+    }
+
+    /// Awaits the reply to the first of what was sent in the pipeline and is not answered yet.
+    fn expect_piped(&mut self) {
+        let expected = self.piped.front().map_or(Expected::Nothing, Piped::expected);
+        self.replies.expect_next(expected);
     }
 
     /// Where in the scripts the client is.

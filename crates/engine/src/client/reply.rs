@@ -3,6 +3,7 @@
 //! Messages that a client need not read, result rows above all, are skipped where they lie; only a message that was
 //! torn and must be read is put together in a buffer.
 
+use super::expected::{Expected, is_unsolicited};
 use pgdyno_wire::backend::{Status, command_complete, ready_for_query, tag};
 use pgdyno_wire::frame::HEADER;
 use pgdyno_wire::{Frame, Header, Message, ServerError, WireError};
@@ -36,6 +37,10 @@ pub(super) struct Replies {
     torn: Vec<u8>,
     /// Bytes of the present message still to be passed over.
     skip: usize,
+    /// What may come next.
+    expected: Expected,
+    /// Whether what it belongs to has not left yet: bytes that are here already cannot answer it.
+    unsent: bool,
     /// The session's state as the server last said.
     pub(super) status: Status,
     /// Whether rows are wanted.
@@ -51,11 +56,58 @@ impl Replies {
         Self {
             torn: Vec::with_capacity(64),
             skip: 0,
+            expected: Expected::Nothing,
+            unsent: false,
             status: Status::Idle,
             rows: false,
             ends: false,
             notices,
         }
+    }
+
+    /// Awaits the reply to what is about to be sent.
+    #[inline]
+    pub(super) fn expect(&mut self, expected: Expected) {
+        self.expected = expected;
+        self.unsent = true;
+    }
+
+    /// Awaits the next reply of what was sent together.
+    #[inline]
+    pub(super) fn expect_next(&mut self, expected: Expected) {
+        self.expected = expected;
+    }
+
+    /// Whether nothing is awaited.
+    pub(super) fn expects_nothing(&self) -> bool {
+        self.expected == Expected::Nothing
+    }
+
+    /// Learns that bytes have come since the last of them was sent.
+    #[inline]
+    pub(super) fn arrive(&mut self) {
+        self.unsent = false;
+    }
+
+    /// Notes that a message of type `tag` came, which is no error.
+    #[inline]
+    fn note(&mut self, tag: u8) -> Result<(), WireError> {
+        if self.unsent && !is_unsolicited(tag) {
+            return Err(WireError::Unasked { tag });
+        }
+        self.expected = self.expected.after(tag)?;
+        Ok(())
+    }
+
+    /// Notes that `error` came.
+    #[cold]
+    fn note_error(&mut self, error: &ServerError) -> Result<(), WireError> {
+        let is_fatal = matches!(error.severity.as_str(), "FATAL" | "PANIC");
+        if self.unsent && !is_fatal {
+            return Err(WireError::Unasked { tag: tag::ERROR_RESPONSE });
+        }
+        self.expected = self.expected.after_error(is_fatal)?;
+        Ok(())
     }
 
     /// The next event in `bytes`, which moves past it; none when more bytes are needed.
@@ -74,6 +126,7 @@ impl Replies {
             }
             let Some((message, rest)) = bytes.split_at_checked(header.len()) else {
                 if skippable {
+                    self.note(header.tag)?;
                     self.skip = header.len() - bytes.len();
                     *bytes = &[];
                 }
@@ -83,6 +136,7 @@ impl Replies {
             if !skippable {
                 return self.read(header.tag, &message[HEADER..]).map(Some);
             }
+            self.note(header.tag)?;
         }
         self.torn.extend_from_slice(bytes);
         *bytes = &[];
@@ -102,6 +156,7 @@ impl Replies {
         self.draw(bytes, HEADER);
         let Some(header) = Header::read(&self.torn)? else { return Ok(None) };
         if self.skippable(header.tag) {
+            self.note(header.tag)?;
             self.torn.clear();
             self.skip = header.body;
             self.pass(bytes);
@@ -123,13 +178,22 @@ impl Replies {
     /// is much to hand over.
     #[inline]
     fn read(&mut self, tag: u8, body: &[u8]) -> Result<Event, WireError> {
+        if tag != tag::ERROR_RESPONSE {
+            self.note(tag)?;
+        }
         match tag {
             tag::READY_FOR_QUERY => {
                 self.status = ready_for_query(body)?;
                 Ok(Event::Ready)
             }
             tag::COMMAND_COMPLETE => command_complete(body).map(|_| Event::Complete),
-            _ => read(Frame { tag, body }),
+            _ => {
+                let event = read(Frame { tag, body })?;
+                if let Event::Error(error) = &event {
+                    self.note_error(error)?;
+                }
+                Ok(event)
+            }
         }
     }
 

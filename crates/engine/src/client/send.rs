@@ -2,6 +2,7 @@
 
 use pgdyno_wire::{WireError, frontend};
 
+use super::expected::Expected;
 use super::failure::Abort;
 use super::{Client, Piped};
 use crate::program::{Request, Statement};
@@ -25,8 +26,14 @@ impl Client {
             self.answers.clear();
         }
         match &statement.request {
-            Request::Fixed(message) => out.extend_from_slice(message),
-            Request::Text(pieces) => frontend::query_with(out, |out| self.write(pieces, out))?,
+            Request::Fixed(message) => {
+                out.extend_from_slice(message);
+                self.replies.expect(Expected::Result);
+            }
+            Request::Text(pieces) => {
+                frontend::query_with(out, |out| self.write(pieces, out))?;
+                self.replies.expect(Expected::Result);
+            }
             Request::Bound { parse, execution, name, parameters } => {
                 let begin = out.len();
                 let parsed = name.is_empty() || !self.prepared[statement.number];
@@ -49,20 +56,30 @@ impl Client {
                     return Err(error);
                 }
                 if self.piping {
-                    self.piped.push_back(Piped::Statement {
-                        step: self.step,
-                        statement: index,
-                        parsed,
-                        sent: now,
-                    });
+                    let step = self.step;
+                    self.push_piped(Piped::Statement { step, statement: index, parsed, sent: now });
                     // The next use of the name in this pipeline finds it there.
                     if parsed && !name.is_empty() {
                         self.prepared[statement.number] = true;
                     }
+                } else {
+                    let described = statement.store.is_some();
+                    self.replies.expect(match parsed {
+                        true => Expected::Parsed { described },
+                        false => Expected::Bound { described },
+                    });
                 }
             }
         }
         Ok(())
+    }
+
+    /// Remembers what was appended to a pipeline.
+    pub(super) fn push_piped(&mut self, piped: Piped) {
+        if self.piped.is_empty() && self.replies.expects_nothing() {
+            self.replies.expect(piped.expected());
+        }
+        self.piped.push_back(piped);
     }
 
     /// Appends `pieces` with variables in their places.

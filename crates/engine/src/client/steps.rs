@@ -195,7 +195,7 @@ impl Client {
             _ if !self.piping => refused(self, "not in pipeline mode"),
             _ => {
                 frontend::sync(turn.out);
-                self.piped.push_back(Piped::Sync);
+                self.push_piped(Piped::Sync);
                 self.asked = true;
                 if matches!(action, Action::SyncPipeline) {
                     turn.recorder.command(self.script, self.step, 0, turn.now);

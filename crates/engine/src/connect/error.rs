@@ -38,6 +38,12 @@ pub enum ConnectError {
         /// The limit.
         limit: Duration,
     },
+    /// The load was stopped meanwhile.
+    #[error("cannot connect to {address}: interrupted")]
+    Interrupted {
+        /// Where to.
+        address: Address,
+    },
     /// The server said no.
     #[error("{address} refuses user {user} on database {database}: {error}")]
     Server {
@@ -143,9 +149,7 @@ impl ConnectError {
                 "53300" => Some("use fewer clients, or raise max_connections".to_owned()),
                 _ => None,
             },
-            Self::Authentication { cause: AuthError::NoPassword { .. }, .. } => {
-                Some("give a password".to_owned())
-            }
+            Self::Authentication { cause, .. } => cause.help().map(str::to_owned),
             Self::Tls { cause, .. } => cause.help(),
             Self::NoTls { .. } => {
                 Some("switch TLS on at the server (`ssl = on`), or use a weaker sslmode".to_owned())
@@ -153,15 +157,8 @@ impl ConnectError {
             Self::NotWanted { .. } => {
                 Some("name other hosts too, or another target_session_attrs".to_owned())
             }
-            Self::Authentication { cause: AuthError::Iterations { .. }, .. } => Some(
-                "set the role's password again with a lower scram_iterations at the server".to_owned(),
-            ),
-            Self::Authentication { cause: AuthError::NoChannelBinding(_), .. } => Some(
-                "it needs TLS, SCRAM and a server that offers SCRAM-SHA-256-PLUS; or use channel_binding=prefer"
-                    .to_owned(),
-            ),
             Self::NoneServes { errors } => errors.iter().find_map(Self::help),
-            Self::Authentication { .. } | Self::Timeout { .. } | Self::Lost { .. } => None,
+            Self::Timeout { .. } | Self::Interrupted { .. } | Self::Lost { .. } => None,
             Self::Protocol { .. } | Self::Unexpected { .. } => {
                 Some("check that a PostgreSQL server listens there".to_owned())
             }
@@ -173,7 +170,7 @@ impl ConnectError {
     pub(super) fn ends_search(&self) -> bool {
         match self {
             Self::Server { error, .. } => error.code != "57P03",
-            Self::Authentication { .. } => true,
+            Self::Authentication { .. } | Self::Interrupted { .. } => true,
             _ => false,
         }
     }

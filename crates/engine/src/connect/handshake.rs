@@ -4,22 +4,22 @@ use std::io;
 
 use pgdyno_model::target::{Address, ChannelBinding, Target};
 use pgdyno_tls::{Connector, TlsError};
-use pgdyno_wire::auth::{Binding, Exchange, Progress};
+use pgdyno_wire::auth::{Binding, Exchange, Gate, Progress};
 use pgdyno_wire::backend::BackendKey;
+use pgdyno_wire::inspect::{LONGEST_START_UP_MESSAGE, MOST_START_UP_MESSAGES};
 use pgdyno_wire::{Message, ServerError, WireError, frontend};
 
 use super::stream::{Stream, TlsStream};
-use super::{ConnectError, Connection, Encryption, Limit, timeout};
-
-/// The longest message taken before a connection is ready (bytes): an honest one is far below.
-const LONGEST_START_UP_MESSAGE: usize = 64 * 1024;
+use super::{ConnectError, Connection, Encryption, Limit};
 
 /// The conversation before a session is ready.
 pub(super) struct Handshake<'a> {
     target: &'a Target,
     stream: Stream,
-    limit: Limit,
+    limit: Limit<'a>,
     received: Vec<u8>,
+    /// Messages received (count).
+    messages: u32,
     /// Whether the server agreed to TLS.
     encrypted: bool,
     key: Option<(u32, Vec<u8>)>,
@@ -35,9 +35,9 @@ struct Told {
 }
 
 impl<'a> Handshake<'a> {
-    pub(super) fn new(target: &'a Target, stream: Stream, limit: Limit) -> Self {
+    pub(super) fn new(target: &'a Target, stream: Stream, limit: Limit<'a>) -> Self {
         let (received, told) = (Vec::new(), Told::default());
-        Self { target, stream, limit, received, encrypted: false, key: None, told }
+        Self { target, stream, limit, received, messages: 0, encrypted: false, key: None, told }
     }
 
     /// Whether TLS was agreed upon.
@@ -93,11 +93,11 @@ impl<'a> Handshake<'a> {
             match self.stream.read(&mut answer) {
                 Ok(0) => {
                     let cause = io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed it");
-                    return Err(self.broken(cause, "the request for TLS"));
+                    return Err(self.broken(cause));
                 }
                 Ok(_) => break,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(self.broken(e, "the request for TLS")),
+                Err(e) if is_passing(&e) => {}
+                Err(e) => return Err(self.broken(e)),
             }
         }
         match answer {
@@ -123,8 +123,8 @@ impl<'a> Handshake<'a> {
             match stream.shake() {
                 Ok(true) => {}
                 Ok(false) => break,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(self.broken(e, "the TLS handshake")),
+                Err(e) if is_passing(&e) => {}
+                Err(e) => return Err(self.broken(e)),
             }
         }
         self.stream = Stream::Tls(Box::new(stream));
@@ -183,7 +183,7 @@ impl<'a> Handshake<'a> {
     }
 
     fn ask_kind(&mut self) -> Result<(bool, bool), ConnectError> {
-        const ASKED: &[u8] = b"SELECT pg_catalog.pg_is_in_recovery()::text, \
+        const ASKED: &[u8] = b"SELECT pg_catalog.pg_is_in_recovery()::pg_catalog.text, \
             pg_catalog.current_setting('transaction_read_only')";
         let mut out = Vec::new();
         frontend::query(&mut out, ASKED).map_err(|e| self.protocol(e))?;
@@ -203,11 +203,10 @@ impl<'a> Handshake<'a> {
         }
     }
 
+    /// Has the next read or write wait no longer than the limit, or until it is time to look at it.
     fn set_limit(&self, step: &'static str) -> Result<(), ConnectError> {
-        if self.limit.left().is_zero() {
-            return Err(timeout(&self.target.address, self.limit, step));
-        }
-        self.stream.set_limit(self.limit.left()).map_err(|e| self.broken(e, step))
+        let wait = self.limit.next_wait(&self.target.address, step)?;
+        self.stream.set_limit(wait).map_err(|e| self.broken(e))
     }
 
     fn address(&self) -> Address {
@@ -218,16 +217,11 @@ impl<'a> Handshake<'a> {
         ConnectError::Protocol { address: self.address(), cause }
     }
 
-    fn broken(&self, cause: io::Error, step: &'static str) -> ConnectError {
+    fn broken(&self, cause: io::Error) -> ConnectError {
         if let Some(tls) = cause.get_ref().and_then(|inner| inner.downcast_ref()) {
             return ConnectError::Tls { address: self.address(), cause: TlsError::handshake(tls) };
         }
-        match cause.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-                timeout(&self.target.address, self.limit, step)
-            }
-            _ => ConnectError::Lost { address: self.address(), cause },
-        }
+        ConnectError::Lost { address: self.address(), cause }
     }
 
     pub(super) fn send(&mut self, mut bytes: &[u8]) -> Result<(), ConnectError> {
@@ -235,8 +229,8 @@ impl<'a> Handshake<'a> {
             self.set_limit("start-up")?;
             match self.stream.write(bytes) {
                 Ok(n) => bytes = &bytes[n..],
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(self.broken(e, "start-up")),
+                Err(e) if is_passing(&e) => {}
+                Err(e) => return Err(self.broken(e)),
             }
         }
         Ok(())
@@ -259,6 +253,11 @@ impl<'a> Handshake<'a> {
                 }));
             }
             if let Some(frame) = pgdyno_wire::next_frame(&self.received).map_err(|e| self.protocol(e))? {
+                self.messages += 1;
+                if self.messages > MOST_START_UP_MESSAGES {
+                    let tag = frame.tag;
+                    return Err(self.protocol(WireError::TooMany { tag, max: MOST_START_UP_MESSAGES }));
+                }
                 let length = frame.len();
                 let message = Message::read(frame).map_err(|e| self.protocol(e))?;
                 let taken = match message {
@@ -278,11 +277,11 @@ impl<'a> Handshake<'a> {
             match self.stream.read(&mut scratch) {
                 Ok(0) => {
                     let cause = io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed it");
-                    return Err(self.broken(cause, step));
+                    return Err(self.broken(cause));
                 }
                 Ok(n) => self.received.extend_from_slice(&scratch[..n]),
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(self.broken(e, step)),
+                Err(e) if is_passing(&e) => {}
+                Err(e) => return Err(self.broken(e)),
             }
         }
     }
@@ -290,7 +289,9 @@ impl<'a> Handshake<'a> {
     fn authenticate(&mut self) -> Result<(), ConnectError> {
         let target = self.target;
         let password = target.password.as_ref().map(pgdyno_model::target::Secret::reveal);
-        let mut exchange = Exchange::new(&target.user, password).bound(self.binding());
+        let is_private = !matches!(self.stream, Stream::Tcp(_));
+        let gate = Gate::new(target.require_auth.clone(), is_private);
+        let mut exchange = Exchange::new(&target.user, password).behind(gate).bound(self.binding());
         loop {
             let mut answer = Vec::new();
             let progress = self.next("authentication", |target, tag, message| match message {
@@ -333,12 +334,29 @@ impl<'a> Handshake<'a> {
                 _ => Err(ConnectError::Unexpected { address: target.address.clone(), tag }),
             })?;
             if ready {
-                // Nothing is owed to us before we ask: what could follow are notices, and they are not read.
                 (self.key, self.told) = (key, told);
-                return Ok(());
+                return self.drain();
             }
         }
     }
+
+    /// Reads what came with the last message: nothing is owed before it is asked for, but for notices.
+    fn drain(&mut self) -> Result<(), ConnectError> {
+        while !self.received.is_empty() {
+            self.next("start-up", |target, tag, message| match message {
+                Message::NoticeResponse(_) | Message::ParameterStatus { .. } | Message::Notification(_) => {
+                    Ok(())
+                }
+                _ => Err(ConnectError::Unexpected { address: target.address.clone(), tag }),
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether the same is to be tried again, as long as there is time for it.
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
 fn is_on(value: &[u8]) -> bool {

@@ -9,11 +9,15 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use pgdyno_model::target::{Address, Servers, SslMode, Target};
 use pgdyno_tls::Connector;
 use pgdyno_wire::frontend;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 pub use error::ConnectError;
@@ -33,16 +37,34 @@ pub struct Connection {
     pub key: Option<(u32, Vec<u8>)>,
 }
 
-/// A time limit, from when it was set.
+/// How long a wait goes on before its limit and the stop flag are looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A flag that nobody sets.
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+/// A time limit, from when it was set, and a flag that ends it early.
 #[derive(Clone, Copy)]
-struct Limit {
+struct Limit<'a> {
     end: Instant,
     span: Duration,
+    stop: &'a AtomicBool,
 }
 
-impl Limit {
-    fn new(span: Duration) -> Self {
-        Self { end: Instant::now() + span, span }
+impl<'a> Limit<'a> {
+    fn new(span: Duration, stop: &'a AtomicBool) -> Self {
+        Self { end: Instant::now() + span, span, stop }
+    }
+
+    /// How long one wait may take, at most; an error where none may.
+    fn next_wait(self, address: &Address, step: &'static str) -> Result<Duration, ConnectError> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(ConnectError::Interrupted { address: address.clone() });
+        }
+        match self.left() {
+            Duration::ZERO => Err(timeout(address, self, step)),
+            left => Ok(left.clamp(Duration::from_millis(1), LOOK)),
+        }
     }
 
     fn left(self) -> Duration {
@@ -68,17 +90,19 @@ struct Failed {
     encrypted: bool,
 }
 
-/// Connects to one of `servers`, within `limit` each, or within the time that they themselves allow; `below` as
-/// [`Servers::find`] has it. Also the one that it was.
+/// Connects to one of `servers`, within `limit` each, or within the time that they themselves allow, and until `stop` is
+/// set; `below` as [`Servers::find`] has it. Also the one that it was.
 ///
 /// # Errors
 /// As [`connect`]; of several servers [`ConnectError::NoneServes`].
 pub fn connect_any(
     servers: &Servers,
     limit: Duration,
+    stop: &AtomicBool,
     below: impl FnMut(usize) -> usize,
 ) -> Result<(Connection, Target), ConnectError> {
-    let found = servers.find(below, |target| connect(target, limit), ConnectError::ends_search);
+    let connect = |target: &Target| connect_until(target, limit, stop);
+    let found = servers.find(below, connect, ConnectError::ends_search);
     found.map_err(|mut errors| match errors.len() {
         1 => errors.remove(0),
         _ => ConnectError::NoneServes { errors },
@@ -90,7 +114,11 @@ pub fn connect_any(
 /// # Errors
 /// No server there, a server that refuses or is not trusted, a proof of identity that cannot be given, or the time limit.
 pub fn connect(target: &Target, limit: Duration) -> Result<Connection, ConnectError> {
-    let limit = Limit::new(target.connect_timeout.unwrap_or(limit));
+    connect_until(target, limit, &NEVER)
+}
+
+fn connect_until(target: &Target, limit: Duration, stop: &AtomicBool) -> Result<Connection, ConnectError> {
+    let limit = Limit::new(target.connect_timeout.unwrap_or(limit), stop);
     let mode = match target.address {
         Address::Unix { .. } => SslMode::Disable,
         Address::Tcp { .. } => target.tls.mode,
@@ -137,7 +165,7 @@ impl Failed {
     }
 }
 
-fn attempt(target: &Target, limit: Limit, encryption: Encryption<'_>) -> Result<Connection, Failed> {
+fn attempt(target: &Target, limit: Limit<'_>, encryption: Encryption<'_>) -> Result<Connection, Failed> {
     let stream = open(&target.address, target.host_address, limit)
         .map_err(|error| Failed { error, encrypted: false })?;
     let mut handshake = Handshake::new(target, stream, limit);
@@ -152,7 +180,7 @@ fn attempt(target: &Target, limit: Limit, encryption: Encryption<'_>) -> Result<
 /// # Errors
 /// No connection, or it takes no bytes.
 pub fn cancel(target: &Target, key: &(u32, Vec<u8>), limit: Duration) -> Result<(), ConnectError> {
-    let limit = Limit::new(limit);
+    let limit = Limit::new(limit, &NEVER);
     let connector = match (&target.address, target.tls.mode) {
         (Address::Unix { .. }, _) | (_, SslMode::Disable | SslMode::Allow) => None,
         (Address::Tcp { .. }, _) => Some(
@@ -173,69 +201,108 @@ pub fn cancel(target: &Target, key: &(u32, Vec<u8>), limit: Duration) -> Result<
 }
 
 /// A socket to `address`, or to `ip` where it is given in place of the host's name.
-fn open(address: &Address, ip: Option<IpAddr>, limit: Limit) -> Result<Stream, ConnectError> {
-    let refused = |cause| ConnectError::Refused { address: address.clone(), cause };
-    match address {
+fn open(address: &Address, ip: Option<IpAddr>, limit: Limit<'_>) -> Result<Stream, ConnectError> {
+    let (host, port) = match address {
         Address::Unix { .. } => {
             let Some(path) = address.socket_path() else { unreachable!("a Unix address has a path") };
-            open_unix(&path, limit).map(Stream::Unix).map_err(|cause| match cause.kind() {
-                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-                    timeout(address, limit, "the connection request")
-                }
-                _ => refused(cause),
-            })
+            return open_unix(address, &path, limit).map(Stream::Unix);
         }
-        Address::Tcp { host, port } => {
-            let addresses: Vec<SocketAddr> = match ip {
-                Some(ip) => vec![(ip, *port).into()],
-                None => (host.as_str(), *port)
-                    .to_socket_addrs()
-                    .map_err(|cause| ConnectError::Resolve { host: host.clone(), cause })?
-                    .collect(),
-            };
-            let mut failure = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
-            for candidate in addresses {
-                match open_tcp(candidate, limit) {
-                    Ok(stream) => return Ok(Stream::Tcp(stream)),
-                    Err(e) => failure = e,
-                }
-            }
-            Err(match failure.kind() {
-                io::ErrorKind::TimedOut => timeout(address, limit, "the connection request"),
-                _ => refused(failure),
-            })
+        Address::Tcp { host, port } => (host, *port),
+    };
+    let addresses = match ip {
+        Some(ip) => vec![(ip, port).into()],
+        None => look_up(address, host, port, limit)?,
+    };
+    let cause = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+    let mut failure = ConnectError::Refused { address: address.clone(), cause };
+    for candidate in addresses {
+        match open_tcp(address, candidate, limit) {
+            Ok(stream) => return Ok(Stream::Tcp(stream)),
+            Err(e) => failure = e,
+        }
+    }
+    Err(failure)
+}
+
+/// The addresses of `host`. A resolver that does not answer is left behind.
+fn look_up(
+    address: &Address,
+    host: &str,
+    port: u16,
+    limit: Limit<'_>,
+) -> Result<Vec<SocketAddr>, ConnectError> {
+    if let Ok(ip) = host.parse::<IpAddr>() {
+        return Ok(vec![(ip, port).into()]);
+    }
+    let failed = |cause| ConnectError::Resolve { host: host.to_owned(), cause };
+    let (sender, found) = mpsc::channel();
+    let name = host.to_owned();
+    let look_up = move || {
+        // Nobody may wait for it any more.
+        let _ = sender.send((name.as_str(), port).to_socket_addrs().map(Iterator::collect));
+    };
+    std::thread::Builder::new().name("look-up".into()).spawn(look_up).map_err(failed)?;
+    loop {
+        match found.recv_timeout(limit.next_wait(address, "the look-up of its name")?) {
+            Ok(found) => return found.map_err(failed),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Err(failed(io::ErrorKind::Other.into())),
         }
     }
 }
 
-fn open_tcp(address: SocketAddr, limit: Limit) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(&address, limit.left().max(Duration::from_millis(1)))?;
-    stream.set_nodelay(true)?;
+/// Connects without blocking, so that the limit and the stop flag are looked at.
+fn open_tcp(address: &Address, ip: SocketAddr, limit: Limit<'_>) -> Result<TcpStream, ConnectError> {
+    let refused = |cause: io::Error| ConnectError::Refused { address: address.clone(), cause };
+    let family = if ip.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket =
+        rustix::net::socket_with(family, SocketType::STREAM, flags, None).map_err(|e| refused(e.into()))?;
+    match rustix::net::connect(&socket, &ip) {
+        Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {}
+        Err(e) => return Err(refused(e.into())),
+    }
+    loop {
+        let wait = limit.next_wait(address, "the connection request")?;
+        let wait = Timespec { tv_sec: 0, tv_nsec: wait.subsec_nanos().into() };
+        match poll(&mut [PollFd::new(&socket, PollFlags::OUT)], Some(&wait)) {
+            Ok(0) | Err(Errno::INTR) => {}
+            Ok(_) => break,
+            Err(e) => return Err(refused(e.into())),
+        }
+    }
+    let ended = rustix::net::sockopt::socket_error(&socket).and_then(|error| error);
+    ended.map_err(|e| refused(e.into()))?;
+    let stream = TcpStream::from(socket);
+    stream.set_nonblocking(false).and_then(|()| stream.set_nodelay(true)).map_err(refused)?;
     Ok(stream)
 }
 
 /// Connects without blocking, for a server with a full queue would keep us waiting without limit.
-fn open_unix(path: &Path, limit: Limit) -> io::Result<UnixStream> {
-    let address = SocketAddrUnix::new(path)?;
+fn open_unix(address: &Address, path: &Path, limit: Limit<'_>) -> Result<UnixStream, ConnectError> {
+    let refused = |cause: io::Error| ConnectError::Refused { address: address.clone(), cause };
+    let socket_address = SocketAddrUnix::new(path).map_err(|e| refused(e.into()))?;
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     loop {
-        let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        match rustix::net::connect(&socket, &address) {
+        let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+            .map_err(|e| refused(e.into()))?;
+        match rustix::net::connect(&socket, &socket_address) {
             Ok(()) => {
                 let stream = UnixStream::from(socket);
-                stream.set_nonblocking(false)?;
+                stream.set_nonblocking(false).map_err(refused)?;
                 return Ok(stream);
             }
             // The server's queue is full.
-            Err(rustix::io::Errno::AGAIN) if !limit.left().is_zero() => {
+            Err(Errno::AGAIN) => {
+                limit.next_wait(address, "the connection request")?;
                 std::thread::sleep(Duration::from_millis(2));
             }
-            Err(rustix::io::Errno::INTR) => {}
-            Err(e) => return Err(e.into()),
+            Err(Errno::INTR) => {}
+            Err(e) => return Err(refused(e.into())),
         }
     }
 }
 
-fn timeout(address: &Address, limit: Limit, step: &'static str) -> ConnectError {
+fn timeout(address: &Address, limit: Limit<'_>, step: &'static str) -> ConnectError {
     ConnectError::Timeout { address: address.clone(), step, limit: limit.span }
 }

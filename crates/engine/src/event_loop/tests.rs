@@ -1,5 +1,6 @@
 //! The event loop and its clients on a simulated network.
 
+use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroU32;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
@@ -36,6 +37,56 @@ struct FakeServer {
     asked: Arc<Mutex<Vec<String>>>,
     answer: Answer,
     parsed: u32,
+    /// What comes before the result of each statement of a series: ParseComplete, BindComplete.
+    heads: VecDeque<Vec<u8>>,
+    /// Whether the series describes its portals.
+    described: bool,
+    /// Whether a Parse waits for its Bind.
+    parses: bool,
+}
+
+/// The acts of `answer` as a server has them for the extended protocol: columns only where they were asked for, and
+/// before each result what is in `heads`.
+fn extended(
+    answer: Vec<(Duration, Act)>,
+    heads: &mut VecDeque<Vec<u8>>,
+    described: bool,
+) -> Vec<(Duration, Act)> {
+    let sent = |act: &Act| match act {
+        Act::Send(bytes) => bytes.clone(),
+        Act::HangUp => Vec::new(),
+    };
+    let whole: Vec<u8> = answer.iter().flat_map(|(_, act)| sent(act)).collect();
+    // By offset: what is left out, and what is put in.
+    let mut edits: HashMap<usize, (usize, Vec<u8>)> = HashMap::new();
+    let mut at = 0;
+    while let Ok(Some(frame)) = pgdyno_wire::next_frame(&whole[at..]) {
+        match frame.tag {
+            b'T' if !described => drop(edits.insert(at, (frame.len(), Vec::new()))),
+            b'C' => drop(edits.insert(at + frame.len(), (0, heads.pop_front().unwrap_or_default()))),
+            b'E' => heads.clear(),
+            _ => {}
+        }
+        at += frame.len();
+    }
+    let (mut offset, mut left_out) = (0, 0);
+    let edited = answer.into_iter().map(|(delay, act)| {
+        let Act::Send(bytes) = act else { return (delay, act) };
+        let mut out = Vec::new();
+        for byte in bytes {
+            if let Some((length, put_in)) = edits.get(&offset) {
+                left_out = *length;
+                out.extend(put_in);
+            }
+            match left_out {
+                0 => out.push(byte),
+                _ => left_out -= 1,
+            }
+            offset += 1;
+        }
+        (delay, Act::Send(out))
+    });
+    edited.collect()
 }
 
 fn message(tag: u8, body: &[u8]) -> Vec<u8> {
@@ -85,15 +136,23 @@ impl Peer for FakeServer {
                 b'P' => {
                     self.sql = text;
                     self.parsed += 1;
-                    acts.push((Duration::ZERO, Act::Send(message(b'1', b""))));
+                    self.heads.push_back(message(b'1', b""));
+                    self.parses = true;
                     false
                 }
                 b'B' => {
                     self.sql.push_str(&text);
-                    acts.push((Duration::ZERO, Act::Send(message(b'2', b""))));
+                    match self.heads.back_mut().filter(|_| std::mem::take(&mut self.parses)) {
+                        Some(head) => head.extend(message(b'2', b"")),
+                        None => self.heads.push_back(message(b'2', b"")),
+                    }
                     false
                 }
-                b'E' | b'D' => false,
+                b'D' => {
+                    self.described = true;
+                    false
+                }
+                b'E' => false,
                 b'S' => true,
                 b'X' => {
                     self.asked.lock().unwrap().push("goodbye".into());
@@ -104,7 +163,16 @@ impl Peer for FakeServer {
             self.received.drain(..length);
             if whole {
                 let sql = std::mem::take(&mut self.sql);
-                acts.extend((self.answer)(sql.trim_end_matches('|'), now));
+                let answer = (self.answer)(sql.trim_end_matches('|'), now);
+                // A Bind is acknowledged at once.
+                if let Some(head) = self.heads.pop_front() {
+                    acts.push((Duration::ZERO, Act::Send(head)));
+                    acts.extend(extended(answer, &mut self.heads, self.described));
+                    self.heads.clear();
+                    self.described = false;
+                } else {
+                    acts.extend(answer);
+                }
                 self.asked.lock().unwrap().push(sql.trim_end_matches('|').to_owned());
             }
         }
@@ -182,6 +250,9 @@ impl Load {
             asked: Arc::clone(asked),
             answer: answer(n),
             parsed: 0,
+            heads: VecDeque::new(),
+            described: false,
+            parses: false,
         });
         let mut sim = Sim::new(peers.collect(), self.network);
         let intervals: Arc<Mutex<Vec<Interval>>> = Arc::default();
@@ -321,6 +392,61 @@ fn a_serialization_failure_is_rolled_back_and_counted_once() {
 }
 
 #[test]
+fn a_reply_that_nobody_asked_for_ends_the_client_and_is_no_measurement() {
+    let complete = || message(b'C', b"SELECT 1\0");
+    let notices = || {
+        let settings = message(b'S', b"TimeZone\0UTC\0");
+        [settings, message(b'A', b"\0\0\0\x01a\0b\0"), message(b'N', b"SNOTICE\0Mhi\0\0")].concat()
+    };
+    let pipeline = "\\startpipeline\nSELECT 1;\nSELECT 2;\n\\endpipeline\n";
+    let lies: [(&str, Vec<u8>); 9] = [
+        ("five of ReadyForQuery", ready(b'I').repeat(4)),
+        ("five whole answers", [complete(), ready(b'I')].concat().repeat(4)),
+        ("a row without a query", message(b'D', b"\0\0")),
+        ("copy data", message(b'd', b"x")),
+        ("an error of nothing", error("40001", b'I')),
+        ("a ParseComplete", message(b'1', b"")),
+        ("a BackendKeyData", message(b'K', &[0; 8])),
+        ("an authentication", message(b'R', &[0; 4])),
+        ("notices, then an answer", [notices(), complete(), ready(b'I')].concat()),
+    ];
+    for (script, protocol) in [
+        ("SELECT 1;", Protocol::Simple),
+        ("SELECT 1;", Protocol::Extended),
+        ("SELECT 1;", Protocol::Prepared),
+        (pipeline, Protocol::Extended),
+    ] {
+        for (what, lie) in &lies {
+            // Whole answers that come one by one are told from a fast server's only by who counts them.
+            let is_whole = lie.ends_with(&ready(b'I')) && !lie.starts_with(&ready(b'I'));
+            let pieces: &[usize] = if is_whole { &[usize::MAX] } else { &[1, 5, usize::MAX] };
+            for &piece in pieces {
+                let network = Network { read: piece, ..Network::default() };
+                let load = Load { network, protocol, length: Length::Transactions(500), ..Load::new(script) };
+                let answer = |_| -> Answer {
+                    let answer = [complete(), ready(b'I'), lie.clone()].concat();
+                    let two = [complete(), complete(), ready(b'I'), lie.clone()].concat();
+                    let answer = if script == pipeline { two } else { answer };
+                    Box::new(move |_, _| after(MS, answer.clone()))
+                };
+                let m = load.run(answer).measurement;
+                assert_eq!(m.aborted_clients, 1, "{protocol:?}, {what}, {piece}");
+                assert!(m.transactions <= 1, "{protocol:?}, {what}, {piece}: {}", m.transactions);
+                assert_eq!(m.failures.get("08P01"), Some(&1), "{what}: {:?}", m.abort_reasons);
+            }
+        }
+        let load = Load { protocol, length: Length::Transactions(50), ..Load::new(script) };
+        let honest = |_| -> Answer {
+            let results = if script == pipeline { 2 } else { 1 };
+            let answer = [complete().repeat(results), notices(), ready(b'I'), notices()].concat();
+            Box::new(move |_, _| after(MS, answer.clone()))
+        };
+        let m = load.run(honest).measurement;
+        assert_eq!((m.transactions, m.aborted_clients), (50, 0), "{protocol:?}: {:?}", m.abort_reasons);
+    }
+}
+
+#[test]
 fn what_the_server_should_not_send_ends_the_client_with_a_reason() {
     let copy = message(b'G', b"\0\0\0");
     let mut torn_then_closed = done(b'I');
@@ -329,8 +455,8 @@ fn what_the_server_should_not_send_ends_the_client_with_a_reason() {
     for (reply, hangs_up, code, words) in [
         (b"HTTP/1.1 400 Bad Request\r\n".to_vec(), false, "08P01", "broke the protocol"),
         (message(b'!', b""), false, "08P01", "type `!`"),
-        (message(b'Z', b"?"), false, "08P01", "`status` is 63"),
-        (message(b'R', b"\0\0\0\0"), false, "08P01", "`type` is 82"),
+        ([message(b'C', b"BEGIN\0"), message(b'Z', b"?")].concat(), false, "08P01", "`status` is 63"),
+        (message(b'R', b"\0\0\0\0"), false, "08P01", "type `R`"),
         (b"E\x3f\xff\xff\xff".to_vec(), false, "08P01", "at most 1048576 are taken"),
         (b"D\0\0\0\x03".to_vec(), false, "08P01", "is 3 bytes long"),
         (copy, false, "0A000", "COPY is not supported"),

@@ -52,7 +52,7 @@ pub(crate) const KEYWORDS: &[Keyword] = &[
     known("password", Some("PGPASSWORD"), Use::Followed),
     known("port", Some("PGPORT"), Use::Followed),
     known("replication", None, Use::Only(&["false", "off", "no", "0"])),
-    known("require_auth", Some("PGREQUIREAUTH"), Use::Never),
+    known("require_auth", Some("PGREQUIREAUTH"), Use::Followed),
     known("requirepeer", Some("PGREQUIREPEER"), Use::Never),
     known("requiressl", Some("PGREQUIRESSL"), Use::Followed),
     known("service", Some("PGSERVICE"), Use::Followed),

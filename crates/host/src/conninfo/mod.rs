@@ -14,9 +14,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pgdyno_model::target::{
-    Address, ChannelBinding, LoadBalanceHosts, RootCert, Secret, Servers, SessionAttrs, SslMode, Target, Tls,
+    Address, ChannelBinding, LoadBalanceHosts, RequireAuth, RootCert, Secret, Servers, SessionAttrs, SslMode,
+    Target, Tls,
 };
-use postgres::Client;
 
 pub use environment::Environment;
 
@@ -24,8 +24,8 @@ use files::PasswordFile;
 use keywords::{KEYWORDS, Use};
 use parse::Options;
 
-use crate::postgres::ControlError;
-use crate::postgres::control::{self, NoticeHandler};
+use crate::postgres::control::NoticeHandler;
+use crate::postgres::{ControlClient, ControlError};
 
 /// The port where none is named.
 const PORT: u16 = 5432;
@@ -258,6 +258,11 @@ impl Said {
                 self.wrong("target_session_attrs", wanted)
             })?,
         };
+        let require_auth: RequireAuth = self.get("require_auth").unwrap_or_default().parse().map_err(|_| {
+            let wanted = "methods with commas between them, of password, md5, gss, sspi, scram-sha-256, oauth and none; \
+                or each with `!` before it, for all but these";
+            self.wrong("require_auth", wanted)
+        })?;
         let mut notes = Vec::new();
         let tls = self.tls(environment, &mut notes)?;
         let settings = self.settings(environment);
@@ -288,6 +293,7 @@ impl Said {
                 settings: settings.clone(),
                 tls: tls.clone(),
                 session_attrs,
+                require_auth: require_auth.clone(),
                 connect_timeout,
                 ..Target::new(address, user.clone(), database.clone())
             }
@@ -435,7 +441,7 @@ impl Resolved {
     ///
     /// # Errors
     /// What each of them answered.
-    pub fn connect(&self) -> Result<(Client, Target), ControlError> {
+    pub fn connect(&self) -> Result<(ControlClient, Target), ControlError> {
         self.connect_with(None)
     }
 
@@ -443,8 +449,11 @@ impl Resolved {
     ///
     /// # Errors
     /// What each server answered.
-    pub fn connect_with(&self, notices: Option<&NoticeHandler>) -> Result<(Client, Target), ControlError> {
-        let connect = |target: &Target| control::connect_with(target, notices);
+    pub fn connect_with(
+        &self,
+        notices: Option<&NoticeHandler>,
+    ) -> Result<(ControlClient, Target), ControlError> {
+        let connect = |target: &Target| ControlClient::connect(target, notices);
         let connected = self.servers.find(|n| fastrand::usize(..n), connect, ControlError::ends_search);
         connected.map_err(|mut errors| match errors.len() {
             1 => errors.remove(0),

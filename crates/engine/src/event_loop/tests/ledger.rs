@@ -11,6 +11,9 @@ use crate::ledger::{ClientLedger, Ledger};
 /// What it was told, in order.
 static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
+/// Two tests listen, one at a time.
+static LISTENING: Mutex<()> = Mutex::new(());
+
 /// A ledger that takes `0` transactions.
 struct Listening(u64);
 
@@ -60,8 +63,12 @@ impl ClientLedger for ListeningClient {
     }
 }
 
+const SCRIPT: &str = "\\set aid 7\n\\set tid 1\n\\set bid 1\n\\set delta -5\nBEGIN;\nINSERT :sequence;\n\
+                      END :sequence;";
+
 #[test]
 fn a_ledger_knows_of_each_transaction_before_the_server_does_and_what_became_of_it() {
+    let _alone = LISTENING.lock().unwrap();
     let answers = |_| -> Answer {
         Box::new(|sql, _| match sql {
             "BEGIN" => after(MS, done(b'T')),
@@ -74,8 +81,6 @@ fn a_ledger_knows_of_each_transaction_before_the_server_does_and_what_became_of_
             other => panic!("{other}"),
         })
     };
-    let script = "\\set aid 7\n\\set tid 1\n\\set bid 1\n\\set delta -5\nBEGIN;\nINSERT :sequence;\n\
-                  END :sequence;";
     let load = Load {
         length: Length::Duration(Span(SECOND)),
         change: |spec| {
@@ -83,7 +88,7 @@ fn a_ledger_knows_of_each_transaction_before_the_server_does_and_what_became_of_
             spec.options.reconnect_lost = ReconnectLost::Always;
             spec.options.on_error = OnError::Continue;
         },
-        ..Load::new(script)
+        ..Load::new(SCRIPT)
     };
     let seen = load.run(answers);
     let told = std::mem::take(&mut *TOLD.lock().unwrap());
@@ -111,4 +116,24 @@ fn a_ledger_knows_of_each_transaction_before_the_server_does_and_what_became_of_
     assert_eq!(seen.measurement.aborted_clients, 1);
     let reason = &seen.measurement.abort_reasons[0];
     assert!(reason.contains("the ledger cannot be kept: it is full"), "{reason}");
+}
+
+#[test]
+fn a_ledger_believes_no_reply_that_nobody_asked_for() {
+    let _alone = LISTENING.lock().unwrap();
+    for lie in [ready(b'I').repeat(4), done(b'I').repeat(4)] {
+        let answers = |_| -> Answer {
+            let lie = lie.clone();
+            Box::new(move |_, _| after(MS, [done(b'T'), lie.clone()].concat()))
+        };
+        let load = Load {
+            length: Length::Duration(Span(SECOND)),
+            change: |spec| spec.ledger = Some(Arc::new(Listening(6))),
+            ..Load::new(SCRIPT)
+        };
+        let seen = load.run(answers);
+        let told = std::mem::take(&mut *TOLD.lock().unwrap());
+        assert_eq!(told, ["1 issued"], "nothing is known of what it sent");
+        assert_eq!(seen.measurement.aborted_clients, 1);
+    }
 }

@@ -1,0 +1,131 @@
+//! What a server may say next: a reply that nobody asked for is no measurement.
+//!
+//! [`Expected`] follows one statement's reply, message by message, by the messages' types alone. Notices, settings and
+//! notifications may come at any time. Errors are judged where they are read, for a fatal one may come at any time too.
+
+use pgdyno_wire::WireError;
+use pgdyno_wire::backend::tag;
+
+/// The messages that may come next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Expected {
+    /// None: nothing was asked.
+    Nothing,
+    /// A query's first result.
+    Result,
+    /// Rows of a query's result, or its end. Another RowDescription too: a rule may make one command return several
+    /// results.
+    Rows,
+    /// A query's next result, or the end of all.
+    MoreResults,
+    /// ParseComplete.
+    Parsed {
+        /// Whether the portal is described.
+        described: bool,
+    },
+    /// BindComplete.
+    Bound {
+        /// Whether the portal is described.
+        described: bool,
+    },
+    /// The portal's columns.
+    Description,
+    /// Rows of the portal, or its end.
+    PortalRows,
+    /// The end of the reply, or of the pipeline's part.
+    Ready,
+    /// The end of a reply that met an error.
+    ReadyAfterError,
+}
+
+/// Whether a message of that type may come at any time.
+#[inline]
+pub(super) fn is_unsolicited(tag: u8) -> bool {
+    matches!(tag, tag::NOTICE_RESPONSE | tag::PARAMETER_STATUS | tag::NOTIFICATION)
+}
+
+impl Expected {
+    /// What comes after a message of type `tag`, which is no error.
+    #[inline]
+    pub(super) fn after(self, tag: u8) -> Result<Self, WireError> {
+        Ok(match (self, tag) {
+            (Self::Rows | Self::PortalRows, tag::DATA_ROW) => self,
+            (Self::Result | Self::MoreResults | Self::Rows, tag::ROW_DESCRIPTION) => Self::Rows,
+            (Self::Result | Self::MoreResults | Self::Rows, tag::COMMAND_COMPLETE) => Self::MoreResults,
+            (Self::Result | Self::MoreResults, tag::EMPTY_QUERY) => Self::MoreResults,
+            (Self::MoreResults | Self::Ready | Self::ReadyAfterError, tag::READY_FOR_QUERY) => Self::Nothing,
+            (Self::Parsed { described }, tag::PARSE_COMPLETE) => Self::Bound { described },
+            (Self::Bound { described: false }, tag::BIND_COMPLETE) => Self::PortalRows,
+            (Self::Bound { described: true }, tag::BIND_COMPLETE) => Self::Description,
+            (Self::Description, tag::ROW_DESCRIPTION | tag::NO_DATA) => Self::PortalRows,
+            (Self::PortalRows, tag::COMMAND_COMPLETE | tag::EMPTY_QUERY) => Self::Ready,
+            // They end the client.
+            (
+                Self::Result | Self::MoreResults | Self::PortalRows,
+                tag::COPY_IN | tag::COPY_OUT | tag::COPY_BOTH,
+            ) => self,
+            (_, tag) if is_unsolicited(tag) => self,
+            (_, tag) => return Err(WireError::Unasked { tag }),
+        })
+    }
+
+    /// What comes after an error.
+    pub(super) fn after_error(self, is_fatal: bool) -> Result<Self, WireError> {
+        match self {
+            Self::Nothing | Self::ReadyAfterError if !is_fatal => {
+                Err(WireError::Unasked { tag: tag::ERROR_RESPONSE })
+            }
+            // The connection ends.
+            Self::Nothing => Ok(Self::Nothing),
+            _ => Ok(Self::ReadyAfterError),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn follow(from: Expected, tags: &str) -> Result<Expected, WireError> {
+        tags.bytes().try_fold(from, Expected::after)
+    }
+
+    #[test]
+    fn a_whole_reply_leads_to_nothing() {
+        let bound = |described| Expected::Bound { described };
+        for (asked, replies) in [
+            (Expected::Result, ["TDDCZ", "CTDCZ", "IZ", "TCZ", "TDTDCZ", "NTSDACZ"].as_slice()),
+            (Expected::Parsed { described: false }, &["12DCZ", "12IZ"]),
+            (bound(false), &["2DDCZ", "2CZ"]),
+            (bound(true), &["2TDCZ", "2nCZ"]),
+        ] {
+            for reply in replies {
+                assert_eq!(follow(asked, reply), Ok(Expected::Nothing), "{asked:?}: {reply}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_belong_to_what_was_asked_is_refused() {
+        for (asked, replies) in [
+            (Expected::Nothing, ["Z", "C", "T", "D", "1", "d", "R", "K", "v", "G"].as_slice()),
+            (Expected::Result, &["Z", "D", "1", "2", "n", "s", "t", "3", "d", "c", "TDCZZ", "CD", "R"]),
+            (Expected::Parsed { described: false }, &["2", "11", "12T", "12n", "12CC", "12CD", "12DZ", "Z"]),
+            (Expected::Bound { described: true }, &["2D", "2C", "2TT", "2nT", "1"]),
+        ] {
+            for reply in replies {
+                let found = follow(asked, reply);
+                assert!(matches!(found, Err(WireError::Unasked { .. })), "{asked:?}: {reply}: {found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_a_fatal_error_comes_unasked() {
+        assert!(Expected::Nothing.after_error(false).is_err());
+        assert_eq!(Expected::Nothing.after_error(true), Ok(Expected::Nothing));
+        let failed = Expected::Rows.after_error(false).unwrap();
+        assert_eq!(failed.after(b'Z'), Ok(Expected::Nothing));
+        assert!(failed.after(b'C').is_err() && failed.after_error(false).is_err());
+    }
+}
