@@ -80,6 +80,86 @@ fn tables_keys_and_rows_are_pgbenchs() {
 }
 
 #[test]
+fn dropping_drops_what_pgbench_drops_and_no_more() {
+    const EVERYTHING: &str = "select c.oid::regclass::text, c.relkind from pg_class c join pg_namespace n \
+        on n.oid = c.relnamespace where n.nspname in ('public', 'first', 'second') order by 1";
+    let both = |server: &Server, sql: &str| ["ref", "our"].map(|database| server.ask(database, sql));
+    for server in Server::each("dropping_drops_what_pgbench_drops_and_no_more") {
+        let tables = "create table pgbench_other (a int); create table pgbench_accounts (aid int); \
+            create table pgbench_history (aid int); create table pgbench_branches (bid int)";
+        for (what, made, says, code) in [
+            ("another's table beside them", "", "does not exist, skipping", 0),
+            (
+                "a view upon one",
+                "create view upon as select * from pgbench_branches",
+                "because other objects depend on",
+                1,
+            ),
+            ("a view in place of one", "create view pgbench_tellers as select 1 as tid", "is not a table", 1),
+            (
+                "a foreign table in place of one",
+                "create foreign data wrapper w; create server s foreign data wrapper w; \
+                 create foreign table pgbench_tellers (tid int) server s",
+                "is not a table",
+                1,
+            ),
+            ("a sequence in place of one", "create sequence pgbench_tellers", "is not a table", 1),
+            (
+                "partitions, and one of another's",
+                "drop table pgbench_accounts; create table pgbench_accounts (aid int) partition by range (aid); \
+                 create table mine partition of pgbench_accounts default",
+                "does not exist, skipping",
+                0,
+            ),
+            (
+                "a key of another's table",
+                "alter table pgbench_branches add primary key (bid); \
+                create table mine (bid int references pgbench_branches)",
+                "because other objects depend on",
+                1,
+            ),
+        ] {
+            both(
+                &server,
+                "drop schema public cascade; create schema public; drop foreign data wrapper if exists w cascade",
+            );
+            both(&server, &format!("{tables}; {made}"));
+            let ours = server.same("-i -I d", &[says]);
+            assert_eq!(ours.code, Some(code), "{what}: {}", ours.err);
+            assert_same(&server, what, &[EVERYTHING]);
+            let other = server.ask("our", "select count(*) from pg_class where relname = 'pgbench_other'");
+            assert_eq!(other, "1", "{what}");
+        }
+        // Names are found by the user's own search_path, and made where its first schema is.
+        both(
+            &server,
+            "drop schema public cascade; create schema public; create schema first; create schema second",
+        );
+        for database in ["ref", "our"] {
+            server.ask(database, &format!("alter database {database} set search_path = gone, first, second"));
+        }
+        both(
+            &server,
+            "create table second.pgbench_accounts (a int); create table public.pgbench_accounts (a int); \
+            create table first.pgbench_tellers (a int); create table second.pgbench_tellers (a int)",
+        );
+        for (args, code) in
+            [("-i -I d", 0), ("-i -I t", 0), ("-i -I g", 0), ("-i -I dtGvpf", 0), ("-S -t 1", 0)]
+        {
+            let ours = server.same(args, &[]);
+            assert_eq!(ours.code, Some(code), "{args}: {}", ours.err);
+            assert_same(&server, args, &[EVERYTHING]);
+        }
+        for database in ["ref", "our"] {
+            server.ask(database, &format!("alter database {database} set search_path = gone"));
+        }
+        let ours = server.same("-i -I t", &["no schema has been selected to create in"]);
+        assert_eq!(ours.code, Some(1));
+        server.same("-S -t 1", &["relation \"pgbench_branches\" does not exist"]);
+    }
+}
+
+#[test]
 fn load_leaves_the_tables_keys_and_rows_that_pgbench_leaves() {
     if let Some(server) = Server::newest("load_leaves_the_tables_keys_and_rows_that_pgbench_leaves") {
         for (theirs, ours) in [
@@ -152,10 +232,11 @@ fn an_interrupted_initialization_ends_at_once_and_leaves_no_rows() {
         for steps in ["dtG", "dtg"] {
             let mut command = server.command("our");
             command.args(["-i", "-s", "5000", "-q", "-I", steps]);
-            let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
             let filling = "select count(*) from pg_stat_activity where datname = 'our' \
-                       and (query like 'insert into pgbench_accounts%' or query like 'copy pgbench_accounts%')";
+                           and query ~ '^(insert into|copy) [^ ]*pgbench_accounts'";
             while server.ask("our", filling) == "0" {
+                assert!(child.try_wait().unwrap().is_none(), "{steps}: it ended by itself");
                 std::thread::sleep(std::time::Duration::from_millis(20));
             }
             signal(child.id(), "INT");

@@ -5,12 +5,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use pgdyno_host::conninfo;
-use pgdyno_host::postgres::control::said;
+use pgdyno_host::postgres::ControlClient;
+use pgdyno_host::postgres::control::{said, schemas_of_user};
 use pgdyno_host::postgres::given::data_directory;
 use pgdyno_model::experiment::Loading;
 use pgdyno_model::target::Target;
 use pgdyno_model::units::Bytes;
-use postgres::Client;
 
 pub use crate::dataset::{Existing, Strategy};
 pub use pgdyno_host::conninfo::ConnectOptions;
@@ -68,7 +68,10 @@ pub fn load(load: &Load, progress: &dyn Progress, stop: &AtomicBool) -> Result<L
     }
     let (mut client, target) = resolved.connect()?;
     let usual = Filling::new(&workload.data, load.scale.get(), load.seed, &load.loading);
+    let schema = schemas_of_user(&target)?.into_iter().next();
+    let schema = schema.ok_or_else(|| DatasetError::NoSchema { data: usual.identity() })?;
     let filling = Filling {
+        schema: &schema,
         strategy: load.strategy,
         existing: load.existing,
         chunk: load.chunk.map_or(usual.chunk, NonZeroU64::get),
@@ -91,7 +94,7 @@ pub fn load(load: &Load, progress: &dyn Progress, stop: &AtomicBool) -> Result<L
 
 /// Whether a server on this machine has the room and the memory; of another it is only told what is needed.
 fn check_room(
-    client: &mut Client,
+    client: &mut ControlClient,
     target: &Target,
     filling: &Filling<'_>,
     progress: &dyn Progress,

@@ -14,7 +14,7 @@ use pgdyno_host::sweep::Outcome;
 use pgdyno_host::{Journal, sweep};
 use pgdyno_lab::file::Override;
 use pgdyno_lab::progress::{Event, Progress, Silent};
-use pgdyno_lab::{LabError, Prepared, SessionEnd, Wipe, recipes, run};
+use pgdyno_lab::{Consent, LabError, Prepared, SessionEnd, recipes, run};
 use pgdyno_model::target::{Address, Secret};
 use pgdyno_results::store::Store;
 use server::{install, made};
@@ -255,16 +255,60 @@ fn what_a_killed_process_left_changed_is_put_back_by_the_journal() {
 }
 
 #[test]
-fn a_schema_that_is_somebody_elses_is_left_and_one_that_was_left_behind_is_cleared() {
+fn a_schema_that_is_somebody_elses_is_left_whatever_its_comment_says() {
     let theirs = Theirs::start();
     theirs.sql("CREATE SCHEMA pgdyno; CREATE TABLE pgdyno.precious (a int)");
     let error = theirs.run(&["factors.clients=[1]"]).unwrap_err();
     assert!(error.to_string().contains("pgdyno did not make it") && error.help().is_some(), "{error}");
     assert_eq!(theirs.number("SELECT count(*) FROM pgdyno.precious"), 0);
 
-    theirs.sql("COMMENT ON SCHEMA pgdyno IS 'made by pgdyno'");
+    // A comment alone makes it no more ours: the journal has to name it.
+    for comment in ["made by pgdyno", "made by pgdyno 00112233445566778899aabbccddeeff"] {
+        theirs.sql(&format!("COMMENT ON SCHEMA pgdyno IS '{comment}'"));
+        let error = theirs.run(&["factors.clients=[1]"]).unwrap_err();
+        assert!(error.to_string().contains("journal") && error.help().is_some(), "{error}");
+        assert_eq!(theirs.number("SELECT count(*) FROM pgdyno.precious"), 0);
+    }
+}
+
+/// Does as another session would, once a trial is done; keeps what is told.
+struct Meanwhile<'a>(&'a Theirs, &'a str, std::sync::Mutex<Vec<String>>);
+
+impl Progress for Meanwhile<'_> {
+    fn event(&self, event: &Event<'_>) {
+        match event {
+            Event::TrialDone { .. } => self.0.sql(self.1),
+            Event::Note(line) | Event::Warning(line) => self.2.lock().unwrap().push(line.clone()),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn what_others_put_beside_or_upon_our_tables_stays_and_is_named() {
+    let theirs = Theirs::start();
+    let sql = "CREATE TABLE IF NOT EXISTS pgdyno.precious (a int); \
+               CREATE OR REPLACE VIEW upon AS SELECT bid FROM pgdyno.pgbench_branches";
+    let meanwhile = Meanwhile(&theirs, sql, std::sync::Mutex::default());
+    let outcome =
+        run::run(&theirs.prepared(&["factors.clients=[1]"]), &theirs.store(), &meanwhile, &GO_ON).unwrap();
+    assert_eq!((outcome.end, outcome.failed), (SessionEnd::Completed, 0));
+    let told = meanwhile.2.into_inner().unwrap().join("\n");
+    for name in ["view public.upon", "pgdyno.precious", "pgdyno clean"] {
+        assert!(told.contains(name), "{told}");
+    }
+    assert_eq!(theirs.number("SELECT count(*) FROM pgdyno.precious"), 0);
+    assert_eq!(theirs.number("SELECT count(*) FROM upon"), 1);
+    let tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'pgdyno'";
+    assert_eq!(theirs.number(tables), 2, "all of ours that could be dropped are");
+    // As long as that is so, the schema cannot be used again.
+    let error = theirs.run(&["factors.clients=[1]"]).unwrap_err();
+    assert!(error.to_string().contains("pgdyno.precious"), "{error}");
+    assert_eq!(theirs.number(tables), 2);
+    // Then it goes.
+    theirs.sql("DROP VIEW upon; ALTER TABLE pgdyno.precious SET SCHEMA public");
     assert_eq!(theirs.run(&["factors.clients=[1]"]).unwrap().end, SessionEnd::Completed);
-    assert_eq!(theirs.schemas(), 0);
+    assert_eq!((theirs.schemas(), theirs.number("SELECT count(*) FROM public.precious")), (0, 0));
 }
 
 #[test]
@@ -274,6 +318,14 @@ fn a_schema_that_the_file_names_keeps_what_was_in_it() {
     assert_eq!(outcome.end, SessionEnd::Completed);
     let tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'";
     assert_eq!(theirs.number(tables), 1, "theirs is left, and none of the workload's");
+
+    // What others make there while the run goes on is theirs too.
+    let meanwhile =
+        Meanwhile(&theirs, "CREATE TABLE IF NOT EXISTS public.late (a int)", std::sync::Mutex::default());
+    let prepared = theirs.prepared(&["factors.clients=[1]", "postgres.schema=public"]);
+    assert_eq!(run::run(&prepared, &theirs.store(), &meanwhile, &GO_ON).unwrap().end, SessionEnd::Completed);
+    assert_eq!((theirs.number(tables), theirs.number("SELECT count(*) FROM public.late")), (2, 0));
+    theirs.sql("DROP TABLE public.late");
 
     // A table of theirs that has the name of one of the workload's is never dropped.
     theirs.sql("CREATE TABLE pgbench_tellers (mine int); INSERT INTO pgbench_tellers VALUES (7)");
@@ -352,7 +404,7 @@ fn two_servers_are_levels_of_one_randomised_run_that_can_be_resumed() {
     assert_eq!(outcome.end, SessionEnd::Interrupted);
     let servers = Override::servers(&dsns).unwrap();
     let resumed =
-        run::resume(&outcome.run, &servers, &[], Wipe::default(), &base.store(), &Silent, &GO_ON).unwrap();
+        run::resume(&outcome.run, &servers, &[], Consent::default(), &base.store(), &Silent, &GO_ON).unwrap();
     assert_eq!((resumed.end, resumed.failed), (SessionEnd::Completed, 0));
 
     let store = Store::open_existing(base.store()).unwrap();

@@ -16,7 +16,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use pgdyno_engine::drive;
+use pgdyno_host::postgres::{ControlError, Given};
 use pgdyno_host::server_account;
+use pgdyno_lab::load::{ConnectOptions, Existing, Load, Loaded};
+use pgdyno_lab::pgbench::{CalledAs, Invocation};
+use pgdyno_lab::progress::Silent;
+use pgdyno_lab::{LabError, Loading};
 use pgdyno_model::experiment::{Length, Protocol};
 use pgdyno_model::target::{Address, Secret, SslMode, Target, Tls};
 use rcgen::{CertificateParams, KeyPair};
@@ -57,6 +62,11 @@ fn keeps_prepared(program: &PathBuf) -> bool {
 impl Pooler {
     /// Database `postgres` with a server connection a transaction, `session` with one a session.
     fn start(program: &PathBuf, server: &Server) -> Self {
+        Self::with(program, server, "")
+    }
+
+    /// With these lines in its configuration.
+    fn with(program: &PathBuf, server: &Server, lines: &str) -> Self {
         let home = tempfile::tempdir().unwrap();
         fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let Address::Unix { directory, port: behind } = server.unix().address else { panic!("a socket") };
@@ -70,10 +80,11 @@ impl Pooler {
         // Since 1.21 it keeps track of prepared statements itself.
         let prepared = if keeps_prepared(program) { "max_prepared_statements = 50\n" } else { "" };
         let config = format!(
-            "[databases]\npostgres = {to} pool_size=2\nsession = {to} pool_mode=session pool_size=8\n\
+            "[databases]\nshop = host={} port={behind} dbname=shop pool_size=8\npostgres = {to} pool_size=2\nsession = {to} pool_mode=session pool_size=8\n\
              [pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n\
              pool_mode = transaction\nauth_type = scram-sha-256\nauth_file = {}\nmax_client_conn = 100\n\
-             client_tls_sslmode = allow\nclient_tls_cert_file = {}\nclient_tls_key_file = {}\n{prepared}",
+             client_tls_sslmode = allow\nclient_tls_cert_file = {}\nclient_tls_key_file = {}\n{prepared}{lines}",
+            directory.display(),
             path("users"),
             path("cert"),
             path("key"),
@@ -167,4 +178,85 @@ fn prepared_statements_go_through_a_pooler_in_transaction_mode() {
     let m = drive(&spec, &unwatched(&GO_ON)).unwrap();
     assert_eq!((m.transactions, m.failed, m.aborted_clients), (180, 0, 0), "{:?}", m.abort_reasons);
     assert_eq!(session.count("SELECT count(*) FROM history"), 180);
+}
+
+/// `sql` in database `shop`, as `user`; of the server itself, past the pooler and past traps.
+fn in_shop(server: &Server, user: &str, sql: &str) -> Vec<String> {
+    let Address::Unix { directory, port } = server.unix().address else { panic!("a socket") };
+    let mut config = postgres::Config::new();
+    config.host_path(directory).port(port).user(user).dbname("shop").options("-c search_path=pg_catalog");
+    let answers = config.connect(postgres::NoTls).unwrap().simple_query(sql).unwrap();
+    let first = |answer: &postgres::SimpleQueryMessage| match answer {
+        postgres::SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+        _ => None,
+    };
+    answers.iter().filter_map(first).collect()
+}
+
+fn load(dsn: &str) -> Result<Loaded, LabError> {
+    let load = Load {
+        workload: "tpcb-like".into(),
+        scale: NonZeroU32::MIN,
+        seed: 1,
+        loading: Loading { partitions: 2, ..Loading::default() },
+        strategy: None,
+        chunk: None,
+        existing: Existing::ReplaceOurs,
+        connect: ConnectOptions { dsn_or_dbname: Some(dsn.to_owned()), ..ConnectOptions::default() },
+    };
+    pgdyno_lab::load::load(&load, &Silent, &GO_ON)
+}
+
+#[test]
+fn a_databases_owner_gets_no_superuser_through_a_pooler_either() {
+    const NAME: &str = "a_databases_owner_gets_no_superuser_through_a_pooler_either";
+    let Some(program) = program() else {
+        let _ = writeln!(std::io::stderr(), "\nskipped: {NAME}: no pgbouncer here");
+        return;
+    };
+    let server = Server::start();
+    let mut session = Session::new(&server.unix());
+    session.ask("CREATE ROLE mallory LOGIN");
+    session.ask("CREATE DATABASE shop OWNER mallory");
+    in_shop(&server, "mallory", include_str!("hostile.sql"));
+    let unharmed = |what: &str| {
+        let called =
+            in_shop(&server, "postgres", "SELECT DISTINCT object || ' of ' || application FROM evil.calls");
+        assert_eq!(called, Vec::<String>::new(), "{what}");
+        let sql = "SELECT rolname FROM pg_roles WHERE rolsuper AND rolname = 'mallory'";
+        assert_eq!(in_shop(&server, "postgres", sql), Vec::<String>::new(), "{what}");
+    };
+    // PgBouncer refuses start-up parameters that it does not know, or drops those that it is told to.
+    for lines in ["", "ignore_startup_parameters = options,search_path\n"] {
+        let pooler = Pooler::with(&program, &server, lines);
+        let dsn =
+            format!("host=127.0.0.1 port={} user=postgres password='{PASSWORD}' dbname=shop", pooler.port);
+        for steps in ["dtgvpf", "dtGvp"] {
+            let args = ["-i", "-I", steps, "--partitions=2", &dsn].map(str::to_owned);
+            let (mut out, mut err) = (Vec::new(), Vec::new());
+            let asked = Invocation::read(&args, CalledAs::Pgdyno, &mut err).unwrap();
+            let status = asked.run(&mut out, &mut err, &GO_ON);
+            assert_eq!(status, 0, "{lines} {}", String::from_utf8_lossy(&err));
+            unharmed(&format!("{lines}{steps}"));
+        }
+        let rows = in_shop(&server, "postgres", "SELECT count(*) FROM evil.pgbench_accounts");
+        assert_eq!(rows, ["100000"]);
+
+        // Not into a schema of the owner's; into one of its own.
+        assert!(load(&dsn).unwrap_err().to_string().contains("mallory"));
+        in_shop(&server, "postgres", "CREATE SCHEMA IF NOT EXISTS ours");
+        in_shop(&server, "postgres", "ALTER ROLE postgres SET search_path = ours, evil, pg_catalog");
+        // The pooler's sessions have it from their beginning.
+        drop(pooler);
+        let pooler = Pooler::with(&program, &server, lines);
+        let dsn =
+            format!("host=127.0.0.1 port={} user=postgres password='{PASSWORD}' dbname=shop", pooler.port);
+        assert_eq!(load(&dsn).unwrap().rows, 100_011);
+        unharmed(&format!("{lines}load"));
+        in_shop(&server, "postgres", "ALTER ROLE postgres RESET search_path");
+
+        // A run wants sessions of its own.
+        let error = Given::connect(&Secret::new(dsn)).unwrap().control().map(drop).unwrap_err();
+        assert!(matches!(error, ControlError::Pooled { .. }) && error.help().is_some(), "{error}");
+    }
 }

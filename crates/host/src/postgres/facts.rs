@@ -1,7 +1,7 @@
 //! What a running server says of itself.
 
+use crate::postgres::Client;
 use pgdyno_model::facts::{BuildSource, ServerFacts, Setting};
-use postgres::Client;
 
 use super::control::ControlError;
 
@@ -38,7 +38,10 @@ const SECRET: &[&str] = &["primary_conninfo", "ssl_passphrase_command"];
 pub fn read(client: &mut Client, build: BuildSource) -> Result<ServerFacts, ControlError> {
     let failed = |e: postgres::Error| ControlError::query("read the server's version and settings", &e);
     let row = client
-        .query_one("SELECT version(), current_setting('server_version_num')::bigint", &[])
+        .query_one(
+            "SELECT pg_catalog.version(), pg_catalog.current_setting('server_version_num')::bigint",
+            &[],
+        )
         .map_err(failed)?;
     // What this connection itself set is none of the server's.
     let rows = client

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
+use crate::postgres::Client;
 use pgdyno_model::facts::{BuildSource, ServerFacts};
 use pgdyno_model::target::{LoadBalanceHosts, Secret, Target};
-use postgres::Client;
 
 use super::control::{self, ControlError};
+use super::control_client::ControlClient;
 use crate::conninfo::parse::{is_connection_string, parse, spelled};
 use crate::conninfo::{ConnectOptions, ConninfoError, Environment, Resolved, resolve_in};
 
@@ -103,13 +104,13 @@ impl Given {
     /// Its `PGDATA`, if the server runs on this machine and tells.
     #[must_use]
     pub fn data_directory(&self) -> Option<PathBuf> {
-        data_directory(&mut self.control().ok()?, &self.target)
+        data_directory(&mut ControlClient::connect(&self.target, None).ok()?, &self.target)
     }
 }
 
 /// The `PGDATA` of the server at `target`, asked by `client`, if it runs on this machine and tells.
 #[must_use]
-pub fn data_directory(client: &mut Client, target: &Target) -> Option<PathBuf> {
+pub fn data_directory(client: &mut ControlClient, target: &Target) -> Option<PathBuf> {
     let asked = "SELECT setting FROM pg_catalog.pg_settings WHERE name = 'data_directory'";
     let row = target.is_here().then(|| client.query_opt(asked, &[]).ok()?).flatten()?;
     let path = PathBuf::from(row.get::<_, String>(0));

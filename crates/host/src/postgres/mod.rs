@@ -1,7 +1,9 @@
 //! PostgreSQL servers: found, fetched, made and run by pgdyno, or given by a DSN.
 
+mod client;
 pub mod cluster;
 pub mod control;
+pub mod control_client;
 mod crash;
 pub mod error;
 pub mod facts;
@@ -10,21 +12,25 @@ pub mod find;
 pub mod given;
 pub mod install;
 mod judge;
+pub mod schema;
 mod server;
 pub mod server_wide;
 pub mod settings;
 pub mod spec;
-mod tls;
+mod transport;
 
+pub use client::{CancelToken, Client, CopyInWriter, Transaction};
 pub use cluster::{
     Applied, Cluster, ClusterError, ClusterSpec, Copied, KeptTemplate, StopMode, Template, template_path,
 };
 pub use control::ControlError;
+pub use control_client::ControlClient;
 pub use crash::{Checksums, KillSwitch};
 pub use fetch::{FETCHABLE, FetchError, FetchProgress, cached, fetch};
 pub use find::{FindError, find, find_all};
 pub use given::{Given, GivenError};
 pub use install::Install;
 pub use judge::{Judgement, judge};
+pub use schema::RecordedSchema;
 pub use server_wide::{RecordedSettings, ServerWide, ServerWideError};
 pub use settings::SettingsError;

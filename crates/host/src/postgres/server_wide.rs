@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use crate::postgres::Client;
 use pgdyno_model::target::Secret;
-use postgres::Client;
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 use serde::{Deserialize, Serialize};
 
@@ -227,7 +227,7 @@ pub fn put_back_leftovers(given: &Given, journal: &Journal) -> Result<Vec<String
 
 /// What `postgresql.auto.conf` sets, by name in lower case.
 fn auto_conf(client: &mut Client) -> Result<BTreeMap<String, String>, ControlError> {
-    let sql = "SELECT lower(name), setting FROM pg_catalog.pg_file_settings \
+    let sql = "SELECT pg_catalog.lower(name), setting FROM pg_catalog.pg_file_settings \
                WHERE sourcefile LIKE '%/postgresql.auto.conf' AND name IS NOT NULL ORDER BY seqno";
     let rows = client.query(sql, &[]).map_err(|e| ControlError::query("read pg_file_settings", &e))?;
     Ok(rows.iter().map(|row| (row.get(0), row.get::<_, Option<String>>(1).unwrap_or_default())).collect())
@@ -256,7 +256,8 @@ fn reload(
     connect: impl Fn() -> Result<Client, ControlError>,
 ) -> Result<Client, ServerWideError> {
     let failed = |e: postgres::Error| ControlError::query("reload the server's configuration", &e);
-    let before: String = client.query_one("SELECT clock_timestamp()::text", &[]).map_err(failed)?.get(0);
+    let before: String =
+        client.query_one("SELECT pg_catalog.clock_timestamp()::text", &[]).map_err(failed)?.get(0);
     client.batch_execute("SELECT pg_catalog.pg_reload_conf()").map_err(failed)?;
     let until = Instant::now() + RELOAD_LIMIT;
     loop {
@@ -282,9 +283,9 @@ fn reload(
 /// Whether a server that has read its files runs with `wanted`: a command line's option would count more.
 fn verify(client: &mut Client, wanted: &BTreeMap<String, String>) -> Result<(), SettingsError> {
     let names: Vec<&String> = wanted.keys().collect();
-    let sql = "SELECT lower(name), setting, unit, vartype, source, \
+    let sql = "SELECT pg_catalog.lower(name), setting, unit, vartype, source, \
                source = 'configuration file' AND coalesce(sourcefile LIKE '%/postgresql.auto.conf', true) \
-               FROM pg_catalog.pg_settings WHERE lower(name) = ANY($1)";
+               FROM pg_catalog.pg_settings WHERE pg_catalog.lower(name) = ANY($1)";
     let rows = client.query(sql, &[&names]).map_err(|e| ControlError::query("read the settings back", &e))?;
     let mut problems = Vec::new();
     for row in rows {

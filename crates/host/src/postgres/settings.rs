@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use postgres::Client;
+use crate::postgres::Client;
 use postgres_protocol::escape::escape_literal;
 
 use super::control::{ControlError, said};
@@ -148,7 +148,7 @@ pub(super) fn name_problem(name: &str, value: &str) -> Option<SettingProblem> {
 /// nearest known ones.
 pub(crate) fn check(client: &mut Client, settings: &[(String, String)]) -> Result<(), SettingsError> {
     let rows = client
-        .query("SELECT lower(name), context FROM pg_catalog.pg_settings", &[])
+        .query("SELECT pg_catalog.lower(name), context FROM pg_catalog.pg_settings", &[])
         .map_err(|e| ControlError::query("read pg_settings", &e))?;
     let contexts: BTreeMap<String, String> = rows.iter().map(|r| (r.get(0), r.get(1))).collect();
     let mut problems = Vec::new();
@@ -238,7 +238,7 @@ pub(crate) fn verify(
     let file = file.to_string_lossy();
     let rows = client
         .query(
-            "SELECT lower(name), setting, unit, vartype, source, \
+            "SELECT pg_catalog.lower(name), setting, unit, vartype, source, \
              CASE WHEN sourcefile = $1 THEN sourceline END, pending_restart FROM pg_catalog.pg_settings",
             &[&file.as_ref()],
         )
@@ -317,7 +317,7 @@ fn placeholder_difference(
     name: &str,
     value: &str,
 ) -> Result<Option<String>, postgres::Error> {
-    let row = client.query_one("SELECT current_setting($1, true)", &[&name])?;
+    let row = client.query_one("SELECT pg_catalog.current_setting($1, true)", &[&name])?;
     Ok(match row.get::<_, Option<String>>(0) {
         Some(runs) if runs == value => None,
         Some(runs) => Some(format!("it runs with `{runs}`")),

@@ -12,6 +12,13 @@ use crate::postgres::control::said;
 
 const NAME: &str = "pg_buffercache";
 
+/// Whether the extension has the function: in its schema anybody's of that name may lie.
+const HAS_SUMMARY: &str = "SELECT count(*) > 0 FROM pg_catalog.pg_depend AS d \
+    JOIN pg_catalog.pg_extension AS e ON e.oid = d.refobjid JOIN pg_catalog.pg_proc AS p ON p.oid = d.objid \
+    WHERE d.deptype = 'e' AND d.refclassid = 'pg_catalog.pg_extension'::regclass \
+    AND d.classid = 'pg_catalog.pg_proc'::regclass AND e.extname = 'pg_buffercache' \
+    AND p.proname = 'pg_buffercache_summary' AND p.pronargs = 0";
+
 struct Buffercache {
     session: Session,
     query: Statement,
@@ -27,8 +34,7 @@ pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> 
     let mut client = session.client();
     // From PostgreSQL 16 on, a function that takes no locks; the view visits every buffer.
     let summary = format!("{schema}.pg_buffercache_summary()");
-    let has_summary: bool =
-        client.query_one("SELECT to_regprocedure($1) IS NOT NULL", &[&summary]).map_err(|e| said(&e))?.get(0);
+    let has_summary: bool = client.query_one(HAS_SUMMARY, &[]).map_err(|e| said(&e))?.get(0);
     let query = if has_summary {
         format!(
             "SELECT buffers_used::float8, buffers_dirty::float8, buffers_pinned::float8, usagecount_avg::float8 \

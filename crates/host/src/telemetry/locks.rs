@@ -5,6 +5,6 @@ use super::{Probe, Watched, counts};
 
 pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
     let query = "SELECT CASE WHEN granted THEN mode || '.held' ELSE mode || '.waiting.' || locktype END, count(*) \
-                 FROM pg_catalog.pg_lock_status() AS l WHERE pid IS DISTINCT FROM pg_backend_pid() GROUP BY 1";
+                 FROM pg_catalog.pg_lock_status() AS l WHERE pid IS DISTINCT FROM pg_catalog.pg_backend_pid() GROUP BY 1";
     counts::make("pg_locks", watched.session()?.clone(), query).map(Some)
 }

@@ -55,7 +55,7 @@ fn view(
     let rows = client
         .query(
             "SELECT attname::text FROM pg_catalog.pg_attribute \
-             WHERE attrelid = to_regclass('pg_catalog.' || $1) AND attnum > 0 AND NOT attisdropped \
+             WHERE attrelid = pg_catalog.to_regclass('pg_catalog.' || $1) AND attnum > 0 AND NOT attisdropped \
              AND (atttypid IN ('int4'::regtype, 'int8'::regtype, 'float8'::regtype, 'numeric'::regtype) \
                   OR attname = $2) \
              ORDER BY attnum",

@@ -25,8 +25,8 @@ pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> 
     // op_bytes (16 and 17) is the size of a block and no counter.
     let rows = client
         .query(
-            "SELECT attname::text FROM pg_attribute \
-             WHERE attrelid = to_regclass('pg_catalog.pg_stat_io') AND attnum > 0 AND attname <> 'op_bytes' \
+            "SELECT attname::text FROM pg_catalog.pg_attribute \
+             WHERE attrelid = pg_catalog.to_regclass('pg_catalog.pg_stat_io') AND attnum > 0 AND attname <> 'op_bytes' \
              AND atttypid IN ('int8'::regtype, 'float8'::regtype, 'numeric'::regtype) ORDER BY attnum",
             &[],
         )

@@ -1,13 +1,17 @@
 //! A probe's connection to the server.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use crate::postgres::Client;
 use pgdyno_model::target::Target;
-use postgres::Client;
 use postgres_protocol::escape::escape_identifier;
 
 use super::Observer;
 use crate::postgres::control::{self, said};
+
+/// How long a statement may take (seconds): longer than the server itself lets it run.
+const STATEMENT_LIMIT: Duration = Duration::from_secs(15);
 
 /// A connection that several probes may share.
 #[derive(Clone)]
@@ -20,9 +24,11 @@ impl Session {
         // A server that hangs, or a table that is locked, must not hold up the other probes for good; nor may watching
         // start parallel workers.
         let ready = "SET statement_timeout = '10s'; SET lock_timeout = '200ms'; \
-            SET max_parallel_workers_per_gather = 0; SET search_path = pg_catalog";
+            SET max_parallel_workers_per_gather = 0";
+        client.set_statement_limit(Some(STATEMENT_LIMIT));
         client.batch_execute(ready).map_err(|e| said(&e))?;
-        let pid: i32 = client.query_one("SELECT pg_backend_pid()", &[]).map_err(|e| said(&e))?.get(0);
+        let pid: i32 =
+            client.query_one("SELECT pg_catalog.pg_backend_pid()", &[]).map_err(|e| said(&e))?.get(0);
         observer.add_backend(pid);
         Ok(Self(Arc::new(Mutex::new(client))))
     }
@@ -33,7 +39,7 @@ impl Session {
 
     /// Whether the server has a view of that name.
     pub(super) fn has_relation(&self, name: &str) -> Result<bool, String> {
-        let row = self.client().query_one("SELECT to_regclass($1) IS NOT NULL", &[&name]);
+        let row = self.client().query_one("SELECT pg_catalog.to_regclass($1) IS NOT NULL", &[&name]);
         row.map(|r| r.get(0)).map_err(|e| said(&e))
     }
 
@@ -48,7 +54,7 @@ impl Session {
                 .map_err(|e| said(&e))?;
         }
         let row = client.query_opt(
-            "SELECT n.nspname::text FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace \
+            "SELECT n.nspname::text FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace \
              WHERE e.extname = $1",
             &[&name],
         );

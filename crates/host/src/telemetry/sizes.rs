@@ -13,15 +13,15 @@ use super::{Probe, SLOW, Watched};
 use crate::postgres::control::said;
 
 /// The relations to follow: the largest at the trial's start. All others are in the database's size only.
-const LARGEST: &str = "SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+const LARGEST: &str = "SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     WHERE c.relkind IN ('r', 'm', 'i') AND n.nspname NOT IN ('pg_catalog', 'information_schema') \
     AND n.nspname NOT LIKE 'pg\\_toast%' AND NOT c.relisshared \
-    ORDER BY pg_relation_size(c.oid) DESC, c.oid LIMIT 30";
+    ORDER BY pg_catalog.pg_relation_size(c.oid) DESC, c.oid LIMIT 30";
 
 /// `$1` are the relations; with a table goes what belongs to it, but its indexes.
 const SIZES: &str = "SELECT oid::regclass::text, \
-    (CASE relkind WHEN 'i' THEN pg_relation_size(oid) ELSE pg_table_size(oid) END)::float8 \
-    FROM pg_class WHERE oid = ANY ($1) ORDER BY array_position($1, oid)";
+    (CASE relkind WHEN 'i' THEN pg_catalog.pg_relation_size(oid) ELSE pg_catalog.pg_table_size(oid) END)::float8 \
+    FROM pg_catalog.pg_class WHERE oid = ANY ($1) ORDER BY pg_catalog.array_position($1, oid)";
 
 struct Sizes {
     control: Session,
@@ -47,12 +47,16 @@ type Named = Vec<(String, f64)>;
 
 impl Sizes {
     fn database(&self) -> Result<Named, String> {
-        let query = "SELECT 'database', pg_database_size(oid)::float8 FROM pg_database WHERE datname = $1";
+        let query = "SELECT 'database', pg_catalog.pg_database_size(oid)::float8 FROM pg_catalog.pg_database WHERE datname = $1";
         named(self.control.client().query(query, &[&self.database]))
     }
 
     fn wal(&self) -> Result<Named, String> {
-        named(self.control.client().query("SELECT 'pg_wal', sum(size)::float8 FROM pg_ls_waldir()", &[]))
+        named(
+            self.control
+                .client()
+                .query("SELECT 'pg_wal', pg_catalog.sum(size)::float8 FROM pg_catalog.pg_ls_waldir()", &[]),
+        )
     }
 
     fn relations(&self) -> Result<Named, String> {

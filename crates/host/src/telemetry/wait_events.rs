@@ -29,7 +29,7 @@ use crate::postgres::control::said;
 const LOOK: &str = "SELECT CASE WHEN backend_type IN ('client backend', 'parallel worker') THEN 'load' ELSE backend_type END, \
         state, wait_event_type, wait_event, count(*) \
     FROM pg_catalog.pg_stat_get_activity(NULL) \
-    WHERE pid <> pg_backend_pid() AND application_name <> 'pgdyno control' \
+    WHERE pid <> pg_catalog.pg_backend_pid() AND application_name <> 'pgdyno control' \
       AND (backend_type NOT IN ('client backend', 'parallel worker') OR datid = $1) \
       AND wait_event_type IS DISTINCT FROM 'Activity' \
     GROUP BY 1, 2, 3, 4";
@@ -59,8 +59,8 @@ pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> 
     let mut client = session.client();
     let row = client
         .query_one(
-            "SELECT (SELECT oid FROM pg_database WHERE datname = $1), \
-             pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'), current_user::text",
+            "SELECT (SELECT oid FROM pg_catalog.pg_database WHERE datname = $1), \
+             pg_catalog.pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'), current_user::text",
             &[&watched.subject.loaded.database],
         )
         .map_err(|e| said(&e))?;

@@ -11,7 +11,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use postgres::Client;
+use pgdyno_host::postgres::ControlClient;
 
 use super::work::Shared;
 
@@ -19,14 +19,15 @@ use super::work::Shared;
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Whether it helps and hurts nobody: with `minimal` COPY with FREEZE writes no WAL, with `logical` somebody may read the messages.
-pub(super) fn helps(client: &mut Client) -> bool {
+pub(super) fn helps(client: &mut ControlClient) -> bool {
     const ASKED: &str = "SELECT pg_catalog.current_setting('wal_level') = 'replica'";
-    client.query_one(ASKED, &[]).is_ok_and(|row| row.get(0))
+    // Behind a pooler a DO block that commits cannot have its search_path set.
+    !client.is_pooled() && client.query_one(ASKED, &[]).is_ok_and(|row| row.get(0))
 }
 
 /// Works until all connections, whose backends these are, are done. It is a help: where the server refuses it, the load goes on
 /// without.
-pub(super) fn keep(client: &mut Client, shared: &Shared<'_>, backends: &[i32], working: &AtomicU32) {
+pub(super) fn keep(client: &mut ControlClient, shared: &Shared<'_>, backends: &[i32], working: &AtomicU32) {
     let sql = until_they_are_done(backends);
     while working.load(Ordering::Acquire) > 0 {
         let open = shared.open.try_read().ok().filter(|_| shared.writing.load(Ordering::Relaxed) > 0);

@@ -1,8 +1,8 @@
 //! How a table's columns are filled: the workload's word, and the types that the server has for them.
 
 use pgdyno_engine::copy::{Generator, Kind, RowWriter};
+use pgdyno_host::postgres::ControlClient;
 use pgdyno_model::experiment::Loading;
-use postgres::Client;
 
 use super::shape::{self, Strategy};
 use super::{DatasetError, Filling};
@@ -37,7 +37,7 @@ impl Columns {
     /// Of `table`, whose columns' types are asked of the server. What is drawn or counted is sent; what is alike in every row
     /// is sent too unless the transaction that fills the table can alter it.
     pub(super) fn of(
-        client: &mut Client,
+        client: &mut ControlClient,
         filling: &Filling<'_>,
         table: &TableSpec,
         strategy: Strategy,
@@ -96,7 +96,7 @@ impl Columns {
 /// The value that `column` has in every row, in SQL; none where rows differ, or where a default of pgdyno's is no help: the
 /// column has its own, or its type is one whose text might not give back each bit of it.
 fn value(
-    client: &mut Client,
+    client: &mut ControlClient,
     table: &TableSpec,
     column: &ColumnSpec,
     found: &Type,
@@ -125,7 +125,7 @@ fn wrong(table: &TableSpec, column: &ColumnSpec, found: impl Into<String>) -> Da
 }
 
 fn of_type(
-    client: &mut Client,
+    client: &mut ControlClient,
     filling: &Filling<'_>,
     table: &TableSpec,
     column: &ColumnSpec,
@@ -134,7 +134,7 @@ fn of_type(
         a.atthasdef OR a.attidentity <> '' FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
         WHERE a.attrelid = $1::text::regclass AND a.attname = $2 AND a.attnum > 0 AND NOT a.attisdropped";
     let row = client
-        .query_opt(ASKED, &[&table.name, &column.name])
+        .query_opt(ASKED, &[&filling.table(&table.name), &column.name])
         .map_err(|e| DatasetError::sql(filling, &format!("asking for the columns of {}", table.name), &e))?
         .ok_or_else(|| wrong(table, column, "the workload's schema makes no such column"))?;
     let oid: i64 = row.get(0);
@@ -143,7 +143,7 @@ fn of_type(
 }
 
 fn generator(
-    client: &mut Client,
+    client: &mut ControlClient,
     filling: &Filling<'_>,
     table: &TableSpec,
     column: &ColumnSpec,
@@ -183,7 +183,7 @@ fn filler(bytes: u32, oid: u32, loading: &Loading) -> Generator {
 
 /// The binary form of the value `text`, as the server sends it.
 fn sent(
-    client: &mut Client,
+    client: &mut ControlClient,
     table: &TableSpec,
     column: &ColumnSpec,
     text: &str,

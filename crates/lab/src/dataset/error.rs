@@ -66,6 +66,22 @@ pub enum DatasetError {
         /// The other.
         found: String,
     },
+    /// A superuser loads into a schema that others may write to.
+    #[error("cannot load {data} into schema {schema} as a superuser: {writers} may write to that schema")]
+    OpenSchema {
+        /// The data set.
+        data: String,
+        /// The schema.
+        schema: String,
+        /// Roles that may put objects into it.
+        writers: String,
+    },
+    /// The user's path names no schema.
+    #[error("cannot load {data}: the search_path of the session names no schema that is there")]
+    NoSchema {
+        /// The data set.
+        data: String,
+    },
     /// The workload has no table to be partitioned.
     #[error("cannot load {data} in partitions: none of its tables has a `partition_by`")]
     NotPartitioned {
@@ -137,6 +153,11 @@ impl DatasetError {
             Self::Unfinished { .. } => Some(
                 "end that one with the options it was begun with; or `pgdyno load --replace` drops what it made".into(),
             ),
+            Self::OpenSchema { schema, .. } => Some(format!(
+                "what they put there would run with a superuser's rights: connect as another role, or name a schema of \
+                 your own in the search_path, or REVOKE CREATE ON SCHEMA {schema}"
+            )),
+            Self::NoSchema { .. } => Some("CREATE SCHEMA, or name one that is there in the search_path".into()),
             Self::NotPartitioned { .. } => Some("leave the partitions out".into()),
             Self::NoRoom { .. } => Some("free room, or lower the scale".into()),
             Self::NoMemory { .. } => Some("lower --jobs, or the server's maintenance_work_mem".into()),

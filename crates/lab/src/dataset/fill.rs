@@ -6,9 +6,9 @@ use std::sync::{Mutex, RwLock};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use pgdyno_host::postgres::control;
+use pgdyno_host::postgres::control::{SEARCH_PATH, path_of_schema};
+use pgdyno_host::postgres::{CancelToken, ControlClient, Transaction, schema};
 use pgdyno_model::target::Target;
-use postgres::{CancelToken, Client, NoTls};
 use postgres_protocol::escape::escape_literal;
 
 use super::columns::Columns;
@@ -49,13 +49,14 @@ pub(crate) fn fill(
 ) -> Result<Filled, DatasetError> {
     let began = Instant::now();
     let connect = || {
-        control::connect(target)
+        ControlClient::connect(target, None)
             .map_err(|e| DatasetError::Connect { data: filling.identity(), source: Box::new(e) })
     };
     if filling.loading.partitions > 0 && !filling.data.tables.iter().any(|t| t.partition_by.is_some()) {
         return Err(DatasetError::NotPartitioned { data: filling.identity() });
     }
     let mut client = connect()?;
+    check_schema(&mut client, filling)?;
     let strategies = strategies(filling, cores());
     let done = match traces::begin(&mut client, filling)? {
         Beginning::Fresh => {
@@ -89,9 +90,10 @@ pub(crate) fn fill(
         true => DatasetError::Interrupted { data: filling.identity() },
         false => DatasetError::sql(filling, doing, e),
     };
-    client.batch_execute(&filling.data.keys).map_err(|e| failed("building indexes", &e))?;
+    let keys = client.execute_in_schema(filling.schema, &filling.data.keys);
+    keys.map_err(|e| failed("building indexes", &e))?;
     move_indexes(&mut client, filling)?;
-    let drop = format!("DROP TABLE {PROGRESS}");
+    let drop = format!("DROP TABLE {} RESTRICT", filling.table(PROGRESS));
     client.batch_execute(&drop).map_err(|e| failed("dropping its own table", &e))?;
     let (rows, bytes) =
         (loader.shared.rows.load(Ordering::Relaxed), loader.shared.bytes.load(Ordering::Relaxed));
@@ -116,44 +118,93 @@ fn why(strategy: Strategy, filling: &Filling<'_>) -> String {
 
 /// Makes the tables, and the table that says how far the load is, together.
 fn make_tables(
-    client: &mut Client,
+    client: &mut ControlClient,
     filling: &Filling<'_>,
     strategies: &[Strategy],
 ) -> Result<(), DatasetError> {
     let failed = |doing: &str, e: &postgres::Error| DatasetError::sql(filling, doing, e);
     let mut transaction = client.transaction().map_err(|e| failed("making its tables", &e))?;
-    transaction.batch_execute(&filling.data.schema).map_err(|e| failed("making its tables", &e))?;
+    let before = make_schema(&mut transaction, filling).map_err(|e| failed("making its tables", &e))?;
     for (table, tablespace) in filling.placed {
-        let moving = format!("ALTER TABLE {table} SET TABLESPACE {tablespace}");
+        let moving = format!("ALTER TABLE {} SET TABLESPACE {tablespace}", filling.table(table));
         transaction.batch_execute(&moving).map_err(|e| failed(&moving, &e))?;
     }
     for (table, strategy) in filling.data.tables.iter().zip(strategies) {
         if let (Strategy::Partitions, Some(by)) = (strategy, &table.partition_by) {
-            let (name, like) = (&table.name, like(&table.name));
+            let (name, new_name) = (filling.table(&table.name), like(&table.name));
+            let like = filling.table(&new_name);
             let sql = format!(
-                "ALTER TABLE {name} RENAME TO {like}; CREATE TABLE {name} (LIKE {like} INCLUDING ALL) PARTITION BY RANGE ({by})"
+                "ALTER TABLE {name} RENAME TO {new_name}; \
+                 CREATE TABLE {name} (LIKE {like} INCLUDING ALL) PARTITION BY RANGE ({by})"
             );
             transaction.batch_execute(&sql).map_err(|e| failed(&sql, &e))?;
         }
     }
-    let comment = escape_literal(&traces::comment(filling));
-    for name in filling.data.table_names() {
-        let sql = format!("COMMENT ON TABLE {name} IS {comment}");
-        transaction.batch_execute(&sql).map_err(|e| failed(&sql, &e))?;
+    let comment = traces::comment(filling);
+    match before {
+        Some(before) => schema::mark_new_objects(&mut transaction, filling.schema, &before, &comment)
+            .map_err(|e| failed("marking what it made", &e))?,
+        None => {
+            for name in filling.data.table_names() {
+                let (name, comment) = (filling.table(name), escape_literal(&comment));
+                let sql = format!("COMMENT ON TABLE {name} IS {comment}");
+                transaction.batch_execute(&sql).map_err(|e| failed(&sql, &e))?;
+            }
+        }
     }
     let sql = traces::make_progress(filling);
     transaction.batch_execute(&sql).map_err(|e| failed("making pgdyno's own table", &e))?;
     transaction.commit().map_err(|e| failed("making its tables", &e))
 }
 
+/// Runs the workload's own SQL, whose names mean those of the schema. Where all that it makes is to be marked: what was in the
+/// schema before, which from then on shows nobody else's.
+fn make_schema(
+    transaction: &mut Transaction<'_>,
+    filling: &Filling<'_>,
+) -> Result<Option<Vec<(u32, u32)>>, postgres::Error> {
+    let before = match filling.mark {
+        schema::MARK => None,
+        _ => {
+            transaction.batch_execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
+            Some(schema::objects_in(transaction, filling.schema)?)
+        }
+    };
+    let path = path_of_schema(filling.schema);
+    transaction.batch_execute(&format!("SET LOCAL search_path = {path}"))?;
+    transaction.batch_execute(&filling.data.schema)?;
+    transaction.batch_execute(&format!("SET LOCAL search_path = {SEARCH_PATH}"))?;
+    Ok(before)
+}
+
+/// Refuses a schema into which others could put what a superuser's session then runs.
+fn check_schema(client: &mut ControlClient, filling: &Filling<'_>) -> Result<(), DatasetError> {
+    let failed = |e: &postgres::Error| DatasetError::sql(filling, "asking who may write to its schema", e);
+    let mut transaction = client.transaction().map_err(|e| failed(&e))?;
+    let writers = schema::writers(&mut transaction, filling.schema).map_err(|e| failed(&e))?;
+    transaction.commit().map_err(|e| failed(&e))?;
+    match writers.is_empty() {
+        true => Ok(()),
+        false => Err(DatasetError::OpenSchema {
+            data: filling.identity(),
+            schema: filling.schema.to_owned(),
+            writers: writers.join(", "),
+        }),
+    }
+}
+
 /// An index that the workload's own SQL made lies where PGDATA does, wherever its table is.
-fn move_indexes(client: &mut Client, filling: &Filling<'_>) -> Result<(), DatasetError> {
+fn move_indexes(client: &mut ControlClient, filling: &Filling<'_>) -> Result<(), DatasetError> {
     const ASKED: &str =
         "SELECT indexrelid::regclass::text FROM pg_catalog.pg_index WHERE indrelid = $1::text::regclass";
     for (table, tablespace) in filling.placed {
         let doing = format!("moving the indexes of {table} to {tablespace}");
         let failed = |e: postgres::Error| DatasetError::sql(filling, &doing, &e);
-        for index in client.query(ASKED, &[table]).map_err(failed)?.iter().map(|row| row.get::<_, String>(0))
+        for index in client
+            .query(ASKED, &[&filling.table(table)])
+            .map_err(failed)?
+            .iter()
+            .map(|row| row.get::<_, String>(0))
         {
             let sql = format!("ALTER INDEX {index} SET TABLESPACE {tablespace}");
             client.batch_execute(&sql).map_err(failed)?;
@@ -176,7 +227,7 @@ struct Loader<'a> {
 
 impl<'a> Loader<'a> {
     fn new(
-        client: &mut Client,
+        client: &mut ControlClient,
         filling: &'a Filling<'a>,
         strategies: &[Strategy],
         builders: Builders,
@@ -220,9 +271,9 @@ impl<'a> Loader<'a> {
     /// Sets all connections to work and waits for them; what backends were seen doing.
     fn run(
         &self,
-        client: &mut Client,
+        client: &mut ControlClient,
         target: &Target,
-        connect: &(dyn Fn() -> Result<Client, DatasetError> + Sync),
+        connect: &(dyn Fn() -> Result<ControlClient, DatasetError> + Sync),
         progress: &dyn Progress,
     ) -> Result<Vec<(String, f64)>, DatasetError> {
         let shared = &self.shared;
@@ -237,7 +288,7 @@ impl<'a> Loader<'a> {
             backends.push(pid.map(|row| row.get(0)).unwrap_or(0_i32));
             clients.push(client);
         }
-        let tokens: Vec<CancelToken> = clients.iter().map(Client::cancel_token).collect();
+        let tokens: Vec<CancelToken> = clients.iter().map(ControlClient::cancel_token).collect();
         let plain = matches!(target.address, pgdyno_model::target::Address::Unix { .. })
             || target.tls.mode == pgdyno_model::target::SslMode::Disable;
         let working = AtomicU32::new(u32::try_from(clients.len()).unwrap_or(u32::MAX));
@@ -246,7 +297,7 @@ impl<'a> Loader<'a> {
             let note = "the server's WAL writer is kept awake by empty logical messages (docs/workloads.md)";
             progress.event(&Event::Note(note.to_owned()));
         }
-        let waking = waker.as_ref().map(Client::cancel_token).filter(|_| plain);
+        let waking = waker.as_ref().map(ControlClient::cancel_token).filter(|_| plain);
         std::thread::scope(|scope| {
             let keeper = waker.as_mut().map(|waker| {
                 let (working, backends) = (&working, &backends);
@@ -272,7 +323,7 @@ impl<'a> Loader<'a> {
             let limits = self.watch(client, &backends, &working, progress, &|| {
                 for token in tokens.iter().filter(|_| plain) {
                     // A statement of the server's can take minutes; where this fails, it ends by itself.
-                    let _ = token.cancel_query(NoTls);
+                    let _ = token.cancel_query();
                 }
             });
             let mut first = None;
@@ -291,7 +342,7 @@ impl<'a> Loader<'a> {
             if keeper.is_some_and(|keeper| !keeper.is_finished())
                 && let Some(token) = waking
             {
-                let _ = token.cancel_query(NoTls);
+                let _ = token.cancel_query();
             }
             first.map_or(Ok(limits), Err)
         })
@@ -300,7 +351,7 @@ impl<'a> Loader<'a> {
     /// Tells how far the load is until all connections are done; ends what they are at when they are to stop.
     fn watch(
         &self,
-        client: &mut Client,
+        client: &mut ControlClient,
         backends: &[i32],
         working: &AtomicU32,
         progress: &dyn Progress,

@@ -1,7 +1,7 @@
 //! What a session that builds a key takes of the machine: never more than the server's own settings give it. Pure but for the
 //! look at them.
 
-use postgres::Client;
+use pgdyno_host::postgres::ControlClient;
 
 use super::shape::Strategy;
 use super::{DatasetError, Filling};
@@ -28,7 +28,7 @@ pub(super) struct Builders {
 impl Builders {
     /// Asks the server, which has so many cores where that is known.
     pub(super) fn ask(
-        client: &mut Client,
+        client: &mut ControlClient,
         filling: &Filling<'_>,
         cores: Option<usize>,
     ) -> Result<Self, DatasetError> {

@@ -10,8 +10,10 @@ mod shape;
 mod traces;
 mod work;
 
+use pgdyno_host::postgres::schema::MARK;
 use pgdyno_model::experiment::Loading;
 use pgdyno_model::units::Bytes;
+use postgres_protocol::escape::escape_identifier;
 
 use crate::workload::DataSet;
 
@@ -32,6 +34,10 @@ pub(crate) struct Filling<'a> {
     /// Of what is drawn.
     pub(crate) seed: u64,
     pub(crate) loading: &'a Loading,
+    /// The schema that the tables lie in.
+    pub(crate) schema: &'a str,
+    /// How the comments on what is made begin.
+    pub(crate) mark: &'a str,
     /// Tables and the tablespaces that they go into.
     pub(crate) placed: &'a [(String, String)],
     /// What the user wants; none: what suits.
@@ -49,6 +55,8 @@ impl<'a> Filling<'a> {
             scale,
             seed,
             loading,
+            schema: "public",
+            mark: MARK,
             placed: &[],
             strategy: None,
             existing: Existing::Keep,
@@ -59,6 +67,14 @@ impl<'a> Filling<'a> {
     /// Connections that load side by side (count).
     pub(crate) fn jobs(&self) -> usize {
         self.loading.jobs.map_or_else(cores, |jobs| jobs.get() as usize)
+    }
+
+    /// Table `name` with its schema, as SQL spells it; one that the workload gives a schema is left so.
+    pub(crate) fn table(&self, name: &str) -> String {
+        match name.contains('.') {
+            true => name.to_owned(),
+            false => format!("{}.{name}", escape_identifier(self.schema)),
+        }
     }
 
     /// What tells one data set's rows from another's, in words: the comment on its tables.

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use pgdyno_engine::copy::{Blocks, HEADER, TRAILER};
-use postgres::{Client, Transaction};
-use postgres_protocol::escape::escape_identifier;
+use pgdyno_host::postgres::{ControlClient, Transaction};
+use postgres_protocol::escape::{escape_identifier, escape_literal};
 
 use super::columns::Columns;
 use super::keys::Builders;
 use super::shape::{Strategy, Unit};
-use super::traces::{child, like, note};
+use super::traces::{child, comment, like, note};
 use super::{DatasetError, Filling};
 use crate::workload::{TableSpec, Tidy};
 
@@ -76,7 +76,7 @@ impl Shared<'_> {
 }
 
 /// Works until no piece is left.
-pub(super) fn work(client: &mut Client, shared: &Shared<'_>) -> Result<(), DatasetError> {
+pub(super) fn work(client: &mut ControlClient, shared: &Shared<'_>) -> Result<(), DatasetError> {
     while let Some(unit) = shared.next() {
         Work { client, shared, unit: &unit, table: shared.table(&unit) }.load()?;
         if shared.left[unit.table].fetch_sub(1, Ordering::AcqRel) == 1 {
@@ -87,12 +87,16 @@ pub(super) fn work(client: &mut Client, shared: &Shared<'_>) -> Result<(), Datas
 }
 
 /// What follows for a table all of whose pieces were loaded before, by a load that this one goes on with.
-pub(super) fn finish_only(client: &mut Client, shared: &Shared<'_>, last: &Unit) -> Result<(), DatasetError> {
+pub(super) fn finish_only(
+    client: &mut ControlClient,
+    shared: &Shared<'_>,
+    last: &Unit,
+) -> Result<(), DatasetError> {
     Work { client, shared, unit: last, table: shared.table(last) }.finish()
 }
 
 struct Work<'a> {
-    client: &'a mut Client,
+    client: &'a mut ControlClient,
     shared: &'a Shared<'a>,
     unit: &'a Unit,
     table: &'a TableSpec,
@@ -110,17 +114,27 @@ impl Work<'_> {
         self.client.batch_execute(sql).map_err(|e| self.wrong(sql, &e))
     }
 
+    fn execute_alone(&mut self, sql: &str) -> Result<(), DatasetError> {
+        self.client.execute_alone(sql).map_err(|e| self.wrong(sql, &e))
+    }
+
+    /// Executes all of `sql` or nothing.
+    fn execute_together(&mut self, sql: &[String], doing: &str) -> Result<(), DatasetError> {
+        self.client.batch_execute(&sql.join("; ")).map_err(|e| self.wrong(doing, &e))
+    }
+
     fn load(&mut self) -> Result<(), DatasetError> {
+        let filling = self.shared.filling;
         let table = self.table.name.as_str();
-        let target = match self.unit.strategy {
+        let target = filling.table(&match self.unit.strategy {
             Strategy::Partitions => child(table, self.unit.number),
             Strategy::Freeze | Strategy::Chunks => table.to_owned(),
-        };
+        });
         let columns = &self.shared.columns[self.unit.table];
         let freeze = self.unit.strategy != Strategy::Chunks;
         let mut before = match self.unit.strategy {
             // FREEZE wants a table made or emptied in the same transaction; frozen rows need no second write later.
-            Strategy::Freeze => vec![format!("TRUNCATE {table}")],
+            Strategy::Freeze => vec![format!("TRUNCATE {target}")],
             Strategy::Chunks => Vec::new(),
             Strategy::Partitions => vec![self.partition(&target)?],
         };
@@ -129,7 +143,7 @@ impl Work<'_> {
         if freeze {
             after.extend(self.key(&target, self.unit.rows));
         }
-        after.push(note(&self.unit.name(&self.shared.filling.data.tables)));
+        after.push(note(filling, &self.unit.name(&filling.data.tables)));
         let (shared, unit) = (self.shared, self.unit);
         let doing = format!("filling {target}");
         let open = shared.open();
@@ -153,7 +167,7 @@ impl Work<'_> {
         match self.unit.strategy {
             // ANALYZE of the whole table looks at its partitions too.
             Strategy::Partitions if self.table.tidy == Tidy::Vacuum => {
-                self.execute(&format!("VACUUM {target}"))
+                self.execute_alone(&format!("VACUUM {target}"))
             }
             _ => Ok(()),
         }
@@ -161,11 +175,11 @@ impl Work<'_> {
 
     /// SQL that makes a partition, with a CHECK by which attaching it needs no look at its rows.
     fn partition(&mut self, child: &str) -> Result<String, DatasetError> {
-        const ASKED: &str = "SELECT array_to_string(c.reloptions, ', '), s.spcname::text, \
+        const ASKED: &str = "SELECT pg_catalog.array_to_string(c.reloptions, ', '), s.spcname::text, \
             pg_catalog.format_type(a.atttypid, a.atttypmod) FROM pg_catalog.pg_class c \
             JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attname = $2 \
             LEFT JOIN pg_catalog.pg_tablespace s ON s.oid = c.reltablespace WHERE c.oid = $1::text::regclass";
-        let like = like(&self.table.name);
+        let like = self.shared.filling.table(&like(&self.table.name));
         let by = self.table.partition_by.clone().unwrap_or_default();
         let row = self
             .client
@@ -187,7 +201,11 @@ impl Work<'_> {
         };
         let options = options.map_or_else(String::new, |o| format!(" WITH ({o})"));
         let place = place.map_or_else(String::new, |p| format!(" TABLESPACE {}", escape_identifier(&p)));
-        Ok(format!("CREATE TABLE {child} (LIKE {like} INCLUDING ALL{check}){options}{place}"))
+        let comment = escape_literal(&comment(self.shared.filling));
+        Ok(format!(
+            "CREATE TABLE {child} (LIKE {like} INCLUDING ALL{check}){options}{place}; \
+             COMMENT ON TABLE {child} IS {comment}"
+        ))
     }
 
     /// SQL that gives `target`, the table or a partition of it, its primary key over so many rows.
@@ -206,7 +224,8 @@ impl Work<'_> {
 
     /// What follows once every row of the table is there.
     fn finish(&mut self) -> Result<(), DatasetError> {
-        let table = self.table.name.clone();
+        let filling = self.shared.filling;
+        let table = filling.table(&self.table.name);
         let keyed = self.shared.keyed[self.unit.table];
         let shared = self.shared;
         if self.unit.strategy == Strategy::Chunks {
@@ -220,11 +239,12 @@ impl Work<'_> {
                 // Before there is a key, which it would have to look through.
                 self.tidy(&table, true)?;
                 let all = super::shape::rows(self.shared.filling, self.table);
-                let key = self.key(&table, all);
-                if keyed || key.is_empty() {
+                let mut sql = self.key(&table, all);
+                if keyed || sql.is_empty() {
                     return Ok(());
                 }
-                self.execute(&format!("BEGIN; {}; {}; COMMIT", key.join("; "), note(&keyed_name(&table))))
+                sql.push(note(filling, &keyed_name(&self.table.name)));
+                self.execute_together(&sql, &format!("building the key of {table}"))
             }
             Strategy::Partitions => {
                 if !keyed {
@@ -240,13 +260,14 @@ impl Work<'_> {
 
     /// Attaches all partitions, and makes their keys the table's.
     fn attach(&mut self) -> Result<(), DatasetError> {
-        let (table, of) = (self.table.name.clone(), self.unit.of);
+        let (filling, of) = (self.shared.filling, self.unit.of);
+        let table = filling.table(&self.table.name);
         // All are of one size but the last.
         let all = super::shape::rows(self.shared.filling, self.table);
         let size = all.div_ceil(u64::from(of)).max(1);
-        let mut sql = vec!["BEGIN".to_owned()];
+        let mut sql = Vec::new();
         for number in 1..=of {
-            let part = child(&table, number);
+            let part = filling.table(&child(&self.table.name, number));
             let from = match number {
                 1 => "MINVALUE".to_owned(),
                 n => (u64::from(n - 1) * size + 1).to_string(),
@@ -263,19 +284,15 @@ impl Work<'_> {
             }
         }
         sql.extend(self.key(&table, all));
-        sql.push(format!("DROP TABLE {}", like(&table)));
-        sql.push(note(&keyed_name(&table)));
-        sql.push("COMMIT".to_owned());
-        let sql = sql.join("; ");
-        self.client
-            .batch_execute(&sql)
-            .map_err(|e| self.wrong(&format!("attaching the partitions of {table}"), &e))
+        sql.push(format!("DROP TABLE {} RESTRICT", filling.table(&like(&self.table.name))));
+        sql.push(note(filling, &keyed_name(&self.table.name)));
+        self.execute_together(&sql, &format!("attaching the partitions of {table}"))
     }
 
     fn tidy(&mut self, target: &str, freeze: bool) -> Result<(), DatasetError> {
         match self.table.tidy {
-            Tidy::Vacuum if freeze => self.execute(&format!("VACUUM (FREEZE, ANALYZE) {target}")),
-            Tidy::Vacuum => self.execute(&format!("VACUUM (ANALYZE) {target}")),
+            Tidy::Vacuum if freeze => self.execute_alone(&format!("VACUUM (FREEZE, ANALYZE) {target}")),
+            Tidy::Vacuum => self.execute_alone(&format!("VACUUM (ANALYZE) {target}")),
             Tidy::Analyze => self.execute(&format!("ANALYZE {target}")),
             Tidy::Nothing => Ok(()),
         }

@@ -6,10 +6,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, channel};
 
 use pgdyno_host::conninfo::{self, ConnectOptions, ConninfoError};
-use pgdyno_host::postgres::ControlError;
-use pgdyno_host::postgres::control::NoticeHandler;
+use pgdyno_host::postgres::control::{self, NoticeHandler};
+use pgdyno_host::postgres::{ControlClient, ControlError};
 use pgdyno_model::target::{Servers, Target};
-use postgres::Client;
 use postgres::error::DbError;
 
 use super::initialize::{Ended, server_error};
@@ -40,9 +39,11 @@ pub(super) struct Connected {
     /// All servers that options and environment name.
     pub(super) servers: Servers,
     /// The session, on the first of them that serves.
-    pub(super) client: Client,
+    pub(super) client: ControlClient,
     /// That one.
     pub(super) target: Target,
+    /// The schemas that unqualified names mean for its user, in order.
+    pub(super) schemas: Vec<String>,
     /// What is worth telling.
     pub(super) notes: Vec<String>,
     /// What the server says of the session's statements besides their results.
@@ -88,8 +89,9 @@ pub(super) fn connect(connect: &Connect, purpose: Purpose, stop: &AtomicBool) ->
         connected = resolved.connect_with(Some(&handler));
     }
     let (client, target) = connected.map_err(|e| refused(&e).then(purpose.failure()))?;
+    let schemas = control::schemas_of_user(&target).map_err(|e| refused(&e).then(purpose.failure()))?;
     let notices = Notices(receiver);
-    Ok(Connected { servers: resolved.servers, client, target, notes: resolved.notes, notices })
+    Ok(Connected { servers: resolved.servers, client, target, schemas, notes: resolved.notes, notices })
 }
 
 fn unresolved(error: &ConninfoError, connect: &Connect) -> Refused {

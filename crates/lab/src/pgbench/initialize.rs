@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use pgdyno_engine::ServerError;
+use pgdyno_host::postgres::ControlClient;
 use postgres::error::{DbError, ErrorPosition};
-use postgres::{Client, NoTls};
-use postgres_protocol::escape::escape_identifier;
+use postgres_protocol::escape::{escape_identifier, escape_literal};
 
 use super::connection::{Connected, Notices};
 use super::options::{Initialize, PartitionMethod};
 use super::refused::Refused;
+use super::tables::{Names, qualified};
 
 /// Rows for one unit of scale.
 const ACCOUNTS: u64 = 100_000;
@@ -41,7 +42,9 @@ impl From<Refused> for Ended {
 }
 
 struct Work<'a> {
-    client: Client,
+    client: ControlClient,
+    /// The schemas that unqualified names mean for the user, in order: new tables go into the first.
+    schemas: Vec<String>,
     notices: Notices,
     what: &'a Initialize,
     /// `server_version_num`.
@@ -57,7 +60,7 @@ pub(super) fn initialize(
     err: &mut (dyn Write + Send),
     stop: &AtomicBool,
 ) -> Result<(), Ended> {
-    let Connected { mut client, notices, .. } = connected;
+    let Connected { mut client, notices, schemas, .. } = connected;
     let server = server_version(&mut client)?;
     let token = client.cancel_token();
     let done = AtomicBool::new(false);
@@ -69,10 +72,10 @@ pub(super) fn initialize(
             }
             if !done.load(Ordering::Relaxed) {
                 // Where it fails, the statement ends by itself.
-                let _ = token.cancel_query(NoTls);
+                let _ = token.cancel_query();
             }
         });
-        let made = Work { client, notices, what, server, err, stop }.all();
+        let made = Work { client, schemas, notices, what, server, err, stop }.all();
         done.store(true, Ordering::Relaxed);
         watcher.thread().unpark();
         made
@@ -84,7 +87,7 @@ pub(super) fn initialize(
 }
 
 /// `server_version_num`.
-pub(super) fn server_version(client: &mut Client) -> Result<u32, Refused> {
+pub(super) fn server_version(client: &mut ControlClient) -> Result<u32, Refused> {
     let query = "SHOW server_version_num";
     let rows = client.simple_query(query).map_err(|e| failed(&e, query))?;
     let number = rows.iter().find_map(|m| match m {
@@ -166,11 +169,30 @@ impl Work<'_> {
         executed.map_err(|e| failed(&e, statement))
     }
 
+    /// Executes a statement that no transaction may hold.
+    fn execute_alone(&mut self, statement: &str) -> Result<(), Refused> {
+        let executed = self.client.execute_alone(statement);
+        self.notices.relay(self.err);
+        executed.map_err(|e| failed(&e, statement))
+    }
+
+    /// What the tables are called now.
+    fn names(&mut self) -> Result<Names, Refused> {
+        Names::look(&mut self.client, &self.schemas)
+    }
+
+    /// What a new table is called.
+    fn new_name(&self, table: &str) -> Result<String, Refused> {
+        let schema = self.schemas.first().ok_or_else(|| {
+            Refused::new("query failed: ERROR:  no schema has been selected to create in".to_owned())
+        })?;
+        Ok(qualified(schema, table))
+    }
+
     fn drop_tables(&mut self) -> Result<&'static str, Refused> {
         self.say("dropping old tables...");
-        self.execute(
-            "drop table if exists pgbench_accounts, pgbench_branches, pgbench_history, pgbench_tellers",
-        )?;
+        let names = self.names()?;
+        self.execute(&format!("drop table if exists {}", names.all()))?;
         Ok("drop tables")
     }
 
@@ -193,8 +215,9 @@ impl Work<'_> {
             // foreign key joins are all permanent or all unlogged: pgbench 18 leaves the others permanent too.
             let partitions_alone = self.server >= 180_000 || self.what.dialect.unlogs_partitions_alone();
             let unlogged = self.what.unlogged && !(self.what.partitions > 0 && partitions_alone);
+            let name = self.new_name(table)?;
             let mut statement =
-                format!("create{} table {table} ({columns})", if unlogged { " unlogged" } else { "" });
+                format!("create{} table {name} ({columns})", if unlogged { " unlogged" } else { "" });
             if partitioned {
                 let method = match self.what.partition_method {
                     PartitionMethod::Range => "range",
@@ -224,6 +247,7 @@ impl Work<'_> {
         let (number, unlogged) = (self.what.partitions, if self.what.unlogged { " unlogged" } else { "" });
         self.say(&format!("creating {number} partitions..."));
         let size = (ACCOUNTS * u64::from(self.what.scale)).div_ceil(u64::from(number));
+        let accounts = self.names()?.of("pgbench_accounts");
         for n in 1..=number {
             let values = match self.what.partition_method {
                 PartitionMethod::Range => {
@@ -236,8 +260,9 @@ impl Work<'_> {
                 }
                 PartitionMethod::Hash => format!("with (modulus {number}, remainder {})", n - 1),
             };
+            let name = self.new_name(&format!("pgbench_accounts_{n}"))?;
             let statement = format!(
-                "create{unlogged} table pgbench_accounts_{n} partition of pgbench_accounts for values {values} \
+                "create{unlogged} table {name} partition of {accounts} for values {values} \
                  with (fillfactor={}){}",
                 self.what.fillfactor,
                 self.in_tablespace()
@@ -248,32 +273,46 @@ impl Work<'_> {
     }
 
     /// Everything is filled in one transaction, from empty.
-    fn begin_filling(&mut self) -> Result<(), Refused> {
-        self.execute("begin")?;
-        self.execute("truncate table pgbench_accounts, pgbench_branches, pgbench_history, pgbench_tellers")
+    fn begin_filling(&mut self) -> Result<Names, Refused> {
+        let names = self.names()?;
+        self.client.begin().map_err(|e| failed(&e, "begin"))?;
+        self.execute(&format!("truncate table {}", names.all()))?;
+        Ok(names)
+    }
+
+    fn commit(&mut self) -> Result<(), Refused> {
+        self.client.commit().map_err(|e| failed(&e, "commit"))
     }
 
     fn generate_here(&mut self) -> Result<&'static str, Ended> {
         self.say("generating data (client-side)...");
-        self.begin_filling()?;
+        let names = self.begin_filling()?;
         let scale = u64::from(self.what.scale);
-        self.copy("pgbench_branches", "bid, bbalance", scale, false, |row, chunk| {
+        self.copy(&names, "pgbench_branches", "bid, bbalance", scale, false, |row, chunk| {
             let _ = writeln!(chunk, "{row}\t0");
         })?;
-        self.copy("pgbench_tellers", "tid, bid, tbalance", scale * TELLERS, false, |row, chunk| {
+        self.copy(&names, "pgbench_tellers", "tid, bid, tbalance", scale * TELLERS, false, |row, chunk| {
             let _ = writeln!(chunk, "{row}\t{}\t0", (row - 1) / TELLERS + 1);
         })?;
         // The filler is blanks: the server pads the empty string.
-        self.copy("pgbench_accounts", "aid, bid, abalance, filler", scale * ACCOUNTS, true, |row, chunk| {
-            let _ = writeln!(chunk, "{row}\t{}\t0\t", (row - 1) / ACCOUNTS + 1);
-        })?;
-        self.execute("commit")?;
+        self.copy(
+            &names,
+            "pgbench_accounts",
+            "aid, bid, abalance, filler",
+            scale * ACCOUNTS,
+            true,
+            |row, chunk| {
+                let _ = writeln!(chunk, "{row}\t{}\t0\t", (row - 1) / ACCOUNTS + 1);
+            },
+        )?;
+        self.commit()?;
         Ok("client-side generate")
     }
 
     /// Fills `table` with `rows` rows by COPY.
     fn copy(
         &mut self,
+        names: &Names,
         table: &str,
         columns: &str,
         rows: u64,
@@ -281,8 +320,9 @@ impl Work<'_> {
         mut write: impl FnMut(u64, &mut Vec<u8>),
     ) -> Result<(), Ended> {
         // Frozen rows need no second write later. Partitioned tables do not take them.
-        let freeze = if self.server >= 140_000 && self.is_plain(table)? { " with (freeze on)" } else { "" };
-        let statement = format!("copy {table} ({columns}) from stdin{freeze}");
+        let name = names.of(table);
+        let freeze = if self.server >= 140_000 && self.is_plain(&name)? { " with (freeze on)" } else { "" };
+        let statement = format!("copy {name} ({columns}) from stdin{freeze}");
         let mut copy = self.client.copy_in(&statement).map_err(|e| failed(&e, &statement))?;
         let began = Instant::now();
         let mut lines = Lines { began, rows, table, what: self.what, longest: 0, next: QUIET };
@@ -309,44 +349,51 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn is_plain(&mut self, table: &str) -> Result<bool, Refused> {
+    /// Whether `name` is a table that is not partitioned.
+    fn is_plain(&mut self, name: &str) -> Result<bool, Refused> {
+        let name = escape_literal(name);
         let query =
-            format!("select relkind::text = 'r' from pg_catalog.pg_class where oid = '{table}'::regclass");
+            format!("select relkind::text = 'r' from pg_catalog.pg_class where oid = {name}::regclass");
         let row = self.client.query_one(query.as_str(), &[]).map_err(|e| failed(&e, &query))?;
         Ok(row.get(0))
     }
 
     fn generate_there(&mut self) -> Result<&'static str, Refused> {
         self.say("generating data (server-side)...");
-        self.begin_filling()?;
+        let names = self.begin_filling()?;
         let scale = u64::from(self.what.scale);
         self.execute(&format!(
-            "insert into pgbench_branches (bid, bbalance) select n, 0 from generate_series(1, {scale}) as n"
+            "insert into {} (bid, bbalance) select n, 0 from pg_catalog.generate_series(1, {scale}) as n",
+            names.of("pgbench_branches")
         ))?;
         self.execute(&format!(
-            "insert into pgbench_tellers (tid, bid, tbalance) \
-             select n, (n - 1) / {TELLERS} + 1, 0 from generate_series(1, {}) as n",
+            "insert into {} (tid, bid, tbalance) \
+             select n, (n - 1) / {TELLERS} + 1, 0 from pg_catalog.generate_series(1, {}) as n",
+            names.of("pgbench_tellers"),
             scale * TELLERS
         ))?;
         self.execute(&format!(
-            "insert into pgbench_accounts (aid, bid, abalance, filler) \
-             select n, (n - 1) / {ACCOUNTS} + 1, 0, '' from generate_series(1, {}) as n",
+            "insert into {} (aid, bid, abalance, filler) \
+             select n, (n - 1) / {ACCOUNTS} + 1, 0, '' from pg_catalog.generate_series(1, {}) as n",
+            names.of("pgbench_accounts"),
             scale * ACCOUNTS
         ))?;
-        self.execute("commit")?;
+        self.commit()?;
         Ok("server-side generate")
     }
 
     fn vacuum(&mut self) -> Result<&'static str, Refused> {
         self.say("vacuuming...");
+        let names = self.names()?;
         for table in ["pgbench_branches", "pgbench_tellers", "pgbench_accounts", "pgbench_history"] {
-            self.execute(&format!("vacuum analyze {table}"))?;
+            self.execute_alone(&format!("vacuum analyze {}", names.of(table)))?;
         }
         Ok("vacuum")
     }
 
     fn primary_keys(&mut self) -> Result<&'static str, Refused> {
         self.say("creating primary keys...");
+        let names = self.names()?;
         let index = self
             .what
             .index_tablespace
@@ -355,13 +402,15 @@ impl Work<'_> {
         for (table, column) in
             [("pgbench_branches", "bid"), ("pgbench_tellers", "tid"), ("pgbench_accounts", "aid")]
         {
-            self.execute(&format!("alter table {table} add primary key ({column}){index}"))?;
+            let name = names.of(table);
+            self.execute(&format!("alter table {name} add primary key ({column}){index}"))?;
         }
         Ok("primary keys")
     }
 
     fn foreign_keys(&mut self) -> Result<&'static str, Refused> {
         self.say("creating foreign keys...");
+        let names = self.names()?;
         for (table, column, other) in [
             ("pgbench_tellers", "bid", "pgbench_branches"),
             ("pgbench_accounts", "bid", "pgbench_branches"),
@@ -369,8 +418,9 @@ impl Work<'_> {
             ("pgbench_history", "tid", "pgbench_tellers"),
             ("pgbench_history", "aid", "pgbench_accounts"),
         ] {
+            let (name, other) = (names.of(table), names.of(other));
             self.execute(&format!(
-                "alter table {table} add constraint {table}_{column}_fkey foreign key ({column}) references {other}"
+                "alter table {name} add constraint {table}_{column}_fkey foreign key ({column}) references {other}"
             ))?;
         }
         Ok("foreign keys")

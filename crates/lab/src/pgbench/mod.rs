@@ -20,7 +20,7 @@ mod tables;
 mod values;
 
 use std::io::Write;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use initialize::Ended;
 use options::Request;
@@ -106,8 +106,8 @@ impl Invocation {
         let _ = out.flush();
         match ended {
             Ok(status) => status,
-            Err(Ended::Refused(refused)) => refused.write(err),
-            Err(Ended::Interrupted) => {
+            Err(Ended::Refused(refused)) if !stop.load(Ordering::Relaxed) => refused.write(err),
+            Err(Ended::Refused(_) | Ended::Interrupted) => {
                 let _ = writeln!(err, "pgbench: error: interrupted");
                 INTERRUPTED
             }

@@ -13,6 +13,7 @@ use super::getopt;
 use super::refused::Refused;
 use super::scripts::{self, Builtin, Chosen};
 use super::values::{INT_MAX, clients, integer, positive, seed, steps};
+use crate::trust::Trust;
 
 /// The most scripts one run may mix.
 const MAX_SCRIPTS: usize = 128;
@@ -173,6 +174,8 @@ struct Reading {
     /// The dialect, where one was asked for.
     asked: Option<Dialect>,
     notes: Vec<String>,
+    /// Scripts of others whose commands may run as root.
+    trusted: Vec<PathBuf>,
 }
 
 /// Judges a command line; with notes where its reading depends on the version of pgbench.
@@ -228,6 +231,7 @@ pub(super) fn read(args: &[String], say: &mut dyn FnMut(&str)) -> Result<(Reques
         sampling: None,
         asked: parsed.options.iter().any(|(opt, _)| *opt == Opt::Dialect).then_some(dialect),
         notes: note.into_iter().collect(),
+        trusted: Vec::new(),
     };
     reading.run.seed = from_environment;
     for (opt, value) in &parsed.options {
@@ -366,6 +370,7 @@ impl Reading {
             Opt::Json => run.json = Some(value.map(PathBuf::from)),
             Opt::HdrLog => run.hdr_log = Some(PathBuf::from(text)),
             Opt::ExtraReport => run.extra_report = true,
+            Opt::Trust => self.trusted.push(PathBuf::from(text)),
             Opt::Reactor => {
                 run.reactor = ReactorChoice::parse(text).ok_or_else(|| {
                     let names = ReactorChoice::NAMES.join(", ");
@@ -386,6 +391,8 @@ impl Reading {
         if run.scripts.is_empty() {
             run.scripts.push(Chosen::builtin(Builtin::TpcbLike, 1)?);
         }
+        let trust = Trust::new(std::mem::take(&mut self.trusted));
+        run.scripts.iter().try_for_each(|script| script.check_trust(&trust))?;
         if run.scripts.iter().all(|s| s.weight == 0) {
             return Err(Refused::new("total script weight must not be zero"));
         }

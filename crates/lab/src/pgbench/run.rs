@@ -49,7 +49,7 @@ pub(super) fn run(
     err: &mut (dyn Write + Send),
     stop: &AtomicBool,
 ) -> Result<Ended, Refused> {
-    let Connected { servers, client: mut control, target, notices, .. } = connected;
+    let Connected { servers, client: mut control, target, schemas, notices, .. } = connected;
     let server = server_version(&mut control)?;
     let _ = writeln!(
         out,
@@ -75,9 +75,12 @@ pub(super) fn run(
             target.database
         );
     }
-    let tables = tables::look(&mut control, &target.database, run, err)?;
-    tables::vacuum(&mut control, &notices, run, err);
+    let tables = tables::look(&mut control, &schemas, &target.database, run, err)?;
+    tables::vacuum(&mut control, &schemas, &notices, run, err)?;
     drop(control);
+    if stop.load(Ordering::Relaxed) {
+        return Ok(Ended::Interrupted);
+    }
     let mut log = run
         .hdr_log
         .as_deref()

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::Read as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use pgdyno_engine::program::MOST_PARAMETERS;
@@ -10,6 +11,7 @@ use pgdyno_model::experiment::Protocol;
 
 use super::flags::Dialect;
 use super::refused::Refused;
+use crate::trust::{self, Trust};
 
 /// A script that pgbench has built in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +89,8 @@ pub(super) struct Chosen {
     pub(super) is_builtin: bool,
     pub(super) script: Arc<Script>,
     pub(super) weight: u32,
+    /// The file that it was read from and what that held, where it runs commands of its own.
+    commands_of: Option<(PathBuf, String)>,
 }
 
 impl Chosen {
@@ -114,10 +118,10 @@ impl Chosen {
             let what = if e.kind() == std::io::ErrorKind::IsADirectory { "read" } else { "open" };
             Refused::new(format!("could not {what} file \"{file}\": {}", system_words(&e)))
         })?;
-        let text = String::from_utf8(bytes)
+        let whole = String::from_utf8(bytes)
             .map_err(|_| Refused::new(format!("could not read file \"{file}\": it is not UTF-8")))?;
         // pgbench reads it as a C string.
-        let text = text.split('\0').next().unwrap_or_default();
+        let text = whole.split('\0').next().unwrap_or_default();
         let (parsed, note) = match asked {
             Some(dialect) if dialect.has_old_language() => (Script::parse_old(file, text), None),
             Some(_) => (Script::parse(file, text), None),
@@ -126,7 +130,10 @@ impl Chosen {
                 Err(error) => (Err(error), None),
             },
         };
-        let chosen = Self::of(parsed, weight)?;
+        let mut chosen = Self::of(parsed, weight)?;
+        if file != "-" && trust::has_commands(&chosen.script) {
+            chosen.commands_of = Some((PathBuf::from(file), whole.clone()));
+        }
         if asked.is_some_and(|dialect| !dialect.has_sync_pipeline())
             && let Some(command) = chosen.script.commands.iter().find(|c| matches!(c.op, Op::SyncPipeline))
         {
@@ -137,6 +144,18 @@ impl Chosen {
             .hint("it is of pgbench 17 and later: --dialect=17"));
         }
         Ok((chosen, note))
+    }
+
+    /// Refuses, as root, commands of a file that another account may change, unless `trust` names it.
+    pub(super) fn check_trust(&self, trust: &Trust) -> Result<(), Refused> {
+        let Some((file, text)) = &self.commands_of else { return Ok(()) };
+        trust.check_text(file, text, "run its \\shell commands").map_err(|error| {
+            let refused = Refused::new(error.to_string());
+            match error.help() {
+                Some(help) => refused.hint(help),
+                None => refused,
+            }
+        })
     }
 
     /// Refuses a statement that has more variables than can be sent as parameters.
@@ -159,7 +178,7 @@ impl Chosen {
                 None => refused,
             }
         })?;
-        Ok(Self { is_builtin: false, script: Arc::new(script), weight })
+        Ok(Self { is_builtin: false, script: Arc::new(script), weight, commands_of: None })
     }
 }
 

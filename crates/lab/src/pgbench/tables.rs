@@ -1,11 +1,14 @@
 //! What is looked at and tidied in the database before a run.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
-use postgres::{Client, SimpleQueryMessage};
+use pgdyno_host::postgres::ControlClient;
+use postgres::SimpleQueryMessage;
+use postgres_protocol::escape::{escape_identifier, escape_literal};
 
 use super::connection::Notices;
-use super::initialize::server_words;
+use super::initialize::{failed, server_words};
 use super::options::Run;
 use super::refused::Refused;
 
@@ -17,12 +20,68 @@ pub(super) struct Tables {
     pub(super) partitions: Option<(String, u32)>,
 }
 
+/// pgbench's tables, in the order in which it names them.
+pub(super) const TABLES: [&str; 4] =
+    ["pgbench_accounts", "pgbench_branches", "pgbench_history", "pgbench_tellers"];
+
+/// What pgbench's tables are called where names mean nothing of the user's: with the schema in which the user's own
+/// search_path finds them.
+pub(super) struct Names(BTreeMap<String, String>);
+
+impl Names {
+    /// Looks for the tables in `schemas`, the user's search_path.
+    ///
+    /// # Errors
+    /// The server does not tell.
+    pub(super) fn look(client: &mut ControlClient, schemas: &[String]) -> Result<Self, Refused> {
+        let list =
+            |names: &mut dyn Iterator<Item = &str>| names.map(escape_literal).collect::<Vec<_>>().join(", ");
+        let tables = list(&mut TABLES.into_iter());
+        let names = list(&mut schemas.iter().map(String::as_str));
+        let query = format!(
+            "select c.relname, n.nspname from pg_catalog.pg_class c \
+             join pg_catalog.pg_namespace n on n.oid = c.relnamespace where c.relname in ({tables}) \
+             and n.nspname = any (array[{names}]::text[])"
+        );
+        let mut found: BTreeMap<String, usize> = BTreeMap::new();
+        for message in client.simple_query(&query).map_err(|e| failed(&e, &query))? {
+            let SimpleQueryMessage::Row(row) = message else { continue };
+            // A server may lie about its columns too.
+            let (Ok(Some(table)), Ok(Some(schema))) = (row.try_get(0), row.try_get(1)) else { continue };
+            let Some(place) = schemas.iter().position(|name| name == schema) else { continue };
+            let first = found.entry(table.to_owned()).or_insert(place);
+            *first = place.min(*first);
+        }
+        let spelled = |(table, place): (String, usize)| {
+            let name = qualified(&schemas[place], &table);
+            (table, name)
+        };
+        Ok(Self(found.into_iter().map(spelled).collect()))
+    }
+
+    /// How SQL spells `table`; one that is not there has its plain name, so that the server says what it would say to pgbench.
+    pub(super) fn of(&self, table: &str) -> String {
+        self.0.get(table).cloned().unwrap_or_else(|| table.to_owned())
+    }
+
+    /// All of them, as [`Names::of`] has them.
+    pub(super) fn all(&self) -> String {
+        TABLES.map(|table| self.of(table)).join(", ")
+    }
+}
+
+/// `table` of `schema`, as SQL spells it.
+pub(super) fn qualified(schema: &str, table: &str) -> String {
+    format!("{}.{table}", escape_identifier(schema))
+}
+
 /// Looks at the tables where a built-in script needs them.
 ///
 /// # Errors
 /// They are missing.
 pub(super) fn look(
-    client: &mut Client,
+    client: &mut ControlClient,
+    schemas: &[String],
     database: &str,
     run: &Run,
     err: &mut dyn Write,
@@ -36,9 +95,10 @@ pub(super) fn look(
             "Perhaps you need to do initialization (\"pgbench -i\") in database \"{database}\"."
         ))
     };
-    const COUNT: &str = "select count(*) from pgbench_branches";
-    let count = one(client, COUNT)
-        .map_err(|e| missing(format!("could not count number of branches: {}", server_words(&e, COUNT))))?;
+    let names = Names::look(client, schemas)?;
+    let count = format!("select count(*) from {}", names.of("pgbench_branches"));
+    let count = one(client, &count)
+        .map_err(|e| missing(format!("could not count number of branches: {}", server_words(&e, &count))))?;
     let scale = count.first().and_then(|n| n.parse::<u32>().ok()).unwrap_or(0);
     if scale == 0 {
         return Err(missing(format!("invalid count(*) from pgbench_branches: \"{}\"", count.join(""))));
@@ -49,11 +109,15 @@ pub(super) fn look(
             "pgbench: warning: scale option ignored, using count from pgbench_branches table ({scale})"
         );
     }
-    // The table that an unqualified name means; servers before 10 have no partitions of this kind.
+    // Servers before 10 have no partitions of this kind.
+    let accounts = escape_literal(&names.of("pgbench_accounts"));
     let partitioned = one(
         client,
-        "select p.partstrat, (select count(*) from pg_catalog.pg_inherits i where i.inhparent = p.partrelid) \
-         from pg_catalog.pg_partitioned_table p where p.partrelid = 'pgbench_accounts'::regclass",
+        &format!(
+            "select p.partstrat, (select pg_catalog.count(*) from pg_catalog.pg_inherits i \
+             where i.inhparent = p.partrelid) from pg_catalog.pg_partitioned_table p \
+             where p.partrelid = {accounts}::regclass"
+        ),
     )
     .unwrap_or_default();
     let partitions = match partitioned.as_slice() {
@@ -71,7 +135,7 @@ pub(super) fn look(
 }
 
 /// The first row of `query`; empty if there is none.
-fn one(client: &mut Client, query: &str) -> Result<Vec<String>, postgres::Error> {
+fn one(client: &mut ControlClient, query: &str) -> Result<Vec<String>, postgres::Error> {
     let row = client.simple_query(query)?.into_iter().find_map(|m| match m {
         SimpleQueryMessage::Row(row) => Some(row),
         _ => None,
@@ -82,25 +146,41 @@ fn one(client: &mut Client, query: &str) -> Result<Vec<String>, postgres::Error>
 }
 
 /// The vacuum before a run.
-pub(super) fn vacuum(client: &mut Client, notices: &Notices, run: &Run, err: &mut dyn Write) {
+///
+/// # Errors
+/// The server does not tell which tables there are.
+pub(super) fn vacuum(
+    client: &mut ControlClient,
+    schemas: &[String],
+    notices: &Notices,
+    run: &Run,
+    err: &mut dyn Write,
+) -> Result<(), Refused> {
     if !run.vacuum {
-        return;
+        return Ok(());
     }
+    let names = Names::look(client, schemas)?;
     let _ = write!(err, "starting vacuum...");
-    for statement in ["vacuum pgbench_branches", "vacuum pgbench_tellers", "truncate pgbench_history"] {
-        attempt(client, notices, statement, err);
+    for (doing, table) in
+        [("vacuum", "pgbench_branches"), ("vacuum", "pgbench_tellers"), ("truncate", "pgbench_history")]
+    {
+        attempt(client, notices, &format!("{doing} {}", names.of(table)), err);
     }
     let _ = writeln!(err, "end.");
     if run.vacuum_all {
         let _ = write!(err, "starting vacuum pgbench_accounts...");
-        attempt(client, notices, "vacuum analyze pgbench_accounts", err);
+        attempt(client, notices, &format!("vacuum analyze {}", names.of("pgbench_accounts")), err);
         let _ = writeln!(err, "end.");
     }
+    Ok(())
 }
 
 /// An error is told and the run goes on.
-fn attempt(client: &mut Client, notices: &Notices, statement: &str, err: &mut dyn Write) {
-    let attempted = client.batch_execute(statement);
+fn attempt(client: &mut ControlClient, notices: &Notices, statement: &str, err: &mut dyn Write) {
+    if client.is_closed() {
+        return;
+    }
+    let attempted = client.execute_alone(statement);
     notices.relay(err);
     if let Err(e) = attempted {
         let _ = writeln!(err, "pgbench: error: {}", server_words(&e, statement));

@@ -4,9 +4,11 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use pgdyno_host::postgres::Client;
+use pgdyno_host::postgres::control::said;
 use pgdyno_model::experiment::Between;
 use pgdyno_model::record::ServerCount;
-use postgres_protocol::escape::escape_literal;
+use postgres_protocol::escape::{escape_identifier, escape_literal};
 
 use super::provision::Ready;
 use super::server::{Server, execute, number};
@@ -61,7 +63,8 @@ pub(super) fn settle(
 /// Whether the server can do what [`prewarm`] asks of it.
 pub(super) fn check_prewarm(server: &Server) -> Result<(), LabError> {
     let mut client = server.aside()?;
-    let asked = "SELECT count(*) FROM pg_available_extensions WHERE name = 'pg_prewarm'";
+    let asked =
+        "SELECT pg_catalog.count(*) FROM pg_catalog.pg_available_extensions WHERE name = 'pg_prewarm'";
     if number(&mut client, "look for the extension pg_prewarm", asked)? > 0 {
         return Ok(());
     }
@@ -72,17 +75,40 @@ pub(super) fn check_prewarm(server: &Server) -> Result<(), LabError> {
 /// Reads the workload's tables and their indexes into shared buffers, whole.
 fn prewarm(server: &Server, workload: &Workload) -> Result<(), LabError> {
     let mut client = server.loaded()?;
-    execute(&mut client, "make the extension pg_prewarm", "CREATE EXTENSION IF NOT EXISTS pg_prewarm")?;
+    let extension = prewarm_extension(server, &mut client)?;
     for name in workload.data.table_names() {
+        // All five arguments with their types: no other function of that name in the extension's schema fits better.
         let sql = format!(
-            "SELECT coalesce(sum(pg_prewarm(r)), 0)::bigint FROM (WITH leaf AS (SELECT oid FROM pg_class \
+            "SELECT coalesce(pg_catalog.sum({extension}.pg_prewarm(r, 'buffer'::pg_catalog.text, \
+             'main'::pg_catalog.text, NULL::pg_catalog.int8, NULL::pg_catalog.int8)), 0)::pg_catalog.int8 \
+             FROM (WITH leaf AS (SELECT oid FROM pg_catalog.pg_class \
              WHERE oid = '{name}'::regclass AND relkind = 'r' UNION ALL \
-             SELECT relid FROM pg_partition_tree('{name}') WHERE isleaf) SELECT oid::regclass AS r FROM leaf UNION ALL \
-             SELECT indexrelid::regclass FROM pg_index JOIN leaf ON leaf.oid = indrelid) AS relations"
+             SELECT relid FROM pg_catalog.pg_partition_tree('{name}') WHERE isleaf) \
+             SELECT oid::regclass AS r FROM leaf UNION ALL \
+             SELECT indexrelid::regclass FROM pg_catalog.pg_index JOIN leaf ON leaf.oid = indrelid) AS relations"
         );
         number(&mut client, &format!("read {name} into shared buffers"), &sql)?;
     }
     Ok(())
+}
+
+/// The schema of the extension `pg_prewarm`, quoted; it is made where it is missing, and then goes with what the run made.
+fn prewarm_extension(server: &Server, client: &mut Client) -> Result<String, LabError> {
+    const ASKED: &str = "SELECT n.nspname::text FROM pg_catalog.pg_extension AS e \
+        JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'pg_prewarm'";
+    let found = client.query_opt(ASKED, &[]);
+    let found = found
+        .map_err(|e| LabError::Sql { doing: "look for the extension pg_prewarm".into(), found: said(&e) })?;
+    if let Some(row) = found {
+        return Ok(escape_identifier(row.get(0)));
+    }
+    let schema = escape_identifier(server.schema());
+    let mut sql = format!("CREATE EXTENSION pg_prewarm SCHEMA {schema}");
+    if let Some(mark) = server.mark() {
+        sql = format!("{sql}; COMMENT ON EXTENSION pg_prewarm IS {}", escape_literal(&mark));
+    }
+    execute(client, "make the extension pg_prewarm", &sql)?;
+    Ok(schema)
 }
 
 /// The user's command; a signal to pgdyno ends it too.
@@ -143,7 +169,7 @@ pub(super) fn counters(
     if matches!(server, Server::Managed(_)) {
         // A backend adds what it did to the statistics as it exits, which is after its client has seen it go.
         let clients = format!(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = {database} AND backend_type = 'client backend'"
+            "SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity WHERE datname = {database} AND backend_type = 'client backend'"
         );
         let patience = Instant::now() + Duration::from_secs(10);
         while number(&mut aside, "wait for the clients to leave", &clients)? > 0 && Instant::now() < patience
@@ -151,7 +177,7 @@ pub(super) fn counters(
             rest(Duration::from_millis(5), stop)?;
         }
     }
-    let commits = format!("SELECT xact_commit FROM pg_stat_database WHERE datname = {database}");
+    let commits = format!("SELECT xact_commit FROM pg_catalog.pg_stat_database WHERE datname = {database}");
     let xact_commit = number(&mut aside, "read pg_stat_database", &commits)?;
     Ok(Counters { xact_commit, rows })
 }

@@ -149,9 +149,7 @@ fn load(
     stop: &AtomicBool,
 ) -> Result<(), LabError> {
     let mut placed = Vec::new();
-    if let Server::Given(given) = server {
-        given.before_load()?;
-    } else {
+    if let Server::Managed(_) = server {
         for (storage, tables) in &prepared.experiment.storage[&treatment.storage].tablespaces {
             placed.extend(tables.iter().map(|table| (table.clone(), tablespace(storage))));
         }
@@ -164,12 +162,11 @@ fn load(
         cluster.apply(&loading.settings, stop)?;
     }
     let seed = prepared.plan.seed_of_data();
-    let filling =
-        Filling { placed: &placed, ..Filling::new(prepared.data(treatment), treatment.scale, seed, loading) };
+    let (schema, mark) = (server.schema().to_owned(), server.mark());
+    let usual = Filling::new(prepared.data(treatment), treatment.scale, seed, loading);
+    let mark = mark.as_deref().unwrap_or(usual.mark);
+    let filling = Filling { placed: &placed, schema: &schema, mark, ..usual };
     let loaded = dataset::fill(&filling, &server.control_target(), progress, stop);
-    if let Server::Given(given) = server {
-        given.after_load()?;
-    }
     // What became of the server tells more than that the connection broke.
     loaded.map(drop).map_err(|error| server.death().unwrap_or_else(|| error.into()))
 }

@@ -4,20 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use pgdyno_host::Journal;
-use pgdyno_host::postgres::control::said;
+use pgdyno_host::journal::{Entry, Made};
+use pgdyno_host::postgres::Client;
+use pgdyno_host::postgres::control::{self, said};
+use pgdyno_host::postgres::given::{server_name, without_password};
+use pgdyno_host::postgres::schema::{self, MARK, RecordedSchema};
 use pgdyno_host::postgres::server_wide::put_back_leftovers;
 use pgdyno_host::postgres::{Given, ServerWide};
 use pgdyno_model::experiment::Postgres;
 use pgdyno_model::facts::ServerFacts;
 use pgdyno_model::target::{Secret, Target};
-use postgres::Client;
-use postgres_protocol::escape::escape_identifier;
+use postgres_protocol::escape::{escape_identifier, escape_literal};
 
-use super::server::execute;
 use crate::LabError;
 
-/// The beginning of the comment by which pgdyno knows a schema of its own.
-const COMMENT: &str = "made by pgdyno";
 /// The schema for the workload's tables, unless the file names one.
 const SCHEMA: &str = "pgdyno";
 /// Settings with these contexts can be set by one session for itself.
@@ -29,15 +29,13 @@ const RESTART: &str = "leave it out, or compare two servers that were started wi
 /// A given server, and the schema on it that holds one data set.
 pub(super) struct GivenServer {
     given: Given,
+    dsn: Secret,
     schema: String,
     /// Whether the file named the schema, so that an existing one may be used.
     named: bool,
-    /// Whether we made the schema.
-    made: bool,
-    /// Tables that were in the schema before the load, when it was not ours.
-    before: BTreeSet<String>,
-    /// Tables that we made in a schema that is not ours.
-    tables: BTreeSet<String>,
+    journal: Journal,
+    /// The journal's entry, whose id everything bears that this run makes in the database.
+    entry: Option<Entry>,
     /// Settings that are changed for the whole server, if any are.
     server_wide: Option<ServerWide>,
     /// Holds the advisory lock that tells other pgdynos to keep off.
@@ -46,15 +44,20 @@ pub(super) struct GivenServer {
 
 impl GivenServer {
     /// Connects as `dsn` says; the `number`-th data set gets the schema of that number.
-    pub(super) fn connect(dsn: &Secret, schema: Option<&str>, number: u32) -> Result<Self, LabError> {
+    pub(super) fn connect(
+        dsn: &Secret,
+        schema: Option<&str>,
+        number: u32,
+        journal: &Journal,
+    ) -> Result<Self, LabError> {
         let base = schema.unwrap_or(SCHEMA);
         Ok(Self {
             given: Given::connect(dsn)?,
+            dsn: dsn.clone(),
             schema: if number == 1 { base.to_owned() } else { format!("{base}_{number}") },
             named: schema.is_some(),
-            made: false,
-            before: BTreeSet::new(),
-            tables: BTreeSet::new(),
+            journal: journal.clone(),
+            entry: None,
             server_wide: None,
             keeper: None,
         })
@@ -64,33 +67,47 @@ impl GivenServer {
         LabError::Schema { schema: self.schema.clone(), found: found.into() }
     }
 
-    /// Makes the schema ours: makes it, or clears what a killed pgdyno left in it. Notes are worth showing.
+    /// The schema, for SQL that names its tables.
+    pub(super) fn schema(&self) -> &str {
+        &self.schema
+    }
+
+    /// The mark of what this run makes in the database.
+    pub(super) fn mark(&self) -> Option<String> {
+        self.entry.as_ref().map(|entry| schema::mark(&entry.id))
+    }
+
+    /// Drops what a killed pgdyno left, by the journal, and makes the schema or finds the one that the file names. Notes are worth
+    /// showing.
     pub(super) fn claim(&mut self) -> Result<Vec<String>, LabError> {
+        const LOCK: &str = "SELECT pg_catalog.pg_try_advisory_lock(pg_catalog.hashtext($1))";
+        const COMMENT: &str = "SELECT pg_catalog.obj_description(oid, 'pg_namespace') \
+            FROM pg_catalog.pg_namespace WHERE nspname = $1";
         let mut keeper = self.given.control()?;
         let wrong = |e: postgres::Error| LabError::Schema { schema: self.schema.clone(), found: said(&e) };
         let key = format!("pgdyno schema {}", self.schema);
-        let locked: bool =
-            keeper.query_one("SELECT pg_try_advisory_lock(hashtext($1))", &[&key]).map_err(wrong)?.get(0);
+        let locked: bool = keeper.query_one(LOCK, &[&key]).map_err(wrong)?.get(0);
         if !locked {
             return Err(self.wrong("another pgdyno is using it at this moment"));
         }
-        let comment: Option<Option<String>> = keeper
-            .query_opt(
-                "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = $1",
-                &[&self.schema],
-            )
-            .map_err(wrong)?
-            .map(|row| row.get(0));
-        let mut notes = Vec::new();
+        let notes = schema::drop_leftovers(&mut keeper, &self.dsn, &self.schema, &self.journal)?;
+        let comment: Option<Option<String>> =
+            keeper.query_opt(COMMENT, &[&self.schema]).map_err(wrong)?.map(|row| row.get(0));
         match comment {
-            Some(Some(comment)) if comment.starts_with(COMMENT) => {
-                notes.push(format!("dropping schema {}, left behind by an earlier pgdyno", self.schema));
-                keeper
-                    .batch_execute(&format!("DROP SCHEMA {} CASCADE", escape_identifier(&self.schema)))
-                    .map_err(wrong)?;
-                self.make(&mut keeper)?;
+            Some(_) if self.named => {
+                let writers = schema::writers(&mut keeper, &self.schema).map_err(wrong)?;
+                if !writers.is_empty() {
+                    return Err(self.wrong(open_to(&writers)));
+                }
+                self.note_down()?;
             }
-            Some(_) if self.named => {}
+            Some(_) if !notes.is_empty() => {
+                return Err(self.wrong(format!("an earlier pgdyno could not drop it: {}", notes.join("; "))));
+            }
+            Some(Some(comment)) if comment.starts_with(MARK) => {
+                let found = "a pgdyno made it that this machine's journal does not know: drop it, once nobody needs it";
+                return Err(self.wrong(found));
+            }
             Some(_) => return Err(self.wrong("it is there, and pgdyno did not make it")),
             None => self.make(&mut keeper)?,
         }
@@ -98,33 +115,24 @@ impl GivenServer {
         Ok(notes)
     }
 
+    /// Notes in the journal that things are made here; returns their mark.
+    fn note_down(&mut self) -> Result<String, LabError> {
+        let dsn = without_password(self.dsn.reveal()).unwrap_or_default();
+        let server = server_name(self.dsn.reveal()).unwrap_or_default();
+        // Not a path of this machine: what messages call it.
+        let path = PathBuf::from(format!("schema {} of server {server}", self.schema));
+        let recorded = Box::new(RecordedSchema { dsn, schema: self.schema.clone() });
+        let entry = self.journal.record(&Made::ServerSchema { path, recorded })?;
+        let mark = schema::mark(&entry.id);
+        self.entry = Some(entry);
+        Ok(mark)
+    }
+
     fn make(&mut self, client: &mut Client) -> Result<(), LabError> {
+        let mark = escape_literal(&self.note_down()?);
         let schema = escape_identifier(&self.schema);
-        let sql = format!("BEGIN; CREATE SCHEMA {schema}; COMMENT ON SCHEMA {schema} IS '{COMMENT}'; COMMIT");
-        client.batch_execute(&sql).map_err(|e| self.wrong(said(&e)))?;
-        self.made = true;
-        Ok(())
-    }
-
-    /// Remembers what is in a schema that is not ours.
-    pub(super) fn before_load(&mut self) -> Result<(), LabError> {
-        self.before = self.tables_there()?;
-        Ok(())
-    }
-
-    /// Notes which tables the load added, whether it succeeded or not.
-    pub(super) fn after_load(&mut self) -> Result<(), LabError> {
-        self.tables = self.tables_there()?.difference(&self.before).cloned().collect();
-        Ok(())
-    }
-
-    fn tables_there(&self) -> Result<BTreeSet<String>, LabError> {
-        let rows = self
-            .given
-            .control()?
-            .query("SELECT tablename::text FROM pg_tables WHERE schemaname = $1", &[&self.schema])
-            .map_err(|e| self.wrong(said(&e)))?;
-        Ok(rows.iter().map(|row| row.get(0)).collect())
+        let sql = format!("BEGIN; CREATE SCHEMA {schema}; COMMENT ON SCHEMA {schema} IS {mark}; COMMIT");
+        client.batch_execute(&sql).map_err(|e| self.wrong(said(&e)))
     }
 
     /// Finds how each setting of `treatments` can be changed, and tries all of them: before anything is measured. What holds for the
@@ -180,8 +188,10 @@ impl GivenServer {
 
     /// Every setting's context, by its name in lower case.
     fn contexts(&self) -> Result<BTreeMap<String, String>, LabError> {
-        let rows =
-            self.given.control()?.query("SELECT lower(name), context FROM pg_catalog.pg_settings", &[]);
+        let rows = self
+            .given
+            .control()?
+            .query("SELECT pg_catalog.lower(name), context FROM pg_catalog.pg_settings", &[]);
         let doing = || "read the settings of a server that pgdyno does not own".to_owned();
         let rows = rows.map_err(|e| LabError::Sql { doing: doing(), found: said(&e) })?;
         Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
@@ -195,8 +205,7 @@ impl GivenServer {
             let wanted = lower.filter(|(name, _)| server_wide.holds(name)).collect();
             server_wide.apply(&wanted)?;
         }
-        pgdyno_host::postgres::control::connect(&self.target(settings))?;
-        Ok(())
+        Ok(control::try_settings(&self.target(settings))?)
     }
 
     /// Has the whole server's settings be as they were, until a trial asks for others.
@@ -220,8 +229,14 @@ impl GivenServer {
         target
     }
 
+    /// A control connection.
     pub(super) fn control(&self) -> Result<Client, LabError> {
-        Ok(pgdyno_host::postgres::control::connect(&self.target(&BTreeMap::new()))?)
+        Ok(self.given.control()?)
+    }
+
+    /// A control connection for SQL of the workload, whose names mean those of the schema.
+    pub(super) fn loaded(&self) -> Result<Client, LabError> {
+        Ok(control::connect_to_schema(&self.given.target(), &self.schema)?)
     }
 
     pub(super) fn data_directory(&self) -> Option<PathBuf> {
@@ -235,36 +250,46 @@ impl GivenServer {
     /// Puts back what was changed and drops what we made. Notes are worth showing.
     pub(super) fn release(mut self) -> Result<Vec<String>, LabError> {
         let put_back = self.put_back();
-        self.drop_ours()?;
-        put_back
+        let stays = self.drop_ours()?;
+        let mut notes = put_back?;
+        if !stays.is_empty() {
+            notes.extend(stays);
+            let server = self.given.target().address;
+            notes.push(format!(
+                "pgdyno dropped nothing of others' on {server}: once that is gone or moved, `pgdyno clean` drops the rest"
+            ));
+        }
+        Ok(notes)
     }
 
     fn put_back(&mut self) -> Result<Vec<String>, LabError> {
         self.server_wide.take().map_or(Ok(Vec::new()), |server_wide| Ok(server_wide.put_back()?))
     }
 
-    fn drop_ours(&mut self) -> Result<(), LabError> {
-        let Some(mut keeper) = self.keeper.take() else { return Ok(()) };
-        let schema = escape_identifier(&self.schema);
-        if self.made {
-            self.made = false;
-            return execute(&mut keeper, "drop our schema", &format!("DROP SCHEMA {schema} CASCADE"));
+    /// Drops what bears this run's mark; returns what stays. The journal names it until all of it is gone.
+    fn drop_ours(&mut self) -> Result<Vec<String>, LabError> {
+        let (Some(_keeper), Some(entry)) = (self.keeper.take(), self.entry.take()) else {
+            return Ok(Vec::new());
+        };
+        let dropped = schema::drop_marked(&mut self.given.control()?, &entry.id)?;
+        if dropped.left.is_empty() {
+            self.journal.done(&entry.id)?;
         }
-        // A partition goes with its table.
-        for table in std::mem::take(&mut self.tables) {
-            execute(
-                &mut keeper,
-                "drop our table",
-                &format!("DROP TABLE IF EXISTS {schema}.{}", escape_identifier(&table)),
-            )?;
-        }
-        Ok(())
+        Ok(dropped.left)
     }
+}
+
+/// Why a superuser's session stays out of a schema that these roles may write to.
+fn open_to(writers: &[String]) -> String {
+    format!(
+        "{} may put functions and triggers into it, which would run with the superuser's rights of this connection",
+        writers.join(", ")
+    )
 }
 
 impl Drop for GivenServer {
     fn drop(&mut self) {
-        // After an error or a panic; told or not, the next start knows the settings by the journal, and the schema by its comment.
+        // After an error or a panic; told or not, the next start knows the settings and the schema by the journal.
         let _ = self.put_back();
         let _ = self.drop_ours();
     }

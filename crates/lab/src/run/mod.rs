@@ -18,16 +18,17 @@ mod trial;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use pgdyno_host::storage::Wipe;
 use pgdyno_host::{Journal, paths};
 use pgdyno_model::Plan;
 use pgdyno_model::record::{RunState, SessionEnd};
+use pgdyno_results::StoreError;
 use pgdyno_results::store::Store;
 
 use crate::LabError;
 use crate::file::{Override, Source};
-use crate::prepare::Prepared;
+use crate::prepare::{Consent, Prepared};
 use crate::progress::{Event, Progress};
+use crate::trust::Trust;
 
 /// How a run, or its continuation, ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,13 +54,13 @@ pub fn run(
     stop: &AtomicBool,
 ) -> Result<Outcome, LabError> {
     let journal = clear_leftovers(progress, stop)?;
-    let mut store = open_store(store)?;
+    let mut store = open_store_trusting(store, &prepared.trust)?;
     session::Session::begin(prepared, None, &mut store, &journal, progress, stop)?.work()
 }
 
 /// Goes on with run `named` of the store at `store`: runs its trials that are not complete. `servers` are for servers
-/// that pgdyno does not own: their passwords were not stored. `more` may set the number of repeats, to more than the run has. `wipe` names
-/// devices anew: consent is not stored either.
+/// that pgdyno does not own: their passwords were not stored. `more` may set the number of repeats, to more than the run has. `consent` names
+/// devices and files anew: it is not stored either. The experiment comes from the store, so that whoever may change the store has to be trusted.
 ///
 /// # Errors
 /// As [`run`]; also if nothing is left to do, another process works on the run, or `more` asks for anything but more repeats.
@@ -67,19 +68,25 @@ pub fn resume(
     named: &str,
     servers: &[Override],
     more: &[Override],
-    wipe: Wipe,
+    consent: Consent,
     store: &Path,
     progress: &dyn Progress,
     stop: &AtomicBool,
 ) -> Result<Outcome, LabError> {
+    let Consent { wipe, trust } = consent;
+    if !store.exists() {
+        return Err(StoreError::Missing { path: store.to_owned() }.into());
+    }
+    trust.check_store(store)?;
     let journal = clear_leftovers(progress, stop)?;
-    let mut store = open_store_existing(store)?;
+    let mut store = open_store_trusting(store, &trust)?;
     let id = store.resolve(named)?;
     if let Some((_, _, owner)) = store.open_sessions()?.into_iter().find(|(_, run, _)| *run == id) {
         return Err(LabError::StillRunning { run: id, pid: owner.pid });
     }
     extend::check(&id, more)?;
     let state = store.state(&id)?;
+    store.check(&id)?;
     let record = store.run(&id)?;
     let source = Source {
         name: record.recipe.clone(),
@@ -91,7 +98,8 @@ pub fn resume(
     overrides.extend_from_slice(more);
     let kept: Vec<String> = overrides.iter().map(|o| o.given.clone()).collect();
     overrides.extend_from_slice(servers);
-    let mut prepared = Prepared::of_run(source, overrides, &record.plan)?.with_wipe(wipe)?;
+    let mut prepared =
+        Prepared::of_run(source, overrides, &record.plan)?.with_trust(trust, None)?.with_wipe(wipe)?;
     prepared.plan = extend::continued(&id, (&record.plan, state), prepared.plan, more)?;
     let as_begun = Plan {
         trials: record.plan.trials.clone(),
@@ -120,8 +128,14 @@ pub(crate) fn clear_leftovers(progress: &dyn Progress, stop: &AtomicBool) -> Res
 /// Opens the store at `path`, made if it is missing; sessions of dead processes are ended.
 ///
 /// # Errors
-/// The store cannot be opened or written.
+/// The store cannot be opened or written; as root also [`LabError::NotTrusted`], if another account may change it.
 pub fn open_store(path: &Path) -> Result<Store, LabError> {
+    open_store_trusting(path, &Trust::default())
+}
+
+/// As [`open_store`], for a store that `trust` may name.
+fn open_store_trusting(path: &Path, trust: &Trust) -> Result<Store, LabError> {
+    trust.check_store(path)?;
     end_dead_sessions(Store::open(path)?)
 }
 
@@ -135,6 +149,9 @@ pub fn open_store_existing(path: &Path) -> Result<Store, LabError> {
 
 /// A session whose process is gone was interrupted: killed, it could not say so itself.
 fn end_dead_sessions(mut store: Store) -> Result<Store, LabError> {
+    if !store.is_writable() {
+        return Ok(store);
+    }
     for (session, _, owner) in store.open_sessions()? {
         if !pgdyno_host::is_alive(&owner) {
             store.end_session(session, SessionEnd::Interrupted)?;

@@ -318,7 +318,7 @@ impl Bench {
             let number = numbers.entry(postgres::given::server_name(dsn.reveal())).or_default();
             *number += 1;
             let number = *number;
-            let mut given = GivenServer::connect(dsn, base, number)?;
+            let mut given = GivenServer::connect(dsn, base, number, journal)?;
             for note in given.claim()? {
                 progress.event(&Event::Note(note));
             }

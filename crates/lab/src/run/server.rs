@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use pgdyno_host::postgres::Client;
 use pgdyno_host::postgres::Cluster;
 use pgdyno_host::postgres::control::said;
 use pgdyno_host::telemetry::Subject;
 use pgdyno_model::facts::ServerFacts;
 use pgdyno_model::target::Target;
-use postgres::Client;
 
 use super::given::GivenServer;
 use crate::LabError;
@@ -24,11 +24,27 @@ pub(super) enum Server {
 }
 
 impl Server {
-    /// A connection to the loaded database.
+    /// A connection for SQL of the workload, whose names mean those of its schema.
     pub(super) fn loaded(&self) -> Result<Client, LabError> {
         match self {
             Self::Managed(cluster) => Ok(cluster.control(DATABASE)?),
-            Self::Given(given) => given.control(),
+            Self::Given(given) => given.loaded(),
+        }
+    }
+
+    /// The schema that the workload's tables lie in.
+    pub(super) fn schema(&self) -> &str {
+        match self {
+            Self::Managed(_) => "public",
+            Self::Given(given) => given.schema(),
+        }
+    }
+
+    /// The mark of what this run makes in a database that is not pgdyno's.
+    pub(super) fn mark(&self) -> Option<String> {
+        match self {
+            Self::Managed(_) => None,
+            Self::Given(given) => given.mark(),
         }
     }
 

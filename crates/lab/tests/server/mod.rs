@@ -111,11 +111,11 @@ impl Server {
 }
 
 /// A connection for asking things.
-pub struct Session(postgres::Client);
+pub struct Session(pgdyno_host::postgres::Client);
 
 impl Session {
     pub fn new(target: &Target) -> Self {
-        Self(control::connect(target).unwrap())
+        Self(control::connect_to_schema(target, "public").unwrap())
     }
 
     /// Runs `sql` and returns the first value of the last row, if any. Errors are for the test.
