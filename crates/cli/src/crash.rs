@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pgdyno_lab::file::{Override, Source};
-use pgdyno_lab::{CrashRecord, LabError, Prepared, Verdict, crash as lab};
+use pgdyno_lab::{CrashRecord, LabError, Prepared, Trust, Verdict, crash as lab};
 use pgdyno_results::report;
 
 use crate::Done;
@@ -17,17 +17,19 @@ const IMAGE: &str = "1300MiB";
 pub(crate) fn crash(options: &args::Crash, stop: &AtomicBool) -> Result<Done, Failure> {
     if let Some(args::CrashWhat::Witness(witness)) = &options.what {
         let directory = witness.directory.clone().unwrap_or_else(pgdyno_lab::default_witness);
-        lab::witness::serve(witness.listen, &directory, stop, &tell)?;
+        let secret = shared_secret(witness.secret_file.as_deref())?;
+        lab::witness::serve(witness.listen, &directory, secret, stop, &tell)?;
         return Ok(Done::Whole);
     }
     let prepared = Prepared::new(source(options), overrides(options)?)?;
     if let Some(address) = witness_of(options)? {
-        return plug(&prepared, address, options, stop);
+        return plug(prepared, address, options, stop);
     }
     if options.dry_run {
         print(&lab::dry_run(&prepared)?);
         return Ok(Done::Whole);
     }
+    let prepared = prepared.with_trust(Trust::new(options.trust.paths.clone()), None)?;
     let store = store_path(&options.store);
     let record = match with_progress(|progress| {
         lab::crash(&prepared, lab::Interference::default(), &store, progress, stop)
@@ -58,18 +60,33 @@ fn witness_of(options: &args::Crash) -> Result<Option<&str>, Failure> {
     }
 }
 
+/// The secret of a witness, from `file` or the environment.
+fn shared_secret(file: Option<&std::path::Path>) -> Result<Option<lab::witness::Secret>, Failure> {
+    lab::witness::shared_secret(file).map_err(|e| Failure::of(&e, e.help()))
+}
+
 fn plug(
-    prepared: &Prepared,
+    prepared: Prepared,
     address: &str,
     options: &args::Crash,
     stop: &AtomicBool,
 ) -> Result<Done, Failure> {
     if options.dry_run {
-        print(&lab::dry_run(prepared)?);
+        print(&lab::dry_run(&prepared)?);
         return Ok(Done::Whole);
     }
+    let secret = shared_secret(options.secret_file.as_deref())?.ok_or_else(|| {
+        Failure::helped(
+            format!(
+                "cannot speak with the witness at {address}: the secret that both sides share is missing"
+            ),
+            "name its file by `--secret-file FILE`, or set PGDYNO_WITNESS_SECRET as the witness prints it",
+        )
+    })?;
+    let witness = lab::witness::Witness { address: address.to_owned(), secret };
+    let prepared = prepared.with_trust(Trust::new(options.trust.paths.clone()), None)?;
     let store = store_path(&options.store);
-    match with_progress(|progress| lab::witness::plug(prepared, address, &store, progress, stop)) {
+    match with_progress(|progress| lab::witness::plug(&prepared, &witness, &store, progress, stop)) {
         Ok(lab::witness::Plugged::Judged(record)) => {
             print(&shown(&record, options.json)?);
             Ok(done(record.outcome.verdict))

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pgdyno_durability::{Found, Observed, Unseen, Wal, damage_in, is_damage};
+use pgdyno_host::postgres::Client;
 use pgdyno_host::postgres::control::said;
 use pgdyno_host::postgres::{Cluster, ControlError};
-use postgres::Client;
 
 use super::ground::DATABASE;
 use super::watcher::parse_lsn;

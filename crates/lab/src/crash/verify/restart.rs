@@ -3,9 +3,9 @@
 //! The order: [`write()`] by the connection that read all, then [`look`], which stops the server.
 
 use pgdyno_durability::{Observed, TableRows, Unseen, refuses_writes};
+use pgdyno_host::postgres::Client;
 use pgdyno_host::postgres::control::said;
 use pgdyno_host::postgres::{Checksums, Cluster, ClusterError, StopMode};
-use postgres::Client;
 
 use super::super::ground::DATABASE;
 use super::rows::{self, Access};

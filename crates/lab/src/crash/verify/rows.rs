@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use pgdyno_durability::{Observed, Row, TableRows, Unseen};
+use pgdyno_host::postgres::Client;
 use pgdyno_host::postgres::control::said;
 use pgdyno_model::ledger::{Effect, Token};
-use postgres::Client;
 
 use super::{Session, unseen};
 

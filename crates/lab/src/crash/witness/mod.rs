@@ -1,51 +1,35 @@
 //! A witness: a process, on another machine where a plug is to be pulled, that keeps the ledger durably while load runs here.
 //!
-//! One line of JSON each way over TCP, without encryption or passwords: for a private network. What a client does is on the
-//! witness's disk before the client goes on.
+//! Both sides share a secret and prove that to each other before anything is said (`channel`). What a client does is on the
+//! witness's disk before the client goes on. A witness hears and tells of deeds alone: what is run when the machine is back
+//! stands in this machine's own state (`local`).
 
+mod channel;
+mod local;
 mod plug;
+mod secret;
 mod server;
 
-use std::collections::BTreeMap;
-use std::io::{self, BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::path::PathBuf;
+use std::io;
 use std::time::Duration;
 
 use pgdyno_engine::ledger::{ClientLedger, Ledger};
 use pgdyno_engine::schedule::{Clock, Moment};
-use pgdyno_model::crash::CrashOptions;
 use pgdyno_model::ledger::{Effect, Entry, History, State, Token};
+pub use pgdyno_model::target::Secret;
 use serde::{Deserialize, Serialize};
 
-pub use plug::{Plugged, plug};
+use channel::Channel;
+
+pub use plug::{Plugged, Witness, plug};
+pub use secret::{SecretError, shared_secret};
 pub use server::serve;
 
-/// How long a witness may take for an answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The most records that a session may have: what one that is read back takes of memory is bounded by it.
+const MOST_RECORDS: usize = 20_000_000;
 
-/// What is needed to judge a machine that comes back.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Header {
-    /// The session's name.
-    id: String,
-    /// Which machine, and which of its boots.
-    machine: String,
-    boot_id: String,
-    /// The process that offers the load.
-    pid: i32,
-    name: String,
-    storage: String,
-    /// The cluster.
-    directory: PathBuf,
-    bindir: PathBuf,
-    settings: BTreeMap<String, String>,
-    options: CrashOptions,
-    checksums: bool,
-    system_identifier: u64,
-    /// What asynchronous commit may lose at most (milliseconds); none where commits are synchronous.
-    loses_at_most_ms: Option<u64>,
-}
+/// The longest name of a session or a machine (bytes).
+const LONGEST_NAME: usize = 80;
 
 /// What a client does.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,14 +53,16 @@ struct Record {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Ask {
-    /// A session begins.
-    Begin(Box<Header>),
+    /// A session of a machine begins: its name, and the machine's.
+    Begin(String, String),
     /// A client of session `0` did that.
     Tell(String, Token, Deed),
     /// The open session of that machine.
     Open(String),
-    /// All that is known of a session.
-    History(String),
+    /// Whether that session is known.
+    Session(String),
+    /// Records of a session, from that place in its file on; 0 is the first.
+    History(String, u64),
     /// A session is over; why.
     Close(String, String),
 }
@@ -85,9 +71,22 @@ enum Ask {
 #[serde(rename_all = "kebab-case")]
 enum Answer {
     Done,
-    Session(Option<Box<Header>>),
-    History(Vec<Record>),
+    /// The name of an open session.
+    Open(Option<String>),
+    /// How a session stands.
+    Session(Standing),
+    /// Some records, and where the next ones begin; none after the last.
+    History(Vec<Record>, Option<u64>),
     Refused(String),
+}
+
+/// How a session stands with the witness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Standing {
+    Unknown,
+    Open,
+    Closed,
 }
 
 /// What clients' deeds come to. A torn last record is one that the client never heard to be kept.
@@ -117,70 +116,71 @@ fn history(records: &[Record], clients: u32) -> History {
     history
 }
 
-/// A connection to a witness.
+/// A connection to a witness that has proved to know the secret.
 struct Connection {
-    stream: BufReader<TcpStream>,
+    channel: Channel,
 }
 
 impl Connection {
-    fn to(address: &str) -> io::Result<Self> {
-        let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-        for address in address.to_socket_addrs()? {
-            match Self::to_address(&address) {
-                Ok(connection) => return Ok(connection),
-                Err(e) => last = e,
-            }
-        }
-        Err(last)
-    }
-
-    fn to_address(address: &SocketAddr) -> io::Result<Self> {
-        let stream = TcpStream::connect_timeout(address, PATIENCE)?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        Ok(Self { stream: BufReader::new(stream) })
+    fn to(address: &str, secret: &Secret) -> io::Result<Self> {
+        Ok(Self { channel: Channel::connect(address, secret)? })
     }
 
     fn ask(&mut self, ask: &Ask) -> io::Result<Answer> {
-        send(self.stream.get_mut(), ask)?;
-        match receive(&mut self.stream)? {
-            Some(Answer::Refused(why)) => Err(io::Error::other(format!("the witness refuses: {why}"))),
-            Some(answer) => Ok(answer),
-            None => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the witness hung up")),
+        self.channel.send(&serde_json::to_vec(ask)?)?;
+        let message = self.channel.receive(channel::PATIENCE)?;
+        let message =
+            message.ok_or_else(|| io::Error::new(io::ErrorKind::UnexpectedEof, "the witness hung up"))?;
+        match serde_json::from_slice(&message)? {
+            Answer::Refused(why) => Err(io::Error::other(format!("the witness refuses: {}", harmless(&why)))),
+            answer => Ok(answer),
         }
     }
 
     fn done(&mut self, ask: &Ask) -> io::Result<()> {
         match self.ask(ask)? {
             Answer::Done => Ok(()),
-            other => Err(io::Error::other(format!("the witness answers something else: {other:?}"))),
+            _ => Err(unexpected()),
         }
     }
-}
 
-fn send<T: Serialize>(stream: &mut TcpStream, message: &T) -> io::Result<()> {
-    let mut line = serde_json::to_vec(message)?;
-    line.push(b'\n');
-    stream.write_all(&line)
-}
-
-fn receive<T: for<'a> Deserialize<'a>>(stream: &mut BufReader<TcpStream>) -> io::Result<Option<T>> {
-    let mut line = String::new();
-    if stream.read_line(&mut line)? == 0 {
-        return Ok(None);
+    /// Every record of `session`.
+    fn history(&mut self, session: &str) -> io::Result<Vec<Record>> {
+        let mut records = Vec::new();
+        let mut from = Some(0);
+        while let Some(at) = from {
+            let Answer::History(some, next) = self.ask(&Ask::History(session.to_owned(), at))? else {
+                return Err(unexpected());
+            };
+            if next.is_some_and(|next| next <= at) || records.len() + some.len() > MOST_RECORDS {
+                return Err(io::Error::other("the witness tells of more than a session can have"));
+            }
+            records.extend(some);
+            from = next;
+        }
+        Ok(records)
     }
-    Ok(Some(serde_json::from_str(&line)?))
+}
+
+fn unexpected() -> io::Error {
+    io::Error::other("the witness answers something else than what was asked")
+}
+
+/// Text of the other side's, short and without control characters.
+fn harmless(text: &str) -> String {
+    text.chars().take(200).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// The ledger of a load at a witness. Its calls wait for the witness's disk: each client needs a thread of its own.
 struct WitnessLedger {
     address: String,
+    secret: Secret,
     session: String,
 }
 
 impl Ledger for WitnessLedger {
     fn open(&self, client: u32, _: &Clock) -> io::Result<Box<dyn ClientLedger>> {
-        let connection = Connection::to(&self.address)?;
+        let connection = Connection::to(&self.address, &self.secret)?;
         let token = Token { client, sequence: 0 };
         Ok(Box::new(WitnessClient { connection, session: self.session.clone(), token }))
     }

@@ -13,13 +13,15 @@ use pgdyno_model::crash::{Aim, Control, CrashRecord, Fault, FaultOutcome};
 use pgdyno_model::experiment::Length;
 use pgdyno_model::ledger::{Effect, Entry, History, State, Token};
 use pgdyno_model::storage::Backing;
+use pgdyno_model::target::Secret;
 use pgdyno_model::units::{Epoch, Span};
 
 use super::super::ground::{DATABASE, Ground};
 use super::super::recovery::in_a_line;
 use super::super::round::{Orders, Planted};
 use super::super::{Session, Subject, load, plan, verify};
-use super::{Answer, Ask, Connection, Header, WitnessLedger, history};
+use super::local::{self, LocalSession};
+use super::{Answer, Ask, Connection, Standing, WitnessLedger, history};
 use crate::LabError;
 use crate::prepare::Prepared;
 use crate::progress::{Event, Progress};
@@ -40,51 +42,83 @@ pub enum Plugged {
     Ended,
 }
 
-/// Offers load to what `prepared` describes until the plug is pulled, its ledger at the witness `address`; or, if the witness
-/// knows that this machine was under such load and was started anew since, judges what is there.
+/// The witness of a session: where it listens, and what it shares with this machine.
+#[derive(Clone, Debug)]
+pub struct Witness {
+    /// `HOST:PORT`.
+    pub address: String,
+    /// See [`super::shared_secret`].
+    pub secret: Secret,
+}
+
+impl Witness {
+    fn connect(&self) -> Result<Connection, LabError> {
+        Connection::to(&self.address, &self.secret).map_err(|e| self.failed("reach", &e))
+    }
+
+    fn failed(&self, what: &str, e: &std::io::Error) -> LabError {
+        LabError::Witness { what: format!("{what} the witness at {}", self.address), found: e.to_string() }
+    }
+
+    fn standing(&self, connection: &mut Connection, session: &str) -> Result<Standing, LabError> {
+        match connection.ask(&Ask::Session(session.to_owned())).map_err(|e| self.failed("ask", &e))? {
+            Answer::Session(standing) => Ok(standing),
+            _ => Err(self.failed("ask", &super::unexpected())),
+        }
+    }
+
+    /// On a connection of its own: the one before may have been idle for as long as the load took.
+    fn close(&self, session: &str, why: &str) -> Result<(), LabError> {
+        let closing = Ask::Close(session.to_owned(), why.to_owned());
+        self.connect()?.done(&closing).map_err(|e| self.failed("tell", &e))
+    }
+}
+
+/// Offers load to what `prepared` describes until the plug is pulled, its ledger at `witness`; or, if this machine was under
+/// such load and was started anew since, judges what is there by what the witness heard.
 ///
 /// # Errors
-/// The witness cannot be reached or drops; the storage is none that outlives a restart; as [`super::super::crash`].
+/// The witness cannot be reached, does not share the secret, or drops; the storage is none that outlives a restart; this
+/// machine and the witness do not know of the same session; as [`super::super::crash`].
 pub fn plug(
     prepared: &Prepared,
-    address: &str,
+    witness: &Witness,
     store: &Path,
     progress: &dyn Progress,
     stop: &AtomicBool,
 ) -> Result<Plugged, LabError> {
-    let witness = |what: &str, e: &std::io::Error| LabError::Witness {
-        what: format!("{what} the witness at {address}"),
-        found: e.to_string(),
-    };
-    let mut connection = Connection::to(address).map_err(|e| witness("reach", &e))?;
+    let mut connection = witness.connect()?;
     let owner = pgdyno_host::current_owner().map_err(pgdyno_host::JournalError::Owner)?;
     let machine = machine(&owner.boot_id);
-    let open = match connection.ask(&Ask::Open(machine.clone())).map_err(|e| witness("ask", &e))? {
-        Answer::Session(open) => open,
-        other => return Err(witness("ask", &std::io::Error::other(format!("{other:?}")))),
-    };
-    if let Some(header) = open {
-        if header.boot_id != owner.boot_id {
-            let record = judge_return(prepared, &header, &mut connection, address, progress, stop)?;
+    match LocalSession::read()? {
+        Some(session) if session.boot_id != owner.boot_id => {
+            is_open_there(witness, &mut connection, &session)?;
+            let record = judge_return(prepared, &session, &mut connection, witness, progress, stop)?;
             open_store(store)?.add_crash(None, &record)?;
-            let closing = Ask::Close(header.id.clone(), record.outcome.verdict.to_string());
-            connection.done(&closing).map_err(|e| witness("tell", &e))?;
+            witness.close(&session.id, &record.outcome.verdict.to_string())?;
+            session.remove()?;
             return Ok(Plugged::Judged(Box::new(record)));
         }
-        if Path::new(&format!("/proc/{}", header.pid)).exists() {
-            return Err(LabError::Crash {
-                what: header.name,
-                found: format!(
-                    "process {} offers load for that already, and the machine was not restarted",
-                    header.pid
-                ),
-                help: "pull the plug while it does, or end it first".into(),
-            });
+        Some(session) => {
+            if Path::new(&format!("/proc/{}", session.pid)).exists() {
+                return Err(LabError::Crash {
+                    what: session.name,
+                    found: format!(
+                        "process {} offers load for that already, and the machine was not restarted",
+                        session.pid
+                    ),
+                    help: "pull the plug while it does, or end it first".into(),
+                });
+            }
+            let note =
+                format!("session {} ended without a restart of the machine: it is begun anew", session.id);
+            progress.event(&Event::Note(note));
+            if witness.standing(&mut connection, &session.id)? == Standing::Open {
+                witness.close(&session.id, "no restart")?;
+            }
+            session.remove()?;
         }
-        let note = format!("session {} ended without a restart of the machine: it is begun anew", header.id);
-        progress.event(&Event::Note(note));
-        let closing = Ask::Close(header.id.clone(), "no restart".into());
-        connection.done(&closing).map_err(|e| witness("tell", &e))?;
+        None => refuse_unknown(witness, &mut connection, &machine)?,
     }
     let journal = clear_leftovers(progress, stop)?;
     let subject = plan::subject(prepared, &prepared.plan.treatments[0], progress, stop)?;
@@ -96,9 +130,53 @@ pub fn plug(
                 .into(),
         });
     }
-    let under = Under { address, machine, boot_id: owner.boot_id, pid: owner.pid };
-    under.load(&subject, &journal, &mut connection, progress, stop)?;
+    let under = Under { witness, machine, boot_id: owner.boot_id, pid: owner.pid };
+    under.load(&subject, &journal, connection, progress, stop)?;
     Ok(Plugged::Ended)
+}
+
+/// Refuses to judge a session of this machine's that the witness does not know, or has closed.
+fn is_open_there(
+    witness: &Witness,
+    connection: &mut Connection,
+    session: &LocalSession,
+) -> Result<(), LabError> {
+    let found = match witness.standing(connection, &session.id)? {
+        Standing::Open => return Ok(()),
+        Standing::Closed => "has closed it",
+        Standing::Unknown => "knows nothing of it",
+    };
+    Err(LabError::Crash {
+        what: format!("{} anew, whose session {} waits for its judgement", session.name, session.id),
+        found: format!("the witness at {} {found}", witness.address),
+        help: format!(
+            "start the witness with the `--directory` that it had, or remove {} if that session is given up",
+            local::path().display()
+        ),
+    })
+}
+
+/// Refuses to begin where the witness has an open session of a machine that knows nothing of it: what was run stands in this
+/// machine's own state alone, and is never taken from the network.
+fn refuse_unknown(witness: &Witness, connection: &mut Connection, machine: &str) -> Result<(), LabError> {
+    let asked = connection.ask(&Ask::Open(machine.to_owned())).map_err(|e| witness.failed("ask", &e))?;
+    match asked {
+        Answer::Open(None) => Ok(()),
+        Answer::Open(Some(id)) => {
+            let id = super::harmless(&id);
+            Err(LabError::Crash {
+                what: format!(
+                    "anything: the witness at {} has the open session {id} of this machine",
+                    witness.address
+                ),
+                found: format!("what this machine kept of it, {}, is missing", local::path().display()),
+                help: format!(
+                    "bring that file back; or remove {id}.witness from the witness's directory if that session is given up"
+                ),
+            })
+        }
+        _ => Err(witness.failed("ask", &super::unexpected())),
+    }
 }
 
 /// Whether one lost transaction would have been seen: the same server judged by a ledger that has one more.
@@ -141,7 +219,7 @@ fn machine(boot_id: &str) -> String {
 
 /// The first part: under load until the lights go out.
 struct Under<'a> {
-    address: &'a str,
+    witness: &'a Witness,
     machine: String,
     boot_id: String,
     pid: i32,
@@ -152,14 +230,10 @@ impl Under<'_> {
         &self,
         subject: &Subject,
         journal: &Journal,
-        connection: &mut Connection,
+        mut connection: Connection,
         progress: &dyn Progress,
         stop: &AtomicBool,
     ) -> Result<(), LabError> {
-        let witness = |e: &std::io::Error| LabError::Witness {
-            what: format!("tell the witness at {}", self.address),
-            found: e.to_string(),
-        };
         let mut ground = Ground::make(subject, journal, progress, stop)?;
         ground.begin_again(stop)?;
         let mut client = ground.cluster().control(DATABASE)?;
@@ -170,9 +244,8 @@ impl Under<'_> {
         pgdyno_host::fault::make_durable(&ground.cluster().data())?;
         let spec = ground.cluster().spec().clone();
         let id = id_of("plug", Epoch::of(SystemTime::now()));
-        let header = Header {
+        let session = LocalSession {
             id: id.clone(),
-            machine: self.machine.clone(),
             boot_id: self.boot_id.clone(),
             pid: self.pid,
             name: subject.name.clone(),
@@ -187,11 +260,18 @@ impl Under<'_> {
                 .wal_writer_delay
                 .map(|delay| u64::try_from((delay * DELAYS).as_millis()).unwrap_or(u64::MAX)),
         };
-        connection.done(&Ask::Begin(Box::new(header))).map_err(|e| witness(&e))?;
+        session.write()?;
+        let beginning = Ask::Begin(id.clone(), self.machine.clone());
+        if let Err(e) = connection.done(&beginning) {
+            session.remove()?;
+            return Err(self.witness.failed("tell", &e));
+        }
+        drop(connection);
         progress.event(&Event::Warning(format!(
             "session {id}: pull the plug while load runs; when the machine is back, start the same command again"
         )));
-        let ledger = WitnessLedger { address: self.address.to_owned(), session: id.clone() };
+        let Witness { address, secret } = self.witness.clone();
+        let ledger = WitnessLedger { address, secret, session: id.clone() };
         let spec = LoadSpec {
             // Each client waits for the witness by itself.
             threads: load::clients(&subject.options),
@@ -210,13 +290,16 @@ impl Under<'_> {
         for left in ground.take_down() {
             progress.event(&Event::Warning(left));
         }
-        let ended = connection.done(&Ask::Close(id, "ended without a restart".into()));
+        let ended = self.witness.close(&id, "ended without a restart");
+        if ended.is_ok() {
+            session.remove()?;
+        }
         match driven {
             Ok(measured) if !stop.load(Ordering::Relaxed) => Err(LabError::Witness {
-                what: format!("go on with the load whose ledger is at {}", self.address),
+                what: format!("go on with the load whose ledger is at {}", self.witness.address),
                 found: measured.abort_reasons.first().cloned().unwrap_or_else(|| "it ended by itself".into()),
             }),
-            Ok(_) | Err(pgdyno_engine::LoadError::Interrupted) => ended.map_err(|e| witness(&e)),
+            Ok(_) | Err(pgdyno_engine::LoadError::Interrupted) => ended,
             Err(e) => Err(e.into()),
         }
     }
@@ -225,9 +308,9 @@ impl Under<'_> {
 /// The second part: the machine is back. Nothing was swept before this.
 fn judge_return(
     prepared: &Prepared,
-    header: &Header,
+    header: &LocalSession,
     connection: &mut Connection,
-    address: &str,
+    witness: &Witness,
     progress: &dyn Progress,
     stop: &AtomicBool,
 ) -> Result<CrashRecord, LabError> {
@@ -235,18 +318,7 @@ fn judge_return(
         let what = format!("session {}: the machine is back: {what}", header.id);
         progress.event(&Event::Working { what, share: None });
     };
-    let asked = connection.ask(&Ask::History(header.id.clone()));
-    let records = match asked {
-        Ok(Answer::History(records)) => records,
-        Ok(other) => {
-            let found = format!("{other:?}");
-            return Err(LabError::Witness { what: format!("read the ledger at {address}"), found });
-        }
-        Err(e) => {
-            let found = e.to_string();
-            return Err(LabError::Witness { what: format!("read the ledger at {address}"), found });
-        }
-    };
+    let records = connection.history(&header.id).map_err(|e| witness.failed("read the ledger of", &e))?;
     let history = history(&records, header.options.clients);
     // The witness's clock: the last that it heard.
     let struck_at = Duration::from_millis(records.last().map_or(0, |record| record.at_ms));
@@ -273,8 +345,9 @@ fn judge_return(
         Ok(cluster) => cluster,
         Err(e) => {
             // There is nothing left to be judged: the next start begins anew.
-            let closing = Ask::Close(header.id.clone(), format!("not judged: {e}"));
-            let closed = connection.done(&closing).err().map(|e| format!("; {e}")).unwrap_or_default();
+            let closed =
+                witness.close(&header.id, &format!("not judged: {e}")).and_then(|()| header.remove());
+            let closed = closed.err().map(|e| format!("; {}", e.in_words())).unwrap_or_default();
             let found = format!("{}{closed}", LabError::from(e).in_words());
             let help = "what a pgdyno that was killed left behind goes at the next start of any other command of pgdyno's: \
                         this one has to be the first";
