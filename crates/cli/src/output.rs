@@ -3,12 +3,17 @@
 //! A write to standard output that fails does not end the command: what it stores, and files that
 //! it writes, do not depend on it. The first failure is kept, and [`exit_status`] is asked once at
 //! the end.
+//!
+//! Whatever is printed passes [`Visible`] or the functions below, so that nothing that a server, a
+//! file's name or a store holds is obeyed by a terminal.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
+
+use pgdyno_model::printable::{escape_line, escape_text};
 
 /// Exit status where the reader of standard output went away: what a shell says of a program that
 /// SIGPIPE ended, pgbench among them. SIGPIPE itself stays ignored: it would end a run that has
@@ -85,6 +90,67 @@ impl Write for StandardOutput {
     }
 }
 
+/// Writes text to `inner` with control characters written out; ordinary text passes byte for byte.
+///
+/// A carriage return at the end of one write stays: `pgbench -i` shows its progress so. Whatever else
+/// is said ends with a newline.
+pub(crate) struct Visible<W> {
+    inner: W,
+    /// The beginning of a character whose other bytes are still to come.
+    partial: Vec<u8>,
+}
+
+impl<W: Write> Visible<W> {
+    pub(crate) fn new(inner: W) -> Self {
+        Self { inner, partial: Vec::new() }
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut whole = std::mem::take(&mut self.partial);
+        whole.extend_from_slice(bytes);
+        let mut rest = whole.as_slice();
+        loop {
+            let error = match std::str::from_utf8(rest) {
+                Ok(text) => return self.text(text),
+                Err(error) => error,
+            };
+            let (valid, others) = rest.split_at(error.valid_up_to());
+            self.text(&String::from_utf8_lossy(valid))?;
+            let Some(wrong) = error.error_len() else {
+                self.partial = others.to_vec();
+                return Ok(());
+            };
+            let (wrong, others) = others.split_at(wrong);
+            wrong.iter().try_for_each(|byte| write!(self.inner, "\\x{byte:02x}"))?;
+            rest = others;
+        }
+    }
+
+    fn text(&mut self, text: &str) -> io::Result<()> {
+        let (text, end) = match text.strip_suffix('\r') {
+            Some(text) => (text, "\r"),
+            None => (text, ""),
+        };
+        self.inner.write_all(escape_text(text).as_bytes())?;
+        self.inner.write_all(end.as_bytes())
+    }
+}
+
+impl<W: Write> Write for Visible<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.put(bytes).map(|()| bytes.len())
+    }
+
+    /// Formats the message whole: a piece of it may end with a carriage return of a server's.
+    fn write_fmt(&mut self, message: fmt::Arguments<'_>) -> io::Result<()> {
+        self.put(message.to_string().as_bytes())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
 fn lost() -> MutexGuard<'static, Option<io::Error>> {
     LOST.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
@@ -92,7 +158,12 @@ fn lost() -> MutexGuard<'static, Option<io::Error>> {
 /// Prints `text` and a newline to standard output.
 pub(crate) fn print(text: &str) {
     // What fails is kept.
-    let _ = writeln!(StandardOutput, "{}", text.trim_end_matches('\n'));
+    let _ = writeln!(StandardOutput, "{}", escape_text(text.trim_end_matches('\n')));
+}
+
+/// Prints `text`, such as one with a file's name in it, as exactly one line to standard output.
+pub(crate) fn print_line(text: &str) {
+    print(&escape_line(text));
 }
 
 /// Prints the answer to `--help` and `--version`, or what is wrong with the arguments; the exit
@@ -100,9 +171,13 @@ pub(crate) fn print(text: &str) {
 pub(crate) fn print_usage(usage: &clap::Error) -> u8 {
     // clap's own status for a mistake would be 2.
     let status = u8::from(usage.use_stderr());
-    if let Err(error) = usage.print()
-        && status == 0
-    {
+    if status != 0 {
+        // It repeats words of the command line, which may be files' names.
+        let usage = usage.render().to_string();
+        let has_lines = std::env::args_os().any(|word| word.as_encoded_bytes().contains(&b'\n'));
+        let shown = if has_lines { indented(&usage) } else { escape_text(&usage).into_owned() };
+        let _ = write!(io::stderr(), "{shown}");
+    } else if let Err(error) = usage.print() {
         StandardOutput::keep(error);
     }
     status
@@ -153,9 +228,25 @@ pub(crate) fn is_verbose() -> bool {
     VERBOSE.load(Ordering::Relaxed)
 }
 
-/// Prints a line to standard error: how a command ended, or what failed.
-pub(crate) fn tell(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+/// Prints a message to standard error: how a command ended, or what failed.
+///
+/// Only its first line begins at the margin: a newline in a file's name or a server's message forges
+/// no line of pgdyno's own.
+pub(crate) fn tell(message: &str) {
+    let _ = writeln!(io::stderr().lock(), "{}", indented(message));
+}
+
+/// `message` with control characters written out and lines after the first indented.
+pub(crate) fn indented(message: &str) -> String {
+    let mut out = String::with_capacity(message.len());
+    for (n, line) in escape_text(message).split('\n').enumerate() {
+        if n > 0 {
+            let is_indented = line.is_empty() || line.starts_with([' ', '\t']);
+            out.push_str(if is_indented { "\n" } else { "\n  " });
+        }
+        out.push_str(line);
+    }
+    out
 }
 
 /// Prints a line of progress or a hint to standard error, unless `--quiet` leaves them out.
@@ -172,4 +263,40 @@ pub(crate) fn complain(failure: &Failure) -> u8 {
         tell(&format!("help: {help}"));
     }
     1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(pieces: &[&[u8]]) -> Vec<u8> {
+        let mut to = Visible::new(Vec::new());
+        for piece in pieces {
+            to.write_all(piece).unwrap();
+        }
+        to.inner
+    }
+
+    #[test]
+    fn ordinary_text_passes_byte_for_byte_wherever_it_is_cut() {
+        let text = "tps = 1.5\t日本語 é\n".as_bytes();
+        for cut in 0..text.len() {
+            assert_eq!(written(&[&text[..cut], &text[cut..]]), text);
+        }
+        assert_eq!(written(&[b"10 of 20 tuples\r"]), b"10 of 20 tuples\r");
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_written_out() {
+        assert_eq!(written(&[b"\x1b]0;x\x07\n"]), b"\\x1b]0;x\\x07\n");
+        assert_eq!(written(&[b"a\x9bb", "\u{9b}\u{202e}".as_bytes()]), b"a\\x9bb\\x9b\\u{202e}");
+        let mut to = Visible::new(Vec::new());
+        to.write_all(b"ERROR: all is well\rERROR: x\r\n").unwrap();
+        assert_eq!(to.inner, b"ERROR: all is well\\x0dERROR: x\\x0d\n");
+    }
+
+    #[test]
+    fn a_message_has_one_line_at_the_margin() {
+        assert_eq!(indented("a\nerror: b\n  because: c"), "a\n  error: b\n  because: c");
+    }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use pgdyno_lab::progress::{Event, Progress};
+use pgdyno_model::printable::escape_line;
 
 use crate::output::{hint, is_quiet, tell};
 
@@ -61,9 +62,9 @@ impl Display {
         }
     }
 
-    fn live(&self, message: String, left: Option<Duration>) {
+    fn live(&self, message: &str, left: Option<Duration>) {
         if let Some(bar) = &self.bar {
-            bar.set_message(message);
+            bar.set_message(escape_line(message).into_owned());
             if let Some(left) = left {
                 bar.set_prefix(format!("{} left", clock(left)));
             }
@@ -85,7 +86,7 @@ impl Progress for Display {
                     Some(share) => format!("{what}: {:.0}%", share * 100.0),
                     None => what.clone(),
                 };
-                self.live(shown, None);
+                self.live(&shown, None);
                 if self.bar.is_none() && state.working != *what {
                     hint(what);
                 }
@@ -108,10 +109,10 @@ impl Progress for Display {
                 }
                 state.working.clear();
                 state.working.push_str(what);
-                self.live(text, *left);
+                self.live(&text, *left);
             }
             Event::Begun { run, trials, store } => {
-                self.line(&format!("run {run}: {trials} trials, kept in {}", store.display()));
+                self.line(&escape_line(&format!("run {run}: {trials} trials, kept in {}", store.display())));
                 if let Some(bar) = &self.bar {
                     bar.set_length(*trials as u64);
                 }
@@ -119,7 +120,7 @@ impl Progress for Display {
             Event::Trial { number, of, levels, planned, left } => {
                 state.trial = format!("trial {number}/{of} {levels} repeat {}", planned.repeat);
                 state.last_line = Instant::now();
-                self.live(format!("{}: settling", state.trial), Some(*left));
+                self.live(&format!("{}: settling", state.trial), Some(*left));
             }
             Event::Load { tps, latency_us_p50, latency_us_p99, measuring, left } => {
                 let latency = format!("p50 {}, p99 {}", millis(*latency_us_p50), millis(*latency_us_p99));
@@ -129,7 +130,7 @@ impl Progress for Display {
                     state.last_line = Instant::now();
                     hint(&format!("{text}, {} left", clock(*left)));
                 }
-                self.live(text, Some(*left));
+                self.live(&text, Some(*left));
             }
             Event::TrialDone { tps, latency_us_p99, failure, left } => {
                 state.done += 1;
@@ -146,7 +147,7 @@ impl Progress for Display {
                 let line = format!("{}: {result}{left}", state.trial);
                 if failure.is_some() { self.failure(&line) } else { self.line(&line) }
             }
-            Event::TakingDown => self.live("taking down what was made".into(), None),
+            Event::TakingDown => self.live("taking down what was made", None),
             _ => {}
         }
     }

@@ -10,7 +10,7 @@ use pgdyno_results::report;
 use crate::Done;
 use crate::args;
 use crate::commands::{open, store_path};
-use crate::output::{Failure, print};
+use crate::output::{Failure, print, print_line};
 
 /// Whether `-o` says `-`.
 pub(crate) fn names_standard_output(asked: Option<&Path>) -> bool {
@@ -62,6 +62,13 @@ fn default_file(store: &Path, run: &str) -> Result<PathBuf, Failure> {
     std::fs::create_dir_all(&folder).map_err(|e| {
         Failure::new(format!("cannot make the folder for reports, {}: {e}", folder.display()))
     })?;
+    // A store from elsewhere may call its runs what it likes.
+    if run.contains(['/', '\0']) || run.starts_with('.') {
+        return Err(Failure::helped(
+            format!("cannot write the report of {run}: that is no file's name"),
+            "name a file with `-o FILE.html`",
+        ));
+    }
     let file = folder.join(format!("{run}.html"));
     match report::is_report(&file) {
         Ok(true) => Ok(file),
@@ -85,7 +92,7 @@ pub(crate) fn report(options: &args::Report) -> Result<Done, Failure> {
     let view = analyse(&store, &run).map_err(LabError::from)?;
     let place = Place::new(options.output.as_deref(), &store_path(&options.store), &run)?;
     if let Some(file) = place.write(&view)? {
-        print(&format!("report of {run}: {}", file.display()));
+        print_line(&format!("report of {run}: {}", file.display()));
     }
     Ok(Done::Whole)
 }

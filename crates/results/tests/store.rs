@@ -160,7 +160,7 @@ fn no_row_can_be_changed_or_removed() {
         .unwrap()
         .collect::<Result<_, _>>()
         .unwrap();
-    assert_eq!(tables.len(), 15, "{tables:?}");
+    assert_eq!(tables.len(), 17, "{tables:?}");
     for table in tables {
         let rows: i64 = raw.query_row(&format!("SELECT count(*) FROM {table}"), [], |r| r.get(0)).unwrap();
         assert!(rows > 0, "{table} is empty");

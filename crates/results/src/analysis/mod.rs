@@ -55,7 +55,7 @@ pub use why::{FigureView, GapView, PartView, WhyView};
 /// Trials are read one at a time. Of several attempts at a trial the first completed one counts.
 ///
 /// # Errors
-/// [`StoreError::UnknownRun`]; [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
+/// [`StoreError::UnknownRun`]; [`StoreError::Damaged`]; [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
 pub fn analyse(store: &Store, run: &str) -> Result<RunView, StoreError> {
     read(store, run).map(|(view, _)| view)
 }
@@ -89,6 +89,7 @@ struct Gathered {
 /// Reads the run with its trials, and nothing of other runs.
 fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
     let record = store.run(run)?;
+    store.check(run)?;
     let state = store.state(run)?;
     let sessions = store.sessions(run)?;
     let fsync: Vec<FsyncView> = store.fsync_rates(run)?.iter().map(fsync_view).collect();

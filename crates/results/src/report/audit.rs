@@ -195,9 +195,9 @@ fn verdict(audit: &Audit) -> String {
 #[must_use]
 pub fn imported(import: &ImportedRun) -> String {
     let mut out = String::new();
-    let _ = writeln!(out, "{}", import.id);
+    let _ = writeln!(out, "{}", plain(&import.id));
     let _ = writeln!(out, "imported: pgdyno did not measure this, it read it in {}", plain(&import.source));
-    let _ = writeln!(out, "on {}, sha256 {}", import.imported_at, import.sha256);
+    let _ = writeln!(out, "on {}, sha256 {}", import.imported_at, plain(&import.sha256));
     let recognised = &import.recognised;
     let _ = writeln!(out, "holds {}", recognised.summary());
     let value =

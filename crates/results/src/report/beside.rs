@@ -16,13 +16,13 @@ pub fn beside(view: &BesideView, markdown: bool) -> String {
     let _ = writeln!(
         out,
         "{}",
-        heading(format!("A: {}, imported from {source}: not measured by pgdyno", view.imported))
+        heading(format!("A: {}, imported from {source}: not measured by pgdyno", plain(&view.imported)))
     );
     let _ = writeln!(out, "{}\n", table(&view.theirs, markdown));
-    let _ = writeln!(out, "{}", heading(format!("B: {}, measured", view.run)));
+    let _ = writeln!(out, "{}", heading(format!("B: {}, measured", plain(&view.run))));
     let _ = writeln!(out, "{}", table(&view.ours, markdown));
     for note in &view.notes {
-        let _ = write!(out, "\n- {note}.");
+        let _ = write!(out, "\n- {}.", plain(note));
     }
     out
 }

@@ -7,6 +7,7 @@ use super::terminal::{NONE, STYLE, half_width, ratio};
 use super::text::{plain, wrap};
 use crate::analysis::across::{CompareView, MemberView, Outcome, PairView, SideView, Unequal};
 use crate::number;
+use pgdyno_model::printable::escape_text;
 
 const LEGEND: &str = "A and B: means over trials. Ratios are B ÷ A; ±: half of the 95% confidence interval. ~: no significant difference. x→y: A's \
                       level and B's.";
@@ -120,13 +121,13 @@ pub fn compare_markdown(view: &CompareView) -> String {
 /// `text` on one line, without what Markdown or HTML would take for more than text; what is between backticks stays code.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in plain(text).chars() {
+    for c in escape_text(text).chars() {
         match c {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
             '\\' | '|' | '*' | '_' | '[' | ']' | '~' => out.extend(['\\', c]),
-            '\n' | '\r' => out.push(' '),
+            '\n' => out.push(' '),
             c => out.push(c),
         }
     }

@@ -5,6 +5,7 @@ use base64::prelude::BASE64_STANDARD;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
+use pgdyno_model::printable::{escape_text, is_hazard};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -19,13 +20,14 @@ const SCRIPT: &str = include_str!("../../assets/report.js");
 const UPLOT_SCRIPT: &str = include_str!("../../assets/vendor/uPlot/uPlot.iife.min.js");
 const UPLOT_STYLE: &str = include_str!("../../assets/vendor/uPlot/uPlot.min.css");
 
-/// The report as one HTML document. Whatever the run's texts hold, they stay text: the template escapes, the data are
+/// The report as one HTML document, without control characters. Whatever the run's texts hold, they stay text: the template escapes, the data are
 /// escaped for a script element, and the content security policy lets only pgdyno's own scripts run, by their hashes.
 ///
 /// # Errors
 /// [`ReportError::Render`].
 pub fn html(view: &RunView) -> Result<String, ReportError> {
-    render(view).map_err(|source| ReportError::Render { run: view.run.id.clone(), source })
+    let page = render(view).map(|page| escape_text(&page).into_owned());
+    page.map_err(|source| ReportError::Render { run: view.run.id.clone(), source })
 }
 
 fn render(view: &RunView) -> Result<String, minijinja::Error> {
@@ -124,8 +126,8 @@ fn for_script(json: &str) -> String {
             '<' => out.push_str("\\u003c"),
             '>' => out.push_str("\\u003e"),
             '&' => out.push_str("\\u0026"),
-            '\u{2028}' => out.push_str("\\u2028"),
-            '\u{2029}' => out.push_str("\\u2029"),
+            // The page's script shows it: written out as it is on a terminal.
+            c if is_hazard(c) => out.push_str(&escape_text(&c.to_string()).replace('\\', "\\\\")),
             c => out.push(c),
         }
     }
@@ -201,4 +203,25 @@ fn trials(view: &RunView) -> Vec<TrialRow> {
 fn range(trial: &TrialView) -> Option<(f64, f64)> {
     let whole = || trial.series.iter().filter(|s| s.length_s > 0.5).filter_map(|s| s.tps);
     Some((whole().reduce(f64::min)?, whole().reduce(f64::max)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_pass_as_they_are_so_that_their_hashes_hold() {
+        for own in [TEMPLATE, STYLE, SCRIPT, UPLOT_SCRIPT, UPLOT_STYLE] {
+            assert_eq!(escape_text(own), own);
+        }
+    }
+
+    #[test]
+    fn data_end_no_script_and_hold_nothing_that_is_obeyed() {
+        let json = serde_json::to_string("</script><!--\u{202e}\u{9b}\u{1b}\u{2028}").unwrap();
+        let escaped = for_script(&json);
+        assert!(!escaped.contains('<') && !escaped.chars().any(is_hazard), "{escaped}");
+        let read: String = serde_json::from_str(&escaped).unwrap();
+        assert_eq!(read, "</script><!--\\u{202e}\\x9b\u{1b}\\u{2028}");
+    }
 }

@@ -4,6 +4,9 @@
 //! the version rises when a key goes away or changes its meaning. Lists stay arrays, as they were
 //! before there were schemas: each of their elements is a document. docs/json.md has all names.
 
+use std::fmt::Write as _;
+
+use pgdyno_model::printable::is_hazard;
 use serde::Serialize;
 
 use super::audit::AuditView;
@@ -12,7 +15,7 @@ use crate::RunView;
 use crate::analysis::across::CompareView;
 use crate::analysis::beside::BesideView;
 use crate::audit::ImportedRun;
-use crate::store::{CrashSummary, ImportSummary, ProbeSummary, RunSummary};
+use crate::store::{CrashSummary, ImportSummary, ProbeSummary, RunSummary, Verification};
 
 /// What is printed as a JSON object of its own. It serializes as a map, without a key `schema`.
 pub trait Document: Serialize {
@@ -44,6 +47,7 @@ documents! {
     ProbeSummary => "pgdyno.listed-probe/1",
     CrashSummary => "pgdyno.listed-crash/1",
     ImportSummary => "pgdyno.listed-import/1",
+    Verification => "pgdyno.verify/1",
 }
 
 /// A document under its schema.
@@ -65,7 +69,7 @@ impl<'a, T: Document> Versioned<'a, T> {
 /// # Errors
 /// It cannot be put into JSON: a fault of pgdyno's.
 pub fn json<T: Document>(document: &T) -> Result<String, serde_json::Error> {
-    serde_json::to_string_pretty(&Versioned::new(document))
+    serde_json::to_string_pretty(&Versioned::new(document)).map(escape)
 }
 
 /// `documents` as an array of objects.
@@ -73,7 +77,25 @@ pub fn json<T: Document>(document: &T) -> Result<String, serde_json::Error> {
 /// # Errors
 /// As [`json`].
 pub fn json_list<T: Document>(documents: &[T]) -> Result<String, serde_json::Error> {
-    serde_json::to_string_pretty(&documents.iter().map(Versioned::new).collect::<Vec<_>>())
+    serde_json::to_string_pretty(&documents.iter().map(Versioned::new).collect::<Vec<_>>()).map(escape)
+}
+
+/// `json` with what a terminal would obey as JSON's own escapes: strings read back as they are. Outside of strings there
+/// is none of it, and serde escapes what is below a blank.
+fn escape(json: String) -> String {
+    if !json.chars().any(is_hazard) {
+        return json;
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        if is_hazard(c) {
+            // None of them is beyond the first 65,536 characters.
+            let _ = write!(out, "\\u{:04x}", u32::from(c));
+        } else {
+            out.push(c);
+        }
+    }
+    out
 }
 
 #[cfg(test)]
@@ -97,6 +119,23 @@ mod tests {
             serde_json::from_str(&json_list(&[Reading { value: Some(0.5) }]).unwrap()).unwrap();
         assert_eq!(listed, serde_json::json!([{ "schema": "pgdyno.reading/1", "value": 0.5 }]));
         assert_eq!(json_list::<Reading>(&[]).unwrap(), "[]");
+    }
+
+    #[derive(Serialize)]
+    struct Named {
+        name: &'static str,
+    }
+
+    impl Document for Named {
+        const SCHEMA: &'static str = "pgdyno.named/1";
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_escaped_and_reads_back() {
+        let name = "a\u{1b}[2J\u{7f}\u{9b}\u{202e}\u{2028}é";
+        let text = json(&Named { name }).unwrap();
+        assert!(!text.chars().any(is_hazard), "{text}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap()["name"], name);
     }
 
     #[test]

@@ -1,16 +1,18 @@
 //! Plain text for terminals.
 
-/// `text` without what a terminal would obey: servers, disks and files word much of a report.
+use pgdyno_model::printable::{escape_line, escape_text};
+
+/// `text` as one line, without what a terminal would obey: servers, disks and files word much of a report.
 #[must_use]
 pub fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && !c.is_whitespace() { '\u{fffd}' } else { c }).collect()
+    escape_line(text).into_owned()
 }
 
 /// `text` in lines of at most `width` characters where words allow it; lines after the first begin with `indent`.
 #[must_use]
 pub fn wrap(text: &str, width: usize, indent: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
-    for word in plain(text).split_whitespace() {
+    for word in escape_text(text).split_whitespace() {
         let last = lines.len() - 1;
         let line = &mut lines[last];
         let used = line.chars().count();
@@ -35,6 +37,6 @@ mod tests {
         assert_eq!(wrap("- one two three", 9, "  "), ["- one two", "  three"]);
         assert_eq!(wrap("averyveryverylongword b", 5, ""), ["averyveryverylongword", "b"]);
         assert_eq!(wrap("", 5, ""), [""]);
-        assert_eq!(wrap("a\u{1b}[31m red", 80, ""), ["a\u{fffd}[31m red"]);
+        assert_eq!(wrap("a\u{1b}[31m red", 80, ""), ["a\\x1b[31m red"]);
     }
 }

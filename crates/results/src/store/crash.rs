@@ -6,7 +6,7 @@ use pgdyno_model::units::Epoch;
 use rusqlite::{Row, params};
 
 use super::write::encode;
-use super::{SessionId, Store, StoreError};
+use super::{SessionId, Store, StoreError, seal};
 
 /// Crash tests in a list.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -41,9 +41,8 @@ impl Store {
         let host = encode(what, &crash.host)?;
         let storage = encode(what, &crash.storage)?;
         let outcome = encode(what, &crash.outcome)?;
-        let added = self
-            .connection
-            .execute(
+        let added = self.write("add crash tests", |transaction| {
+            let added = transaction.execute(
                 "INSERT INTO crash_record (id, run, session, treatment, name, started_at, pgdyno_version, host, storage,
                                            outcome)
                  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
@@ -59,8 +58,13 @@ impl Store {
                     storage,
                     outcome
                 ],
-            )
-            .map_err(self.failed("add crash tests"))?;
+            )?;
+            if added > 0 {
+                let chain = crash.run.as_deref().unwrap_or(&crash.id);
+                seal::add(transaction, chain, "crash_record", crash.id.clone())?;
+            }
+            Ok(added)
+        })?;
         if added == 0 {
             let found = "there are some of that name".into();
             return Err(StoreError::Unstorable { what: what(), found });
@@ -95,11 +99,15 @@ impl Store {
     /// One, whole.
     ///
     /// # Errors
-    /// [`StoreError::UnknownRun`] for a name that is none's; [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
+    /// [`StoreError::UnknownRun`] for a name that is none's; [`StoreError::Damaged`]; [`StoreError::Sqlite`] or
+    /// [`StoreError::Corrupt`].
     pub fn crash(&self, id: &str) -> Result<CrashRecord, StoreError> {
         let rows = self.rows("read crash tests", &format!("{SELECT} WHERE id = ?"), [id], raw)?;
         match rows.into_iter().next() {
-            Some(raw) => self.crash_of(raw),
+            Some(raw) => {
+                self.check(&self.chain_of(id)?)?;
+                self.crash_of(raw)
+            }
             None => Err(self.unknown(id)?),
         }
     }

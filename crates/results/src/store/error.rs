@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use pgdyno_model::units::Epoch;
 
+use super::seal::Damage;
+
 /// Why the store could not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -64,6 +66,20 @@ pub enum StoreError {
         what: String,
         /// What was found.
         found: String,
+    },
+    /// Rows are not as they were stored.
+    #[error(
+        "cannot use {id} of the store {}: it is damaged: {first}{}", path.display(), others(*more)
+    )]
+    Damaged {
+        /// The store.
+        path: PathBuf,
+        /// The run, probe, crash test or import.
+        id: String,
+        /// The first of what was found.
+        first: Box<Damage>,
+        /// How much else was found (count).
+        more: usize,
     },
     /// A record that could not be read back as it is, and was therefore not written.
     #[error("cannot store {what}: {found}")]
@@ -144,9 +160,16 @@ impl StoreError {
             Self::SessionOpen { pid, .. } => {
                 Some(format!("wait until it has ended, or end process {pid} with SIGTERM"))
             }
+            Self::Damaged { .. } => Some(
+                "restore the file from a backup; `pgdyno verify` tells everything that is damaged".to_owned(),
+            ),
             Self::Corrupt { .. } | Self::Unstorable { .. } => None,
         }
     }
+}
+
+fn others(more: usize) -> String {
+    if more == 0 { String::new() } else { format!(", and {more} more") }
 }
 
 fn sqlite_help(source: &rusqlite::Error, path: &std::path::Path) -> Option<String> {

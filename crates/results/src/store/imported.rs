@@ -4,7 +4,7 @@ use pgdyno_model::units::Epoch;
 use rusqlite::params;
 
 use super::write::encode;
-use super::{Store, StoreError};
+use super::{Store, StoreError, seal};
 use crate::audit::{ImportedRun, Provenance, Recognised};
 
 /// An imported run in a list.
@@ -39,8 +39,8 @@ impl Store {
         if let Some(id) = known.into_iter().next() {
             return Ok(id);
         }
-        self.connection
-            .execute(
+        self.write("add an imported run", |transaction| {
+            transaction.execute(
                 "INSERT INTO imported_run (id, source, sha256, imported_at, pgdyno_version, recognised)
                  VALUES (?, ?, ?, ?, ?, ?)",
                 params![
@@ -51,8 +51,9 @@ impl Store {
                     import.pgdyno_version,
                     recognised
                 ],
-            )
-            .map_err(self.failed("add an imported run"))?;
+            )?;
+            seal::add(transaction, &import.id, "imported_run", import.id.clone())
+        })?;
         Ok(import.id.clone())
     }
 
@@ -83,7 +84,8 @@ impl Store {
     /// One imported run, whole.
     ///
     /// # Errors
-    /// [`StoreError::UnknownRun`] for a name that is no imported run's; [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
+    /// [`StoreError::UnknownRun`] for a name that is no imported run's; [`StoreError::Damaged`]; [`StoreError::Sqlite`]
+    /// or [`StoreError::Corrupt`].
     pub fn import(&self, id: &str) -> Result<ImportedRun, StoreError> {
         let rows = self.rows(
             "read an imported run",
@@ -98,6 +100,7 @@ impl Store {
         else {
             return Err(self.unknown(id)?);
         };
+        self.check(id)?;
         Ok(ImportedRun {
             id: id.to_owned(),
             provenance: Provenance::Imported,

@@ -18,6 +18,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0004.sql"),
     include_str!("../../migrations/0005.sql"),
     include_str!("../../migrations/0006.sql"),
+    include_str!("../../migrations/0007.sql"),
 ];
 
 /// Makes sure that `path` is a store (an empty file becomes one) and of the newest version.
@@ -51,6 +52,20 @@ pub(super) fn bring_up_to_date(
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed("mark the file"))?;
     transaction.commit().map_err(failed("commit a migration"))
+}
+
+/// Whether the store has fewer versions than are known, none included.
+pub(super) fn is_older(
+    connection: &Connection,
+    path: &Path,
+    migrations: &[&str],
+) -> Result<bool, StoreError> {
+    if let Some(found) =
+        foreign(path).map_err(|source| StoreError::Io { doing: "read", path: path.into(), source })?
+    {
+        return Err(StoreError::NotAStore { path: path.into(), found });
+    }
+    Ok(version(connection, path, migrations)? < migrations.len())
 }
 
 /// The schema's version; 0 for an empty file.

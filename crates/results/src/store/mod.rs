@@ -5,6 +5,10 @@
 //! copied as such, read from read-only media and kept on network file systems; there is one small transaction a trial,
 //! so that the log's speed buys nothing. `synchronous = EXTRA` also syncs the folder after the journal's removal, so
 //! that a stored trial stays stored through a power loss.
+//!
+//! Every row is sealed with a checksum when it is written (`seal`) and checked when its figures are read. A file may
+//! come from elsewhere: SQLite is told to trust nothing in it, its schema must be pgdyno's own (`schema`), and where
+//! another account may change it, it is opened for reading only.
 
 mod crash;
 mod error;
@@ -13,6 +17,9 @@ mod migrate;
 mod names;
 mod probe;
 mod read;
+mod schema;
+mod seal;
+mod verify;
 mod write;
 
 use std::fs::{DirBuilder, OpenOptions};
@@ -28,15 +35,21 @@ pub use error::StoreError;
 pub use imported::ImportSummary;
 pub use names::Stored;
 pub use probe::ProbeSummary;
+pub use seal::Damage;
+pub use verify::{CheckedRecord, RecordState, Verification};
 
 /// Several pgdyno processes may share a store: how long one waits for another's transaction.
 const BUSY: Duration = Duration::from_secs(30);
+
+/// Pages that are copied between two looks at the lock: all.
+const PAGES_AT_ONCE: i32 = i32::MAX;
 
 /// An open store.
 #[derive(Debug)]
 pub struct Store {
     connection: Connection,
     path: PathBuf,
+    is_writable: bool,
 }
 
 /// A session's number in its store.
@@ -87,13 +100,15 @@ impl Store {
         Self::connect(path)
     }
 
-    /// Opens the store at `path`; a file that may only be read is opened for reading.
+    /// Opens the store at `path`; a file that may only be read is opened for reading, and so is one that another account
+    /// may change. Of an older version the latter is brought up to date in memory.
     ///
     /// # Errors
     /// [`StoreError::Missing`] if there is none, else as [`Store::open`].
     pub fn open_existing(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
         match std::fs::metadata(path) {
+            Ok(_) if schema::is_foreign(path) => Self::connect_for_reading(path),
             Ok(_) => Self::connect(path),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
                 Err(StoreError::Missing { path: path.into() })
@@ -108,36 +123,66 @@ impl Store {
         &self.path
     }
 
+    /// Whether this store may be written: one that another account may change is only read.
+    #[must_use]
+    pub fn is_writable(&self) -> bool {
+        self.is_writable
+    }
+
     fn connect(path: &Path) -> Result<Self, StoreError> {
-        let sqlite = |doing| {
-            let path = path.to_owned();
-            move |source| StoreError::Sqlite { doing, path, source }
-        };
-        if path.is_dir() {
-            return Err(StoreError::NotAStore { path: path.into(), found: "a folder".into() });
-        }
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut connection = Connection::open_with_flags(path, flags).map_err(sqlite("open a connection"))?;
-        connection.busy_timeout(BUSY).map_err(sqlite("set a timeout"))?;
+        let mut connection = Self::begin(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         migrate::bring_up_to_date(&mut connection, path, migrate::MIGRATIONS)?;
+        schema::check(&connection, path, migrate::MIGRATIONS)?;
         connection
             .execute_batch(
                 "PRAGMA journal_mode = DELETE; PRAGMA synchronous = EXTRA; PRAGMA foreign_keys = ON;
-                 PRAGMA recursive_triggers = ON; PRAGMA trusted_schema = OFF;",
+                 PRAGMA recursive_triggers = ON;",
             )
-            .map_err(sqlite("prepare a connection"))?;
-        Ok(Self { connection, path: path.into() })
+            .map_err(sqlite(path, "prepare a connection"))?;
+        Ok(Self { connection, path: path.into(), is_writable: true })
+    }
+
+    /// Nothing is written beside the file either, and no journal that lies there is obeyed.
+    fn connect_for_reading(path: &Path) -> Result<Self, StoreError> {
+        let mut connection = Self::begin(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        if migrate::is_older(&connection, path, migrate::MIGRATIONS)? {
+            let mut copy = Connection::open_in_memory().map_err(sqlite(path, "make room in memory"))?;
+            rusqlite::backup::Backup::new(&connection, &mut copy)
+                .and_then(|backup| backup.run_to_completion(PAGES_AT_ONCE, Duration::ZERO, None))
+                .map_err(sqlite(path, "copy it into memory"))?;
+            schema::distrust(&copy).map_err(sqlite(path, "secure a connection"))?;
+            migrate::bring_up_to_date(&mut copy, path, migrate::MIGRATIONS)?;
+            connection = copy;
+        }
+        schema::check(&connection, path, migrate::MIGRATIONS)?;
+        Ok(Self { connection, path: path.into(), is_writable: false })
+    }
+
+    fn begin(path: &Path, access: OpenFlags) -> Result<Connection, StoreError> {
+        if path.is_dir() {
+            return Err(StoreError::NotAStore { path: path.into(), found: "a folder".into() });
+        }
+        let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+            .map_err(sqlite(path, "open a connection"))?;
+        connection.busy_timeout(BUSY).map_err(sqlite(path, "set a timeout"))?;
+        schema::distrust(&connection).map_err(sqlite(path, "secure a connection"))?;
+        Ok(connection)
     }
 
     /// Turns SQLite's error while `doing` into ours.
     fn failed(&self, doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError + use<> {
-        let path = self.path.clone();
-        move |source| StoreError::Sqlite { doing, path: path.clone(), source }
+        sqlite(&self.path, doing)
     }
 
     fn corrupt(&self, what: impl Into<String>, found: &dyn std::fmt::Display) -> StoreError {
         StoreError::Corrupt { path: self.path.clone(), what: what.into(), found: found.to_string() }
     }
+}
+
+/// Turns SQLite's error while `doing` on `path` into ours.
+fn sqlite(path: &Path, doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError + use<> {
+    let path = path.to_owned();
+    move |source| StoreError::Sqlite { doing, path: path.clone(), source }
 }
 
 fn make_folder(folder: &Path) -> std::io::Result<()> {

@@ -5,7 +5,7 @@ use pgdyno_model::units::Epoch;
 use rusqlite::params;
 
 use super::write::encode;
-use super::{SessionId, Store, StoreError};
+use super::{SessionId, Store, StoreError, seal};
 
 /// A probe in a list.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -36,9 +36,8 @@ impl Store {
         let host = encode(what, &probe.host)?;
         let storage = encode(what, &probe.storage)?;
         let result = encode(what, &probe.result)?;
-        let added = self
-            .connection
-            .execute(
+        let added = self.write("add a probe", |transaction| {
+            let added = transaction.execute(
                 "INSERT INTO probe_record (id, run, session, kind, name, started_at, pgdyno_version, host, storage, result)
                  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
                 params![
@@ -53,8 +52,13 @@ impl Store {
                     storage,
                     result
                 ],
-            )
-            .map_err(self.failed("add a probe"))?;
+            )?;
+            if added > 0 {
+                let chain = probe.run.as_deref().unwrap_or(&probe.id);
+                seal::add(transaction, chain, "probe_record", probe.id.clone())?;
+            }
+            Ok(added)
+        })?;
         if added == 0 {
             return Err(StoreError::Unstorable {
                 what: what(),
@@ -89,7 +93,8 @@ impl Store {
     /// One probe, whole.
     ///
     /// # Errors
-    /// [`StoreError::UnknownRun`] for a name that is no probe's; [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
+    /// [`StoreError::UnknownRun`] for a name that is no probe's; [`StoreError::Damaged`]; [`StoreError::Sqlite`] or
+    /// [`StoreError::Corrupt`].
     pub fn probe(&self, id: &str) -> Result<ProbeRecord, StoreError> {
         let rows = self.rows(
             "read a probe",
@@ -104,6 +109,7 @@ impl Store {
         else {
             return Err(self.unknown(id)?);
         };
+        self.check(&self.chain_of(id)?)?;
         Ok(ProbeRecord {
             id: id.to_owned(),
             run,

@@ -92,7 +92,7 @@ impl Store {
     /// A run as it was begun, or, where it was given more repeats, with the plan that holds since.
     ///
     /// # Errors
-    /// [`StoreError::UnknownRun`] for a name that is no run's; [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
+    /// [`StoreError::UnknownRun`] for a name that is no run's; [`StoreError::Damaged`]; [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
     pub fn run(&self, id: &str) -> Result<RunRecord, StoreError> {
         let rows = self.rows(
             "read a run",
@@ -121,6 +121,7 @@ impl Store {
             [id],
             |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)),
         )?;
+        self.check_head(id)?;
         let (overrides, plan) = extended.into_iter().next().unwrap_or((overrides, plan));
         Ok(RunRecord {
             id: id.to_owned(),
@@ -196,8 +197,9 @@ impl Store {
     /// All attempts at a run's trials, in the order of recording.
     ///
     /// # Errors
-    /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
+    /// [`StoreError::Damaged`]; [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
     pub fn trials(&self, run: &str) -> Result<Vec<TrialRecord>, StoreError> {
+        self.check(run)?;
         self.trial_ids(run)?.into_iter().map(|id| self.trial(id).map(|(_, trial)| trial)).collect()
     }
 

@@ -9,9 +9,23 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{SessionId, Store, StoreError};
+use super::{SessionId, Store, StoreError, seal};
 
 impl Store {
+    /// Does `work`, which writes and seals rows, in one transaction.
+    pub(super) fn write<T>(
+        &mut self,
+        doing: &'static str,
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let failed = self.failed(doing);
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&failed)?;
+        let done = work(&transaction).map_err(&failed)?;
+        transaction.commit().map_err(&failed)?;
+        Ok(done)
+    }
+
     /// Adds a run.
     ///
     /// # Errors
@@ -20,14 +34,17 @@ impl Store {
         let what = || format!("run {}", run.id);
         let plan = encode(what, &run.plan)?;
         let overrides = encode(what, &run.overrides)?;
-        let added = self
-            .connection
-            .execute(
+        let added = self.write("add a run", |transaction| {
+            let added = transaction.execute(
                 "INSERT INTO run (id, recipe, started_at, pgdyno_version, experiment, overrides, plan, folder)
                  VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
                 params![run.id, run.recipe, run.started_at.0, run.pgdyno_version, run.experiment, overrides, plan, run.folder],
-            )
-            .map_err(self.failed("add a run"))?;
+            )?;
+            if added > 0 {
+                seal::add(transaction, &run.id, "run", run.id.clone())?;
+            }
+            Ok(added)
+        })?;
         if added == 0 {
             return Err(StoreError::Unstorable { what: what(), found: "there is a run of that name".into() });
         }
@@ -47,13 +64,13 @@ impl Store {
     ) -> Result<(), StoreError> {
         let what = || format!("more repeats of run {run}");
         let (overrides, plan) = (encode(what, &overrides.to_vec())?, encode(what, plan)?);
-        self.connection
-            .execute(
+        self.write("give a run more repeats", |transaction| {
+            transaction.execute(
                 "INSERT INTO run_extension (run, extended_at, overrides, plan) VALUES (?, ?, ?, ?)",
                 params![run, at.0, overrides, plan],
-            )
-            .map_err(self.failed("give a run more repeats"))?;
-        Ok(())
+            )?;
+            seal::add(transaction, run, "run_extension", transaction.last_insert_rowid())
+        })
     }
 
     /// Adds a session to `run`, which must not have an open one.
@@ -98,6 +115,7 @@ impl Store {
             )
             .map_err(&failed)?;
         let id = SessionId(transaction.last_insert_rowid());
+        seal::add(&transaction, run, "session", id.0).map_err(&failed)?;
         transaction.commit().map_err(&failed)?;
         Ok(id)
     }
@@ -112,13 +130,19 @@ impl Store {
             SessionEnd::Failed => "failed",
             SessionEnd::Interrupted => "interrupted",
         };
-        self.connection
-            .execute(
+        self.write("end a session", |transaction| {
+            let added = transaction.execute(
                 "INSERT INTO session_end (session, ended_at, state) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
                 params![session.0, Epoch::of(std::time::SystemTime::now()).0, state],
-            )
-            .map_err(self.failed("end a session"))?;
-        Ok(())
+            )?;
+            if added > 0 {
+                let run: String =
+                    transaction
+                        .query_row("SELECT run FROM session WHERE id = ?", [session.0], |row| row.get(0))?;
+                seal::add(transaction, &run, "session_end", session.0)?;
+            }
+            Ok(())
+        })
     }
 
     /// Adds a trial with all that belongs to it, or nothing.
@@ -138,10 +162,7 @@ impl Store {
         let server = trial.server.as_ref().map(|s| encode_without(what, s, "settings")).transpose()?;
         let server_count = trial.server_count.as_ref().map(|c| encode(what, c)).transpose()?;
 
-        let failed = self.failed("add a trial");
-        let transaction =
-            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&failed)?;
-        let write = || -> rusqlite::Result<()> {
+        self.write("add a trial", |transaction| {
             transaction.execute(
                 "INSERT INTO trial (run, session, ordinal, block, treatment, repeat, started_at, measured_at, failure,
                                     measurement, server_count, server)
@@ -164,8 +185,8 @@ impl Store {
             )?;
             let id = transaction.last_insert_rowid();
             if let Some(measurement) = &trial.measurement {
-                add_series(&transaction, id, measurement)?;
-                add_histograms(&transaction, id, measurement)?;
+                add_series(transaction, id, measurement)?;
+                add_histograms(transaction, id, measurement)?;
             }
             if let Some(server) = &trial.server {
                 let mut add = transaction.prepare("INSERT INTO setting VALUES (?, ?, ?, ?, ?, ?)")?;
@@ -174,13 +195,11 @@ impl Store {
                 }
             }
             for table in &trial.telemetry {
-                add_telemetry(&transaction, id, table)?;
+                add_telemetry(transaction, id, table)?;
             }
             transaction.execute("INSERT INTO server_log VALUES (?, ?)", params![id, trial.server_log])?;
-            Ok(())
-        };
-        write().map_err(&failed)?;
-        transaction.commit().map_err(&failed)
+            seal::add_trial(transaction, run, id)
+        })
     }
 
     /// Adds what the fsync probe found on one storage.
@@ -195,8 +214,8 @@ impl Store {
     ) -> Result<(), StoreError> {
         let what = || format!("the fsync rate of storage {}", rate.storage);
         encode(what, rate)?;
-        self.connection
-            .execute(
+        self.write("add an fsync rate", |transaction| {
+            transaction.execute(
                 "INSERT INTO fsync_rate (run, session, storage, method, block_bytes, flushes, seconds, measured_at,
                                          latency_us_p50, latency_us_p99, latency_us_max, v2)
                  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -214,9 +233,9 @@ impl Store {
                     rate.latency.max_us(),
                     rate.latency.to_bytes(),
                 ],
-            )
-            .map_err(self.failed("add an fsync rate"))?;
-        Ok(())
+            )?;
+            seal::add(transaction, run, "fsync_rate", transaction.last_insert_rowid())
+        })
     }
 }
 

@@ -1,0 +1,169 @@
+//! Whether a store is as it was written: SQLite's own check, and the checksums of every record.
+
+use std::collections::BTreeSet;
+
+use rusqlite::params;
+
+use super::seal::{self, Damage};
+use super::{Store, StoreError, Stored};
+
+/// What `pgdyno verify` found.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Verification {
+    /// The store's file.
+    pub store: String,
+    /// Whether nothing is damaged. Rows without checksums do not count against it.
+    pub sound: bool,
+    /// What SQLite found wrong with the file itself.
+    pub file: Vec<String>,
+    /// The records that were checked, newest first.
+    pub records: Vec<CheckedRecord>,
+}
+
+/// One run, probe, crash test or import that was checked.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct CheckedRecord {
+    /// Its name.
+    pub id: String,
+    /// `run`, `probe`, `crash test` or `import`; `missing` where only its checksums are left.
+    pub kind: &'static str,
+    /// What is said of it.
+    pub state: RecordState,
+    /// Rows with a checksum (count).
+    pub rows: u64,
+    /// Rows without one, stored by a pgdyno that had none (count); a trial counts as one.
+    pub not_checksummed: u64,
+    /// What is not as it was stored.
+    pub damage: Vec<Damage>,
+}
+
+/// What is said of a checked record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RecordState {
+    /// Every row is as it was stored.
+    Sound,
+    /// Rows that have a checksum are as they were stored; others have none.
+    Partly,
+    /// It was stored by a pgdyno that had no checksums.
+    NotChecksummed,
+    /// Something is not as it was stored.
+    Damaged,
+}
+
+impl Store {
+    /// Checks the file, and the records that `names` mean, as [`Store::resolve_any`] has them; without any, all.
+    ///
+    /// # Errors
+    /// A name that is no record's, or an ambiguous one; [`StoreError::Sqlite`] where the file cannot be read at all.
+    pub fn verify(&self, names: &[String]) -> Result<Verification, StoreError> {
+        let file = self.check_file();
+        let known = self.records()?;
+        let mut wanted: Vec<(String, &'static str)> = Vec::new();
+        for name in names {
+            let found = self.resolve_any(name)?;
+            let kind = kind(&found);
+            wanted.push((found.id().to_owned(), kind));
+        }
+        if names.is_empty() {
+            wanted = known;
+        }
+        let records =
+            wanted.into_iter().map(|(id, kind)| self.checked(id, kind)).collect::<Result<Vec<_>, _>>()?;
+        let sound = file.is_empty() && records.iter().all(|r| r.state != RecordState::Damaged);
+        Ok(Verification { store: self.path.display().to_string(), sound, file, records })
+    }
+
+    /// Refuses a record whose rows are not as they were stored: its figures are not shown.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`]; [`StoreError::Sqlite`].
+    pub fn check(&self, id: &str) -> Result<(), StoreError> {
+        self.refuse_damaged(id, seal::check(&self.connection, id))
+    }
+
+    /// As [`Store::check`], for a run's own rows: its experiment and plan.
+    pub(super) fn check_head(&self, run: &str) -> Result<(), StoreError> {
+        self.refuse_damaged(run, seal::check_head(&self.connection, run))
+    }
+
+    fn refuse_damaged(&self, id: &str, checked: rusqlite::Result<seal::Checked>) -> Result<(), StoreError> {
+        let mut damage = checked.map_err(self.failed("check what is stored"))?.damage;
+        if damage.is_empty() {
+            return Ok(());
+        }
+        let first = Box::new(damage.swap_remove(0));
+        Err(StoreError::Damaged { path: self.path.clone(), id: id.to_owned(), first, more: damage.len() })
+    }
+
+    fn checked(&self, id: String, kind: &'static str) -> Result<CheckedRecord, StoreError> {
+        // What a probe of a run holds is in the run's chain.
+        let chain = self.chain_of(&id)?;
+        let found = seal::check(&self.connection, &chain).unwrap_or_else(|error| seal::Checked {
+            damage: vec![Damage {
+                part: "seal".into(),
+                key: id.clone(),
+                found: format!("it cannot be read: {error}"),
+            }],
+            ..seal::Checked::default()
+        });
+        let seal::Checked { rows, unsealed, damage } = found;
+        let state = match (damage.is_empty(), unsealed, rows) {
+            (false, ..) => RecordState::Damaged,
+            (true, 0, _) => RecordState::Sound,
+            (true, _, 0) => RecordState::NotChecksummed,
+            _ => RecordState::Partly,
+        };
+        Ok(CheckedRecord { id, kind, state, rows, not_checksummed: unsealed, damage })
+    }
+
+    /// The chain that holds a record: its own, or that of its run.
+    pub(super) fn chain_of(&self, id: &str) -> Result<String, StoreError> {
+        let runs: Vec<Option<String>> = self.rows(
+            "find a record's run",
+            "SELECT run FROM probe_record WHERE id = ?1 UNION ALL SELECT run FROM crash_record WHERE id = ?1",
+            [id],
+            |row| row.get(0),
+        )?;
+        Ok(runs.into_iter().flatten().next().unwrap_or_else(|| id.to_owned()))
+    }
+
+    /// All records by name, newest first, with those of which only checksums are left. Probes and crash tests of a run
+    /// are checked with it.
+    fn records(&self) -> Result<Vec<(String, &'static str)>, StoreError> {
+        let of = |kind: &'static str, query: &str| -> Result<Vec<(String, &'static str)>, StoreError> {
+            self.rows("list what is stored", query, params![], |row| Ok((row.get(0)?, kind)))
+        };
+        let mut all = of("run", "SELECT id FROM run ORDER BY started_at DESC, rowid DESC")?;
+        let newest = "WHERE run IS NULL ORDER BY started_at DESC, rowid DESC";
+        all.extend(of("probe", &format!("SELECT id FROM probe_record {newest}"))?);
+        all.extend(of("crash test", &format!("SELECT id FROM crash_record {newest}"))?);
+        all.extend(of("import", "SELECT id FROM imported_run ORDER BY imported_at DESC, rowid DESC")?);
+        let known: BTreeSet<String> = all.iter().map(|(id, _)| id.clone()).collect();
+        let sealed = of("missing", "SELECT DISTINCT chain FROM seal ORDER BY chain")?;
+        all.extend(sealed.into_iter().filter(|(id, _)| !known.contains(id)));
+        Ok(all)
+    }
+
+    /// What SQLite finds wrong with the file.
+    fn check_file(&self) -> Vec<String> {
+        let found = self
+            .rows("check the file", "PRAGMA integrity_check(20)", params![], |row| row.get::<_, String>(0));
+        match found {
+            Ok(lines) => lines.into_iter().filter(|line| line != "ok").collect(),
+            Err(error) => {
+                let why = std::error::Error::source(&error).map(ToString::to_string);
+                vec![format!("it cannot be read whole: {}", why.unwrap_or_default())]
+            }
+        }
+    }
+}
+
+fn kind(stored: &Stored) -> &'static str {
+    match stored {
+        Stored::Run(_) => "run",
+        Stored::Probe(_) => "probe",
+        Stored::Crash(_) => "crash test",
+        Stored::Imported(_) => "import",
+    }
+}
