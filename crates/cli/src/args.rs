@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 something in the request is wrong; 2 a trial failed (the rest is kept); \
-                          3 a change is not what `--fail-if` and `--fail-unless` let through, or `audit` found something serious; 4 a crash test FAILs; \
+                          3 a change is not what `--fail-if` and `--fail-unless` let through, `audit` found something serious, or `verify` found damage; 4 a crash test FAILs; \
                           5 undecided: the data do not tell what a gate or a crash test asks; 130 interrupted; \
                           141 the reader of standard output went away, as in `| head`. Where standard output takes nothing, 0 becomes 1.\nWhere a RUN is wanted, `latest` names the newest; the beginning of an id is \
                           enough where only one run has it.";
@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Show(Show),
     /// Write one run's report as a single HTML file that needs no network
     Report(Report),
+    /// Check that what is stored is as it was written: the file, and a checksum of every row
+    Verify(crate::verify::Verify),
     /// Compare two runs, or treatments of them, and fail where a change is too large
     Compare(Compare),
     /// Tell what is found here: PostgreSQL, privileges, what lies under a directory, what is missing, and what to change
@@ -99,11 +101,21 @@ pub(crate) struct Run {
     /// Also where it holds a filesystem or a partition table
     #[arg(long, requires = "wipe")]
     pub(crate) overwrite_signature: bool,
+    #[command(flatten)]
+    pub(crate) trust: TrustOption,
     /// Where to write the HTML report; `-` is standard output, in place of the table [default: `reports/RUN.html` beside the store]
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) store: StoreOption,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TrustOption {
+    /// As root: run commands of this experiment or script, or go on with a run of this store, although another account may
+    /// change it; a folder stands for all below it. May be repeated
+    #[arg(long = "trust", value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
 }
 
 #[derive(Args, Debug)]
@@ -369,12 +381,16 @@ pub(crate) enum CrashWhat {
 
 #[derive(Args, Debug)]
 pub(crate) struct Witness {
-    /// Where to listen; without encryption or passwords: name an address of a private network
+    /// Where to listen; what is said is authenticated by the secret, and not encrypted
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7433")]
     pub(crate) listen: std::net::SocketAddr,
     /// Where ledgers are kept [default: $XDG_DATA_HOME/pgdyno/witness]
     #[arg(long, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
+    /// The file with the secret that both sides share, readable by its owner alone [default:
+    /// $PGDYNO_WITNESS_SECRET, else a new one, which is printed]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) secret_file: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
@@ -382,6 +398,8 @@ pub(crate) struct Witness {
 pub(crate) struct Crash {
     #[command(subcommand)]
     pub(crate) what: Option<CrashWhat>,
+    #[command(flatten)]
+    pub(crate) trust: TrustOption,
     /// What is broken, joined by commas: process, immediate, backend, power, torn-write, io-error, disk-full; or plug, the
     /// only one that tests the drive itself. emulated-lie (lying-disk before) is a planted failure: every server fails on
     /// an emulated disk that lies, and that says nothing about yours
@@ -426,6 +444,10 @@ pub(crate) struct Crash {
     /// With `--fault plug`: where the witness listens
     #[arg(long, value_name = "ADDR")]
     pub(crate) witness: Option<String>,
+    /// With `--witness`: the file with the secret that both sides share, readable by its owner alone [default:
+    /// $PGDYNO_WITNESS_SECRET]
+    #[arg(long, value_name = "FILE", requires = "witness")]
+    pub(crate) secret_file: Option<PathBuf>,
     /// Leave the positive controls out: what passes is then invalid, since nothing shows that a failure would be seen
     #[arg(long)]
     pub(crate) no_controls: bool,

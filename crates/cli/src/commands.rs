@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use pgdyno_lab::file::Override;
-use pgdyno_lab::{LabError, Prepared, Serials, SessionEnd, Wipe, recipes as built_in, run as lab};
+use pgdyno_lab::{
+    Consent, LabError, Prepared, Serials, SessionEnd, Trust, Wipe, recipes as built_in, run as lab,
+};
 use pgdyno_results::analysis::across::{self, Asked, Outcome};
 use pgdyno_results::analysis::analyse;
 use pgdyno_results::audit::ImportedRun;
@@ -17,7 +19,7 @@ use pgdyno_results::store::{Store, Stored};
 use crate::Done;
 use crate::args::{self, Undecided};
 use crate::doctor::DoctorDocument;
-use crate::output::{Failure, complain, is_verbose, print, tell};
+use crate::output::{Failure, complain, is_verbose, print, print_line, tell};
 use crate::progress::Display;
 use crate::report::{Place, names_standard_output};
 
@@ -39,12 +41,15 @@ pub(crate) fn run(options: &args::Run, stop: &AtomicBool) -> Result<Done, Failur
     let store = store_path(&options.store);
     let servers = Override::servers(&options.dsn).map_err(LabError::from)?;
     let wipe = Wipe { devices: options.wipe.clone(), overwrite_signature: options.overwrite_signature };
+    let trust = Trust::new(options.trust.paths.clone());
     let mut recipe = None;
     let outcome = match &options.resume {
         Some(run) => {
             let more = options.set.iter().map(|given| Override::parse(given));
             let more = more.collect::<Result<Vec<_>, _>>().map_err(LabError::from)?;
-            with_progress(|progress| lab::resume(run, &servers, &more, wipe, &store, progress, stop))
+            with_progress(|progress| {
+                lab::resume(run, &servers, &more, Consent { wipe, trust }, &store, progress, stop)
+            })
         }
         None => {
             let named = options.experiment.as_deref().unwrap_or_default();
@@ -63,9 +68,11 @@ pub(crate) fn run(options: &args::Run, stop: &AtomicBool) -> Result<Done, Failur
             overrides.extend(servers);
             let prepared = Prepared::new(source, overrides)?.with_wipe(wipe)?;
             if options.dry_run {
+                prepared.check_programs(&trust, built_in::file(named))?;
                 print(&pgdyno_lab::dry_run(&prepared)?);
                 return Ok(Done::Whole);
             }
+            let prepared = prepared.with_trust(trust, built_in::file(named))?;
             with_progress(|progress| lab::run(&prepared, &store, progress, stop))
         }
     };
@@ -103,7 +110,8 @@ fn written(
     let run = &view.run.id;
     let place = Place::new(options.output.as_deref(), store, run)?;
     if let Some(file) = place.write(view)? {
-        print(&format!("\nreport: {}", file.display()));
+        print("");
+        print_line(&format!("report: {}", file.display()));
     }
     if let Some(recipe) = recipe
         && let Some(figures) = crate::audit::keep_figures(recipe, store)?

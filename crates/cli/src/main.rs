@@ -15,10 +15,10 @@ mod pgbench;
 mod probe;
 mod progress;
 mod report;
+mod signals;
+mod verify;
 
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use clap::Parser;
 
@@ -32,7 +32,7 @@ pub(crate) enum Done {
     Whole,
     /// 2: a trial failed; the rest is kept.
     TrialFailed,
-    /// 3: all that was asked is done; a gate is exceeded, or `audit` found something serious.
+    /// 3: all that was asked is done; a gate is exceeded, `audit` found something serious, or `verify` damage.
     Exceeded,
     /// 4: a server did not keep what it promised.
     PromiseBroken,
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
             Err(e) => ExitCode::from(output::complain(&Failure::of(&e, None))),
         };
     }
-    let stop = match stop_on_signal() {
+    let stop = match signals::take() {
         Ok(stop) => stop,
         Err(failure) => return ExitCode::from(output::complain(&failure)),
     };
@@ -69,6 +69,7 @@ fn main() -> ExitCode {
         Command::Recipes(options) => commands::recipes(&options),
         Command::List(options) => list::list(&options),
         Command::Show(options) => commands::show(&options),
+        Command::Verify(options) => verify::verify(&options),
         Command::Report(options) => report::report(&options),
         Command::Compare(options) => commands::compare(&options),
         Command::Doctor(options) => commands::doctor(&options),
@@ -92,16 +93,10 @@ fn main() -> ExitCode {
         Ok(Done::PromiseBroken) => 4,
         Ok(Done::Undecided) => 5,
         Ok(Done::Interrupted) => 130,
-        Err(failure) => output::complain(&failure),
+        Err(failure) => {
+            let status = output::complain(&failure);
+            // What fails after a signal fails because of it.
+            if signals::came() { 130 } else { status }
+        }
     })
-}
-
-/// A flag that becomes true when a signal asks for the end.
-fn stop_on_signal() -> Result<Arc<AtomicBool>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&stop))
-            .map_err(|e| Failure::new(format!("cannot handle signal {signal}: {e}")))?;
-    }
-    Ok(stop)
 }

@@ -16,7 +16,7 @@ const OTHERS: &[(&str, &[&str])] = &[
     ("fio", &["output-format"]),
     ("initdb, pg_checksums and libpq's options", &["check", "data-checksums", "name"]),
     ("useradd", &["system"]),
-    ("smartctl and mdadm", &["detail", "health", "wait"]),
+    ("smartctl, mdadm and LVM", &["detail", "health", "stop", "wait", "yes"]),
     ("systemctl", &["now"]),
     ("docker", &["cap-add", "cpus", "cpuset-cpus", "device", "memory", "user", "volume"]),
     ("systemd-run", &["scope"]),

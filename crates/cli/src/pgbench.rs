@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use pgdyno_lab::pgbench::{CalledAs, Invocation};
 
-use crate::output::StandardOutput;
-use crate::{output, stop_on_signal};
+use crate::output::{StandardOutput, Visible};
+use crate::{output, signals};
 
 /// The arguments for pgbench, if that is what this process was called for, and the name it was called by.
 pub(crate) fn arguments(mut words: impl Iterator<Item = OsString>) -> Option<(Vec<String>, CalledAs)> {
@@ -24,15 +24,15 @@ pub(crate) fn arguments(mut words: impl Iterator<Item = OsString>) -> Option<(Ve
 /// Runs it. Until its scripts are read, signals end this process as they end any; then they are taken.
 pub(crate) fn run(arguments: &[String], called_as: CalledAs) -> ExitCode {
     // Not locked: the load's threads speak while the run lasts.
-    let invocation = match Invocation::read(arguments, called_as, &mut stderr()) {
+    let invocation = match Invocation::read(arguments, called_as, &mut Visible::new(stderr())) {
         Ok(invocation) => invocation,
         Err(status) => return ExitCode::from(u8::try_from(status).unwrap_or(1)),
     };
-    let stop = match stop_on_signal() {
+    let stop = match signals::take() {
         Ok(stop) => stop,
         Err(failure) => return ExitCode::from(output::complain(&failure)),
     };
-    let status = invocation.run(&mut StandardOutput, &mut stderr(), &stop);
+    let status = invocation.run(&mut Visible::new(StandardOutput), &mut Visible::new(stderr()), &stop);
     // pgbench itself would lose its report without a word and exit with 0.
     let complain = |error: &io::Error| {
         output::tell(&format!("pgbench: error: could not write to standard output: {error}"));

@@ -5,6 +5,7 @@
 //! by [`sweep()`] at the next start if the process was killed.
 
 pub mod account;
+pub mod beneath;
 pub mod caches;
 mod cgroup;
 pub mod conninfo;
@@ -12,18 +13,23 @@ pub mod directory;
 pub mod doctor;
 pub mod facts;
 pub mod fault;
+pub mod interruption;
 pub mod journal;
 pub mod kept;
+pub(crate) mod marked;
 pub mod monotonic;
 pub mod mountinfo;
 pub mod paths;
 pub mod postgres;
 pub mod probe;
 pub mod process;
+mod quote;
 pub mod step;
 pub mod storage;
 pub mod sweep;
 pub mod telemetry;
+pub mod trust;
+pub mod undo;
 
 pub use account::{Account, AccountError, server_account};
 pub use directory::{DirectoryError, ScratchDirectory, StorageDirectory, room};

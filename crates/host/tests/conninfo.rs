@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pgdyno_host::conninfo::{ConnectOptions, ConninfoError, Environment, Resolved, resolve_in};
-use pgdyno_model::target::{Address, ChannelBinding, RootCert, Secret, SessionAttrs, SslMode, Target};
+use pgdyno_model::target::{
+    Address, AuthMethod, ChannelBinding, RootCert, Secret, SessionAttrs, SslMode, Target,
+};
 
 /// A home directory with files in it, and variables.
 struct World {
@@ -305,7 +307,8 @@ fn what_cannot_be_done_is_refused_and_not_passed_over() {
     for (said, word) in [
         ("sslnegotiation=direct", "sslnegotiation"),
         ("sslcrl=/x", "sslcrl"),
-        ("require_auth=none", "require_auth"),
+        ("require_auth=none,!md5", "require_auth"),
+        ("require_auth=scram", "require_auth"),
         ("gssencmode=require", "gssencmode"),
         ("load_balance_hosts=round-robin", "load_balance_hosts"),
         ("client_encoding=LATIN1", "client_encoding"),
@@ -323,6 +326,16 @@ fn what_cannot_be_done_is_refused_and_not_passed_over() {
     {
         world.first(&format!("host=h {harmless}"));
     }
+}
+
+#[test]
+fn require_auth_is_followed_from_the_string_and_from_the_environment() {
+    let required = |world: &World, said: &str| world.first(said).require_auth;
+    let world = World::new(&[("PGREQUIREAUTH", "!password")]);
+    let from_environment = required(&world, "host=h");
+    assert!(!from_environment.accepts(AuthMethod::Password) && from_environment.accepts(AuthMethod::None));
+    let said = required(&world, "host=h require_auth=password,md5");
+    assert!(said.names(AuthMethod::Password) && !said.accepts(AuthMethod::ScramSha256));
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn subject(cluster: &Cluster, database: &str) -> Subject {
 }
 
 /// The load's own connection, which bears another name than pgdyno's.
-fn connect(cluster: &Cluster) -> postgres::Client {
+fn connect(cluster: &Cluster) -> pgdyno_host::postgres::Client {
     let mut client = cluster.control("load").unwrap();
     client.batch_execute("SET application_name = 'load'").unwrap();
     client

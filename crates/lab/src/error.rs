@@ -35,6 +35,16 @@ pub enum LabError {
     /// Something that was asked of the file, the host, the server or the store.
     #[error(transparent)]
     Explained(#[from] Explained),
+    /// As root: a file that another account may change, whose commands would be run or which would be written.
+    #[error("will not {what} as root: {}: {why}", path.display())]
+    NotTrusted {
+        /// The file.
+        path: PathBuf,
+        /// What would be done with it.
+        what: String,
+        /// Who may change it.
+        why: String,
+    },
     /// Not enough room for the data.
     #[error("cannot load {what} on storage `{storage}`: it takes about {needed} in {}, where {available} are free", directory.display())]
     NoRoom {
@@ -178,6 +188,10 @@ impl LabError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Explained(explained) => explained.help.clone(),
+            Self::NotTrusted { path, .. } => Some(format!(
+                "look at it; `--trust {}` says that you trust whoever may change it, else copy it to a folder of root's own",
+                path.display()
+            )),
             Self::NoRoom { storage, .. } => Some(format!(
                 "lower `workload.scale`, free room, or name a larger place in `storage.{storage}.directory`"
             )),
@@ -205,7 +219,9 @@ impl LabError {
             }
             Self::Crash { help, .. } => Some(help.clone()),
             Self::Witness { .. } => {
-                Some("is `pgdyno crash witness --listen ADDR` running there, and the way to it open?".into())
+                let help = "is `pgdyno crash witness --listen ADDR` running there with the same secret, and the way \
+                            to it open?";
+                Some(help.into())
             }
             Self::Ledger { .. } => Some(
                 "its place is below XDG_STATE_HOME, which needs room and must not be the storage under test"
@@ -224,12 +240,22 @@ impl LabError {
     /// Whether the experiment or the command line has to be changed before anything is done: a storage that goes against
     /// itself, a device that must not be written.
     pub(crate) fn is_the_users(&self) -> bool {
+        if matches!(self, Self::NoRoom { .. }) {
+            return true;
+        }
         let Self::Explained(explained) = self else { return false };
         if explained.error.is::<SafetyError>() {
             return true;
         }
         let storage = explained.error.downcast_ref::<StorageError>();
-        storage.is_some_and(|e| matches!(e, StorageError::Unsafe { .. } | StorageError::Contradiction { .. }))
+        storage.is_some_and(|e| {
+            matches!(
+                e,
+                StorageError::Unsafe { .. }
+                    | StorageError::Contradiction { .. }
+                    | StorageError::TooSmall { .. }
+            )
+        })
     }
 
     /// Whether a storage cannot be had on this machine at all.

@@ -20,6 +20,7 @@ pub mod resolve;
 pub mod run;
 mod search;
 mod shared;
+mod trust;
 pub mod workload;
 
 use std::path::PathBuf;
@@ -30,6 +31,7 @@ pub use file::Override;
 pub use needs::{overrides_of, summary};
 pub use pgdyno_host::doctor;
 pub use pgdyno_host::facts::Serials;
+pub use pgdyno_host::interruption::begin as interrupt;
 pub use pgdyno_host::storage::Wipe;
 pub use pgdyno_host::storage::emulated::serve as serve_emulated_disk;
 pub use pgdyno_model::ProbeRecord;
@@ -37,7 +39,8 @@ pub use pgdyno_model::crash::{CrashRecord, Fault, Verdict};
 pub use pgdyno_model::experiment::Loading;
 pub use pgdyno_model::record::SessionEnd;
 pub use pgdyno_model::units::{Bytes, Span};
-pub use prepare::Prepared;
+pub use prepare::{Consent, Prepared};
+pub use trust::Trust;
 
 /// Where a witness keeps its ledgers if nothing else is said.
 #[must_use]

@@ -14,6 +14,7 @@ use crate::LabError;
 use crate::file::{self, Override, Source};
 use crate::resolve::resolve;
 use crate::shared::{same_device, share_a_device};
+use crate::trust::{self, Trust};
 use crate::workload::{DataSet, Workload};
 
 /// Which programs a cluster is made with.
@@ -43,6 +44,15 @@ impl ClusterKey {
     }
 }
 
+/// What the caller allows by name on the command line.
+#[derive(Clone, Debug, Default)]
+pub struct Consent {
+    /// Devices that are given up.
+    pub wipe: Wipe,
+    /// Files of others whose commands may run.
+    pub trust: Trust,
+}
+
 /// An experiment ready to be run.
 #[derive(Debug)]
 pub struct Prepared {
@@ -52,6 +62,8 @@ pub struct Prepared {
     pub(crate) plan: Plan,
     /// The devices that the user gave up on the command line.
     pub(crate) wipe: Wipe,
+    /// The files of others that the user trusts.
+    pub(crate) trust: Trust,
     workloads: BTreeMap<String, Workload>,
     scripts: BTreeMap<String, Vec<WeightedScript>>,
     /// What the user should hear about how the scripts were read.
@@ -101,8 +113,17 @@ impl Prepared {
                 .collect::<Result<Vec<_>, LabError>>()?;
             scripts.insert(name.clone(), parsed);
         }
-        let prepared =
-            Self { source, overrides, experiment, plan, wipe: Wipe::default(), workloads, scripts, notes };
+        let prepared = Self {
+            source,
+            overrides,
+            experiment,
+            plan,
+            wipe: Wipe::default(),
+            trust: Trust::default(),
+            workloads,
+            scripts,
+            notes,
+        };
         if prepared.experiment.crash.is_some() {
             crate::crash::check(&prepared)?;
         }
@@ -247,6 +268,41 @@ impl Prepared {
             }
         }
         anew
+    }
+
+    /// Refuses PostgreSQL's programs that the file `experiment` names, as [`Prepared::with_trust`] does: also a dry run
+    /// asks them for their settings.
+    ///
+    /// # Errors
+    /// [`LabError::NotTrusted`].
+    pub fn check_programs(&self, trust: &Trust, experiment: Option<&Path>) -> Result<(), LabError> {
+        match experiment.filter(|_| trust::names_programs(&self.experiment, &self.plan)) {
+            Some(file) => {
+                trust.check_text(file, &self.source.text, "run the programs in its `postgres.bindir`")
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Runs commands of files that only root and the caller may change, and of those that `trust` names; `experiment`
+    /// is the file that the experiment was read from. Other accounts than root are asked nothing.
+    ///
+    /// # Errors
+    /// [`LabError::NotTrusted`].
+    pub fn with_trust(mut self, trust: Trust, experiment: Option<&Path>) -> Result<Self, LabError> {
+        self.check_programs(&trust, experiment)?;
+        if let (Some(file), Some(what)) = (experiment, trust::commands_of(&self.experiment, &self.plan)) {
+            trust.check_text(file, &self.source.text, what)?;
+        }
+        for (name, workload) in &self.workloads {
+            for (text, parsed) in workload.scripts.iter().zip(&self.scripts[name]) {
+                if let Some(file) = text.file.as_ref().filter(|_| trust::has_commands(&parsed.script)) {
+                    trust.check_text(file, &text.text, "run its `\\shell` commands")?;
+                }
+            }
+        }
+        self.trust = trust;
+        Ok(self)
     }
 
     /// Gives up what is on the devices that `wipe` names.

@@ -42,13 +42,20 @@ pub fn figures(name: &str) -> Option<(String, &'static [u8])> {
     Some((format!("{name}.txt"), file.contents()))
 }
 
+/// The file that `named` means; none: a recipe.
+#[must_use]
+pub fn file(named: &str) -> Option<&Path> {
+    let is_file = named.contains('/') || named.ends_with(".toml") || Path::new(named).is_file();
+    is_file.then(|| Path::new(named))
+}
+
 /// The experiment that `named` means: a file where there is one, else a recipe.
 ///
 /// # Errors
 /// Neither is there, or the file cannot be read.
 pub fn source(named: &str) -> Result<Source, FileError> {
-    if named.contains('/') || named.ends_with(".toml") || Path::new(named).is_file() {
-        return Source::read(Path::new(named));
+    if let Some(file) = file(named) {
+        return Source::read(file);
     }
     let recipes = all();
     match recipes.iter().find(|r| r.name == named) {

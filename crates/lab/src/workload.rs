@@ -189,6 +189,8 @@ pub struct ScriptText {
     pub text: String,
     /// Its weight among the workload's scripts.
     pub weight: u32,
+    /// The file that it was read from; none: it is built in.
+    pub file: Option<PathBuf>,
 }
 
 /// A query that counts rows, of which every acknowledged transaction adds so many.
@@ -295,6 +297,14 @@ impl Folder {
         })
     }
 
+    /// Where `file` of it is; none: it is built in.
+    fn file(&self, file: &str) -> Option<PathBuf> {
+        match self {
+            Self::BuiltIn(_) => None,
+            Self::Path(path) => Some(path.join(file)),
+        }
+    }
+
     fn read(&self, workload: &str, file: &str) -> Result<String, WorkloadError> {
         let wrong =
             |found: String| WorkloadError::File { workload: workload.into(), file: file.into(), found };
@@ -341,7 +351,7 @@ fn read_script(workload: &str, path: &Path, weight: u32) -> Result<ScriptText, W
         file: path.display().to_string(),
         found: e.to_string(),
     })?;
-    Ok(ScriptText { name: path.display().to_string(), text, weight })
+    Ok(ScriptText { name: path.display().to_string(), text, weight, file: Some(path.to_owned()) })
 }
 
 fn load_folder(name: &str, depth: u32) -> Result<Workload, WorkloadError> {
@@ -387,7 +397,12 @@ fn load_folder(name: &str, depth: u32) -> Result<Workload, WorkloadError> {
             let stem = Path::new(&s.file)
                 .file_stem()
                 .map_or_else(|| s.file.clone(), |n| n.to_string_lossy().into_owned());
-            Ok(ScriptText { name: stem, text: folder.read(name, &s.file)?, weight: s.weight.unwrap_or(1) })
+            Ok(ScriptText {
+                name: stem,
+                text: folder.read(name, &s.file)?,
+                weight: s.weight.unwrap_or(1),
+                file: folder.file(&s.file),
+            })
         })
         .collect::<Result<Vec<_>, WorkloadError>>()?;
     if scripts.iter().all(|s| s.weight == 0) {

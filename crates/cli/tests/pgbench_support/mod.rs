@@ -148,6 +148,11 @@ impl Server {
         String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
     }
 
+    /// Runs a query in `database` that may be ended by somebody.
+    pub fn asked(&self, database: &str, sql: &str) {
+        self.psql(database, sql);
+    }
+
     /// From now on the server asks `role` for its password.
     pub fn ask_for_passwords(&self, role: &str) {
         let hba = format!("local all {role} scram-sha-256\nlocal all all trust\n");
@@ -215,6 +220,11 @@ impl Server {
     /// A command for `pgdyno` itself, without arguments.
     pub fn pgdyno_command(&self) -> Command {
         self.command_of(Path::new(env!("CARGO_BIN_EXE_pgdyno")))
+    }
+
+    /// A command for `name`, a program of the server's installation, without arguments.
+    pub fn server_program(&self, name: &str) -> Command {
+        self.command_of(&self.programs.join(name))
     }
 
     /// A command for `program`, without arguments.
@@ -291,7 +301,9 @@ pub fn words(err: &str) -> Vec<String> {
 }
 
 /// A report without what differs from run to run: every number as N, white space folded; and without what pgdyno adds.
+/// Control characters of a script are written out, as pgdyno does and pgbench does not.
 pub fn normal(report: &str) -> String {
+    let report = pgdyno_model::printable::escape_text(report);
     let mut lines = Vec::new();
     for line in report.lines().filter(|l| !l.starts_with("pgdyno: ")) {
         if line.starts_with("pgbench (") {

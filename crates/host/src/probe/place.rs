@@ -13,9 +13,9 @@ use rustix::fs::OFlags;
 use super::{ProbeError, SizeSource};
 use crate::directory::room;
 use crate::journal::{Entry, Journal, JournalError, Made, random_hex};
+use crate::marked::remove_made;
 use crate::mountinfo;
 use crate::step::{Performing, Step};
-use crate::sweep::remove_made;
 
 /// What O_DIRECT may ask of memory and of offsets at most: a page, and the largest logical sector.
 const ALIGNMENT: usize = 4096;
@@ -86,7 +86,7 @@ impl Drop for ProbeDirectory<'_> {
     fn drop(&mut self) {
         for entry in &self.made {
             // What fails here stays in the journal for the next start's sweep.
-            if remove_made(&entry.made, &entry.id).is_ok() {
+            if remove_made(entry, self.journal).is_ok() {
                 let _ = self.journal.done(&entry.id);
             }
         }
