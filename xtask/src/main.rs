@@ -8,11 +8,11 @@ use std::process::ExitCode;
 /// Whom each of pgdyno's crates may depend on, among pgdyno's crates. Dependencies point one way.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("model", &[]),
-    ("wire", &[]),
+    ("wire", &["model"]),
     ("ioctl", &[]),
     ("tls", &["model"]),
     ("engine", &["wire", "tls", "model"]),
-    ("host", &["tls", "ioctl", "model"]),
+    ("host", &["wire", "tls", "ioctl", "model"]),
     ("durability", &["model"]),
     ("results", &["model"]),
     ("lab", &["engine", "host", "durability", "results", "model"]),
@@ -134,6 +134,39 @@ mod tests {
                 Some(true),
                 "{name} does not take the workspace's lints"
             );
+        }
+    }
+
+    /// The tests that a line of docs/security.md names as `PATH`: `TEST`, `TEST`; PATH.
+    fn named_tests(line: &str) -> Vec<(String, String)> {
+        let mut file = String::new();
+        let words = line.split('`').skip(1).step_by(2);
+        let mut named = Vec::new();
+        for word in words {
+            if Path::new(word).extension().is_some_and(|e| e == "rs") {
+                word.clone_into(&mut file);
+            } else if !file.is_empty() {
+                named.push((file.clone(), word.to_owned()));
+            }
+        }
+        named
+    }
+
+    #[test]
+    fn each_line_of_the_threat_model_names_tests_that_exist() {
+        let text = std::fs::read_to_string(root().join("docs/security.md")).unwrap();
+        let (_, table) = text.split_once("## Who may do what").unwrap();
+        let (table, _) = table.split_once("\n## ").unwrap();
+        let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+        assert!(rows.len() > 30, "{} rows", rows.len());
+        for row in rows {
+            let tests = named_tests(row.rsplit('|').nth(1).unwrap());
+            assert!(!tests.is_empty(), "names no test: {row}");
+            for (file, test) in tests {
+                let source = std::fs::read_to_string(root().join("crates").join(&file)).unwrap_or_default();
+                let is_there = source.contains(&format!("#[test]\nfn {test}()"));
+                assert!(is_there, "{file} has no test `{test}`");
+            }
         }
     }
 }
