@@ -68,7 +68,7 @@ fn round_with(limit: &str, stop: &AtomicBool, damage: AfterRecovery) -> Result<C
 /// The verdict of one round after `damage`, its reason, and the oracles that failed.
 fn judged(damage: impl Fn(&mut Client, &Path) + Send + Sync + 'static) -> (Verdict, String, Vec<String>) {
     let damage: AfterRecovery = Arc::new(move |target: &Target, data: &Path| {
-        damage(&mut control::connect_to_schema(target, "public").unwrap(), data);
+        damage(&mut control::connect_to_own(target).unwrap(), data);
     });
     let record = round_with("60s", &AtomicBool::new(false), damage).unwrap();
     let round = &record.outcome.faults[0].rounds[0];
@@ -226,14 +226,14 @@ fn a_server_that_does_not_start_a_second_time_is_seen() {
 #[test]
 fn a_segmentation_fault_in_the_log_is_damage() {
     let damage: AfterRecovery = Arc::new(|target: &Target, _: &Path| {
-        let mut victim = control::connect_to_schema(target, "public").unwrap();
+        let mut victim = control::connect_to_own(target).unwrap();
         let pid: i32 = victim.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
         send("-SEGV", pid);
         // The server resets itself: its other connections break, and then it takes new ones.
         while victim.query_one("SELECT 1", &[]).is_ok() {
             std::thread::sleep(Duration::from_millis(10));
         }
-        while control::connect_to_schema(target, "public").is_err() {
+        while control::connect_to_own(target).is_err() {
             std::thread::sleep(Duration::from_millis(10));
         }
     });
@@ -268,7 +268,7 @@ fn a_lock_that_is_held_makes_the_round_unknown_within_the_limit() {
     let holder: Arc<Mutex<Option<Client>>> = Arc::default();
     let held = Arc::clone(&holder);
     let lock: AfterRecovery = Arc::new(move |target: &Target, _: &Path| {
-        let mut client = control::connect_to_schema(target, "public").unwrap();
+        let mut client = control::connect_to_own(target).unwrap();
         execute(&mut client, "BEGIN; LOCK TABLE pgbench_accounts IN ACCESS EXCLUSIVE MODE");
         *held.lock().unwrap() = Some(client);
     });
@@ -294,7 +294,7 @@ fn a_server_that_stands_still_makes_the_round_unknown() {
 fn a_backend_that_stands_still_holds_the_clean_stop_no_longer_than_the_limit() {
     let holder: Mutex<Option<Client>> = Mutex::default();
     let stall: AfterRecovery = Arc::new(move |target: &Target, _: &Path| {
-        let mut client = control::connect_to_schema(target, "public").unwrap();
+        let mut client = control::connect_to_own(target).unwrap();
         send("-STOP", client.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0));
         *holder.lock().unwrap() = Some(client);
     });
@@ -312,14 +312,14 @@ fn a_signal_ends_a_verification_that_waits_for_a_lock() {
     let stop = Arc::new(AtomicBool::new(false));
     let (told, holder) = (Arc::clone(&stop), Mutex::new(None));
     let lock: AfterRecovery = Arc::new(move |target: &Target, _: &Path| {
-        let mut client = control::connect_to_schema(target, "public").unwrap();
+        let mut client = control::connect_to_own(target).unwrap();
         execute(&mut client, "BEGIN; LOCK TABLE pgbench_accounts IN ACCESS EXCLUSIVE MODE");
         *holder.lock().unwrap() = Some(client);
         let (told, target) = (Arc::clone(&told), target.clone());
         std::thread::spawn(move || {
             // Not before verification waits.
             let sql = "SELECT count(*) FROM pg_locks WHERE NOT granted";
-            let mut client = control::connect_to_schema(&target, "public").unwrap();
+            let mut client = control::connect_to_own(&target).unwrap();
             while client.query_one(sql, &[]).is_ok_and(|row| row.get::<_, i64>(0) == 0) {
                 std::thread::sleep(Duration::from_millis(10));
             }

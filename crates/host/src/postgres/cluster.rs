@@ -273,7 +273,7 @@ impl Cluster {
     /// # Errors
     /// [`ControlError::Connect`].
     pub fn control(&self, database: &str) -> Result<Client, ControlError> {
-        control::connect_to_schema(&self.control_target(database), "public")
+        control::connect_to_own(&self.control_target(database))
     }
 
     /// How the load reaches `database`.

@@ -216,6 +216,15 @@ pub fn connect_to_schema(target: &Target, schema: &str) -> Result<Client, Contro
     connect_with_path(target, &path_of_schema(schema))
 }
 
+/// Connects to a server of pgdyno's own, which no pooler stands before: unqualified names mean PostgreSQL's own, then those
+/// of `public`.
+///
+/// # Errors
+/// [`ControlError::Connect`].
+pub fn connect_to_own(target: &Target) -> Result<Client, ControlError> {
+    open(target, Some(&path_of_schema("public")), None)
+}
+
 /// Has the server judge the settings of `target`, as the load's own sessions ask for them.
 ///
 /// # Errors

@@ -36,7 +36,7 @@ impl Checkpoints {
         let (completed, enough) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
         let (count, is_over, target) = (Arc::clone(&completed), Arc::clone(&enough), target.clone());
         let thread = std::thread::Builder::new().name("crash-checkpoints".into()).spawn(move || {
-            let Ok(mut client) = control::connect_to_schema(&target, "public") else { return };
+            let Ok(mut client) = control::connect_to_own(&target) else { return };
             while wait(pause, &is_over) {
                 for sql in SWITCH_AND_CHECKPOINT {
                     if client.batch_execute(sql).is_err() {

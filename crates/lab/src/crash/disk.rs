@@ -133,7 +133,7 @@ fn lose(under: Under, disks: &mut [Control], target: &Target, draws: &mut Random
     let mut told = Vec::new();
     if under == Under::Data {
         told.push(format!("{CHECKPOINTS} checkpoints were made before, whatever the aim"));
-        let mut client = control::connect_to_schema(target, "public")?;
+        let mut client = control::connect_to_own(target)?;
         for _ in 0..CHECKPOINTS {
             crate::run::execute(&mut client, "checkpoint on a lying disk", "CHECKPOINT")?;
         }
@@ -154,7 +154,7 @@ fn lose(under: Under, disks: &mut [Control], target: &Target, draws: &mut Random
 
 /// The filesystem of PGDATA or of pg_wal has no room left until the server has run into that.
 fn fill(target: &Target, draws: &mut Random, stop: &AtomicBool) -> Met {
-    let mut client = control::connect_to_schema(target, "public")?;
+    let mut client = control::connect_to_own(target)?;
     let wrong = |e| LabError::Sql { doing: "ask where PGDATA lies".into(), found: control::said(&e) };
     let data: String = client.query_one("SHOW data_directory", &[]).map_err(wrong)?.get(0);
     drop(client);

@@ -31,7 +31,7 @@ impl Repeated {
         let enough = Arc::new(AtomicBool::new(false));
         let (told, target) = (Arc::clone(&enough), target.clone());
         let thread = std::thread::Builder::new().name("crash-repeated".into()).spawn(move || {
-            let Ok(mut client) = control::connect_to_schema(&target, "public") else { return };
+            let Ok(mut client) = control::connect_to_own(&target) else { return };
             for _ in 0..times {
                 if told.load(Ordering::Relaxed) || client.batch_execute(sql).is_err() {
                     return;

@@ -45,7 +45,7 @@ impl Watcher {
             let sql = "SELECT pg_catalog.pg_current_wal_insert_lsn()::text, \
                        pg_catalog.pg_current_wal_flush_lsn()::text";
             let mut samples = Vec::new();
-            let Ok(mut client) = control::connect_to_schema(&target, "public") else { return samples };
+            let Ok(mut client) = control::connect_to_own(&target) else { return samples };
             while !told.load(Ordering::Relaxed) {
                 let asked = Instant::now();
                 let Ok(row) = client.query_one(sql, &[]) else { break };

@@ -115,7 +115,7 @@ pub struct Session(pgdyno_host::postgres::Client);
 
 impl Session {
     pub fn new(target: &Target) -> Self {
-        Self(control::connect_to_schema(target, "public").unwrap())
+        Self(control::connect_to_own(target).unwrap())
     }
 
     /// Runs `sql` and returns the first value of the last row, if any. Errors are for the test.

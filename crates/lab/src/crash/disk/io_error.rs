@@ -65,7 +65,7 @@ pub(super) fn strike(
         Request::WalFlush | Request::WalWrite => disks.last_mut(),
     };
     let Some(disk) = disk else { return Ok(Err(NO_DISK.into())) };
-    let mut bystander = control::connect_to_schema(target, "public")?;
+    let mut bystander = control::connect_to_own(target)?;
     let mut notes = Vec::new();
     let checkpoints = match request {
         Request::DataWrite => fail_data_write(disk, &mut bystander, target, draws, &mut notes, stop)?,
@@ -260,7 +260,7 @@ fn ask_until_closed(target: &Target, enough: &AtomicBool, course: &Mutex<Course>
             course.last_refusal = said;
         });
     };
-    let mut client = match control::connect_to_schema(target, "public") {
+    let mut client = match control::connect_to_own(target) {
         Ok(client) => client,
         Err(e) if e.sqlstate().is_none() => return update(course, |course| course.unanswered += 1),
         Err(_) => return,

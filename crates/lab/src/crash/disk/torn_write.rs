@@ -15,7 +15,7 @@ pub(super) fn strike(disks: &mut [Control], target: &Target, draws: &mut Random,
     let Some(data) = disks.first_mut() else { return Ok(Err(NO_DISK.into())) };
     let unit = if draws.unit() < 0.5 { TearUnit::Bytes512 } else { TearUnit::Bytes4096 };
     let effect = Effect::TearAndCut(unit, Cut::default());
-    let mut client = control::connect_to_schema(target, "public")?;
+    let mut client = control::connect_to_own(target)?;
     for among in AMONG {
         crate::run::execute(&mut client, "set hint bits", "VACUUM pgbench_accounts")?;
         crate::run::execute(&mut client, "checkpoint before a torn write", "CHECKPOINT")?;
