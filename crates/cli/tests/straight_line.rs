@@ -58,9 +58,9 @@ fn quickstart_ends_with_numbers_that_agree_with_each_other_and_with_postgresql()
         // PostgreSQL's rows are exactly what it acknowledged.
         let count = &trial["server_count"];
         assert_eq!(count["rows"], count["rows_expected"], "{trial}");
-        // Its commits are the load's, and a few of the connections' own.
+        // Its commits are the load's, and two or three of each connection of pgdyno's own.
         let extra = count["xact_commit"].as_i64().unwrap() - count["rows_expected"].as_i64().unwrap();
-        assert!((0..=20).contains(&extra), "{count}");
+        assert!((0..=30).contains(&extra), "{count}");
     }
     assert!(shown["fsync"].as_array().unwrap().len() == 1);
 

@@ -139,9 +139,10 @@ fn head(prepared: &Prepared, out: &mut String) {
             none if none.is_empty() => "(no factors)".to_owned(),
             levels => levels,
         };
+        let _ = line!(out, "  {number:>3}  {levels}");
         let _ = piece!(
             out,
-            "  {number:>3}  {levels}\n       {} at scale {}, {} on {}, {} protocol, storage {}",
+            "       {} at scale {}, {} on {}, {} protocol, storage {}",
             treatment.workload,
             treatment.scale,
             counted(treatment.clients, "client"),
