@@ -21,7 +21,7 @@ fn two_folders_of_programs_are_levels_of_one_run() {
     let storage = home.path().join("storage");
     for folder in [home.path(), &storage] {
         std::fs::create_dir_all(folder).unwrap();
-        // The server's account has to pass, and to write into its storage.
+        // The server's account has to pass.
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(folder, mode).unwrap();
     }
