@@ -150,7 +150,7 @@ fn load(target: &Target) -> Result<bool, ConnectError> {
 }
 
 fn control(target: &Target) -> Result<bool, ControlError> {
-    let mut client = control::connect_to_own(target)?;
+    let mut client = control::connect_to_schema(target, "public")?;
     let asked = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
     Ok(client.query_one(asked, &[]).unwrap().get(0))
 }
