@@ -83,7 +83,8 @@ fn choose(uid: u32, passwd: &str) -> Result<Account, AccountError> {
         .ok_or(AccountError::NobodyElse)
 }
 
-fn entries(passwd: &str) -> impl Iterator<Item = Account> {
+/// The accounts that the text of a passwd file names.
+pub(crate) fn entries(passwd: &str) -> impl Iterator<Item = Account> {
     passwd.lines().filter_map(|line| {
         let mut fields = line.split(':');
         let name = fields.next()?.to_owned();

@@ -7,6 +7,8 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
+use crate::account::entries;
+
 /// A path that another account can change.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
@@ -144,12 +146,8 @@ fn is_own_group(gid: u32) -> bool {
 
 fn owner_name(uid: u32) -> String {
     let passwd = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let named = passwd.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        (fields.nth(1)?.parse() == Ok(uid)).then(|| format!("`{name}` (uid {uid})"))
-    });
-    named.unwrap_or_else(|| format!("uid {uid}"))
+    let named = entries(&passwd).find(|account| account.uid == uid);
+    named.map_or_else(|| format!("uid {uid}"), |account| format!("`{account}` (uid {uid})"))
 }
 
 #[cfg(test)]
