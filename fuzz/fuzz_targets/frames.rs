@@ -1,4 +1,5 @@
-//! Whatever a server sends, the codec answers with messages or an error: `cargo +nightly fuzz run frames`.
+//! Whatever a server sends, the codec answers with messages or an error:
+//! `cargo +nightly fuzz run frames`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Checks of the house itself: `cargo xtask dependencies` prints who depends on whom and fails where a rule is broken;
-//! the tests hold the rules.
+//! Checks of the house itself: `cargo xtask dependencies` prints who depends on whom and fails
+//! where a rule is broken; the tests hold the rules.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -52,15 +52,18 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Every crate under `crates/`, and which of the others its manifest names, in any kind of dependency.
+/// Every crate under `crates/`, and which of the others its manifest names, in any kind of
+/// dependency.
 fn graph(root: &Path) -> Result<BTreeMap<String, Vec<String>>, String> {
     let mut graph = BTreeMap::new();
-    let entries = std::fs::read_dir(root.join("crates")).map_err(|e| format!("cannot list crates: {e}"))?;
+    let entries =
+        std::fs::read_dir(root.join("crates")).map_err(|e| format!("cannot list crates: {e}"))?;
     for entry in entries.flatten() {
         let manifest = entry.path().join("Cargo.toml");
         let text = std::fs::read_to_string(&manifest)
             .map_err(|e| format!("cannot read {}: {e}", manifest.display()))?;
-        let table: toml::Table = text.parse().map_err(|e| format!("{}: {e}", manifest.display()))?;
+        let table: toml::Table =
+            text.parse().map_err(|e| format!("{}: {e}", manifest.display()))?;
         let mut named: Vec<String> = ["dependencies", "dev-dependencies", "build-dependencies"]
             .iter()
             .filter_map(|kind| table.get(*kind)?.as_table())
@@ -76,7 +79,8 @@ fn graph(root: &Path) -> Result<BTreeMap<String, Vec<String>>, String> {
 
 /// What in `graph` the rules do not allow, in words.
 fn violations(graph: &BTreeMap<String, Vec<String>>) -> Vec<String> {
-    let rule = |name: &str| ALLOWED.iter().find(|(known, _)| *known == name).map(|(_, allowed)| *allowed);
+    let rule =
+        |name: &str| ALLOWED.iter().find(|(known, _)| *known == name).map(|(_, allowed)| *allowed);
     let mut broken = Vec::new();
     for (from, to) in graph {
         let Some(allowed) = rule(from) else {
@@ -103,8 +107,10 @@ mod tests {
 
     #[test]
     fn a_dependency_that_points_back_is_found() {
-        let graph =
-            BTreeMap::from([("model".to_owned(), vec!["lab".to_owned()]), ("new".to_owned(), Vec::new())]);
+        let graph = BTreeMap::from([
+            ("model".to_owned(), vec!["lab".to_owned()]),
+            ("new".to_owned(), Vec::new()),
+        ]);
         assert_eq!(violations(&graph).len(), 2);
     }
 
@@ -163,7 +169,8 @@ mod tests {
             let tests = named_tests(row.rsplit('|').nth(1).unwrap());
             assert!(!tests.is_empty(), "names no test: {row}");
             for (file, test) in tests {
-                let source = std::fs::read_to_string(root().join("crates").join(&file)).unwrap_or_default();
+                let source =
+                    std::fs::read_to_string(root().join("crates").join(&file)).unwrap_or_default();
                 let is_there = source.contains(&format!("#[test]\nfn {test}()"));
                 assert!(is_there, "{file} has no test `{test}`");
             }

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use pgdyno_lab::{Bytes, Span};
 
-/// A dynamometer for PostgreSQL: how fast is it on this storage stack, and does the stack keep what it acknowledged?
+/// A dynamometer for PostgreSQL: how fast is it on this storage stack, and does the stack keep what
+/// it acknowledged?
 #[derive(Debug, Parser)]
 #[command(name = "pgdyno", version, max_term_width = 100, after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
@@ -44,15 +45,18 @@ pub(crate) enum Command {
     Verify(crate::verify::Verify),
     /// Compare two runs, or treatments of them, and fail where a change is too large
     Compare(Compare),
-    /// Tell what is found here: PostgreSQL, privileges, what lies under a directory, what is missing, and what to change
+    /// Tell what is found here: PostgreSQL, privileges, what lies under a directory, what is
+    /// missing, and what to change
     Doctor(Doctor),
-    /// Measure how fast a directory's storage makes data durable: pg_test_fsync's job, with percentiles
+    /// Measure how fast a directory's storage makes data durable: pg_test_fsync's job, with
+    /// percentiles
     Fsync(Fsync),
     /// Measure a disk's raw curves: sequential by position, random by queue depth, mixed
     Disk(Disk),
     /// Crash a server under load and tell whether it kept what it acknowledged
     Crash(Box<Crash>),
-    /// Check the figures of benchmark reports that others wrote: pgbench's output, pg_test_fsync's, tables of tps, settings
+    /// Check the figures of benchmark reports that others wrote: pgbench's output, pg_test_fsync's,
+    /// tables of tps, settings
     Audit(Audit),
     /// Show and remove what a killed pgdyno left behind: clusters, filesystems, devices' settings
     Clean(Clean),
@@ -73,23 +77,31 @@ pub(crate) enum Command {
 #[derive(Args, Debug)]
 pub(crate) struct Run {
     /// A recipe's name or an experiment file
-    #[arg(value_name = "RECIPE|FILE", required_unless_present = "resume", conflicts_with = "resume")]
+    #[arg(
+        value_name = "RECIPE|FILE",
+        required_unless_present = "resume",
+        conflicts_with = "resume"
+    )]
     pub(crate) experiment: Option<String>,
-    /// Set any key of the experiment file: `--set load.duration=2s --set factors.clients=[1,16]`; with `--resume` only
-    /// `experiment.repeats`, to more
+    /// Set any key of the experiment file: `--set load.duration=2s --set factors.clients=[1,16]`;
+    /// with `--resume` only `experiment.repeats`, to more
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// One of the sizes that the recipe or file describes (`pgdyno recipes`); `--set` changes it further
+    /// One of the sizes that the recipe or file describes (`pgdyno recipes`); `--set` changes it
+    /// further
     #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
     pub(crate) size: Option<String>,
-    /// Print the plan: every trial in order, every step that would touch the host, the time and room it takes
+    /// Print the plan: every trial in order, every step that would touch the host, the time and
+    /// room it takes
     #[arg(long, conflicts_with = "resume")]
     pub(crate) dry_run: bool,
-    /// Go on with a run: the trials that are not complete, and more repeats with `--set experiment.repeats=N`
+    /// Go on with a run: the trials that are not complete, and more repeats with
+    /// `--set experiment.repeats=N`
     #[arg(long, value_name = "RUN")]
     pub(crate) resume: Option<String>,
-    /// Drive a server that pgdyno does not own: a URI or `key=value` words. Give its password in PGPASSWORD or
-    /// `.pgpass`. Several, `--dsn base:=DSN --dsn head:=DSN`, are the levels of a factor `server`
+    /// Drive a server that pgdyno does not own: a URI or `key=value` words. Give its password in
+    /// PGPASSWORD or `.pgpass`. Several, `--dsn base:=DSN --dsn head:=DSN`, are the levels of a
+    /// factor `server`
     #[arg(long, value_name = "[NAME:=]DSN")]
     pub(crate) dsn: Vec<String>,
     /// Store disks' serial numbers as they are, not as hashes
@@ -103,7 +115,8 @@ pub(crate) struct Run {
     pub(crate) overwrite_signature: bool,
     #[command(flatten)]
     pub(crate) trust: TrustOption,
-    /// Where to write the HTML report; `-` is standard output, in place of the table [default: `reports/RUN.html` beside the store]
+    /// Where to write the HTML report; `-` is standard output, in place of the table [default:
+    /// `reports/RUN.html` beside the store]
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
@@ -112,8 +125,8 @@ pub(crate) struct Run {
 
 #[derive(Args, Debug)]
 pub(crate) struct TrustOption {
-    /// As root: run commands of this experiment or script, or go on with a run of this store, although another account may
-    /// change it; a folder stands for all below it. May be repeated
+    /// As root: run commands of this experiment or script, or go on with a run of this store,
+    /// although another account may change it; a folder stands for all below it. May be repeated
     #[arg(long = "trust", value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
 }
@@ -153,7 +166,8 @@ pub(crate) struct Load {
     /// The role
     #[arg(short = 'U', long, value_name = "USERNAME")]
     pub(crate) username: Option<String>,
-    /// A database's name, a URI or `keyword=value` words. Give a password in PGPASSWORD or `.pgpass`
+    /// A database's name, a URI or `keyword=value` words. Give a password in PGPASSWORD or
+    /// `.pgpass`
     #[arg(short = 'd', long, value_name = "DBNAME|DSN")]
     pub(crate) dbname: Option<String>,
     /// Print help
@@ -177,7 +191,8 @@ pub(crate) struct Clean {
     /// Remove the loaded clusters that runs kept for later ones (`workload.keep_template`)
     #[arg(long)]
     pub(crate) templates: bool,
-    /// Remove what failed crash tests left: images of filesystems, copies of PGDATA, ledgers. Their records stay
+    /// Remove what failed crash tests left: images of filesystems, copies of PGDATA, ledgers. Their
+    /// records stay
     #[arg(long, conflicts_with = "templates")]
     pub(crate) crashes: bool,
     /// Look for marks here too
@@ -187,7 +202,8 @@ pub(crate) struct Clean {
 
 #[derive(Args, Debug)]
 pub(crate) struct StoreOption {
-    /// The file that keeps all runs [env: PGDYNO_STORE] [default: $XDG_DATA_HOME/pgdyno/store.sqlite3]
+    /// The file that keeps all runs [env: PGDYNO_STORE] [default:
+    /// $XDG_DATA_HOME/pgdyno/store.sqlite3]
     #[arg(long = "store", value_name = "FILE")]
     pub(crate) path: Option<PathBuf>,
 }
@@ -251,23 +267,26 @@ pub(crate) struct Report {
 
 #[derive(Args, Debug)]
 pub(crate) struct Compare {
-    /// What is compared to: a run, or `RUN:TREATMENT`, by number (`latest:2`) or levels (`latest:clients=8,storage=xfs`)
+    /// What is compared to: a run, or `RUN:TREATMENT`, by number (`latest:2`) or levels
+    /// (`latest:clients=8,storage=xfs`)
     #[arg(value_name = "RUN_A")]
     pub(crate) a: String,
     /// What is compared
     #[arg(value_name = "RUN_B")]
     pub(crate) b: String,
-    /// What is compared on purpose: a factor, or what else must be equal (`kernel`, `server build`, `device`); may be repeated
+    /// What is compared on purpose: a factor, or what else must be equal (`kernel`, `server build`,
+    /// `device`); may be repeated
     #[arg(long, value_name = "FACTOR")]
     pub(crate) by: Vec<String>,
     /// Compare although what must be equal is not
     #[arg(long)]
     pub(crate) force: bool,
-    /// Exit with 3 where a change is shown to be this, with 5 where the data do not tell: "tps < -3%", "p99 > +10%"; several with commas, or
-    /// repeated
+    /// Exit with 3 where a change is shown to be this, with 5 where the data do not tell: "tps <
+    /// -3%", "p99 > +10%"; several with commas, or repeated
     #[arg(long, value_name = "CONDITION", allow_hyphen_values = true)]
     pub(crate) fail_if: Vec<String>,
-    /// Exit with 3 where a change is not shown to be this: "tps > -3%" asks for proof that nothing got worse
+    /// Exit with 3 where a change is not shown to be this: "tps > -3%" asks for proof that nothing
+    /// got worse
     #[arg(long, value_name = "CONDITION", allow_hyphen_values = true)]
     pub(crate) fail_unless: Vec<String>,
     /// Let what is undecided pass (exit code 0) or fail (3)
@@ -351,7 +370,8 @@ pub(crate) enum BlockSize {
 
 #[derive(Args, Debug)]
 pub(crate) struct Disk {
-    /// A directory, in which a file is made, written and read; or a block device, which is only read
+    /// A directory, in which a file is made, written and read; or a block device, which is only
+    /// read
     #[arg(value_name = "DIR|DEVICE")]
     pub(crate) target: PathBuf,
     /// The size of the file that is made in a directory
@@ -400,9 +420,10 @@ pub(crate) struct Crash {
     pub(crate) what: Option<CrashWhat>,
     #[command(flatten)]
     pub(crate) trust: TrustOption,
-    /// What is broken, joined by commas: process, immediate, backend, power, torn-write, io-error, disk-full; or plug, the
-    /// only one that tests the drive itself. emulated-lie (lying-disk before) is a planted failure: every server fails on
-    /// an emulated disk that lies, and that says nothing about yours
+    /// What is broken, joined by commas: process, immediate, backend, power, torn-write, io-error,
+    /// disk-full; or plug, the only one that tests the drive itself. emulated-lie (lying-disk
+    /// before) is a planted failure: every server fails on an emulated disk that lies, and that
+    /// says nothing about yours
     #[arg(long, value_name = "FAULT", value_delimiter = ',', required = true)]
     pub(crate) fault: Vec<String>,
     /// Rounds of each fault
@@ -411,7 +432,8 @@ pub(crate) struct Crash {
     /// A filesystem to make in a file of pgdyno's own (as root); without it PGDATA is a directory
     #[arg(long, value_name = "FS")]
     pub(crate) filesystem: Option<String>,
-    /// Make it on a disk that pgdyno emulates, whose volatile cache a power loss empties; faults of the disk do so unasked
+    /// Make it on a disk that pgdyno emulates, whose volatile cache a power loss empties; faults of
+    /// the disk do so unasked
     #[arg(long, requires = "filesystem")]
     pub(crate) emulated: bool,
     /// Under what a disk lies or fails; one of two gets a disk of its own
@@ -444,11 +466,12 @@ pub(crate) struct Crash {
     /// With `--fault plug`: where the witness listens
     #[arg(long, value_name = "ADDR")]
     pub(crate) witness: Option<String>,
-    /// With `--witness`: the file with the secret that both sides share, readable by its owner alone [default:
-    /// $PGDYNO_WITNESS_SECRET]
+    /// With `--witness`: the file with the secret that both sides share, readable by its owner
+    /// alone [default: $PGDYNO_WITNESS_SECRET]
     #[arg(long, value_name = "FILE", requires = "witness")]
     pub(crate) secret_file: Option<PathBuf>,
-    /// Leave the positive controls out: what passes is then invalid, since nothing shows that a failure would be seen
+    /// Leave the positive controls out: what passes is then invalid, since nothing shows that a
+    /// failure would be seen
     #[arg(long)]
     pub(crate) no_controls: bool,
     /// Print what would be done

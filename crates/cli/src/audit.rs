@@ -24,7 +24,8 @@ pub(crate) fn audit(options: &args::Audit) -> Result<Done, Failure> {
         let imported = if options.no_store || unkept.is_some() || !audit.recognised.has_figures() {
             None
         } else {
-            let import = ImportedRun::new(&name, &bytes, audit.recognised.clone(), SystemTime::now());
+            let import =
+                ImportedRun::new(&name, &bytes, audit.recognised.clone(), SystemTime::now());
             keep(&import, options).map_err(|e| unkept = Some(e)).ok()
         };
         audits.push((name, audit, imported));
@@ -50,8 +51,8 @@ fn keep(import: &ImportedRun, options: &args::Audit) -> Result<String, Failure> 
     Ok(store.add_import(import).map_err(LabError::from)?)
 }
 
-/// Puts the figures of the report that recipe `name` asks again into the store at `path`; the name under which it has them. None
-/// where there is no such report.
+/// Puts the figures of the report that recipe `name` asks again into the store at `path`; the name
+/// under which it has them. None where there is no such report.
 pub(crate) fn keep_figures(name: &str, path: &Path) -> Result<Option<String>, Failure> {
     let Some((source, bytes)) = pgdyno_lab::recipes::figures(name) else { return Ok(None) };
     let Some(audit) = Audit::of(&source, bytes) else { return Ok(None) };
@@ -61,7 +62,8 @@ pub(crate) fn keep_figures(name: &str, path: &Path) -> Result<Option<String>, Fa
 }
 
 fn one(path: &Path) -> Result<(String, Vec<u8>, Audit), AuditError> {
-    let bytes = std::fs::read(path).map_err(|source| AuditError::Read { path: path.into(), source })?;
+    let bytes =
+        std::fs::read(path).map_err(|source| AuditError::Read { path: path.into(), source })?;
     let name = path.display().to_string();
     let audit = Audit::of(&name, &bytes).ok_or_else(|| AuditError::NoText { path: path.into() })?;
     Ok((name, bytes, audit))

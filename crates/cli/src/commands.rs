@@ -40,7 +40,8 @@ pub(crate) fn open(option: &args::StoreOption) -> Result<Store, Failure> {
 pub(crate) fn run(options: &args::Run, stop: &AtomicBool) -> Result<Done, Failure> {
     let store = store_path(&options.store);
     let servers = Override::servers(&options.dsn).map_err(LabError::from)?;
-    let wipe = Wipe { devices: options.wipe.clone(), overwrite_signature: options.overwrite_signature };
+    let wipe =
+        Wipe { devices: options.wipe.clone(), overwrite_signature: options.overwrite_signature };
     let trust = Trust::new(options.trust.paths.clone());
     let mut recipe = None;
     let outcome = match &options.resume {
@@ -63,7 +64,8 @@ pub(crate) fn run(options: &args::Run, stop: &AtomicBool) -> Result<Done, Failur
                 overrides.push(Override::parse(given).map_err(LabError::from)?);
             }
             if options.keep_serials {
-                overrides.push(Override::parse("telemetry.keep_serials=true").map_err(LabError::from)?);
+                overrides
+                    .push(Override::parse("telemetry.keep_serials=true").map_err(LabError::from)?);
             }
             overrides.extend(servers);
             let prepared = Prepared::new(source, overrides)?.with_wipe(wipe)?;
@@ -78,7 +80,9 @@ pub(crate) fn run(options: &args::Run, stop: &AtomicBool) -> Result<Done, Failur
     };
     let outcome = match outcome {
         Err(LabError::Interrupted) => {
-            tell("interrupted before the first trial: nothing was measured, nothing is left behind");
+            tell(
+                "interrupted before the first trial: nothing was measured, nothing is left behind",
+            );
             return Ok(Done::Interrupted);
         }
         outcome => outcome?,
@@ -122,7 +126,8 @@ fn written(
     Ok(())
 }
 
-/// How a run ended: a signal, a promise that was broken, work that was not done, an open verdict, the first of these.
+/// How a run ended: a signal, a promise that was broken, work that was not done, an open verdict,
+/// the first of these.
 fn ended(outcome: &lab::Outcome, view: &pgdyno_results::RunView) -> Done {
     let crashed = crashed(view);
     match outcome.end {
@@ -139,7 +144,11 @@ fn ended(outcome: &lab::Outcome, view: &pgdyno_results::RunView) -> Done {
                     outcome.not_crashed
                 ));
             }
-            tell(&format!("{}. `pgdyno run --resume {}` tries again", failed.join("; "), outcome.run));
+            tell(&format!(
+                "{}. `pgdyno run --resume {}` tries again",
+                failed.join("; "),
+                outcome.run
+            ));
             if crashed == Done::PromiseBroken { crashed } else { Done::TrialFailed }
         }
         SessionEnd::Interrupted => {
@@ -149,10 +158,12 @@ fn ended(outcome: &lab::Outcome, view: &pgdyno_results::RunView) -> Done {
     }
 }
 
-/// What crash tests of a run's treatments come to, if there were any: the newest of each, and every failure.
+/// What crash tests of a run's treatments come to, if there were any: the newest of each, and every
+/// failure.
 fn crashed(view: &pgdyno_results::RunView) -> Done {
     let newest = view.treatments.iter().filter_map(|t| t.crash.as_ref()).map(|crash| crash.verdict);
-    let failed = view.crashes.iter().map(|crash| crash.verdict).filter(|verdict| verdict.is_failure());
+    let failed =
+        view.crashes.iter().map(|crash| crash.verdict).filter(|verdict| verdict.is_failure());
     newest.chain(failed).max().map_or(Done::Whole, crate::crash::done)
 }
 
@@ -220,9 +231,11 @@ pub(crate) fn show(options: &args::Show) -> Result<Done, Failure> {
 
 pub(crate) fn compare(options: &args::Compare) -> Result<Done, Failure> {
     let mut gates = Vec::new();
-    let given = |form, all: &[String]| all.iter().map(|text| (form, text.clone())).collect::<Vec<_>>();
+    let given =
+        |form, all: &[String]| all.iter().map(|text| (form, text.clone())).collect::<Vec<_>>();
     let asked =
-        [given(Form::FailIf, &options.fail_if), given(Form::FailUnless, &options.fail_unless)].concat();
+        [given(Form::FailIf, &options.fail_if), given(Form::FailUnless, &options.fail_unless)]
+            .concat();
     for (form, text) in asked {
         gates.extend(gate::parse(&text, form).map_err(|e| Failure::of(&e, Some(e.help.clone())))?);
     }
@@ -240,8 +253,8 @@ pub(crate) fn compare(options: &args::Compare) -> Result<Done, Failure> {
         return Ok(Done::Whole);
     }
     let asked = Asked { by: options.by.clone(), force: options.force, gates };
-    let view =
-        across::compare(&store, &options.a, &options.b, &asked).map_err(|e| Failure::of(&e, e.help()))?;
+    let view = across::compare(&store, &options.a, &options.b, &asked)
+        .map_err(|e| Failure::of(&e, e.help()))?;
     print(&if options.json {
         json(&view)?
     } else if options.markdown {
@@ -250,14 +263,23 @@ pub(crate) fn compare(options: &args::Compare) -> Result<Done, Failure> {
         report::compare_with(&view, width(), detail())
     });
     Ok(match (view.outcome, options.undecided) {
-        (None | Some(Outcome::Passed), _) | (Some(Outcome::Undecided), Some(Undecided::Pass)) => Done::Whole,
-        (Some(Outcome::Exceeded), _) | (Some(Outcome::Undecided), Some(Undecided::Fail)) => Done::Exceeded,
+        (None | Some(Outcome::Passed), _) | (Some(Outcome::Undecided), Some(Undecided::Pass)) => {
+            Done::Whole
+        }
+        (Some(Outcome::Exceeded), _) | (Some(Outcome::Undecided), Some(Undecided::Fail)) => {
+            Done::Exceeded
+        }
         (Some(Outcome::Undecided), None) => Done::Undecided,
     })
 }
 
-/// The imported one of the two and the other, a run; none where both are runs or treatments of runs.
-fn imported_side(store: &Store, a: &str, b: &str) -> Result<Option<(ImportedRun, String)>, Failure> {
+/// The imported one of the two and the other, a run; none where both are runs or treatments of
+/// runs.
+fn imported_side(
+    store: &Store,
+    a: &str,
+    b: &str,
+) -> Result<Option<(ImportedRun, String)>, Failure> {
     let stored = |name: &str| store.resolve_any(name).ok();
     let (import, other) = match (stored(a), stored(b)) {
         (Some(Stored::Imported(import)), _) => (import, b),

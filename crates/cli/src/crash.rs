@@ -86,7 +86,8 @@ fn plug(
     let witness = lab::witness::Witness { address: address.to_owned(), secret };
     let prepared = prepared.with_trust(Trust::new(options.trust.paths.clone()), None)?;
     let store = store_path(&options.store);
-    match with_progress(|progress| lab::witness::plug(&prepared, &witness, &store, progress, stop)) {
+    match with_progress(|progress| lab::witness::plug(&prepared, &witness, &store, progress, stop))
+    {
         Ok(lab::witness::Plugged::Judged(record)) => {
             print(&shown(&record, options.json)?);
             Ok(done(record.outcome.verdict))
@@ -118,7 +119,8 @@ pub(crate) fn shown(record: &CrashRecord, as_json: bool) -> Result<String, Failu
 
 /// The experiment that the options describe: one treatment on one storage.
 fn source(options: &args::Crash) -> Source {
-    let mut text = String::from("[experiment]\nrepeats = 1\n[telemetry]\nfsync = \"0s\"\n[storage.disk]\n");
+    let mut text =
+        String::from("[experiment]\nrepeats = 1\n[telemetry]\nfsync = \"0s\"\n[storage.disk]\n");
     if options.filesystem.is_some() {
         let made = format!(
             "backing = {{ {} = {{ size = \"{IMAGE}\" }} }}\nfilesystem = \"ext4\"\n",
@@ -130,7 +132,12 @@ fn source(options: &args::Crash) -> Source {
         }
     }
     text.push_str("[crash]\nfaults = [\"process\"]\n");
-    Source { name: "crash".into(), shown: "the options of `pgdyno crash`".into(), text, base: ".".into() }
+    Source {
+        name: "crash".into(),
+        shown: "the options of `pgdyno crash`".into(),
+        text,
+        base: ".".into(),
+    }
 }
 
 /// What carries the filesystem.
@@ -145,8 +152,10 @@ fn storages(options: &args::Crash) -> &'static [&'static str] {
 
 fn overrides(options: &args::Crash) -> Result<Vec<Override>, Failure> {
     let mut given = Vec::new();
-    let mut parse = |text: String| Override::parse(&text).map(|o| given.push(o)).map_err(LabError::from);
-    let faults: Vec<String> = options.fault.iter().map(|fault| format!("\"{}\"", fault.trim())).collect();
+    let mut parse =
+        |text: String| Override::parse(&text).map(|o| given.push(o)).map_err(LabError::from);
+    let faults: Vec<String> =
+        options.fault.iter().map(|fault| format!("\"{}\"", fault.trim())).collect();
     parse(format!("crash.faults=[{}]", faults.join(", ")))?;
     parse(format!("crash.rounds={}", options.rounds))?;
     parse(format!("crash.clients={}", options.clients))?;
@@ -184,7 +193,9 @@ fn overrides(options: &args::Crash) -> Result<Vec<Override>, Failure> {
         }
     }
     for setting in &options.setting {
-        let Some((name, value)) = setting.split_once('=').filter(|(name, _)| !name.trim().is_empty()) else {
+        let Some((name, value)) =
+            setting.split_once('=').filter(|(name, _)| !name.trim().is_empty())
+        else {
             return Err(Failure::helped(
                 format!("cannot read `--setting {setting}`: there is no `NAME=VALUE` in it"),
                 "write it like `--setting fsync=off`",

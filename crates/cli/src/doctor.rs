@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 /// Where the text of rows and advice begins.
 const INDENT: usize = 13;
 
-/// What was found, section by section, in at most `width` columns where words allow it; commands keep their line.
+/// What was found, section by section, in at most `width` columns where words allow it; commands
+/// keep their line.
 pub(crate) fn rendered(doctor: &Doctor, verbose: bool, width: usize) -> String {
     let mut page = Page { lines: Vec::new(), width };
     page.head("Host");
@@ -117,7 +118,9 @@ fn directory(doctor: &Doctor, page: &mut Page) {
     page.head(&format!("Directory {}{note}", report.path.display()));
     match &report.storage {
         // Its name is in the head.
-        Ok(facts) => page.rows(fingerprint::storage(facts).iter().filter(|row| row.name != "Directory")),
+        Ok(facts) => {
+            page.rows(fingerprint::storage(facts).iter().filter(|row| row.name != "Directory"))
+        }
         Err(why) => page.text(why),
     }
     match &report.problem {
@@ -138,8 +141,10 @@ fn advice(doctor: &Doctor, verbose: bool, page: &mut Page) {
         let plural = if count == 1 { "" } else { "s" };
         (count > 0).then(|| format!("{count} {}{plural}", severity.name()))
     };
-    let counts: Vec<String> =
-        [Severity::Danger, Severity::Warning, Severity::Note].into_iter().filter_map(counted).collect();
+    let counts: Vec<String> = [Severity::Danger, Severity::Warning, Severity::Note]
+        .into_iter()
+        .filter_map(counted)
+        .collect();
     page.head(&if counts.is_empty() {
         "Advice: none".to_owned()
     } else {
@@ -186,8 +191,7 @@ impl From<&Doctor> for DoctorDocument {
 fn as_json(doctor: &Doctor) -> Value {
     let text = |path: &Path| path.display().to_string();
     let installs = |all: &[_]| -> Vec<Value> {
-        let install =
-            |i: &pgdyno_lab::doctor::Install| json!({ "version": i.version, "bindir": text(&i.bindir) });
+        let install = |i: &pgdyno_lab::doctor::Install| json!({ "version": i.version, "bindir": text(&i.bindir) });
         all.iter().map(install).collect()
     };
     let report = &doctor.directory;

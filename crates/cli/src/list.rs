@@ -35,7 +35,8 @@ impl Listed {
 pub(crate) fn list(options: &args::List) -> Result<Done, Failure> {
     let path = store_path(&options.store);
     // A first look before any run is no mistake.
-    let mut all = if path.exists() { Listed::of(&open(&options.store)?)? } else { Listed::default() };
+    let mut all =
+        if path.exists() { Listed::of(&open(&options.store)?)? } else { Listed::default() };
     let kept = if options.crashes { kept_crashes() } else { Vec::new() };
     for crash in &mut all.crashes {
         let its = kept.iter().find(|kept| kept.id == crash.id);
@@ -70,9 +71,12 @@ fn of_one_kind(table: Option<String>, none: &str, path: &Path) {
 }
 
 fn everything(all: &Listed, path: &Path) {
-    let none = || plain(&format!("no runs yet in {}; begin with `pgdyno run quickstart`", path.display()));
+    let none =
+        || plain(&format!("no runs yet in {}; begin with `pgdyno run quickstart`", path.display()));
     print(&runs(&all.runs).unwrap_or_else(none));
-    for table in [probes(&all.probes), crashes(&all.crashes), imports(&all.imports)].into_iter().flatten() {
+    for table in
+        [probes(&all.probes), crashes(&all.crashes), imports(&all.imports)].into_iter().flatten()
+    {
         print("");
         print(&table);
     }
@@ -95,7 +99,9 @@ fn probes(probes: &[ProbeSummary]) -> Option<String> {
 }
 
 fn crashes(crashes: &[CrashSummary]) -> Option<String> {
-    let row = |c: &CrashSummary| [c.id.clone(), c.name.clone(), c.verdict.clone(), c.started_at.to_string()];
+    let row = |c: &CrashSummary| {
+        [c.id.clone(), c.name.clone(), c.verdict.clone(), c.started_at.to_string()]
+    };
     table(["crash tests", "of", "verdict", "started"], &crashes.iter().map(row).collect::<Vec<_>>())
 }
 
@@ -105,7 +111,10 @@ fn crashes_with_kept(crashes: &[CrashSummary]) -> Option<String> {
         let kept = c.kept_bytes.map_or_else(|| "–".to_owned(), |bytes| Bytes(bytes).to_string());
         [c.id.clone(), c.name.clone(), c.verdict.clone(), c.started_at.to_string(), kept]
     };
-    table(["crash tests", "of", "verdict", "started", "kept"], &crashes.iter().map(row).collect::<Vec<_>>())
+    table(
+        ["crash tests", "of", "verdict", "started", "kept"],
+        &crashes.iter().map(row).collect::<Vec<_>>(),
+    )
 }
 
 /// Where images are kept, and those of sessions that another store knows.
@@ -113,7 +122,10 @@ fn tell_of_others(crashes: &[CrashSummary], kept: &[KeptCrash]) {
     let Some(folder) = kept.first().and_then(|kept| kept.path.parent()) else { return };
     let bytes = Bytes(kept.iter().map(|kept| kept.bytes).sum());
     print("");
-    print_line(&format!("kept in {}: {bytes}; `pgdyno clean --crashes` removes it", folder.display()));
+    print_line(&format!(
+        "kept in {}: {bytes}; `pgdyno clean --crashes` removes it",
+        folder.display()
+    ));
     let is_other = |kept: &&KeptCrash| !crashes.iter().any(|crash| crash.id == kept.id);
     let others: Vec<&str> = kept.iter().filter(is_other).map(|kept| kept.id.as_str()).collect();
     if !others.is_empty() {
@@ -122,9 +134,13 @@ fn tell_of_others(crashes: &[CrashSummary], kept: &[KeptCrash]) {
 }
 
 fn imports(imports: &[ImportSummary]) -> Option<String> {
-    let row =
-        |i: &ImportSummary| [i.id.clone(), i.source.clone(), i.holds.clone(), i.imported_at.to_string()];
-    table(["imported, not measured", "from", "holds", "on"], &imports.iter().map(row).collect::<Vec<_>>())
+    let row = |i: &ImportSummary| {
+        [i.id.clone(), i.source.clone(), i.holds.clone(), i.imported_at.to_string()]
+    };
+    table(
+        ["imported, not measured", "from", "holds", "on"],
+        &imports.iter().map(row).collect::<Vec<_>>(),
+    )
 }
 
 /// None without rows.

@@ -45,7 +45,8 @@ pub(crate) fn load(options: &args::Load, stop: &AtomicBool) -> Result<Done, Fail
     };
     let seconds = loaded.took.as_secs_f64().max(0.001);
     #[allow(clippy::cast_precision_loss)]
-    let (rows_per_s, megabytes_per_s) = (loaded.rows as f64 / seconds, loaded.bytes as f64 / 1e6 / seconds);
+    let (rows_per_s, megabytes_per_s) =
+        (loaded.rows as f64 / seconds, loaded.bytes as f64 / 1e6 / seconds);
     print(&format!(
         "{}: {} rows in {seconds:.2} s, keys and VACUUM included ({rows_per_s:.0} rows/s, {megabytes_per_s:.1} MB/s on the wire)",
         loaded.what, loaded.rows
@@ -53,10 +54,15 @@ pub(crate) fn load(options: &args::Load, stop: &AtomicBool) -> Result<Done, Fail
     if let Some((what, share)) = loaded.limit {
         let what = match what.as_str() {
             "running" => "computing: its CPU was the limit".to_owned(),
-            "Client:ClientRead" => "waiting for rows: pgdyno or the connection was the limit".to_owned(),
+            "Client:ClientRead" => {
+                "waiting for rows: pgdyno or the connection was the limit".to_owned()
+            }
             other => format!("waiting for {other}"),
         };
-        print(&format!("the server was seen most often {what} ({:.0}% of the looks)", share * 100.0));
+        print(&format!(
+            "the server was seen most often {what} ({:.0}% of the looks)",
+            share * 100.0
+        ));
     }
     Ok(Done::Whole)
 }

@@ -32,7 +32,8 @@ pub(crate) enum Done {
     Whole,
     /// 2: a trial failed; the rest is kept.
     TrialFailed,
-    /// 3: all that was asked is done; a gate is exceeded, `audit` found something serious, or `verify` damage.
+    /// 3: all that was asked is done; a gate is exceeded, `audit` found something serious, or
+    /// `verify` damage.
     Exceeded,
     /// 4: a server did not keep what it promised.
     PromiseBroken,

@@ -74,12 +74,17 @@ fn named(text: &str) -> Vec<String> {
 }
 
 /// The commands that `text` shows: each one's name and the options behind it.
-fn commands<'a>(text: &'a str, known: &BTreeMap<String, BTreeSet<String>>) -> Vec<(&'a str, Vec<String>)> {
+fn commands<'a>(
+    text: &'a str,
+    known: &BTreeMap<String, BTreeSet<String>>,
+) -> Vec<(&'a str, Vec<String>)> {
     let mut shown = Vec::new();
     for (at, _) in text.match_indices("pgdyno ") {
         let rest = &text[at + "pgdyno ".len()..];
         let end = rest.find(['`', '\n', '|', ';', '#', ',', ')']).unwrap_or(rest.len());
-        let Some(name) = rest[..end].split_whitespace().find(|word| !word.starts_with('-')) else { continue };
+        let Some(name) = rest[..end].split_whitespace().find(|word| !word.starts_with('-')) else {
+            continue;
+        };
         if known.contains_key(name) {
             shown.push((name, named(&rest[..end])));
         }
@@ -103,8 +108,11 @@ fn literals(source: &str) -> Vec<String> {
         } else if let Some(text) = tail.strip_prefix('"') {
             let hashes = rest[..at].chars().rev().take_while(|c| *c == '#').count();
             let raw = rest[..at - hashes].ends_with('r');
-            let end =
-                if raw { text.find(&format!("\"{}", "#".repeat(hashes))) } else { end_of_literal(text) };
+            let end = if raw {
+                text.find(&format!("\"{}", "#".repeat(hashes)))
+            } else {
+                end_of_literal(text)
+            };
             let end = end.unwrap_or(text.len());
             found.push(text[..end].replace("\\\n", " "));
             rest = text.get(end + 1..).unwrap_or_default();
@@ -139,14 +147,17 @@ fn texts() -> Vec<(String, String)> {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     let read = |path: &Path| std::fs::read_to_string(path).unwrap();
     let mut all = vec![("README.md".to_owned(), read(&root.join("README.md")))];
-    let docs =
-        files(&root.join("docs"), ".md").into_iter().filter(|path| !path.to_string_lossy().contains("/adr/"));
+    let docs = files(&root.join("docs"), ".md")
+        .into_iter()
+        .filter(|path| !path.to_string_lossy().contains("/adr/"));
     for path in docs.chain(files(&root.join("experiments"), ".toml")) {
         all.push((path.display().to_string(), read(&path)));
     }
     for entry in std::fs::read_dir(root.join("crates")).unwrap() {
         let sources = files(&entry.unwrap().path().join("src"), ".rs");
-        for path in sources.into_iter().filter(|path| !path.ends_with("tests.rs") && !path.ends_with(file!()))
+        for path in sources
+            .into_iter()
+            .filter(|path| !path.ends_with("tests.rs") && !path.ends_with(file!()))
         {
             let place = path.display().to_string();
             all.extend(literals(&read(&path)).into_iter().map(|text| (place.clone(), text)));
@@ -168,7 +179,8 @@ fn texts() -> Vec<(String, String)> {
 fn every_option_that_a_text_names_exists() {
     let known = options();
     let of_any: BTreeSet<&String> = known.values().flatten().collect();
-    let of_others: BTreeSet<&str> = OTHERS.iter().flat_map(|(_, options)| *options).copied().collect();
+    let of_others: BTreeSet<&str> =
+        OTHERS.iter().flat_map(|(_, options)| *options).copied().collect();
     let (mut wrong, mut used) = (Vec::new(), BTreeSet::new());
     for (place, text) in texts() {
         for (command, options) in commands(&text, &known) {

@@ -73,7 +73,9 @@ impl StandardOutput {
     fn keep(error: io::Error) -> io::Error {
         // A signal came: the write is tried again.
         if error.kind() != io::ErrorKind::Interrupted {
-            let kept = error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
+            let kept = error
+                .raw_os_error()
+                .map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
             lost().get_or_insert(kept);
         }
         error
@@ -92,8 +94,8 @@ impl Write for StandardOutput {
 
 /// Writes text to `inner` with control characters written out; ordinary text passes byte for byte.
 ///
-/// A carriage return at the end of one write stays: `pgbench -i` shows its progress so. Whatever else
-/// is said ends with a newline.
+/// A carriage return at the end of one write stays: `pgbench -i` shows its progress so. Whatever
+/// else is said ends with a newline.
 pub(crate) struct Visible<W> {
     inner: W,
     /// The beginning of a character whose other bytes are still to come.
@@ -230,8 +232,8 @@ pub(crate) fn is_verbose() -> bool {
 
 /// Prints a message to standard error: how a command ended, or what failed.
 ///
-/// Only its first line begins at the margin: a newline in a file's name or a server's message forges
-/// no line of pgdyno's own.
+/// Only its first line begins at the margin: a newline in a file's name or a server's message
+/// forges no line of pgdyno's own.
 pub(crate) fn tell(message: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", indented(message));
 }

@@ -16,11 +16,13 @@ pub(crate) fn fsync(options: &args::Fsync, stop: &AtomicBool) -> Result<Done, Fa
         BlockSize::Kilobytes8 => 8192,
         BlockSize::Kilobytes16 => 16384,
     };
-    let per_test =
-        options.secs_per_test.map_or(options.duration.0, |s| std::time::Duration::from_secs(s.into()));
+    let per_test = options
+        .secs_per_test
+        .map_or(options.duration.0, |s| std::time::Duration::from_secs(s.into()));
     let tests = FsyncOptions { block_bytes, per_test, ..FsyncOptions::default() };
     let store = store_path(&options.store);
-    let measured = with_progress(|progress| probe::fsync(&options.directory, &tests, &store, progress, stop));
+    let measured =
+        with_progress(|progress| probe::fsync(&options.directory, &tests, &store, progress, stop));
     ended(measured, options.json, stop)
 }
 
@@ -36,11 +38,16 @@ pub(crate) fn disk(options: &args::Disk, stop: &AtomicBool) -> Result<Done, Fail
         return Ok(Done::Whole);
     }
     let store = store_path(&options.store);
-    let measured = with_progress(|progress| probe::disk(&options.target, &points, &store, progress, stop));
+    let measured =
+        with_progress(|progress| probe::disk(&options.target, &points, &store, progress, stop));
     ended(measured, options.json, stop)
 }
 
-fn ended(measured: Result<ProbeRecord, LabError>, as_json: bool, stop: &AtomicBool) -> Result<Done, Failure> {
+fn ended(
+    measured: Result<ProbeRecord, LabError>,
+    as_json: bool,
+    stop: &AtomicBool,
+) -> Result<Done, Failure> {
     let record = match measured {
         Err(LabError::Interrupted) => {
             tell("interrupted before anything was measured; nothing is left behind");

@@ -1,4 +1,5 @@
-//! Shows a run's progress: a live line on a terminal, plain lines elsewhere. All of it on standard error.
+//! Shows a run's progress: a live line on a terminal, plain lines elsewhere. All of it on standard
+//! error.
 
 use std::io::IsTerminal;
 use std::sync::Mutex;
@@ -31,12 +32,18 @@ impl Display {
         let bar = (std::io::stderr().is_terminal() && !is_quiet()).then(|| {
             let bar = ProgressBar::new(1);
             let style = ProgressStyle::with_template("{spinner} {wide_msg}\n  [{bar:30}] {prefix}");
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
+            bar.set_style(
+                style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "),
+            );
             bar.enable_steady_tick(Duration::from_millis(200));
             bar
         });
-        let state =
-            State { trial: String::new(), done: 0, working: String::new(), last_line: Instant::now() };
+        let state = State {
+            trial: String::new(),
+            done: 0,
+            working: String::new(),
+            last_line: Instant::now(),
+        };
         Self { bar, state: Mutex::new(state) }
     }
 
@@ -105,14 +112,20 @@ impl Progress for Display {
                 if self.bar.is_none() && (begins || state.last_line.elapsed() >= PLAIN_EVERY) {
                     state.last_line = Instant::now();
                     let left = left.filter(|_| rows < of);
-                    hint(&left.map_or_else(|| text.clone(), |l| format!("{text}, {} left", clock(l))));
+                    hint(
+                        &left
+                            .map_or_else(|| text.clone(), |l| format!("{text}, {} left", clock(l))),
+                    );
                 }
                 state.working.clear();
                 state.working.push_str(what);
                 self.live(&text, *left);
             }
             Event::Begun { run, trials, store } => {
-                self.line(&escape_line(&format!("run {run}: {trials} trials, kept in {}", store.display())));
+                self.line(&escape_line(&format!(
+                    "run {run}: {trials} trials, kept in {}",
+                    store.display()
+                )));
                 if let Some(bar) = &self.bar {
                     bar.set_length(*trials as u64);
                 }
@@ -123,7 +136,8 @@ impl Progress for Display {
                 self.live(&format!("{}: settling", state.trial), Some(*left));
             }
             Event::Load { tps, latency_us_p50, latency_us_p99, measuring, left } => {
-                let latency = format!("p50 {}, p99 {}", millis(*latency_us_p50), millis(*latency_us_p99));
+                let latency =
+                    format!("p50 {}, p99 {}", millis(*latency_us_p50), millis(*latency_us_p99));
                 let phase = if *measuring { "" } else { " (warm-up)" };
                 let text = format!("{}: {tps:.0} tps, {latency}{phase}", state.trial);
                 if self.bar.is_none() && state.last_line.elapsed() >= PLAIN_EVERY {
@@ -142,8 +156,11 @@ impl Progress for Display {
                     (None, Some(tps)) => format!("{tps:.1} tps, p99 {}", millis(*latency_us_p99)),
                     (None, None) => "no transaction".to_owned(),
                 };
-                let left =
-                    if self.bar.is_some() { String::new() } else { format!(", {} left", clock(*left)) };
+                let left = if self.bar.is_some() {
+                    String::new()
+                } else {
+                    format!(", {} left", clock(*left))
+                };
                 let line = format!("{}: {result}{left}", state.trial);
                 if failure.is_some() { self.failure(&line) } else { self.line(&line) }
             }
@@ -161,7 +178,11 @@ fn millis(microseconds: Option<f64>) -> String {
 fn clock(left: Duration) -> String {
     let seconds = left.as_secs();
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
+    if hours > 0 {
+        format!("{hours}:{minutes:02}:{seconds:02}")
+    } else {
+        format!("{minutes}:{seconds:02}")
+    }
 }
 
 #[cfg(test)]

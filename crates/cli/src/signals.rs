@@ -21,7 +21,8 @@ pub(crate) fn take() -> Result<Arc<AtomicBool>, Failure> {
     let failed = |e: std::io::Error| Failure::new(format!("cannot handle signals: {e}"));
     for signal in ENDING {
         // In this order: at the first signal the flag is not set yet.
-        flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop)).map_err(failed)?;
+        flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))
+            .map_err(failed)?;
         flag::register(signal, Arc::clone(&stop)).map_err(failed)?;
     }
     let mut signals = Signals::new(ENDING).map_err(failed)?;

@@ -48,7 +48,9 @@ fn page(found: &Verification) -> String {
     }
     for record in &others {
         let said = match record.state {
-            RecordState::NotChecksummed => "not checksummed: stored by an earlier pgdyno".to_owned(),
+            RecordState::NotChecksummed => {
+                "not checksummed: stored by an earlier pgdyno".to_owned()
+            }
             RecordState::Partly => format!(
                 "{} rows as they were stored; {} not checksummed, stored by an earlier pgdyno",
                 record.rows, record.not_checksummed
@@ -63,7 +65,9 @@ fn page(found: &Verification) -> String {
         (false, _) => writeln!(out, "DAMAGE in {}: restore it from a backup", plain(&found.store)),
     };
     if is_verbose() {
-        out.push_str("Checksums have no key: they show damage, not a forger who computes them anew.\n");
+        out.push_str(
+            "Checksums have no key: they show damage, not a forger who computes them anew.\n",
+        );
     }
     out
 }

@@ -27,13 +27,21 @@ fn a_consistent_report_ends_well_and_a_contradiction_with_3() {
     world.file("good.txt", &consistent());
     let good = world.run(&["audit", "good.txt"]);
     assert_eq!(good.code, Some(0), "{}", good.err);
-    assert!(good.out.contains("no finding; ") && good.out.contains("checks are right"), "{}", good.out);
+    assert!(
+        good.out.contains("no finding; ") && good.out.contains("checks are right"),
+        "{}",
+        good.out
+    );
 
     world.file("bad.txt", &consistent().replacen("duration: 900 s", "duration: 600 s", 1));
     let bad = world.run(&["audit", "good.txt", "bad.txt"]);
     assert_eq!(bad.code, Some(3), "{}", bad.out);
     assert!(bad.out.contains("bad.txt:7: serious (transactions, likely)"), "{}", bad.out);
-    assert!(bad.out.contains("| number of transactions actually processed: 3600000"), "{}", bad.out);
+    assert!(
+        bad.out.contains("| number of transactions actually processed: 3600000"),
+        "{}",
+        bad.out
+    );
 
     // One measurement is worth a warning, and no failure.
     world.file("single.txt", &pgbench(3_600_000));
@@ -74,11 +82,18 @@ fn what_was_recognised_is_kept_once_and_shown_as_imported() {
     );
 
     let listed = world.run(&["list"]);
-    assert!(listed.out.contains("imported, not measured") && listed.out.contains(&id), "{}", listed.out);
+    assert!(
+        listed.out.contains("imported, not measured") && listed.out.contains(&id),
+        "{}",
+        listed.out
+    );
     assert!(listed.out.contains("no runs yet"), "imported figures are no run: {}", listed.out);
     let json: serde_json::Value =
         serde_json::from_str(&world.run(&["list", "--imported", "--json"]).out).unwrap();
-    assert_eq!((json.as_array().unwrap().len(), json[0]["provenance"].as_str()), (1, Some("imported")));
+    assert_eq!(
+        (json.as_array().unwrap().len(), json[0]["provenance"].as_str()),
+        (1, Some("imported"))
+    );
 
     let shown = world.run(&["show", &id[..12]]);
     assert_eq!(shown.code, Some(0), "{}", shown.err);

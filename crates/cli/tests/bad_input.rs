@@ -23,7 +23,10 @@ fn refused(world: &World, sets: &[&str]) -> String {
 fn words_that_mean_nothing_are_answered_with_the_nearest() {
     let world = World::new();
     let error = refused(&world, &["load.clents=2"]);
-    assert!(error.contains("unknown key `clents`") && error.contains("nearest is `clients`"), "{error}");
+    assert!(
+        error.contains("unknown key `clents`") && error.contains("nearest is `clients`"),
+        "{error}"
+    );
     let error = refused(&world, &["workload.scale=0"]);
     assert!(error.contains("--set workload.scale=0"), "{error}");
     let error = refused(&world, &["workload.name=tpcb-lik"]);
@@ -40,7 +43,9 @@ fn settings_are_judged_by_the_server_before_anything_is_measured() {
     let world = World::new();
     let error = refused(&world, &["factors.synchronous_commit=[\"on\", \"maybe\"]"]);
     assert!(
-        error.contains("synchronous_commit") && error.contains("maybe") && error.contains("remote_apply"),
+        error.contains("synchronous_commit")
+            && error.contains("maybe")
+            && error.contains("remote_apply"),
         "{error}"
     );
     let error = refused(&world, &["factors.shared_bufers=[\"8MB\"]"]);
@@ -95,8 +100,11 @@ fn a_disk_that_fills_up_fails_its_trials_and_says_so() {
     let world = World::new();
     let small = Tmpfs::mount(&world, "1300m");
     let disk = format!("storage.disk.directory={}", small.0.display());
-    let child =
-        world.spawn(&quick(&world, "quickstart", &[&disk, "experiment.repeats=1", "load.duration=3s"]));
+    let child = world.spawn(&quick(
+        &world,
+        "quickstart",
+        &[&disk, "experiment.repeats=1", "load.duration=3s"],
+    ));
     // The room is there when it is asked for; then somebody else takes it.
     world.until("the first trial to be stored", || world.trials_stored() >= 1);
     let ballast = std::process::Command::new("dd")
@@ -110,7 +118,8 @@ fn a_disk_that_fills_up_fails_its_trials_and_says_so() {
     assert!(ended.err.contains("No space left on device"), "{}", ended.err);
     let trials = world.show("latest")["trials"].clone();
     assert_eq!(trials[0]["state"], "completed", "what was complete is kept");
-    let left: Vec<_> = std::fs::read_dir(&small.0).unwrap().flatten().map(|e| e.file_name()).collect();
+    let left: Vec<_> =
+        std::fs::read_dir(&small.0).unwrap().flatten().map(|e| e.file_name()).collect();
     assert_eq!(left, ["ballast"]);
 }
 

@@ -1,4 +1,5 @@
-//! Servers that stall, send without end, lie or ask for the password: a signal ends everything, and nothing is believed.
+//! Servers that stall, send without end, lie or ask for the password: a signal ends everything, and
+//! nothing is believed.
 
 #![allow(clippy::unwrap_used)] // helpers of tests fail as tests do
 
@@ -59,7 +60,8 @@ const STALLS: [Mode; 6] = [
     Mode::SendsHalfAMessage,
 ];
 
-/// The sessions before the load's own: one that asks for the user's search_path, and one that works without it.
+/// The sessions before the load's own: one that asks for the user's search_path, and one that works
+/// without it.
 const SETUP: usize = 2;
 
 #[test]
@@ -135,7 +137,8 @@ fn a_server_without_end_is_left() {
     }
 }
 
-/// The reading end of a pipe that takes nothing more, with the writing end as what a process says errors to.
+/// The reading end of a pipe that takes nothing more, with the writing end as what a process says
+/// errors to.
 fn full_pipe() -> (PipeReader, Stdio) {
     let (reader, mut writer) = std::io::pipe().unwrap();
     let flags = rustix::fs::fcntl_getfl(&writer).unwrap();
@@ -148,7 +151,9 @@ fn full_pipe() -> (PipeReader, Stdio) {
 #[test]
 fn a_second_signal_ends_the_process_at_once() {
     let world = World::new();
-    for (first, second, status) in [("INT", "INT", 130), ("TERM", "TERM", 143), ("INT", "TERM", 143)] {
+    for (first, second, status) in
+        [("INT", "INT", 130), ("TERM", "TERM", 143), ("INT", "TERM", 143)]
+    {
         let server = FakeServer::start(0, Mode::StallsInQuery);
         let mut command = world.command(&["pgbench", "-n", "-S", &dsn(&server, "")]);
         // What it says after the first signal never gets out.
@@ -168,7 +173,8 @@ fn a_second_signal_ends_the_process_at_once() {
 
 #[test]
 fn a_lock_that_somebody_holds_is_no_reason_to_be_deaf() {
-    let Some(server) = pgbench_support::Server::newest("a_lock_that_somebody_holds_is_no_reason_to_be_deaf")
+    let Some(server) =
+        pgbench_support::Server::newest("a_lock_that_somebody_holds_is_no_reason_to_be_deaf")
     else {
         return;
     };
@@ -183,7 +189,8 @@ fn a_lock_that_somebody_holds_is_no_reason_to_be_deaf() {
         }
     };
     std::thread::scope(|scope| {
-        let lock = "begin; lock table pgbench_branches in access exclusive mode; select pg_sleep(600)";
+        let lock =
+            "begin; lock table pgbench_branches in access exclusive mode; select pg_sleep(600)";
         let holder = scope.spawn(|| server.asked("our", lock));
         until(
             "select count(*) from pg_locks where mode = 'AccessExclusiveLock' and granted and relation = \
@@ -246,10 +253,12 @@ fn the_password_is_not_sent_in_clear_unless_that_is_asked_for_by_name() {
     }
     // And the server that lets in without any proof.
     let server = FakeServer::start(9, Mode::Honest);
-    let refused = world.run(&["pgbench", "-n", "-S", "-t", "3", &dsn(&server, "require_auth=scram-sha-256")]);
+    let refused =
+        world.run(&["pgbench", "-n", "-S", "-t", "3", &dsn(&server, "require_auth=scram-sha-256")]);
     assert_eq!(refused.code, Some(1));
     assert!(refused.err.contains("server did not complete authentication"), "{}", refused.err);
-    let trusted = world.run(&["pgbench", "-n", "-S", "-t", "3", &dsn(&server, "require_auth=none")]);
+    let trusted =
+        world.run(&["pgbench", "-n", "-S", "-t", "3", &dsn(&server, "require_auth=none")]);
     assert_eq!(trusted.code, Some(0), "{}", trusted.err);
 }
 
@@ -261,7 +270,18 @@ fn a_server_that_answers_more_than_was_asked_measures_nothing() {
             for mode in [Mode::Honest, Mode::FiveReady, Mode::FiveReplies, Mode::CopyData] {
                 let server = FakeServer::start(SETUP, mode);
                 let dsn = dsn(&server, "sslmode=disable");
-                let args = ["pgbench", "-n", "-S", "-t", "500", "-M", protocol, "--reactor", reactor, &dsn];
+                let args = [
+                    "pgbench",
+                    "-n",
+                    "-S",
+                    "-t",
+                    "500",
+                    "-M",
+                    protocol,
+                    "--reactor",
+                    reactor,
+                    &dsn,
+                ];
                 let what = format!("{reactor}, {protocol}, {mode:?}");
                 let ended = end_of(quiet(world.command(&args)), &what);
                 if mode == Mode::Honest {

@@ -35,7 +35,11 @@ fn assert_output_matters(world: &World, arguments: &[&str]) {
     assert!(full.err.contains("No space left on device"), "{arguments:?}: {}", full.err);
     let gone = onto_nobody(world, arguments);
     assert_eq!(gone.code, READER_GONE, "{arguments:?}: {}", gone.err);
-    assert!(!gone.err.contains("error") && !gone.err.contains("panic"), "{arguments:?}: {}", gone.err);
+    assert!(
+        !gone.err.contains("error") && !gone.err.contains("panic"),
+        "{arguments:?}: {}",
+        gone.err
+    );
 }
 
 /// A run of two trials.
@@ -90,10 +94,18 @@ fn output_that_cannot_be_written_is_a_failure_of_every_command_that_prints() {
 fn a_runs_results_reports_and_json() {
     let world = World::new();
     let quiet = short_run(&world, &["--quiet"]);
-    assert_eq!((quiet.code, quiet.err.as_str()), (Some(0), ""), "progress is left out, results are not");
+    assert_eq!(
+        (quiet.code, quiet.err.as_str()),
+        (Some(0), ""),
+        "progress is left out, results are not"
+    );
     assert!(quiet.out.contains("synchronous_commit"), "{}", quiet.out);
     let page = short_run(&world, &["-o", "-"]);
-    assert!(page.out.starts_with("<!doctype html>") && page.out.ends_with("</html>\n"), "{}", page.err);
+    assert!(
+        page.out.starts_with("<!doctype html>") && page.out.ends_with("</html>\n"),
+        "{}",
+        page.err
+    );
     output_of_a_run(&world);
     places_of_reports(&world);
     notes(&world);
@@ -118,7 +130,11 @@ fn places_of_reports(world: &World) {
     let shown = world.show("latest");
     let run = shown["run"]["id"].as_str().unwrap();
     let page = world.run(&["report", "-o", "-"]);
-    assert!(page.out.starts_with("<!doctype html>") && page.out.ends_with("</html>\n"), "{}", page.err);
+    assert!(
+        page.out.starts_with("<!doctype html>") && page.out.ends_with("</html>\n"),
+        "{}",
+        page.err
+    );
     let default = world.path("data/pgdyno/reports").join(format!("{run}.html"));
     std::fs::remove_file(&default).unwrap();
     let written = world.run(&["report"]);
@@ -149,7 +165,8 @@ fn notes(world: &World) {
     let all = world.show("latest")["notes"].as_array().unwrap().len();
     assert!(all > 5, "a run of one repeat on this machine has {all} notes");
     let bullets = |page: &str| page.split("\nNotes\n").nth(1).unwrap().matches("\n- ").count() + 1;
-    let (brief, full) = (world.run(&["show", "latest"]).out, world.run(&["show", "latest", "--verbose"]).out);
+    let (brief, full) =
+        (world.run(&["show", "latest"]).out, world.run(&["show", "latest", "--verbose"]).out);
     assert_eq!((bullets(&brief), bullets(&full)), (6, all));
     assert!(brief.contains(&format!("- {} more with `--verbose`.", all - 5)), "{brief}");
 }
@@ -157,23 +174,38 @@ fn notes(world: &World) {
 /// The schema of a document that `arguments` print.
 fn schema(world: &World, arguments: &[&str]) -> String {
     let printed = world.run(arguments);
-    let value: Value = serde_json::from_str(&printed.out).unwrap_or_else(|e| panic!("{arguments:?}: {e}"));
+    let value: Value =
+        serde_json::from_str(&printed.out).unwrap_or_else(|e| panic!("{arguments:?}: {e}"));
     let schema = match &value {
         // Every element of a list has its own.
         Value::Array(all) => all.first().map(|one| &one["schema"]),
         one => Some(&one["schema"]),
     };
-    schema.and_then(Value::as_str).unwrap_or_else(|| panic!("{arguments:?}: {}", printed.out)).to_owned()
+    schema
+        .and_then(Value::as_str)
+        .unwrap_or_else(|| panic!("{arguments:?}: {}", printed.out))
+        .to_owned()
 }
 
 fn schemas(world: &World) {
     let disk = world.disk();
     let disk = disk.to_str().unwrap();
-    let report =
-        world.file("report.txt", "number of clients: 8\ntps = 100.0 (excluding connections establishing)\n");
+    let report = world.file(
+        "report.txt",
+        "number of clients: 8\ntps = 100.0 (excluding connections establishing)\n",
+    );
     let report = report.to_str().unwrap();
-    let crash =
-        ["crash", "--fault", "process", "--rounds", "1", "--no-controls", "--storage", disk, "--json"];
+    let crash = [
+        "crash",
+        "--fault",
+        "process",
+        "--rounds",
+        "1",
+        "--no-controls",
+        "--storage",
+        disk,
+        "--json",
+    ];
     for (expected, arguments) in [
         ("pgdyno.probe/1", &["fsync", disk, "--duration", "1ms", "--json"][..]),
         ("pgdyno.audit/1", &["audit", report, "--json"]),
@@ -201,7 +233,8 @@ fn the_store_is_the_options_then_the_environments_then_the_default() {
     let disk = world.disk();
     let (named, by_option) = (world.path("named/store.sqlite3"), world.path("option.sqlite3"));
     let probe = |variable: &str, more: &[&str]| {
-        let arguments = [&["fsync", disk.to_str().unwrap(), "--duration", "1ms"][..], more].concat();
+        let arguments =
+            [&["fsync", disk.to_str().unwrap(), "--duration", "1ms"][..], more].concat();
         let done = ended(world.command(&arguments).env("PGDYNO_STORE", variable).output().unwrap());
         assert_eq!(done.code, Some(0), "{}", done.err);
     };
@@ -219,30 +252,42 @@ fn quiet_and_verbose_may_stand_anywhere_and_errors_stay() {
     let world = World::new();
     let disk = world.disk();
     let disk = disk.to_str().unwrap();
-    for arguments in
-        [&["-q", "fsync", disk, "--duration", "1ms"][..], &["fsync", disk, "--duration", "1ms", "--quiet"]]
-    {
+    for arguments in [
+        &["-q", "fsync", disk, "--duration", "1ms"][..],
+        &["fsync", disk, "--duration", "1ms", "--quiet"],
+    ] {
         let done = world.run(arguments);
         assert_eq!((done.code, done.err.as_str()), (Some(0), ""), "{arguments:?}");
     }
-    assert!(!world.run(&["fsync", disk, "--duration", "1ms"]).err.is_empty(), "else progress is told");
+    assert!(
+        !world.run(&["fsync", disk, "--duration", "1ms"]).err.is_empty(),
+        "else progress is told"
+    );
     let failed = world.run(&["show", "nothing", "--quiet"]);
     assert!(failed.code == Some(1) && failed.err.contains("error: "), "{}", failed.err);
-    for arguments in [["doctor", disk, "-v"], ["-v", "doctor", disk], ["doctor", disk, "--verbose"]] {
+    for arguments in [["doctor", disk, "-v"], ["-v", "doctor", disk], ["doctor", disk, "--verbose"]]
+    {
         assert!(!world.run(&arguments).out.contains("tells which"), "{arguments:?}");
     }
     // pgbench's options of these names are its own.
     let misplaced = world.run(&["--quiet", "pgbench", "--help"]);
-    assert!(misplaced.code == Some(1) && misplaced.err.contains("pgdyno pgbench"), "{}", misplaced.err);
+    assert!(
+        misplaced.code == Some(1) && misplaced.err.contains("pgdyno pgbench"),
+        "{}",
+        misplaced.err
+    );
 }
 
 #[test]
 fn a_device_is_no_directory_and_what_to_do_is_said() {
     let world = World::new();
-    let device = std::fs::read_dir("/sys/block").unwrap().flatten().map(|d| d.file_name()).find_map(|name| {
-        let path = std::path::Path::new("/dev").join(name);
-        path.exists().then_some(path)
-    });
+    let device =
+        std::fs::read_dir("/sys/block").unwrap().flatten().map(|d| d.file_name()).find_map(
+            |name| {
+                let path = std::path::Path::new("/dev").join(name);
+                path.exists().then_some(path)
+            },
+        );
     let Some(device) = device else { return };
     let device = device.to_str().unwrap();
     let refused = world.run(&["fsync", device]);
@@ -260,7 +305,12 @@ fn names_of_settings_are_checked_by_a_dry_run() {
         world.run(&arguments)
     };
     let planned = dry(&["postgres.settings.zero_damaged_pages=on", "postgres.settings.mine.own=x"]);
-    assert!(planned.code == Some(0) && planned.out.contains("checked: "), "{}{}", planned.out, planned.err);
+    assert!(
+        planned.code == Some(0) && planned.out.contains("checked: "),
+        "{}{}",
+        planned.out,
+        planned.err
+    );
     for (set, word) in [
         ("postgres.settings.shared_bufers=8MB", "shared_buffers"),
         ("workload.load_settings.maintenance_work_mom=8MB", "maintenance_work_mem"),
@@ -277,5 +327,10 @@ fn names_of_settings_are_checked_by_a_dry_run() {
     assert!(refused.code == Some(1) && refused.err.contains("shared_buffers"), "{}", refused.err);
     assert!(!refused.err.contains("making a cluster"), "{}", refused.err);
     let given = world.run(&["run", "quickstart", "--dsn", "dbname=nowhere", "--dry-run"]);
-    assert!(given.out.contains("not checked: names and values of settings"), "{}{}", given.out, given.err);
+    assert!(
+        given.out.contains("not checked: names and values of settings"),
+        "{}{}",
+        given.out,
+        given.err
+    );
 }

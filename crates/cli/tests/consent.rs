@@ -1,4 +1,5 @@
-//! As root, commands of files that another account may change are run only where the file was named.
+//! As root, commands of files that another account may change are run only where the file was
+//! named.
 
 #![allow(clippy::unwrap_used)] // helpers of tests fail as tests do
 
@@ -19,7 +20,8 @@ const NOBODY: u32 = 65534;
 fn is_root(test: &str) -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
-        let _ = writeln!(std::io::stderr(), "\nskipped: {test}: only root has anything to lose here");
+        let _ =
+            writeln!(std::io::stderr(), "\nskipped: {test}: only root has anything to lose here");
     }
     root
 }
@@ -30,7 +32,8 @@ fn give_away(path: &Path) {
 
 /// Runs the experiment at `file` with what makes it short, and `more`.
 fn run(world: &World, file: &Path, more: &[&str]) -> Ended {
-    let mut args = quick(world, file.to_str().unwrap(), &["experiment.repeats=1", "factors.clients=[1]"]);
+    let mut args =
+        quick(world, file.to_str().unwrap(), &["experiment.repeats=1", "factors.clients=[1]"]);
     args.extend(more.iter().map(|word| (*word).to_owned()));
     world.run(&args)
 }
@@ -112,13 +115,15 @@ fn programs_that_anothers_experiment_names_are_not_run_as_root_not_even_by_a_dry
     let world = World::new();
     let proof = world.path("proof");
     for program in ["postgres", "initdb", "pg_ctl", "pg_config", "pg_controldata"] {
-        let script = format!("#!/bin/sh\ntouch {}\necho \"postgres (PostgreSQL) 15.1\"\n", proof.display());
+        let script =
+            format!("#!/bin/sh\ntouch {}\necho \"postgres (PostgreSQL) 15.1\"\n", proof.display());
         let program = world.file(&format!("theirs/bin/{program}"), &script);
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
     let bindir = world.path("theirs/bin");
-    let text =
-        format!("[experiment]\nrepeats = 1\n[factors]\nclients = [1]\n[postgres]\nbindir = {bindir:?}\n");
+    let text = format!(
+        "[experiment]\nrepeats = 1\n[factors]\nclients = [1]\n[postgres]\nbindir = {bindir:?}\n"
+    );
     let file = world.file("theirs/experiment.toml", &text);
     give_away(&file);
     for more in [&["--dry-run"] as &[&str], &[]] {
@@ -144,7 +149,8 @@ fn a_workloads_script_of_anothers_runs_no_shell_as_root_unless_it_is_named() {
     let proof = world.path("proof");
     let toml = "description = \"one\"\n[data]\nof = \"tpcb-like\"\n[[script]]\nfile = \"s.sql\"\n";
     let folder = world.file("theirs/workload.toml", toml).parent().unwrap().to_owned();
-    let script = world.file("theirs/s.sql", &format!("\\shell touch {}\nSELECT 1;\n", proof.display()));
+    let script =
+        world.file("theirs/s.sql", &format!("\\shell touch {}\nSELECT 1;\n", proof.display()));
     let own = world.file("own.toml", "[experiment]\nrepeats = 1\n[factors]\nclients = [1]\n");
     let name = format!("workload.name={}", folder.display());
     give_away(&script);
@@ -202,18 +208,26 @@ fn root_neither_resumes_nor_writes_a_store_of_anothers_unless_it_is_named() {
     give_away(&store);
     let bytes = std::fs::read(&store).unwrap();
 
-    let more = ["run", "--resume", "latest", "--set", "experiment.repeats=2", "--store", &store_text];
+    let more =
+        ["run", "--resume", "latest", "--set", "experiment.repeats=2", "--store", &store_text];
     let refused = world.run(&more);
     assert_eq!(refused.code, Some(1), "{}", refused.err);
-    assert!(refused.err.contains("store.sqlite3") && refused.err.contains("--trust"), "{}", refused.err);
+    assert!(
+        refused.err.contains("store.sqlite3") && refused.err.contains("--trust"),
+        "{}",
+        refused.err
+    );
     let fresh = run(&world, &file, &with_store);
     assert_eq!(fresh.code, Some(1), "a new run is not written into it either: {}", fresh.err);
-    std::fs::write(world.path("r.txt"), "tps = 545.5 (excluding connections establishing)\n").unwrap();
+    std::fs::write(world.path("r.txt"), "tps = 545.5 (excluding connections establishing)\n")
+        .unwrap();
     let imported = world.run(&["audit", "r.txt", "--store", &store_text]);
     assert_eq!(imported.code, Some(1), "{}", imported.err);
     assert!(!std::fs::exists(&proof).unwrap());
     // Reading is free, and leaves it as it is.
-    for args in [&["list"] as &[&str], &["show", "latest"], &["verify"], &["compare", "latest", "latest"]] {
+    for args in
+        [&["list"] as &[&str], &["show", "latest"], &["verify"], &["compare", "latest", "latest"]]
+    {
         let ended = world.run(&[args, &with_store].concat());
         assert!(!ended.err.contains("will not"), "{args:?}: {}", ended.err);
     }
@@ -227,8 +241,8 @@ fn root_neither_resumes_nor_writes_a_store_of_anothers_unless_it_is_named() {
 #[test]
 fn verify_tells_a_changed_figure_by_its_exit_status() {
     let world = World::new();
-    let report =
-        world.file("r.txt", "number of clients: 8\ntps = 545.5 (excluding connections establishing)\n");
+    let report = world
+        .file("r.txt", "number of clients: 8\ntps = 545.5 (excluding connections establishing)\n");
     let kept = world.run(&["audit", report.to_str().unwrap()]);
     assert!(kept.code != Some(1), "{}", kept.err);
     let sound = world.run(&["verify"]);

@@ -1,4 +1,5 @@
-//! `pgdyno crash` on planted truths: what must fail fails, what is honest passes, and nothing is left behind.
+//! `pgdyno crash` on planted truths: what must fail fails, what is honest passes, and nothing is
+//! left behind.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
@@ -35,16 +36,24 @@ fn fault<'a>(shown: &'a Value, name: &str) -> &'a Value {
 
 #[test]
 fn without_fsync_a_process_crash_loses_nothing_and_a_power_loss_what_was_acknowledged() {
-    if !is_root("without_fsync_a_process_crash_loses_nothing_and_a_power_loss_what_was_acknowledged") {
+    if !is_root(
+        "without_fsync_a_process_crash_loses_nothing_and_a_power_loss_what_was_acknowledged",
+    ) {
         return;
     }
     let world = World::new();
-    let (ended, shown) =
-        crash(&world, "--fault process,power --filesystem ext4 --rounds 1 --setting fsync=off --no-controls");
+    let (ended, shown) = crash(
+        &world,
+        "--fault process,power --filesystem ext4 --rounds 1 --setting fsync=off --no-controls",
+    );
     assert_eq!(ended.code, Some(4), "{}{}", ended.out, ended.err);
     assert_eq!(shown["verdict"], "FAIL (lost)");
     let (process, power) = (fault(&shown, "process"), fault(&shown, "power"));
-    assert_eq!((process["verdict"].as_str(), process["lost"].as_u64()), (Some("pass"), Some(0)), "{process}");
+    assert_eq!(
+        (process["verdict"].as_str(), process["lost"].as_u64()),
+        (Some("pass"), Some(0)),
+        "{process}"
+    );
     assert_eq!(power["verdict"], "FAIL (lost)", "{power}");
     let round = &power["each"][0];
     assert!(
@@ -53,8 +62,10 @@ fn without_fsync_a_process_crash_loses_nothing_and_a_power_loss_what_was_acknowl
     );
     // What was found is kept: the filesystem, and the ledger that tells what is missing in it.
     let kept = PathBuf::from(round["kept"].as_str().unwrap());
-    let names: Vec<String> =
-        fs::read_dir(&kept).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    let names: Vec<String> = fs::read_dir(&kept)
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
     assert!(names.iter().any(|n| n == "image-0"), "{names:?}");
     assert!(names.iter().any(|n| n.starts_with("ledger-")), "{names:?}");
     assert!(shown["notes"].to_string().contains("--no-controls"), "{}", shown["notes"]);
@@ -64,7 +75,11 @@ fn without_fsync_a_process_crash_loses_nothing_and_a_power_loss_what_was_acknowl
     let again: Value = serde_json::from_str(&world.run(&["show", id, "--json"]).out).unwrap();
     assert_eq!(again, shown, "the store has it whole");
     let page = world.run(&["show", id]);
-    assert!(page.out.contains("FAIL (lost)") && page.out.contains("lost (client, sequence)"), "{}", page.out);
+    assert!(
+        page.out.contains("FAIL (lost)") && page.out.contains("lost (client, sequence)"),
+        "{}",
+        page.out
+    );
     assert!(world.run(&["list"]).out.contains(id));
 }
 
@@ -106,7 +121,8 @@ fn asynchronous_commit_loses_what_it_says() {
         return;
     }
     let world = World::new();
-    // WAL is flushed when the delay is over and not before, so that there is something to lose whenever the fault strikes.
+    // WAL is flushed when the delay is over and not before, so that there is something to lose
+    // whenever the fault strikes.
     let options = "--fault power --filesystem ext4 --rounds 1 --no-controls --setting synchronous_commit=off \
                    --setting wal_writer_delay=1s --setting wal_writer_flush_after=1GB";
     let (ended, shown) = crash(&world, options);
@@ -125,7 +141,8 @@ fn a_lying_disk_fails_an_honest_server() {
         return;
     }
     let world = World::new();
-    let (ended, shown) = crash(&world, "--fault lying-disk --filesystem ext4 --rounds 1 --no-controls");
+    let (ended, shown) =
+        crash(&world, "--fault lying-disk --filesystem ext4 --rounds 1 --no-controls");
     assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
     assert!(shown["verdict"].as_str().unwrap().starts_with("as planted"), "{}", shown["reason"]);
     assert_gone(&world);
@@ -167,7 +184,8 @@ fn after_a_sigkill_in_the_middle_of_a_round_the_next_start_clears_all() {
     }
     let world = World::new();
     let disk = world.disk();
-    let mut args = vec!["crash", "--fault", "power", "--filesystem", "ext4", "--no-controls", "--load", "1m"];
+    let mut args =
+        vec!["crash", "--fault", "power", "--filesystem", "ext4", "--no-controls", "--load", "1m"];
     args.extend(["--storage", disk.to_str().unwrap()]);
     let mut child = world.spawn(&args);
     let has_ledger = || {
@@ -236,15 +254,21 @@ fn an_experiment_shows_each_treatments_speed_beside_its_verdict() {
     // Treatments that differ in their clients only share one session of crash tests.
     assert_eq!(shown["crashes"].as_array().unwrap().len(), 2);
     for treatment in shown["treatments"].as_array().unwrap() {
-        let expected =
-            if treatment["label"].as_str().unwrap().contains("off") { "FAIL (lost)" } else { "pass" };
+        let expected = if treatment["label"].as_str().unwrap().contains("off") {
+            "FAIL (lost)"
+        } else {
+            "pass"
+        };
         assert_eq!(treatment["crash"]["verdict"], expected, "{treatment}");
         assert!(treatment["tps"]["mean"].as_f64().unwrap() > 0.0);
     }
     let html = world.path("report.html");
     assert_eq!(world.run(&["report", "latest", "-o", html.to_str().unwrap()]).code, Some(0));
     let html = fs::read_to_string(html).unwrap();
-    assert!(html.contains("<span class=\"verdict fail\"") && html.contains("<span class=\"verdict pass\""));
+    assert!(
+        html.contains("<span class=\"verdict fail\"")
+            && html.contains("<span class=\"verdict pass\"")
+    );
     let again = world.run(&["run", "--resume", "latest"]);
     assert!(again.err.contains("nothing to go on with"), "{}", again.err);
 }

@@ -1,4 +1,5 @@
-//! `pgdyno crash` on emulated disks: what an honest one keeps, and what lying, tearing and unflushed ones are caught at.
+//! `pgdyno crash` on emulated disks: what an honest one keeps, and what lying, tearing and
+//! unflushed ones are caught at.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
@@ -33,7 +34,11 @@ fn assert_gone(world: &World) {
     let served = format!("PGDYNO_EMULATED_DISK={place}");
     for process in fs::read_dir("/proc").unwrap().flatten() {
         let environment = fs::read(process.path().join("environ")).unwrap_or_default();
-        assert!(!String::from_utf8_lossy(&environment).contains(&served), "{:?}", process.file_name());
+        assert!(
+            !String::from_utf8_lossy(&environment).contains(&served),
+            "{:?}",
+            process.file_name()
+        );
     }
     world.assert_nothing_left();
 }
@@ -45,7 +50,8 @@ fn crash(options: &str) -> (String, Value) {
     let mut args = vec!["crash", "--json", "--load", "500ms", "--storage", disk.to_str().unwrap()];
     args.extend(options.split(' '));
     let ended = world.run(&args);
-    let shown: Value = serde_json::from_str(&ended.out).unwrap_or_else(|e| panic!("{e}: {}", ended.err));
+    let shown: Value =
+        serde_json::from_str(&ended.out).unwrap_or_else(|e| panic!("{e}: {}", ended.err));
     let verdict = shown["faults"][0]["verdict"].as_str().unwrap().to_owned();
     assert!(shown["notes"].to_string().contains("pgdyno emulates"), "{}", shown["notes"]);
     let expected = match shown["verdict"].as_str().unwrap() {
@@ -63,7 +69,10 @@ fn crash(options: &str) -> (String, Value) {
 /// What the rounds of the only fault told of themselves.
 fn notes(shown: &Value) -> Vec<String> {
     let rounds = shown["faults"][0]["each"].as_array().unwrap().iter();
-    rounds.flat_map(|r| r["notes"].as_array().unwrap()).map(|n| n.as_str().unwrap().to_owned()).collect()
+    rounds
+        .flat_map(|r| r["notes"].as_array().unwrap())
+        .map(|n| n.as_str().unwrap().to_owned())
+        .collect()
 }
 
 /// The verdicts of the rounds of the only fault.
@@ -81,7 +90,11 @@ fn honest_disks_keep_what_was_acknowledged_whatever_of_the_cache_survives() {
         let options = format!("--fault power --filesystem {filesystem} --rounds 2 --no-controls");
         let (verdict, shown) = crash(&options);
         // What hung on the last flush is a matter of chance.
-        assert!(["pass", "unknown"].contains(&verdict.as_str()), "{filesystem}: {}", shown["reason"]);
+        assert!(
+            ["pass", "unknown"].contains(&verdict.as_str()),
+            "{filesystem}: {}",
+            shown["reason"]
+        );
         assert!(verdicts(&shown).iter().all(|verdict| verdict == "pass"), "{shown}");
         // The second round was aimed.
         assert!(notes(&shown).iter().any(|n| n.contains("of WAL")), "{shown}");
@@ -107,7 +120,10 @@ fn a_torn_page_is_repaired_from_the_wal_and_without_full_page_writes_it_is_not()
     }
     let (verdict, shown) = crash("--fault torn-write --filesystem ext4 --rounds 2 --seed 5");
     assert_eq!(verdict, "pass", "{}", shown["reason"]);
-    assert!(notes(&shown).iter().all(|n| n.contains("over an older version that recovery needs")), "{shown}");
+    assert!(
+        notes(&shown).iter().all(|n| n.contains("over an older version that recovery needs")),
+        "{shown}"
+    );
     let control = &shown["controls"][0];
     assert!(control["name"].as_str().unwrap().contains("full_page_writes=off"), "{control}");
     assert_eq!(control["seen"], true, "{control}");
@@ -129,7 +145,8 @@ fn without_full_page_writes_a_torn_page_shows_in_nearly_every_round() {
 
 #[test]
 fn a_server_that_retries_a_failed_fsync_loses_the_page_when_its_checkpoint_has_completed() {
-    if !can("a_server_that_retries_a_failed_fsync_loses_the_page_when_its_checkpoint_has_completed") {
+    if !can("a_server_that_retries_a_failed_fsync_loses_the_page_when_its_checkpoint_has_completed")
+    {
         return;
     }
     // The second round of two fails a write of a data page.
@@ -137,7 +154,8 @@ fn a_server_that_retries_a_failed_fsync_loses_the_page_when_its_checkpoint_has_c
         "--fault io-error --under data --filesystem ext4 --rounds 2 --no-controls --setting data_sync_retry=on",
     );
     let notes = notes(&shown);
-    let retried = notes.iter().find(|n| n.contains("a write of a data page failed with EIO")).unwrap();
+    let retried =
+        notes.iter().find(|n| n.contains("a write of a data page failed with EIO")).unwrap();
     assert!(retried.contains("the server went on; a checkpoint completed afterwards"), "{retried}");
     assert_eq!(verdict, "FAIL (corrupt)", "{}", shown["reason"]);
 }
@@ -156,7 +174,11 @@ fn four_io_errors_are_of_four_kinds_and_lose_nothing() {
         "a flush of the disk under pg_wal",
         "a write of WAL",
     ] {
-        assert_eq!(notes.iter().filter(|note| note.starts_with(kind)).count(), 1, "{kind}: {notes:?}");
+        assert_eq!(
+            notes.iter().filter(|note| note.starts_with(kind)).count(),
+            1,
+            "{kind}: {notes:?}"
+        );
     }
     assert!(
         notes.iter().all(|note| note.contains("failed with EIO") && note.contains("checkpoint")),
@@ -170,7 +192,8 @@ fn an_io_error_loses_nothing() {
         return;
     }
     for under in ["wal", "data"] {
-        let options = format!("--fault io-error --under {under} --filesystem ext4 --rounds 2 --no-controls");
+        let options =
+            format!("--fault io-error --under {under} --filesystem ext4 --rounds 2 --no-controls");
         let (verdict, shown) = crash(&options);
         assert_eq!(verdict, "pass", "{under}: {}", shown["reason"]);
         assert!(notes(&shown).iter().all(|n| n.contains("failed with EIO")), "{shown}");
@@ -188,10 +211,12 @@ fn a_full_filesystem_loses_nothing() {
     assert!(notes(&shown).iter().all(|n| n.contains("was full")), "{shown}");
 }
 
-/// Whether the disk of the world's running crash test has lost its power; none while there is no disk.
+/// Whether the disk of the world's running crash test has lost its power; none while there is no
+/// disk.
 fn is_dark(world: &World) -> Option<bool> {
     let mut stacks = fs::read_dir(world.disk()).ok()?.flatten();
-    let control = stacks.find_map(|s| Some(s.path().join("emulated-0/control")).filter(|p| p.exists()))?;
+    let control =
+        stacks.find_map(|s| Some(s.path().join("emulated-0/control")).filter(|p| p.exists()))?;
     let mut stream = UnixStream::connect(control).ok()?;
     stream.write_all(b"\"status\"\n").ok()?;
     let mut line = String::new();
@@ -207,7 +232,8 @@ fn what_a_pgdyno_leaves_that_is_killed_while_the_power_is_cut_is_removed_at_once
     }
     let world = World::new();
     let disk = world.disk();
-    let options = "crash --load 500ms --fault power --filesystem btrfs --rounds 20 --no-controls --storage";
+    let options =
+        "crash --load 500ms --fault power --filesystem btrfs --rounds 20 --no-controls --storage";
     let args: Vec<&str> = options.split(' ').chain([disk.to_str().unwrap()]).collect();
     let mut child = world.spawn(&args);
     world.until("the power to be cut", || is_dark(&world) == Some(true));
@@ -224,8 +250,9 @@ fn a_disk_that_lies_under_one_of_pgdata_and_pg_wal_is_caught() {
         return;
     }
     for under in ["data", "wal"] {
-        let options =
-            format!("--fault emulated-lie --under {under} --filesystem ext4 --rounds 1 --no-controls");
+        let options = format!(
+            "--fault emulated-lie --under {under} --filesystem ext4 --rounds 1 --no-controls"
+        );
         let (verdict, shown) = crash(&options);
         assert!(verdict.starts_with("as planted"), "{under}: {}", shown["reason"]);
     }
@@ -245,5 +272,8 @@ fn under_asynchronous_commit_a_disk_that_lies_fails_and_one_that_is_slow_does_no
         "--fault power --filesystem ext4 --emulated --rounds 2 --no-controls --setting synchronous_commit=off \
          --setting wal_writer_delay=1ms --set storage.disk.backing.emulated.flush=5ms",
     );
-    assert!(verdicts(&shown).iter().all(|v| ["bounded-loss", "pass"].contains(&v.as_str())), "{shown}");
+    assert!(
+        verdicts(&shown).iter().all(|v| ["bounded-loss", "pass"].contains(&v.as_str())),
+        "{shown}"
+    );
 }

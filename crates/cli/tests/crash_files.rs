@@ -19,11 +19,13 @@ fn crashed(test: &str, folder: &str) -> Option<Value> {
     let programs = unflushing(&world, folder);
     let disk = world.disk();
     let set = format!("postgres.bindir={}", programs.display());
-    let options = "crash --json --fault power --filesystem ext4 --rounds 3 --no-controls --load 1s --set";
+    let options =
+        "crash --json --fault power --filesystem ext4 --rounds 3 --no-controls --load 1s --set";
     let mut args: Vec<&str> = options.split(' ').collect();
     args.extend([set.as_str(), "--storage", disk.to_str().unwrap()]);
     let ended = world.run(&args);
-    let shown: Value = serde_json::from_str(&ended.out).unwrap_or_else(|e| panic!("{e}: {}", ended.err));
+    let shown: Value =
+        serde_json::from_str(&ended.out).unwrap_or_else(|e| panic!("{e}: {}", ended.err));
     assert_eq!(ended.code, Some(4), "{}{}", shown["reason"], ended.err);
     let each = shown["faults"][0]["each"].as_array().unwrap();
     for round in each {

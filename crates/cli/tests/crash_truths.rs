@@ -1,5 +1,5 @@
-//! Crash tests beside known truths, in long series: `just crash-honest`, `just crash-truths`. They write the tables of
-//! docs/crash-tests.md.
+//! Crash tests beside known truths, in long series: `just crash-honest`, `just crash-truths`. They
+//! write the tables of docs/crash-tests.md.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests fail as tests do")]
 
@@ -69,7 +69,8 @@ impl Series {
     fn shown(&self) -> Value {
         let world = World::new();
         let disk = world.disk();
-        let mut args: Vec<String> = ["crash", "--json", "--no-controls", "--storage"].map(Into::into).into();
+        let mut args: Vec<String> =
+            ["crash", "--json", "--no-controls", "--storage"].map(Into::into).into();
         args.extend([disk.display().to_string(), "--rounds".into(), self.rounds.to_string()]);
         args.extend(self.options.split(' ').map(str::to_owned));
         if let Some(folder) = self.unflushed {
@@ -88,9 +89,14 @@ impl Series {
             let each = fault["each"].as_array().unwrap();
             let _ = writeln!(rows, "{}", self.row(fault, each));
             if !self.must.holds(each) {
-                let _ = writeln!(broken, "{}: {}: {}", self.options, fault["fault"], fault["reason"]);
+                let _ =
+                    writeln!(broken, "{}: {}: {}", self.options, fault["fault"], fault["reason"]);
                 for round in each.iter().filter(|round| round["verdict"] != "pass") {
-                    let _ = writeln!(broken, "  {}: {} {}", round["seed"], round["verdict"], round["reason"]);
+                    let _ = writeln!(
+                        broken,
+                        "  {}: {} {}",
+                        round["seed"], round["verdict"], round["reason"]
+                    );
                 }
             }
         }
@@ -100,17 +106,21 @@ impl Series {
 
     fn row(&self, fault: &Value, each: &[Value]) -> String {
         let sum = |key: &str| each.iter().filter_map(|round| round[key].as_u64()).sum::<u64>();
-        let power = |key: &'static str| each.iter().filter_map(move |round| round["power"][key].as_u64());
+        let power =
+            |key: &'static str| each.iter().filter_map(move |round| round["power"][key].as_u64());
         let at_stake = power("last_window").filter(|commits| *commits > 0).count();
-        let oldest = each.iter().filter_map(|round| round["oldest_lost_ms"].as_f64()).reduce(f64::max);
-        let mut verdicts: Vec<&str> = each.iter().map(|round| round["verdict"].as_str().unwrap()).collect();
+        let oldest =
+            each.iter().filter_map(|round| round["oldest_lost_ms"].as_f64()).reduce(f64::max);
+        let mut verdicts: Vec<&str> =
+            each.iter().map(|round| round["verdict"].as_str().unwrap()).collect();
         verdicts.sort_unstable();
         let mut counted = String::new();
         for same in verdicts.chunk_by(|a, b| a == b) {
             let comma = if counted.is_empty() { "" } else { ", " };
             let _ = write!(counted, "{comma}{} {}", same.len(), same[0]);
         }
-        let unflushed = self.unflushed.map(|folder| format!(", no flush of `{folder}`")).unwrap_or_default();
+        let unflushed =
+            self.unflushed.map(|folder| format!(", no flush of `{folder}`")).unwrap_or_default();
         let faults = self.options.split(' ').skip_while(|word| *word != "--fault").nth(1).unwrap();
         let options = self.options.replace(faults, fault["fault"].as_str().unwrap());
         format!(
@@ -134,7 +144,8 @@ fn table(name: &str, all: &[Series]) {
          |---|---|---|---|---|---|---|---|\n",
     );
     let mut broken = String::new();
-    // A part of them, for whoever looks for the cause of one row; then the table is printed and not written.
+    // A part of them, for whoever looks for the cause of one row; then the table is printed and not
+    // written.
     let only = std::env::var("PGDYNO_ONLY").unwrap_or_default();
     for series in all.iter().filter(|series| series.options.contains(&only)) {
         let (rows, not_so) = series.play();
@@ -187,7 +198,11 @@ fn what_is_planted_is_seen() {
     let mut all = Vec::new();
     for filesystem in ["ext4", "xfs", "btrfs"] {
         let mut add = |must, rounds, options: &str| {
-            all.push(Series::new(must, rounds, format!("--filesystem {filesystem} --load 1s {options}")));
+            all.push(Series::new(
+                must,
+                rounds,
+                format!("--filesystem {filesystem} --load 1s {options}"),
+            ));
         };
         add(Must::Pass, 3, "--fault process --setting fsync=off");
         add(Must::Fail, 3, "--fault power --setting fsync=off");
@@ -199,9 +214,17 @@ fn what_is_planted_is_seen() {
         add(Must::KeepTheBound, 4, slow);
         // Copy on write has no page that could tear.
         let in_place = if filesystem == "btrfs" { " --mount nodatacow" } else { "" };
-        add(Must::Fail, 20, &format!("--fault torn-write --setting full_page_writes=off{in_place}"));
+        add(
+            Must::Fail,
+            20,
+            &format!("--fault torn-write --setting full_page_writes=off{in_place}"),
+        );
         // Writes and flushes of data pages take turns.
-        add(Must::FailEverySecond, 12, "--fault io-error --under data --setting data_sync_retry=on");
+        add(
+            Must::FailEverySecond,
+            12,
+            "--fault io-error --under data --setting data_sync_retry=on",
+        );
         add(Must::Pass, 4, "--fault process,immediate,backend,torn-write,io-error,disk-full");
     }
     for options in [
@@ -230,20 +253,28 @@ fn a_disk_that_skips_one_flush_in_k_is_seen_as_often_as_the_power_line_says() {
     let mut broken = String::new();
     for k in [1, 2, 4, 10] {
         let share = 1.0 / f64::from(k);
-        let options = format!("--fault emulated-lie --filesystem ext4 --load 500ms --set crash.lie={share}");
+        let options =
+            format!("--fault emulated-lie --filesystem ext4 --load 500ms --set crash.lie={share}");
         let shown = Series::new(Must::Fail, rounds, options).shown();
         let each = shown["faults"][0]["each"].as_array().unwrap();
-        let is_at_stake = |round: &&Value| round["power"]["last_window"].as_u64().is_some_and(|n| n > 0);
+        let is_at_stake =
+            |round: &&Value| round["power"]["last_window"].as_u64().is_some_and(|n| n > 0);
         let at_stake: Vec<&Value> = each.iter().filter(is_at_stake).collect();
         let has_failed = |round: &&&Value| round["verdict"].as_str().unwrap().starts_with("FAIL");
         let failed = u32::try_from(at_stake.iter().filter(has_failed).count()).unwrap();
-        let chances = || at_stake.iter().map(|round| round["power"]["cache_lost"].as_f64().unwrap() * share);
-        let (expected, variance) = (chances().sum::<f64>(), chances().map(|p| p * (1.0 - p)).sum::<f64>());
+        let chances =
+            || at_stake.iter().map(|round| round["power"]["cache_lost"].as_f64().unwrap() * share);
+        let (expected, variance) =
+            (chances().sum::<f64>(), chances().map(|p| p * (1.0 - p)).sum::<f64>());
         let (at_stake, seen, error) = (at_stake.len(), f64::from(failed), variance.sqrt());
-        let _ = writeln!(table, "| {k} | {rounds} | {at_stake} | {failed} | {expected:.1} | {error:.1} |");
+        let _ = writeln!(
+            table,
+            "| {k} | {rounds} | {at_stake} | {failed} | {expected:.1} | {error:.1} |"
+        );
         // The promise is a lower bound: what an earlier flush skipped may show too.
         if seen < expected - 3.0 * error.max(1.0) {
-            let _ = writeln!(broken, "1 in {k}: {failed} of {at_stake} failed, {expected:.1} expected");
+            let _ =
+                writeln!(broken, "1 in {k}: {failed} of {at_stake} failed, {expected:.1} expected");
         }
     }
     write("power", &table);

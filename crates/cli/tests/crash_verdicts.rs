@@ -1,4 +1,5 @@
-//! What crash tests come to: planted failures, controls, exit statuses, and what is kept of failures.
+//! What crash tests come to: planted failures, controls, exit statuses, and what is kept of
+//! failures.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
@@ -37,16 +38,28 @@ fn a_run_whose_only_failures_are_planted_ends_well_and_still_shows_what_was_lost
     let world = World::new();
     let file = experiment(&world, "[\"on\", \"off\"]", PLANTED);
     let planned = world.run(&["run", &file, "--dry-run"]);
-    assert!(planned.out.contains("fsync=off: meant to fail power"), "{}{}", planned.out, planned.err);
+    assert!(
+        planned.out.contains("fsync=off: meant to fail power"),
+        "{}{}",
+        planned.out,
+        planned.err
+    );
     let ran = world.run(&["run", &file]);
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
     assert!(ran.out.contains("as planted (lost)"), "{}", ran.out);
     let shown = world.show("latest");
     let (on, off) = (treatment(&shown, "on"), treatment(&shown, "off"));
-    assert_eq!((on["verdict"].as_str(), off["verdict"].as_str()), (Some("pass"), Some("as planted (lost)")));
-    // All that was acknowledged in the rounds of the fault that lost; what others' rounds kept does not dilute it.
+    assert_eq!(
+        (on["verdict"].as_str(), off["verdict"].as_str()),
+        (Some("pass"), Some("as planted (lost)"))
+    );
+    // All that was acknowledged in the rounds of the fault that lost; what others' rounds kept does
+    // not dilute it.
     let gravest = &off["gravest"];
-    assert_eq!((gravest["fault"].as_str(), gravest["planted"].as_bool()), (Some("power"), Some(true)));
+    assert_eq!(
+        (gravest["fault"].as_str(), gravest["planted"].as_bool()),
+        (Some("power"), Some(true))
+    );
     assert_eq!(gravest["lost"], gravest["acknowledged"]);
     assert!(off["acknowledged"].as_u64() > gravest["acknowledged"].as_u64(), "{off}");
     let not_ranked = shown["treatments"][1]["not_ranked"].to_string();
@@ -92,8 +105,17 @@ fn a_planted_failure_that_does_not_come_is_invalid() {
 fn without_a_control_nothing_passes() {
     let world = World::new();
     let disk = world.disk();
-    let args =
-        ["crash", "--fault", "process", "--rounds", "1", "--load", "500ms", "--no-controls", "--storage"];
+    let args = [
+        "crash",
+        "--fault",
+        "process",
+        "--rounds",
+        "1",
+        "--load",
+        "500ms",
+        "--no-controls",
+        "--storage",
+    ];
     let ended = world.run(&[&args[..], &[disk.to_str().unwrap()]].concat());
     assert_eq!(ended.code, Some(5), "{}{}", ended.out, ended.err);
     assert!(ended.out.contains("verdict: invalid: no control of process was run"), "{}", ended.out);
@@ -106,12 +128,25 @@ fn a_lie_that_is_emulated_is_no_verdict_on_a_drive() {
     }
     let world = World::new();
     let disk = world.disk();
-    let args = ["crash", "--fault", "lying-disk", "--filesystem", "ext4", "--rounds", "1", "--load", "500ms"];
+    let args = [
+        "crash",
+        "--fault",
+        "lying-disk",
+        "--filesystem",
+        "ext4",
+        "--rounds",
+        "1",
+        "--load",
+        "500ms",
+    ];
     let ended = world.run(&[&args[..], &["--storage", disk.to_str().unwrap()]].concat());
     assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
-    for words in
-        ["as planted (", "says nothing about a drive of", "pgdyno fsync DIR", "--fault plug --witness ADDR"]
-    {
+    for words in [
+        "as planted (",
+        "says nothing about a drive of",
+        "pgdyno fsync DIR",
+        "--fault plug --witness ADDR",
+    ] {
         assert!(ended.out.contains(words), "{words}: {}", ended.out);
     }
     assert!(!world.path("data/pgdyno/crashes").exists(), "what was meant to fail is not kept");
@@ -124,7 +159,8 @@ fn what_a_failure_left_is_listed_and_removed_on_request_and_its_record_says_so()
     }
     let world = World::new();
     let disk = world.disk();
-    let args = ["crash", "--fault", "power", "--filesystem", "ext4", "--rounds", "1", "--load", "500ms"];
+    let args =
+        ["crash", "--fault", "power", "--filesystem", "ext4", "--rounds", "1", "--load", "500ms"];
     let options = ["--no-controls", "--setting", "fsync=off", "--storage", disk.to_str().unwrap()];
     let ended = world.run(&[&args[..], &options].concat());
     assert_eq!(ended.code, Some(4), "{}{}", ended.out, ended.err);
@@ -139,7 +175,11 @@ fn what_a_failure_left_is_listed_and_removed_on_request_and_its_record_says_so()
     symlink(world.disk(), format!("{folder}/power-2")).unwrap();
     assert!(world.run(&["clean"]).out.contains("`pgdyno clean --crashes` removes it"));
     let planned = world.run(&["clean", "--crashes", "--dry-run"]);
-    assert!(planned.out.contains(folder) && planned.out.contains("symbolic link"), "{}", planned.out);
+    assert!(
+        planned.out.contains(folder) && planned.out.contains("symbolic link"),
+        "{}",
+        planned.out
+    );
     assert!(!world.run(&["show", id]).out.contains("not there any more"));
     let cleaned = world.run(&["clean", "--crashes"]);
     assert_eq!(cleaned.code, Some(1), "{}{}", cleaned.out, cleaned.err);

@@ -33,8 +33,14 @@ fn what_is_advised_has_a_severity_a_remedy_and_a_source() {
     assert!(found["host"]["settings"]["sysctl"]["vm.swappiness"].is_string(), "{found}");
     assert!(found["directory"]["storage"]["filesystem"].is_string(), "{found}");
     for advice in found["advice"].as_array().unwrap() {
-        assert!(["danger", "warning", "note"].contains(&advice["severity"].as_str().unwrap()), "{advice}");
-        assert!(!advice["remedy"].as_array().unwrap().is_empty() && advice["source"].is_string(), "{advice}");
+        assert!(
+            ["danger", "warning", "note"].contains(&advice["severity"].as_str().unwrap()),
+            "{advice}"
+        );
+        assert!(
+            !advice["remedy"].as_array().unwrap().is_empty() && advice["source"].is_string(),
+            "{advice}"
+        );
     }
     // Whatever the machine, some rules apply to it.
     let judged = |what: &str| found[what].as_array().unwrap().len();

@@ -1,4 +1,5 @@
-//! A server that pgdyno does not own has the same catalogue before and after, whatever ends a run and whatever others do.
+//! A server that pgdyno does not own has the same catalogue before and after, whatever ends a run
+//! and whatever others do.
 
 #![allow(clippy::unwrap_used)] // helpers of tests fail as tests do
 
@@ -16,7 +17,10 @@ fn dump(server: &Server) -> String {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
     // Some versions write a number drawn at random.
-    text.lines().filter(|line| !line.contains("restrict ")).map(|line| format!("{line}\n")).collect()
+    text.lines()
+        .filter(|line| !line.contains("restrict "))
+        .map(|line| format!("{line}\n"))
+        .collect()
 }
 
 /// Makes and drops tables of its own until told to end.
@@ -43,8 +47,10 @@ fn an_external_server_has_the_same_catalogue_after_runs_and_after_a_killed_one()
     server.ask("our", "alter database our set work_mem = '5MB'");
     server.ask("our", "alter system set checkpoint_timeout = '7min'");
     let before = dump(&server);
-    let dsn =
-        format!("postgres.dsn=\"host={} user=postgres dbname=our\"", server.directory("server").display());
+    let dsn = format!(
+        "postgres.dsn=\"host={} user=postgres dbname=our\"",
+        server.directory("server").display()
+    );
     let mut run = vec!["run", "quickstart"];
     for set in [
         dsn.as_str(),
@@ -75,7 +81,10 @@ fn an_external_server_has_the_same_catalogue_after_runs_and_after_a_killed_one()
         others.join().unwrap();
     });
     let left = dump(&server);
-    assert!(left.contains("CREATE SCHEMA pgdyno") && left.contains("pg_prewarm"), "nothing was left: {left}");
+    assert!(
+        left.contains("CREATE SCHEMA pgdyno") && left.contains("pg_prewarm"),
+        "nothing was left: {left}"
+    );
 
     // Somebody has found it meanwhile.
     server.ask(
@@ -84,7 +93,12 @@ fn an_external_server_has_the_same_catalogue_after_runs_and_after_a_killed_one()
     );
     let cleaned = world.run(&["clean"]);
     for named in ["theirs.upon", "pgdyno.precious"] {
-        assert!((cleaned.out.clone() + &cleaned.err).contains(named), "{} {}", cleaned.out, cleaned.err);
+        assert!(
+            (cleaned.out.clone() + &cleaned.err).contains(named),
+            "{} {}",
+            cleaned.out,
+            cleaned.err
+        );
     }
     let tables = "select string_agg(relname, ' ' order by relname) from pg_class where relkind = 'r' \
                   and relnamespace = 'pgdyno'::regnamespace";

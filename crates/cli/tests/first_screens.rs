@@ -1,4 +1,5 @@
-//! The first screen of every recipe's output: the answer to its question, from trials that never happened.
+//! The first screen of every recipe's output: the answer to its question, from trials that never
+//! happened.
 
 #![allow(clippy::unwrap_used)] // helpers of tests fail as tests do
 
@@ -16,11 +17,13 @@ use pgdyno_results::store::Store;
 use support::World;
 use synthetic::{Random, common};
 
-/// What treatment and block make of tps: treatments 9% apart, storages and commits that matter, a percent of noise.
+/// What treatment and block make of tps: treatments 9% apart, storages and commits that matter, a
+/// percent of noise.
 fn tps(plan: &Plan, planned: &PlannedTrial, step: f64) -> f64 {
     let t = &plan.treatments[planned.treatment];
     let clients = f64::from(t.clients);
-    let noise = 1.0 + 0.01 * Random(0x9E37_79B9_7F4A_7C15 ^ (u64::from(planned.ordinal) + 1) << 20).normal();
+    let noise = 1.0
+        + 0.01 * Random(0x9E37_79B9_7F4A_7C15 ^ (u64::from(planned.ordinal) + 1) << 20).normal();
     let waits = t.settings.get("synchronous_commit").is_none_or(|v| v == "on")
         && t.settings.get("fsync").is_none_or(|v| v == "on");
     let each = if waits { 300.0 } else { 900.0 };
@@ -75,7 +78,8 @@ fn crashed(store: &mut Store, session: SessionId, plan: &Plan) {
             crash.outcome.options.planted = vec![Fault::Power];
             crash.outcome.conclude();
         }
-        let crash = CrashRecord { id: format!("crash-{index}"), run: Some("run-1".into()), ..crash };
+        let crash =
+            CrashRecord { id: format!("crash-{index}"), run: Some("run-1".into()), ..crash };
         store.add_crash(Some(session), &crash).unwrap();
     }
 }

@@ -1,5 +1,5 @@
-//! Servers, files, markers and stores word much of what pgdyno prints. None of it is obeyed by a terminal, and none of
-//! it forges a line.
+//! Servers, files, markers and stores word much of what pgdyno prints. None of it is obeyed by a
+//! terminal, and none of it forges a line.
 
 #![allow(clippy::unwrap_used)] // helpers of tests fail as tests do
 
@@ -19,7 +19,8 @@ use pgdyno_results::store::Store;
 use support::World;
 use synthetic::common;
 
-/// A terminal's title, its clipboard, cursor movement, C1, DEL, text that runs backwards, and lines that would be forged.
+/// A terminal's title, its clipboard, cursor movement, C1, DEL, text that runs backwards, and lines
+/// that would be forged.
 const HOSTILE: &str = "\u{1b}]0;owned\u{7}\u{1b}]52;c;eA==\u{7}\r\u{9b}2J\u{7f}\u{202e}\u{2066}\u{2028}\nerror: forged\n\
                        help: forged\nx";
 
@@ -131,11 +132,14 @@ fn hostile_store(world: &World) -> (std::path::PathBuf, String) {
     };
     crash.outcome.notes = vec![HOSTILE.into()];
     store.add_crash(None, &crash).unwrap();
-    let recognised =
-        Audit::of("a.txt", b"tps = 545.5 (excluding connections establishing)\n").unwrap().recognised;
+    let recognised = Audit::of("a.txt", b"tps = 545.5 (excluding connections establishing)\n")
+        .unwrap()
+        .recognised;
     let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_790_000_000);
-    let import =
-        ImportedRun { id: format!("import{HOSTILE}"), ..ImportedRun::new(HOSTILE, b"x", recognised, at) };
+    let import = ImportedRun {
+        id: format!("import{HOSTILE}"),
+        ..ImportedRun::new(HOSTILE, b"x", recognised, at)
+    };
     assert_eq!(import.imported_at, Epoch::of(at));
     store.add_import(&import).unwrap();
     (path, id)
@@ -207,8 +211,14 @@ fn a_run_of_a_store_from_elsewhere_names_no_file_outside_of_the_folder_for_repor
     assert_eq!(ended.code, Some(1), "{}", ended.err);
     assert!(ended.err.contains("-o FILE.html"), "{}", ended.err);
     let named = world.path("named.html");
-    let ended =
-        world.run(&["report", "latest", "--store", path.to_str().unwrap(), "-o", named.to_str().unwrap()]);
+    let ended = world.run(&[
+        "report",
+        "latest",
+        "--store",
+        path.to_str().unwrap(),
+        "-o",
+        named.to_str().unwrap(),
+    ]);
     assert_eq!(ended.code, Some(0), "{}", ended.err);
 }
 
@@ -225,8 +235,11 @@ fn names_of_files_move_no_terminal_and_forge_no_line() {
     let text = format!("[experiment]\nname = {NAME:?}\nrepeets = 1\n");
     std::fs::write(&experiment, text).unwrap();
     let report = format!("{folder}/{NAME}.txt");
-    std::fs::write(&report, format!("{HOSTILE}\ntps = 545.5 (excluding connections establishing)\n"))
-        .unwrap();
+    std::fs::write(
+        &report,
+        format!("{HOSTILE}\ntps = 545.5 (excluding connections establishing)\n"),
+    )
+    .unwrap();
     let store = format!("{folder}/store{NAME}.sqlite3");
     let set = format!("storage.disk.directory={folder}/nowhere");
     for args in [
@@ -267,7 +280,8 @@ fn names_of_files_move_no_terminal_and_forge_no_line() {
         &["recipes", "show", NAME],
     ] {
         let output = world.command(args).output().unwrap();
-        // pgbench's own form has the words of its command line as they are, but for what a terminal obeys.
+        // pgbench's own form has the words of its command line as they are, but for what a terminal
+        // obeys.
         if args[0] == "pgbench" {
             assert_harmless(&args.join(" "), &output.stdout);
             assert_harmless(&args.join(" "), &output.stderr);
@@ -317,7 +331,8 @@ fn a_servers_words_move_no_terminal() {
     let home = server.directory("server");
     let dsn = format!("host={} user=postgres dbname=our", home.display());
     let world = World::new();
-    let sets = ["load.duration=1s", "load.warm_up=100ms", "workload.scale=1", "experiment.repeats=1"];
+    let sets =
+        ["load.duration=1s", "load.warm_up=100ms", "workload.scale=1", "experiment.repeats=1"];
     let mut run = world.command(&["run", "quickstart", "--dsn", &dsn]);
     for set in sets {
         run.args(["--set", set]);
@@ -325,9 +340,11 @@ fn a_servers_words_move_no_terminal() {
     let output = run.args(["--set", "factors.clients=[1]"]).output().unwrap();
     let both = assert_honest("run --dsn", &output);
     assert!(output.status.success(), "{both}");
-    for args in
-        [&["show", "latest", "--verbose"] as &[&str], &["show", "latest", "--json"], &["report", "-o", "-"]]
-    {
+    for args in [
+        &["show", "latest", "--verbose"] as &[&str],
+        &["show", "latest", "--json"],
+        &["report", "-o", "-"],
+    ] {
         let output = world.command(args).output().unwrap();
         let both = assert_honest(&args.join(" "), &output);
         assert!(output.status.success(), "{both}");
@@ -335,7 +352,9 @@ fn a_servers_words_move_no_terminal() {
         assert!(is_whole, "the hostile setting is in the fingerprint");
     }
     let mut broken = world.command(&["run", "quickstart", "--dsn", &dsn]);
-    let output =
-        broken.args(["--set", &format!("factors.\"{}\"=[\"1\"]", "theirs\\u001b")]).output().unwrap();
+    let output = broken
+        .args(["--set", &format!("factors.\"{}\"=[\"1\"]", "theirs\\u001b")])
+        .output()
+        .unwrap();
     assert_honest("run with a hostile factor", &output);
 }

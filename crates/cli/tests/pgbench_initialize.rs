@@ -41,7 +41,14 @@ fn tables_keys_and_rows_are_pgbenchs() {
     for server in Server::each("tables_keys_and_rows_are_pgbenchs") {
         let always = "done in ";
         for (args, phrases) in [
-            ("-i", vec!["dropping old tables...", "creating tables...", "generating data (client-side)..."]),
+            (
+                "-i",
+                vec![
+                    "dropping old tables...",
+                    "creating tables...",
+                    "generating data (client-side)...",
+                ],
+            ),
             (
                 "-i -s 2 -F 70",
                 vec!["vacuuming...", "creating primary keys...", "200000 of 200000 tuples (100%)"],
@@ -50,10 +57,16 @@ fn tables_keys_and_rows_are_pgbenchs() {
             ("-i -I dtGvp", vec!["generating data (server-side)...", "server-side generate "]),
             ("-i -I dtpfg", vec!["client-side generate "]),
             ("-i --partitions=3 --unlogged-tables -F 80", vec!["creating 3 partitions..."]),
-            ("-i --partitions=7 --partition-method=hash --foreign-keys", vec!["creating 7 partitions..."]),
+            (
+                "-i --partitions=7 --partition-method=hash --foreign-keys",
+                vec!["creating 7 partitions..."],
+            ),
             ("-i --partitions=1 -I dtG", vec!["creating 1 partitions..."]),
             ("-i --unlogged-tables -n", vec!["primary keys "]),
-            ("-i --unlogged-tables --partitions=2 --foreign-keys", vec!["creating foreign keys..."]),
+            (
+                "-i --unlogged-tables --partitions=2 --foreign-keys",
+                vec!["creating foreign keys..."],
+            ),
             ("-i --partition-method=HASH --partitions=2", vec!["creating 2 partitions..."]),
             ("-i --partitions=", vec!["primary keys "]),
             ("-i -I d", vec!["drop tables "]),
@@ -66,7 +79,9 @@ fn tables_keys_and_rows_are_pgbenchs() {
             let ours = server.same(args, &phrases);
             assert_eq!(ours.code, Some(0), "{args}: {}", ours.err);
             assert_same(&server, args, SHAPE);
-            if server.ask("our", "select count(*) from pg_class where relname = 'pgbench_accounts'") == "1" {
+            if server.ask("our", "select count(*) from pg_class where relname = 'pgbench_accounts'")
+                == "1"
+            {
                 assert_same(&server, args, ROWS);
             }
         }
@@ -83,7 +98,8 @@ fn tables_keys_and_rows_are_pgbenchs() {
 fn dropping_drops_what_pgbench_drops_and_no_more() {
     const EVERYTHING: &str = "select c.oid::regclass::text, c.relkind from pg_class c join pg_namespace n \
         on n.oid = c.relnamespace where n.nspname in ('public', 'first', 'second') order by 1";
-    let both = |server: &Server, sql: &str| ["ref", "our"].map(|database| server.ask(database, sql));
+    let both =
+        |server: &Server, sql: &str| ["ref", "our"].map(|database| server.ask(database, sql));
     for server in Server::each("dropping_drops_what_pgbench_drops_and_no_more") {
         let tables = "create table pgbench_other (a int); create table pgbench_accounts (aid int); \
             create table pgbench_history (aid int); create table pgbench_branches (bid int)";
@@ -95,7 +111,12 @@ fn dropping_drops_what_pgbench_drops_and_no_more() {
                 "because other objects depend on",
                 1,
             ),
-            ("a view in place of one", "create view pgbench_tellers as select 1 as tid", "is not a table", 1),
+            (
+                "a view in place of one",
+                "create view pgbench_tellers as select 1 as tid",
+                "is not a table",
+                1,
+            ),
             (
                 "a foreign table in place of one",
                 "create foreign data wrapper w; create server s foreign data wrapper w; \
@@ -127,7 +148,8 @@ fn dropping_drops_what_pgbench_drops_and_no_more() {
             let ours = server.same("-i -I d", &[says]);
             assert_eq!(ours.code, Some(code), "{what}: {}", ours.err);
             assert_same(&server, what, &[EVERYTHING]);
-            let other = server.ask("our", "select count(*) from pg_class where relname = 'pgbench_other'");
+            let other =
+                server.ask("our", "select count(*) from pg_class where relname = 'pgbench_other'");
             assert_eq!(other, "1", "{what}");
         }
         // Names are found by the user's own search_path, and made where its first schema is.
@@ -136,7 +158,10 @@ fn dropping_drops_what_pgbench_drops_and_no_more() {
             "drop schema public cascade; create schema public; create schema first; create schema second",
         );
         for database in ["ref", "our"] {
-            server.ask(database, &format!("alter database {database} set search_path = gone, first, second"));
+            server.ask(
+                database,
+                &format!("alter database {database} set search_path = gone, first, second"),
+            );
         }
         both(
             &server,
@@ -161,7 +186,8 @@ fn dropping_drops_what_pgbench_drops_and_no_more() {
 
 #[test]
 fn load_leaves_the_tables_keys_and_rows_that_pgbench_leaves() {
-    if let Some(server) = Server::newest("load_leaves_the_tables_keys_and_rows_that_pgbench_leaves") {
+    if let Some(server) = Server::newest("load_leaves_the_tables_keys_and_rows_that_pgbench_leaves")
+    {
         for (theirs, ours) in [
             ("-i -q -s 2", "-s 2 --jobs 1"),
             ("-i -q -s 2", "-s 2 --jobs 3 --strategy chunks"),
@@ -207,7 +233,11 @@ fn a_load_that_a_signal_ends_leaves_what_is_loaded_and_is_gone_on_with_or_replac
         signal(child.id(), "INT");
         let stopped = ended(&child.wait_with_output().unwrap());
         assert_eq!(stopped.code, Some(130), "{}", stopped.err);
-        assert!(stopped.err.contains("the same command goes on from what is loaded"), "{}", stopped.err);
+        assert!(
+            stopped.err.contains("the same command goes on from what is loaded"),
+            "{}",
+            stopped.err
+        );
         let pieces: u64 = server.ask("our", loaded).parse().unwrap();
         assert_eq!(
             server.ask("our", "select count(*) from pgbench_accounts"),
@@ -227,8 +257,11 @@ fn a_load_that_a_signal_ends_leaves_what_is_loaded_and_is_gone_on_with_or_replac
 
 #[test]
 fn an_interrupted_initialization_ends_at_once_and_leaves_no_rows() {
-    if let Some(server) = Server::newest("an_interrupted_initialization_ends_at_once_and_leaves_no_rows") {
-        // Of rows that the server makes, and of rows that are sent: more than a test would wait for.
+    if let Some(server) =
+        Server::newest("an_interrupted_initialization_ends_at_once_and_leaves_no_rows")
+    {
+        // Of rows that the server makes, and of rows that are sent: more than a test would wait
+        // for.
         for steps in ["dtG", "dtg"] {
             let mut command = server.command("our");
             command.args(["-i", "-s", "5000", "-q", "-I", steps]);

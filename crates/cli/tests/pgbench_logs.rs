@@ -12,7 +12,8 @@ fn logs_have_pgbenchs_names_and_columns() {
         for who in ["ref", "our"] {
             assert_eq!(server.run(who, "-i -q -I dtGvp").code, Some(0));
         }
-        let serialization = "DO $$ BEGIN RAISE EXCEPTION 'meant' USING ERRCODE = '40001'; END $$;\n";
+        let serialization =
+            "DO $$ BEGIN RAISE EXCEPTION 'meant' USING ERRCODE = '40001'; END $$;\n";
         server.script("serialization.sql", serialization);
         server.script("late.sql", "SELECT pg_sleep(0.005);\n");
         // Options, number of files, lines of all files together (none: as it happens), columns.
@@ -26,7 +27,12 @@ fn logs_have_pgbenchs_names_and_columns() {
             ("-n -t 5 -l -f serialization.sql --failures-detailed", 1, Some(5), 6),
             ("-n -S -t 5 -l --sampling-rate=1", 1, Some(5), 6),
             ("-n -T 2 -S -l --aggregate-interval=1", 1, None, 15),
-            ("-n -T 2 -l --aggregate-interval=1 -R 100 --max-tries=2 -f serialization.sql -S", 1, None, 15),
+            (
+                "-n -T 2 -l --aggregate-interval=1 -R 100 --max-tries=2 -f serialization.sql -S",
+                1,
+                None,
+                15,
+            ),
         ]
         .into_iter()
         .enumerate()
@@ -41,12 +47,17 @@ fn logs_have_pgbenchs_names_and_columns() {
             let all = |of: &[std::path::PathBuf]| -> Vec<String> {
                 of.iter()
                     .flat_map(|f| {
-                        std::fs::read_to_string(f).unwrap().lines().map(str::to_owned).collect::<Vec<_>>()
+                        std::fs::read_to_string(f)
+                            .unwrap()
+                            .lines()
+                            .map(str::to_owned)
+                            .collect::<Vec<_>>()
                     })
                     .collect()
             };
-            for (mine, file) in
-                [(false, &theirs), (true, &ours)].iter().flat_map(|(m, fs)| fs.iter().map(move |f| (m, f)))
+            for (mine, file) in [(false, &theirs), (true, &ours)]
+                .iter()
+                .flat_map(|(m, fs)| fs.iter().map(move |f| (m, f)))
             {
                 assert_eq!(columns(file), width, "`{args}`, ours: {mine}");
             }
@@ -58,8 +69,11 @@ fn logs_have_pgbenchs_names_and_columns() {
                         .iter()
                         .map(|l| {
                             let mut words = l.splitn(3, ' ');
-                            let (client, n, rest) =
-                                (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
+                            let (client, n, rest) = (
+                                words.next().unwrap(),
+                                words.next().unwrap(),
+                                words.next().unwrap(),
+                            );
                             format!("{client} {n} {}", numbers_as_n(rest))
                         })
                         .collect()

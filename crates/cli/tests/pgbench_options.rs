@@ -161,10 +161,16 @@ fn what_is_only_printed_is_the_same() {
             help.lines().filter(ends).map(str::to_owned).collect()
         };
         let ours = headings(&help.out);
-        assert_eq!(ours[..ours.len() - 1], headings(&theirs), "and then pgdyno's own: {}", help.out);
+        assert_eq!(
+            ours[..ours.len() - 1],
+            headings(&theirs),
+            "and then pgdyno's own: {}",
+            help.out
+        );
         // The options under each heading, in the same order.
         let first_words = |help: &str| -> Vec<String> {
-            let options = help.lines().filter_map(|line| line.strip_prefix("  ")?.split([' ', '=']).next());
+            let options =
+                help.lines().filter_map(|line| line.strip_prefix("  ")?.split([' ', '=']).next());
             options
                 .filter(|word| word.starts_with('-'))
                 .map(|word| word.trim_end_matches(',').to_owned())
@@ -210,7 +216,8 @@ fn what_pgbench_takes_is_taken_and_told_alike() {
             assert_eq!(words(&ours.err), words(&theirs.err), "{args}");
             assert_eq!(ours.code, Some(0), "{args}");
         }
-        // Of seventy connections some cannot be had: their clients end, and the others' transactions count.
+        // Of seventy connections some cannot be had: their clients end, and the others'
+        // transactions count.
         server.script("busy.sql", "SELECT pg_sleep(0.3);\n");
         let busy = "-n -f busy.sql -t 1 -C -c 70 -j 70";
         let (theirs, ours) = (server.run("ref", busy), server.run("our", busy));
@@ -218,7 +225,11 @@ fn what_pgbench_takes_is_taken_and_told_alike() {
         for ended in [theirs, ours] {
             assert!(ended.err.contains("too many clients already"), "{}", ended.err);
             assert!(ended.err.contains(" aborted while establishing connection"), "{}", ended.err);
-            assert!(ended.out.contains("number of transactions actually processed: "), "{}", ended.out);
+            assert!(
+                ended.out.contains("number of transactions actually processed: "),
+                "{}",
+                ended.out
+            );
         }
     }
 }
@@ -235,7 +246,9 @@ fn the_extra_lines_are_off_under_the_name_pgbench_until_they_are_asked_for() {
     server.script("two.sql", "SELECT 1;\nSELECT 2;\n");
     let extra = |program: &std::path::Path, args: &str| -> Vec<String> {
         let mut command = server.command_of(program);
-        let ended = ended(&command.env("PGDATABASE", "our").args(args.split_whitespace()).output().unwrap());
+        let ended = ended(
+            &command.env("PGDATABASE", "our").args(args.split_whitespace()).output().unwrap(),
+        );
         assert_eq!(ended.code, Some(0), "{}", ended.err);
         assert!(!ended.err.contains("pgdyno:"), "{}", ended.err);
         ended.out.lines().filter(|line| line.starts_with("pgdyno:")).map(str::to_owned).collect()
@@ -244,7 +257,8 @@ fn the_extra_lines_are_off_under_the_name_pgbench_until_they_are_asked_for() {
     let asked = extra(&link, "-n -t 5 -r -f two.sql --extra-report");
     assert!(asked.iter().any(|line| line.contains("p99.99 = ")), "{asked:?}");
     // A line for each statement, as wide as a terminal.
-    let statements: Vec<_> = asked.iter().filter(|line| line.starts_with("pgdyno: line ")).collect();
+    let statements: Vec<_> =
+        asked.iter().filter(|line| line.starts_with("pgdyno: line ")).collect();
     assert!(statements.len() == 2 && statements.iter().all(|line| line.len() <= 80), "{asked:?}");
     let pgdyno = std::path::Path::new(env!("CARGO_BIN_EXE_pgdyno"));
     assert!(!extra(pgdyno, "pgbench -n -t 5 -f two.sql").is_empty());
@@ -255,7 +269,8 @@ fn a_signal_ends_it_while_it_reads_a_script() {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pgdyno"));
     command.args(["pgbench", "-n", "-f", "-"]).stdin(std::process::Stdio::piped());
     let mut child = command.stderr(std::process::Stdio::null()).spawn().unwrap();
-    // More than a pipe holds: once it is written, some is read, and as long as nobody closes the pipe there may be more.
+    // More than a pipe holds: once it is written, some is read, and as long as nobody closes the
+    // pipe there may be more.
     let mut script = child.stdin.take().unwrap();
     std::io::Write::write_all(&mut script, "SELECT 1;\n".repeat(100_000).as_bytes()).unwrap();
     signal(child.id(), "TERM");
@@ -277,7 +292,8 @@ fn the_meaning_of_d_is_told_where_it_matters() {
     let run = |args: &[&str]| {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pgdyno"));
         // Nobody listens there.
-        let output = command.arg("pgbench").args(args).env("PGHOST", "/nonexistent").output().unwrap();
+        let output =
+            command.arg("pgbench").args(args).env("PGHOST", "/nonexistent").output().unwrap();
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
     assert!(run(&["-d", "mydb"]).contains("read as the database's name"));

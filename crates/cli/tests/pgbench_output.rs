@@ -28,9 +28,13 @@ fn a_log_that_loses_lines_is_told_after_the_report() {
     let mut shell = server.command_of(std::path::Path::new("sh"));
     let shell = shell.env("PGDATABASE", "our").args(["-c", words, env!("CARGO_BIN_EXE_pgdyno")]);
     let ended = shell.output().unwrap();
-    let (out, said) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+    let (out, said) =
+        (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
     assert_eq!(ended.status.code(), Some(1), "{said}");
-    assert!(out.contains("tps = ") && said.contains("error: could not write to logfile"), "{out}{said}");
+    assert!(
+        out.contains("tps = ") && said.contains("error: could not write to logfile"),
+        "{out}{said}"
+    );
 }
 
 #[test]
@@ -39,7 +43,8 @@ fn a_report_that_cannot_be_written_is_told() {
         for who in ["ref", "our"] {
             assert_eq!(server.run(who, "-i -q -I dtGvp").code, Some(0));
         }
-        let full = |who| run_onto(&server, who, File::options().write(true).open("/dev/full").unwrap());
+        let full =
+            |who| run_onto(&server, who, File::options().write(true).open("/dev/full").unwrap());
         // pgbench loses its report and calls that success; ours does not (docs/pgbench.md, What
         // differs).
         assert_eq!(full("ref").status.code(), Some(0));
@@ -48,7 +53,10 @@ fn a_report_that_cannot_be_written_is_told() {
         assert_eq!(ours.status.code(), Some(1), "{said}");
         let errors: Vec<&str> = said.lines().filter(|line| line.contains("error: ")).collect();
         assert_eq!(errors.len(), 1, "{said}");
-        assert!(errors[0].starts_with("pgbench: error: ") && errors[0].contains("No space left"), "{said}");
+        assert!(
+            errors[0].starts_with("pgbench: error: ") && errors[0].contains("No space left"),
+            "{said}"
+        );
 
         let gone = |who| {
             let (reader, writer) = std::io::pipe().unwrap();

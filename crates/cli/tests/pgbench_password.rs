@@ -59,7 +59,10 @@ fn a_password_is_asked_for_once_and_never_shown() {
 
             let (shown, status) = typed(&server, who, "wrong\n");
             assert_eq!(status, 1, "{who}: {shown}");
-            assert!(shown.contains("password authentication failed for user \"asked\""), "{who}: {shown}");
+            assert!(
+                shown.contains("password authentication failed for user \"asked\""),
+                "{who}: {shown}"
+            );
             assert_eq!(shown.matches("Password: ").count(), 1, "{who}: {shown}");
         }
         let (shown, status) = typed(&server, "our", "\x03");

@@ -97,7 +97,8 @@ fn reports_have_pgbenchs_lines_in_pgbenchs_order() {
         ] {
             server.same(args, &[]);
         }
-        // With several scripts, the one that is drawn is a matter of chance: enough transactions that each is.
+        // With several scripts, the one that is drawn is a matter of chance: enough transactions
+        // that each is.
         for args in [
             "-n -t 60 -S -f one.sql",
             "-n -t 60 -S -f one.sql -r -C",
@@ -133,7 +134,8 @@ fn options_combine_as_in_pgbench() {
                 words.push(dimension[number % dimension.len()]);
                 number /= dimension.len();
             }
-            // Of twenty draws one script may get none, and then has other lines; a seed makes both draw alike.
+            // Of twenty draws one script may get none, and then has other lines; a seed makes both
+            // draw alike.
             if words.contains(&"-c 1") {
                 words.push("--random-seed=7");
             }
@@ -151,7 +153,11 @@ fn what_goes_wrong_goes_wrong_as_in_pgbench() {
                 2,
                 vec!["aborted in command 1", "division by zero", "Run was aborted"],
             ),
-            ("-n -T 2 -f wrong.sql -r", 2, vec!["Run was aborted; the above results are incomplete"]),
+            (
+                "-n -T 2 -f wrong.sql -r",
+                2,
+                vec!["Run was aborted; the above results are incomplete"],
+            ),
             ("-n -t 2 -M prepared -f wrong.sql", 2, vec!["division by zero"]),
             ("-n -t 2 -f wrong.sql --max-tries=5", 2, vec!["client 0 script 0 aborted"]),
             (
@@ -168,7 +174,11 @@ fn what_goes_wrong_goes_wrong_as_in_pgbench() {
             ("-n -f unknown.sql", 1, vec!["unknown.sql:1", "invalid command"]),
             ("-n -f empty.sql", 1, vec!["empty command list for script \"empty.sql\""]),
             ("-n -S -c 29 -j 2 -t 1 -U missing", 1, vec!["role \"missing\" does not exist"]),
-            ("-n -S -c 60 -t 1", 1, vec!["too many clients", "could not create connection for client"]),
+            (
+                "-n -S -c 60 -t 1",
+                1,
+                vec!["too many clients", "could not create connection for client"],
+            ),
             (
                 "-n -S -t 1 -l --log-prefix=/nonexistent/x",
                 1,
@@ -183,7 +193,11 @@ fn what_goes_wrong_goes_wrong_as_in_pgbench() {
                     "starting vacuum...end.",
                 ],
             ),
-            ("-v -S -t 1", 0, vec!["starting vacuum...end.", "starting vacuum pgbench_accounts...end."]),
+            (
+                "-v -S -t 1",
+                0,
+                vec!["starting vacuum...end.", "starting vacuum pgbench_accounts...end."],
+            ),
         ] {
             let ours = server.same(args, &phrases);
             assert_eq!(ours.code, Some(status), "{args}");
@@ -192,7 +206,10 @@ fn what_goes_wrong_goes_wrong_as_in_pgbench() {
         if server.major >= 17 {
             let ended = server.same(
                 "-n -t 2 -f wrong.sql --exit-on-abort",
-                &["division by zero", "pgbench: error: Run was aborted due to an error in thread 0"],
+                &[
+                    "division by zero",
+                    "pgbench: error: Run was aborted due to an error in thread 0",
+                ],
             );
             assert_eq!((ended.code, ended.out.lines().count()), (Some(2), 1), "{}", ended.out);
         }
@@ -241,7 +258,9 @@ fn progress_is_told_in_pgbenchs_shape() {
             if args.contains("-P 1 -S") {
                 assert_eq!(lines(&ours.err), 2, "{}", ours.err);
             }
-            let first = |err: &str| numbers_as_n(err.lines().find(|l| l.starts_with("progress: ")).unwrap());
+            let first = |err: &str| {
+                numbers_as_n(err.lines().find(|l| l.starts_with("progress: ")).unwrap())
+            };
             assert_eq!(first(&ours.err), first(&theirs.err), "{args}");
         }
     }
@@ -252,10 +271,10 @@ fn an_interrupted_run_tells_what_was_measured() {
     if let Some(server) = filled_newest("an_interrupted_run_tells_what_was_measured") {
         let mut command = server.command("our");
         let args = ["-n", "-S", "-T", "600", "-P", "1"];
-        let child = command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let child =
+            command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         // It runs when its connection does something.
-        let running =
-            "select count(*) from pg_stat_activity where datname = 'our' and query like 'SELECT abalance%'";
+        let running = "select count(*) from pg_stat_activity where datname = 'our' and query like 'SELECT abalance%'";
         while server.ask("ref", running) == "0" {
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
@@ -297,8 +316,11 @@ fn more_than_pgbench_is_kept_apart() {
             assert!(run.out.contains(word), "{word}: {}", run.out);
         }
         let log = std::fs::read_to_string(server.directory("our").join("seconds.hlog")).unwrap();
-        let begins: Vec<&str> =
-            log.lines().filter(|l| l.contains(",HIST")).filter_map(|l| l.split(',').next()).collect();
+        let begins: Vec<&str> = log
+            .lines()
+            .filter(|l| l.contains(",HIST"))
+            .filter_map(|l| l.split(',').next())
+            .collect();
         assert_eq!(begins, ["0.000", "1.000", "2.000"], "{log}");
         let json = std::fs::read_to_string(server.directory("our").join("rate.json")).unwrap();
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -310,7 +332,8 @@ fn more_than_pgbench_is_kept_apart() {
 
 #[test]
 fn a_transaction_that_only_waits_takes_as_long_as_it_waits() {
-    let Some(server) = filled_newest("a_transaction_that_only_waits_takes_as_long_as_it_waits") else {
+    let Some(server) = filled_newest("a_transaction_that_only_waits_takes_as_long_as_it_waits")
+    else {
         return;
     };
     for script in ["sleep.sql", "shell.sql"] {
@@ -319,7 +342,10 @@ fn a_transaction_that_only_waits_takes_as_long_as_it_waits() {
         let json = std::fs::read_to_string(server.directory("our").join("waits.json")).unwrap();
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         let least_us = if script == "sleep.sql" { 20_000.0 } else { 50_000.0 };
-        assert!(json["measurement"]["latency_us"]["p50"].as_f64().unwrap() >= 0.99 * least_us, "{json}");
+        assert!(
+            json["measurement"]["latency_us"]["p50"].as_f64().unwrap() >= 0.99 * least_us,
+            "{json}"
+        );
     }
 }
 
@@ -332,7 +358,11 @@ fn scripts_of_the_old_language_run_and_it_is_said() {
         );
         let run = server.run_undialected("-n -t 3 -r -f login.sql");
         assert_eq!(run.code, Some(0), "{}", run.err);
-        assert!(run.err.contains("login.sql is read in the language of pgbench up to 9.5"), "{}", run.err);
+        assert!(
+            run.err.contains("login.sql is read in the language of pgbench up to 9.5"),
+            "{}",
+            run.err
+        );
         assert!(run.out.contains("number of transactions actually processed: 3/3"), "{}", run.out);
         let asked = server.run("our", "-n -t 3 -f login.sql --dialect=9.4");
         assert_eq!((asked.code, asked.err.contains("note:")), (Some(0), false), "{}", asked.err);
@@ -347,13 +377,16 @@ fn the_database_may_be_a_connection_string() {
     for server in filled("the_database_may_be_a_connection_string") {
         server.same("-n -S -t 1 dbname=our", &[]);
         server.same("-n -S -t 1 postgresql:///our", &[]);
-        server.same("-n -S -t 1 postgresql:///our?port=1", &["could not create connection for setup"]);
+        server.same(
+            "-n -S -t 1 postgresql:///our?port=1",
+            &["could not create connection for setup"],
+        );
         server.same("-n -S -t 1 postgresql:///nowhere", &["database \"nowhere\" does not exist"]);
     }
 }
 
-/// What clients tell of their steps: without the lines on receiving, whose number depends on how replies arrive, and
-/// with one name for prepared statements.
+/// What clients tell of their steps: without the lines on receiving, whose number depends on how
+/// replies arrive, and with one name for prepared statements.
 fn told(err: &str) -> Vec<String> {
     err.lines()
         .filter(|line| !line.ends_with(" receiving"))

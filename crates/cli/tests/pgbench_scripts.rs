@@ -1,4 +1,5 @@
-//! Scripts: what is taken and what is refused, when, and with which words, beside the pgbench of each major version.
+//! Scripts: what is taken and what is refused, when, and with which words, beside the pgbench of
+//! each major version.
 
 #![allow(clippy::unwrap_used)] // helpers of tests fail as tests do
 
@@ -6,7 +7,8 @@ mod pgbench_support;
 
 use pgbench_support::{Ended, Server, normal, words};
 
-/// Runs `script` with both; what differs, if anything: exit status, report, and what is said once the script runs.
+/// Runs `script` with both; what differs, if anything: exit status, report, and what is said once
+/// the script runs.
 fn difference(server: &Server, script: &str, options: &str) -> Option<String> {
     server.script("script.sql", script);
     let args = format!("-n -f script.sql {options}");
@@ -19,8 +21,9 @@ fn difference(server: &Server, script: &str, options: &str) -> Option<String> {
         _ if is_prepared_apart => vec![],
         _ => words(&ended.err),
     };
-    let same =
-        theirs.code == ours.code && normal(&theirs.out) == normal(&ours.out) && says(&theirs) == says(&ours);
+    let same = theirs.code == ours.code
+        && normal(&theirs.out) == normal(&ours.out)
+        && says(&theirs) == says(&ours);
     (!same).then(|| {
         format!(
             "{script:?} with {options}\n--- pgbench {} ({:?}):\n{}{}--- pgdyno ({:?}):\n{}{}",
@@ -65,7 +68,8 @@ fn the_servers_words_are_shown_whole() {
         ] {
             differences.extend(difference(&server, script, options));
         }
-        // The parameters of the portal are part of the context, where the server is set to tell them.
+        // The parameters of the portal are part of the context, where the server is set to tell
+        // them.
         server.ask("postgres", "ALTER SYSTEM SET log_parameter_max_length_on_error = -1");
         server.ask("postgres", "SELECT pg_reload_conf()");
         let script = "\\set x 0\nSELECT 5 / :x;";
@@ -74,7 +78,11 @@ fn the_servers_words_are_shown_whole() {
         }
         assert_none(&differences);
         let run = server.run("our", "-n -f script.sql -t 1 -M extended");
-        assert!(run.err.contains("\nCONTEXT:  unnamed portal with parameters: $1 = '0'\n"), "{}", run.err);
+        assert!(
+            run.err.contains("\nCONTEXT:  unnamed portal with parameters: $1 = '0'\n"),
+            "{}",
+            run.err
+        );
     }
 }
 
@@ -193,15 +201,21 @@ fn scripts_are_taken_and_refused_as_in_pgbench() {
             differences.extend(difference(&server, script, &format!("-t 2 -r -M {protocol}")));
         }
         for parameters in [255, 256] {
-            let script = format!("\\set x 1\nSELECT {}::int;\n", vec![":x"; parameters].join(" + "));
+            let script =
+                format!("\\set x 1\nSELECT {}::int;\n", vec![":x"; parameters].join(" + "));
             for protocol in ["simple", "extended", "prepared"] {
                 differences.extend(difference(&server, &script, &format!("-t 2 -M {protocol}")));
             }
         }
-        for script in ["\\set x null\nSELECT (:x || '')::text = 'NULL';", "BEGIN;\n", "\\set 1a 5\n", ";;\n"]
+        for script in
+            ["\\set x null\nSELECT (:x || '')::text = 'NULL';", "BEGIN;\n", "\\set 1a 5\n", ";;\n"]
         {
             for protocol in ["simple", "extended", "prepared"] {
-                differences.extend(difference(&server, script, &format!("-t 2 -c 2 -M {protocol}")));
+                differences.extend(difference(
+                    &server,
+                    script,
+                    &format!("-t 2 -c 2 -M {protocol}"),
+                ));
             }
         }
         assert_none(&differences);
@@ -225,7 +239,9 @@ impl Grammar {
         let mut text = String::from(self.mostly(&["\\"], &["\\ ", "\\\t"]));
         for (number, word) in words.iter().filter(|word| !word.is_empty()).enumerate() {
             if number > 0 {
-                text.push_str(self.pick(&[" ", " ", " ", "  ", "\t", " \\\n ", "\\\n", "\\\r\n", "\x0b"]));
+                text.push_str(
+                    self.pick(&[" ", " ", " ", "  ", "\t", " \\\n ", "\\\n", "\\\r\n", "\x0b"]),
+                );
             }
             text.push_str(word);
         }
@@ -262,13 +278,17 @@ impl Grammar {
                 self.meta(&[set, name, value])
             }
             2 => {
-                let line = self
-                    .mostly(&["echo 7", "echo 3 5", "expr 1 + 1"], &["echo x", "false", "", "echo :nothing"]);
+                let line = self.mostly(
+                    &["echo 7", "echo 3 5", "expr 1 + 1"],
+                    &["echo x", "false", "", "echo :nothing"],
+                );
                 self.meta(&["setshell", name, line])
             }
             3 => {
-                let line = self
-                    .mostly(&["true", "true a  b", "true :x ::y"], &["false", "", "exit 3", "true :nothing"]);
+                let line = self.mostly(
+                    &["true", "true a  b", "true :x ::y"],
+                    &["false", "", "exit 3", "true :nothing"],
+                );
                 self.meta(&["shell", line])
             }
             _ => {
@@ -308,7 +328,17 @@ impl Grammar {
             ));
         }
         let end = self.mostly(
-            &[";\n", ";\n", "; ", ";; \n", ";\n\\;", " \\gset\n", " \\gset p_\n", " \\aset\n", " \\\n"],
+            &[
+                ";\n",
+                ";\n",
+                "; ",
+                ";; \n",
+                ";\n\\;",
+                " \\gset\n",
+                " \\gset p_\n",
+                " \\aset\n",
+                " \\\n",
+            ],
             &[" \\gset a b\n", "; \\gset\n", "\n"],
         );
         text + end
@@ -328,7 +358,8 @@ impl Grammar {
                     ";\n",
                 ]);
                 let sync = if major < 17 { "" } else { self.pick(&["\\syncpipeline\n", ""]) };
-                let end = self.mostly(&["\\endpipeline\n"], &["\\startpipeline\n", "\\endpipeline x\n", ""]);
+                let end = self
+                    .mostly(&["\\endpipeline\n"], &["\\startpipeline\n", "\\endpipeline x\n", ""]);
                 format!("\\startpipeline\n{inside}{sync}SELECT 3;\n{end}")
             }
             _ => {
@@ -356,7 +387,8 @@ impl Grammar {
 
 #[test]
 fn scripts_at_random_do_what_they_do_in_pgbench() {
-    let scripts = std::env::var("PGDYNO_TEST_SCRIPTS").map_or(150, |number| number.parse().unwrap());
+    let scripts =
+        std::env::var("PGDYNO_TEST_SCRIPTS").map_or(150, |number| number.parse().unwrap());
     for server in Server::each("scripts_at_random_do_what_they_do_in_pgbench") {
         let mut grammar = Grammar(fastrand::Rng::with_seed(20_261_122 + u64::from(server.major)));
         let mut differences = Vec::new();
@@ -371,7 +403,11 @@ fn scripts_at_random_do_what_they_do_in_pgbench() {
                 ("simple", _) => " --debug",
                 _ => "",
             };
-            differences.extend(difference(&server, &script, &format!("-t 2 -r -M {protocol}{tries}{debug}")));
+            differences.extend(difference(
+                &server,
+                &script,
+                &format!("-t 2 -r -M {protocol}{tries}{debug}"),
+            ));
             let ours = server.run("our", &format!("-n -f script.sql -t 1 -M {protocol}"));
             well += u64::from(ours.code == Some(0));
         }

@@ -20,7 +20,9 @@ fn an_fsync_probe_is_stored_and_shown_again() {
     let view = json(&probed.out);
     assert_eq!((&view["name"], &view["result"]["block_bytes"]), (&disk.into(), &16384.into()));
     assert_eq!(view["result"]["tests"].as_array().unwrap().len(), 25);
-    assert!(view["host"]["cpus"].as_u64().unwrap() > 0 && view["storage"]["filesystem"].is_string());
+    assert!(
+        view["host"]["cpus"].as_u64().unwrap() > 0 && view["storage"]["filesystem"].is_string()
+    );
     world.assert_nothing_left();
 
     let listed = json(&world.run(&["list", "--probes", "--json"]).out);
@@ -39,7 +41,11 @@ fn a_disk_probe_shows_its_steps_first_and_leaves_nothing() {
     let disk = disk.to_str().unwrap();
     let args = ["disk", disk, "--builtin", "--size", "48MiB", "--duration", "10ms"];
     let planned = world.run(&[&args[..], &["--dry-run"]].concat());
-    assert!(planned.out.contains("randrw of") && planned.out.contains("takes 310ms"), "{}", planned.out);
+    assert!(
+        planned.out.contains("randrw of") && planned.out.contains("takes 310ms"),
+        "{}",
+        planned.out
+    );
     assert!(json(&world.run(&["list", "--probes", "--json"]).out).as_array().unwrap().is_empty());
     let probed = world.run(&args);
     assert_eq!(probed.code, Some(0), "{}", probed.err);
@@ -65,7 +71,11 @@ fn a_signal_prints_what_was_measured_and_a_kill_leaves_what_the_next_start_remov
     signal(child.id().cast_signed(), "INT");
     let stopped = ended(child.wait_with_output().unwrap());
     assert_eq!(stopped.code, Some(130), "{}", stopped.err);
-    assert!(stopped.out.contains("not complete") && stopped.out.contains("open_datasync"), "{}", stopped.out);
+    assert!(
+        stopped.out.contains("not complete") && stopped.out.contains("open_datasync"),
+        "{}",
+        stopped.out
+    );
     world.assert_nothing_left();
 
     let mut child = world.spawn(&args);
@@ -92,7 +102,10 @@ fn a_run_probes_its_storages_before_and_after_its_trials() {
     let args = support::quick(&world, "quickstart", &sets);
     let planned = world.run(&[&args[..], &["--dry-run".to_owned()]].concat());
     let words = planned.out;
-    assert!(words.contains("Before the first trial") && words.contains("over a file of 50.3 MB"), "{words}");
+    assert!(
+        words.contains("Before the first trial") && words.contains("over a file of 50.3 MB"),
+        "{words}"
+    );
     let ended = world.run(&args);
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     let runs = json(&world.run(&["list", "--json"]).out);
@@ -110,7 +123,11 @@ fn a_run_probes_its_storages_before_and_after_its_trials() {
     assert!(probes[2]["randread_iops"].as_f64().unwrap() > 0.0, "{probes:?}");
     let id = probes[2]["id"].as_str().unwrap();
     assert_eq!(world.show(id)["run"], run);
-    assert!(ended.out.contains("before the first trial") && ended.out.contains(id), "{}", ended.out);
+    assert!(
+        ended.out.contains("before the first trial") && ended.out.contains(id),
+        "{}",
+        ended.out
+    );
     world.assert_nothing_left();
 }
 

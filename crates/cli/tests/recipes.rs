@@ -1,4 +1,5 @@
-//! Every recipe end to end, at settings that make it short, and its figures beside what the store holds of its trials.
+//! Every recipe end to end, at settings that make it short, and its figures beside what the store
+//! holds of its trials.
 
 #![allow(clippy::unwrap_used, clippy::cast_precision_loss)] // helpers of tests fail as tests do
 
@@ -21,7 +22,8 @@ fn run(world: &World, recipe: &str, sets: &[&str]) -> Ended {
 }
 
 fn arguments(recipe: &str, sets: &[&str]) -> Vec<String> {
-    let mut args = vec!["run".to_owned(), recipe.to_owned(), "--size".to_owned(), "quick".to_owned()];
+    let mut args =
+        vec!["run".to_owned(), recipe.to_owned(), "--size".to_owned(), "quick".to_owned()];
     let short = [
         "experiment.repeats=1",
         // Which storage is loaded first, and which copied, follows from the order.
@@ -59,8 +61,10 @@ fn checked(world: &World, ended: &Ended) -> Value {
     let mut best = f64::NEG_INFINITY;
     let of = |t: &Value| -> Vec<f64> {
         let mine = trials.iter().filter(|trial| trial["treatment"] == t["index"]);
-        mine.map(|trial| trial["transactions"].as_f64().unwrap() / trial["measured_s"].as_f64().unwrap())
-            .collect()
+        mine.map(|trial| {
+            trial["transactions"].as_f64().unwrap() / trial["measured_s"].as_f64().unwrap()
+        })
+        .collect()
     };
     let mean = |tps: &[f64]| tps.iter().sum::<f64>() / tps.len() as f64;
     for t in view["treatments"].as_array().unwrap().iter().filter(|t| t["trials"] != 0) {
@@ -94,18 +98,24 @@ fn checked(world: &World, ended: &Ended) -> Value {
 
 fn treatment<'a>(view: &'a Value, factor: &str, level: &str) -> &'a Value {
     let all = view["treatments"].as_array().unwrap();
-    all.iter().find(|t| t["factors"][factor] == level).unwrap_or_else(|| panic!("no {factor}={level}"))
+    all.iter()
+        .find(|t| t["factors"][factor] == level)
+        .unwrap_or_else(|| panic!("no {factor}={level}"))
 }
 
-/// The last size of a table in a trial, in bytes: as the store holds it, which the report must show.
+/// The last size of a table in a trial, in bytes: as the store holds it, which the report must
+/// show.
 fn last_size(world: &World, view: &Value, ordinal: usize, table: &str) -> f64 {
     let table = format!("public.{table}");
     let store = Store::open_existing(world.path("data/pgdyno/store.sqlite3")).unwrap();
     let trials = store.trials(view["run"]["id"].as_str().unwrap()).unwrap();
     let trial = trials.into_iter().find(|t| t.ordinal as usize == ordinal).unwrap();
     let sizes = trial.telemetry.iter().find(|t| t.probe == "sizes").unwrap();
-    let column =
-        sizes.columns.iter().position(|c| c.name == table).unwrap_or_else(|| panic!("no {table}: {sizes:?}"));
+    let column = sizes
+        .columns
+        .iter()
+        .position(|c| c.name == table)
+        .unwrap_or_else(|| panic!("no {table}: {sizes:?}"));
     let stored = sizes.samples.iter().rev().find_map(|sample| sample.values[column]).unwrap();
     let shown = view["trials"][ordinal]["sizes"].as_array().unwrap();
     let shown = shown.iter().find(|size| size["name"] == table.as_str()).unwrap();
@@ -124,8 +134,12 @@ fn group_commit_counts_its_commits_and_their_flushes() {
         assert_eq!(t["commits_per_flush"].is_null(), t["factors"]["commit"] == "async", "{t}");
     }
     let group = treatment(&view, "commit", "group");
-    let settings = &view["plan"]["treatments"][group["index"].as_u64().unwrap() as usize]["settings"];
-    assert_eq!((&settings["commit_delay"], &settings["commit_siblings"]), (&"10".into(), &"16".into()));
+    let settings =
+        &view["plan"]["treatments"][group["index"].as_u64().unwrap() as usize]["settings"];
+    assert_eq!(
+        (&settings["commit_delay"], &settings["commit_siblings"]),
+        (&"10".into(), &"16".into())
+    );
 }
 
 #[test]
@@ -133,17 +147,24 @@ fn big_tables_stages_follow_each_other_on_one_table() {
     let world = World::new();
     let disk = on_disk(&world);
     let sets = [&disk, "factors.clients=[1, 2]", "probe.size=48MiB", "probe.duration=20ms"];
-    // Without fio, whose start takes longer than its work here: pgdyno then offers the disk a load of its own.
+    // Without fio, whose start takes longer than its work here: pgdyno then offers the disk a load
+    // of its own.
     let mut command = world.command(&arguments("big-table", &sets));
     let view = checked(&world, &ended(command.env("PATH", "/usr/sbin").output().unwrap()));
-    let stages = ["select", "update", "select-after-update", "select-after-vacuum", "select-after-reindex"];
+    let stages =
+        ["select", "update", "select-after-update", "select-after-vacuum", "select-after-reindex"];
     let trials = view["trials"].as_array().unwrap();
     // Every stage with all its numbers of clients, then the next.
     let done: Vec<(&str, u64)> = trials
         .iter()
-        .map(|t| (t["factors"]["stage"].as_str().unwrap(), t["factors"]["clients"].as_u64().unwrap()))
+        .map(|t| {
+            (t["factors"]["stage"].as_str().unwrap(), t["factors"]["clients"].as_u64().unwrap())
+        })
         .collect();
-    assert_eq!(done, stages.iter().flat_map(|stage| [(*stage, 1), (*stage, 2)]).collect::<Vec<_>>());
+    assert_eq!(
+        done,
+        stages.iter().flat_map(|stage| [(*stage, 1), (*stage, 2)]).collect::<Vec<_>>()
+    );
     // One cluster under all of them: what is loaded once, updated, and not cleaned, has grown.
     let table = |n: usize| last_size(&world, &view, n, "numbers");
     assert!(table(0) > 30e6, "a million rows: {}", table(0));
@@ -155,15 +176,21 @@ fn big_tables_stages_follow_each_other_on_one_table() {
 
 /// The report of 2013 has two runs of pgbench, the recipe two treatments.
 fn beside_the_report(world: &World, ended: &Ended) {
-    let command =
-        ended.out.lines().find_map(|l| l.strip_prefix("beside the published report: pgdyno ")).unwrap();
+    let command = ended
+        .out
+        .lines()
+        .find_map(|l| l.strip_prefix("beside the published report: pgdyno "))
+        .unwrap();
     let words: Vec<&str> = command.split(' ').chain(["--json"]).collect();
     let both = world.run(&words);
     assert_eq!(both.code, Some(0), "{}", both.err);
     let both: Value = serde_json::from_str(&both.out).unwrap();
     let [back, through] = both["theirs"].as_array().unwrap().as_slice() else { panic!("{both}") };
     close(back["ratio_to_best"].as_f64().unwrap(), 13_467.789_458 / 14_062.024_086, "write back");
-    assert_eq!((&through["ratio_to_best"], &through["tps_ci95"]), (&Value::from(1.0), &Value::Null));
+    assert_eq!(
+        (&through["ratio_to_best"], &through["tps_ci95"]),
+        (&Value::from(1.0), &Value::Null)
+    );
     assert_eq!(both["ours"].as_array().unwrap().len(), 2);
     assert!(both["ours"][0]["tps"].as_f64().unwrap() > 0.0);
     let refused = world.run(&[words[0], words[1], words[2], "--fail-if", "tps < -3%"]);
@@ -186,7 +213,8 @@ fn ssd_acceptance_probes_both_block_sizes_counts_logins_and_logouts_and_crashes_
     let ended = run(&world, "ssd-acceptance", &sets);
     let view = checked(&world, &ended);
     beside_the_report(&world, &ended);
-    let probes: Value = serde_json::from_str(&world.run(&["list", "--probes", "--json"]).out).unwrap();
+    let probes: Value =
+        serde_json::from_str(&world.run(&["list", "--probes", "--json"]).out).unwrap();
     let mut blocks: Vec<u64> = probes
         .as_array()
         .unwrap()
@@ -198,9 +226,9 @@ fn ssd_acceptance_probes_both_block_sizes_counts_logins_and_logouts_and_crashes_
     for (index, table) in [(0, "user_login_rec"), (1, "user_logout_rec")] {
         let trial = &view["trials"][index];
         let rows = trial["server_count"]["rows"].as_f64().unwrap();
-        // 24 bytes of header, 4 + 8 of columns with 4 between, none of the address, which is null over a socket, 4 of line
-        // pointer: 44. The last look may have been before the last rows; where backends wait for each other, the server adds up
-        // to 512 pages in advance.
+        // 24 bytes of header, 4 + 8 of columns with 4 between, none of the address, which is null
+        // over a socket, 4 of line pointer: 44. The last look may have been before the last rows;
+        // where backends wait for each other, the server adds up to 512 pages in advance.
         let bytes = last_size(&world, &view, index, table);
         let (least, most) = (rows * 44.0 / 2.0, rows * 44.5 + 512.0 * 8192.0);
         assert!((least..most).contains(&bytes), "{bytes} bytes for {rows} rows");
@@ -230,9 +258,9 @@ fn filesystems_that_this_machine_lacks_are_told_and_cost_nothing() {
     }
     let world = World::new();
     let known = world.run(&["filesystems"]).out;
-    let lacking = ["reiserfs", "jfs", "f2fs"]
-        .into_iter()
-        .find(|name| known.lines().any(|line| line.starts_with(name) && !line.contains("can be made here")));
+    let lacking = ["reiserfs", "jfs", "f2fs"].into_iter().find(|name| {
+        known.lines().any(|line| line.starts_with(name) && !line.contains("can be made here"))
+    });
     let Some(lacking) = lacking else {
         let _ = writeln!(
             std::io::stderr(),
@@ -256,7 +284,11 @@ fn filesystems_that_this_machine_lacks_are_told_and_cost_nothing() {
     assert!(ended.err.contains("its trials are left out"), "{}", ended.err);
     // Loaded once, so that both start from the same bytes.
     let copied = "tpcb-like at scale 1 was copied onto xfs-tuned: ";
-    assert!(ended.err.contains(copied) && ended.err.matches("was copied onto").count() == 1, "{}", ended.err);
+    assert!(
+        ended.err.contains(copied) && ended.err.matches("was copied onto").count() == 1,
+        "{}",
+        ended.err
+    );
     let tuned = &view["sessions"][0]["storage"]
         .as_array()
         .unwrap()
@@ -273,7 +305,8 @@ fn zfs_and_xfs_have_their_wal_beside_them_and_the_gap_is_attributed() {
     }
     let daemon = zfs::Daemon::new();
     let world = World::new();
-    let places: Vec<String> = ["xfs", "zfs", "log"].iter().flat_map(|name| on_loop(&world, name)).collect();
+    let places: Vec<String> =
+        ["xfs", "zfs", "log"].iter().flat_map(|name| on_loop(&world, name)).collect();
     let mut sets: Vec<&str> = places.iter().map(String::as_str).collect();
     sets.push("postgres.settings.max_wal_size=256MB");
     let view = checked(&world, &run(&world, "zfs-xfs", &sets));
@@ -290,7 +323,8 @@ fn zfs_and_xfs_have_their_wal_beside_them_and_the_gap_is_attributed() {
         );
         return;
     }
-    // One trial each tells nothing apart, so that the report explains nothing: whoever asks is told what there is.
+    // One trial each tells nothing apart, so that the report explains nothing: whoever asks is told
+    // what there is.
     assert_eq!(view["why"].as_array().unwrap().len(), 0);
     let compared = world.run(&["compare", "latest:storage=xfs", "latest:storage=zfs", "--json"]);
     assert_eq!(compared.code, Some(0), "{}", compared.err);
@@ -327,7 +361,11 @@ fn without_root(world: &World, args: &[&str]) -> Ended {
         std::fs::copy(env!("CARGO_BIN_EXE_pgdyno"), &program).unwrap();
     }
     let mut command = Command::new(program);
-    command.args(made.get_args()).current_dir(world.disk().parent().unwrap()).uid(NOBODY).gid(NOBODY);
+    command
+        .args(made.get_args())
+        .current_dir(world.disk().parent().unwrap())
+        .uid(NOBODY)
+        .gid(NOBODY);
     command.envs(made.get_envs().filter_map(|(name, value)| Some((name, value?))));
     ended(command.output().unwrap())
 }
@@ -360,14 +398,23 @@ fn a_loaded_cluster_is_kept_for_later_runs_where_that_is_asked() {
     let second = run("1");
     assert!(!second.contains(kept) && second.contains(copied), "{second}");
     let other = run("2");
-    assert!(other.contains(kept) && !other.contains(copied), "another seed makes other rows: {other}");
+    assert!(
+        other.contains(kept) && !other.contains(copied),
+        "another seed makes other rows: {other}"
+    );
 
     let shown = without_root(&world, &["clean", "--templates", "--dry-run"]).out;
-    assert_eq!(shown.matches("kept: a loaded cluster, tpcb-like at scale 1, seed ").count(), 2, "{shown}");
+    assert_eq!(
+        shown.matches("kept: a loaded cluster, tpcb-like at scale 1, seed ").count(),
+        2,
+        "{shown}"
+    );
     assert!(without_root(&world, &["clean", "--dry-run"]).out.contains("nothing is left behind"));
     let removed = without_root(&world, &["clean", "--templates"]).out;
     assert_eq!(removed.matches("removed: ").count(), 2, "{removed}");
-    assert!(without_root(&world, &["clean", "--templates"]).out.contains("no loaded cluster is kept"));
+    assert!(
+        without_root(&world, &["clean", "--templates"]).out.contains("no loaded cluster is kept")
+    );
     assert!(!world.path("data/pgdyno/clusters/templates").exists());
     world.assert_nothing_left();
 }
@@ -386,13 +433,22 @@ fn sizes_are_chosen_by_name_and_the_plan_says_what_they_need() {
     let planned = world.run(&["run", "group-commit", "--size", "report", "--dry-run"]).out;
     assert!(planned.contains("clients=512") && planned.contains("Privileges: none"), "{planned}");
     let planned = world
-        .run(&["run", "group-commit", "--size", "report", "--set", "factors.clients=[3]", "--dry-run"])
+        .run(&[
+            "run",
+            "group-commit",
+            "--size",
+            "report",
+            "--set",
+            "factors.clients=[3]",
+            "--dry-run",
+        ])
         .out;
     assert!(planned.contains("clients=3") && !planned.contains("clients=512"), "{planned}");
     let wrong = world.run(&["run", "group-commit", "--size", "huge", "--dry-run"]);
     assert_eq!(wrong.code, Some(1));
     assert!(
-        wrong.err.contains("recipe group-commit has no size `huge`") && wrong.err.contains("its sizes are"),
+        wrong.err.contains("recipe group-commit has no size `huge`")
+            && wrong.err.contains("its sizes are"),
         "{}",
         wrong.err
     );

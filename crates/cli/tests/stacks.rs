@@ -1,4 +1,5 @@
-//! Storage stacks in experiments, as root on loop devices of the tests' own: made, measured, told, and gone afterwards.
+//! Storage stacks in experiments, as root on loop devices of the tests' own: made, measured, told,
+//! and gone afterwards.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
@@ -70,7 +71,8 @@ impl Disk {
 
     fn queue(&self, attribute: &str) -> String {
         let name = self.device.file_name().unwrap();
-        fs::read_to_string(Path::new("/sys/block").join(name).join("queue").join(attribute)).unwrap()
+        fs::read_to_string(Path::new("/sys/block").join(name).join("queue").join(attribute))
+            .unwrap()
     }
 }
 
@@ -82,7 +84,9 @@ impl Drop for Disk {
 
 #[test]
 fn filesystems_are_compared_with_their_read_back_and_one_that_cannot_be_made_is_a_gap() {
-    if !is_root("filesystems_are_compared_with_their_read_back_and_one_that_cannot_be_made_is_a_gap") {
+    if !is_root(
+        "filesystems_are_compared_with_their_read_back_and_one_that_cannot_be_made_is_a_gap",
+    ) {
         return;
     }
     let world = World::new();
@@ -102,28 +106,45 @@ fn filesystems_are_compared_with_their_read_back_and_one_that_cannot_be_made_is_
     let file = experiment(&world, "storage = [\"ext4\", \"xfs\", \"gone\", \"wrong\"]", &storages);
     let ran = world.run(&["run", file.to_str().unwrap()]);
     assert_eq!(ran.code, Some(2), "{}", ran.err);
-    assert!(ran.out.contains("could not be made") && ran.out.contains("not available here"), "{}", ran.out);
+    assert!(
+        ran.out.contains("could not be made") && ran.out.contains("not available here"),
+        "{}",
+        ran.out
+    );
     assert_gone(&world);
 
     let shown = world.show("latest");
     let trials = shown["trials"].as_array().unwrap();
     let state = |i: usize| trials[i]["state"].as_str().unwrap();
     assert_eq!([state(0), state(1), state(2)], ["completed", "completed", "failed"]);
-    assert!(trials[2]["failure"].as_str().unwrap().contains("mkfs.xfs"), "{}", trials[2]["failure"]);
+    assert!(
+        trials[2]["failure"].as_str().unwrap().contains("mkfs.xfs"),
+        "{}",
+        trials[2]["failure"]
+    );
     assert_eq!(trials.len(), 3, "what this machine lacks has no trial");
     for trial in &trials[..2] {
-        assert_eq!(trial["server_count"]["rows"], trial["server_count"]["rows_expected"], "{trial}");
+        assert_eq!(
+            trial["server_count"]["rows"], trial["server_count"]["rows_expected"],
+            "{trial}"
+        );
     }
     let ext4 = &storage(&shown, "ext4");
     assert_eq!(ext4["asked"]["filesystem"]["mount"][0], "data=writeback");
     assert_eq!(ext4["obtained"]["filesystem"]["kind"], "ext4");
     let options = ext4["obtained"]["filesystem"]["options"].as_array().unwrap();
-    assert!(options.contains(&"data=writeback".into()) && options.contains(&"noatime".into()), "{options:?}");
+    assert!(
+        options.contains(&"data=writeback".into()) && options.contains(&"noatime".into()),
+        "{options:?}"
+    );
     assert_eq!(storage(&shown, "xfs")["obtained"]["filesystem"]["kind"], "xfs");
     assert_eq!(storage(&shown, "log")["filesystem"], "ext2");
     assert!(storage(&shown, "gone")["failure"].as_str().unwrap().contains("reiserfs"));
     let lacks = |name: &str| storage(&shown, name)["not_available_here"].as_bool();
-    assert_eq!([lacks("gone"), lacks("wrong"), lacks("xfs")], [Some(true), Some(false), Some(false)]);
+    assert_eq!(
+        [lacks("gone"), lacks("wrong"), lacks("xfs")],
+        [Some(true), Some(false), Some(false)]
+    );
     assert!(storage(&shown, "gone")["obtained"].is_null());
     let probed: Vec<&str> =
         shown["fsync"].as_array().unwrap().iter().map(|f| f["storage"].as_str().unwrap()).collect();
@@ -132,7 +153,9 @@ fn filesystems_are_compared_with_their_read_back_and_one_that_cannot_be_made_is_
     let report = world.path("report.html");
     assert_eq!(world.run(&["report", "latest", "-o", report.to_str().unwrap()]).code, Some(0));
     let html = fs::read_to_string(report).unwrap();
-    assert!(html.contains("Asked for") && html.contains("data=writeback") && html.contains("Not made"));
+    assert!(
+        html.contains("Asked for") && html.contains("data=writeback") && html.contains("Not made")
+    );
 }
 
 #[test]
@@ -163,7 +186,10 @@ fn the_wal_and_the_tables_lie_where_the_file_says() {
         disk = world.disk().display(),
         told = told.display()
     ));
-    let more = format!("[between]\nprewarm = true\ncommand = [\"sh\", \"-e\", \"{}\"]\n", asking.display());
+    let more = format!(
+        "[between]\nprewarm = true\ncommand = [\"sh\", \"-e\", \"{}\"]\n",
+        asking.display()
+    );
     let file = experiment(&world, "", &format!("{storages}{more}"));
     let ran = world.run(&["run", file.to_str().unwrap()]);
     assert_eq!(ran.code, Some(0), "{}\n{}", ran.err, ran.out);
@@ -224,7 +250,10 @@ fn a_device_is_written_only_when_named_twice_and_two_filesystems_take_turns_on_i
     let ran = world.run(&["run", file, "--wipe", disk.path(), "--overwrite-signature"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert!(ran.err.contains("overwrites") && ran.err.contains("ext2"), "{}", ran.err);
-    assert_eq!(fs::read_to_string(seen).unwrap().lines().collect::<Vec<_>>(), ["64", "4096", "64", "4096"]);
+    assert_eq!(
+        fs::read_to_string(seen).unwrap().lines().collect::<Vec<_>>(),
+        ["64", "4096", "64", "4096"]
+    );
     assert_eq!(disk.queue("read_ahead_kb"), read_ahead);
     let shown = world.show("latest");
     assert_eq!(storage(&shown, "a")["obtained"]["filesystem"]["kind"], "ext4");
@@ -251,15 +280,27 @@ fn a_killed_runs_stack_is_shown_and_removed_by_clean_and_ctrl_c_takes_its_own_do
     assert!(left.len() >= 2, "a mount and a loop device outlive a killed pgdyno: {left:?}");
     let shown = world.run(&["clean", "--dry-run"]);
     assert_eq!(shown.code, Some(0), "{}", shown.err);
-    assert!(shown.out.contains("/disk/pgdyno-") && shown.out.contains("which is gone"), "{}", shown.out);
+    assert!(
+        shown.out.contains("/disk/pgdyno-") && shown.out.contains("which is gone"),
+        "{}",
+        shown.out
+    );
     assert_eq!(world.traces(), left, "a dry run removes nothing");
     let cleaned = world.run(&["clean"]);
     assert_eq!(cleaned.code, Some(0), "{}{}", cleaned.out, cleaned.err);
-    assert!(cleaned.out.contains("ended server") && cleaned.out.contains("put "), "{}", cleaned.out);
+    assert!(
+        cleaned.out.contains("ended server") && cleaned.out.contains("put "),
+        "{}",
+        cleaned.out
+    );
     assert_gone(&world);
     // Others' leftovers on this machine are told and are no failure.
     let again = world.run(&["clean"]);
-    assert!(again.code == Some(0) && !again.out.contains(world.disk().to_str().unwrap()), "{}", again.out);
+    assert!(
+        again.code == Some(0) && !again.out.contains(world.disk().to_str().unwrap()),
+        "{}",
+        again.out
+    );
 
     let child = world.spawn(&["run", "--resume", "latest"]);
     world.until("the next trial to be stored", || world.trials_stored() >= 2);
@@ -327,7 +368,8 @@ fn a_killed_runs_emulated_disk_is_removed_whether_its_process_lives_or_not() {
     for kill_the_disk_too in [false, true] {
         let world = World::new();
         let file = experiment(&world, "", &on_an_emulated_disk(&world, "disk", ""));
-        let mut child = world.spawn(&["run", file.to_str().unwrap(), "--set", "experiment.repeats=20"]);
+        let mut child =
+            world.spawn(&["run", file.to_str().unwrap(), "--set", "experiment.repeats=20"]);
         world.until("the first trial to be stored", || world.trials_stored() >= 1);
         child.kill().unwrap();
         child.wait().unwrap();
@@ -361,9 +403,12 @@ fn a_filesystem_that_is_lost_mid_run_costs_its_trials_and_no_other() {
         ),
     );
     let between = format!("[between]\ncommand = [\"sh\", \"{}\"]\n", losing.display());
-    let storages =
-        [on_a_loop_file(&world, "kept", "ext4", ""), on_a_loop_file(&world, "lost", "xfs", ""), between]
-            .concat();
+    let storages = [
+        on_a_loop_file(&world, "kept", "ext4", ""),
+        on_a_loop_file(&world, "lost", "xfs", ""),
+        between,
+    ]
+    .concat();
     let file = experiment(&world, "storage = [\"kept\", \"lost\"]", &storages);
     let ran = world.run(&["run", file.to_str().unwrap(), "--set", "experiment.repeats=2"]);
     assert_eq!(ran.code, Some(2), "{}", ran.err);
@@ -377,7 +422,8 @@ fn a_filesystem_that_is_lost_mid_run_costs_its_trials_and_no_other() {
             (["kept", "lost"][usize::try_from(treatment).unwrap()], t["state"].as_str().unwrap())
         })
         .collect();
-    let expected = [("kept", "completed"), ("lost", "failed"), ("lost", "failed"), ("kept", "completed")];
+    let expected =
+        [("kept", "completed"), ("lost", "failed"), ("lost", "failed"), ("kept", "completed")];
     assert_eq!(states, expected, "{}", ran.err);
     // What lay on it could not be removed there: the journal keeps that until the next look.
     assert_eq!(world.traces(), [""; 0]);
@@ -403,12 +449,17 @@ fn without_root_a_filesystem_is_refused_with_what_to_do() {
     fs::copy(env!("CARGO_BIN_EXE_pgdyno"), &program).unwrap();
     let made = world.command(&["run", file.to_str().unwrap()]);
     let mut command = Command::new(program);
-    command.args(made.get_args()).current_dir(world.disk().parent().unwrap()).uid(NOBODY).gid(NOBODY);
+    command
+        .args(made.get_args())
+        .current_dir(world.disk().parent().unwrap())
+        .uid(NOBODY)
+        .gid(NOBODY);
     command.envs(made.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let ran = ended(command.output().unwrap());
     assert_eq!(ran.code, Some(1), "{}", ran.err);
     assert!(
-        ran.err.contains("pgdyno does not run as root") && ran.err.contains("help: run pgdyno as root"),
+        ran.err.contains("pgdyno does not run as root")
+            && ran.err.contains("help: run pgdyno as root"),
         "{}",
         ran.err
     );

@@ -47,10 +47,15 @@ fn quickstart_ends_with_numbers_that_agree_with_each_other_and_with_postgresql()
         assert!(transactions > 0.0 && trial["failed"] == 0);
         // The series adds up to the count exactly: both are counts of the same transactions.
         let series = &trial["series"];
-        assert!((sum(series, |s| s["transactions"].as_f64().unwrap()) - transactions).abs() < 0.5, "{trial}");
+        assert!(
+            (sum(series, |s| s["transactions"].as_f64().unwrap()) - transactions).abs() < 0.5,
+            "{trial}"
+        );
         for second in series.as_array().unwrap() {
             assert!(
-                second["t_s"].is_number() && second["tps"].is_number() && !second["latency_us_p99"].is_null()
+                second["t_s"].is_number()
+                    && second["tps"].is_number()
+                    && !second["latency_us_p99"].is_null()
             );
         }
         let tps = trial["tps"].as_f64().unwrap();
@@ -59,12 +64,14 @@ fn quickstart_ends_with_numbers_that_agree_with_each_other_and_with_postgresql()
         let count = &trial["server_count"];
         assert_eq!(count["rows"], count["rows_expected"], "{trial}");
         // Its commits are the load's, and two or three of each connection of pgdyno's own.
-        let extra = count["xact_commit"].as_i64().unwrap() - count["rows_expected"].as_i64().unwrap();
+        let extra =
+            count["xact_commit"].as_i64().unwrap() - count["rows_expected"].as_i64().unwrap();
         assert!((0..=30).contains(&extra), "{count}");
     }
     assert!(shown["fsync"].as_array().unwrap().len() == 1);
 
-    // Commits that wait beside commits that do not, of the same blocks; a hundredth of the speed is let through.
+    // Commits that wait beside commits that do not, of the same blocks; a hundredth of the speed is
+    // let through.
     let compare = |more: &[&str]| {
         let sides = ["compare", "latest:clients=1,synchronous_commit=on", "latest:3"];
         world.run(&[&sides, more].concat())
@@ -72,7 +79,10 @@ fn quickstart_ends_with_numbers_that_agree_with_each_other_and_with_postgresql()
     let kept = compare(&["--fail-if", "tps < -99%", "--json"]);
     assert_eq!(kept.code, Some(0), "{}", kept.err);
     let json: Value = serde_json::from_str(&kept.out).unwrap();
-    assert_eq!((&json["gates"][0]["state"], &json["by"][0]), (&"kept".into(), &"synchronous_commit".into()));
+    assert_eq!(
+        (&json["gates"][0]["state"], &json["by"][0]),
+        (&"kept".into(), &"synchronous_commit".into())
+    );
     assert_eq!(json["pairs"][0]["ratio"]["method"], "paired");
     let exceeded = compare(&["--fail-if", "tps > -99%", "--markdown"]);
     assert_eq!(exceeded.code, Some(3), "{}", exceeded.err);
@@ -115,7 +125,8 @@ fn a_users_own_experiment_with_bundles_scripts_and_counted_transactions_runs() {
 #[test]
 fn a_report_is_written_later_from_the_store_alone() {
     let world = World::new();
-    let sets = ["factors.clients=[2]", "experiment.repeats=1", "factors.synchronous_commit=[\"off\"]"];
+    let sets =
+        ["factors.clients=[2]", "experiment.repeats=1", "factors.synchronous_commit=[\"off\"]"];
     let ended = world.run(&quick(&world, "quickstart", &sets));
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     let report = world.path("later.html");
@@ -124,7 +135,11 @@ fn a_report_is_written_later_from_the_store_alone() {
     let html = std::fs::read_to_string(&report).unwrap();
     assert!(html.contains("synchronous_commit") && html.contains("</html>"));
     let listed = world.run(&["list"]);
-    assert!(listed.out.contains("quickstart-") && listed.out.contains("completed"), "{}", listed.out);
+    assert!(
+        listed.out.contains("quickstart-") && listed.out.contains("completed"),
+        "{}",
+        listed.out
+    );
     let shown = world.run(&["show", "latest"]);
     assert!(shown.out.contains("one"), "a single repeat must be said: {}", shown.out);
 }
@@ -132,18 +147,28 @@ fn a_report_is_written_later_from_the_store_alone() {
 #[test]
 fn every_supported_major_is_driven_with_more_clients_than_it_allows_by_default() {
     let world = World::new();
-    let sets =
-        ["factors={\"postgres.version\" = [15, 16, 17, 18]}", "experiment.repeats=1", "load.clients=120"];
+    let sets = [
+        "factors={\"postgres.version\" = [15, 16, 17, 18]}",
+        "experiment.repeats=1",
+        "load.clients=120",
+    ];
     let ended = world.run(&quick(&world, "quickstart", &sets));
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     let shown = world.show("latest");
     let trials = shown["trials"].as_array().unwrap();
     assert_eq!(trials.len(), 4);
     for trial in trials {
-        assert_eq!(trial["server_count"]["rows"], trial["server_count"]["rows_expected"], "{trial}");
+        assert_eq!(
+            trial["server_count"]["rows"], trial["server_count"]["rows_expected"],
+            "{trial}"
+        );
     }
-    let versions: Vec<&str> =
-        shown["servers"].as_array().unwrap().iter().map(|s| s["version"].as_str().unwrap()).collect();
+    let versions: Vec<&str> = shown["servers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|s| s["version"].as_str().unwrap())
+        .collect();
     for major in ["15.", "16.", "17.", "18."] {
         assert!(
             versions.iter().any(|v| v.starts_with(&format!("PostgreSQL {major}"))),
@@ -156,14 +181,22 @@ fn every_supported_major_is_driven_with_more_clients_than_it_allows_by_default()
 #[test]
 fn a_run_that_ends_by_itself_ends_by_its_rule_and_has_nothing_left_to_do() {
     let world = World::new();
-    let sets =
-        ["factors.clients=[2]", "experiment.budget=1s", "experiment.repeats=2", "experiment.max_repeats=40"];
+    let sets = [
+        "factors.clients=[2]",
+        "experiment.budget=1s",
+        "experiment.repeats=2",
+        "experiment.max_repeats=40",
+    ];
     let ended = world.run(&quick(&world, "quickstart", &sets));
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     assert!(ended.err.contains("note: the run ends: "), "{}", ended.err);
     let shown = world.show("latest");
-    // The floor is run whatever the budget; then no block fits into it, if the first look left anything open.
-    assert_eq!((&shown["stopping"]["blocks"], &shown["run"]["trials_planned"]), (&2.into(), &4.into()));
+    // The floor is run whatever the budget; then no block fits into it, if the first look left
+    // anything open.
+    assert_eq!(
+        (&shown["stopping"]["blocks"], &shown["run"]["trials_planned"]),
+        (&2.into(), &4.into())
+    );
     let why = shown["stopping"]["ended"].as_str().unwrap();
     assert!(why == "budget" || why == "decided", "{why}");
     assert_eq!(shown["run"]["state"], "completed");
@@ -191,7 +224,10 @@ fn a_complete_run_is_given_more_repeats_and_pays_for_having_been_looked_at() {
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     let after = world.show("latest");
     assert_eq!(after["run"]["id"], before["run"]["id"]);
-    assert_eq!((&after["run"]["state"], &after["run"]["trials_completed"]), (&"completed".into(), &6.into()));
+    assert_eq!(
+        (&after["run"]["state"], &after["run"]["trials_completed"]),
+        (&"completed".into(), &6.into())
+    );
     let of = |view: &Value| view["plan"]["trials"].as_array().unwrap().clone();
     assert!(of(&after).starts_with(&of(&before)), "the first trials stay as they were planned");
     assert_eq!(after["plan"]["extended_after"], serde_json::json!([2]));

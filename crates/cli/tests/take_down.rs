@@ -77,7 +77,8 @@ fn a_server_that_dies_costs_its_trial_and_no_other() {
     let shown = world.show("latest");
     assert_eq!(shown["run"]["state"], "failed");
     let trials = shown["trials"].as_array().unwrap();
-    let failed: Vec<&serde_json::Value> = trials.iter().filter(|t| t["state"] == "failed").collect();
+    let failed: Vec<&serde_json::Value> =
+        trials.iter().filter(|t| t["state"] == "failed").collect();
     assert_eq!((trials.len(), failed.len()), (4, 1), "{}", ended.err);
     assert!(
         failed[0]["failure"].as_str().unwrap().contains("the server ended by itself"),

@@ -20,7 +20,8 @@ use cells::{CELLS, Cell, Promise};
 
 /// Stores of each cell.
 fn times() -> u32 {
-    std::env::var("PGDYNO_TRUTH").map_or(24, |times| times.parse().expect("PGDYNO_TRUTH is a number"))
+    std::env::var("PGDYNO_TRUTH")
+        .map_or(24, |times| times.parse().expect("PGDYNO_TRUTH is a number"))
 }
 
 /// How many of `times` stores make `cell` true (percent).

@@ -1,5 +1,6 @@
-//! A witness in another process, and a machine that seems to have been restarted: its boot id is another one in a mount
-//! namespace of the test's own. No plug is pulled: the server's processes are killed in its place.
+//! A witness in another process, and a machine that seems to have been restarted: its boot id is
+//! another one in a mount namespace of the test's own. No plug is pulled: the server's processes
+//! are killed in its place.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
@@ -29,8 +30,14 @@ struct Witness {
 impl Witness {
     fn start(world: &World) -> Self {
         let directory = world.path("witness");
-        let args =
-            ["crash", "witness", "--listen", "127.0.0.1:0", "--directory", directory.to_str().unwrap()];
+        let args = [
+            "crash",
+            "witness",
+            "--listen",
+            "127.0.0.1:0",
+            "--directory",
+            directory.to_str().unwrap(),
+        ];
         let mut command = world.command(&args);
         let mut process = command.env(SECRET.0, SECRET.1).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
@@ -65,8 +72,18 @@ fn plug(world: &World, witness: &Witness) -> Command {
 fn plug_at(world: &World, address: &str) -> Command {
     let disk = world.disk();
     let disk = disk.to_str().unwrap();
-    let args =
-        ["crash", "--fault", "plug", "--witness", address, "--clients", "2", "--json", "--storage", disk];
+    let args = [
+        "crash",
+        "--fault",
+        "plug",
+        "--witness",
+        address,
+        "--clients",
+        "2",
+        "--json",
+        "--storage",
+        disk,
+    ];
     let mut command = world.command(&args);
     command.env(SECRET.0, SECRET.1);
     command
@@ -74,7 +91,8 @@ fn plug_at(world: &World, address: &str) -> Command {
 
 /// Lets load run for a while, then ends pgdyno and server as the power would, without a word.
 fn lights_out(world: &World, witness: &Witness) {
-    let mut child = plug(world, witness).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child =
+        plug(world, witness).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let before = witness.acknowledged();
     world.until("some acknowledgements", || witness.acknowledged() >= before + 20);
     let server = world.servers();
@@ -117,7 +135,8 @@ fn can_unshare(test: &str) -> bool {
     let able = rustix::process::geteuid().is_root()
         && Command::new("unshare").args(["--mount", "true"]).status().is_ok_and(|s| s.success());
     if !able {
-        let _ = writeln!(std::io::stderr(), "\nskipped: {test}: needs a mount namespace of its own");
+        let _ =
+            writeln!(std::io::stderr(), "\nskipped: {test}: needs a mount namespace of its own");
     }
     able
 }
@@ -138,8 +157,10 @@ fn a_machine_that_comes_back_is_judged_by_what_the_witness_heard() {
 
     // The same with one more that the witness heard to be acknowledged and that is not there.
     lights_out(&world, &witness);
-    let session =
-        witness.sessions().into_iter().find(|s| !fs::read_to_string(s).unwrap().contains("closed:"));
+    let session = witness
+        .sessions()
+        .into_iter()
+        .find(|s| !fs::read_to_string(s).unwrap().contains("closed:"));
     let planted = "{\"token\":{\"client\":0,\"sequence\":999999},\"deed\":{\"issued\":{\"account\":1,\"teller\":1,\
                    \"branch\":1,\"delta\":1}},\"at_ms\":1}\n{\"token\":{\"client\":0,\"sequence\":999999},\
                    \"deed\":\"acknowledged\",\"at_ms\":2}\n";
@@ -156,7 +177,8 @@ fn without_a_restart_the_session_is_begun_anew_and_a_witness_that_drops_ends_it(
     let world = World::new();
     let mut witness = Witness::start(&world);
     lights_out(&world, &witness);
-    let child = plug(&world, &witness).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let child =
+        plug(&world, &witness).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let before = witness.acknowledged();
     world.until("some acknowledgements", || witness.acknowledged() >= before + 10);
     witness.process.kill().unwrap();
@@ -170,7 +192,8 @@ fn without_a_restart_the_session_is_begun_anew_and_a_witness_that_drops_ends_it(
     assert!(refused.err.contains("cannot reach the witness"), "{}", refused.err);
 }
 
-/// A peer that is no witness of this version's: it says `hello`, reads a line, says `answer`, and goes on like that.
+/// A peer that is no witness of this version's: it says `hello`, reads a line, says `answer`, and
+/// goes on like that.
 struct Impostor {
     address: String,
     heard: Arc<Mutex<String>>,
@@ -210,11 +233,12 @@ fn a_peer_on_the_network_names_no_program_that_is_run() {
     let world = World::new();
     let canary = world.path("ran");
     for program in ["postgres", "initdb", "pg_ctl", "pg_config", "pg_controldata"] {
-        let script =
-            world.file(&format!("evil/{program}"), &format!("#!/bin/sh\ntouch {}\n", canary.display()));
+        let script = world
+            .file(&format!("evil/{program}"), &format!("#!/bin/sh\ntouch {}\n", canary.display()));
         fs::set_permissions(script, PermissionsExt::from_mode(0o755)).unwrap();
     }
-    // As a witness of the version before told of a session, in the clear, of this machine before its restart.
+    // As a witness of the version before told of a session, in the clear, of this machine before
+    // its restart.
     let header = serde_json::json!({"session": {
         "id": "plug-1", "machine": fs::read_to_string("/etc/machine-id").unwrap_or_default().trim(),
         "boot_id": "11111111-aaaa-bbbb-cccc-000000000000", "pid": 1, "name": "evil", "storage": "disk",
@@ -256,7 +280,8 @@ fn the_secret_is_asked_for_compared_and_kept_from_others() {
     assert!(short.err.contains("it has 5 bytes"), "{}", short.err);
     // A file is taken if its owner alone may read it, and its contents are shown nowhere.
     let file = world.file("secret", "another secret, in a file\n");
-    let with_file = || ended(plug(&world, &witness).arg("--secret-file").arg(&file).output().unwrap());
+    let with_file =
+        || ended(plug(&world, &witness).arg("--secret-file").arg(&file).output().unwrap());
     fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).unwrap();
     let open = with_file();
     assert!(open.err.contains("others than its owner may read"), "{}", open.err);
@@ -265,7 +290,8 @@ fn the_secret_is_asked_for_compared_and_kept_from_others() {
     assert!(differs.err.contains("the secret is not the one of the other side"), "{}", differs.err);
     for told in [none, other, short, open, differs] {
         assert!(
-            !told.err.contains("another secret, in a file") && !told.err.contains("the secret of another")
+            !told.err.contains("another secret, in a file")
+                && !told.err.contains("the secret of another")
         );
     }
     world.assert_nothing_left();

@@ -15,8 +15,8 @@ pub enum Agreement {
 
 /// Compares the rows that a load added with the transactions that were acknowledged.
 ///
-/// `in_doubt` transactions were sent and neither acknowledged nor refused (their connections broke): each may or may
-/// not have left its rows.
+/// `in_doubt` transactions were sent and neither acknowledged nor refused (their connections
+/// broke): each may or may not have left its rows.
 #[must_use]
 pub fn agreement(count: &ServerCount, rows_per_transaction: u32, in_doubt: u32) -> Agreement {
     let (Some(found), Some(expected)) = (count.rows, count.rows_expected) else {

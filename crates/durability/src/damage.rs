@@ -1,17 +1,22 @@
 //! What tells of damage in what a server says: the SQLSTATEs and the lines of its log.
 //!
-//! All that is not in these lists is no finding: an error that pgdyno has not thought of leaves the round *unknown*.
+//! All that is not in these lists is no finding: an error that pgdyno has not thought of leaves the
+//! round *unknown*.
 
-/// SQLSTATEs with which a server refuses what was durably there before the fault, each with why it does so.
+/// SQLSTATEs with which a server refuses what was durably there before the fault, each with why it
+/// does so.
 ///
-/// They are PostgreSQL's (its documentation, Appendix A, "PostgreSQL Error Codes"). What `errcode_for_file_access()`
-/// (src/backend/utils/error/elog.c) makes of an errno is named where it comes from there.
+/// They are PostgreSQL's (its documentation, Appendix A, "PostgreSQL Error Codes"). What
+/// `errcode_for_file_access()` (src/backend/utils/error/elog.c) makes of an errno is named where it
+/// comes from there.
 const DAMAGE: &[(&str, &str)] = &[
     ("58030", "io_error: the system gave EIO for a file"),
     ("58P01", "undefined_file: the system gave ENOENT for a file that the catalogs name"),
-    // A superuser is refused no object. What is left is the system's EACCES, EPERM or EROFS for a file.
+    // A superuser is refused no object. What is left is the system's EACCES, EPERM or EROFS for a
+    // file.
     ("42501", "insufficient_privilege: the system forbids a file to the server itself"),
-    // Database, role and tables were made before the baseline was made durable, and nothing drops them.
+    // Database, role and tables were made before the baseline was made durable, and nothing drops
+    // them.
     ("3D000", "invalid_catalog_name: the database is gone"),
     ("28000", "invalid_authorization_specification: the superuser, or what lets it in, is gone"),
     ("42P01", "undefined_table: a table is gone"),
@@ -24,8 +29,9 @@ const NO_WRITES: &[(&str, &str)] = &[
     ("54000", "program_limit_exceeded: as in refusing transaction ids for fear of wraparound"),
 ];
 
-/// Whether an error with `sqlstate` says that what was durably there is damaged or gone. Class XX is PostgreSQL's own:
-/// *data_corrupted*, *index_corrupted*, and the *internal_error* of what must never be.
+/// Whether an error with `sqlstate` says that what was durably there is damaged or gone. Class XX
+/// is PostgreSQL's own: *data_corrupted*, *index_corrupted*, and the *internal_error* of what must
+/// never be.
 #[must_use]
 pub fn is_damage(sqlstate: &str) -> bool {
     sqlstate.starts_with("XX") || DAMAGE.iter().any(|(code, _)| *code == sqlstate)
@@ -51,9 +57,10 @@ const SIGNS: &[&str] = &[
     "missing chunk number",
 ];
 
-/// Tell of damage where the server gave something up for it. Without that they also stand in lines of good servers, such
-/// as `LOG:  could not open statistics file`.
-const GRAVE_SIGNS: &[&str] = &["could not open file", "could not access file", "could not fsync file"];
+/// Tell of damage where the server gave something up for it. Without that they also stand in lines
+/// of good servers, such as `LOG:  could not open statistics file`.
+const GRAVE_SIGNS: &[&str] =
+    &["could not open file", "could not access file", "could not fsync file"];
 
 /// Severities with which something is given up.
 const GRAVE: &[&str] = &["ERROR:", "FATAL:"];
@@ -70,7 +77,8 @@ fn tells_of_damage(line: &str) -> bool {
     has(SIGNS) || line.starts_with("TRAP:") || (has(GRAVE) && has(GRAVE_SIGNS)) || is_crash(line)
 }
 
-/// Whether a process of the server ended by a signal that nobody sent. pgdyno sends 9, and so does whoever needs memory.
+/// Whether a process of the server ended by a signal that nobody sent. pgdyno sends 9, and so does
+/// whoever needs memory.
 fn is_crash(line: &str) -> bool {
     let signal = line.split_once("was terminated by signal ").map(|(_, rest)| rest);
     signal.is_some_and(|rest| rest.split(|c: char| !c.is_ascii_digit()).next() != Some("9"))
@@ -82,13 +90,16 @@ mod tests {
 
     #[test]
     fn damage_is_a_list_and_everything_else_is_not_on_it() {
-        for code in ["XX000", "XX001", "XX002", "58030", "58P01", "42501", "3D000", "28000", "42P01"] {
+        for code in
+            ["XX000", "XX001", "XX002", "58030", "58P01", "42501", "3D000", "28000", "42P01"]
+        {
             assert!(is_damage(code) && refuses_writes(code), "{code}");
         }
-        // A cancelled query, a lock that was not to be had, no room, no memory, a lost connection, too many of them, a
-        // function that this version lacks, a deadlock, a division by zero.
+        // A cancelled query, a lock that was not to be had, no room, no memory, a lost connection,
+        // too many of them, a function that this version lacks, a deadlock, a division by zero.
         for code in [
-            "57014", "55P03", "53100", "53200", "08006", "53300", "57P01", "57P03", "42883", "40P01", "22012",
+            "57014", "55P03", "53100", "53200", "08006", "53300", "57P01", "57P03", "42883",
+            "40P01", "22012",
         ] {
             assert!(!is_damage(code) && !refuses_writes(code), "{code}");
         }

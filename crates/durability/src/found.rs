@@ -80,8 +80,8 @@ pub struct Found {
     pub after_restart: Observed<Vec<TableRows>>,
 }
 
-/// The rows of one table of the data set, counted by the server in one scan. They were loaded with the
-/// keys 1, 2, 3, …, and no transaction adds, deletes or changes more than their balance.
+/// The rows of one table of the data set, counted by the server in one scan. They were loaded with
+/// the keys 1, 2, 3, …, and no transaction adds, deletes or changes more than their balance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableRows {
     /// The table's name.
@@ -126,15 +126,16 @@ pub struct Promise {
 
 /// What is known of a server whose commits are acknowledged before they are flushed.
 ///
-/// A crash takes acknowledged transactions that are at most 3 × `wal_writer_delay` old (PostgreSQL's
-/// documentation, "Asynchronous Commit"): the WAL writer may leave WAL for up to three of its cycles.
-/// The documentation counts sleep only. Each cycle also flushes, and waits for a CPU to run on. So an
-/// honest disk with slow flushes, or an honest but busy machine, loses older ones: they are *late*.
+/// A crash takes acknowledged transactions that are at most 3 × `wal_writer_delay` old
+/// (PostgreSQL's documentation, "Asynchronous Commit"): the WAL writer may leave WAL for up to
+/// three of its cycles. The documentation counts sleep only. Each cycle also flushes, and waits for
+/// a CPU to run on. So an honest disk with slow flushes, or an honest but busy machine, loses older
+/// ones: they are *late*.
 ///
 /// What decides between a late WAL writer and a storage that forgets is the server's own word. WAL
 /// that the server reported as flushed must be there, however young. WAL that it never reported as
-/// flushed was never the storage's to keep, however old: with [`durable_before`](Self::durable_before)
-/// known, age alone condemns nobody.
+/// flushed was never the storage's to keep, however old: with
+/// [`durable_before`](Self::durable_before) known, age alone condemns nobody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AsynchronousCommit {
     /// The setting: how long the WAL writer sleeps in a cycle.

@@ -19,7 +19,8 @@ pub struct Judgement {
     pub reason: String,
     /// Every oracle that was asked.
     pub checks: Vec<Check>,
-    /// Acknowledged transactions that are missing, with the time from their acknowledgement to the fault; oldest first.
+    /// Acknowledged transactions that are missing, with the time from their acknowledgement to the
+    /// fault; oldest first.
     pub lost: Vec<(Entry, Duration)>,
 }
 
@@ -29,7 +30,12 @@ pub fn judge(history: &History, aftermath: &Aftermath, promise: &Promise) -> Jud
     judge_by(ORACLES, history, aftermath, promise)
 }
 
-fn judge_by(oracles: &[Oracle], history: &History, aftermath: &Aftermath, promise: &Promise) -> Judgement {
+fn judge_by(
+    oracles: &[Oracle],
+    history: &History,
+    aftermath: &Aftermath,
+    promise: &Promise,
+) -> Judgement {
     let without_checks = |verdict, reason: &str| Judgement {
         verdict,
         reason: reason.into(),
@@ -57,17 +63,25 @@ fn judge_by(oracles: &[Oracle], history: &History, aftermath: &Aftermath, promis
         })
         .collect();
     let (verdict, reason) = conclude(&checks, history);
-    let mut lost: Vec<(Entry, Duration)> =
-        missing(history, found).into_iter().map(|e| (e, promise.struck_at.saturating_sub(e.at))).collect();
+    let mut lost: Vec<(Entry, Duration)> = missing(history, found)
+        .into_iter()
+        .map(|e| (e, promise.struck_at.saturating_sub(e.at)))
+        .collect();
     lost.sort_by_key(|(entry, age)| (Reverse(*age), entry.token));
-    Judgement { verdict, reason, checks: checks.into_iter().map(|(_, check)| check).collect(), lost }
+    Judgement {
+        verdict,
+        reason,
+        checks: checks.into_iter().map(|(_, check)| check).collect(),
+        lost,
+    }
 }
 
-/// One failure suffices to fail, and the worst kind names the verdict; else one oracle that could not run suffices for
-/// *unknown*.
+/// One failure suffices to fail, and the worst kind names the verdict; else one oracle that could
+/// not run suffices for *unknown*.
 fn conclude(checks: &[(Failing, Check)], history: &History) -> (Verdict, String) {
     let of = |pick: fn(&CheckOutcome) -> Option<&String>| -> Vec<(Failing, &str, &String)> {
-        let picked = checks.iter().filter_map(|(f, c)| Some((*f, c.name.as_str(), pick(&c.outcome)?)));
+        let picked =
+            checks.iter().filter_map(|(f, c)| Some((*f, c.name.as_str(), pick(&c.outcome)?)));
         picked.collect()
     };
     let mut failed = of(|o| if let CheckOutcome::Failed(why) = o { Some(why) } else { None });
@@ -92,7 +106,8 @@ fn conclude(checks: &[(Failing, Check)], history: &History) -> (Verdict, String)
     (Verdict::Pass, "every acknowledged transaction is there".into())
 }
 
-/// Findings in words. One that several oracles share is told once: what ends a server's life blinds all of them.
+/// Findings in words. One that several oracles share is told once: what ends a server's life blinds
+/// all of them.
 fn told(findings: &[(Failing, &str, &String)]) -> String {
     let mut by_finding: Vec<(&String, Vec<&str>)> = Vec::new();
     for (_, name, why) in findings {

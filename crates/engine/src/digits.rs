@@ -1,7 +1,8 @@
 //! Integers in decimal, written straight into a buffer.
 //!
-//! Digits that are made one by one and then copied are read back before they have left the processor's store buffer,
-//! which costs more than to make them: eight are made at a time, in one register.
+//! Digits that are made one by one and then copied are read back before they have left the
+//! processor's store buffer, which costs more than to make them: eight are made at a time, in one
+//! register.
 
 /// Ten to the eighth.
 const EIGHT: u64 = 100_000_000;
@@ -79,8 +80,8 @@ fn write_unsigned(n: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(&(eight(n % EIGHT) | ZEROS).to_le_bytes());
 }
 
-/// The eight digits of `n`, which has no more, a byte each from the first in the lowest: halves, quarters and digits are
-/// divided all at once.
+/// The eight digits of `n`, which has no more, a byte each from the first in the lowest: halves,
+/// quarters and digits are divided all at once.
 #[inline]
 fn eight(n: u64) -> u64 {
     // Multiplications that divide by 100 below 10,000, and by 10 below 100.
@@ -119,7 +120,10 @@ mod tests {
         (0..100_000).for_each(|_| check(random.uniform(i64::MIN / 2, i64::MAX / 2)));
         (0..100_000).for_each(|_| check(random.uniform(0, 99_999_999)));
         for n in 0..10_000 {
-            assert_eq!((eight(n * 10_000 + n) | ZEROS).to_le_bytes(), *format!("{n:04}{n:04}").as_bytes());
+            assert_eq!(
+                (eight(n * 10_000 + n) | ZEROS).to_le_bytes(),
+                *format!("{n:04}{n:04}").as_bytes()
+            );
         }
     }
 }

@@ -1,8 +1,9 @@
 //! pgdyno's load engine: offers load to PostgreSQL and records what became of it.
 //!
-//! [`drive`] connects all clients, runs one event loop a thread, and adds up what their recorders saw. A [`client`] is
-//! a state machine without I/O; a [`reactor`] carries its bytes and tells it the time, so that the same client runs on
-//! epoll, on `io_uring`, in blocking reads and on a simulated network.
+//! [`drive`] connects all clients, runs one event loop a thread, and adds up what their recorders
+//! saw. A [`client`] is a state machine without I/O; a [`reactor`] carries its bytes and tells it
+//! the time, so that the same client runs on epoll, on `io_uring`, in blocking reads and on a
+//! simulated network.
 
 mod aggregate;
 pub mod client;
@@ -24,7 +25,9 @@ mod seeds;
 mod tally;
 mod worker;
 
-pub use load::{Live, LoadError, LoadSpec, PgbenchSeeds, Phase, Say, Told, Watch, WeightedScript, drive};
+pub use load::{
+    Live, LoadError, LoadSpec, PgbenchSeeds, Phase, Say, Told, Watch, WeightedScript, drive,
+};
 pub use log::{LoggedOutcome, LoggedTransaction, TransactionLog, TransactionSink};
 pub use pgdyno_wire::ServerError;
 pub use reactor::choice::ReactorChoice;

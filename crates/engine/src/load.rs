@@ -41,8 +41,9 @@ pub struct WeightedScript {
     pub weight: u32,
 }
 
-/// Says that all randomness is to be pgbench's for `--random-seed`: the same values for one client, and for every client
-/// of many; which script a client chooses, and when with a rate, is pgbench's where each thread has one client.
+/// Says that all randomness is to be pgbench's for `--random-seed`: the same values for one client,
+/// and for every client of many; which script a client chooses, and when with a rate, is pgbench's
+/// where each thread has one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PgbenchSeeds {
     /// The seed.
@@ -105,7 +106,8 @@ pub struct LoadSpec {
 }
 
 impl LoadSpec {
-    /// One client that executes `scripts` for ten seconds, simple protocol, no warm-up, nothing else.
+    /// One client that executes `scripts` for ten seconds, simple protocol, no warm-up, nothing
+    /// else.
     #[must_use]
     pub fn new(servers: impl Into<Servers>, scripts: Vec<WeightedScript>) -> Self {
         Self {
@@ -236,21 +238,23 @@ impl LoadError {
 
 /// Drives the load to its end, and measures it.
 ///
-/// Event loops run in threads of their own; this one adds up what they count, and calls `watch`. When `watch.stop`
-/// becomes true, what was measured is returned with the window's real length. When every client has given up, the load
-/// ends at once.
+/// Event loops run in threads of their own; this one adds up what they count, and calls `watch`.
+/// When `watch.stop` becomes true, what was measured is returned with the window's real length.
+/// When every client has given up, the load ends at once.
 ///
 /// # Errors
-/// Nothing was measured: a client could not connect, the scripts cannot be run, all clients gave up before the window
-/// opened, or the load was interrupted before that.
+/// Nothing was measured: a client could not connect, the scripts cannot be run, all clients gave up
+/// before the window opened, or the load was interrupted before that.
 pub fn drive(spec: &LoadSpec, watch: &Watch<'_>) -> Result<Measurement, LoadError> {
     let seeds = Seeds::draw(spec);
     let seed = spec.pgbench_seeds.map_or(spec.seed, |pgbench| pgbench.seed);
     let mut variables = spec.variables.clone();
-    variables.extend(spec.options.define.iter().map(|(name, text)| (name.clone(), text.as_str().into())));
+    variables.extend(
+        spec.options.define.iter().map(|(name, text)| (name.clone(), text.as_str().into())),
+    );
     variables.extend(seeds.default_seed.map(|seed| ("default_seed".to_owned(), seed.into())));
-    let mut program =
-        Program::link(&spec.scripts, spec.protocol, seed, &variables).map_err(LoadError::Program)?;
+    let mut program = Program::link(&spec.scripts, spec.protocol, seed, &variables)
+        .map_err(LoadError::Program)?;
     let (clock, base) = (Clock::new(Instant::now()), SystemTime::now());
     // Whatever way this function is left, its threads are told.
     let stop = StopOnDrop(Arc::new(AtomicBool::new(false)));
@@ -294,7 +298,8 @@ pub fn drive(spec: &LoadSpec, watch: &Watch<'_>) -> Result<Measurement, LoadErro
             go: wait,
             reports: reports.clone(),
         };
-        let thread = std::thread::Builder::new().name(format!("load-{index}")).spawn(move || worker.work());
+        let thread =
+            std::thread::Builder::new().name(format!("load-{index}")).spawn(move || worker.work());
         threads.push((go, thread.map_err(LoadError::System)?));
     }
     drop(reports);
@@ -396,7 +401,8 @@ impl Run<'_> {
             if cpu_at_closing.is_none() && now >= self.schedule.closing {
                 cpu_at_closing = Some(cpu_seconds());
             }
-            let edge = [self.schedule.opening, self.schedule.closing].into_iter().find(|edge| *edge > now);
+            let edge =
+                [self.schedule.opening, self.schedule.closing].into_iter().find(|edge| *edge > now);
             let wait = edge.map_or(WATCH, |edge| edge.since(now).min(WATCH));
             match receive(self.inbox, wait)? {
                 Some(Report::Interval(thread, interval, cpu)) => {

@@ -14,7 +14,8 @@ pub trait TransactionLog: Send + Sync {
     fn open(&self, thread: usize) -> io::Result<Box<dyn TransactionSink>>;
 }
 
-/// Where one thread's transactions are logged. It is called between transactions: what it takes, latency pays.
+/// Where one thread's transactions are logged. It is called between transactions: what it takes,
+/// latency pays.
 pub trait TransactionSink: Send {
     /// A transaction has ended or was skipped.
     fn transaction(&mut self, transaction: &LoggedTransaction);

@@ -39,8 +39,9 @@ impl Pacer {
 
     /// When the next transaction is due, asked `now`; none where it is due when it can be sent.
     ///
-    /// Once the window is open, arrivals that queued up during the warm-up and were not sent are dropped: the window
-    /// begins without a queue. Arrivals at random have no memory, so that they may begin anew at any moment.
+    /// Once the window is open, arrivals that queued up during the warm-up and were not sent are
+    /// dropped: the window begins without a queue. Arrivals at random have no memory, so that they
+    /// may begin anew at any moment.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub fn next_due(&mut self, now: Moment) -> Option<Moment> {
         let throttle = self.throttle.as_mut()?;

@@ -1,4 +1,5 @@
-//! Scripts linked for a load: variables in slots that all scripts share, messages prepared as far as can be.
+//! Scripts linked for a load: variables in slots that all scripts share, messages prepared as far
+//! as can be.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -17,14 +18,15 @@ use crate::script::{Content, Expr, Op, Piece, Slot, Store, Value, is_variable_na
 /// Variables that one statement may have as parameters.
 pub const MOST_PARAMETERS: usize = 255;
 
-/// Statements of a program whose latencies are kept one by one, for each thread: a distribution takes a third of a
-/// megabyte. Counts and sums are kept of all.
+/// Statements of a program whose latencies are kept one by one, for each thread: a distribution
+/// takes a third of a megabyte. Counts and sums are kept of all.
 pub const MOST_DISTRIBUTIONS: usize = 512;
 
 /// What clients do beyond their scripts.
 #[derive(Clone)]
 pub struct Rules {
-    /// How long a transaction may take to be tried again, and how late it may begin where there is a rate.
+    /// How long a transaction may take to be tried again, and how late it may begin where there is
+    /// a rate.
     pub latency_limit: Option<Duration>,
     /// How often a transaction is tried; 0 is without end.
     pub max_tries: u32,
@@ -210,7 +212,9 @@ pub enum ProgramError {
     #[error("the weights of {0} scripts add up to more than a bigint holds")]
     TooHeavy(usize),
     /// A statement with more than [`MOST_PARAMETERS`] variables.
-    #[error("{script}:{line}: statement has too many arguments (maximum is {MOST_PARAMETERS}): {text}")]
+    #[error(
+        "{script}:{line}: statement has too many arguments (maximum is {MOST_PARAMETERS}): {text}"
+    )]
     Parameters {
         /// The script's name.
         script: String,
@@ -232,7 +236,8 @@ pub enum ProgramError {
 }
 
 impl Program {
-    /// Links `scripts` for `protocol`, with `given` variables and those that pgbench sets by itself.
+    /// Links `scripts` for `protocol`, with `given` variables and those that pgbench sets by
+    /// itself.
     ///
     /// # Errors
     /// Nothing to run, or a statement that no message can carry.
@@ -244,8 +249,9 @@ impl Program {
     ) -> Result<Self, ProgramError> {
         let mut weight = 0_i64;
         for script in scripts {
-            weight =
-                weight.checked_add(i64::from(script.weight)).ok_or(ProgramError::TooHeavy(scripts.len()))?;
+            weight = weight
+                .checked_add(i64::from(script.weight))
+                .ok_or(ProgramError::TooHeavy(scripts.len()))?;
         }
         if weight == 0 {
             return Err(ProgramError::NothingToRun);
@@ -283,8 +289,11 @@ impl Program {
     /// Computes what expressions come to every time.
     fn fold(&mut self) {
         let constants = self.constants();
-        for action in
-            self.scripts.iter_mut().flat_map(|script| &mut script.steps).map(|step| &mut step.action)
+        for action in self
+            .scripts
+            .iter_mut()
+            .flat_map(|script| &mut script.steps)
+            .map(|step| &mut step.action)
         {
             if let Action::Set { expression: part, .. }
             | Action::If { condition: part, .. }
@@ -299,13 +308,15 @@ impl Program {
     fn constants(&self) -> Vec<Option<Content>> {
         let mut constants = self.initial.clone();
         constants[self.client_id.index()] = None;
-        for action in self.scripts.iter().flat_map(|script| &script.steps).map(|step| &step.action) {
+        for action in self.scripts.iter().flat_map(|script| &script.steps).map(|step| &step.action)
+        {
             if let Action::Set { variable, .. } | Action::SetShell { variable, .. } = action {
                 constants[variable.index()] = None;
             }
         }
         // Which columns a result has is known only when it is there.
-        let stores = self.scripts.iter().flat_map(|s| &s.statements).filter_map(|s| s.store.as_ref());
+        let stores =
+            self.scripts.iter().flat_map(|s| &s.statements).filter_map(|s| s.store.as_ref());
         for prefix in stores.map(|store| &store.prefix).collect::<BTreeSet<_>>() {
             for (name, constant) in self.variables.iter().zip(&mut constants) {
                 if name.starts_with(prefix) {
@@ -388,17 +399,24 @@ impl Program {
                         Action::Set { variable, expression }
                     }
                 }
-                Op::Sleep { amount, unit } => Action::Sleep { amount: amount.with_slots(&slot), unit: *unit },
-                Op::If(condition) => Action::If { condition: condition.with_slots(&slot), next: way.next },
-                Op::Elif(condition) => {
-                    Action::Elif { condition: condition.with_slots(&slot), next: way.next, end: way.end }
+                Op::Sleep { amount, unit } => {
+                    Action::Sleep { amount: amount.with_slots(&slot), unit: *unit }
                 }
+                Op::If(condition) => {
+                    Action::If { condition: condition.with_slots(&slot), next: way.next }
+                }
+                Op::Elif(condition) => Action::Elif {
+                    condition: condition.with_slots(&slot),
+                    next: way.next,
+                    end: way.end,
+                },
                 Op::Else => Action::Else { end: way.end },
                 Op::Endif => Action::Endif,
                 Op::Shell(command) => Action::Shell(link_pieces(command, &slot)),
-                Op::SetShell { variable, command } => {
-                    Action::SetShell { variable: slot(*variable), command: link_pieces(command, &slot) }
-                }
+                Op::SetShell { variable, command } => Action::SetShell {
+                    variable: slot(*variable),
+                    command: link_pieces(command, &slot),
+                },
                 Op::StartPipeline => Action::StartPipeline,
                 Op::SyncPipeline => Action::SyncPipeline,
                 Op::EndPipeline => Action::EndPipeline,

@@ -1,4 +1,5 @@
-//! Random numbers for scripts: xoroshiro128** seeded by splitmix64, and the distributions that scripts can name.
+//! Random numbers for scripts: xoroshiro128** seeded by splitmix64, and the distributions that
+//! scripts can name.
 
 use crate::script::EvalError;
 
@@ -53,7 +54,8 @@ impl Random {
         (self.next_u64() >> 12) as f64 / (1_u64 << 52) as f64
     }
 
-    /// Uniform in `low..=high`, for `low <= high`: as many bits as the range needs, drawn again while beyond it.
+    /// Uniform in `low..=high`, for `low <= high`: as many bits as the range needs, drawn again
+    /// while beyond it.
     #[inline]
     pub fn uniform(&mut self, low: i64, high: i64) -> i64 {
         let range = high.wrapping_sub(low).cast_unsigned();
@@ -100,7 +102,8 @@ impl Random {
         Ok(Self::at_share(low, high, -(cut + (1.0 - cut) * uniform).ln() / parameter))
     }
 
-    /// Normal in `low..=high`, by Box and Muller, cut off at `parameter` standard deviations from the middle.
+    /// Normal in `low..=high`, by Box and Muller, cut off at `parameter` standard deviations from
+    /// the middle.
     ///
     /// # Errors
     /// A parameter below 2.
@@ -176,8 +179,8 @@ pub fn murmur2(value: u64, seed: u64) -> u64 {
 
 /// Where `value` comes to lie when 0 to `size` - 1 are shuffled by `seed`; `size` is above 0.
 ///
-/// Six rounds, each a bijection: the lower part, as long as the largest power of two that fits, is scrambled, then the
-/// upper one of the same length, then all is turned round by a random number.
+/// Six rounds, each a bijection: the lower part, as long as the largest power of two that fits, is
+/// scrambled, then the upper one of the same length, then all is turned round by a random number.
 #[must_use]
 pub fn permute(value: i64, size: i64, seed: i64) -> i64 {
     if size < 2 {
@@ -213,7 +216,10 @@ mod tests {
     #[test]
     fn the_sequence_is_the_published_algorithms() {
         // splitmix64 from seed 1234567, as its reference implementation gives it.
-        assert_eq!(Random::new(1_234_567).0, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
+        assert_eq!(
+            Random::new(1_234_567).0,
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]
+        );
         // xoroshiro128** from state (1, 2): worked out by hand from the definition.
         let mut random = Random([1, 2]);
         assert_eq!(random.next_u64(), 5760);

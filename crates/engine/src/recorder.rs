@@ -1,4 +1,5 @@
-//! What one thread counts. No locks; memory is allocated when a second ends and when something fails.
+//! What one thread counts. No locks; memory is allocated when a second ends and when something
+//! fails.
 
 use std::time::{Duration, SystemTime};
 
@@ -151,8 +152,9 @@ const NOTED: usize = 512;
 
 /// Distributions that are being filled.
 ///
-/// What is to be counted is noted first, and counted with others: by the time that a server process has run, nothing of the
-/// counts is in the caches, and each would be waited for; of many one after the other the processor fetches several at once.
+/// What is to be counted is noted first, and counted with others: by the time that a server process
+/// has run, nothing of the counts is in the caches, and each would be waited for; of many one after
+/// the other the processor fetches several at once.
 struct Counting {
     counts: Vec<LatencyCounts>,
     /// By script: where its first statement's are, and how many statements have any.
@@ -221,7 +223,11 @@ pub struct Recorder {
 impl Recorder {
     /// A recorder of `program`'s transactions; `ended` takes every second as it ends.
     #[must_use]
-    pub fn new(program: &Program, schedule: Schedule, ended: Box<dyn FnMut(Interval) + Send>) -> Self {
+    pub fn new(
+        program: &Program,
+        schedule: Schedule,
+        ended: Box<dyn FnMut(Interval) + Send>,
+    ) -> Self {
         Self::with(program, schedule, ended, Extras::default())
     }
 
@@ -245,8 +251,15 @@ impl Recorder {
         if extras.service {
             tally.scripts.iter_mut().for_each(|script| script.service = Some(Latencies::new()));
         }
-        let mut recorder =
-            Self { schedule, tally, counting: Counting::new(program), prompt: 0, filling, ended, extras };
+        let mut recorder = Self {
+            schedule,
+            tally,
+            counting: Counting::new(program),
+            prompt: 0,
+            filling,
+            ended,
+            extras,
+        };
         recorder.begin(schedule.start);
         recorder
     }
@@ -443,9 +456,15 @@ impl Recorder {
         }
     }
 
-    /// Counts a transaction that ended in an error of class `code`, in `step` unless it met none; that is `statement`
-    /// if it is an SQL command.
-    pub fn failure(&mut self, ended: &Ended, step: Option<usize>, statement: Option<usize>, code: &str) {
+    /// Counts a transaction that ended in an error of class `code`, in `step` unless it met none;
+    /// that is `statement` if it is an SQL command.
+    pub fn failure(
+        &mut self,
+        ended: &Ended,
+        step: Option<usize>,
+        statement: Option<usize>,
+        code: &str,
+    ) {
         let Ended { times, script, .. } = *ended;
         let kind = Failure::of(code);
         self.tick(times.done);
@@ -467,7 +486,9 @@ impl Recorder {
         }
         self.tally.last_done = Some(times.done);
         self.tally.scripts[script].failed += 1;
-        if let Some(tally) = statement.and_then(|n| self.tally.scripts[script].statements.get_mut(n)) {
+        if let Some(tally) =
+            statement.and_then(|n| self.tally.scripts[script].statements.get_mut(n))
+        {
             tally.failed += 1;
         }
         match self.tally.failures.get_mut(code) {
@@ -497,7 +518,9 @@ impl Recorder {
         self.tick(now);
         self.hand_on(now);
         for (script, tally) in self.tally.scripts.iter_mut().enumerate() {
-            for (place, statement) in (self.counting.statements[script].0..).zip(&mut tally.statements) {
+            for (place, statement) in
+                (self.counting.statements[script].0..).zip(&mut tally.statements)
+            {
                 self.counting.drain(place, &mut statement.latency);
             }
         }

@@ -1,7 +1,7 @@
 //! The times of a trial, shared by all its threads, and those of a transaction.
 //!
-//! Without a rate, load is a closed loop: a client's next transaction is due when its last one is done. With one, when
-//! the thread's `Pacer` says, whether or not a client is free.
+//! Without a rate, load is a closed loop: a client's next transaction is due when its last one is
+//! done. With one, when the thread's `Pacer` says, whether or not a client is free.
 
 use std::time::{Duration, Instant};
 
@@ -39,11 +39,15 @@ fn nanoseconds(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The monotonic clock (nanoseconds). `Instant` reads the same one, and takes as long again to make a difference of it.
+/// The monotonic clock (nanoseconds). `Instant` reads the same one, and takes as long again to make
+/// a difference of it.
 #[inline]
 fn monotonic() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    time.tv_sec.cast_unsigned().wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec.cast_unsigned())
+    time.tv_sec
+        .cast_unsigned()
+        .wrapping_mul(1_000_000_000)
+        .wrapping_add(time.tv_nsec.cast_unsigned())
 }
 
 /// The monotonic clock, read as moments.
@@ -93,7 +97,8 @@ pub struct Schedule {
     pub opening: Moment,
     /// When it closes; [`Moment::NEVER`] where a count of transactions ends it.
     pub closing: Moment,
-    /// Transactions that every client starts at or after the opening; none where time ends the window.
+    /// Transactions that every client starts at or after the opening; none where time ends the
+    /// window.
     pub transactions: Option<u64>,
     /// How long after the closing a transaction under way may take.
     pub grace: Duration,
@@ -124,16 +129,16 @@ impl Schedule {
         }
     }
 
-    /// Whether a transaction in the window is left over from the warm-up and must not count: a window that a count
-    /// ends is those transactions and no others.
+    /// Whether a transaction in the window is left over from the warm-up and must not count: a
+    /// window that a count ends is those transactions and no others.
     #[must_use]
     #[inline]
     pub fn is_left_over(&self, due: Moment) -> bool {
         self.transactions.is_some() && due < self.opening
     }
 
-    /// The times of a transaction as its phase counts them: what it waited for during the warm-up before it was sent is
-    /// no latency of the window.
+    /// The times of a transaction as its phase counts them: what it waited for during the warm-up
+    /// before it was sent is no latency of the window.
     #[must_use]
     #[inline]
     pub fn counted(&self, times: Timeline) -> Timeline {

@@ -4,7 +4,8 @@ use crate::load::LoadSpec;
 use crate::random::Random;
 use crate::script::Value;
 
-/// A client's number, and the seeds of its two streams of randomness: for scripts, and for the choice among them.
+/// A client's number, and the seeds of its two streams of randomness: for scripts, and for the
+/// choice among them.
 pub(crate) struct ClientSeeds {
     pub(crate) id: u32,
     pub(crate) random: u64,
@@ -35,17 +36,20 @@ pub(crate) fn threads_of(spec: &LoadSpec) -> u32 {
 impl Seeds {
     /// Those of `spec`.
     ///
-    /// pgbench draws them all from one generator: one for each client, one for hashes unless the user gave it, then three
-    /// for each thread (choice of scripts, throttling, sampling). Ours begin the same way, so that scripts draw the same;
-    /// a client's choices are its own there, so that they do not depend on how threads are scheduled.
+    /// pgbench draws them all from one generator: one for each client, one for hashes unless the
+    /// user gave it, then three for each thread (choice of scripts, throttling, sampling). Ours
+    /// begin the same way, so that scripts draw the same; a client's choices are its own there, so
+    /// that they do not depend on how threads are scheduled.
     pub(crate) fn draw(spec: &LoadSpec) -> Self {
         let clients = spec.clients.get();
         let pgbench = spec.pgbench_seeds;
         let mut seeds = Random::new(pgbench.map_or(spec.seed, |pgbench| pgbench.seed));
-        // All first streams before all second ones, so that a script's draws do not depend on the number of clients.
+        // All first streams before all second ones, so that a script's draws do not depend on the
+        // number of clients.
         let first: Vec<u64> = (0..clients).map(|_| seeds.next_u64()).collect();
         let given = spec.variables.iter().any(|(name, _)| name == "default_seed");
-        let default_seed = (pgbench.is_some() && !given).then(|| Value::Int(seeds.next_u64().cast_signed()));
+        let default_seed =
+            (pgbench.is_some() && !given).then(|| Value::Int(seeds.next_u64().cast_signed()));
         let mut all: Vec<ClientSeeds> = (0..clients)
             .zip(first)
             .map(|(id, random)| {
@@ -64,9 +68,13 @@ impl Seeds {
                 // What pgbench samples its log with.
                 seeds.next_u64();
             }
-            // Its own generator: what scripts draw is the same whether or not there are several servers.
+            // Its own generator: what scripts draw is the same whether or not there are several
+            // servers.
             let balance = !throttle;
-            dealt.push((std::mem::replace(&mut all, rest), ThreadSeeds { choice, throttle, balance }));
+            dealt.push((
+                std::mem::replace(&mut all, rest),
+                ThreadSeeds { choice, throttle, balance },
+            ));
         }
         Self { threads: dealt, default_seed }
     }

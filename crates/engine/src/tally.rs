@@ -41,7 +41,8 @@ impl Torn {
 }
 
 impl StatementTally {
-    /// From sent to the reply's first byte. A reply that comes in one piece, as nearly all do, is counted once for both.
+    /// From sent to the reply's first byte. A reply that comes in one piece, as nearly all do, is
+    /// counted once for both.
     #[must_use]
     pub fn first_byte(&self) -> Latencies {
         let mut all = self.latency.clone();

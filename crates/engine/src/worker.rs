@@ -89,7 +89,9 @@ impl Worker {
             Err(panic) => {
                 let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
                 let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-                Report::Broken(LoadError::Panicked(text.unwrap_or_else(|| "without a message".to_owned())))
+                Report::Broken(LoadError::Panicked(
+                    text.unwrap_or_else(|| "without a message".to_owned()),
+                ))
             }
         };
         // The calling thread may have left already.
@@ -114,20 +116,24 @@ impl Worker {
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(None);
             }
-            let (Connection { stream, key }, target) =
-                connect(&mut balance).map_err(|cause| LoadError::Connect { client: client.id, cause })?;
+            let (Connection { stream, key }, target) = connect(&mut balance)
+                .map_err(|cause| LoadError::Connect { client: client.id, cause })?;
             streams.push(stream);
             keys.push(key.map(|key| Cancel { key, target }));
         }
         let connector = renewed.then(|| -> Connector {
             Box::new(move |_| {
-                connect(&mut balance).map(|(connection, _)| connection.stream).map_err(|e| e.to_string())
+                connect(&mut balance)
+                    .map(|(connection, _)| connection.stream)
+                    .map_err(|e| e.to_string())
             })
         });
         let chosen = choose(self.reactor, &streams, reconnects);
         let clock = self.clock;
         let outcome = match (&chosen, streams.pop()) {
-            (Chosen::Blocking, Some(stream)) => self.offer(Blocking::new(clock, stream, connector), &keys),
+            (Chosen::Blocking, Some(stream)) => {
+                self.offer(Blocking::new(clock, stream, connector), &keys)
+            }
             (Chosen::Uring, last @ Some(_)) => {
                 streams.extend(last);
                 self.offer(Uring::new(clock, streams, connector), &keys)
@@ -159,7 +165,8 @@ impl Worker {
         let program = Rc::new((*self.program).clone());
         let client = |seeds: &ClientSeeds| {
             let (random, choice) = (Random::new(seeds.random), Random::new(seeds.choice));
-            let client = Client::new(seeds.id, Rc::clone(&program), random, choice, self.transactions);
+            let client =
+                Client::new(seeds.id, Rc::clone(&program), random, choice, self.transactions);
             let client = if reconnects { client.unconnected() } else { client };
             let Some(ledger) = &self.ledger else { return Ok(client) };
             let ledger = ledger.open(seeds.id, &self.clock).map_err(LoadError::Ledger)?;
@@ -186,8 +193,8 @@ impl Worker {
         if let Some(rate) = self.rate {
             pacer.throttle(rate, &schedule, Random::new(self.thread.throttle));
         }
-        let outcome =
-            event_loop::run(&mut reactor, clients, recorder, pacer, &self.stop).map_err(LoadError::System)?;
+        let outcome = event_loop::run(&mut reactor, clients, recorder, pacer, &self.stop)
+            .map_err(LoadError::System)?;
         // Connections that came later have other keys; of a lost one the key fits nothing.
         if !reconnects {
             Self::cancel(&outcome.cut_off, keys);
@@ -195,10 +202,12 @@ impl Worker {
         Ok(Some(outcome))
     }
 
-    /// Asks the server to drop what stopped clients had asked for; best effort, within a time limit.
+    /// Asks the server to drop what stopped clients had asked for; best effort, within a time
+    /// limit.
     fn cancel(cut_off: &[usize], keys: &[Option<Cancel>]) {
         let end = Instant::now() + CANCEL;
-        for Cancel { target, key } in cut_off.iter().filter_map(|index| keys.get(*index)?.as_ref()) {
+        for Cancel { target, key } in cut_off.iter().filter_map(|index| keys.get(*index)?.as_ref())
+        {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() || connect::cancel(target, key, left).is_err() {
                 return;

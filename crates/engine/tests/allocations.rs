@@ -21,7 +21,8 @@ use pgdyno_model::experiment::Protocol;
 const QUERIED: &[u8] = b"T\0\0\0\x1a\0\x01c\0\0\0\0\0\0\0\0\0\0\x17\0\x04\xff\xff\xff\xff\0\0\
     D\0\0\0\x0c\0\x01\0\0\0\x0242C\0\0\0\x0dSELECT 1\0Z\0\0\0\x05I";
 /// The answer to Parse, Bind and Execute.
-const PARSED: &[u8] = b"1\0\0\0\x042\0\0\0\x04D\0\0\0\x0c\0\x01\0\0\0\x0242C\0\0\0\x0dSELECT 1\0Z\0\0\0\x05I";
+const PARSED: &[u8] =
+    b"1\0\0\0\x042\0\0\0\x04D\0\0\0\x0c\0\x01\0\0\0\x0242C\0\0\0\x0dSELECT 1\0Z\0\0\0\x05I";
 /// The answer to Bind and Execute.
 const BOUND: &[u8] = PARSED.split_at(5).1;
 
@@ -45,8 +46,9 @@ fn a_transaction_allocates_nothing() {
     let script = Arc::new(Script::parse("test", text).unwrap());
     for protocol in [Protocol::Simple, Protocol::Extended, Protocol::Prepared] {
         let scripts = [(); 2].map(|()| WeightedScript { script: Arc::clone(&script), weight: 1 });
-        let program =
-            Rc::new(Program::link(&scripts, protocol, 1, &[("given".to_owned(), "10".into())]).unwrap());
+        let program = Rc::new(
+            Program::link(&scripts, protocol, 1, &[("given".to_owned(), "10".into())]).unwrap(),
+        );
         let schedule = Schedule {
             start: Moment(0),
             opening: Moment(0),
@@ -64,8 +66,11 @@ fn a_transaction_allocates_nothing() {
             now = Moment(now.0 + 1_000);
             out.clear();
             let mut turn = Turn { now, out: &mut out, recorder: &mut recorder, pacer: &mut pacer };
-            let next =
-                if bytes.is_empty() { client.wake(&mut turn) } else { client.receive(bytes, &mut turn) };
+            let next = if bytes.is_empty() {
+                client.wake(&mut turn)
+            } else {
+                client.receive(bytes, &mut turn)
+            };
             assert_eq!(next, Next::Reply);
             out.first().copied()
         };
@@ -97,7 +102,8 @@ const COMMITTED: &[u8] = b"C\0\0\0\x0bCOMMIT\0Z\0\0\0\x05I";
 fn a_transaction_with_a_ledger_allocates_nothing() {
     let text = "\\set aid random(1, 100000)\n\\set tid 1\n\\set bid 1\n\\set delta 5\nBEGIN;\n\
                 INSERT INTO t VALUES (:client_id, :sequence, :aid, :delta);\nEND;";
-    let scripts = [WeightedScript { script: Arc::new(Script::parse("test", text).unwrap()), weight: 1 }];
+    let scripts =
+        [WeightedScript { script: Arc::new(Script::parse("test", text).unwrap()), weight: 1 }];
     let program = Rc::new(Program::link(&scripts, Protocol::Simple, 1, &[]).unwrap());
     let schedule = Schedule {
         start: Moment(0),
@@ -116,7 +122,11 @@ fn a_transaction_with_a_ledger_allocates_nothing() {
         now = Moment(now.0 + 1_000);
         out.clear();
         let mut turn = Turn { now, out: &mut out, recorder: &mut recorder, pacer: &mut pacer };
-        let next = if bytes.is_empty() { client.wake(&mut turn) } else { client.receive(bytes, &mut turn) };
+        let next = if bytes.is_empty() {
+            client.wake(&mut turn)
+        } else {
+            client.receive(bytes, &mut turn)
+        };
         assert_eq!(next, Next::Reply);
     };
     turn(&mut client, b"");

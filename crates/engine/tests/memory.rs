@@ -36,7 +36,8 @@ const SCRIPT: &str = "\\set aid random(1, 100000 * :scale)\n\\set bid random(1, 
     END;\n";
 
 /// `ParseComplete`, `BindComplete`, a row, its command's end and `ReadyForQuery`.
-const ANSWER: &[u8] = b"1\0\0\0\x042\0\0\0\x04D\0\0\0\x0c\0\x01\0\0\0\x0242C\0\0\0\x0dSELECT 1\0Z\0\0\0\x05I";
+const ANSWER: &[u8] =
+    b"1\0\0\0\x042\0\0\0\x04D\0\0\0\x0c\0\x01\0\0\0\x0242C\0\0\0\x0dSELECT 1\0Z\0\0\0\x05I";
 
 /// A thread's clients.
 struct Clients {
@@ -82,7 +83,8 @@ impl Driver for Clients {
     }
 }
 
-/// The peak of what is allocated (bytes) for `count` clients in the course of two transactions each.
+/// The peak of what is allocated (bytes) for `count` clients in the course of two transactions
+/// each.
 fn peak<R: Reactor>(
     count: usize,
     make: impl Fn(Clock, Vec<Stream>, Option<Connector>) -> io::Result<R>,
@@ -128,7 +130,9 @@ fn peak<R: Reactor>(
 }
 
 /// What each of a thousand clients costs beyond what a thread costs anyway.
-fn each<R: Reactor>(make: impl Fn(Clock, Vec<Stream>, Option<Connector>) -> io::Result<R>) -> usize {
+fn each<R: Reactor>(
+    make: impl Fn(Clock, Vec<Stream>, Option<Connector>) -> io::Result<R>,
+) -> usize {
     let (few, many) = (peak(100, &make), peak(1000, &make));
     (many - few) / 900
 }

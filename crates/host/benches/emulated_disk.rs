@@ -1,5 +1,6 @@
-//! PostgreSQL on an emulated disk without latency beside the same filesystem on a plain loop device and on one in main memory, by
-//! pgbench, in turn (A B C, C B A, …); then what injected latencies come to, beside what they should.
+//! PostgreSQL on an emulated disk without latency beside the same filesystem on a plain loop device
+//! and on one in main memory, by pgbench, in turn (A B C, C B A, …); then what injected latencies
+//! come to, beside what they should.
 //!
 //!     cargo bench -p pgdyno-host --bench emulated_disk -- [--rounds N] [--seconds S] [--scale N] [--clients N] [--filesystem NAME]
 //!         [--directory DIR]
@@ -16,7 +17,9 @@ use pgdyno_host::probe::fsync_rate;
 use pgdyno_host::storage::emulated::{self, Control};
 use pgdyno_host::storage::{MadeStack, Stack, Surroundings, Wipe};
 use pgdyno_host::{Journal, server_account};
-use pgdyno_model::storage::{Backing, DiskLatency, EmulatedDisk, FilesystemChoice, LoopFile, Storage};
+use pgdyno_model::storage::{
+    Backing, DiskLatency, EmulatedDisk, FilesystemChoice, LoopFile, Storage,
+};
 use pgdyno_model::target::Address;
 use pgdyno_model::units::{Bytes, Span};
 
@@ -78,15 +81,22 @@ struct Side {
 }
 
 impl Side {
-    fn make(backing: Backing, options: &Options, place: &Path, journal: &Journal) -> Result<Self, Failure> {
+    fn make(
+        backing: Backing,
+        options: &Options,
+        place: &Path,
+        journal: &Journal,
+    ) -> Result<Self, Failure> {
         let account = server_account()?;
-        let filesystem = FilesystemChoice { name: options.filesystem.clone(), ..FilesystemChoice::default() };
+        let filesystem =
+            FilesystemChoice { name: options.filesystem.clone(), ..FilesystemChoice::default() };
         let storage = Storage { backing, filesystem: Some(filesystem), ..Storage::default() };
         let wipe = Wipe::default();
         let around = Surroundings { default_directory: place, account: &account, wipe: &wipe };
         let stack = Stack::plan("disk", &storage, &around)?.make(&account, journal, &RUN)?;
         let spec = ClusterSpec::new(install()?, cluster_directory(&stack.path())?)?;
-        let settings = [("shared_buffers", "128MB"), ("max_wal_size", "4GB"), ("checkpoint_timeout", "1h")];
+        let settings =
+            [("shared_buffers", "128MB"), ("max_wal_size", "4GB"), ("checkpoint_timeout", "1h")];
         let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         let spec = ClusterSpec { socket_base: place.to_owned(), settings, ..spec };
         let mut cluster = Cluster::create(spec, journal, &RUN)?;
@@ -97,7 +107,8 @@ impl Side {
     }
 
     fn pgbench(&self, arguments: &[&str]) -> Result<String, Failure> {
-        let Address::Unix { directory, port } = self.cluster.control_target("postgres").address else {
+        let Address::Unix { directory, port } = self.cluster.control_target("postgres").address
+        else {
             return Err("the server has no socket".into());
         };
         let ran = Command::new(install()?.program("pgbench"))
@@ -116,7 +127,8 @@ impl Side {
     fn tps(&self, script: &str, clients: u32, seconds: u32) -> Result<f64, Failure> {
         let (clients, seconds) = (clients.to_string(), seconds.to_string());
         let told = self.pgbench(&["-n", "-b", script, "-c", &clients, "-T", &seconds])?;
-        let line = told.lines().find_map(|l| l.strip_prefix("tps = ")).ok_or("pgbench tells no tps")?;
+        let line =
+            told.lines().find_map(|l| l.strip_prefix("tps = ")).ok_or("pgbench tells no tps")?;
         Ok(line.split(' ').next().unwrap_or_default().parse()?)
     }
 
@@ -167,11 +179,16 @@ fn measure(options: &Options) -> Result<(), Failure> {
     type Work<'a> = (String, Box<dyn Fn(&Side) -> Result<f64, Failure> + 'a>);
     let (seconds, clients) = (options.seconds, options.clients);
     let mut works: Vec<Work<'_>> = Vec::new();
-    for (script, clients) in [("tpcb-like", clients), ("simple-update", 1), ("select-only", clients)] {
+    for (script, clients) in
+        [("tpcb-like", clients), ("simple-update", 1), ("select-only", clients)]
+    {
         let name = format!("{script}, clients {clients}, tps");
         works.push((name, Box::new(move |side: &Side| side.tps(script, clients, seconds))));
     }
-    works.push(("fdatasync of 8 kB, a second".into(), Box::new(|side| side.fsyncs(seconds, &journal))));
+    works.push((
+        "fdatasync of 8 kB, a second".into(),
+        Box::new(|side| side.fsyncs(seconds, &journal)),
+    ));
     for (name, work) in works {
         let sides = [&plain, &memory, &emulated];
         let mut found: [Vec<f64>; 3] = Default::default();
@@ -182,7 +199,13 @@ fn measure(options: &Options) -> Result<(), Failure> {
             }
         }
         let ratio = |side: usize| {
-            median(found[side].iter().zip(&found[2]).map(|(other, emulated)| emulated / other).collect())
+            median(
+                found[side]
+                    .iter()
+                    .zip(&found[2])
+                    .map(|(other, emulated)| emulated / other)
+                    .collect(),
+            )
         };
         let (to_plain, to_memory) = (ratio(0), ratio(1));
         let [plain, memory, emulated] = found.map(median);
@@ -215,7 +238,10 @@ fn injected(
         let fsyncs = side.fsyncs(options.seconds, journal)?;
         let tps = side.tps("simple-update", 1, options.seconds)?;
         let (shown, of_fsyncs, of_tps) = (flush.to_string(), fsyncs / most, tps / most);
-        writeln!(out, "{shown:<12}{most:>14.1}{fsyncs:>14.1}{of_fsyncs:>10.3}{tps:>10.1}{of_tps:>14.3}")?;
+        writeln!(
+            out,
+            "{shown:<12}{most:>14.1}{fsyncs:>14.1}{of_fsyncs:>10.3}{tps:>10.1}{of_tps:>14.3}"
+        )?;
     }
     Ok(())
 }

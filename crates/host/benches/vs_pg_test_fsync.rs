@@ -1,5 +1,6 @@
-//! The fsync probe beside PostgreSQL's own `pg_test_fsync`: on the same directory, in turn (A B, B A, …). What is
-//! printed for each test is the median of operations a second on both sides and the median of the rounds' ratios.
+//! The fsync probe beside PostgreSQL's own `pg_test_fsync`: on the same directory, in turn (A B, B
+//! A, …). What is printed for each test is the median of operations a second on both sides and the
+//! median of the rounds' ratios.
 //!
 //!     cargo bench -p pgdyno-host --bench vs_pg_test_fsync -- [--rounds N] [--seconds S] [--directory DIR]
 
@@ -52,8 +53,10 @@ type Rate = Option<f64>;
 
 fn compare(options: &Options) -> Result<(), Failure> {
     let program = |install: &Install| install.bindir.join("pg_test_fsync");
-    let install =
-        find_all().into_iter().find(|i| program(i).is_file()).ok_or("no pg_test_fsync is installed here")?;
+    let install = find_all()
+        .into_iter()
+        .find(|i| program(i).is_file())
+        .ok_or("no pg_test_fsync is installed here")?;
     let theirs = program(&install);
     let place = tempfile::tempdir_in(&options.directory)?;
     let state = tempfile::tempdir()?;
@@ -75,7 +78,9 @@ fn compare(options: &Options) -> Result<(), Failure> {
         let _ = writeln!(std::io::stderr(), "round {} of {}", round + 1, options.rounds);
     }
     if let Some(other) = right.iter().find(|r| r.len() != names.len()) {
-        return Err(format!("pg_test_fsync did {} tests, pgdyno {}", other.len(), names.len()).into());
+        return Err(
+            format!("pg_test_fsync did {} tests, pgdyno {}", other.len(), names.len()).into()
+        );
     }
     let mut out = std::io::stdout().lock();
     writeln!(
@@ -83,9 +88,14 @@ fn compare(options: &Options) -> Result<(), Failure> {
         "pg_test_fsync {}, {} rounds of {} s a test",
         install.version, options.rounds, options.seconds
     )?;
-    writeln!(out, "{:<40}{:>12}{:>15}{:>8}", "ops/sec, medians", "pgdyno", "pg_test_fsync", "ratio")?;
+    writeln!(
+        out,
+        "{:<40}{:>12}{:>15}{:>8}",
+        "ops/sec, medians", "pgdyno", "pg_test_fsync", "ratio"
+    )?;
     for (test, name) in names.iter().enumerate() {
-        let of = |side: &[Vec<Rate>]| side.iter().filter_map(|round| round[test]).collect::<Vec<f64>>();
+        let of =
+            |side: &[Vec<Rate>]| side.iter().filter_map(|round| round[test]).collect::<Vec<f64>>();
         let (ours, theirs) = (of(&left), of(&right));
         if ours.is_empty() && theirs.is_empty() {
             writeln!(out, "{name:<40}{:>12}{:>15}", "n/a", "n/a")?;
@@ -93,12 +103,21 @@ fn compare(options: &Options) -> Result<(), Failure> {
         }
         let ratio = median(ours.iter().zip(&theirs).map(|(a, b)| a / b).collect());
         let mark = if (ratio - 1.0).abs() > TOLERANCE { "  !" } else { "" };
-        writeln!(out, "{name:<40}{:>12.0}{:>15.0}{ratio:>8.2}{mark}", median(ours), median(theirs))?;
+        writeln!(
+            out,
+            "{name:<40}{:>12.0}{:>15.0}{ratio:>8.2}{mark}",
+            median(ours),
+            median(theirs)
+        )?;
     }
     Ok(())
 }
 
-fn pgdyno(directory: &Path, seconds: u32, journal: &Journal) -> Result<Vec<(String, Rate)>, Failure> {
+fn pgdyno(
+    directory: &Path,
+    seconds: u32,
+    journal: &Journal,
+) -> Result<Vec<(String, Rate)>, Failure> {
     let per_test = Duration::from_secs(seconds.into());
     let options = FsyncOptions { per_test, writers: Vec::new(), ..FsyncOptions::default() };
     let (_, probe) = fsync(directory, &options, journal, &|_, _| {}, &AtomicBool::new(false))?;

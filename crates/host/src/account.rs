@@ -39,7 +39,9 @@ pub enum AccountError {
     )]
     NobodyElse,
     /// initdb asks passwd for its own user's name.
-    #[error("PostgreSQL cannot run as user id {uid}: passwd has no entry for it, and initdb needs one")]
+    #[error(
+        "PostgreSQL cannot run as user id {uid}: passwd has no entry for it, and initdb needs one"
+    )]
     NoEntry {
         /// Our user id.
         uid: u32,
@@ -98,7 +100,8 @@ fn ours_by_getent(uid: u32) -> Option<Account> {
     if uid == 0 {
         return None;
     }
-    let out = std::process::Command::new("getent").args(["passwd", &uid.to_string()]).output().ok()?;
+    let out =
+        std::process::Command::new("getent").args(["passwd", &uid.to_string()]).output().ok()?;
     entries(&String::from_utf8_lossy(&out.stdout)).find(|a| a.uid == uid)
 }
 
@@ -111,7 +114,10 @@ mod tests {
 
     #[test]
     fn root_runs_the_server_as_postgres_or_else_as_nobody() {
-        assert_eq!(choose(0, PASSWD).unwrap(), Account { name: "postgres".into(), uid: 101, gid: 104 });
+        assert_eq!(
+            choose(0, PASSWD).unwrap(),
+            Account { name: "postgres".into(), uid: 101, gid: 104 }
+        );
         assert_eq!(choose(0, &PASSWD.replace("postgres:", "pg:")).unwrap().name, "nobody");
         assert!(matches!(choose(0, "root:x:0:0::/:/bin/sh"), Err(AccountError::NobodyElse)));
     }

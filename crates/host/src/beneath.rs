@@ -1,9 +1,10 @@
 //! Directories held by descriptor: work below a directory that another account may write to.
 //!
-//! A path is looked up anew at each call, and whoever may write to a directory on it can put a symbolic link in its
-//! place between two calls. [`Directory`] looks up once, holds what it found, and goes on from there: every name is
-//! resolved below the descriptor, through no symbolic link and no mount point's `..` (openat2(2),
-//! `RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`). Programs that root runs are handed [`Directory::proc_path`].
+//! A path is looked up anew at each call, and whoever may write to a directory on it can put a
+//! symbolic link in its place between two calls. [`Directory`] looks up once, holds what it found,
+//! and goes on from there: every name is resolved below the descriptor, through no symbolic link
+//! and no mount point's `..` (openat2(2), `RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`). Programs that
+//! root runs are handed [`Directory::proc_path`].
 
 mod copy;
 
@@ -25,7 +26,8 @@ pub use copy::{Copied, CopyError, TreeCopy};
 /// Which file or directory something is, whatever its name: device and inode number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileIdentity {
-    /// The device number of its filesystem (`st_dev`). It may change when the filesystem is mounted anew.
+    /// The device number of its filesystem (`st_dev`). It may change when the filesystem is mounted
+    /// anew.
     pub device: u64,
     /// Its inode number (`st_ino`).
     pub inode: u64,
@@ -65,8 +67,8 @@ pub struct Directory {
 impl Directory {
     /// Opens the directory at `path`, whose last component must be no symbolic link.
     ///
-    /// The components before it are followed: call this with a path that only root or the caller can change
-    /// ([`crate::trust::check`]).
+    /// The components before it are followed: call this with a path that only root or the caller
+    /// can change ([`crate::trust::check`]).
     ///
     /// # Errors
     /// openat(2)'s: `ELOOP` or `ENOTDIR` for a symbolic link.
@@ -89,8 +91,8 @@ impl Directory {
         FileIdentity::from_file(&self.fd)
     }
 
-    /// `/proc/self/fd/N`, for calls and programs that take a path only. It means this directory as long as `self`
-    /// lives, and for a child as long as the descriptor is passed on to it.
+    /// `/proc/self/fd/N`, for calls and programs that take a path only. It means this directory as
+    /// long as `self` lives, and for a child as long as the descriptor is passed on to it.
     #[must_use]
     pub fn proc_path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.fd.as_raw_fd()))
@@ -102,10 +104,14 @@ impl Directory {
     /// openat2(2)'s: `ELOOP` for a symbolic link on the way, `EXDEV` for a way out.
     pub fn directory(&self, relative: impl AsRef<Path>) -> io::Result<Self> {
         let relative = relative.as_ref();
-        Ok(Self { fd: self.openat2(relative, OPEN, Mode::empty())?, path: self.path.join(relative) })
+        Ok(Self {
+            fd: self.openat2(relative, OPEN, Mode::empty())?,
+            path: self.path.join(relative),
+        })
     }
 
-    /// Opens the regular file `relative` for reading. A pipe or device in its place is refused, and not waited for.
+    /// Opens the regular file `relative` for reading. A pipe or device in its place is refused, and
+    /// not waited for.
     ///
     /// # Errors
     /// openat2(2)'s; `InvalidInput` for what is no regular file.
@@ -148,8 +154,8 @@ impl Directory {
         read_at_most(&self.file(relative)?, limit)
     }
 
-    /// Puts the file `name`, directly in this directory, in place of one that may be there: readers see the old content
-    /// or the new, also after a power loss.
+    /// Puts the file `name`, directly in this directory, in place of one that may be there: readers
+    /// see the old content or the new, also after a power loss.
     ///
     /// # Errors
     /// openat2(2)'s, write(2)'s and renameat(2)'s.
@@ -181,25 +187,29 @@ impl Directory {
         written
     }
 
-    /// Appends `text` to the file `name`, directly in this directory, by putting a longer one in its place. It must
-    /// belong to the directory's owner and have no other name: a hard link may lead to anybody's file.
+    /// Appends `text` to the file `name`, directly in this directory, by putting a longer one in
+    /// its place. It must belong to the directory's owner and have no other name: a hard link may
+    /// lead to anybody's file.
     ///
     /// # Errors
-    /// As [`Directory::read`] and [`Directory::replace_file`]; `InvalidInput` for a file of somebody else's.
+    /// As [`Directory::read`] and [`Directory::replace_file`]; `InvalidInput` for a file of
+    /// somebody else's.
     pub fn append_to_file(&self, name: &OsStr, text: &[u8]) -> io::Result<()> {
         let file = self.file(name)?;
         let stat = rustix::fs::fstat(&file)?;
         if stat.st_uid != rustix::fs::fstat(&self.fd)?.st_uid || stat.st_nlink != 1 {
-            let found = format!("it belongs to uid {} and has {} name(s)", stat.st_uid, stat.st_nlink);
+            let found =
+                format!("it belongs to uid {} and has {} name(s)", stat.st_uid, stat.st_nlink);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, found));
         }
         let contents = [&read_at_most(&file, LARGEST_TEXT)?, text].concat();
-        let owner = Account { name: format!("uid {}", stat.st_uid), uid: stat.st_uid, gid: stat.st_gid };
+        let owner =
+            Account { name: format!("uid {}", stat.st_uid), uid: stat.st_uid, gid: stat.st_gid };
         self.replace_file(name, &contents, Some(&owner), stat.st_mode & 0o777)
     }
 
-    /// Takes it from its owner: from here on only the caller can enter it, whatever descriptors others hold. Returns the
-    /// permissions that it had.
+    /// Takes it from its owner: from here on only the caller can enter it, whatever descriptors
+    /// others hold. Returns the permissions that it had.
     ///
     /// # Errors
     /// fchown(2)'s and fchmod(2)'s.
@@ -213,8 +223,8 @@ impl Directory {
         Ok(stat.st_mode & 0o777)
     }
 
-    /// Makes the directory `name`, which must not exist, and opens it. Whoever may write to `self` could have put
-    /// another in its place: it is checked to be empty and ours.
+    /// Makes the directory `name`, which must not exist, and opens it. Whoever may write to `self`
+    /// could have put another in its place: it is checked to be empty and ours.
     ///
     /// # Errors
     /// mkdirat(2)'s and openat2(2)'s; `Other` if it was swapped.
@@ -296,8 +306,8 @@ impl Directory {
         Ok(rustix::fs::unlinkat(&self.fd, name.as_ref(), AtFlags::REMOVEDIR)?)
     }
 
-    /// Removes all that this directory holds, but what `keep` names at its top. Symbolic links are removed, not
-    /// followed. A mount point below ends it with an error.
+    /// Removes all that this directory holds, but what `keep` names at its top. Symbolic links are
+    /// removed, not followed. A mount point below ends it with an error.
     ///
     /// # Errors
     /// The first thing that cannot be removed.
@@ -321,8 +331,8 @@ impl Directory {
         Ok(())
     }
 
-    /// Gives it to `owner`, where that is another account, and sets its permissions. Call it last: from here on that
-    /// account can change what is in it.
+    /// Gives it to `owner`, where that is another account, and sets its permissions. Call it last:
+    /// from here on that account can change what is in it.
     ///
     /// # Errors
     /// fchown(2)'s and fchmod(2)'s.
@@ -339,10 +349,12 @@ impl Directory {
     }
 
     fn openat2(&self, relative: &Path, flags: OFlags, mode: Mode) -> io::Result<OwnedFd> {
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let resolve =
+            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         loop {
             match rustix::fs::openat2(&self.fd, relative, flags, mode, resolve) {
-                // A rename went on meanwhile somewhere on the machine: the kernel asks to try again.
+                // A rename went on meanwhile somewhere on the machine: the kernel asks to try
+                // again.
                 Err(Errno::AGAIN) => {}
                 result => return Ok(result?),
             }
@@ -356,13 +368,18 @@ impl AsFd for Directory {
     }
 }
 
-/// Gives the open file or directory `fd` to `owner`, where that is another account, and sets its permissions.
+/// Gives the open file or directory `fd` to `owner`, where that is another account, and sets its
+/// permissions.
 ///
 /// # Errors
 /// fchown(2)'s and fchmod(2)'s.
 pub fn hand_over(fd: impl AsFd, owner: Option<&Account>, mode: u32) -> io::Result<()> {
     if let Some(account) = owner.filter(|account| !account.is_ours()) {
-        rustix::fs::fchown(&fd, Some(Uid::from_raw(account.uid)), Some(Gid::from_raw(account.gid)))?;
+        rustix::fs::fchown(
+            &fd,
+            Some(Uid::from_raw(account.uid)),
+            Some(Gid::from_raw(account.gid)),
+        )?;
     }
     Ok(rustix::fs::fchmod(fd, Mode::from_raw_mode(mode))?)
 }
@@ -372,7 +389,10 @@ fn read_at_most(file: &File, limit: u64) -> io::Result<Vec<u8>> {
     let mut contents = Vec::new();
     file.take(limit + 1).read_to_end(&mut contents)?;
     if contents.len() as u64 > limit {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it has more than {limit} bytes")));
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("it has more than {limit} bytes"),
+        ));
     }
     Ok(contents)
 }
@@ -414,7 +434,12 @@ mod tests {
     #[test]
     fn a_pipe_in_a_files_place_is_refused_and_not_waited_for() {
         let place = tempfile::tempdir().unwrap();
-        rustix::fs::mkfifoat(rustix::fs::CWD, place.path().join("pipe"), Mode::from_raw_mode(0o600)).unwrap();
+        rustix::fs::mkfifoat(
+            rustix::fs::CWD,
+            place.path().join("pipe"),
+            Mode::from_raw_mode(0o600),
+        )
+        .unwrap();
         let directory = Directory::open(place.path()).unwrap();
         assert_eq!(directory.file("pipe").unwrap_err().kind(), io::ErrorKind::InvalidInput);
     }

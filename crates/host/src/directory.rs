@@ -1,4 +1,5 @@
-//! Whether a directory can carry a cluster: it is there, the server's account reaches it, and it has room.
+//! Whether a directory can carry a cluster: it is there, the server's account reaches it, and it
+//! has room.
 
 use std::fs;
 use std::io;
@@ -95,7 +96,9 @@ impl DirectoryError {
     pub fn help(&self) -> Option<String> {
         let another = "name another directory in `storage.<name>.directory`";
         match self {
-            Self::Missing { path } => Some(format!("make it (`mkdir -p {}`), or {another}", path.display())),
+            Self::Missing { path } => {
+                Some(format!("make it (`mkdir -p {}`), or {another}", path.display()))
+            }
             Self::NotADirectory { .. } | Self::NotWritable { .. } => {
                 Some(format!("{another}, or change its owner"))
             }
@@ -110,8 +113,8 @@ impl DirectoryError {
     }
 }
 
-/// A directory that clusters are put in, checked. The default one is made when it is missing, and removed again
-/// when this is dropped and it is empty.
+/// A directory that clusters are put in, checked. The default one is made when it is missing, and
+/// removed again when this is dropped and it is empty.
 #[derive(Debug)]
 pub struct StorageDirectory {
     path: PathBuf,
@@ -172,8 +175,8 @@ fn make_default(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))
 }
 
-/// Whether clusters can be made in `directory`, `account` can reach them, and nobody but root and the caller can put
-/// something else in their place.
+/// Whether clusters can be made in `directory`, `account` can reach them, and nobody but root and
+/// the caller can put something else in their place.
 ///
 /// # Errors
 /// [`DirectoryError`] with the first reason why not.
@@ -187,10 +190,13 @@ pub fn check(directory: &Path, account: &Account) -> Result<(), DirectoryError> 
             return Err(DirectoryError::NotADirectory { path: directory.to_owned() });
         }
         Err(e) => return Err(io(e)),
-        Ok(m) if !m.is_dir() => return Err(DirectoryError::NotADirectory { path: directory.to_owned() }),
+        Ok(m) if !m.is_dir() => {
+            return Err(DirectoryError::NotADirectory { path: directory.to_owned() });
+        }
         Ok(_) => {}
     }
-    if let Err(e) = rustix::fs::access(directory, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)
+    if let Err(e) =
+        rustix::fs::access(directory, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)
     {
         let read_only = e == rustix::io::Errno::ROFS;
         return Err(DirectoryError::NotWritable { path: directory.to_owned(), read_only });
@@ -220,7 +226,8 @@ pub(crate) struct Barrier {
 
 /// The first component of the absolute path `path`, itself included, that `account` may not pass.
 pub(crate) fn barrier(path: &Path, account: &Account) -> io::Result<Option<Barrier>> {
-    let mut components: Vec<&Path> = path.ancestors().filter(|p| !p.as_os_str().is_empty()).collect();
+    let mut components: Vec<&Path> =
+        path.ancestors().filter(|p| !p.as_os_str().is_empty()).collect();
     components.reverse();
     for component in components {
         let metadata = fs::metadata(component)?;
@@ -271,8 +278,11 @@ impl ScratchDirectory {
     pub fn make(parent: &Path, name: &str, journal: &Journal) -> Result<Self, StepError> {
         let digits = random_hex::<4>().map_err(JournalError::Random)?;
         let path = parent.join(format!("pgdyno-{name}-{digits}"));
-        let step =
-            Step::MakeMarked { made: Made::Directory { path: path.clone() }, mode: 0o700, owner: None };
+        let step = Step::MakeMarked {
+            made: Made::Directory { path: path.clone() },
+            mode: 0o700,
+            owner: None,
+        };
         let never = AtomicBool::new(false);
         let mut performing = Performing { journal, stop: &never, made: Vec::new() };
         let performed = step.perform(&mut performing);

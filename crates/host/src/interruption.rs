@@ -1,7 +1,7 @@
 //! When this process was told to end, which control connections obey by themselves.
 //!
-//! The command line calls [`begin`] at the first signal. From then on what waits for a server ends at once; what is begun
-//! later, to tidy up, has [`TIDYING`] from the signal on.
+//! The command line calls [`begin`] at the first signal. From then on what waits for a server ends
+//! at once; what is begun later, to tidy up, has [`TIDYING`] from the signal on.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};

@@ -99,7 +99,8 @@ pub enum Made {
         /// How they are put back.
         recorded: Box<RecordedSettings>,
     },
-    /// What a run makes in a database of a server that pgdyno does not own. Each object bears the entry's id in its comment.
+    /// What a run makes in a database of a server that pgdyno does not own. Each object bears the
+    /// entry's id in its comment.
     ServerSchema {
         /// What messages call it; no path.
         path: PathBuf,
@@ -196,9 +197,9 @@ impl JournalError {
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
-            Self::Io { .. } => {
-                Some("make that path writable, or set XDG_STATE_HOME to a directory that is".to_owned())
-            }
+            Self::Io { .. } => Some(
+                "make that path writable, or set XDG_STATE_HOME to a directory that is".to_owned(),
+            ),
             Self::Untrusted(e) => Some(format!(
                 "{}; for the journal, set XDG_STATE_HOME to one that nobody else may write to",
                 e.help().unwrap_or_else(|| "see that it can be looked at".to_owned())
@@ -225,7 +226,11 @@ impl Journal {
         let untrusted = |e| JournalError::Untrusted(Box::new(e));
         let path = std::path::absolute(&path).map_err(|e| failed("resolve", e))?;
         trust::check(&path).map_err(untrusted)?;
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&path).map_err(|e| failed("make", e))?;
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&path)
+            .map_err(|e| failed("make", e))?;
         // Once more: below a directory such as /tmp somebody else could have been first.
         trust::check(&path).map_err(untrusted)?;
         let directory = path.canonicalize().and_then(|real| Directory::open(&real));
@@ -240,11 +245,19 @@ impl Journal {
     /// [`JournalError`]: it could not be written; `made` must then not be made.
     pub fn record(&self, made: &Made) -> Result<Entry, JournalError> {
         let (id, at) = (MadeId::draw()?, Epoch::of(SystemTime::now()));
-        let entry =
-            Entry { id, made: made.clone(), owner: self.owner.clone(), at, identity: None, form: FORM };
+        let entry = Entry {
+            id,
+            made: made.clone(),
+            owner: self.owner.clone(),
+            at,
+            identity: None,
+            form: FORM,
+        };
         let name = file_name(&entry.id);
         let written = entry.to_json().and_then(|text| self.write(&name, &text));
-        written.and_then(|()| self.directory.sync()).map_err(|e| io_error("write", &self.path(&name), e))?;
+        written
+            .and_then(|()| self.directory.sync())
+            .map_err(|e| io_error("write", &self.path(&name), e))?;
         Ok(entry)
     }
 
@@ -290,7 +303,8 @@ impl Journal {
     /// [`JournalError`]: the directory cannot be read, or holds an entry that another account can
     /// have written.
     pub fn entries(&self) -> Result<Vec<Entry>, JournalError> {
-        let list = self.directory.entries().map_err(|e| io_error("read", self.directory.path(), e))?;
+        let list =
+            self.directory.entries().map_err(|e| io_error("read", self.directory.path(), e))?;
         let mut entries = Vec::new();
         for name in list.into_iter().filter_map(|f| f.name.into_string().ok()) {
             let Some(id) = name.strip_suffix(".json") else { continue };
@@ -380,8 +394,12 @@ fn io_error(what: &'static str, path: &Path, source: io::Error) -> JournalError 
 
 /// Writes a file that must not exist yet, and makes it and its name durable.
 pub(crate) fn write_new(path: &Path, contents: &[u8]) -> io::Result<()> {
-    let mut file =
-        File::options().write(true).create_new(true).mode(0o644).custom_flags(nofollow()).open(path)?;
+    let mut file = File::options()
+        .write(true)
+        .create_new(true)
+        .mode(0o644)
+        .custom_flags(nofollow())
+        .open(path)?;
     file.write_all(contents)?;
     file.sync_all()?;
     path.parent().map_or(Ok(()), sync_directory)

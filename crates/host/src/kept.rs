@@ -87,7 +87,9 @@ impl KeptCrashes {
                 if let Some(round) = self.own_folder(folder, &name) {
                     let files = self.names(&round);
                     let is_kept = |file: &String| self.is_kept(&round, file);
-                    kept.extend(files.into_iter().filter(is_kept).map(|file| Path::new(&name).join(file)));
+                    kept.extend(
+                        files.into_iter().filter(is_kept).map(|file| Path::new(&name).join(file)),
+                    );
                     rounds.push(name.into());
                 }
             } else if self.is_kept(folder, &name) {
@@ -101,7 +103,9 @@ impl KeptCrashes {
     /// The names in `directory`, in order.
     fn names(&mut self, directory: &Directory) -> Vec<String> {
         match directory.entries() {
-            Ok(entries) => entries.into_iter().map(|e| e.name.to_string_lossy().into_owned()).collect(),
+            Ok(entries) => {
+                entries.into_iter().map(|e| e.name.to_string_lossy().into_owned()).collect()
+            }
             Err(e) => {
                 self.leave(directory.path().to_owned(), &format!("it cannot be read: {e}"));
                 Vec::new()
@@ -115,7 +119,8 @@ impl KeptCrashes {
 
     /// Whether pgdyno put it there, as far as name and kind tell.
     fn is_kept(&mut self, folder: &Directory, name: &str) -> bool {
-        let is_file_name = name == "image" || name.starts_with("image-") || name.starts_with("ledger-");
+        let is_file_name =
+            name == "image" || name.starts_with("image-") || name.starts_with("ledger-");
         let is_data = || name == "data" && folder.file("data/PG_VERSION").is_ok();
         let why = match folder.stat(name).as_ref().map(kind) {
             Err(e) => format!("it cannot be looked at: {e}"),
@@ -156,7 +161,9 @@ impl KeptCrash {
             let bytes = room(&folder, path);
             match remove(&folder, path) {
                 Ok(()) => freed += bytes,
-                Err(why) => left.push(LeftAlone { path: self.path.join(path), why: why.to_string() }),
+                Err(why) => {
+                    left.push(LeftAlone { path: self.path.join(path), why: why.to_string() })
+                }
             }
         }
         // Fails, as it should, while anything is in them.
@@ -215,7 +222,9 @@ fn remove(folder: &Directory, relative: &Path) -> io::Result<()> {
         return Err(io::Error::other(format!("it is attached as {device}")));
     }
     let (round, name) = match (relative.parent(), relative.file_name()) {
-        (Some(round), Some(name)) if !round.as_os_str().is_empty() => (Some(folder.directory(round)?), name),
+        (Some(round), Some(name)) if !round.as_os_str().is_empty() => {
+            (Some(folder.directory(round)?), name)
+        }
         _ => (None, relative.as_os_str()),
     };
     let holder = round.as_ref().unwrap_or(folder);
@@ -231,7 +240,8 @@ fn loop_device(path: &Path) -> Option<String> {
     let path = path.canonicalize().ok()?;
     let devices = fs::read_dir("/sys/block").into_iter().flatten().flatten();
     let over = |device: &fs::DirEntry| {
-        let backing = fs::read_to_string(device.path().join("loop/backing_file")).unwrap_or_default();
+        let backing =
+            fs::read_to_string(device.path().join("loop/backing_file")).unwrap_or_default();
         Path::new(backing.trim_end_matches('\n')) == path
     };
     devices.into_iter().find(over).map(|device| format!("/dev/{}", device.file_name().display()))
@@ -247,13 +257,18 @@ fn room(folder: &Directory, relative: &Path) -> u64 {
         let below = tree.entries().unwrap_or_default();
         return own + below.iter().map(|e| room(&tree, Path::new(&e.name))).sum::<u64>();
     }
-    folder.file(relative).ok().and_then(|file| rustix::fs::fstat(file).ok()).map_or(0, |stat| of(&stat))
+    folder
+        .file(relative)
+        .ok()
+        .and_then(|file| rustix::fs::fstat(file).ok())
+        .map_or(0, |stat| of(&stat))
 }
 
 /// Whether a session is called so: `crash-20261122-223127-ulgf`, `plug-…`.
 fn is_session(name: &str) -> bool {
     let parts: Vec<&str> = name.split('-').collect();
-    let digits = |text: &str, count| text.len() == count && text.bytes().all(|b| b.is_ascii_digit());
+    let digits =
+        |text: &str, count| text.len() == count && text.bytes().all(|b| b.is_ascii_digit());
     matches!(parts.as_slice(), [stem, date, time, letters]
         if ["crash", "plug"].contains(stem)
             && digits(date, 8)
@@ -265,7 +280,9 @@ fn is_session(name: &str) -> bool {
 /// Whether a round's folder is called so: `power-2`. Faults keep the names that they had.
 fn is_round(name: &str) -> bool {
     name.rsplit_once('-').is_some_and(|(fault, number)| {
-        Fault::parse(fault).is_some() && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
+        Fault::parse(fault).is_some()
+            && !number.is_empty()
+            && number.bytes().all(|b| b.is_ascii_digit())
     })
 }
 
@@ -329,14 +346,24 @@ mod tests {
         let [kept] = &found.all[..] else { panic!("{found:?}") };
         let mut names = left(&found.left);
         names.sort();
-        let expected =
-            ["crash-20261122-223127-link", "data", "findings.txt", "image-1", "notes", "photos", "power-2"];
+        let expected = [
+            "crash-20261122-223127-link",
+            "data",
+            "findings.txt",
+            "image-1",
+            "notes",
+            "photos",
+            "power-2",
+        ];
         assert_eq!(names, expected);
         let (freed, left) = kept.remove();
         assert_eq!((freed > 0, left), (true, Vec::new()));
         assert!(!crashes.join(ID).join("power-1/image-0").exists());
-        for stays in ["notes/image-0", &format!("{ID}/power-1/findings.txt"), &format!("{ID}/photos/image-1")]
-        {
+        for stays in [
+            "notes/image-0",
+            &format!("{ID}/power-1/findings.txt"),
+            &format!("{ID}/photos/image-1"),
+        ] {
             assert!(crashes.join(stays).exists(), "{stays}");
         }
         assert!(outside.join("image-0").exists());
@@ -356,12 +383,18 @@ mod tests {
         for id in [ID, "plug-20261122-223127-abcd"] {
             assert!(is_session(id), "{id}");
         }
-        for other in
-            ["crash", "crash-1", "crash-20261122-223127-ULGF", "quickstart-20261122-223127-ulgf", ".."]
-        {
+        for other in [
+            "crash",
+            "crash-1",
+            "crash-20261122-223127-ULGF",
+            "quickstart-20261122-223127-ulgf",
+            "..",
+        ] {
             assert!(!is_session(other), "{other}");
         }
-        assert!(is_round("torn-write-12") && is_round("emulated-lie-1") && is_round("lying-disk-1"));
+        assert!(
+            is_round("torn-write-12") && is_round("emulated-lie-1") && is_round("lying-disk-1")
+        );
         assert!(!is_round("power-") && !is_round("power") && !is_round("photos-1"));
     }
 }

@@ -1,8 +1,10 @@
-//! Changes and observes machines: PostgreSQL servers, what lies under them, and what both do while load runs.
+//! Changes and observes machines: PostgreSQL servers, what lies under them, and what both do while
+//! load runs.
 //!
-//! The only crate of pgdyno that starts programs and changes the machine. Whatever it makes is journalled before it
-//! is made, carries a mark of its own, and is taken down by the value that stands for it when that is dropped, or
-//! by [`sweep()`] at the next start if the process was killed.
+//! The only crate of pgdyno that starts programs and changes the machine. Whatever it makes is
+//! journalled before it is made, carries a mark of its own, and is taken down by the value that
+//! stands for it when that is dropped, or by [`sweep()`] at the next start if the process was
+//! killed.
 
 pub mod account;
 pub mod beneath;

@@ -102,9 +102,14 @@ fn write_marker(directory: &Directory, entry: &Entry) -> io::Result<()> {
 /// The directory above `path`, open, and the name below it. Refused where another account can
 /// change what it leads to.
 fn trusted_parent(path: &Path) -> Result<(io::Result<Directory>, OsString), TrustError> {
-    let refused =
-        || io::Error::new(io::ErrorKind::InvalidInput, "it is no absolute path of a name in a directory");
-    let (Some(parent), Some(name), true) = (path.parent(), path.file_name(), path.is_absolute()) else {
+    let refused = || {
+        io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is no absolute path of a name in a directory",
+        )
+    };
+    let (Some(parent), Some(name), true) = (path.parent(), path.file_name(), path.is_absolute())
+    else {
         return Err(TrustError::Io { component: path.to_owned(), source: refused() });
     };
     trust::check_parent(parent)?;
@@ -177,19 +182,27 @@ pub(crate) fn remove_made(entry: &Entry, journal: &Journal) -> io::Result<Remova
 }
 
 fn refused(error: &TrustError) -> io::Error {
-    let cause = std::error::Error::source(error).map_or_else(String::new, |cause| format!(": {cause}"));
+    let cause =
+        std::error::Error::source(error).map_or_else(String::new, |cause| format!(": {cause}"));
     let help = error.help().map_or_else(String::new, |help| format!("; {help}"));
     io::Error::other(format!("{error}{cause}{help}"))
 }
 
-fn open_below(parent: &Directory, name: &OsStr, entry: &Entry, journal: &Journal) -> io::Result<Thing> {
+fn open_below(
+    parent: &Directory,
+    name: &OsStr,
+    entry: &Entry,
+    journal: &Journal,
+) -> io::Result<Thing> {
     let stat = match parent.stat(name) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Thing::Absent),
         stat => stat?,
     };
     let kind = rustix::fs::FileType::from_raw_mode(stat.st_mode);
     match (&entry.made, kind) {
-        (Made::File { .. }, rustix::fs::FileType::RegularFile) => file(&parent.file(name)?, entry, journal),
+        (Made::File { .. }, rustix::fs::FileType::RegularFile) => {
+            file(&parent.file(name)?, entry, journal)
+        }
         (Made::File { .. }, _) => Ok(Thing::Other("it is no file now".into())),
         (Made::Setting { .. } | Made::ServerSettings { .. } | Made::ServerSchema { .. }, _) => {
             Err(io::Error::other("a setting is put back, not removed"))
@@ -233,9 +246,9 @@ fn directory(directory: Directory, entry: &Entry, journal: &Journal) -> io::Resu
         Ok(_) if entry.identity.is_some() || entry.form < FORM => Thing::Directory(directory),
         // A marker cut short, or an entry without identity: nothing was put beside it yet.
         _ if is_unfilled => Thing::Unfilled(directory),
-        Ok(_) => {
-            Thing::Other("its maker was killed before it put anything into it, and it holds files".into())
-        }
+        Ok(_) => Thing::Other(
+            "its maker was killed before it put anything into it, and it holds files".into(),
+        ),
         Err(_) => Thing::Other(format!("its {MARKER} is not pgdyno's")),
     })
 }
@@ -270,11 +283,14 @@ fn file(file: &File, entry: &Entry, journal: &Journal) -> io::Result<Thing> {
 fn stranger(entry: &Entry, found: FileIdentity, journal: &Journal) -> io::Result<Option<String>> {
     let Some(noted) = entry.identity else { return Ok(None) };
     let may_differ = || -> io::Result<bool> {
-        Ok(boot_id()? != entry.owner.boot_id || is_on_a_stack(entry.made.path(), found.device, journal)?)
+        Ok(boot_id()? != entry.owner.boot_id
+            || is_on_a_stack(entry.made.path(), found.device, journal)?)
     };
     if noted.inode != found.inode {
         let (now, was) = (found.inode, noted.inode);
-        return Ok(Some(format!("another one was put in its place (inode {now}, and it was {was})")));
+        return Ok(Some(format!(
+            "another one was put in its place (inode {now}, and it was {was})"
+        )));
     }
     if noted.device != found.device && !may_differ()? {
         let (now, was) = (found.device, noted.device);

@@ -2,7 +2,8 @@
 //!
 //! [`std::time::Instant`] belongs to the process that read it. A [`MonotonicTime`] is a reading of
 //! CLOCK_MONOTONIC, which is one clock for the machine. The process of an emulated disk stamps its
-//! power cut with it; [`MonotonicTime::to_instant`] puts that cut among the asking process's instants.
+//! power cut with it; [`MonotonicTime::to_instant`] puts that cut among the asking process's
+//! instants.
 //!
 //! ```
 //! # use std::time::{Duration, Instant};
@@ -40,7 +41,8 @@ impl MonotonicTime {
         Duration::from_nanos(self.nanoseconds.saturating_sub(earlier.nanoseconds))
     }
 
-    /// Returns this reading as an instant of this process; none if that is beyond what instants hold.
+    /// Returns this reading as an instant of this process; none if that is beyond what instants
+    /// hold.
     ///
     /// Both clocks are read, one right after the other. The instant is early by the time between:
     /// below a microsecond, unless the thread was interrupted there. Of three tries the tightest

@@ -28,7 +28,8 @@ impl Mounted {
         let (own, filesystem) = line.split_once(" - ")?;
         let own: Vec<&str> = own.split(' ').collect();
         let mut filesystem = filesystem.splitn(3, ' ');
-        let (kind, source, superblock) = (filesystem.next()?, filesystem.next()?, filesystem.next()?);
+        let (kind, source, superblock) =
+            (filesystem.next()?, filesystem.next()?, filesystem.next()?);
         let list = |text: &str| text.split(',').map(unescape).collect();
         Some(Self {
             numbers: (*own.get(2)?).to_owned(),
@@ -59,7 +60,8 @@ impl Mounted {
     #[must_use]
     pub fn device(&self) -> Option<String> {
         let by_number = fs::canonicalize(Path::new("/sys/dev/block").join(&self.numbers)).ok();
-        // Filesystems over several devices (btrfs) have no number of their own; their source names the first.
+        // Filesystems over several devices (btrfs) have no number of their own; their source names
+        // the first.
         let by_source = || {
             // Its path may be a symbolic link, which btrfs keeps as it was told.
             let source = Path::new(&self.source);
@@ -79,8 +81,8 @@ impl Mounted {
     }
 }
 
-/// A device by its kernel name: mountinfo shows what the one who mounts calls it, and a symbolic link may go before
-/// the mount does. What is no path stays as it is.
+/// A device by its kernel name: mountinfo shows what the one who mounts calls it, and a symbolic
+/// link may go before the mount does. What is no path stays as it is.
 pub(crate) fn real_source(source: &Path) -> PathBuf {
     if source.is_absolute() {
         source.canonicalize().unwrap_or_else(|_| source.to_owned())
@@ -89,7 +91,8 @@ pub(crate) fn real_source(source: &Path) -> PathBuf {
     }
 }
 
-/// All mounts in a `mountinfo` file's text, in its order: later ones cover earlier ones at the same point.
+/// All mounts in a `mountinfo` file's text, in its order: later ones cover earlier ones at the same
+/// point.
 #[must_use]
 pub fn parse(text: &str) -> Vec<Mounted> {
     text.lines().filter_map(Mounted::parse).collect()
@@ -103,7 +106,8 @@ pub fn mounts() -> io::Result<Vec<Mounted>> {
     fs::read_to_string("/proc/self/mountinfo").map(|text| parse(&text))
 }
 
-/// What is mounted right at the absolute path `point`: of several the last, which covers the others.
+/// What is mounted right at the absolute path `point`: of several the last, which covers the
+/// others.
 ///
 /// # Errors
 /// `/proc` is not readable.
@@ -112,8 +116,8 @@ pub fn mounted_at(point: &Path) -> io::Result<Option<Mounted>> {
     Ok(mounts()?.into_iter().rfind(|m| m.point == point))
 }
 
-/// The path without symbolic links, as the kernel lists it. The last name is not looked at: a mount whose server has
-/// died answers nothing.
+/// The path without symbolic links, as the kernel lists it. The last name is not looked at: a mount
+/// whose server has died answers nothing.
 pub(crate) fn as_listed(point: &Path) -> PathBuf {
     let real = || Some(point.parent()?.canonicalize().ok()?.join(point.file_name()?));
     real().unwrap_or_else(|| point.to_owned())
@@ -131,10 +135,14 @@ pub fn mounted_beneath(directory: &Path) -> io::Result<Vec<Mounted>> {
     Ok(beneath)
 }
 
-/// The mount that holds the absolute path `path`: the longest mount point, and of several there the last.
+/// The mount that holds the absolute path `path`: the longest mount point, and of several there the
+/// last.
 #[must_use]
 pub fn holding<'a>(mounts: &'a [Mounted], path: &Path) -> Option<&'a Mounted> {
-    mounts.iter().filter(|m| path.starts_with(&m.point)).max_by_key(|m| m.point.components().count())
+    mounts
+        .iter()
+        .filter(|m| path.starts_with(&m.point))
+        .max_by_key(|m| m.point.components().count())
 }
 
 /// Takes back mountinfo's `\040` and the like.

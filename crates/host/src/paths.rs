@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 
 use crate::trust::{self, TrustError};
 
-/// `$XDG_CACHE_HOME/pgdyno`: fetched archives and builds. What lies there is run: use [`trusted_cache_dir`].
+/// `$XDG_CACHE_HOME/pgdyno`: fetched archives and builds. What lies there is run: use
+/// [`trusted_cache_dir`].
 #[must_use]
 pub fn cache_dir() -> PathBuf {
     base("XDG_CACHE_HOME", ".cache").join("pgdyno")
 }
 
-/// [`cache_dir`], if nobody but root and the caller can change what lies there. It need not exist yet.
+/// [`cache_dir`], if nobody but root and the caller can change what lies there. It need not exist
+/// yet.
 ///
 /// # Errors
 /// [`TrustError`] with the first component of its path that another account can change.
@@ -31,7 +33,8 @@ pub fn state_dir() -> PathBuf {
     base("XDG_STATE_HOME", ".local/state").join("pgdyno")
 }
 
-/// Where clusters lie if nothing else is said: for root a place that the server's account can reach.
+/// Where clusters lie if nothing else is said: for root a place that the server's account can
+/// reach.
 #[must_use]
 pub fn default_storage_dir() -> PathBuf {
     if rustix::process::geteuid().is_root() {
@@ -41,8 +44,8 @@ pub fn default_storage_dir() -> PathBuf {
     }
 }
 
-/// Where private socket directories are made: a socket's path must stay below 108 bytes. A runtime directory that
-/// another account can change is passed over.
+/// Where private socket directories are made: a socket's path must stay below 108 bytes. A runtime
+/// directory that another account can change is passed over.
 #[must_use]
 pub fn socket_base() -> PathBuf {
     if rustix::process::geteuid().is_root() && Path::new("/run").is_dir() {
@@ -61,10 +64,10 @@ pub fn socket_base() -> PathBuf {
     }
 }
 
-/// The directory that `variable` names, as far as it is absolute (the XDG rule), else `fallback` below the home.
+/// The directory that `variable` names, as far as it is absolute (the XDG rule), else `fallback`
+/// below the home.
 fn base(variable: &str, fallback: &str) -> PathBuf {
-    std::env::var_os(variable)
-        .map(PathBuf::from)
-        .filter(|p| p.is_absolute())
-        .unwrap_or_else(|| std::env::home_dir().unwrap_or_else(|| PathBuf::from("/")).join(fallback))
+    std::env::var_os(variable).map(PathBuf::from).filter(|p| p.is_absolute()).unwrap_or_else(|| {
+        std::env::home_dir().unwrap_or_else(|| PathBuf::from("/")).join(fallback)
+    })
 }

@@ -16,8 +16,8 @@ use crate::beneath::{Directory, FileIdentity};
 /// `/proc` is not readable.
 pub fn current_owner() -> std::io::Result<Owner> {
     let pid = i32::try_from(std::process::id()).map_err(std::io::Error::other)?;
-    let started_ticks =
-        started_ticks(pid).ok_or_else(|| std::io::Error::other(format!("cannot read /proc/{pid}/stat")))?;
+    let started_ticks = started_ticks(pid)
+        .ok_or_else(|| std::io::Error::other(format!("cannot read /proc/{pid}/stat")))?;
     Ok(Owner { pid, started_ticks, boot_id: boot_id()? })
 }
 
@@ -25,7 +25,8 @@ pub fn current_owner() -> std::io::Result<Owner> {
 /// zombie.
 #[must_use]
 pub fn is_alive(owner: &Owner) -> bool {
-    boot_id().is_ok_and(|id| id == owner.boot_id) && started_ticks(owner.pid) == Some(owner.started_ticks)
+    boot_id().is_ok_and(|id| id == owner.boot_id)
+        && started_ticks(owner.pid) == Some(owner.started_ticks)
 }
 
 pub(crate) fn boot_id() -> std::io::Result<String> {
@@ -135,7 +136,9 @@ impl Workplace {
             // line only.
             (Err(e), _) | (_, Err(e)) if e.kind() == std::io::ErrorKind::PermissionDenied => {
                 process.stat().is_ok_and(|s| s.comm == "postgres")
-                    && process.cmdline().is_ok_and(|words| words.iter().any(|w| Path::new(w) == self.path))
+                    && process
+                        .cmdline()
+                        .is_ok_and(|words| words.iter().any(|w| Path::new(w) == self.path))
             }
             _ => false,
         }
@@ -183,7 +186,8 @@ pub(crate) const STARTED_BY: &str = "PGDYNO_STARTED_BY";
 /// `/proc` is not readable.
 pub(crate) fn started_by() -> std::io::Result<String> {
     let owner = current_owner()?;
-    let session = Process::new(owner.pid).and_then(|p| p.stat()).map_err(std::io::Error::other)?.session;
+    let session =
+        Process::new(owner.pid).and_then(|p| p.stat()).map_err(std::io::Error::other)?.session;
     Ok(format!("{session} {}", value_of(&owner)))
 }
 
@@ -208,7 +212,8 @@ pub(crate) fn programs_of(owner: &Owner, account: Option<u32>, places: &[&Path])
         };
         match environment(process) {
             Ok(Some(value)) => value.split_once(' ').is_some_and(|(session, value)| {
-                value == value_of(owner) && process.stat().is_ok_and(|s| session.parse() == Ok(s.session))
+                value == value_of(owner)
+                    && process.stat().is_ok_and(|s| session.parse() == Ok(s.session))
             }),
             Ok(None) => false,
             Err(_) => is_foreign(uid) && names(process, places),
@@ -217,7 +222,8 @@ pub(crate) fn programs_of(owner: &Owner, account: Option<u32>, places: &[&Path])
     let Ok(all) = procfs::process::all_processes() else { return Vec::new() };
     let all: Vec<Process> = all.filter_map(Result::ok).collect();
     let mut found: Vec<i32> = all.iter().filter(|p| started(p)).map(Process::pid).collect();
-    let parents: Vec<(i32, i32)> = all.iter().filter_map(|p| Some((p.pid(), p.stat().ok()?.ppid))).collect();
+    let parents: Vec<(i32, i32)> =
+        all.iter().filter_map(|p| Some((p.pid(), p.stat().ok()?.ppid))).collect();
     let mut at = 0;
     while let Some(&one) = found.get(at) {
         let children = parents.iter().filter(|(_, parent)| *parent == one).map(|(pid, _)| *pid);

@@ -1,4 +1,5 @@
-//! Everything that touches the host, as data: `Display` is what a dry run prints, [`Step::perform`] does exactly that.
+//! Everything that touches the host, as data: `Display` is what a dry run prints, [`Step::perform`]
+//! does exactly that.
 
 mod program;
 
@@ -55,7 +56,8 @@ pub enum Step {
         /// Its permissions, where it is made.
         mode: u32,
     },
-    /// Makes a directory that must not exist yet, writes it down in the journal first and marks it as pgdyno's.
+    /// Makes a directory that must not exist yet, writes it down in the journal first and marks it
+    /// as pgdyno's.
     MakeMarked {
         /// What, for the journal.
         made: Made,
@@ -73,7 +75,8 @@ pub enum Step {
         /// Whom it belongs to; none means us.
         owner: Option<Account>,
     },
-    /// Writes a file, replacing it whole: readers see the old text or the new, also after a power loss.
+    /// Writes a file, replacing it whole: readers see the old text or the new, also after a power
+    /// loss.
     WriteFile {
         /// Which.
         path: PathBuf,
@@ -140,8 +143,8 @@ pub enum Step {
     DetachLoop(LoopDevice),
     /// Looks once more whether a named device is the one planned for, and may be written.
     ClaimDevice(Claim),
-    /// Does another step while named devices are held open, and looks right before and right after that they still are
-    /// the devices that were looked at.
+    /// Does another step while named devices are held open, and looks right before and right after
+    /// that they still are the devices that were looked at.
     Holding {
         /// The devices.
         devices: Vec<BlockDevice>,
@@ -200,7 +203,8 @@ pub enum StepError {
     /// The journal.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// A directory that something was to be made in: another account can change where its path leads to.
+    /// A directory that something was to be made in: another account can change where its path
+    /// leads to.
     #[error(transparent)]
     Untrusted(Box<TrustError>),
     /// A mount point.
@@ -227,9 +231,9 @@ impl StepError {
             Self::Mount(e) => e.help(),
             Self::Safety(e) => e.help(),
             Self::Knob(e) => e.help(),
-            Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
-                Some("free room there, or name another directory in `storage.<name>.directory`".into())
-            }
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => Some(
+                "free room there, or name another directory in `storage.<name>.directory`".into(),
+            ),
             _ => None,
         }
     }
@@ -278,8 +282,10 @@ impl Step {
                 marked::make(made, *mode, owner.as_ref(), performing.journal, made_so_far)
                     .map_err(|e| from_make_error(e, made.path()))
             }
-            Self::MakeDirectory { path, mode, owner } => make_directory(path, *mode, owner.as_ref())
-                .map_err(|e| io_error("make the directory", path, e)),
+            Self::MakeDirectory { path, mode, owner } => {
+                make_directory(path, *mode, owner.as_ref())
+                    .map_err(|e| io_error("make the directory", path, e))
+            }
             Self::WriteFile { path, contents, mode, owner } => {
                 let text = match contents {
                     Contents::Text(text) => text.as_str(),
@@ -330,17 +336,22 @@ impl Step {
             Self::DestroyPool(pool) => pool.destroy(),
             Self::Set(knob) => knob.set(performing),
             Self::Undo(undo) => crate::storage::undo::perform(undo),
-            Self::Start { .. } | Self::StopServer { .. } | Self::RemoveMarked { .. } | Self::PutBack(_) => {
-                unreachable!("clusters and stacks themselves start, stop, remove and put back: `{self}`")
+            Self::Start { .. }
+            | Self::StopServer { .. }
+            | Self::RemoveMarked { .. }
+            | Self::PutBack(_) => {
+                unreachable!(
+                    "clusters and stacks themselves start, stop, remove and put back: `{self}`"
+                )
             }
         }
     }
 
-    /// Starts the program of a [`Step::Run`] or [`Step::Start`], in a process group of its own, so that a Ctrl-C at
-    /// the terminal reaches pgdyno alone.
+    /// Starts the program of a [`Step::Run`] or [`Step::Start`], in a process group of its own, so
+    /// that a Ctrl-C at the terminal reaches pgdyno alone.
     pub(crate) fn spawn(&self, log: File) -> Result<Child, StepError> {
-        let (Self::Run { program, args, as_account, .. } | Self::Start { program, args, as_account, .. }) =
-            self
+        let (Self::Run { program, args, as_account, .. }
+        | Self::Start { program, args, as_account, .. }) = self
         else {
             unreachable!("`{self}` names no program");
         };
@@ -366,7 +377,8 @@ impl Step {
             }
         }
         if matches!(self, Self::Run { .. }) {
-            // By this a later process knows it, should this one be killed. A server is known by where it works.
+            // By this a later process knows it, should this one be killed. A server is known by
+            // where it works.
             command.env(STARTED_BY, started_by().map_err(failed)?);
         }
         command.spawn().map_err(failed)
@@ -385,8 +397,8 @@ fn from_make_error(error: MakeError, path: &Path) -> StepError {
     }
 }
 
-/// The directory that `path` lies in, held, and the name in it. That directory may be another account's; those above
-/// it are not.
+/// The directory that `path` lies in, held, and the name in it. That directory may be another
+/// account's; those above it are not.
 fn parent_of(path: &Path) -> io::Result<(Directory, &OsStr)> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::Error::from(io::ErrorKind::InvalidInput));
@@ -403,10 +415,16 @@ fn make_directory(path: &Path, mode: u32, owner: Option<&Account>) -> io::Result
 
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let of = |owner: &Option<Account>| owner.as_ref().map_or_else(String::new, |a| format!(", of {a}"));
+        let of = |owner: &Option<Account>| {
+            owner.as_ref().map_or_else(String::new, |a| format!(", of {a}"))
+        };
         match self {
             Self::EnsureDirectory { path, mode } => {
-                write!(f, "make directory {} unless it exists (mode {mode:04o})", quote(path.as_os_str()))
+                write!(
+                    f,
+                    "make directory {} unless it exists (mode {mode:04o})",
+                    quote(path.as_os_str())
+                )
             }
             Self::MakeMarked { made, mode, owner } => write!(
                 f,
@@ -415,18 +433,27 @@ impl fmt::Display for Step {
                 of(owner)
             ),
             Self::MakeDirectory { path, mode, owner } => {
-                write!(f, "make directory {} (mode {mode:04o}{})", quote(path.as_os_str()), of(owner))
+                write!(
+                    f,
+                    "make directory {} (mode {mode:04o}{})",
+                    quote(path.as_os_str()),
+                    of(owner)
+                )
             }
             Self::WriteFile { path, contents, mode, owner } => {
                 write!(f, "write {} (mode {mode:04o}{}):", quote(path.as_os_str()), of(owner))?;
                 match contents {
-                    Contents::Text(text) => text.lines().try_for_each(|line| write!(f, "\n    {line}")),
+                    Contents::Text(text) => {
+                        text.lines().try_for_each(|line| write!(f, "\n    {line}"))
+                    }
                     Contents::Password(_) => f.write_str("\n    (a random password)"),
                 }
             }
             Self::AppendToFile { path, text } => {
                 write!(f, "append to {}:", quote(path.as_os_str()))?;
-                text.lines().filter(|l| !l.is_empty()).try_for_each(|line| write!(f, "\n    {line}"))
+                text.lines()
+                    .filter(|l| !l.is_empty())
+                    .try_for_each(|line| write!(f, "\n    {line}"))
             }
             Self::RemoveFile { path } => write!(f, "remove {}", quote(path.as_os_str())),
             Self::Run { program, args, as_account, .. } => {
@@ -437,9 +464,15 @@ impl fmt::Display for Step {
                 write!(f, "start{}: {}", as_whom(as_account.as_ref()), quote(program.as_os_str()))?;
                 args.iter().try_for_each(|arg| write!(f, " {}", quote(arg)))
             }
-            Self::StopServer { data } => write!(f, "stop the server in {}", quote(data.as_os_str())),
+            Self::StopServer { data } => {
+                write!(f, "stop the server in {}", quote(data.as_os_str()))
+            }
             Self::RemoveMarked { path } => {
-                write!(f, "remove {} and all below it, if it bears pgdyno's marker", quote(path.as_os_str()))
+                write!(
+                    f,
+                    "remove {} and all below it, if it bears pgdyno's marker",
+                    quote(path.as_os_str())
+                )
             }
             Self::AllocateFile(file) => file.fmt(f),
             Self::ServeDisk(disk) => disk.fmt(f),

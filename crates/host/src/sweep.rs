@@ -70,7 +70,9 @@ impl std::fmt::Display for Swept {
             Outcome::Removed { server_ended: Some(pid) } => {
                 write!(f, "ended server {pid} and removed {path}, left behind by a killed pgdyno")
             }
-            Outcome::PutBack => write!(f, "put {path} back as it was before a pgdyno that was killed"),
+            Outcome::PutBack => {
+                write!(f, "put {path} back as it was before a pgdyno that was killed")
+            }
             Outcome::WasGone => write!(f, "{path}, journalled by a killed pgdyno, is gone already"),
             Outcome::NotOurs { found } => {
                 write!(f, "left {path} alone: a killed pgdyno journalled it, but {found}")
@@ -98,7 +100,10 @@ pub fn sweep(journal: &Journal, stop: &AtomicBool) -> Result<Vec<Swept>, Journal
     entries.retain(|entry| !is_alive(&entry.owner));
     // Newest first where one thing lies on another; the sort keeps the others' order.
     entries.sort_by_key(|e| {
-        (layer(&e.made), matches!(e.made, Made::Stack { .. } | Made::Setting { .. }).then_some(Reverse(e.at)))
+        (
+            layer(&e.made),
+            matches!(e.made, Made::Stack { .. } | Made::Setting { .. }).then_some(Reverse(e.at)),
+        )
     });
     let running = if stop.load(Ordering::Relaxed) { Vec::new() } else { end_programs(&entries) };
     let mut failed = Vec::new();
@@ -143,10 +148,13 @@ fn end_programs(entries: &[Entry]) -> Vec<(Owner, String)> {
     let mut running = Vec::new();
     for owner in owners {
         let own = entries.iter().filter(|entry| entry.owner == *owner);
-        let places: Vec<&Path> = own.map(|entry| entry.made.path()).filter(|p| p.is_absolute()).collect();
+        let places: Vec<&Path> =
+            own.map(|entry| entry.made.path()).filter(|p| p.is_absolute()).collect();
         if let Err(pid) = end_programs_of(owner, account, &places) {
-            running
-                .push((owner.clone(), format!("the program that it started as process {pid} does not end")));
+            running.push((
+                owner.clone(),
+                format!("the program that it started as process {pid} does not end"),
+            ));
         }
     }
     running
@@ -193,11 +201,14 @@ pub struct Leftover {
 /// # Errors
 /// [`JournalError`]: the journal cannot be read.
 pub fn leftovers(journal: &Journal, directories: &[&Path]) -> Result<Vec<Leftover>, JournalError> {
-    let journalled = |entry: Entry| Leftover { path: entry.made.path().to_owned(), entry, journalled: true };
+    let journalled =
+        |entry: Entry| Leftover { path: entry.made.path().to_owned(), entry, journalled: true };
     let mut found: Vec<Leftover> = journal.entries()?.into_iter().map(journalled).collect();
     for path in directories {
         // One that is not there, or closed to us, holds nothing that we could show.
-        let Ok(directory) = path.canonicalize().and_then(|real| Directory::open(&real)) else { continue };
+        let Ok(directory) = path.canonicalize().and_then(|real| Directory::open(&real)) else {
+            continue;
+        };
         for name in directory.entries().unwrap_or_default().into_iter().map(|child| child.name) {
             let Ok(entry) = marked_entry(&directory, &name) else { continue };
             if !found.iter().any(|f| f.entry.id == entry.id) {
@@ -241,7 +252,9 @@ fn take_down(entry: &Entry, journal: &Journal) -> Outcome {
         }
         Made::ServerSchema { recorded, .. } => {
             return match recorded.drop_by_dsn(&entry.id) {
-                Ok(dropped) if !dropped.left.is_empty() => Outcome::Failed { why: dropped.left.join("; ") },
+                Ok(dropped) if !dropped.left.is_empty() => {
+                    Outcome::Failed { why: dropped.left.join("; ") }
+                }
                 Ok(dropped) if dropped.objects == 0 => Outcome::WasGone,
                 Ok(_) => Outcome::Removed { server_ended: None },
                 Err(why) => Outcome::Failed { why },

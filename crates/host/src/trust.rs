@@ -1,7 +1,8 @@
 //! Whether only root and the caller can change what a path leads to.
 //!
-//! Whoever may write to one directory of a path can put something else in place of what lies below it. pgdyno keeps
-//! its journal, its cache and everything that it makes and removes below trusted paths only.
+//! Whoever may write to one directory of a path can put something else in place of what lies below
+//! it. pgdyno keeps its journal, its cache and everything that it makes and removes below trusted
+//! paths only.
 
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -64,11 +65,12 @@ impl TrustError {
     }
 }
 
-/// Checks that every component of the absolute `path` that exists belongs to root or to the caller, and that nobody
-/// else may write to it. Symbolic links are followed, and the way that they lead is checked too.
+/// Checks that every component of the absolute `path` that exists belongs to root or to the caller,
+/// and that nobody else may write to it. Symbolic links are followed, and the way that they lead is
+/// checked too.
 ///
-/// A directory with the sticky bit, such as `/tmp`, may be written by others as long as the next component belongs
-/// to root or to the caller: nobody else can rename that one.
+/// A directory with the sticky bit, such as `/tmp`, may be written by others as long as the next
+/// component belongs to root or to the caller: nobody else can rename that one.
 ///
 /// # Errors
 /// [`TrustError`] with the first component that stands against it.
@@ -76,8 +78,8 @@ pub fn check(path: &Path) -> Result<(), TrustError> {
     walk(path, path, false, 0)
 }
 
-/// As [`check`], and the last component may be a directory with the sticky bit: what root or the caller makes in it
-/// under a name that is not there yet cannot be renamed by others.
+/// As [`check`], and the last component may be a directory with the sticky bit: what root or the
+/// caller makes in it under a name that is not there yet cannot be renamed by others.
 ///
 /// # Errors
 /// As [`check`].
@@ -97,7 +99,8 @@ fn walk(path: &Path, whole: &Path, may_end_sticky: bool, links: u8) -> Result<()
         let metadata = match std::fs::symlink_metadata(&so_far) {
             Ok(metadata) => metadata,
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                // What is not there yet is made by us; in a sticky directory somebody could be first.
+                // What is not there yet is made by us; in a sticky directory somebody could be
+                // first.
                 return Ok(());
             }
             Err(e) => return Err(failed(e)),

@@ -63,7 +63,8 @@ pub enum Undo {
         device: PathBuf,
         /// The label.
         label: String,
-        /// The device as it was looked at before it was written; none where an earlier version did not note it.
+        /// The device as it was looked at before it was written; none where an earlier version did
+        /// not note it.
         #[serde(default)]
         looked_at: Option<BlockDevice>,
     },
@@ -128,7 +129,9 @@ impl fmt::Display for Undo {
                 write!(f, "run: vgremove --force --yes {name}\nrun: pvremove")?;
                 members.iter().try_for_each(|member| write!(f, " {}", shown(member)))
             }
-            Self::DestroyPool { name } => write!(f, "run, if there is such a pool: zpool destroy {name}"),
+            Self::DestroyPool { name } => {
+                write!(f, "run, if there is such a pool: zpool destroy {name}")
+            }
             Self::EraseLabelled { device, label, looked_at } => {
                 let (device, label, looked_at) = (device.clone(), label.clone(), looked_at.clone());
                 Labelled { device, looked_at, label }.fmt(f)

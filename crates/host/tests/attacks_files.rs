@@ -1,4 +1,5 @@
-//! Files as root below directories that another account may write to, which swaps them for links at every step.
+//! Files as root below directories that another account may write to, which swaps them for links at
+//! every step.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod common;
@@ -24,12 +25,14 @@ const NOBODY: u32 = 65534;
 fn can(test: &str) -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
-        let _ = writeln!(std::io::stderr(), "\nskipped: {test}: needs root to become another account");
+        let _ =
+            writeln!(std::io::stderr(), "\nskipped: {test}: needs root to become another account");
     }
     is_root
 }
 
-/// A directory of `nobody`'s with a file in a directory, and a directory that only root can enter, with a secret.
+/// A directory of `nobody`'s with a file in a directory, and a directory that only root can enter,
+/// with a secret.
 struct Ground {
     root: tempfile::TempDir,
 }
@@ -56,16 +59,27 @@ impl Ground {
     /// What nobody but root may see or change is as it was, and no copy of it is anywhere.
     fn assert_unharmed(&self, how: &str) {
         let secret = self.secret();
-        let names: Vec<_> = fs::read_dir(&secret).unwrap().map(|e| e.unwrap().file_name()).collect();
+        let names: Vec<_> =
+            fs::read_dir(&secret).unwrap().map(|e| e.unwrap().file_name()).collect();
         assert_eq!(names, ["file"], "{how}");
         assert_eq!(fs::read_to_string(secret.join("file")).unwrap(), "root's", "{how}");
         for path in [&secret, &secret.join("file")] {
             let metadata = fs::metadata(path).unwrap();
-            assert_eq!((metadata.uid(), metadata.mode() & 0o077), (0, 0), "{how}: {}", path.display());
+            assert_eq!(
+                (metadata.uid(), metadata.mode() & 0o077),
+                (0, 0),
+                "{how}: {}",
+                path.display()
+            );
         }
         for place in [self.theirs(), self.copy()] {
             for file in files_below(&place) {
-                assert_ne!(fs::read_to_string(&file).unwrap(), "root's", "{how}: {}", file.display());
+                assert_ne!(
+                    fs::read_to_string(&file).unwrap(),
+                    "root's",
+                    "{how}: {}",
+                    file.display()
+                );
             }
         }
     }
@@ -101,8 +115,11 @@ impl Ground {
                 },
                 // It may not be able to, where root holds the directory meanwhile.
                 swap: &mut |away| {
-                    let _ =
-                        if away { attacker.swap(&swapped, &target) } else { attacker.swap_back(&swapped) };
+                    let _ = if away {
+                        attacker.swap(&swapped, &target)
+                    } else {
+                        attacker.swap_back(&swapped)
+                    };
                 },
                 check: &mut |ended, how| {
                     self.assert_unharmed(how);
@@ -231,7 +248,8 @@ fn steps_in_their_directory_touch_nothing_of_roots() {
     let ground = Ground::new();
     ground.attack("victim_performs_steps", &mut |_, how| {
         if how == "undisturbed" {
-            let (file, made) = (ground.theirs().join("inner/file"), ground.theirs().join("inner/made"));
+            let (file, made) =
+                (ground.theirs().join("inner/file"), ground.theirs().join("inner/made"));
             assert_eq!(fs::read_to_string(&file).unwrap(), "theirs and more");
             for path in [&file, &made] {
                 assert_eq!(fs::metadata(path).unwrap().uid(), NOBODY);
@@ -276,7 +294,8 @@ fn a_hard_link_to_a_file_of_roots_is_neither_copied_nor_written() {
     let inner = ground.theirs().join("inner");
     // Kernels forbid it (fs.protected_hardlinks); not all of them.
     fs::hard_link(ground.secret().join("file"), inner.join("link")).unwrap();
-    let (from, to) = (Directory::open(&ground.theirs()).unwrap(), Directory::open(&ground.copy()).unwrap());
+    let (from, to) =
+        (Directory::open(&ground.theirs()).unwrap(), Directory::open(&ground.copy()).unwrap());
     let refused = tree_copy(NOBODY, None).contents(&from, &to, &[]).unwrap_err();
     assert!(matches!(refused, CopyError::Io { .. }), "{refused}");
     let inner = from.directory("inner").unwrap();
@@ -319,8 +338,11 @@ fn a_copy_by_path_is_caught_at_the_very_step() {
             victim("victim_copies_by_path", &[("FROM", &ground.theirs()), ("TO", &ground.copy())])
         },
         swap: &mut |away| {
-            let swapped =
-                if away { attacker.swap(&inner, &ground.secret()) } else { attacker.swap_back(&inner) };
+            let swapped = if away {
+                attacker.swap(&inner, &ground.secret())
+            } else {
+                attacker.swap_back(&inner)
+            };
             assert!(swapped);
         },
         check: &mut |_, _| {
@@ -329,14 +351,18 @@ fn a_copy_by_path_is_caught_at_the_very_step() {
         },
     };
     attack_each_step(&mut attack, 100).unwrap();
-    assert!(caught >= 1, "the secret was read when the directory was swapped right before the open");
+    assert!(
+        caught >= 1,
+        "the secret was read when the directory was swapped right before the open"
+    );
     assert!(
         !attacker.run(&format!("cat '{}/file'", ground.secret().display())),
         "it has no right to read it"
     );
 }
 
-/// Two clusters from their making to their removal, the second with its WAL elsewhere and a copy of the first's data.
+/// Two clusters from their making to their removal, the second with its WAL elsewhere and a copy of
+/// the first's data.
 #[test]
 #[ignore = "started by the test below"]
 fn victim_runs_a_session() {
@@ -354,7 +380,8 @@ fn victim_runs_a_session() {
     for spec in [spec(), with_wal] {
         let mut second = Cluster::create(spec, &journal, &RUN).unwrap();
         template.copy_into(&mut second, &RUN).unwrap();
-        let kept = second.control("postgres").unwrap().query_one("SELECT sum(g) FROM kept", &[]).unwrap();
+        let kept =
+            second.control("postgres").unwrap().query_one("SELECT sum(g) FROM kept", &[]).unwrap();
         assert_eq!(kept.get::<_, i64>(0), 500_500);
         second.stop(StopMode::Fast);
         second.remove().unwrap();
@@ -375,17 +402,18 @@ fn root_makes_no_call_by_path_below_a_directory_of_the_servers_account() {
         fs::symlink_metadata(directory).is_ok_and(|m| m.is_dir() && m.uid() == account.uid)
     };
     let (mut writes, mut by_path) = (0, Vec::new());
-    let ended = trace(&victim("victim_runs_a_session", &[("ROOT", &root)]), &root, &mut |call, moment| {
-        if moment == Moment::After || !call.is_write || call.uid != 0 {
-            return;
-        }
-        writes += 1;
-        for named in call.places.iter().filter(|named| named.is_by_path) {
-            if named.path.ancestors().skip(1).any(is_theirs) {
-                by_path.push(format!("{} {}", call.name, named.path.display()));
+    let ended =
+        trace(&victim("victim_runs_a_session", &[("ROOT", &root)]), &root, &mut |call, moment| {
+            if moment == Moment::After || !call.is_write || call.uid != 0 {
+                return;
             }
-        }
-    });
+            writes += 1;
+            for named in call.places.iter().filter(|named| named.is_by_path) {
+                if named.path.ancestors().skip(1).any(is_theirs) {
+                    by_path.push(format!("{} {}", call.name, named.path.display()));
+                }
+            }
+        });
     let ended = ended.unwrap();
     assert_eq!(ended.code, Some(0), "{}", ended.output);
     // A copied cluster has a thousand files.
@@ -406,11 +434,24 @@ fn victim_looks_at_its_server() {
     let mut client = cluster.control("postgres").unwrap();
     let backend: i32 = client.query_one("SELECT pg_backend_pid()", &[]).unwrap().get(0);
     for pid in [cluster.pid().unwrap().cast_signed(), backend] {
-        let environment = String::from_utf8(fs::read(format!("/proc/{pid}/environ")).unwrap()).unwrap();
-        let names: Vec<&str> = environment.split('\0').filter_map(|v| v.split('=').next()).collect();
-        let allowed =
-            ["", "LC_ALL", "PATH", "TZ", "LD_LIBRARY_PATH", "PGDATA", "PGLOCALEDIR", "PGSYSCONFDIR"];
-        assert!(names.iter().all(|name| allowed.contains(name) || name.starts_with("LC_")), "{names:?}");
+        let environment =
+            String::from_utf8(fs::read(format!("/proc/{pid}/environ")).unwrap()).unwrap();
+        let names: Vec<&str> =
+            environment.split('\0').filter_map(|v| v.split('=').next()).collect();
+        let allowed = [
+            "",
+            "LC_ALL",
+            "PATH",
+            "TZ",
+            "LD_LIBRARY_PATH",
+            "PGDATA",
+            "PGLOCALEDIR",
+            "PGSYSCONFDIR",
+        ];
+        assert!(
+            names.iter().all(|name| allowed.contains(name) || name.starts_with("LC_")),
+            "{names:?}"
+        );
         assert!(!environment.contains("canary"), "{environment}");
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
         let groups = status.lines().find_map(|line| line.strip_prefix("Groups:")).unwrap();

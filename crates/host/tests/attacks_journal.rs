@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use common::leftovers::{
-    NOBODY, REMOVED, can, entry_files, kill_owners, make_cluster, make_directory, only, runs, swept, wait_for,
+    NOBODY, REMOVED, can, entry_files, kill_owners, make_cluster, make_directory, only, runs,
+    swept, wait_for,
 };
 use common::tracer::victim;
 use common::{Place, RUN};
@@ -66,7 +67,8 @@ fn a_foreign_postmaster_is_not_ended() {
     let visited = make_cluster(&place, "visited", account.uid);
     let mut visitor = fake_postgres(&place, NOBODY, &visited.join("data"));
     let mut sleeper = Command::new("sleep");
-    let mut sleeper = sleeper.arg("600").current_dir(visited.join("data")).uid(account.uid).spawn().unwrap();
+    let mut sleeper =
+        sleeper.arg("600").current_dir(visited.join("data")).uid(account.uid).spawn().unwrap();
     // Pgdyno's own: of that account, at work in that very directory.
     let own = make_cluster(&place, "own", account.uid);
     let mut server = fake_postgres(&place, account.uid, &own.join("data"));
@@ -109,7 +111,10 @@ fn a_journal_that_others_can_change_is_refused_and_nothing_of_it_is_done() {
         let error = Journal::open(&state).unwrap_err();
         assert!(matches!(error, JournalError::Untrusted(_)), "{error}");
         let help = error.help().unwrap();
-        assert!(help.contains("XDG_STATE_HOME") && help.contains(component.to_str().unwrap()), "{help}");
+        assert!(
+            help.contains("XDG_STATE_HOME") && help.contains(component.to_str().unwrap()),
+            "{help}"
+        );
         chown(&component, Some(0), Some(0)).unwrap();
         fs::set_permissions(&component, fs::Permissions::from_mode(0o755)).unwrap();
         Journal::open(&state).unwrap();
@@ -146,15 +151,24 @@ fn a_forged_entry_is_refused_and_nothing_of_the_journal_is_done() {
         }),
         ("a link", &|| symlink(&outside, &forged).unwrap()),
         ("a directory", &|| fs::create_dir(&forged).unwrap()),
-        ("an entry whose id leads elsewhere", &|| fs::write(&forged, of_id("../../outside")).unwrap()),
+        ("an entry whose id leads elsewhere", &|| {
+            fs::write(&forged, of_id("../../outside")).unwrap()
+        }),
     ];
     for (attack, forge) in attacks {
         forge();
         let error = sweep(&place.journal, &RUN).unwrap_err();
-        assert!(matches!(&error, JournalError::Foreign { path, .. } if *path == forged), "{attack}: {error}");
+        assert!(
+            matches!(&error, JournalError::Foreign { path, .. } if *path == forged),
+            "{attack}: {error}"
+        );
         assert!(error.help().unwrap().contains("rm "), "{attack}");
         assert!(ours.exists() && outside.exists(), "{attack}");
-        if forged.is_dir() { fs::remove_dir(&forged).unwrap() } else { fs::remove_file(&forged).unwrap() }
+        if forged.is_dir() {
+            fs::remove_dir(&forged).unwrap()
+        } else {
+            fs::remove_file(&forged).unwrap()
+        }
     }
     assert_eq!(only(swept(&place)), REMOVED);
 }
@@ -162,12 +176,14 @@ fn a_forged_entry_is_refused_and_nothing_of_the_journal_is_done() {
 /// Puts the journal's entry of an earlier version there, as its owner left it.
 fn old_entry(place: &Place, name: &str) -> String {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/journal").join(name);
-    let text = fs::read_to_string(fixture).unwrap().replace("@PLACE@", place.path().to_str().unwrap());
+    let text =
+        fs::read_to_string(fixture).unwrap().replace("@PLACE@", place.path().to_str().unwrap());
     // The fixtures' machine was restarted; what is put back then is the least.
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
     let text = text.replace("100b7d7e-62d7-4162-8101-000c6e9bf9f2", boot.trim());
     let entry: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let file = place.path().join("state/made").join(format!("{}.json", entry["id"].as_str().unwrap()));
+    let file =
+        place.path().join("state/made").join(format!("{}.json", entry["id"].as_str().unwrap()));
     fs::write(file, &text).unwrap();
     text
 }
@@ -215,7 +231,10 @@ fn only_files_of_the_kernels_are_written_back() {
         let files = vec![Written { file, was: "evil".into(), set: Some("data".into()) }];
         place
             .journal
-            .record(&Made::Setting { path: precious.clone(), undo: Undo::WriteKernelFiles { files } })
+            .record(&Made::Setting {
+                path: precious.clone(),
+                undo: Undo::WriteKernelFiles { files },
+            })
             .unwrap();
         kill_owners(&place);
         swept(&place);
@@ -233,7 +252,10 @@ fn what_an_earlier_version_made_is_taken_down_by_the_same_steps() {
     let verbs = serde_json::to_string(undo).unwrap();
     assert!(!verbs.contains("canary") && !verbs.contains("touch"), "{verbs}");
     assert!(undo.contains(&Undo::StopArray { name: "pgdyno-1a2b3c4d".into() }), "{undo:?}");
-    assert!(undo.iter().any(|u| matches!(u, Undo::Unmount { target, .. } if *target == home.join("mnt"))));
+    assert!(
+        undo.iter()
+            .any(|u| matches!(u, Undo::Unmount { target, .. } if *target == home.join("mnt")))
+    );
     assert_eq!(undo.iter().filter(|u| matches!(u, Undo::DetachLoop { .. })).count(), 2);
     for (name, text) in [("pgdyno-1a2b3c4d", &stack), ("pgdyno-0a0b0c0d", &cluster)] {
         fs::create_dir(place.path().join(name)).unwrap();
@@ -255,10 +277,14 @@ fn victim_makes_a_cluster() {
         bindir: root.join("bin"),
         version: "17.0".into(),
         major: 17,
-        source: BuildSource::Found { bindir: root.join("bin").display().to_string(), how: "a test's".into() },
+        source: BuildSource::Found {
+            bindir: root.join("bin").display().to_string(),
+            how: "a test's".into(),
+        },
     };
     let spec = ClusterSpec::new(install, root.join("storage/pgdyno-victim")).unwrap();
-    let error = Cluster::create(ClusterSpec { socket_base: root, ..spec }, &journal, &RUN).unwrap_err();
+    let error =
+        Cluster::create(ClusterSpec { socket_base: root, ..spec }, &journal, &RUN).unwrap_err();
     panic!("{error}");
 }
 
@@ -328,7 +354,8 @@ fn an_initdb_is_found_also_where_root_may_not_look_into_other_processes() {
     }
     let (place, processes) = killed_at_initdb();
     let told = place.path().join("told");
-    let sweeper = victim("victim_sweeps", &[("STATE", &place.path().join("state")), ("TOLD", &told)]);
+    let sweeper =
+        victim("victim_sweeps", &[("STATE", &place.path().join("state")), ("TOLD", &told)]);
     let mut confined = Command::new("setpriv");
     confined.args(["--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"]);
     confined.arg(sweeper.get_program()).args(sweeper.get_args());

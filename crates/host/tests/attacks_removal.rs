@@ -8,8 +8,8 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
 use std::path::Path;
 
 use common::leftovers::{
-    NOBODY, REMOVED, can, entry_files, is_whole, kill_owners, make_cluster, make_directory, only, precious,
-    swept,
+    NOBODY, REMOVED, can, entry_files, is_whole, kill_owners, make_cluster, make_directory, only,
+    precious, swept,
 };
 use common::stacks::{self, assert_nothing_left, loop_file, on, plan};
 use common::tracer::{Attack, Attacker, attack_each_step, victim};
@@ -107,8 +107,13 @@ fn a_parent_that_another_account_can_change_is_refused_with_what_to_do() {
         // Nor is anything made there.
         let mut performing = Performing { journal: &place.journal, stop: &RUN, made: Vec::new() };
         let made = Made::Directory { path: storage.join("new") };
-        let error = Step::MakeMarked { made, mode: 0o700, owner: None }.perform(&mut performing).unwrap_err();
-        assert!(matches!(error, StepError::Untrusted(_)) && error.help().unwrap().contains(word), "{error}");
+        let error = Step::MakeMarked { made, mode: 0o700, owner: None }
+            .perform(&mut performing)
+            .unwrap_err();
+        assert!(
+            matches!(error, StepError::Untrusted(_)) && error.help().unwrap().contains(word),
+            "{error}"
+        );
         // Once nobody else can change it, it is as it was.
         assert!(attacker.swap_back(&ours));
         chown(&storage, Some(0), Some(0)).unwrap();
@@ -272,7 +277,8 @@ fn a_directory_on_a_stack_that_was_mounted_anew_is_known_again() {
     let mut made = stack.make(&server_account().unwrap(), &place.journal, &RUN).unwrap();
     let path = made.path().join("pgdyno-below");
     let mut performing = Performing { journal: &place.journal, stop: &RUN, made: Vec::new() };
-    let step = Step::MakeMarked { made: Made::Directory { path: path.clone() }, mode: 0o700, owner: None };
+    let step =
+        Step::MakeMarked { made: Made::Directory { path: path.clone() }, mode: 0o700, owner: None };
     step.perform(&mut performing).unwrap();
     fs::write(path.join("file"), "").unwrap();
     let device = || fs::metadata(&path).unwrap().dev();
@@ -292,7 +298,10 @@ fn a_directory_on_a_stack_that_was_mounted_anew_is_known_again() {
     let file = place.path().join("state/made").join(format!("{}.json", entry.id));
     fs::write(file, serde_json::to_vec(&entry).unwrap()).unwrap();
     let swept = sweep(&place.journal, &RUN).unwrap();
-    assert!(matches!(&swept[..], [s] if s.outcome == Outcome::Removed { server_ended: None }), "{swept:?}");
+    assert!(
+        matches!(&swept[..], [s] if s.outcome == Outcome::Removed { server_ended: None }),
+        "{swept:?}"
+    );
     assert!(!path.exists());
     other.unmount().unwrap();
     fs::remove_dir(&target).unwrap();

@@ -37,10 +37,14 @@ fn a_cluster_is_made_changed_and_removed_without_trace() {
         ("off".into(), "1MB".into())
     );
 
-    // The same again changes nothing; a reload suffices for most; what is not named goes back to the base.
+    // The same again changes nothing; a reload suffices for most; what is not named goes back to
+    // the base.
     assert_eq!(cluster.apply(&treatment, &RUN).unwrap(), Applied::Nothing);
-    let reloadable =
-        settings(&[("work_mem", "2MB"), ("max_connections", "25"), ("checkpoint_timeout", "10 min")]);
+    let reloadable = settings(&[
+        ("work_mem", "2MB"),
+        ("max_connections", "25"),
+        ("checkpoint_timeout", "10 min"),
+    ]);
     assert_eq!(cluster.apply(&reloadable, &RUN).unwrap(), Applied::Reloaded);
     assert_eq!(cluster.pid(), first_pid);
     assert_eq!(
@@ -50,14 +54,19 @@ fn a_cluster_is_made_changed_and_removed_without_trace() {
     assert_eq!(show(&cluster, "checkpoint_timeout"), "10min");
 
     // Some settings take a restart, and only they are blamed for it.
-    let postmaster = settings(&[("shared_buffers", "24MB"), ("max_connections", "25"), ("work_mem", "3MB")]);
+    let postmaster =
+        settings(&[("shared_buffers", "24MB"), ("max_connections", "25"), ("work_mem", "3MB")]);
     let restarted = Applied::Restarted { because: vec!["shared_buffers".into()] };
     assert_eq!(cluster.apply(&postmaster, &RUN).unwrap(), restarted);
     assert_ne!(cluster.pid(), first_pid);
     assert_eq!(show(&cluster, "shared_buffers"), "24MB");
-    let base = Applied::Restarted { because: vec!["max_connections".into(), "shared_buffers".into()] };
+    let base =
+        Applied::Restarted { because: vec!["max_connections".into(), "shared_buffers".into()] };
     assert_eq!(cluster.apply(&BTreeMap::new(), &RUN).unwrap(), base);
-    assert_eq!((show(&cluster, "shared_buffers"), show(&cluster, "work_mem")), ("16MB".into(), "1MB".into()));
+    assert_eq!(
+        (show(&cluster, "shared_buffers"), show(&cluster, "work_mem")),
+        ("16MB".into(), "1MB".into())
+    );
 
     let facts = cluster.facts().unwrap();
     assert!(facts.version.starts_with("PostgreSQL 1"), "{}", facts.version);
@@ -81,7 +90,11 @@ fn a_server_that_dies_is_noticed_and_comes_back() {
     let mut cluster = place.cluster();
     cluster.start(&RUN).unwrap();
     let mark = cluster.log_mark();
-    cluster.control("postgres").unwrap().batch_execute("CREATE TABLE kept AS SELECT 1 AS n").unwrap();
+    cluster
+        .control("postgres")
+        .unwrap()
+        .batch_execute("CREATE TABLE kept AS SELECT 1 AS n")
+        .unwrap();
     let pid = rustix::process::Pid::from_raw(cluster.pid().unwrap().cast_signed()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     while cluster.is_running() {
@@ -122,7 +135,8 @@ fn over_tcp_the_password_is_asked_for_and_never_shown() {
         assert!(!format!("{step}").contains(password.reveal()));
     }
     for file in std::fs::read_dir(&cluster.spec().directory).unwrap().map(|f| f.unwrap().path()) {
-        let held = std::fs::read_to_string(&file).is_ok_and(|text| text.contains(password.reveal()));
+        let held =
+            std::fs::read_to_string(&file).is_ok_and(|text| text.contains(password.reveal()));
         assert!(!held, "{} holds the password", file.display());
     }
 }
@@ -132,7 +146,8 @@ fn settings_are_judged_by_the_server_before_any_load() {
     let place = Place::new();
     let mut cluster = place.cluster();
     cluster.start(&RUN).unwrap();
-    let own = |pairs: &[(&str, &str)]| -> Vec<(String, String)> { settings(pairs).into_iter().collect() };
+    let own =
+        |pairs: &[(&str, &str)]| -> Vec<(String, String)> { settings(pairs).into_iter().collect() };
     let good = [
         ("shared_buffers", "64MB"),
         ("wal_compression", "on"),
@@ -154,23 +169,33 @@ fn settings_are_judged_by_the_server_before_any_load() {
     let told: Vec<_> =
         problems.iter().map(|p| (p.name.as_str(), p.why.as_str(), p.help.as_deref())).collect();
     assert_eq!(told[0], ("block_size", "it is fixed when the server is built or made", None));
-    assert!(told[1].0 == "checkpoint_timeout" && told[1].1.contains("outside the valid range"), "{told:?}");
+    assert!(
+        told[1].0 == "checkpoint_timeout" && told[1].1.contains("outside the valid range"),
+        "{told:?}"
+    );
     assert_eq!(told[2], ("port", "pgdyno sets it itself on a server that it manages", None));
     let near = Some("did you mean synchronous_commit?");
     assert_eq!(told[3], ("synchronous_comit", "this server has no such setting", near));
-    assert!(told[4].0 == "wal_level" && told[4].2.is_some_and(|h| h.contains("replica")), "{told:?}");
+    assert!(
+        told[4].0 == "wal_level" && told[4].2.is_some_and(|h| h.contains("replica")),
+        "{told:?}"
+    );
     // Nothing of it had an effect, also not at the next start.
     cluster.stop(StopMode::Fast);
     cluster.start(&RUN).unwrap();
-    assert_eq!((show(&cluster, "shared_buffers"), show(&cluster, "fsync")), ("128MB".into(), "on".into()));
+    assert_eq!(
+        (show(&cluster, "shared_buffers"), show(&cluster, "fsync")),
+        ("128MB".into(), "on".into())
+    );
 }
 
 #[test]
 fn a_setting_that_the_server_cannot_start_with_is_told_with_its_log() {
     let place = Place::new();
     let mut cluster = place.cluster();
-    let error =
-        cluster.apply(&settings(&[("shared_preload_libraries", "no_such_library")]), &RUN).unwrap_err();
+    let error = cluster
+        .apply(&settings(&[("shared_preload_libraries", "no_such_library")]), &RUN)
+        .unwrap_err();
     assert!(matches!(error, ClusterError::DidNotStart { .. }));
     assert!(error.to_string().contains("could not access file \"no_such_library\""), "{error}");
     // The next treatment is not harmed by it.
@@ -202,7 +227,8 @@ fn initdb_options_of_the_users_are_passed_on_and_their_errors_told() {
     assert!(cause.contains("must be a power of"), "{cause}");
     assert!(place.is_clean());
     let mut spec = place.spec();
-    spec.initdb = vec!["--wal-segsize=4".into(), "--data-checksums".into(), "--locale=C.UTF-8".into()];
+    spec.initdb =
+        vec!["--wal-segsize=4".into(), "--data-checksums".into(), "--locale=C.UTF-8".into()];
     let mut cluster = Cluster::create(spec, &place.journal, &RUN).unwrap();
     cluster.start(&RUN).unwrap();
     assert_eq!(show(&cluster, "wal_segment_size"), "4MB");

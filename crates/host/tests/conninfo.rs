@@ -45,7 +45,10 @@ impl World {
 
     fn resolve(&self, dsn: &str) -> Result<Resolved, ConninfoError> {
         let dsn_or_dbname = Some(dsn.to_owned());
-        resolve_in(&ConnectOptions { dsn_or_dbname, ..ConnectOptions::default() }, &self.environment)
+        resolve_in(
+            &ConnectOptions { dsn_or_dbname, ..ConnectOptions::default() },
+            &self.environment,
+        )
     }
 
     fn first(&self, dsn: &str) -> Target {
@@ -109,16 +112,24 @@ fn uris_are_read_as_libpq_reads_them() {
 #[test]
 fn keywords_are_read_as_libpq_reads_them() {
     let world = World::new(&[]);
-    let target = world.first(r"host = h port= 6432  user='a b' dbname=it\'s password='x\'y\\z' options=''");
+    let target =
+        world.first(r"host = h port= 6432  user='a b' dbname=it\'s password='x\'y\\z' options=''");
     assert_eq!(target.address.to_string(), "h:6432");
     assert_eq!((target.user.as_str(), target.database.as_str()), ("a b", "it's"));
     assert_eq!(password(&target), Some(r"x'y\z"));
     assert_eq!(target.settings, []);
     assert_eq!(world.first("plain").database, "plain");
     assert_eq!(world.first("").database, "me");
-    for wrong in
-        ["host", "host h=", "=h", "host=h port", "host='h", r"host=h\", "hots=h", "host=h sslmode=on"]
-    {
+    for wrong in [
+        "host",
+        "host h=",
+        "=h",
+        "host=h port",
+        "host='h",
+        r"host=h\",
+        "hots=h",
+        "host=h sslmode=on",
+    ] {
         let error = world.resolve(&format!("dbname=d {wrong}")).unwrap_err();
         assert!(!error.to_string().is_empty(), "{wrong}");
     }
@@ -132,7 +143,10 @@ fn several_hosts_have_one_port_or_as_many() {
     assert_eq!(world.addresses("host=a,b port=1,2"), ["a:1", "b:2"]);
     assert_eq!(world.addresses("host=a, port=1,"), ["a:1", "localhost:5432"]);
     let error = world.resolve("host=a,b,c port=1,2").unwrap_err();
-    assert!(matches!(error, ConninfoError::Count { keyword: "port", count: 2, hosts: 3 }), "{error}");
+    assert!(
+        matches!(error, ConninfoError::Count { keyword: "port", count: 2, hosts: 3 }),
+        "{error}"
+    );
     assert!(world.resolve("host=a,b hostaddr=127.0.0.1").is_err());
 
     let target = world.first("host=db.example hostaddr=127.0.0.1");
@@ -165,8 +179,12 @@ fn what_is_not_said_comes_from_the_environment_and_then_from_defaults() {
     assert_eq!(password(&target), Some("envpass"));
     assert_eq!(target.connect_timeout, Some(Duration::from_secs(7)));
     assert_eq!(target.session_attrs, SessionAttrs::ReadOnly);
-    assert_eq!((target.tls.mode, target.tls.channel_binding), (SslMode::Require, ChannelBinding::Require));
-    let settings = [("application_name", "envapp"), ("options", "-c work_mem=1MB"), ("timezone", "UTC")];
+    assert_eq!(
+        (target.tls.mode, target.tls.channel_binding),
+        (SslMode::Require, ChannelBinding::Require)
+    );
+    let settings =
+        [("application_name", "envapp"), ("options", "-c work_mem=1MB"), ("timezone", "UTC")];
     assert_eq!(target.settings, settings.map(|(n, v)| (n.to_owned(), v.to_owned())));
 
     // Options outweigh the environment; a connection string outweighs both.
@@ -220,9 +238,11 @@ fn a_service_says_what_nobody_else_does() {
         error.to_string().contains("`unknown`") && error.to_string().contains(".pg_service.conf"),
         "{error}"
     );
-    for (text, words) in
-        [("[mine]\nhost", "line 2"), ("[mine]\n\nhots=x", "line 3"), ("[mine]\nservice=other", "another")]
-    {
+    for (text, words) in [
+        ("[mine]\nhost", "line 2"),
+        ("[mine]\n\nhots=x", "line 3"),
+        ("[mine]\nservice=other", "another"),
+    ] {
         let path = world.file("services", text, 0o644);
         world.set("PGSERVICEFILE", &path);
         let error = world.resolve("service=mine").unwrap_err();
@@ -264,7 +284,10 @@ fn passwords_are_looked_up_in_a_file_that_only_we_can_read() {
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         let resolved = world.resolve("host=h user=u dbname=d").unwrap();
         assert_eq!(password(&resolved.servers.targets[0]), None, "{mode:o}");
-        assert!(resolved.notes[0].contains(".pgpass") && resolved.notes[0].contains("0600"), "{resolved:?}");
+        assert!(
+            resolved.notes[0].contains(".pgpass") && resolved.notes[0].contains("0600"),
+            "{resolved:?}"
+        );
     }
     let other = world.file("other", "*:*:*:*:fromother", 0o600);
     world.set("PGPASSFILE", &other);
@@ -284,7 +307,8 @@ fn certificates_are_found_where_libpq_looks() {
     assert_eq!((found.cert, found.key), (Some(cert), Some(key)));
     assert_eq!(tls("host=h sslcertmode=disable").cert, None);
     let other = world.file("other.crt", "", 0o644);
-    let found = tls(&format!("host=h sslrootcert='{0}' sslcert='{0}' sslkey='{0}'", other.display()));
+    let found =
+        tls(&format!("host=h sslrootcert='{0}' sslcert='{0}' sslkey='{0}'", other.display()));
     assert_eq!(found.root, Some(RootCert::File(other.clone())));
     assert_eq!((found.cert, found.key), (Some(other.clone()), Some(other)));
 
@@ -321,9 +345,13 @@ fn what_cannot_be_done_is_refused_and_not_passed_over() {
         let error = world.resolve(said).unwrap_err();
         assert!(error.to_string().contains(word), "{said}: {error}");
     }
-    for harmless in
-        ["keepalives=0", "gssencmode=disable", "sslsni=1", "client_encoding=auto", "sslnegotiation=postgres"]
-    {
+    for harmless in [
+        "keepalives=0",
+        "gssencmode=disable",
+        "sslsni=1",
+        "client_encoding=auto",
+        "sslnegotiation=postgres",
+    ] {
         world.first(&format!("host=h {harmless}"));
     }
 }
@@ -333,7 +361,10 @@ fn require_auth_is_followed_from_the_string_and_from_the_environment() {
     let required = |world: &World, said: &str| world.first(said).require_auth;
     let world = World::new(&[("PGREQUIREAUTH", "!password")]);
     let from_environment = required(&world, "host=h");
-    assert!(!from_environment.accepts(AuthMethod::Password) && from_environment.accepts(AuthMethod::None));
+    assert!(
+        !from_environment.accepts(AuthMethod::Password)
+            && from_environment.accepts(AuthMethod::None)
+    );
     let said = required(&world, "host=h require_auth=password,md5");
     assert!(said.names(AuthMethod::Password) && !said.accepts(AuthMethod::ScramSha256));
 }

@@ -1,5 +1,5 @@
-//! Another device under the name that the user gave, or under the number of the one that was looked at, at every moment
-//! between the first look and the last step: it keeps what it holds.
+//! Another device under the name that the user gave, or under the number of the one that was looked
+//! at, at every moment between the first look and the last step: it keeps what it holds.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod common;
@@ -19,7 +19,8 @@ use pgdyno_model::storage::Backing;
 
 const SIZE: u64 = 24 << 20;
 
-/// A device that may be overwritten, one that must not, and the name that leads to the first until it is swapped.
+/// A device that may be overwritten, one that must not, and the name that leads to the first until
+/// it is swapped.
 struct Scene {
     place: Place,
     link: PathBuf,
@@ -88,7 +89,10 @@ impl Scene {
 
 /// Those of `steps` that a test can take by itself: stacks themselves remove and put back.
 fn own(steps: Vec<Step>) -> Vec<Step> {
-    steps.into_iter().filter(|s| !matches!(s, Step::RemoveMarked { .. } | Step::PutBack(_))).collect()
+    steps
+        .into_iter()
+        .filter(|s| !matches!(s, Step::RemoveMarked { .. } | Step::PutBack(_)))
+        .collect()
 }
 
 fn is_changed(error: &StepError) -> bool {
@@ -110,7 +114,9 @@ fn a_name_that_leads_to_another_device_before_any_step_costs_that_device_nothing
         scene.assert_kept(&format!("before step {at} of {}", all.len()), || {
             scene.perform_all(&all[..at]).unwrap();
             scene.swap();
-            made += usize::from(scene.perform_all(all.get(at..steps.len()).unwrap_or_default()).is_ok());
+            made += usize::from(
+                scene.perform_all(all.get(at..steps.len()).unwrap_or_default()).is_ok(),
+            );
             scene.take_down(&stack);
         });
         assert!(!scene.is_mounted());
@@ -136,7 +142,9 @@ fn with_programs_that(deed: &str, scene: &Scene, steps: Vec<Step>) -> Vec<Step> 
         other => other,
     };
     let held = |step: Step| match step {
-        Step::Holding { devices, step } => Step::Holding { devices, step: Box::new(wrapped(*step)) },
+        Step::Holding { devices, step } => {
+            Step::Holding { devices, step: Box::new(wrapped(*step)) }
+        }
         other => wrapped(other),
     };
     steps.into_iter().map(held).collect()

@@ -1,4 +1,5 @@
-//! Emulated disks of the tests' own: real filesystems on them, cut, lying, failing, slow; taken down.
+//! Emulated disks of the tests' own: real filesystems on them, cut, lying, failing, slow; taken
+//! down.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod common;
@@ -16,7 +17,8 @@ use pgdyno_host::postgres::{Cluster, ClusterSpec};
 use pgdyno_host::probe::fsync_rate;
 use pgdyno_host::step::Performing;
 use pgdyno_host::storage::emulated::{
-    self, Control, Cut, DiskError, Effect, Hits, Operation, Rule, Selector, TearUnit, image_at, log_facts,
+    self, Control, Cut, DiskError, Effect, Hits, Operation, Rule, Selector, TearUnit, image_at,
+    log_facts,
 };
 use pgdyno_host::storage::image::LoopDevice;
 use pgdyno_host::storage::mount::Mount;
@@ -37,7 +39,8 @@ fn emulated_disk_server() {
 
 fn emulated(disk: EmulatedDisk, filesystem: &str, mount: &[&str]) -> Storage {
     let mount = mount.iter().map(|&o| o.to_owned()).collect();
-    let filesystem = FilesystemChoice { name: filesystem.into(), mount, ..FilesystemChoice::default() };
+    let filesystem =
+        FilesystemChoice { name: filesystem.into(), mount, ..FilesystemChoice::default() };
     Storage { backing: Backing::Emulated(disk), filesystem: Some(filesystem), ..Storage::default() }
 }
 
@@ -49,7 +52,8 @@ fn small() -> EmulatedDisk {
 fn made(test: &str, storage: &Storage, place: &Place) -> Option<MadeStack> {
     emulated::serve_by(&["--exact", "emulated_disk_server", "--nocapture"]);
     let account = server_account().unwrap();
-    let around = Surroundings { default_directory: place.path(), account: &account, wipe: &Wipe::default() };
+    let around =
+        Surroundings { default_directory: place.path(), account: &account, wipe: &Wipe::default() };
     match Stack::plan("disk", storage, &around) {
         Ok(stack) => Some(stack.make(&account, &place.journal, &RUN).unwrap()),
         Err(e) if is_lacking(test, &e) => None,
@@ -96,7 +100,10 @@ fn an_honest_disk_keeps_what_was_flushed_and_loses_the_rest() {
         write_synced(&made.path().join("after"), "after").unwrap_err();
         made.power_cycle(&RUN).unwrap();
         assert_eq!(fs::read_to_string(&kept).unwrap(), "kept ".repeat(10_000), "{filesystem}");
-        assert!(!made.path().join("lost").exists() && !made.path().join("after").exists(), "{filesystem}");
+        assert!(
+            !made.path().join("lost").exists() && !made.path().join("after").exists(),
+            "{filesystem}"
+        );
         write_synced(&made.path().join("again"), "again").unwrap();
         assert_eq!(made.take_down(), [""; 0]);
         assert_nothing_left(&place);
@@ -108,7 +115,8 @@ fn a_lying_disk_loses_what_it_acknowledged() {
     for filesystem in FILESYSTEMS {
         let place = Place::new();
         let storage = emulated(small(), filesystem, &[]);
-        let Some(mut made) = made("a_lying_disk_loses_what_it_acknowledged", &storage, &place) else {
+        let Some(mut made) = made("a_lying_disk_loses_what_it_acknowledged", &storage, &place)
+        else {
             return;
         };
         write_synced(&made.path().join("before"), "before").unwrap();
@@ -133,7 +141,8 @@ fn a_flush_that_fails_reaches_the_caller_of_fsync() {
     for (error, number) in [(DiskError::Eio, 5), (DiskError::Enospc, 28)] {
         let place = Place::new();
         let storage = emulated(small(), "ext4", &[]);
-        let Some(made) = made("a_flush_that_fails_reaches_the_caller_of_fsync", &storage, &place) else {
+        let Some(made) = made("a_flush_that_fails_reaches_the_caller_of_fsync", &storage, &place)
+        else {
             return;
         };
         let mut control = control(&made);
@@ -152,7 +161,9 @@ fn a_flush_that_fails_reaches_the_caller_of_fsync() {
 fn a_disk_whose_process_was_killed_is_taken_down() {
     let place = Place::new();
     let storage = emulated(small(), "ext4", &[]);
-    let Some(made) = made("a_disk_whose_process_was_killed_is_taken_down", &storage, &place) else { return };
+    let Some(made) = made("a_disk_whose_process_was_killed_is_taken_down", &storage, &place) else {
+        return;
+    };
     write_synced(&made.path().join("file"), "text").unwrap();
     let server = fs::read_to_string(made.disks()[0].directory.join("server.json")).unwrap();
     let server: serde_json::Value = serde_json::from_str(&server).unwrap();
@@ -168,7 +179,9 @@ fn a_disk_whose_process_was_killed_is_taken_down() {
 fn a_cut_is_made_at_the_very_flush_that_it_is_aimed_at() {
     let place = Place::new();
     let storage = emulated(small(), "ext4", &[]);
-    let Some(mut made) = made("a_cut_is_made_at_the_very_flush_that_it_is_aimed_at", &storage, &place) else {
+    let Some(mut made) =
+        made("a_cut_is_made_at_the_very_flush_that_it_is_aimed_at", &storage, &place)
+    else {
         return;
     };
     let mut control = control(&made);
@@ -310,12 +323,20 @@ fn the_write_log_gives_a_filesystem_as_it_was_after_each_flush() {
             image_at(&log, disk.size.0, n, &image).unwrap();
         }
         let link = place.path().join("device");
-        let device =
-            LoopDevice { image: image.clone(), link: link.clone(), sector_size: Some(4096), direct_io: true };
+        let device = LoopDevice {
+            image: image.clone(),
+            link: link.clone(),
+            sector_size: Some(4096),
+            direct_io: true,
+        };
         let target = place.path().join("mnt");
         fs::create_dir(&target).unwrap();
-        let mount =
-            Mount { filesystem: "ext4".into(), source: link, target: target.clone(), options: vec![] };
+        let mount = Mount {
+            filesystem: "ext4".into(),
+            source: link,
+            target: target.clone(),
+            options: vec![],
+        };
         let mut performing = Performing { journal: &place.journal, stop: &RUN, made: Vec::new() };
         for step in [Step::AttachLoop(device.clone()), Step::Mount(mount.clone())] {
             step.perform(&mut performing).unwrap();
@@ -342,7 +363,8 @@ fn an_injected_latency_is_what_fsync_and_commits_wait_for() {
     let storage = emulated(small(), "ext4", &[]);
     let test = "an_injected_latency_is_what_fsync_and_commits_wait_for";
     let Some(made) = made(test, &storage, &place) else { return };
-    let spec = ClusterSpec::new(common::install(), cluster_directory(&made.path()).unwrap()).unwrap();
+    let spec =
+        ClusterSpec::new(common::install(), cluster_directory(&made.path()).unwrap()).unwrap();
     let spec = ClusterSpec { socket_base: place.path().to_owned(), ..spec };
     let mut cluster = Cluster::create(spec, &place.journal, &RUN).unwrap();
     cluster.start(&RUN).unwrap();
@@ -365,7 +387,8 @@ fn an_injected_latency_is_what_fsync_and_commits_wait_for() {
     control.set_latency(&DiskLatency { flush: Span(INJECTED), ..DiskLatency::default() }).unwrap();
     let with = (flush(), commits());
     control.set_latency(&DiskLatency::default()).unwrap();
-    // Each waits for one flush at least; more than twice what it would take is another effect than the injected one.
+    // Each waits for one flush at least; more than twice what it would take is another effect than
+    // the injected one.
     for (without, with) in [(without.0, with.0), (without.1, with.1)] {
         assert!(with >= INJECTED, "{with:?}");
         let share = with.as_secs_f64() / (without + INJECTED).as_secs_f64();

@@ -30,8 +30,9 @@ fn repository(status: &'static str, body: Vec<u8>, announced: usize) -> (String,
             count.fetch_add(1, Ordering::SeqCst);
             let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
             while lines.next().is_some_and(|l| l.is_ok_and(|l| !l.is_empty())) {}
-            let head =
-                format!("HTTP/1.1 {status}\r\nContent-Length: {announced}\r\nConnection: close\r\n\r\n");
+            let head = format!(
+                "HTTP/1.1 {status}\r\nContent-Length: {announced}\r\nConnection: close\r\n\r\n"
+            );
             let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
         }
     });
@@ -84,7 +85,8 @@ fn archive(entries: &[(&str, Result<&str, &str>)], extra: usize) -> Vec<u8> {
     }
     let txz = tar.into_inner().unwrap().finish().unwrap();
     let mut jar = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
-    let stored = zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    let stored =
+        zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
     jar.start_file("postgres-linux.txz", stored).unwrap();
     jar.write_all(&txz).unwrap();
     jar.finish().unwrap().into_inner()
@@ -102,7 +104,8 @@ fn fetcher_of(root: &Path, body: Vec<u8>) -> (Fetcher, Arc<AtomicU32>) {
 }
 
 /// A program that leaves a file `ran` beside itself whenever it is run.
-const PROGRAM: &str = "#!/bin/sh\ntouch \"$(dirname \"$0\")/../../ran\"\necho 'postgres (PostgreSQL) 17.0'\n";
+const PROGRAM: &str =
+    "#!/bin/sh\ntouch \"$(dirname \"$0\")/../../ran\"\necho 'postgres (PostgreSQL) 17.0'\n";
 
 /// The build's folder.
 fn build_of(fetcher: &Fetcher) -> std::path::PathBuf {
@@ -124,7 +127,9 @@ fn a_build_that_was_changed_after_it_was_unpacked_is_not_run() {
     let account = server_account().unwrap();
     type Change = fn(&Path);
     let changes: [(&str, Change); 4] = [
-        ("`bin/postgres` was changed", |build| fs::write(build.join("bin/postgres"), "#!/bin/sh").unwrap()),
+        ("`bin/postgres` was changed", |build| {
+            fs::write(build.join("bin/postgres"), "#!/bin/sh").unwrap()
+        }),
         ("`lib/evil.so` was added", |build| fs::write(build.join("lib/evil.so"), "").unwrap()),
         ("`lib/libpq.so` is missing", |build| fs::remove_file(build.join("lib/libpq.so")).unwrap()),
         ("`lib/libpq.so` was changed", |build| {
@@ -144,7 +149,10 @@ fn a_build_that_was_changed_after_it_was_unpacked_is_not_run() {
         let ran = moved.cache.join("postgres/ran");
         fs::remove_file(&ran).unwrap();
         let error = moved.fetch(17, &account, &RUN, &|_| {}).unwrap_err();
-        assert!(matches!(&error, FetchError::Changed { what: found, .. } if found == what), "{error}");
+        assert!(
+            matches!(&error, FetchError::Changed { what: found, .. } if found == what),
+            "{error}"
+        );
         assert!(error.help().unwrap().contains(&format!("rm -rf {}", build_of(&moved).display())));
         assert!(moved.cached(17, &account).is_none());
         assert!(!ran.exists(), "{what}: it was run");
@@ -216,7 +224,10 @@ fn an_archive_that_leads_out_of_its_folder_or_has_no_end_is_refused() {
     let root = tempfile::tempdir().unwrap();
     let (endless, _) = repository("200 OK", vec![0; 1000], 200 << 20);
     let error = refused(&fetcher(root.path(), &endless));
-    assert!(matches!(&error, FetchError::Download { why, .. } if why.contains("more than")), "{error}");
+    assert!(
+        matches!(&error, FetchError::Download { why, .. } if why.contains("more than")),
+        "{error}"
+    );
     assert_eq!(files(root.path()), [""; 0]);
 }
 
@@ -251,12 +262,14 @@ fn what_breaks_off_or_is_not_there_is_told_with_its_address() {
         assert!(told.contains(maven) && told.contains(expected), "{told}");
         assert!(error.help().unwrap().contains("apt install postgresql"));
     }
-    let error =
-        fetcher(root.path(), &broken).fetch(9, &server_account().unwrap(), &RUN, &|_| {}).unwrap_err();
+    let error = fetcher(root.path(), &broken)
+        .fetch(9, &server_account().unwrap(), &RUN, &|_| {})
+        .unwrap_err();
     assert!(error.to_string().contains("there are: 15, 16, 17, 18"), "{error}");
     let stop = AtomicBool::new(true);
-    let error =
-        fetcher(root.path(), &broken).fetch(17, &server_account().unwrap(), &stop, &|_| {}).unwrap_err();
+    let error = fetcher(root.path(), &broken)
+        .fetch(17, &server_account().unwrap(), &stop, &|_| {})
+        .unwrap_err();
     assert!(matches!(error, FetchError::Interrupted));
     assert_eq!(files(root.path()), [""; 0]);
 }
@@ -280,7 +293,8 @@ fn a_fetched_server_runs_from_a_cache_that_its_account_can_reach() {
     let seen = seen.into_inner().unwrap();
     assert!(seen.contains(&FetchProgress::Unpacking));
     assert!(
-        seen.iter().any(|p| matches!(p, FetchProgress::Downloading { done, total: Some(t) } if done == t))
+        seen.iter()
+            .any(|p| matches!(p, FetchProgress::Downloading { done, total: Some(t) } if done == t))
     );
     let left: Vec<_> = files(root.path()).into_iter().filter(|f| f.contains(".new-")).collect();
     assert_eq!(left, [""; 0]);
@@ -290,7 +304,8 @@ fn a_fetched_server_runs_from_a_cache_that_its_account_can_reach() {
     assert_eq!(offline.cached(16, &account), Some(installs[0].clone()));
     assert_eq!(offline.fetch(16, &account, &RUN, &|_| {}).unwrap(), installs[0]);
 
-    // Where the account cannot pass the cache, the build goes to the shared place; the archive is used again.
+    // Where the account cannot pass the cache, the build goes to the shared place; the archive is
+    // used again.
     if !account.is_ours() {
         fs::set_permissions(root.path().join("cache"), fs::Permissions::from_mode(0o700)).unwrap();
         let install = offline.fetch(16, &account, &RUN, &|_| {}).unwrap();

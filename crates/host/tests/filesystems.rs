@@ -79,8 +79,10 @@ impl Disks {
     fn with_volume<T>(&self, act: impl FnOnce(&Volume<'_>) -> T) -> T {
         let label = self.root.path().file_name().unwrap().to_string_lossy().to_lowercase();
         // Eight digits, as of a journal's id.
-        let label =
-            format!("pgdyno-{:08x}", label.bytes().fold(0_u32, |h, b| h.wrapping_mul(31) + u32::from(b)));
+        let label = format!(
+            "pgdyno-{:08x}",
+            label.bytes().fold(0_u32, |h, b| h.wrapping_mul(31) + u32::from(b))
+        );
         act(&Volume {
             devices: &self.devices,
             mount_point: &self.point(),
@@ -127,7 +129,11 @@ impl Drop for Disks {
 
 /// Says past the test runner's capture that a test was not run.
 fn skip(test: &str, why: &str) {
-    let _ = writeln!(std::io::stderr(), "\nskipped: {test}: {}", why.lines().next().unwrap_or_default());
+    let _ = writeln!(
+        std::io::stderr(),
+        "\nskipped: {test}: {}",
+        why.lines().next().unwrap_or_default()
+    );
 }
 
 fn output(command: &mut Command) -> String {
@@ -145,7 +151,11 @@ fn whole_life(disks: &Disks, expected: &[(&str, &str)]) -> FilesystemFacts {
     disks.make().unwrap();
     let facts = disks.read_back().unwrap();
     for (name, value) in expected {
-        assert_eq!(facts.properties.get(*name).map(String::as_str), Some(*value), "{name} in {facts:#?}");
+        assert_eq!(
+            facts.properties.get(*name).map(String::as_str),
+            Some(*value),
+            "{name} in {facts:#?}"
+        );
     }
     assert!(!facts.tools.is_empty() && !facts.driver.is_empty(), "{facts:?}");
     let mut file = File::create_new(disks.point().join("written")).unwrap();
@@ -173,7 +183,11 @@ fn ext2_ext3_and_ext4_live_and_leave() {
         let facts = whole_life(&disks, &[("Block size", "4096")]);
         assert_eq!(facts.kind, name);
         assert!(facts.options.contains(&"noatime".to_owned()), "{facts:?}");
-        assert_eq!(facts.properties["Filesystem features"].contains("has_journal"), journal, "{facts:?}");
+        assert_eq!(
+            facts.properties["Filesystem features"].contains("has_journal"),
+            journal,
+            "{facts:?}"
+        );
     }
 }
 
@@ -192,7 +206,10 @@ fn ext4_obtains_what_was_asked_or_says_so() {
     disks.choice.mkfs.clear();
     disks.make().unwrap();
     let error = disks.read_back().unwrap_err();
-    assert!(matches!(&error, FilesystemError::NotObtained { option, .. } if option == "nobh"), "{error}");
+    assert!(
+        matches!(&error, FilesystemError::NotObtained { option, .. } if option == "nobh"),
+        "{error}"
+    );
     disks.take_down().unwrap();
 }
 
@@ -227,8 +244,10 @@ fn xfs_lives_and_leaves() {
     let Some(mut disks) = Disks::new("xfs_lives_and_leaves", "xfs", 1) else { return };
     disks.choice.mkfs = list(&["-m", "reflink=0", "-b", "size=4096"]);
     disks.choice.mount = list(&["logbsize=262144", "logbufs=8", "nodiscard"]);
-    let facts =
-        whole_life(&disks, &[("meta-data.crc", "1"), ("meta-data.reflink", "0"), ("data.bsize", "4096")]);
+    let facts = whole_life(
+        &disks,
+        &[("meta-data.crc", "1"), ("meta-data.reflink", "0"), ("data.bsize", "4096")],
+    );
     assert!(facts.options.contains(&"logbsize=256k".to_owned()), "{facts:?}");
     assert_eq!((facts.kind.as_str(), facts.driver.as_str()), ("xfs", "xfs"));
 }
@@ -241,7 +260,9 @@ fn xfs_without_checksums_is_made_and_then_refused_by_the_kernel() {
     match disks.make() {
         // A kernel that still has the old format tells it on reading back.
         Ok(()) => assert_eq!(disks.read_back().unwrap().properties["meta-data.crc"], "0"),
-        Err(e) => assert!(e.to_string().contains("XFS") || e.to_string().contains("mkfs.xfs"), "{e}"),
+        Err(e) => {
+            assert!(e.to_string().contains("XFS") || e.to_string().contains("mkfs.xfs"), "{e}")
+        }
     }
     disks.take_down().unwrap();
 }
@@ -251,7 +272,8 @@ fn btrfs_lives_and_leaves() {
     let Some(mut disks) = Disks::new("btrfs_lives_and_leaves", "btrfs", 1) else { return };
     disks.choice.mkfs = list(&["-m", "single"]);
     disks.choice.mount = list(&["compress=zstd", "commit=30"]);
-    let facts = whole_life(&disks, &[("Metadata", "single"), ("devices", "1"), ("nodesize", "16384")]);
+    let facts =
+        whole_life(&disks, &[("Metadata", "single"), ("devices", "1"), ("nodesize", "16384")]);
     assert!(facts.options.contains(&"compress=zstd:3".to_owned()), "{facts:?}");
     assert!(!facts.options.iter().any(|o| o.starts_with("discard")), "{facts:?}");
 }
@@ -294,7 +316,12 @@ fn zfs_lives_and_leaves_on_one_disk_and_striped() {
         disks.choice.dataset = properties.iter().map(|&(n, v)| (n.into(), v.into())).collect();
         let facts = whole_life(
             &disks,
-            &[("recordsize", "8192"), ("compression", "gzip"), ("atime", "off"), ("pool.ashift", "13")],
+            &[
+                ("recordsize", "8192"),
+                ("compression", "gzip"),
+                ("atime", "off"),
+                ("pool.ashift", "13"),
+            ],
         );
         assert!(facts.driver.contains("zfs-fuse") == (facts.kind == "fuse.zfs"), "{facts:?}");
         assert_eq!(pools(), before);
@@ -352,7 +379,9 @@ fn a_mount_point_that_is_not_empty_or_in_use_is_refused() {
 
 #[test]
 fn what_somebody_else_mounted_is_left_mounted() {
-    let Some(disks) = Disks::new("what_somebody_else_mounted_is_left_mounted", "ext4", 1) else { return };
+    let Some(disks) = Disks::new("what_somebody_else_mounted_is_left_mounted", "ext4", 1) else {
+        return;
+    };
     let somebodys = Mount {
         filesystem: "tmpfs".into(),
         source: "somebodys".into(),
@@ -370,7 +399,9 @@ fn what_somebody_else_mounted_is_left_mounted() {
 
 #[test]
 fn who_keeps_a_filesystem_in_use_is_named() {
-    let Some(disks) = Disks::new("who_keeps_a_filesystem_in_use_is_named", "ext4", 1) else { return };
+    let Some(disks) = Disks::new("who_keeps_a_filesystem_in_use_is_named", "ext4", 1) else {
+        return;
+    };
     disks.make().unwrap();
     let mut sleeper = Command::new("sleep").arg("600").current_dir(disks.point()).spawn().unwrap();
     let error = disks.take_down().unwrap_err();
@@ -393,7 +424,9 @@ fn a_filesystem_that_the_kernel_lacks_is_told_before_anything_is_made() {
         match filesystem.check_machine() {
             Ok(()) => assert!(
                 name == "zfs"
-                    || fs::read_to_string("/proc/filesystems").unwrap().contains(&format!("\t{name}\n")),
+                    || fs::read_to_string("/proc/filesystems")
+                        .unwrap()
+                        .contains(&format!("\t{name}\n")),
                 "{name}"
             ),
             Err(e @ FilesystemError::NotInKernel { .. }) => {
@@ -403,7 +436,9 @@ fn a_filesystem_that_the_kernel_lacks_is_told_before_anything_is_made() {
             Err(FilesystemError::ToolMissing { tool, .. }) => {
                 assert!(!Path::new("/usr/sbin").join(tool.program).exists(), "{name}: {tool:?}");
             }
-            Err(e @ FilesystemError::NoZfs { .. }) => assert!(e.help().unwrap().contains("zfs-fuse"), "{e}"),
+            Err(e @ FilesystemError::NoZfs { .. }) => {
+                assert!(e.help().unwrap().contains("zfs-fuse"), "{e}")
+            }
             Err(e) => panic!("{name}: {e}"),
         }
     }

@@ -1,7 +1,8 @@
-//! Mount namespaces of others that hold a filesystem of pgdyno's, or a device that is to be written.
+//! Mount namespaces of others that hold a filesystem of pgdyno's, or a device that is to be
+//! written.
 //!
-//! They have a test process of their own, and go one at a time: a namespace holds the mounts of every test that runs
-//! beside it.
+//! They have a test process of their own, and go one at a time: a namespace holds the mounts of
+//! every test that runs beside it.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod common;
@@ -46,7 +47,8 @@ impl Drop for Namespace {
 
 #[test]
 fn a_filesystem_that_another_mount_namespace_holds_is_not_mounted_again_as_if_it_were_new() {
-    let test = "a_filesystem_that_another_mount_namespace_holds_is_not_mounted_again_as_if_it_were_new";
+    let test =
+        "a_filesystem_that_another_mount_namespace_holds_is_not_mounted_again_as_if_it_were_new";
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let place = Place::new();
     let storage = on(loop_file(place.path()), "ext4");

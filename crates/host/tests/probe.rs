@@ -23,7 +23,8 @@ impl Drop for Loop {
 #[test]
 fn a_block_device_is_read_and_not_changed() {
     let skip = |why: &str| {
-        let _ = writeln!(std::io::stderr(), "\nskipped: a_block_device_is_read_and_not_changed: {why}");
+        let _ =
+            writeln!(std::io::stderr(), "\nskipped: a_block_device_is_read_and_not_changed: {why}");
     };
     if !rustix::process::geteuid().is_root() {
         return skip("a loop device needs root");
@@ -38,14 +39,21 @@ fn a_block_device_is_read_and_not_changed() {
     }
     let device = Loop(String::from_utf8(attached.stdout).unwrap().trim().to_owned());
 
-    let options =
-        DiskOptions { per_point: Duration::from_millis(20), zones: 2, builtin: true, ..Default::default() };
+    let options = DiskOptions {
+        per_point: Duration::from_millis(20),
+        zones: 2,
+        builtin: true,
+        ..Default::default()
+    };
     let plan = DiskPlan::new(device.0.as_ref(), &options).unwrap();
     let (storage, probe) = plan.measure(&place.journal, &|_, _| {}, &RUN).unwrap();
     assert_eq!(storage.disk.as_deref(), device.0.strip_prefix("/dev/"));
     assert!(probe.complete && probe.points.len() == 2 + 7 && probe.span.0 == 40 << 20, "{probe:?}");
     assert!(probe.points.iter().all(|p| matches!(p.pattern, Pattern::Read | Pattern::RandRead)));
-    assert!(probe.not_measured[0].contains("would destroy") && probe.warnings[0].contains("loop device"));
+    assert!(
+        probe.not_measured[0].contains("would destroy")
+            && probe.warnings[0].contains("loop device")
+    );
     drop(device);
     assert_eq!(std::fs::read(&image).unwrap(), contents);
     std::fs::remove_file(&image).unwrap();

@@ -14,7 +14,10 @@ fn spec() -> ClusterSpec {
             bindir: "/usr/lib/postgresql/17/bin".into(),
             version: "17.11".into(),
             major: 17,
-            source: BuildSource::Found { bindir: "/usr/lib/postgresql/17/bin".into(), how: "Debian".into() },
+            source: BuildSource::Found {
+                bindir: "/usr/lib/postgresql/17/bin".into(),
+                how: "Debian".into(),
+            },
         },
         directory: "/mnt/nvme 1/pgdyno-0a1b2c3d".into(),
         wal: None,

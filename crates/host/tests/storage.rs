@@ -1,4 +1,5 @@
-//! Storage stacks on loop devices of the tests' own: made, used, taken down, also by the process after a killed one.
+//! Storage stacks on loop devices of the tests' own: made, used, taken down, also by the process
+//! after a killed one.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod common;
@@ -21,7 +22,8 @@ use pgdyno_host::{Journal, Step, StepError, leftovers, server_account};
 use pgdyno_model::storage::{Backing, DeviceSettings, EmulatedDisk, Hook, Limit, Raid0, Storage};
 use pgdyno_model::units::Bytes;
 
-/// Set for the process that is to be killed: where it is to work, on which storage, and after how many steps it stops.
+/// Set for the process that is to be killed: where it is to work, on which storage, and after how
+/// many steps it stops.
 const VICTIM: &str = "PGDYNO_TEST_STACK_VICTIM";
 
 /// Runs only in the process that serves an emulated disk.
@@ -67,7 +69,10 @@ fn postgresql_runs_on_each_filesystem_and_nothing_is_left() {
         let made = stack.make(&account, &place.journal, &RUN).unwrap();
         let facts = made.facts(false).unwrap();
         assert!([filesystem, "fuse.zfs"].contains(&facts.filesystem.unwrap().kind.as_str()));
-        assert_eq!(facts.settings, vec![("queue/read_ahead_kb".to_owned(), "64".to_owned()); members]);
+        assert_eq!(
+            facts.settings,
+            vec![("queue/read_ahead_kb".to_owned(), "64".to_owned()); members]
+        );
         let queue = Path::new("/sys/block").join(&facts.devices[0].name).join("queue");
         let directory = cluster_directory(&made.path()).unwrap();
         let spec = ClusterSpec::new(common::install(), directory).unwrap();
@@ -86,7 +91,8 @@ fn postgresql_runs_on_each_filesystem_and_nothing_is_left() {
 fn an_overlay_over_a_directory_carries_postgresql_and_nothing_is_left() {
     let test = "an_overlay_over_a_directory_carries_postgresql_and_nothing_is_left";
     let place = Place::new();
-    // A directory on a filesystem of the test's own: where tests run may be an overlay, which carries no other.
+    // A directory on a filesystem of the test's own: where tests run may be an overlay, which
+    // carries no other.
     let below = on(loop_file(place.path()), "ext4");
     if !can(test, &below, place.path()) {
         return;
@@ -94,7 +100,8 @@ fn an_overlay_over_a_directory_carries_postgresql_and_nothing_is_left() {
     let account = server_account().unwrap();
     let below = plan(&below, place.path(), &Wipe::default()).unwrap();
     let below = below.make(&account, &place.journal, &RUN).unwrap();
-    let listed = || fs::read_dir(below.path()).unwrap().map(|f| f.unwrap().file_name()).collect::<Vec<_>>();
+    let listed =
+        || fs::read_dir(below.path()).unwrap().map(|f| f.unwrap().file_name()).collect::<Vec<_>>();
     let before = listed();
 
     let mut overlay = on(Backing::Directory(Some(below.path())), "overlay");
@@ -128,7 +135,10 @@ fn an_overlay_over_a_directory_carries_postgresql_and_nothing_is_left() {
         overlay.filesystem.as_mut().unwrap().mount = vec!["metacopy=perhaps".into()];
         let stack = plan(&overlay, place.path(), &Wipe::default()).unwrap();
         let error = stack.make(&account, &place.journal, &RUN).unwrap_err();
-        assert!(matches!(error, StorageError::Make { ref left, .. } if left.is_empty()), "{error:?}");
+        assert!(
+            matches!(error, StorageError::Make { ref left, .. } if left.is_empty()),
+            "{error:?}"
+        );
         assert_eq!(listed(), before);
     }
     // `none` is a directory as it is.
@@ -141,7 +151,8 @@ fn an_overlay_over_a_directory_carries_postgresql_and_nothing_is_left() {
 
 /// Scheduler, requests, read-ahead of a queue in sysfs.
 fn queue_of(queue: &Path) -> [String; 3] {
-    ["scheduler", "nr_requests", "read_ahead_kb"].map(|file| fs::read_to_string(queue.join(file)).unwrap())
+    ["scheduler", "nr_requests", "read_ahead_kb"]
+        .map(|file| fs::read_to_string(queue.join(file)).unwrap())
 }
 
 #[test]
@@ -157,10 +168,14 @@ fn the_device_under_a_plain_directory_is_set_and_put_back_unless_somebody_else_s
     }
     let account = server_account().unwrap();
     let make = |storage: &Storage| {
-        plan(storage, place.path(), &Wipe::default()).unwrap().make(&account, &place.journal, &RUN).unwrap()
+        plan(storage, place.path(), &Wipe::default())
+            .unwrap()
+            .make(&account, &place.journal, &RUN)
+            .unwrap()
     };
     let below = make(&below);
-    let queue = Path::new("/sys/block").join(&below.facts(false).unwrap().devices[0].name).join("queue");
+    let queue =
+        Path::new("/sys/block").join(&below.facts(false).unwrap().devices[0].name).join("queue");
     let offered = fs::read_to_string(queue.join("scheduler")).unwrap();
     let other = offered.split_whitespace().find(|s| !s.starts_with('[')).map(str::to_owned);
     let before = queue_of(&queue);
@@ -175,7 +190,9 @@ fn the_device_under_a_plain_directory_is_set_and_put_back_unless_somebody_else_s
     assert_eq!(made.path(), below.path());
     let now = queue_of(&queue);
     assert!(
-        now.iter().zip(&before).all(|(now, before)| now != before || (other.is_none() && now == &before[..])),
+        now.iter()
+            .zip(&before)
+            .all(|(now, before)| now != before || (other.is_none() && now == &before[..])),
         "{now:?}"
     );
     assert_eq!(made.take_down(), [""; 0]);
@@ -208,7 +225,10 @@ fn a_striped_volume_and_main_memory_are_made_and_dropped() {
         let stack = plan(&storage, place.path(), &Wipe::default()).unwrap();
         let made = stack.make(&server_account().unwrap(), &place.journal, &RUN).unwrap();
         let facts = made.facts(false).unwrap();
-        assert_eq!((facts.devices.len(), facts.filesystem.unwrap().kind), (members, filesystem.to_owned()));
+        assert_eq!(
+            (facts.devices.len(), facts.filesystem.unwrap().kind),
+            (members, filesystem.to_owned())
+        );
         fs::write(made.path().join("file"), "data").unwrap();
         made.trim().unwrap();
         drop(made);
@@ -220,7 +240,8 @@ fn a_striped_volume_and_main_memory_are_made_and_dropped() {
 fn what_the_device_does_not_take_is_an_error_and_nothing_stays() {
     let place = Place::new();
     let with = |device| Storage { device, ..on(loop_file(place.path()), "ext4") };
-    let unknown = with(DeviceSettings { scheduler: Some("elevator".into()), ..DeviceSettings::default() });
+    let unknown =
+        with(DeviceSettings { scheduler: Some("elevator".into()), ..DeviceSettings::default() });
     let words = |w: &[&str]| w.iter().map(|w| (*w).to_owned()).collect();
     let hook = Hook {
         set: words(&["true"]),
@@ -260,8 +281,10 @@ fn a_limit_holds_writes_down_and_is_lifted() {
         Ok(made) => made,
         Err(StorageError::Make { source, .. }) if matches!(*source, StepError::Knob(_)) => {
             use std::io::Write;
-            let _ =
-                writeln!(std::io::stderr(), "\nskipped: a_limit_holds_writes_down_and_is_lifted: {source}");
+            let _ = writeln!(
+                std::io::stderr(),
+                "\nskipped: a_limit_holds_writes_down_and_is_lifted: {source}"
+            );
             return;
         }
         Err(e) => panic!("{e:?}"),
@@ -271,11 +294,15 @@ fn a_limit_holds_writes_down_and_is_lifted() {
     assert!(name == "limit" && value.contains(&(1 << 20).to_string()), "{value}");
     let file = PathBuf::from(value.split(' ').next().unwrap());
     let number =
-        fs::read_to_string(Path::new("/sys/block").join(&facts.devices[0].name).join("dev")).unwrap();
+        fs::read_to_string(Path::new("/sys/block").join(&facts.devices[0].name).join("dev"))
+            .unwrap();
     assert!(fs::read_to_string(&file).unwrap().contains(number.trim()));
     assert_eq!(made.take_down(), [""; 0]);
     assert!(
-        !fs::read_to_string(&file).unwrap().lines().any(|l| l.starts_with(&format!("{} ", number.trim())))
+        !fs::read_to_string(&file)
+            .unwrap()
+            .lines()
+            .any(|l| l.starts_with(&format!("{} ", number.trim())))
     );
     assert_nothing_left(&place);
 }
@@ -308,7 +335,8 @@ fn stack_victim() {
         step.perform(&mut performing).unwrap();
     }
     let _cluster = (count > steps.len()).then(|| {
-        let spec = ClusterSpec::new(common::install(), cluster_directory(&stack.path()).unwrap()).unwrap();
+        let spec =
+            ClusterSpec::new(common::install(), cluster_directory(&stack.path()).unwrap()).unwrap();
         let spec = ClusterSpec { socket_base: root.to_owned(), ..spec };
         let mut cluster = Cluster::create(spec, &journal, &RUN).unwrap();
         cluster.start(&RUN).unwrap();
@@ -382,7 +410,9 @@ fn a_process_killed_after_any_step_leaves_nothing_that_the_next_does_not_remove(
             assert!(!leftovers(&place.journal, &[place.path()]).unwrap().is_empty());
             let swept = sweep(&place.journal, &RUN).unwrap();
             let after = format!("after {}: {swept:?}", steps[count - 1]);
-            let done = |o: &Outcome| matches!(o, Outcome::Removed { server_ended: None } | Outcome::PutBack);
+            let done = |o: &Outcome| {
+                matches!(o, Outcome::Removed { server_ended: None } | Outcome::PutBack)
+            };
             assert!(!swept.is_empty() && swept.iter().all(|s| done(&s.outcome)), "{after}");
             assert_eq!(traces(place.path()), [""; 0], "{after}");
             assert!(leftovers(&place.journal, &[place.path()]).unwrap().is_empty());
@@ -405,7 +435,10 @@ fn a_server_on_a_stack_is_ended_before_the_stack_is_taken_down() {
     victim.wait().unwrap();
     let swept = sweep(&place.journal, &RUN).unwrap();
     assert!(matches!(swept[0].outcome, Outcome::Removed { server_ended: Some(_) }), "{swept:?}");
-    assert!(swept[1..].iter().all(|s| s.outcome == Outcome::Removed { server_ended: None }), "{swept:?}");
+    assert!(
+        swept[1..].iter().all(|s| s.outcome == Outcome::Removed { server_ended: None }),
+        "{swept:?}"
+    );
     assert_nothing_left(&place);
 }
 
@@ -456,7 +489,10 @@ fn an_interrupted_making_leaves_nothing() {
         // Either it was stopped, or it had come to its end already.
         if let Err(error) = making.join().unwrap() {
             let StorageError::Make { source, left, .. } = error else { panic!("{error:?}") };
-            assert!(matches!(*source, StepError::Interrupted) && left.is_empty(), "{source} {left:?}");
+            assert!(
+                matches!(*source, StepError::Interrupted) && left.is_empty(),
+                "{source} {left:?}"
+            );
         }
     });
     assert_nothing_left(&place);

@@ -1,4 +1,5 @@
-//! What a dry run shows of storage stacks, word for word, also of those that this machine could not make.
+//! What a dry run shows of storage stacks, word for word, also of those that this machine could not
+//! make.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::num::NonZeroU32;
@@ -8,8 +9,8 @@ use std::time::Duration;
 use pgdyno_host::Step;
 use pgdyno_host::storage::{Stack, StorageError, Wipe};
 use pgdyno_model::storage::{
-    Backing, DeviceSettings, DiskLatency, EmulatedDisk, FilesystemChoice, Hook, Limit, LoopFile, Raid0,
-    Storage, Striper,
+    Backing, DeviceSettings, DiskLatency, EmulatedDisk, FilesystemChoice, Hook, Limit, LoopFile,
+    Raid0, Storage, Striper,
 };
 use pgdyno_model::units::{Bytes, Span};
 
@@ -64,10 +65,14 @@ fn a_loop_file_with_ext4() {
 #[test]
 fn an_emulated_disk_with_xfs() {
     let each = Span(Duration::from_millis(8));
-    let latency = DiskLatency { flush: each, parallel: NonZeroU32::new(1), ..DiskLatency::default() };
+    let latency =
+        DiskLatency { flush: each, parallel: NonZeroU32::new(1), ..DiskLatency::default() };
     let disk = EmulatedDisk { latency, ..EmulatedDisk::default() };
-    let storage =
-        Storage { backing: Backing::Emulated(disk), filesystem: filesystem("xfs"), ..Storage::default() };
+    let storage = Storage {
+        backing: Backing::Emulated(disk),
+        filesystem: filesystem("xfs"),
+        ..Storage::default()
+    };
     insta::assert_snapshot!(shown(&storage));
 }
 
@@ -110,7 +115,11 @@ fn a_named_nvme_drive_that_is_trimmed_and_set_with_f2fs() {
         ..Storage::default()
     };
     let stack = design(&storage, true).unwrap();
-    insta::assert_snapshot!(format!("{}\n--\n{}", lines(&stack.steps()), lines(&stack.take_down_steps())));
+    insta::assert_snapshot!(format!(
+        "{}\n--\n{}",
+        lines(&stack.steps()),
+        lines(&stack.take_down_steps())
+    ));
 }
 
 #[test]
@@ -152,8 +161,11 @@ fn main_memory_with_and_without_a_filesystem() {
 #[test]
 fn a_zpool_over_two_loop_files() {
     let members = vec![loop_file(None), loop_file(None)];
-    let storage =
-        Storage { backing: raid(members, None), filesystem: filesystem("zfs"), ..Storage::default() };
+    let storage = Storage {
+        backing: raid(members, None),
+        filesystem: filesystem("zfs"),
+        ..Storage::default()
+    };
     insta::assert_snapshot!(shown(&storage));
 }
 
@@ -171,7 +183,12 @@ fn what_does_not_go_together_is_refused() {
         filesystem: name.and_then(filesystem),
         ..Storage::default()
     };
-    let odd = LoopFile { directory: None, size: Bytes(1 << 30), sector_size: Some(520), direct_io: false };
+    let odd = LoopFile {
+        directory: None,
+        size: Bytes(1 << 30),
+        sector_size: Some(520),
+        direct_io: false,
+    };
     let two = || vec![device("/dev/sdb"), device("/dev/sdc")];
     let trimmed = DeviceSettings { trim: true, ..DeviceSettings::default() };
     let refusals = [
@@ -183,7 +200,10 @@ fn what_does_not_go_together_is_refused() {
         with(raid(vec![device("/dev/sdb"), Backing::Directory(None)], None), Some("ext4")),
         with(raid(vec![device("/dev/sdb"), device("/dev/sdb")], None), Some("ext4")),
         with(raid(two(), Some(Striper::Btrfs)), Some("ext4")),
-        with(Backing::Raid0(Raid0 { members: two(), by: None, chunk: Some(Bytes(5000)) }), Some("ext4")),
+        with(
+            Backing::Raid0(Raid0 { members: two(), by: None, chunk: Some(Bytes(5000)) }),
+            Some("ext4"),
+        ),
         Storage { device: trimmed, ..with(device("/dev/sdb"), Some("zfs")) },
         Storage {
             limit: Some(Limit { read_bps: Some(1), ..Limit::default() }),

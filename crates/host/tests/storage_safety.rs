@@ -1,4 +1,5 @@
-//! Devices that must not be written: each is refused with its reason, and holds afterwards what it held before.
+//! Devices that must not be written: each is refused with its reason, and holds afterwards what it
+//! held before.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod common;
@@ -27,7 +28,10 @@ fn what_is_no_free_block_device_is_refused() {
     let place = Place::new();
     let all = |path: &Path| Wipe { devices: vec![path.to_owned()], overwrite_signature: true };
     let missing = place.path().join("missing");
-    assert!(matches!(safety::check(&missing, &all(&missing)).unwrap_err().found, Found::Unreadable(_)));
+    assert!(matches!(
+        safety::check(&missing, &all(&missing)).unwrap_err().found,
+        Found::Unreadable(_)
+    ));
     let file = place.path().join("file");
     fs::write(&file, "precious").unwrap();
     assert!(matches!(safety::check(&file, &all(&file)).unwrap_err().found, Found::NotABlockDevice));
@@ -76,7 +80,10 @@ fn a_device_in_use_is_refused_whatever_was_consented_to() {
     {
         let _open = File::options().write(true).open(&disk.device).unwrap();
         let error = disk.refused(&disk.wipe());
-        assert!(error.to_string().contains(&format!("process {} (", std::process::id())), "{error}");
+        assert!(
+            error.to_string().contains(&format!("process {} (", std::process::id())),
+            "{error}"
+        );
     }
     {
         // Another name for it, which is gone by the time of the look; and no name at all.
@@ -108,19 +115,28 @@ fn a_device_in_use_is_refused_whatever_was_consented_to() {
         fs::remove_file(&node).unwrap();
         let error = disk.refused(&disk.wipe());
         run("losetup", &["--detach", &on_top]);
-        assert!(matches!(&error.found, Found::Held { holders, .. } if *holders == [on_top]), "{error}");
+        assert!(
+            matches!(&error.found, Found::Held { holders, .. } if *holders == [on_top]),
+            "{error}"
+        );
     }
     {
         let on_top = run("losetup", &["--find", "--show", "--read-only", disk.path()]);
         let error = disk.refused(&disk.wipe());
         run("losetup", &["--detach", &on_top]);
-        assert!(matches!(&error.found, Found::Held { holders, .. } if *holders == [on_top]), "{error}");
+        assert!(
+            matches!(&error.found, Found::Held { holders, .. } if *holders == [on_top]),
+            "{error}"
+        );
     }
     run("mkfs.ext4", &["-q", disk.path()]);
     {
         let mounted = Mounted::new(&disk, &place);
         let error = disk.refused(&disk.wipe());
-        assert!(matches!(&error.found, Found::Mounted { at, .. } if Path::new(at) == mounted.0), "{error}");
+        assert!(
+            matches!(&error.found, Found::Mounted { at, .. } if Path::new(at) == mounted.0),
+            "{error}"
+        );
         assert!(error.help().unwrap().contains("unmount"));
     }
     run("mkswap", &[disk.path()]);
@@ -181,7 +197,9 @@ fn a_device_whose_ends_are_not_zeros_takes_the_same_consent_as_one_with_a_filesy
     let place = Place::new();
     let disk = Disk::of_size(8 << 20, &place, "disk", &[]);
     let named = Wipe { overwrite_signature: false, ..disk.wipe() };
-    for (at, end) in [(0, "first"), ((1 << 20) - 1, "first"), (7 << 20, "last"), ((8 << 20) - 1, "last")] {
+    for (at, end) in
+        [(0, "first"), ((1 << 20) - 1, "first"), (7 << 20, "last"), ((8 << 20) - 1, "last")]
+    {
         let device = File::options().write(true).open(&disk.device).unwrap();
         device.write_all_at(b"x", at).unwrap();
         device.sync_all().unwrap();
@@ -190,7 +208,11 @@ fn a_device_whose_ends_are_not_zeros_takes_the_same_consent_as_one_with_a_filesy
         let found = format!("its {end} 1048576 bytes (byte {at}) are not zeros");
         assert!(error.to_string().contains(&found), "{error}");
         assert!(error.help().unwrap().contains("--overwrite-signature"));
-        assert!(safety::describe(&disk.device, false).unwrap().contains(&format!("its {end} 1048576 bytes")));
+        assert!(
+            safety::describe(&disk.device, false)
+                .unwrap()
+                .contains(&format!("its {end} 1048576 bytes"))
+        );
         safety::check(&disk.device, &disk.wipe()).unwrap();
         File::options().write(true).open(&disk.device).unwrap().write_all_at(b"\0", at).unwrap();
         safety::check(&disk.device, &named).unwrap();
@@ -212,11 +234,15 @@ fn a_device_too_small_for_its_filesystem_is_refused_before_anything_is_wiped() {
         let plan = |disk: &Disk| {
             let storage = Storage {
                 backing: Backing::Device(disk.device.clone()),
-                filesystem: Some(FilesystemChoice { name: filesystem.into(), ..FilesystemChoice::default() }),
+                filesystem: Some(FilesystemChoice {
+                    name: filesystem.into(),
+                    ..FilesystemChoice::default()
+                }),
                 ..Storage::default()
             };
             let wipe = disk.wipe();
-            let around = Surroundings { default_directory: place.path(), account: &account, wipe: &wipe };
+            let around =
+                Surroundings { default_directory: place.path(), account: &account, wipe: &wipe };
             Stack::plan("disk", &storage, &around)
         };
         match plan(&small) {
@@ -257,7 +283,10 @@ fn another_device_under_the_same_name_is_noticed_before_it_is_written() {
     fs::remove_file(&link).unwrap();
     std::os::unix::fs::symlink(&second.device, &link).unwrap();
     let error = claim.perform(&mut performing).unwrap_err();
-    assert!(matches!(error, StepError::Safety(SafetyError { found: Found::Changed { .. }, .. })), "{error}");
+    assert!(
+        matches!(error, StepError::Safety(SafetyError { found: Found::Changed { .. }, .. })),
+        "{error}"
+    );
 }
 
 #[test]
@@ -270,7 +299,10 @@ fn a_named_device_is_made_only_with_consent_and_bears_nothing_afterwards() {
     run("mkfs.ext4", &["-q", disk.path()]);
     let on = |filesystem: &str| Storage {
         backing: Backing::Device(disk.device.clone()),
-        filesystem: Some(FilesystemChoice { name: filesystem.into(), ..FilesystemChoice::default() }),
+        filesystem: Some(FilesystemChoice {
+            name: filesystem.into(),
+            ..FilesystemChoice::default()
+        }),
         ..Storage::default()
     };
     let account = server_account().unwrap();

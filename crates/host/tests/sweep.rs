@@ -70,8 +70,10 @@ fn runs(pid: u32) -> bool {
 }
 
 fn names(directory: &Path) -> Vec<String> {
-    let mut names: Vec<String> =
-        fs::read_dir(directory).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> = fs::read_dir(directory)
+        .unwrap()
+        .map(|f| f.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.sort();
     names
 }
@@ -95,7 +97,10 @@ fn what_a_killed_pgdyno_left_is_taken_down_and_nothing_else() {
     assert_eq!(swept.len(), 3);
     let server_ended = Some(postmaster.cast_signed());
     assert_eq!(swept[0].outcome, Outcome::Removed { server_ended }, "{swept:?}");
-    assert!(swept.iter().skip(1).all(|s| s.outcome == Outcome::Removed { server_ended: None }), "{swept:?}");
+    assert!(
+        swept.iter().skip(1).all(|s| s.outcome == Outcome::Removed { server_ended: None }),
+        "{swept:?}"
+    );
     assert!(!runs(postmaster));
     assert_eq!(names(&place.path().join("storage")), ["pgdyno-foreign"]);
     assert_eq!(fs::read_to_string(foreign.join("precious")).unwrap(), "data");
@@ -191,8 +196,11 @@ fn a_directory_that_the_server_cannot_reach_is_refused_with_the_component_that_s
     fs::create_dir_all(closed.join("storage")).unwrap();
     let directory = closed.join("storage/pgdyno-x");
     let spec = ClusterSpec::new(common::install(), directory).unwrap();
-    fs::set_permissions(&closed, fs::Permissions::from_mode(if account.is_ours() { 0o000 } else { 0o700 }))
-        .unwrap();
+    fs::set_permissions(
+        &closed,
+        fs::Permissions::from_mode(if account.is_ours() { 0o000 } else { 0o700 }),
+    )
+    .unwrap();
     let error = Cluster::create(spec, &place.journal, &RUN).unwrap_err();
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
     if !account.is_ours() {
@@ -200,7 +208,8 @@ fn a_directory_that_the_server_cannot_reach_is_refused_with_the_component_that_s
         assert!(told.contains(&format!("may not pass {} (mode 0700", closed.display())), "{told}");
         assert!(error.help().unwrap().contains("chmod o+x"));
     }
-    let missing = ClusterSpec::new(common::install(), place.path().join("missing/pgdyno-x")).unwrap();
+    let missing =
+        ClusterSpec::new(common::install(), place.path().join("missing/pgdyno-x")).unwrap();
     let error = Cluster::create(missing, &place.journal, &RUN).unwrap_err();
     assert!(error.to_string().contains("does not exist"), "{error}");
     fs::write(place.path().join("file"), "").unwrap();

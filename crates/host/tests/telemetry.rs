@@ -89,8 +89,8 @@ fn counters_only_grow_and_the_loads_commits_are_among_them() {
             for column in table.columns.iter().filter(|c| c.kind == Kind::Counter) {
                 let grown = values(table, &column.name);
                 // The kernel may take back idle and iowait time that it had counted on another CPU.
-                let steady =
-                    grown.windows(2).all(|w| w[0] <= w[1]) || ["idle", "iowait"].contains(&&*column.name);
+                let steady = grown.windows(2).all(|w| w[0] <= w[1])
+                    || ["idle", "iowait"].contains(&&*column.name);
                 assert!(steady, "{} {}: {grown:?}", table.probe, column.name);
             }
         }
@@ -106,9 +106,13 @@ fn counters_only_grow_and_the_loads_commits_are_among_them() {
         assert_eq!(table("pg_stat_checkpointer").is_some(), major >= 17);
         assert_eq!(table("pg_stat_io").is_some(), major >= 16);
         if let Some(io) = table("pg_stat_io") {
-            assert!(values(io, "client backend.relation.normal.hits").last().unwrap() > &0.0, "{io:?}");
+            assert!(
+                values(io, "client backend.relation.normal.hits").last().unwrap() > &0.0,
+                "{io:?}"
+            );
         }
-        for quiet in ["wait_events", "pg_stat_progress", "pg_locks", "sizes", "pg_stat_archiver", "observer"]
+        for quiet in
+            ["wait_events", "pg_stat_progress", "pg_locks", "sizes", "pg_stat_archiver", "observer"]
         {
             assert_eq!(table(quiet).unwrap().unavailable, None);
         }
@@ -157,14 +161,23 @@ fn a_session_that_waits_for_a_lock_is_seen_waiting_for_it_and_no_other_is() {
     let last = |column: &str| *values(waits, column).last().unwrap();
     let polls = last("polls");
     assert!(polls >= 2.0, "{waits:?}");
-    // At every look the one waits for the lock within its transaction, the other for its client in one.
+    // At every look the one waits for the lock within its transaction, the other for its client in
+    // one.
     assert_eq!(last("load.Lock:relation"), polls);
     assert_eq!(last("load.Client:ClientRead"), polls);
     assert_eq!((last("state.active"), last("state.idle in transaction")), (polls, polls));
     let locks = table(&tables, "pg_locks");
-    assert!(values(locks, "AccessShareLock.waiting.relation").iter().all(|n| *n == 1.0), "{locks:?}");
+    assert!(
+        values(locks, "AccessShareLock.waiting.relation").iter().all(|n| *n == 1.0),
+        "{locks:?}"
+    );
     // The locked table's size could not be read, which is told and held up nobody.
-    assert!(table(&tables, "sizes").unavailable.as_ref().is_some_and(|why| why.contains("lock timeout")));
+    assert!(
+        table(&tables, "sizes")
+            .unavailable
+            .as_ref()
+            .is_some_and(|why| why.contains("lock timeout"))
+    );
     assert!(!values(table(&tables, "sizes"), "pg_wal").is_empty());
 }
 
@@ -176,7 +189,11 @@ fn a_reset_of_the_statistics_shows_in_the_table_as_such() {
     let sampler = Sampler::start(probes(&watched), Duration::from_millis(50));
     let opened = Instant::now();
     std::thread::sleep(Duration::from_millis(150));
-    cluster.control("postgres").unwrap().batch_execute("SELECT pg_stat_reset_shared('wal')").unwrap();
+    cluster
+        .control("postgres")
+        .unwrap()
+        .batch_execute("SELECT pg_stat_reset_shared('wal')")
+        .unwrap();
     std::thread::sleep(Duration::from_millis(150));
     let tables = sampler.finish(opened, Instant::now());
     let mut epochs = values(table(&tables, "pg_stat_wal"), STATS_RESET);
@@ -205,7 +222,8 @@ fn what_watching_costs_is_counted_and_extensions_are_read_where_asked_for() {
     let why = table(&tables, "pg_stat_statements").unavailable.clone().unwrap();
     assert!(why.contains("shared_preload_libraries"), "{why}");
     let mut load = cluster.control("load").unwrap();
-    let extensions = load.query("SELECT extname FROM pg_extension WHERE extname LIKE 'pg_%'", &[]).unwrap();
+    let extensions =
+        load.query("SELECT extname FROM pg_extension WHERE extname LIKE 'pg_%'", &[]).unwrap();
     assert!(extensions.is_empty(), "the loaded database stays as it is");
 }
 
@@ -243,7 +261,8 @@ impl Drop for LoopDisk {
 fn every_layer_under_data_wal_and_tablespaces_is_watched_and_counts_what_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let Some(disk) = LoopDisk::make(folder.path()) else {
-        let test = "every_layer_under_data_wal_and_tablespaces_is_watched_and_counts_what_is_written";
+        let test =
+            "every_layer_under_data_wal_and_tablespaces_is_watched_and_counts_what_is_written";
         // Past the test runner's capture.
         let _ = writeln!(
             std::io::stderr(),
@@ -266,8 +285,10 @@ fn every_layer_under_data_wal_and_tablespaces_is_watched_and_counts_what_is_writ
     let device = disk.device.strip_prefix("/dev/").unwrap();
     let written = values(stats, &format!("{device}.wr_sectors"));
     assert!(written.last().unwrap() - written[0] >= 8.0 * 2048.0, "{written:?}");
-    let order: Vec<&str> = stats.columns.iter().filter_map(|c| c.name.strip_suffix(".wr_ios")).collect();
-    // Below the loop device lies what holds its file; here that is also what holds the data, if it has a device.
+    let order: Vec<&str> =
+        stats.columns.iter().filter_map(|c| c.name.strip_suffix(".wr_ios")).collect();
+    // Below the loop device lies what holds its file; here that is also what holds the data, if it
+    // has a device.
     let below = pgdyno_host::facts::storage("", folder.path()).unwrap();
     assert!(order.contains(&device), "{order:?}");
     assert_eq!(
@@ -289,12 +310,14 @@ fn a_server_that_dies_ends_its_own_probes_only() {
     cluster.stop(pgdyno_host::postgres::StopMode::Immediate);
     std::thread::sleep(Duration::from_millis(100));
     let tables = sampler.finish(opened, Instant::now());
-    let unavailable = |name: &str| tables.iter().find(|t| t.probe == name).unwrap().unavailable.clone();
+    let unavailable =
+        |name: &str| tables.iter().find(|t| t.probe == name).unwrap().unavailable.clone();
     assert!(unavailable("pg_stat_wal").is_some());
     assert_eq!(unavailable("cpu"), None);
     // And where there is none to begin with, the tables say why.
     let watched = Watched::new(Subject { data: None, ..subject(&cluster, "postgres") }, wanted());
-    let tables = Sampler::start(probes(&watched), Duration::from_millis(20)).finish(opened, Instant::now());
+    let tables =
+        Sampler::start(probes(&watched), Duration::from_millis(20)).finish(opened, Instant::now());
     let wal = tables.iter().find(|t| t.probe == "pg_stat_wal").unwrap();
     assert!(wal.unavailable.as_ref().unwrap().contains("cannot connect"), "{wal:?}");
 }
@@ -324,7 +347,11 @@ fn a_given_server_is_driven_by_uri_and_by_keywords_without_showing_its_password(
     let error = Given::connect(&Secret::new(wrong)).unwrap_err();
     assert!(matches!(error, GivenError::Refused { .. }) && error.help().is_some());
     let shown = format!("{error} {error:?}");
-    assert!(!shown.contains(password) && shown.contains("password authentication failed"), "{shown}");
-    let nowhere = Given::connect(&Secret::new("postgresql://u:pw@127.0.0.1:1/db".into())).unwrap_err();
+    assert!(
+        !shown.contains(password) && shown.contains("password authentication failed"),
+        "{shown}"
+    );
+    let nowhere =
+        Given::connect(&Secret::new("postgresql://u:pw@127.0.0.1:1/db".into())).unwrap_err();
     assert!(nowhere.to_string().contains("refused"), "{nowhere}");
 }

@@ -1,5 +1,5 @@
-//! The system calls of pgdyno's that nobody wraps safely (docs/adr/0013): a crate of its own, so that everything that
-//! runs as root beside other people's data stays free of `unsafe`.
+//! The system calls of pgdyno's that nobody wraps safely (docs/adr/0013): a crate of its own, so
+//! that everything that runs as root beside other people's data stays free of `unsafe`.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -7,23 +7,26 @@ use std::os::fd::AsFd;
 
 use rustix::ioctl::{Getter, Setter, ioctl, opcode};
 
-/// `EXT4_GOING_FLAGS_NOLOGFLUSH` and its like: the journal in memory is lost, as with the power. Mode 0 would freeze the
-/// filesystem and save everything; mode 1 would save the journal: neither is a power loss, and this crate offers neither.
+/// `EXT4_GOING_FLAGS_NOLOGFLUSH` and its like: the journal in memory is lost, as with the power.
+/// Mode 0 would freeze the filesystem and save everything; mode 1 would save the journal: neither
+/// is a power loss, and this crate offers neither.
 const NO_LOG_FLUSH: u32 = 2;
 
-/// `FS_IOC_SHUTDOWN`: `_IOR('X', 125, u32)` in linux/fs.h; the kernel reads the number all the same.
+/// `FS_IOC_SHUTDOWN`: `_IOR('X', 125, u32)` in linux/fs.h; the kernel reads the number all the
+/// same.
 const FS_IOC_SHUTDOWN: rustix::ioctl::Opcode = opcode::read::<u32>(b'X', 125);
 
-/// Shuts the filesystem down that `directory` lies on, without flushing its journal: from here on every access to it fails
-/// with EIO, and what had not reached the device never will. Unmounting and mounting brings it back.
+/// Shuts the filesystem down that `directory` lies on, without flushing its journal: from here on
+/// every access to it fails with EIO, and what had not reached the device never will. Unmounting
+/// and mounting brings it back.
 ///
 /// Whether it is one's own is for the caller to know: everything on it is hit, whoever's it is.
 ///
 /// # Errors
 /// ENOTTY where the filesystem knows no such thing (btrfs), EPERM without `CAP_SYS_ADMIN`.
 pub fn shut_down_without_flushing<F: AsFd>(directory: F) -> io::Result<()> {
-    // SAFETY: by the kernel's definition the call takes a pointer to one u32, which it reads and nothing more; `Setter`
-    // passes the address of its own copy of that.
+    // SAFETY: by the kernel's definition the call takes a pointer to one u32, which it reads and
+    // nothing more; `Setter` passes the address of its own copy of that.
     let call = unsafe { Setter::<FS_IOC_SHUTDOWN, u32>::new(NO_LOG_FLUSH) };
     // SAFETY: as above; the descriptor is borrowed, open while the call lasts.
     unsafe { ioctl(directory, call) }?;
@@ -42,16 +45,17 @@ struct LoopInfo64 {
     rest: [u8; 208],
 }
 
-/// Returns the number of the block device that `loop_device` lies over, as `st_rdev` has it; 0 where that is a file.
+/// Returns the number of the block device that `loop_device` lies over, as `st_rdev` has it; 0
+/// where that is a file.
 ///
-/// The name of what it lies over, which sysfs shows, says nothing of a node that was removed, or that another mount
-/// namespace has.
+/// The name of what it lies over, which sysfs shows, says nothing of a node that was removed, or
+/// that another mount namespace has.
 ///
 /// # Errors
 /// ENXIO where the loop device lies over nothing; ENOTTY where it is none.
 pub fn loop_backing_number<F: AsFd>(loop_device: F) -> io::Result<u64> {
-    // SAFETY: by the kernel's definition the call fills one `struct loop_info64`; `LoopInfo64` has its size (232 bytes,
-    // asserted below) and holds integers alone, for which any bytes are valid.
+    // SAFETY: by the kernel's definition the call fills one `struct loop_info64`; `LoopInfo64` has
+    // its size (232 bytes, asserted below) and holds integers alone, for which any bytes are valid.
     let call = unsafe { Getter::<LOOP_GET_STATUS64, LoopInfo64>::new() };
     // SAFETY: as above; the descriptor is borrowed, open while the call lasts.
     let info = unsafe { ioctl(loop_device, call) }?;

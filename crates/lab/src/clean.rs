@@ -1,4 +1,5 @@
-//! `pgdyno clean` and `pgdyno filesystems`: what killed processes left behind, what is kept, and what this machine can make.
+//! `pgdyno clean` and `pgdyno filesystems`: what killed processes left behind, what is kept, and
+//! what this machine can make.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -21,12 +22,13 @@ use crate::LabError;
 pub struct Cleaned {
     /// A line for each thing that was found.
     pub told: Vec<String>,
-    /// Whether something that the journal names is still there, or is left for the user to put back. What only bears a mark is not counted: another journal may
-    /// name it.
+    /// Whether something that the journal names is still there, or is left for the user to put
+    /// back. What only bears a mark is not counted: another journal may name it.
     pub left: bool,
 }
 
-/// What dead processes left behind, by the journal and by marks in `directories`; nothing is changed.
+/// What dead processes left behind, by the journal and by marks in `directories`; nothing is
+/// changed.
 ///
 /// # Errors
 /// The journal cannot be read.
@@ -42,7 +44,8 @@ pub fn find(directories: &[PathBuf]) -> Result<Vec<String>, LabError> {
 pub fn clean(directories: &[PathBuf], stop: &AtomicBool) -> Result<Cleaned, LabError> {
     let journal = Journal::open(&paths::state_dir())?;
     let swept = sweep(&journal, stop)?;
-    let left = swept.iter().any(|s| matches!(s.outcome, Outcome::Failed { .. } | Outcome::ByHand { .. }));
+    let left =
+        swept.iter().any(|s| matches!(s.outcome, Outcome::Failed { .. } | Outcome::ByHand { .. }));
     let mut lines: Vec<String> = swept.iter().map(ToString::to_string).collect();
     lines.extend(found(&journal, directories)?.iter().filter(|l| !l.journalled).map(told));
     // The lines say it now, and nothing that pgdyno does makes it undone.
@@ -54,7 +57,8 @@ pub fn clean(directories: &[PathBuf], stop: &AtomicBool) -> Result<Cleaned, LabE
     Ok(Cleaned { told: lines, left })
 }
 
-/// What earlier runs kept because they were asked to (`workload.keep_template`), a line each; `remove`: and removes it.
+/// What earlier runs kept because they were asked to (`workload.keep_template`), a line each;
+/// `remove`: and removes it.
 ///
 /// # Errors
 /// One that cannot be removed.
@@ -74,7 +78,8 @@ pub fn templates(remove: bool) -> Result<Vec<String>, LabError> {
     Ok(lines)
 }
 
-/// What failed crash tests left and pgdyno kept, a line a session; `remove`: and removes it. Their records stay.
+/// What failed crash tests left and pgdyno kept, a line a session; `remove`: and removes it. Their
+/// records stay.
 #[must_use]
 pub fn crashes(remove: bool) -> Cleaned {
     let KeptCrashes { all, mut left } = KeptCrashes::find();
@@ -87,7 +92,10 @@ pub fn crashes(remove: bool) -> Cleaned {
         told.push(format!("{done}: {}, {} in {}", kept.id, Bytes(freed), kept.path.display()));
     }
     if remove && !all.is_empty() {
-        told.push(format!("{} freed; the records of these crash tests stay in the store", Bytes(bytes)));
+        told.push(format!(
+            "{} freed; the records of these crash tests stay in the store",
+            Bytes(bytes)
+        ));
     }
     let stays = |left: &LeftAlone| format!("left: {}: {}", left.path.display(), left.why);
     told.extend(left.iter().map(stays));
@@ -111,7 +119,9 @@ fn told(leftover: &Leftover) -> String {
     let (path, owner) = (leftover.path.display(), leftover.entry.owner.pid);
     let at = leftover.entry.at;
     if let Made::Setting { undo: undo @ Undo::RunHook { .. }, .. } = &leftover.entry.made {
-        return format!("{path}: set at {at} by process {owner}, which is gone; left for you: {undo}");
+        return format!(
+            "{path}: set at {at} by process {owner}, which is gone; left for you: {undo}"
+        );
     }
     if leftover.journalled {
         format!("{path}: made at {at} by process {owner}, which is gone")

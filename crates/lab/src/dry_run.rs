@@ -1,4 +1,5 @@
-//! `--dry-run`: the whole plan in words, every trial in order, every step that would touch the host. Touches nothing.
+//! `--dry-run`: the whole plan in words, every trial in order, every step that would touch the
+//! host. Touches nothing.
 
 #[macro_use]
 mod lines;
@@ -175,8 +176,11 @@ fn stopping(stopping: &Stopping, margin: Option<f64>, out: &mut String) {
     let mut closed = vec!["its two differ significantly".to_owned()];
     closed.extend(margin.map(|m| format!("shown to differ by less than {}%", percent(m))));
     closed.extend(stopping.precision.map(|p| format!("known to ±{}%", percent(p))));
-    let looks: Vec<String> =
-        Looks::between(stopping.floor, stopping.ceiling).at().iter().map(ToString::to_string).collect();
+    let looks: Vec<String> = Looks::between(stopping.floor, stopping.ceiling)
+        .at()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     let _ = line!(
         out,
         "a comparison is decided when {}; looked at after {} blocks, and treatments of no open comparison are measured no more",
@@ -184,13 +188,18 @@ fn stopping(stopping: &Stopping, margin: Option<f64>, out: &mut String) {
         looks.join(", ")
     );
     if let Some(budget) = stopping.budget {
-        let _ = line!(out, "after {} blocks no block begins that does not fit into {budget}", stopping.floor);
+        let _ = line!(
+            out,
+            "after {} blocks no block begins that does not fit into {budget}",
+            stopping.floor
+        );
     }
 }
 
 /// What differs from a closed loop of single tries.
 fn options(options: &LoadOptions) -> String {
-    let LoadOptions { rate, latency_limit, max_tries, on_error, reconnect, reconnect_lost, define } = options;
+    let LoadOptions { rate, latency_limit, max_tries, on_error, reconnect, reconnect_lost, define } =
+        options;
     let mut out = String::new();
     if let Some(rate) = rate {
         let _ = piece!(out, ", {rate} transactions due each second");
@@ -279,7 +288,11 @@ fn spec(prepared: &Prepared, here: &Surroundings, key: &ClusterKey) -> Option<Cl
         install: install.clone(),
         directory: directory(here, &key.storage).join(DRAWN),
         wal: asked.wal.as_deref().map(|name| directory(here, name).join(DRAWN)),
-        tablespaces: asked.tablespaces.keys().map(|name| directory(here, name).join(DRAWN)).collect(),
+        tablespaces: asked
+            .tablespaces
+            .keys()
+            .map(|name| directory(here, name).join(DRAWN))
+            .collect(),
         initdb: prepared.experiment.postgres.initdb.clone(),
         settings: base_settings(prepared),
         connect: prepared.experiment.postgres.connect,
@@ -308,22 +321,36 @@ fn judgement(prepared: &Prepared, here: &Surroundings, build: &Build) -> Option<
 fn makings(prepared: &Prepared, here: &Surroundings, out: &mut String) {
     storages::making(prepared, &here.storages, out);
     for (number, (key, treatment)) in (1..).zip(prepared.clusters()) {
-        let _ =
-            line!(out, "\nCluster {number}: storage {}, {} at scale {}", key.storage, key.data, key.scale);
+        let _ = line!(
+            out,
+            "\nCluster {number}: storage {}, {} at scale {}",
+            key.storage,
+            key.data,
+            key.scale
+        );
         let spec = spec(prepared, here, &key);
         match (&spec, here.programs.get(&key.build)) {
             (Some(spec), _) => {
-                let _ =
-                    line!(out, "  PostgreSQL {} in {}", spec.install.version, spec.install.bindir.display());
+                let _ = line!(
+                    out,
+                    "  PostgreSQL {} in {}",
+                    spec.install.version,
+                    spec.install.bindir.display()
+                );
                 spec.steps().iter().for_each(|step| indented(&step.to_string(), out));
             }
             (None, Some(Programs::ToFetch(_, exact))) => {
                 indented(
-                    &format!("fetch PostgreSQL {exact} from Maven Central and unpack it into the cache"),
+                    &format!(
+                        "fetch PostgreSQL {exact} from Maven Central and unpack it into the cache"
+                    ),
                     out,
                 );
                 indented(
-                    &format!("make a cluster in {}", directory(here, &key.storage).join(DRAWN).display()),
+                    &format!(
+                        "make a cluster in {}",
+                        directory(here, &key.storage).join(DRAWN).display()
+                    ),
                     out,
                 );
             }
@@ -332,10 +359,16 @@ fn makings(prepared: &Prepared, here: &Surroundings, out: &mut String) {
         if let Some(words) = judgement(prepared, here, &key.build) {
             indented(&words, out);
         }
-        let settings: Vec<String> =
-            prepared.settings_of(&key).iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        let settings: Vec<String> = prepared
+            .settings_of(&key)
+            .iter()
+            .map(|(name, value)| format!("{name} = {value}"))
+            .collect();
         if !settings.is_empty() {
-            indented(&format!("let the server judge, without effect: {}", settings.join(", ")), out);
+            indented(
+                &format!("let the server judge, without effect: {}", settings.join(", ")),
+                out,
+            );
         }
         for (name, tables) in &prepared.experiment.storage[&key.storage].tablespaces {
             let tables = tables.join(", ");
@@ -378,7 +411,12 @@ fn steps(prepared: &Prepared, here: &Surroundings, out: &mut String) {
         out,
     );
     between(prepared, Some(here), out);
-    stage(prepared, "After the last trial, the servers stopped", &prepared.experiment.probe.after, out);
+    stage(
+        prepared,
+        "After the last trial, the servers stopped",
+        &prepared.experiment.probe.after,
+        out,
+    );
     let _ = line!(out, "\nAt the end, and on any error or signal");
     for (key, _) in prepared.clusters() {
         if let Some(spec) = spec(prepared, here, &key) {
@@ -404,7 +442,11 @@ fn stage(prepared: &Prepared, when: &str, kinds: &[ProbeKind], out: &mut String)
                 ProbeKind::Disk => format!(", over a file of {}", stages.size),
             };
             indented(
-                &format!("probe storage {name}: {}, {} each test{file}", kind.name(), stages.duration),
+                &format!(
+                    "probe storage {name}: {}, {} each test{file}",
+                    kind.name(),
+                    stages.duration
+                ),
                 out,
             );
         }
@@ -426,11 +468,17 @@ fn given_steps(prepared: &Prepared, out: &mut String) {
             heading = Some(key.server.clone());
         }
         let name = if *number == 1 { schema.to_owned() } else { format!("{schema}_{number}") };
-        indented(&format!("make schema {name} unless it is there; no table outside it is touched"), out);
+        indented(
+            &format!("make schema {name} unless it is there; no table outside it is touched"),
+            out,
+        );
         loading(prepared, &key, treatment, out);
     }
     if !prepared.settings_on(None).is_empty() {
-        indented("not checked: names and values of settings; a dry run does not connect to the server", out);
+        indented(
+            "not checked: names and values of settings; a dry run does not connect to the server",
+            out,
+        );
     }
     let _ = line!(out, "\nBefore each trial");
     indented(
@@ -452,12 +500,19 @@ fn given_steps(prepared: &Prepared, out: &mut String) {
     indented("drop what was made", out);
 }
 
-fn loading(prepared: &Prepared, key: &ClusterKey, treatment: &pgdyno_model::Treatment, out: &mut String) {
+fn loading(
+    prepared: &Prepared,
+    key: &ClusterKey,
+    treatment: &pgdyno_model::Treatment,
+    out: &mut String,
+) {
     let data = prepared.data(treatment);
     let tables: Vec<&str> = data.tables.iter().map(|t| t.name.as_str()).collect();
     let rows = dataset::rows(data, key.scale);
-    let same = |other: &ClusterKey| other.holds_the_data_of(key) && prepared.holds_what_others_will(other);
-    let shared = !prepared.experiment.postgres.is_external() && prepared.holds_what_others_will(key);
+    let same =
+        |other: &ClusterKey| other.holds_the_data_of(key) && prepared.holds_what_others_will(other);
+    let shared =
+        !prepared.experiment.postgres.is_external() && prepared.holds_what_others_will(key);
     let clusters = prepared.clusters();
     if shared
         && let Some(first) = clusters.iter().position(|(other, _)| same(other))
@@ -490,7 +545,10 @@ fn loading(prepared: &Prepared, key: &ClusterKey, treatment: &pgdyno_model::Trea
     if shared {
         let place = prepared.experiment.storage[&key.storage].named_directory();
         let place = place.map_or_else(paths::default_storage_dir, std::path::Path::to_owned);
-        indented(&format!("keep a copy of its data in {}, until the end", place.join(DRAWN).display()), out);
+        indented(
+            &format!("keep a copy of its data in {}, until the end", place.join(DRAWN).display()),
+            out,
+        );
     }
 }
 
@@ -539,9 +597,11 @@ fn indented(step: &str, out: &mut String) {
 
 fn closing(prepared: &Prepared, surroundings: Option<&Surroundings>, out: &mut String) {
     let (least, most, by_count) = estimate::time(prepared);
-    let whole = |time: std::time::Duration| Span(std::time::Duration::from_secs(time.as_secs().max(1)));
+    let whole =
+        |time: std::time::Duration| Span(std::time::Duration::from_secs(time.as_secs().max(1)));
     let (least, most) = (whole(least), whole(most));
-    let time = if least == most { format!("about {least}") } else { format!("about {least} to {most}") };
+    let time =
+        if least == most { format!("about {least}") } else { format!("about {least} to {most}") };
     let more = if by_count { ", and the time that the counted transactions take" } else { "" };
     let _ = line!(out, "\nTime: {time}{more}");
     if let Some(crash) = &prepared.experiment.crash {
@@ -572,8 +632,11 @@ fn closing(prepared: &Prepared, surroundings: Option<&Surroundings>, out: &mut S
         for (name, (needed, what)) in estimate::room(prepared) {
             let Planned { stack, available, .. } = &here.storages[&name];
             let free = available.map_or_else(|| "unknown".to_owned(), |b| b.to_string());
-            let where_it_is =
-                if stack.is_made() { "its size" } else { &format!("free in {}", stack.path().display()) };
+            let where_it_is = if stack.is_made() {
+                "its size"
+            } else {
+                &format!("free in {}", stack.path().display())
+            };
             let _ = line!(out, "Room on {name}: about {needed} for {what}; {free} {where_it_is}");
             if available.is_some_and(|a| a < needed) {
                 let _ = line!(out, "  That is not enough: it would be refused.");

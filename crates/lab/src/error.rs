@@ -35,7 +35,8 @@ pub enum LabError {
     /// Something that was asked of the file, the host, the server or the store.
     #[error(transparent)]
     Explained(#[from] Explained),
-    /// As root: a file that another account may change, whose commands would be run or which would be written.
+    /// As root: a file that another account may change, whose commands would be run or which would
+    /// be written.
     #[error("will not {what} as root: {}: {why}", path.display())]
     NotTrusted {
         /// The file.
@@ -60,7 +61,9 @@ pub enum LabError {
         available: Bytes,
     },
     /// A run to go on with came to another plan than it was begun with.
-    #[error("cannot go on with run {run}: its experiment now comes to another plan than when it was begun")]
+    #[error(
+        "cannot go on with run {run}: its experiment now comes to another plan than when it was begun"
+    )]
     PlanChanged {
         /// The run.
         run: String,
@@ -237,8 +240,8 @@ impl LabError {
         }
     }
 
-    /// Whether the experiment or the command line has to be changed before anything is done: a storage that goes against
-    /// itself, a device that must not be written.
+    /// Whether the experiment or the command line has to be changed before anything is done: a
+    /// storage that goes against itself, a device that must not be written.
     pub(crate) fn is_the_users(&self) -> bool {
         if matches!(self, Self::NoRoom { .. }) {
             return true;
@@ -264,8 +267,8 @@ impl LabError {
         explained.error.downcast_ref().is_some_and(StorageError::is_unavailable)
     }
 
-    /// Whether a storage could not be brought back for reasons that are not its own: somebody holds it, its emulated disk
-    /// does not answer.
+    /// Whether a storage could not be brought back for reasons that are not its own: somebody holds
+    /// it, its emulated disk does not answer.
     pub(crate) fn is_around_the_storage(&self) -> bool {
         let Self::Explained(explained) = self else { return false };
         let storage = explained.error.downcast_ref::<StorageError>();

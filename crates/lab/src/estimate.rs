@@ -1,4 +1,5 @@
-//! How long a plan takes and how much room: told before it begins, and how much is left while it runs.
+//! How long a plan takes and how much room: told before it begins, and how much is left while it
+//! runs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -26,7 +27,8 @@ const FSYNC_TESTS: u32 = 25;
 /// Points of the disk probe that take a given time (count).
 const DISK_POINTS: u32 = 31;
 
-/// Steps that a search for the highest rate takes, its first and its confirmation left out (count): most take so many.
+/// Steps that a search for the highest rate takes, its first and its confirmation left out (count):
+/// most take so many.
 const STEPS: u32 = 16;
 
 /// Time for one trial, without what comes around it; none if it ends by count.
@@ -42,8 +44,9 @@ fn offered(prepared: &Prepared) -> Option<Duration> {
     }
 }
 
-/// The least and the most time that the plan takes, as far as it can be known: the same where the number of repeats is fixed.
-/// The flag is true if trials end by count, so that their own time is not in it.
+/// The least and the most time that the plan takes, as far as it can be known: the same where the
+/// number of repeats is fixed. The flag is true if trials end by count, so that their own time is
+/// not in it.
 pub(crate) fn time(prepared: &Prepared) -> (Duration, Duration, bool) {
     let mut time = Duration::ZERO;
     if !prepared.experiment.postgres.is_external() {
@@ -81,8 +84,10 @@ pub(crate) fn time(prepared: &Prepared) -> (Duration, Duration, bool) {
 fn crashes(prepared: &Prepared) -> Duration {
     let Some(crash) = &prepared.experiment.crash else { return Duration::ZERO };
     let all = &prepared.plan.treatments;
-    let first = |index: usize| !all[..index].iter().any(|before| before.is_crashed_alike(&all[index]));
-    let sessions = u32::try_from((0..all.len()).filter(|index| first(*index)).count()).unwrap_or(u32::MAX);
+    let first =
+        |index: usize| !all[..index].iter().any(|before| before.is_crashed_alike(&all[index]));
+    let sessions =
+        u32::try_from((0..all.len()).filter(|index| first(*index)).count()).unwrap_or(u32::MAX);
     let controls: u32 = match crash.controls {
         true => crash.faults.iter().map(|fault| control_rounds(*fault)).sum(),
         false => 0,
@@ -90,7 +95,8 @@ fn crashes(prepared: &Prepared) -> Duration {
     let faults = u32::try_from(crash.faults.len()).unwrap_or(u32::MAX);
     let rounds = faults.saturating_mul(crash.rounds).saturating_add(controls);
     // Most controls do not leave a cluster behind that another round could begin on.
-    (CLUSTER + STACK) * (1 + controls) * sessions + (crash.load.0 + AROUND_ROUND) * rounds * sessions
+    (CLUSTER + STACK) * (1 + controls) * sessions
+        + (crash.load.0 + AROUND_ROUND) * rounds * sessions
 }
 
 /// Time for the probes before and after the trials, without the filling of the disk probe's file.
@@ -109,8 +115,8 @@ fn around_trial(prepared: &Prepared) -> Duration {
     AROUND_TRIAL + prepared.experiment.between.pause.0
 }
 
-/// The room that the plan takes on each storage at once, with the data sets that lie there. What tablespaces hold is
-/// counted where PGDATA lies.
+/// The room that the plan takes on each storage at once, with the data sets that lie there. What
+/// tablespaces hold is counted where PGDATA lies.
 pub(crate) fn room(prepared: &Prepared) -> BTreeMap<String, (Bytes, String)> {
     let mut room: BTreeMap<String, (Bytes, String)> = BTreeMap::new();
     let mut add = |storage: &str, needed: Bytes, what: String| {

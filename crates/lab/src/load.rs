@@ -52,14 +52,16 @@ pub struct Loaded {
     pub bytes: u64,
     /// The whole, keys and VACUUM included.
     pub took: Duration,
-    /// What the server's side was seen doing most often meanwhile, and in which share of the looks; none: nobody looked.
+    /// What the server's side was seen doing most often meanwhile, and in which share of the looks;
+    /// none: nobody looked.
     pub limit: Option<(String, f64)>,
 }
 
 /// Loads what `load` says.
 ///
 /// # Errors
-/// The workload, the connection, what is in the way; then nothing is made. After an interruption, what is loaded stays.
+/// The workload, the connection, what is in the way; then nothing is made. After an interruption,
+/// what is loaded stays.
 pub fn load(load: &Load, progress: &dyn Progress, stop: &AtomicBool) -> Result<Loaded, LabError> {
     let workload = workload::load(&load.workload, &[])?;
     let resolved = conninfo::resolve(&load.connect)?;
@@ -92,7 +94,8 @@ pub fn load(load: &Load, progress: &dyn Progress, stop: &AtomicBool) -> Result<L
     })
 }
 
-/// Whether a server on this machine has the room and the memory; of another it is only told what is needed.
+/// Whether a server on this machine has the room and the memory; of another it is only told what is
+/// needed.
 fn check_room(
     client: &mut ControlClient,
     target: &Target,
@@ -101,23 +104,27 @@ fn check_room(
 ) -> Result<(), LabError> {
     let needed = needed(filling.data, filling.scale);
     let what = filling.identity();
-    let room = data_directory(client, target).and_then(|directory| pgdyno_host::room(&directory).ok());
+    let room =
+        data_directory(client, target).and_then(|directory| pgdyno_host::room(&directory).ok());
     match room {
         Some(available) if available < needed => {
             return Err(DatasetError::NoRoom { data: what, needed, available }.into());
         }
         Some(available) => {
-            progress.event(&Event::Note(format!("{what}: takes about {needed}; {available} are free")));
+            progress
+                .event(&Event::Note(format!("{what}: takes about {needed}; {available} are free")));
         }
         None => progress.event(&Event::Note(format!(
             "{what}: takes about {needed}; how much the server has free cannot be seen from here"
         ))),
     }
-    let asked =
-        "SELECT setting::bigint * 1024 FROM pg_catalog.pg_settings WHERE name = 'maintenance_work_mem'";
+    let asked = "SELECT setting::bigint * 1024 FROM pg_catalog.pg_settings WHERE name = 'maintenance_work_mem'";
     let each: i64 = client
         .query_one(asked, &[])
-        .map_err(|e| LabError::Sql { doing: "ask for maintenance_work_mem".into(), found: said(&e) })?
+        .map_err(|e| LabError::Sql {
+            doing: "ask for maintenance_work_mem".into(),
+            found: said(&e),
+        })?
         .get(0);
     let jobs = filling.jobs();
     let needed = memory(jobs, u64::try_from(each).unwrap_or(0));
@@ -134,8 +141,8 @@ fn needed(data: &DataSet, scale: u32) -> Bytes {
     Bytes(dataset::tables_room(data, scale).0.saturating_add(dataset::WAL_ROOM.0))
 }
 
-/// What so many connections take at most on both sides: pgdyno's blocks and a backend's own some 16 MB each, and what
-/// building a key may take.
+/// What so many connections take at most on both sides: pgdyno's blocks and a backend's own some 16
+/// MB each, and what building a key may take.
 fn memory(jobs: usize, maintenance_work_mem: u64) -> Bytes {
     const EACH: u64 = 16 << 20;
     Bytes((jobs as u64).saturating_mul(maintenance_work_mem.saturating_add(EACH)))

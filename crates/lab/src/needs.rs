@@ -18,7 +18,8 @@ impl Prepared {
         if storages().any(|s| !matches!(s.backing, Backing::Directory(_))) {
             why.push("making filesystems");
         }
-        if storages().any(|s| set(&s.device)) || self.plan.treatments.iter().any(|t| set(&t.device)) {
+        if storages().any(|s| set(&s.device)) || self.plan.treatments.iter().any(|t| set(&t.device))
+        {
             why.push("setting devices");
         }
         if self.experiment.between.drop_caches {
@@ -35,7 +36,8 @@ impl Prepared {
             true => {
                 changes.push("a schema on the given server".to_owned());
                 if self.experiment.postgres.alter_system {
-                    changes.push("settings of the whole given server, put back afterwards".to_owned());
+                    changes
+                        .push("settings of the whole given server, put back afterwards".to_owned());
                 }
             }
             false => changes.push(match self.clusters().len() {
@@ -101,8 +103,12 @@ impl Prepared {
         };
         let more = if by_count { " and what the counted transactions take" } else { "" };
         let (room, what) = self.room();
-        let room = if room.0 == 0 { String::new() } else { format!(", up to {room} of disk for {what}") };
-        format!("{} treatments x {repeats} repeats, about {time}{more}{room}", self.plan.treatments.len(),)
+        let room =
+            if room.0 == 0 { String::new() } else { format!(", up to {room} of disk for {what}") };
+        format!(
+            "{} treatments x {repeats} repeats, about {time}{more}{room}",
+            self.plan.treatments.len(),
+        )
     }
 }
 
@@ -137,7 +143,12 @@ pub fn summary(source: &Source) -> Result<String, LabError> {
     let sizes = file::sizes(source)?;
     for size in &sizes {
         let prepared = Prepared::with_seed(source.clone(), size.overrides.clone(), || Ok(1))?;
-        lines.push(format!("    --size {:<7} {}: {}", size.name, size.about, prepared.size_in_words()));
+        lines.push(format!(
+            "    --size {:<7} {}: {}",
+            size.name,
+            size.about,
+            prepared.size_in_words()
+        ));
     }
     if sizes.is_empty() {
         lines.push(format!("    {}", prepared.size_in_words()));
@@ -166,7 +177,8 @@ mod tests {
     #[test]
     fn every_recipe_has_its_sizes_and_each_is_an_experiment() {
         for recipe in recipes::all() {
-            let names: Vec<String> = file::sizes(&recipe).unwrap().into_iter().map(|s| s.name).collect();
+            let names: Vec<String> =
+                file::sizes(&recipe).unwrap().into_iter().map(|s| s.name).collect();
             match recipe.name.as_str() {
                 "quickstart" | "noise-floor" => assert_eq!(names, ["quick"]),
                 // No report stands behind these.
@@ -176,7 +188,12 @@ mod tests {
             for name in names {
                 let overrides = overrides_of(&recipe, &name).unwrap();
                 let prepared = Prepared::new(recipe.clone(), overrides);
-                assert!(prepared.is_ok(), "{} --size {name}: {}", recipe.name, prepared.unwrap_err());
+                assert!(
+                    prepared.is_ok(),
+                    "{} --size {name}: {}",
+                    recipe.name,
+                    prepared.unwrap_err()
+                );
             }
         }
     }

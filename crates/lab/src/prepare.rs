@@ -71,7 +71,8 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Makes the experiment of `source`, with `overrides`, ready. Unless it gives a seed, one is drawn.
+    /// Makes the experiment of `source`, with `overrides`, ready. Unless it gives a seed, one is
+    /// drawn.
     ///
     /// # Errors
     /// Anything wrong in the file, an override, a workload or a script, with its place.
@@ -80,7 +81,11 @@ impl Prepared {
     }
 
     /// Makes the experiment of a run ready once more: with the seeds of its stored `plan`.
-    pub(crate) fn of_run(source: Source, overrides: Vec<Override>, plan: &Plan) -> Result<Self, LabError> {
+    pub(crate) fn of_run(
+        source: Source,
+        overrides: Vec<Override>,
+        plan: &Plan,
+    ) -> Result<Self, LabError> {
         let mut prepared = Self::with_seed(source, overrides, || Ok(plan.seed))?;
         if plan.data_seed.is_none() {
             prepared.plan.data_seed = None;
@@ -104,7 +109,8 @@ impl Prepared {
                 .scripts
                 .iter()
                 .map(|s| {
-                    // Scripts of pgbench 9.5 and before run as they are, as they do under `pgdyno pgbench`.
+                    // Scripts of pgbench 9.5 and before run as they are, as they do under
+                    // `pgdyno pgbench`.
                     let (script, note) = Script::parse_auto(&s.name, &s.text)?;
                     notes.extend(note);
                     notes.extend(too_many_for_distributions(&script));
@@ -160,11 +166,13 @@ impl Prepared {
 
     /// The programs that `treatment` runs on.
     pub(crate) fn build(&self, treatment: &Treatment) -> Build {
-        let bindir = treatment.postgres_bindir.clone().or_else(|| self.experiment.postgres.bindir.clone());
+        let bindir =
+            treatment.postgres_bindir.clone().or_else(|| self.experiment.postgres.bindir.clone());
         Build { bindir, version: treatment.postgres_version }
     }
 
-    /// Every cluster the plan needs, in the order in which trials first need them, with one of its treatments.
+    /// Every cluster the plan needs, in the order in which trials first need them, with one of its
+    /// treatments.
     pub(crate) fn clusters(&self) -> Vec<(ClusterKey, &Treatment)> {
         let mut seen = BTreeSet::new();
         self.plan
@@ -176,15 +184,19 @@ impl Prepared {
             .collect()
     }
 
-    /// Whether another cluster than that of `key` will hold the same data, or that one once more: its storage gives way to
-    /// another one and is made anew. Tables in tablespaces are never the same.
+    /// Whether another cluster than that of `key` will hold the same data, or that one once more:
+    /// its storage gives way to another one and is made anew. Tables in tablespaces are never the
+    /// same.
     pub(crate) fn holds_what_others_will(&self, key: &ClusterKey) -> bool {
         let plain = |storage: &str| self.experiment.storage[storage].tablespaces.is_empty();
         let same = |other: &ClusterKey| other.holds_the_data_of(key) && plain(&other.storage);
         let once_more = self.made_anew().iter().any(|(_, treatment)| same(&self.key(treatment)));
         plain(&key.storage)
             && (once_more
-                || self.clusters().iter().any(|(other, _)| other.storage != key.storage && same(other)))
+                || self
+                    .clusters()
+                    .iter()
+                    .any(|(other, _)| other.storage != key.storage && same(other)))
     }
 
     /// Every value that any treatment of cluster `key` gives to any setting.
@@ -199,10 +211,14 @@ impl Prepared {
         all.into_iter().collect()
     }
 
-    /// Every value that a server of `build`, or any server, is given for any setting, while data are loaded or under a treatment.
+    /// Every value that a server of `build`, or any server, is given for any setting, while data
+    /// are loaded or under a treatment.
     pub(crate) fn settings_on(&self, build: Option<&Build>) -> Vec<(String, String)> {
-        let treatments =
-            self.plan.treatments.iter().filter(|t| build.is_none_or(|build| self.build(t) == *build));
+        let treatments = self
+            .plan
+            .treatments
+            .iter()
+            .filter(|t| build.is_none_or(|build| self.build(t) == *build));
         let all: BTreeSet<(&String, &String)> =
             treatments.flat_map(|t| &t.settings).chain(&self.plan.loading.settings).collect();
         all.into_iter().map(|(name, value)| (name.clone(), value.clone())).collect()
@@ -213,30 +229,35 @@ impl Prepared {
         self.plan.treatments.iter().flat_map(|t| self.lies_on(&t.storage)).collect()
     }
 
-    /// Every storage that a cluster on `storage` lies on: itself, and those of its WAL and tablespaces.
+    /// Every storage that a cluster on `storage` lies on: itself, and those of its WAL and
+    /// tablespaces.
     pub(crate) fn lies_on<'a>(&'a self, storage: &'a str) -> BTreeSet<&'a str> {
         let mut all = self.experiment.storage.get(storage).map(Storage::others).unwrap_or_default();
         all.insert(storage);
         all
     }
 
-    /// The storages that a crash test of a cluster on `storage` strikes: its own, and that of its WAL.
+    /// The storages that a crash test of a cluster on `storage` strikes: its own, and that of its
+    /// WAL.
     pub(crate) fn crashed<'a>(&'a self, storage: &'a str) -> Vec<&'a str> {
         let wal = self.experiment.storage.get(storage).and_then(|s| s.wal.as_deref());
         std::iter::once(storage).chain(wal).collect()
     }
 
-    /// The storages that cannot stand while clusters on `storage` do: they are made on the same device.
+    /// The storages that cannot stand while clusters on `storage` do: they are made on the same
+    /// device.
     pub(crate) fn excluded_by(&self, storage: &str) -> BTreeSet<&str> {
         let wanted = self.lies_on(storage);
         let asked = |name: &str| &self.experiment.storage[name];
         let excluded = |other: &str| {
-            !wanted.contains(other) && wanted.iter().any(|one| share_a_device(asked(one), asked(other)))
+            !wanted.contains(other)
+                && wanted.iter().any(|one| share_a_device(asked(one), asked(other)))
         };
         self.storages().into_iter().filter(|other| excluded(other)).collect()
     }
 
-    /// The trials before which a storage has to be made anew, and their treatments: another one stood on its device.
+    /// The trials before which a storage has to be made anew, and their treatments: another one
+    /// stood on its device.
     pub(crate) fn made_anew(&self) -> Vec<(u32, &Treatment)> {
         if self.experiment.postgres.is_external() {
             return Vec::new();
@@ -246,8 +267,8 @@ impl Prepared {
             let excluded = self.excluded_by(storage);
             standing.retain(|other| !excluded.contains(other));
         };
-        // All were made once before the first trial, in the order of their names, and those that gave way once more for
-        // the fsync probe.
+        // All were made once before the first trial, in the order of their names, and those that
+        // gave way once more for the fsync probe.
         let rounds = if self.experiment.telemetry.fsync.0.is_zero() { 1 } else { 2 };
         for _ in 0..rounds {
             let missing: Vec<&str> =
@@ -270,33 +291,40 @@ impl Prepared {
         anew
     }
 
-    /// Refuses PostgreSQL's programs that the file `experiment` names, as [`Prepared::with_trust`] does: also a dry run
-    /// asks them for their settings.
+    /// Refuses PostgreSQL's programs that the file `experiment` names, as [`Prepared::with_trust`]
+    /// does: also a dry run asks them for their settings.
     ///
     /// # Errors
     /// [`LabError::NotTrusted`].
     pub fn check_programs(&self, trust: &Trust, experiment: Option<&Path>) -> Result<(), LabError> {
         match experiment.filter(|_| trust::names_programs(&self.experiment, &self.plan)) {
-            Some(file) => {
-                trust.check_text(file, &self.source.text, "run the programs in its `postgres.bindir`")
-            }
+            Some(file) => trust.check_text(
+                file,
+                &self.source.text,
+                "run the programs in its `postgres.bindir`",
+            ),
             None => Ok(()),
         }
     }
 
-    /// Runs commands of files that only root and the caller may change, and of those that `trust` names; `experiment`
-    /// is the file that the experiment was read from. Other accounts than root are asked nothing.
+    /// Runs commands of files that only root and the caller may change, and of those that `trust`
+    /// names; `experiment` is the file that the experiment was read from. Other accounts than root
+    /// are asked nothing.
     ///
     /// # Errors
     /// [`LabError::NotTrusted`].
     pub fn with_trust(mut self, trust: Trust, experiment: Option<&Path>) -> Result<Self, LabError> {
         self.check_programs(&trust, experiment)?;
-        if let (Some(file), Some(what)) = (experiment, trust::commands_of(&self.experiment, &self.plan)) {
+        if let (Some(file), Some(what)) =
+            (experiment, trust::commands_of(&self.experiment, &self.plan))
+        {
             trust.check_text(file, &self.source.text, what)?;
         }
         for (name, workload) in &self.workloads {
             for (text, parsed) in workload.scripts.iter().zip(&self.scripts[name]) {
-                if let Some(file) = text.file.as_ref().filter(|_| trust::has_commands(&parsed.script)) {
+                if let Some(file) =
+                    text.file.as_ref().filter(|_| trust::has_commands(&parsed.script))
+                {
                     trust.check_text(file, &text.text, "run its `\\shell` commands")?;
                 }
             }
@@ -316,7 +344,8 @@ impl Prepared {
             .flat_map(|name| self.experiment.storage[name].devices())
             .map(Path::to_owned)
             .collect();
-        if let Some(device) = wipe.devices.iter().find(|d| !used.iter().any(|u| same_device(d, u))) {
+        if let Some(device) = wipe.devices.iter().find(|d| !used.iter().any(|u| same_device(d, u)))
+        {
             return Err(LabError::WipesNothing { device: device.clone(), used });
         }
         self.wipe = wipe;
@@ -358,7 +387,10 @@ mod tests {
     #[test]
     fn each_run_draws_its_order_and_all_runs_hold_the_same_data() {
         let seeds: BTreeSet<u64> = (0..4).map(|_| quickstart(&[]).plan.seed).collect();
-        assert!(seeds.len() > 1 && seeds.iter().all(|seed| u32::try_from(*seed).is_ok()), "{seeds:?}");
+        assert!(
+            seeds.len() > 1 && seeds.iter().all(|seed| u32::try_from(*seed).is_ok()),
+            "{seeds:?}"
+        );
         assert_eq!(quickstart(&[]).plan.seed_of_data(), 1);
         let given = quickstart(&["experiment.seed=7"]);
         assert_eq!((given.plan.seed, given.plan.seed_of_data()), (7, 1));
@@ -384,9 +416,15 @@ mod tests {
     fn a_script_of_the_old_dialect_is_taken_and_that_is_said() {
         let folder = tempfile::tempdir().unwrap();
         let script = folder.path().join("login.sql");
-        std::fs::write(&script, "\\setrandom user_id 1 20000000\nSELECT f_user_login(:user_id)\n").unwrap();
+        std::fs::write(&script, "\\setrandom user_id 1 20000000\nSELECT f_user_login(:user_id)\n")
+            .unwrap();
         let text = format!("[workload]\nscripts = [{{ file = \"{}\" }}]\n", script.display());
-        let source = Source { name: "old".into(), shown: "old".into(), text, base: folder.path().to_owned() };
+        let source = Source {
+            name: "old".into(),
+            shown: "old".into(),
+            text,
+            base: folder.path().to_owned(),
+        };
         let prepared = Prepared::new(source, Vec::new()).unwrap();
         assert_eq!(prepared.notes.len(), 1);
         assert!(prepared.notes[0].contains("login.sql"), "{:?}", prepared.notes);

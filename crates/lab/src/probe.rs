@@ -15,14 +15,17 @@ use crate::LabError;
 use crate::progress::{Event, Progress};
 use crate::run::{clear_leftovers, id_of, open_store};
 
-/// What a dry run shows of the disk probe of `path`: what is done, how long it takes at least, what is left out.
+/// What a dry run shows of the disk probe of `path`: what is done, how long it takes at least, what
+/// is left out.
 ///
 /// # Errors
 /// `path` cannot be probed.
 pub fn disk_dry_run(path: &Path, options: &DiskOptions) -> Result<String, LabError> {
     let plan = DiskPlan::new(path, options)?;
     let mut lines = plan.lines();
-    lines.extend(plan.not_measured().into_iter().map(|left_out| format!("not measured: {left_out}")));
+    lines.extend(
+        plan.not_measured().into_iter().map(|left_out| format!("not measured: {left_out}")),
+    );
     let least = pgdyno_model::units::Span(plan.least_time());
     lines.push(format!("takes {least} and the time to fill the file once, where one is made"));
     Ok(lines.join("\n"))
@@ -42,12 +45,14 @@ pub fn fsync(
     let journal = clear_leftovers(progress, stop)?;
     stored(directory, store, || {
         let told = |what: &str, share: f64| working(progress, what, share);
-        let (storage, probe) = pgdyno_host::probe::fsync(directory, options, &journal, &told, stop)?;
+        let (storage, probe) =
+            pgdyno_host::probe::fsync(directory, options, &journal, &told, stop)?;
         Ok((storage, ProbeResult::Fsync(probe)))
     })
 }
 
-/// Measures the raw curves of the directory or device `path` and stores them in the store at `store`.
+/// Measures the raw curves of the directory or device `path` and stores them in the store at
+/// `store`.
 ///
 /// # Errors
 /// Nothing could be measured, or the store cannot be written.
@@ -67,7 +72,8 @@ pub fn disk(
     })
 }
 
-/// Stores what `measure` finds under a new name; the store is opened first, so that minutes are not measured for nothing.
+/// Stores what `measure` finds under a new name; the store is opened first, so that minutes are not
+/// measured for nothing.
 fn stored(
     path: &Path,
     store: &Path,

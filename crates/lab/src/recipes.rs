@@ -34,8 +34,9 @@ pub fn name_of(source: &Source) -> Option<&str> {
     (source.shown == shown(&source.name)).then_some(source.name.as_str())
 }
 
-/// The figures of the published report that recipe `name` asks again, as `pgdyno audit` reads them: the file's name and what it
-/// holds. None where no report stands behind it, or where its figures are in charts only.
+/// The figures of the published report that recipe `name` asks again, as `pgdyno audit` reads them:
+/// the file's name and what it holds. None where no report stands behind it, or where its figures
+/// are in charts only.
 #[must_use]
 pub fn figures(name: &str) -> Option<(String, &'static [u8])> {
     let file = EXPERIMENTS.get_file(format!("figures/{name}.txt"))?;

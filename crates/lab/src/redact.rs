@@ -5,7 +5,8 @@ use toml::{Table, Value};
 /// Stands for a DSN that cannot be read: a password could be in any part of it.
 const UNREADABLE: &str = "(not shown)";
 
-/// The experiment file `text` with the passwords of its DSNs taken out. Its wording is kept as far as that can be.
+/// The experiment file `text` with the passwords of its DSNs taken out. Its wording is kept as far
+/// as that can be.
 pub(crate) fn document(text: &str) -> String {
     // One that cannot be parsed is never run.
     let Ok(mut table) = text.parse::<Table>() else { return String::new() };
@@ -14,7 +15,8 @@ pub(crate) fn document(text: &str) -> String {
     if replaced.is_empty() {
         return text.to_owned();
     }
-    let reworded = replaced.iter().fold(text.to_owned(), |text, (dsn, shown)| text.replace(dsn, shown));
+    let reworded =
+        replaced.iter().fold(text.to_owned(), |text, (dsn, shown)| text.replace(dsn, shown));
     // A file may spell a DSN with TOML's escapes, and what is shown may not fit between its quotes.
     if reworded.parse::<Table>().is_ok_and(|reworded| reworded == table) {
         return reworded;
@@ -22,8 +24,8 @@ pub(crate) fn document(text: &str) -> String {
     crate::file::rendered(&table).unwrap_or_default()
 }
 
-/// Takes the passwords out of every DSN in `table`, whatever it stands in: `[postgres]`, `[factors]`, sizes. Returns whether there
-/// were any.
+/// Takes the passwords out of every DSN in `table`, whatever it stands in: `[postgres]`,
+/// `[factors]`, sizes. Returns whether there were any.
 pub(crate) fn table(table: &mut Table) -> bool {
     let mut replaced = Vec::new();
     hide(table, &mut replaced);
@@ -49,7 +51,8 @@ fn hide_below(table: &mut Table, path: &str, replaced: &mut Vec<(String, String)
 
 fn hide_one(value: &mut Value, replaced: &mut Vec<(String, String)>) {
     let Value::String(dsn) = value else { return };
-    let shown = pgdyno_host::postgres::given::without_password(dsn).unwrap_or_else(|| UNREADABLE.to_owned());
+    let shown = pgdyno_host::postgres::given::without_password(dsn)
+        .unwrap_or_else(|| UNREADABLE.to_owned());
     if shown != *dsn {
         replaced.push((std::mem::replace(dsn, shown.clone()), shown));
     }
@@ -67,7 +70,8 @@ mod tests {
         let escaped = plain.replace("hunter2", "h\\u0075nter2");
         let bundles = "[factors]\nserver = { a = { \"postgres.dsn\" = \"postgresql://u:hunter2@x/d\" }, b = { postgres = \
                        { dsn = \"host=x user=b password=hunter2\" } } }\n";
-        let plain_levels = "[factors]\n\"postgres.dsn\" = [\"host=x password=hunter2\", \"host=y\"]\n";
+        let plain_levels =
+            "[factors]\n\"postgres.dsn\" = [\"host=x password=hunter2\", \"host=y\"]\n";
         let size = "[size.a]\nabout = \"b\"\n[size.a.set]\n\"postgres.dsn\" = \"host=x password=hunter2\"\n";
         for text in [plain, &quoted, &escaped, bundles, plain_levels, size] {
             let stored = document(text);

@@ -74,7 +74,9 @@ pub enum ResolveError {
         known: Vec<String>,
     },
     /// A storage for WAL or a tablespace on the device of its own PGDATA.
-    #[error("storages `{storage}` and `{other}` are to stand together, and are made on the same device")]
+    #[error(
+        "storages `{storage}` and `{other}` are to stand together, and are made on the same device"
+    )]
     SharedDevice {
         /// The storage that PGDATA lies on.
         storage: String,
@@ -109,22 +111,31 @@ impl ResolveError {
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
-            Self::NoSuchStorage { known, .. } => Some(format!("described are {}", known.join(", "))),
+            Self::NoSuchStorage { known, .. } => {
+                Some(format!("described are {}", known.join(", ")))
+            }
             Self::WhichStorage { known } => {
                 Some(format!("add `storage = [\"{}\"]` to `[factors]`", known[0]))
             }
             Self::Reserved { .. } => Some("take it out of the file".into()),
             Self::NothingLeft => Some("remove an `[[exclude]]`, or add levels".into()),
-            Self::IdleThreads { .. } => Some("exclude the combination, or give it more clients".into()),
-            Self::EndlessTries { .. } => Some("give `load.duration` or `load.latency_limit`".into()),
+            Self::IdleThreads { .. } => {
+                Some("exclude the combination, or give it more clients".into())
+            }
+            Self::EndlessTries { .. } => {
+                Some("give `load.duration` or `load.latency_limit`".into())
+            }
             Self::Table { known, .. } => Some(format!("its tables are {}", known.join(", "))),
-            Self::SharedDevice { .. } => Some("give each a partition or a device of its own".into()),
+            Self::SharedDevice { .. } => {
+                Some("give each a partition or a device of its own".into())
+            }
             Self::Storage(e) => e.help(),
             Self::Workload(e) => e.help(),
             Self::RateIsSought => Some("take the factor `rate` out, or `load.find`".into()),
-            Self::NoServer { .. } => {
-                Some("give every level a `postgres.dsn`, or `[postgres] dsn` for those that have none".into())
-            }
+            Self::NoServer { .. } => Some(
+                "give every level a `postgres.dsn`, or `[postgres] dsn` for those that have none"
+                    .into(),
+            ),
             Self::NotOurs { .. } => {
                 Some("leave out `postgres.dsn`: pgdyno then makes a server of its own".into())
             }
@@ -132,7 +143,8 @@ impl ResolveError {
     }
 }
 
-/// The plan of `experiment`, its order and load drawn by `seed`, and every workload that it uses, by name.
+/// The plan of `experiment`, its order and load drawn by `seed`, and every workload that it uses,
+/// by name.
 ///
 /// # Errors
 /// A name that means nothing, or a combination that cannot be.
@@ -196,19 +208,27 @@ fn combinations(experiment: &Experiment) -> Vec<Vec<(&str, &Level)>> {
     }
     all.retain(|combination| {
         !experiment.exclude.iter().any(|pairs| {
-            pairs
-                .iter()
-                .all(|(factor, label)| combination.iter().any(|(f, l)| f == factor && l.label == *label))
+            pairs.iter().all(|(factor, label)| {
+                combination.iter().any(|(f, l)| f == factor && l.label == *label)
+            })
         })
     });
     all
 }
 
-fn treatment(experiment: &Experiment, combination: &[(&str, &Level)]) -> Result<Treatment, ResolveError> {
-    let levels = Levels(combination.iter().map(|(f, l)| ((*f).to_owned(), l.label.clone())).collect());
+fn treatment(
+    experiment: &Experiment,
+    combination: &[(&str, &Level)],
+) -> Result<Treatment, ResolveError> {
+    let levels =
+        Levels(combination.iter().map(|(f, l)| ((*f).to_owned(), l.label.clone())).collect());
     let given = experiment.postgres.is_external();
-    let mut settings: BTreeMap<String, String> =
-        experiment.postgres.settings.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
+    let mut settings: BTreeMap<String, String> = experiment
+        .postgres
+        .settings
+        .iter()
+        .map(|(name, value)| (name.clone(), value.to_string()))
+        .collect();
     let mut storage = None;
     let mut treatment = Treatment {
         levels,
@@ -251,12 +271,14 @@ fn treatment(experiment: &Experiment, combination: &[(&str, &Level)]) -> Result<
             Key::DeviceScheduler => treatment.device.scheduler = Some(text),
             Key::DeviceReadAhead => treatment.device.read_ahead_kb = text.parse().ok(),
             Key::DeviceRequests => treatment.device.nr_requests = text.parse().ok(),
-            Key::DeviceWriteCache => treatment.device.write_cache = Some(*value == LevelValue::Bool(true)),
+            Key::DeviceWriteCache => {
+                treatment.device.write_cache = Some(*value == LevelValue::Bool(true))
+            }
             Key::Setting(name) => drop(settings.insert(name.clone(), text)),
         }
     }
-    // As in pgbench: a thread without a client would be idle, so there are at most as many as clients. Where threads
-    // are themselves a factor that would make two levels the same.
+    // As in pgbench: a thread without a client would be idle, so there are at most as many as
+    // clients. Where threads are themselves a factor that would make two levels the same.
     if !experiment.factors.iter().any(|f| f.sets(&Key::Threads)) {
         treatment.threads = treatment.threads.min(treatment.clients);
     }
@@ -275,7 +297,9 @@ fn treatment(experiment: &Experiment, combination: &[(&str, &Level)]) -> Result<
             clients: treatment.clients,
         });
     }
-    if treatment.options.tries_without_end() && matches!(experiment.load.length, Length::Transactions(_)) {
+    if treatment.options.tries_without_end()
+        && matches!(experiment.load.length, Length::Transactions(_))
+    {
         return Err(ResolveError::EndlessTries { levels: treatment.levels.to_string() });
     }
     if treatment.options.rate.is_some() && experiment.load.find.is_some() {
@@ -290,7 +314,8 @@ fn count(value: &LevelValue) -> u32 {
     value.to_string().parse().unwrap_or(1)
 }
 
-/// The storages that no other one names for its WAL or tablespaces: the others are no choice for PGDATA.
+/// The storages that no other one names for its WAL or tablespaces: the others are no choice for
+/// PGDATA.
 fn alone(experiment: &Experiment) -> Vec<&str> {
     let beside: BTreeSet<&str> = experiment.storage.values().flat_map(Storage::others).collect();
     experiment.storage.keys().map(String::as_str).filter(|name| !beside.contains(name)).collect()
@@ -306,12 +331,15 @@ fn choose_storage(experiment: &Experiment, named: Option<String>) -> Result<Stri
         }
         (None, _) => match alone(experiment).as_slice() {
             [only] => Ok((*only).to_owned()),
-            _ => Err(ResolveError::WhichStorage { known: known.into_iter().map(str::to_owned).collect() }),
+            _ => Err(ResolveError::WhichStorage {
+                known: known.into_iter().map(str::to_owned).collect(),
+            }),
         },
     }
 }
 
-/// Whether the treatment's storage goes together with its device settings, and with the storages of its WAL and tablespaces.
+/// Whether the treatment's storage goes together with its device settings, and with the storages of
+/// its WAL and tablespaces.
 fn check_storage(experiment: &Experiment, treatment: &Treatment) -> Result<(), ResolveError> {
     let mut storage = experiment.storage[&treatment.storage].clone();
     if experiment.postgres.is_external() && !matches!(storage.backing, Backing::Directory(_)) {
@@ -380,7 +408,12 @@ fn order(experiment: &Experiment, treatments: usize, seed: u64) -> Vec<PlannedTr
     // In every order a treatment's n-th trial belongs to the n-th block.
     (0..)
         .zip(sequence)
-        .map(|(ordinal, (block, treatment))| PlannedTrial { ordinal, block, treatment, repeat: block })
+        .map(|(ordinal, (block, treatment))| PlannedTrial {
+            ordinal,
+            block,
+            treatment,
+            repeat: block,
+        })
         .collect()
 }
 
@@ -392,8 +425,12 @@ mod tests {
     use crate::file::{Source, parse};
 
     fn plan(text: &str) -> Result<Plan, ResolveError> {
-        let source =
-            Source { name: "try".into(), shown: "try".into(), text: text.into(), base: PathBuf::from("/") };
+        let source = Source {
+            name: "try".into(),
+            shown: "try".into(),
+            text: text.into(),
+            base: PathBuf::from("/"),
+        };
         let experiment = parse(&source, &[]).unwrap();
         resolve(&experiment, experiment.seed.unwrap_or(1)).map(|(plan, _)| plan)
     }
@@ -402,7 +439,8 @@ mod tests {
         plan.trials.iter().map(|t| t.treatment).collect()
     }
 
-    const TWO_BY_TWO: &str = "[factors]\nsynchronous_commit = [\"on\", \"off\"]\nclients = [1, 8]\n";
+    const TWO_BY_TWO: &str =
+        "[factors]\nsynchronous_commit = [\"on\", \"off\"]\nclients = [1, 8]\n";
 
     #[test]
     fn blocks_alternate_their_direction() {
@@ -421,13 +459,17 @@ mod tests {
         let mut block: Vec<usize> = sequence(&first)[4..8].to_vec();
         block.sort_unstable();
         assert_eq!(block, [0, 1, 2, 3]);
-        assert_ne!(sequence(&first), sequence(&plan(&text.replace("seed = 7", "seed = 8")).unwrap()));
+        assert_ne!(
+            sequence(&first),
+            sequence(&plan(&text.replace("seed = 7", "seed = 8")).unwrap())
+        );
     }
 
     #[test]
     fn exclusions_leave_out_what_they_name() {
         let plan =
-            plan(&format!("{TWO_BY_TWO}[[exclude]]\nsynchronous_commit = \"off\"\nclients = 1\n")).unwrap();
+            plan(&format!("{TWO_BY_TWO}[[exclude]]\nsynchronous_commit = \"off\"\nclients = 1\n"))
+                .unwrap();
         assert_eq!(plan.treatments.len(), 3);
         assert_eq!(plan.trials.len(), 9);
     }
@@ -468,7 +510,8 @@ mod tests {
         nothing is left to run: `[[exclude]]` leaves out every treatment
         help: remove an `[[exclude]]`, or add levels
         ");
-        let sought = help("[factors]\nrate = [50]\n[load]\nfind = \"max_rate\"\nslo = \"p99 < 20ms\"\n");
+        let sought =
+            help("[factors]\nrate = [50]\n[load]\nfind = \"max_rate\"\nslo = \"p99 < 20ms\"\n");
         assert!(sought.contains("cannot vary `rate` and look for the highest one"), "{sought}");
         let mixed = "[factors]\nserver = { a = { \"postgres.dsn\" = \"host=x\" }, b = {} }\n";
         insta::assert_snapshot!(help(mixed), @"

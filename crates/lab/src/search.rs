@@ -1,23 +1,28 @@
-//! How the highest rate that keeps an objective is looked for: rates out, verdicts in. Knows no clock and no server.
+//! How the highest rate that keeps an objective is looked for: rates out, verdicts in. Knows no
+//! clock and no server.
 //!
-//! Brackets it, from about half of what a closed loop reaches, by factors; bisects the bracket, each rate tried twice, and once more where
-//! the two disagree, since near the limit a short step is a toss; then confirms the answer over a whole window. Where it is not confirmed,
-//! goes down by the resolution, twice, four times it, …, and up again by bisection with whole windows: a longer window meets what short
-//! ones missed, and by how much is not known.
+//! Brackets it, from about half of what a closed loop reaches, by factors; bisects the bracket,
+//! each rate tried twice, and once more where the two disagree, since near the limit a short step
+//! is a toss; then confirms the answer over a whole window. Where it is not confirmed, goes down by
+//! the resolution, twice, four times it, …, and up again by bisection with whole windows: a longer
+//! window meets what short ones missed, and by how much is not known.
 //!
-//! The rates of one search stand on a grid of its own: [`dither`] draws where it begins, for each trial. With one grid for all trials
-//! of a treatment, each would miss the limit by the same amount, and repeats would tell nothing of it. Drawn, the misses are
-//! independent and uniform over one step of the grid: the mean lies half a step below the limit, for every treatment alike.
+//! The rates of one search stand on a grid of its own: [`dither`] draws where it begins, for each
+//! trial. With one grid for all trials of a treatment, each would miss the limit by the same
+//! amount, and repeats would tell nothing of it. Drawn, the misses are independent and uniform over
+//! one step of the grid: the mean lies half a step below the limit, for every treatment alike.
 
 /// Share of the closed loop's tps from which on the first rate is drawn.
 const START: f64 = 0.5;
 /// Factor by which the bracket grows.
 const UP: f64 = 1.5;
-/// Factor by which it goes down: whole steps up, so that bisection ends on the same grid either way.
+/// Factor by which it goes down: whole steps up, so that bisection ends on the same grid either
+/// way.
 const DOWN: f64 = 1.0 / (UP * UP);
 /// Rates below the first by more than this are not tried.
 const LEAST: f64 = 1.0 / 128.0;
-/// Rates above the first by more than this are not tried: what a closed loop reaches is no bound, but no such multiple of it is reached.
+/// Rates above the first by more than this are not tried: what a closed loop reaches is no bound,
+/// but no such multiple of it is reached.
 const MOST: f64 = 64.0;
 /// Confirmations on the way up again.
 const REFINEMENTS: u32 = 3;
@@ -56,11 +61,13 @@ enum State {
     Done(Option<f64>),
 }
 
-/// Draws where in a step of the grid the search of trial `ordinal` begins (0 to 1); the same run and trial give the same.
+/// Draws where in a step of the grid the search of trial `ordinal` begins (0 to 1); the same run
+/// and trial give the same.
 pub(crate) fn dither(seed: u64, ordinal: u32) -> f64 {
     /// Keeps these draws apart from those of the order and the load.
     const PURPOSE: u64 = 0x5EA5_C4D1_7E4B_9A27;
-    // The seed is mixed first, since people choose neighbouring ones; then one stream serves all trials of the run.
+    // The seed is mixed first, since people choose neighbouring ones; then one stream serves all
+    // trials of the run.
     let mixed = fastrand::Rng::with_seed(seed ^ PURPOSE).u64(..);
     let mut stream = fastrand::Rng::with_seed(mixed);
     for _ in 0..ordinal {
@@ -69,7 +76,8 @@ pub(crate) fn dither(seed: u64, ordinal: u32) -> f64 {
     stream.f64()
 }
 
-/// The factor between neighbours of the grid that bisection ends on: an [`UP`] halved until it is at most the resolution.
+/// The factor between neighbours of the grid that bisection ends on: an [`UP`] halved until it is
+/// at most the resolution.
 fn grid_step(resolution: f64) -> f64 {
     let mut step = UP;
     while step > 1.0 + resolution {
@@ -79,7 +87,8 @@ fn grid_step(resolution: f64) -> f64 {
 }
 
 impl Search {
-    /// From half of the closed loop's `tps` on (1/s, positive), `dither` (0 to 1) of a step of the grid above it.
+    /// From half of the closed loop's `tps` on (1/s, positive), `dither` (0 to 1) of a step of the
+    /// grid above it.
     pub(crate) fn new(tps: f64, resolution: f64, dither: f64) -> Self {
         let first = START * tps * grid_step(resolution).powf(dither);
         Self { first, resolution, kept: None, broken: None, state: State::Bracket(first) }
@@ -89,7 +98,9 @@ impl Search {
     pub(crate) fn ask(&self) -> Option<Ask> {
         match self.state {
             State::Bracket(rate) | State::Bisect(rate, ..) => Some(Ask { rate, confirming: false }),
-            State::Confirm(rate, _) | State::Refine(_, rate, _) => Some(Ask { rate, confirming: true }),
+            State::Confirm(rate, _) | State::Refine(_, rate, _) => {
+                Some(Ask { rate, confirming: true })
+            }
             State::Done(_) => None,
         }
     }
@@ -129,7 +140,11 @@ impl Search {
             State::Confirm(rate, failed) => {
                 self.broken = Some(self.broken.map_or(rate, |b| b.min(rate)));
                 let lower = rate / (1.0 + self.resolution).powi(1 << failed.min(4));
-                if lower < self.first * LEAST { State::Done(None) } else { State::Confirm(lower, failed + 1) }
+                if lower < self.first * LEAST {
+                    State::Done(None)
+                } else {
+                    State::Confirm(lower, failed + 1)
+                }
             }
             State::Refine(_, rate, tried) if kept => self.refine(rate, tried + 1),
             State::Refine(confirmed, rate, tried) => {
@@ -140,7 +155,8 @@ impl Search {
         };
     }
 
-    /// `confirmed` is; what lies between it and the lowest broken rate is looked at, if that is far and there are tries left.
+    /// `confirmed` is; what lies between it and the lowest broken rate is looked at, if that is far
+    /// and there are tries left.
     fn refine(&self, confirmed: f64, tried: u32) -> State {
         match self.broken {
             Some(broken) if broken / confirmed > 1.0 + self.resolution && tried < REFINEMENTS => {
@@ -186,7 +202,8 @@ mod tests {
         Search::new(tps, 0.03, dither(seed, ordinal))
     }
 
-    /// Searches a system that keeps its objective up to `capacity`, with a toss within `blur` of it; the answer and the number of steps.
+    /// Searches a system that keeps its objective up to `capacity`, with a toss within `blur` of
+    /// it; the answer and the number of steps.
     fn search(capacity: f64, tps: f64, blur: f64, seed: u64) -> (Option<f64>, u32, Search) {
         let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
         let mut search = begun(tps, seed, 0);
@@ -208,7 +225,10 @@ mod tests {
             for start in [0.05, 0.3, 0.9, 1.0, 1.7, 12.0, 50.0] {
                 let (found, steps, search) = search(capacity, start * capacity, 0.0, 1);
                 let found = found.unwrap();
-                assert!(found < capacity && found > capacity / 1.031, "{capacity} from {start}: {found}");
+                assert!(
+                    found < capacity && found > capacity / 1.031,
+                    "{capacity} from {start}: {found}"
+                );
                 assert!(search.least_broken().unwrap() >= capacity);
                 assert!(steps < 32, "{capacity} from {start}: {steps} steps");
             }
@@ -230,15 +250,16 @@ mod tests {
         assert!(found[20] > 900.0 && found[379] < 1040.0, "{} {}", found[20], found[379]);
     }
 
-    /// The share of 400 runs that call two treatments different, `repeats` of each searched on a quiet host whose
-    /// capacities are 1,000 and `other`.
+    /// The share of 400 runs that call two treatments different, `repeats` of each searched on a
+    /// quiet host whose capacities are 1,000 and `other`.
     fn share_called_different(repeats: u32, other: f64) -> f64 {
         let mut state = 11;
         let runs: u32 = 400;
         let different = (1..=runs).filter(|run| {
             let mut ordinal = 0;
             let mut treatment = |capacity: f64| -> Vec<(u32, f64)> {
-                // What a closed loop reaches is the treatment's own, and hardly differs between its trials.
+                // What a closed loop reaches is the treatment's own, and hardly differs between its
+                // trials.
                 let closed_loop = capacity * (0.9 + 0.4 * uniform(&mut state));
                 let trial = |block| {
                     let tps = closed_loop * (1.0 + 0.002 * (uniform(&mut state) - 0.5));
@@ -332,7 +353,8 @@ mod tests {
         // One short step in ten and one whole window in three are broken by something else.
         let mut state = 7;
         for _ in 0..300 {
-            let mut search = Search::new(1000.0 + 100.0 * uniform(&mut state), 0.03, uniform(&mut state));
+            let mut search =
+                Search::new(1000.0 + 100.0 * uniform(&mut state), 0.03, uniform(&mut state));
             let mut steps = 0;
             while let Some(ask) = search.ask() {
                 let stall = uniform(&mut state) < if ask.confirming { 0.33 } else { 0.1 };

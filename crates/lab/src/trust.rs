@@ -1,8 +1,9 @@
 //! Whose files root runs commands from.
 //!
-//! Experiments, scripts and stores may name commands. Whoever may change such a file has root's rights as soon as root
-//! runs it. So pgdyno as root asks: a file that another account may change is refused unless it was trusted by name.
-//! Files that name no command are read from anywhere, and other accounts than root are asked nothing.
+//! Experiments, scripts and stores may name commands. Whoever may change such a file has root's
+//! rights as soon as root runs it. So pgdyno as root asks: a file that another account may change
+//! is refused unless it was trusted by name. Files that name no command are read from anywhere, and
+//! other accounts than root are asked nothing.
 
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -46,8 +47,8 @@ impl Trust {
         Self { named }
     }
 
-    /// Refuses, as root, the file at `path` with this `text` if another account may change it; `what` says what root
-    /// would do with it.
+    /// Refuses, as root, the file at `path` with this `text` if another account may change it;
+    /// `what` says what root would do with it.
     pub(crate) fn check_text(&self, path: &Path, text: &str, what: &str) -> Result<(), LabError> {
         if !rustix::process::geteuid().is_root() || self.names(path) {
             return Ok(());
@@ -55,14 +56,16 @@ impl Trust {
         refuse(path, what, check_text(path, text))
     }
 
-    /// Refuses, as root, to write the store at `path` if another account may change it or its folder.
+    /// Refuses, as root, to write the store at `path` if another account may change it or its
+    /// folder.
     pub(crate) fn check_store(&self, path: &Path) -> Result<(), LabError> {
         if !rustix::process::geteuid().is_root() || self.names(path) {
             return Ok(());
         }
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let folder = path.parent().unwrap_or(Path::new("/"));
-        // Also one with the sticky bit: a journal that somebody puts beside the store would be obeyed.
+        // Also one with the sticky bit: a journal that somebody puts beside the store would be
+        // obeyed.
         let found = trust::check(folder).and_then(|()| trust::check(&path));
         let found = found.map_err(|found| Foreign { path: path.clone(), found: Some(found) });
         refuse(&path, "write to it", found)
@@ -85,8 +88,8 @@ fn refuse(path: &Path, what: &str, found: Result<(), Foreign>) -> Result<(), Lab
     })
 }
 
-/// Whether only root and the caller can change the file that `text` was read from. It is opened anew and compared: what
-/// was read may have been another file.
+/// Whether only root and the caller can change the file that `text` was read from. It is opened
+/// anew and compared: what was read may have been another file.
 fn check_text(path: &Path, text: &str) -> Result<(), Foreign> {
     let foreign = |found| Foreign { path: path.to_owned(), found };
     let failed = |source| foreign(Some(TrustError::Io { component: path.to_owned(), source }));
@@ -113,8 +116,8 @@ pub(crate) fn commands_of(experiment: &Experiment, plan: &Plan) -> Option<&'stat
     }
 }
 
-/// Whether an experiment says where PostgreSQL's programs are: they are run to ask them for their settings, also by a dry
-/// run.
+/// Whether an experiment says where PostgreSQL's programs are: they are run to ask them for their
+/// settings, also by a dry run.
 pub(crate) fn names_programs(experiment: &Experiment, plan: &Plan) -> bool {
     experiment.postgres.bindir.is_some()
         || plan.treatments.iter().any(|treatment| treatment.postgres_bindir.is_some())

@@ -1,4 +1,5 @@
-//! Workloads: a folder with a `workload.toml`, its SQL and its scripts; built in, or the user's own.
+//! Workloads: a folder with a `workload.toml`, its SQL and its scripts; built in, or the user's
+//! own.
 
 use std::path::{Path, PathBuf};
 
@@ -72,7 +73,8 @@ pub struct TableSpec {
     pub rows_per_scale: u64,
     /// The columns that are filled.
     pub columns: Vec<ColumnSpec>,
-    /// The columns of its primary key, which is built after its rows are there; none: it has none, or its schema makes it.
+    /// The columns of its primary key, which is built after its rows are there; none: it has none,
+    /// or its schema makes it.
     #[serde(default)]
     pub primary_key: Vec<String>,
     /// The column by whose ranges it may be partitioned: one filled with the row's number.
@@ -208,7 +210,9 @@ pub struct Count {
 #[non_exhaustive]
 pub enum WorkloadError {
     /// Neither built in nor a folder.
-    #[error("cannot load workload `{name}`: there is no built-in workload and no folder of that name")]
+    #[error(
+        "cannot load workload `{name}`: there is no built-in workload and no folder of that name"
+    )]
     NoSuch {
         /// The name that was given.
         name: String,
@@ -306,15 +310,20 @@ impl Folder {
     }
 
     fn read(&self, workload: &str, file: &str) -> Result<String, WorkloadError> {
-        let wrong =
-            |found: String| WorkloadError::File { workload: workload.into(), file: file.into(), found };
+        let wrong = |found: String| WorkloadError::File {
+            workload: workload.into(),
+            file: file.into(),
+            found,
+        };
         match self {
             Self::BuiltIn(dir) => dir
                 .get_file(dir.path().join(file))
                 .and_then(|f| f.contents_utf8())
                 .map(str::to_owned)
                 .ok_or_else(|| wrong("it is missing".into())),
-            Self::Path(path) => std::fs::read_to_string(path.join(file)).map_err(|e| wrong(e.to_string())),
+            Self::Path(path) => {
+                std::fs::read_to_string(path.join(file)).map_err(|e| wrong(e.to_string()))
+            }
         }
     }
 }
@@ -356,13 +365,20 @@ fn read_script(workload: &str, path: &Path, weight: u32) -> Result<ScriptText, W
 
 fn load_folder(name: &str, depth: u32) -> Result<Workload, WorkloadError> {
     let folder = Folder::of(name)?;
-    let wrong =
-        |found: String| WorkloadError::File { workload: name.into(), file: "workload.toml".into(), found };
+    let wrong = |found: String| WorkloadError::File {
+        workload: name.into(),
+        file: "workload.toml".into(),
+        found,
+    };
     let text = folder.read(name, "workload.toml")?;
     let file: File = toml::from_str(&text).map_err(|e| wrong(e.to_string()))?;
     let data = match (&file.data.of, &file.data.schema) {
-        (Some(_), Some(_)) => return Err(wrong("`data.of` and `data.schema` exclude each other".into())),
-        (Some(_), None) if depth > 3 => return Err(wrong("`data.of` goes round in a circle".into())),
+        (Some(_), Some(_)) => {
+            return Err(wrong("`data.of` and `data.schema` exclude each other".into()));
+        }
+        (Some(_), None) if depth > 3 => {
+            return Err(wrong("`data.of` goes round in a circle".into()));
+        }
         (Some(of), None) => load_folder(of, depth + 1)?.data,
         (None, schema) => DataSet {
             name: name.to_owned(),
@@ -387,7 +403,9 @@ fn load_folder(name: &str, depth: u32) -> Result<Workload, WorkloadError> {
         }
         if let Some(other) = table.primary_key.iter().find(|name| filled(name).is_none()) {
             let table = &table.name;
-            return Err(wrong(format!("the primary key of `{table}` names `{other}`, which is not filled")));
+            return Err(wrong(format!(
+                "the primary key of `{table}` names `{other}`, which is not filled"
+            )));
         }
     }
     let scripts = file
@@ -427,7 +445,10 @@ mod tests {
         assert!(names().contains(&"tpcb-like") && names().len() >= 3);
         for name in names() {
             let workload = load(name, &[]).unwrap();
-            assert!(!workload.scripts.is_empty() && !workload.data.table_names().is_empty(), "{name}");
+            assert!(
+                !workload.scripts.is_empty() && !workload.data.table_names().is_empty(),
+                "{name}"
+            );
         }
         assert_eq!(load("select-only", &[]).unwrap().data.name, "tpcb-like");
     }
@@ -443,14 +464,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let name = folder.path().display().to_string();
         std::fs::write(folder.path().join("s.sql"), "SELECT 1;\n").unwrap();
-        let toml = "description = \"one\"\n[data]\nof = \"tpcb-like\"\n[[script]]\nfile = \"s.sql\"\n";
+        let toml =
+            "description = \"one\"\n[data]\nof = \"tpcb-like\"\n[[script]]\nfile = \"s.sql\"\n";
         std::fs::write(folder.path().join("workload.toml"), toml).unwrap();
         let workload = load(&name, &[]).unwrap();
         assert_eq!(
             (workload.data.name.as_str(), workload.scripts[0].text.as_str()),
             ("tpcb-like", "SELECT 1;\n")
         );
-        std::fs::write(folder.path().join("workload.toml"), toml.replace("s.sql", "t.sql")).unwrap();
+        std::fs::write(folder.path().join("workload.toml"), toml.replace("s.sql", "t.sql"))
+            .unwrap();
         assert!(load(&name, &[]).unwrap_err().to_string().contains("t.sql"));
     }
 }

@@ -22,9 +22,13 @@ use pgdyno_lab::file::Override;
 use pgdyno_lab::progress::Silent;
 use pgdyno_lab::{Prepared, SessionEnd, recipes, run};
 use pgdyno_model::experiment::{Length, Protocol};
-use pgdyno_model::target::{Address, ChannelBinding, RootCert, Secret, SessionAttrs, SslMode, Target, Tls};
+use pgdyno_model::target::{
+    Address, ChannelBinding, RootCert, Secret, SessionAttrs, SslMode, Target, Tls,
+};
 use pgdyno_results::store::Store;
-use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+};
 use server::{PASSWORD, Session, TPCB, TPCB_TABLES, install, made, spec, unwatched};
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
@@ -57,7 +61,8 @@ impl Authority {
     }
 }
 
-/// A server on 127.0.0.1 whose certificate is made out to `localhost`, with roles for every kind of proof.
+/// A server on 127.0.0.1 whose certificate is made out to `localhost`, with roles for every kind of
+/// proof.
 struct Secured {
     cluster: Cluster,
     authority: Authority,
@@ -89,8 +94,10 @@ impl Secured {
     }
 
     fn set(&mut self, settings: &[(&str, &str)]) {
-        let settings: BTreeMap<String, String> =
-            settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let settings: BTreeMap<String, String> = settings
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
         self.cluster.apply(&settings, &GO_ON).unwrap();
     }
 
@@ -128,7 +135,8 @@ impl Secured {
         }
     }
 
-    /// As `user`, by the name `host`, which is 127.0.0.1 whatever this machine's resolver thinks of it.
+    /// As `user`, by the name `host`, which is 127.0.0.1 whatever this machine's resolver thinks of
+    /// it.
     fn target(&self, user: &str, host: &str, tls: Tls) -> Target {
         let address = Address::Tcp { host: host.into(), port: self.port() };
         Target {
@@ -158,7 +166,12 @@ fn control(target: &Target) -> Result<bool, ControlError> {
 /// Whether the load's connection is encrypted; the control connection must be just so.
 fn encrypted(target: &Target) -> bool {
     let seen = load(target).unwrap_or_else(|e| panic!("{:?}: {e}", target.tls));
-    assert_eq!(control(target).unwrap_or_else(|e| panic!("{:?}: {e}", target.tls)), seen, "{:?}", target.tls);
+    assert_eq!(
+        control(target).unwrap_or_else(|e| panic!("{:?}: {e}", target.tls)),
+        seen,
+        "{:?}",
+        target.tls
+    );
     seen
 }
 
@@ -174,7 +187,11 @@ fn every_mode_does_what_libpq_says_of_it() {
     let root = server.root();
     let with_root = |mode| Tls { mode, root: root.clone(), ..Tls::default() };
     for (mode, expected) in SslMode::ALL.into_iter().zip([false, false, true, true, true, true]) {
-        assert_eq!(encrypted(&server.target("scram", "localhost", with_root(mode))), expected, "{mode}");
+        assert_eq!(
+            encrypted(&server.target("scram", "localhost", with_root(mode))),
+            expected,
+            "{mode}"
+        );
     }
     assert!(
         encrypted(&server.target("scram", "localhost", mode(SslMode::Require))),
@@ -207,7 +224,10 @@ fn every_mode_does_what_libpq_says_of_it() {
     }
     for mode in [SslMode::Require, SslMode::VerifyCa, SslMode::VerifyFull] {
         let error = refused(&server.target("scram", "localhost", with_root(mode)));
-        assert!(matches!(error, ConnectError::NoTls { .. }) && error.help().is_some(), "{mode}: {error}");
+        assert!(
+            matches!(error, ConnectError::NoTls { .. }) && error.help().is_some(),
+            "{mode}: {error}"
+        );
         assert!(error.to_string().contains(mode.name()), "{error}");
     }
 }
@@ -330,8 +350,10 @@ fn a_certificate_of_version_1_serves_as_openssl_makes_it() {
     let third = params.self_signed(&key).unwrap();
     let outer = values(inside(third.der()));
     // Neither a version nor extensions.
-    let fields: Vec<&[u8]> =
-        values(inside(outer[0])).into_iter().filter(|field| ![0xa0, 0xa3].contains(&field[0])).collect();
+    let fields: Vec<&[u8]> = values(inside(outer[0]))
+        .into_iter()
+        .filter(|field| ![0xa0, 0xa3].contains(&field[0]))
+        .collect();
     assert_eq!(fields.len(), 6);
     let signed = der(0x30, &fields.concat());
     let signature = [&[0], &*rcgen::SigningKey::sign(&key, &signed).unwrap()].concat();
@@ -356,13 +378,15 @@ fn pem_of(der: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
     for group in der.chunks(3) {
-        let bits = group.iter().chain(&[0, 0]).take(3).fold(0, |sum, byte| sum << 8 | usize::from(*byte));
+        let bits =
+            group.iter().chain(&[0, 0]).take(3).fold(0, |sum, byte| sum << 8 | usize::from(*byte));
         for place in 0..4 {
             let letter = char::from(LETTERS[bits >> (18 - 6 * place) & 63]);
             text.push(if place > group.len() { '=' } else { letter });
         }
     }
-    let lines: Vec<&str> = (0..text.len()).step_by(64).map(|at| &text[at..text.len().min(at + 64)]).collect();
+    let lines: Vec<&str> =
+        (0..text.len()).step_by(64).map(|at| &text[at..text.len().min(at + 64)]).collect();
     format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))
 }
 
@@ -386,14 +410,18 @@ fn a_client_certificate_proves_who_we_are() {
 
     // One that the server has no reason to trust.
     let (other, others_key) = Authority::new("another root").sign("certified", &[]);
-    let (other, others_key) = (server.file("other.crt", &other), server.file("other.key", &others_key));
+    let (other, others_key) =
+        (server.file("other.crt", &other), server.file("other.key", &others_key));
     refused(&target(tls(Some(&other), Some(&others_key))));
     refused(&target(tls(Some(&cert), Some(&others_key))));
 
     let open = server.file("open.key", &fs::read_to_string(&key).unwrap());
     fs::set_permissions(&open, fs::Permissions::from_mode(0o644)).unwrap();
     let error = refused(&target(tls(Some(&cert), Some(&open))));
-    assert!(error.to_string().contains("0644") && error.help().unwrap().contains("chmod"), "{error}");
+    assert!(
+        error.to_string().contains("0644") && error.help().unwrap().contains("chmod"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -413,7 +441,8 @@ fn scram_is_tied_to_the_connection_where_that_is_required() {
     // Certificates that are signed by another hash are bound by that.
     for algorithm in [&rcgen::PKCS_ECDSA_P384_SHA384, &rcgen::PKCS_ECDSA_P256_SHA256] {
         let key = KeyPair::generate_for(algorithm).unwrap();
-        let cert = CertificateParams::new(vec!["localhost".into()]).unwrap().self_signed(&key).unwrap();
+        let cert =
+            CertificateParams::new(vec!["localhost".into()]).unwrap().self_signed(&key).unwrap();
         server.certify(&cert.pem(), &key.serialize_pem(), &server.authority.pem);
         server.sql("SELECT pg_reload_conf()");
         let target = server.target("scram", "localhost", required(SslMode::Require));
@@ -438,7 +467,12 @@ fn a_whole_load_runs_over_tls_and_every_transaction_is_counted() {
             spec.threads = NonZeroU32::new(threads).unwrap();
             spec.length = Length::Transactions(60);
             let m = drive(&spec, &unwatched(&GO_ON)).unwrap();
-            assert_eq!((m.transactions, m.failed, m.aborted_clients), (300, 0, 0), "{:?}", m.abort_reasons);
+            assert_eq!(
+                (m.transactions, m.failed, m.aborted_clients),
+                (300, 0, 0),
+                "{:?}",
+                m.abort_reasons
+            );
             let rows = session.count("SELECT count(*) FROM history");
             assert_eq!(rows - before, 300, "{protocol:?}, {threads} threads");
             before = rows;
@@ -461,7 +495,8 @@ fn a_whole_load_runs_over_tls_and_every_transaction_is_counted() {
         let m = drive(&spec, &unwatched(&GO_ON)).unwrap();
         assert_eq!((m.transactions, m.failed), (12, 0), "{:?}", m.abort_reasons);
     }
-    let whole = format!("SELECT count(*) FROM texts WHERE t = repeat('0123456789abcdef', {})", 100_000);
+    let whole =
+        format!("SELECT count(*) FROM texts WHERE t = repeat('0123456789abcdef', {})", 100_000);
     assert_eq!(session.count(&whole), 24);
 }
 
@@ -476,8 +511,11 @@ fn an_experiment_runs_on_a_given_server_that_takes_nothing_but_tls() {
          ?hostaddr=127.0.0.1&sslmode=verify-full&sslrootcert={root}&channel_binding=require"
     );
     let mut overrides = vec![Override::text("postgres.dsn", &dsn, "postgres.dsn")];
-    let short = ["load.duration=1s", "load.warm_up=100ms", "workload.scale=1", "experiment.repeats=1"];
-    overrides.extend(short.iter().chain(&["factors.clients=[2]"]).map(|set| Override::parse(set).unwrap()));
+    let short =
+        ["load.duration=1s", "load.warm_up=100ms", "workload.scale=1", "experiment.repeats=1"];
+    overrides.extend(
+        short.iter().chain(&["factors.clients=[2]"]).map(|set| Override::parse(set).unwrap()),
+    );
     let prepared = Prepared::new(recipes::source("quickstart").unwrap(), overrides).unwrap();
     let store = server.home.path().join("store.sqlite3");
     let outcome = run::run(&prepared, &store, &Silent, &GO_ON).unwrap();
@@ -509,7 +547,8 @@ fn of_several_hosts_the_first_that_serves_is_taken() {
     // A port that nobody listens on.
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let select = |dsn: &str| {
-        let options = ConnectOptions { dsn_or_dbname: Some(dsn.into()), ..ConnectOptions::default() };
+        let options =
+            ConnectOptions { dsn_or_dbname: Some(dsn.into()), ..ConnectOptions::default() };
         let environment = Environment { user: Some("me".into()), ..Environment::default() };
         resolve_in(&options, &environment).unwrap().connect().map(|(_, target)| target)
     };
@@ -530,7 +569,10 @@ fn of_several_hosts_the_first_that_serves_is_taken() {
         assert_eq!(found.is_ok(), serves, "{attrs}: {found:?}");
         if let Err(error) = found {
             let words = error.to_string();
-            assert!(words.contains(attrs) && words.contains("a primary that takes writes"), "{words}");
+            assert!(
+                words.contains(attrs) && words.contains("a primary that takes writes"),
+                "{words}"
+            );
         }
     }
     // The load's own connections ask, too.
@@ -543,7 +585,8 @@ fn of_several_hosts_the_first_that_serves_is_taken() {
     assert!(error.to_string().contains("read-only"), "{error}");
 
     // One that refuses the user is the last that is asked.
-    let wrong = format!("postgresql://scram:wrong@127.0.0.1:{},127.0.0.1:{closed}/postgres", server.port());
+    let wrong =
+        format!("postgresql://scram:wrong@127.0.0.1:{},127.0.0.1:{closed}/postgres", server.port());
     let error = select(&wrong).unwrap_err();
     assert_eq!(error.sqlstate(), Some("28P01"), "{error}");
     assert!(!format!("{error:?}").contains("horse"));
@@ -553,7 +596,8 @@ fn of_several_hosts_the_first_that_serves_is_taken() {
 fn one_that_does_not_answer_is_given_up_in_time() {
     // It takes connections and never says a word.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = Address::Tcp { host: "127.0.0.1".into(), port: silent.local_addr().unwrap().port() };
+    let address =
+        Address::Tcp { host: "127.0.0.1".into(), port: silent.local_addr().unwrap().port() };
     for mode in [SslMode::Disable, SslMode::Require] {
         let target = Target {
             connect_timeout: Some(Duration::from_millis(300)),
@@ -565,10 +609,12 @@ fn one_that_does_not_answer_is_given_up_in_time() {
     }
 }
 
-/// A server that takes a connection for each of `answers`, and says it to whatever it first hears there.
+/// A server that takes a connection for each of `answers`, and says it to whatever it first hears
+/// there.
 fn scripted(answers: Vec<Vec<u8>>) -> Address {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = Address::Tcp { host: "127.0.0.1".into(), port: listener.local_addr().unwrap().port() };
+    let address =
+        Address::Tcp { host: "127.0.0.1".into(), port: listener.local_addr().unwrap().port() };
     std::thread::spawn(move || {
         for answer in answers {
             let Ok((mut socket, _)) = listener.accept() else { return };
@@ -607,8 +653,10 @@ fn servers_of_other_kinds_are_taken() {
     let address = scripted(vec![error.clone(), greeting]);
     let prefer = Target { tls: mode(SslMode::Prefer), ..Target::new(address, "me", "postgres") };
     assert!(!load(&prefer).unwrap());
-    let require =
-        Target { tls: mode(SslMode::Require), ..Target::new(scripted(vec![error]), "me", "postgres") };
+    let require = Target {
+        tls: mode(SslMode::Require),
+        ..Target::new(scripted(vec![error]), "me", "postgres")
+    };
     assert!(matches!(load(&require).unwrap_err(), ConnectError::Unexpected { tag: b'E', .. }));
 }
 
@@ -616,8 +664,10 @@ fn servers_of_other_kinds_are_taken() {
 fn nothing_that_came_in_clear_is_taken_for_encrypted() {
     // Somebody between us and the server answers for it right behind its `S`.
     let injected = [b"S".as_slice(), b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I"].concat();
-    let target =
-        Target { tls: mode(SslMode::Require), ..Target::new(scripted(vec![injected]), "me", "postgres") };
+    let target = Target {
+        tls: mode(SslMode::Require),
+        ..Target::new(scripted(vec![injected]), "me", "postgres")
+    };
     let error = load(&target).unwrap_err();
     assert!(matches!(error, ConnectError::Tls { .. }), "{error}");
     let target = Target {

@@ -49,9 +49,14 @@ impl HastyServer {
     fn through(&self) -> Through {
         let (upstream, directory) = (Arc::clone(&self.upstream), self.directory.path().to_owned());
         Arc::new(move |target: &Target| {
-            let Address::Unix { directory: real, port } = &target.address else { panic!("{target:?}") };
+            let Address::Unix { directory: real, port } = &target.address else {
+                panic!("{target:?}")
+            };
             *upstream.lock().unwrap() = real.join(format!(".s.PGSQL.{port}"));
-            Target { address: Address::Unix { directory: directory.clone(), port: 5432 }, ..target.clone() }
+            Target {
+                address: Address::Unix { directory: directory.clone(), port: 5432 },
+                ..target.clone()
+            }
         })
     }
 }
@@ -132,7 +137,8 @@ fn prepared(disk: &Path) -> Prepared {
          clients = 8\nload = \"1s\"\ncontrols = false\n",
         disk.display()
     );
-    let source = Source { name: "hasty".into(), shown: "hasty".into(), text, base: disk.to_owned() };
+    let source =
+        Source { name: "hasty".into(), shown: "hasty".into(), text, base: disk.to_owned() };
     Prepared::new(source, Vec::new()).unwrap()
 }
 
@@ -142,7 +148,8 @@ fn a_server_that_acknowledges_before_it_writes_fails() {
     let disk = home.path().join("disk");
     std::fs::create_dir(&disk).unwrap();
     for directory in [home.path(), &disk] {
-        std::fs::set_permissions(directory, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(directory, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .unwrap();
     }
     let hasty = HastyServer::listen();
     let store = home.path().join("store.sqlite3");

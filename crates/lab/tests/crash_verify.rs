@@ -1,7 +1,8 @@
-//! Damage planted in a server that recovered well: verification sees it, and what it cannot see it calls unknown.
+//! Damage planted in a server that recovered well: verification sees it, and what it cannot see it
+//! calls unknown.
 //!
-//! The first tests plant what only the rows' count, the index's leads or the visibility map tell: each asserts that every
-//! other oracle passes.
+//! The first tests plant what only the rows' count, the index's leads or the visibility map tell:
+//! each asserts that every other oracle passes.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
@@ -25,7 +26,8 @@ use pgdyno_model::target::Target;
 /// PostgreSQL's page.
 const PAGE: usize = 8192;
 
-/// What looks at rows by their number and constants, at index entries, at the visibility map, and beyond a clean stop.
+/// What looks at rows by their number and constants, at index entries, at the visibility map, and
+/// beyond a clean stop.
 const COUNTING: [&str; 8] = [
     "every loaded row is there once, by a scan",
     "every loaded row is there once, by its key",
@@ -37,15 +39,21 @@ const COUNTING: [&str; 8] = [
     "every loaded row is there after a clean stop",
 ];
 
-/// One round after which `damage` is done, with `limit` for recovery and for each step of verification.
-fn round_with(limit: &str, stop: &AtomicBool, damage: AfterRecovery) -> Result<CrashRecord, LabError> {
+/// One round after which `damage` is done, with `limit` for recovery and for each step of
+/// verification.
+fn round_with(
+    limit: &str,
+    stop: &AtomicBool,
+    damage: AfterRecovery,
+) -> Result<CrashRecord, LabError> {
     let home = tempfile::tempdir().unwrap();
     let disk = home.path().join("disk");
     std::fs::create_dir(&disk).unwrap();
     for directory in [home.path(), &disk] {
         std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
-    // Few buffers, so that a file can be changed under the server; no checksums, so that rows alone tell of it.
+    // Few buffers, so that a file can be changed under the server; no checksums, so that rows alone
+    // tell of it.
     let text = format!(
         "[experiment]\nrepeats = 1\n[storage.disk]\ndirectory = \"{}\"\n\
          [postgres]\ninitdb = [\"--no-data-checksums\"]\n\
@@ -58,7 +66,9 @@ fn round_with(limit: &str, stop: &AtomicBool, damage: AfterRecovery) -> Result<C
     let prepared = Prepared::new(source, Vec::new()).unwrap();
     let interference = Interference { through: None, after_recovery: Some(damage) };
     let record = crash(&prepared, interference, &home.path().join("store.sqlite3"), &Silent, stop)?;
-    if let Some(kept) = record.outcome.faults.first().and_then(|fault| fault.rounds[0].kept.as_ref()) {
+    if let Some(kept) =
+        record.outcome.faults.first().and_then(|fault| fault.rounds[0].kept.as_ref())
+    {
         // The round's, and the session's around it.
         std::fs::remove_dir_all(Path::new(kept).parent().unwrap()).unwrap();
     }
@@ -66,17 +76,21 @@ fn round_with(limit: &str, stop: &AtomicBool, damage: AfterRecovery) -> Result<C
 }
 
 /// The verdict of one round after `damage`, its reason, and the oracles that failed.
-fn judged(damage: impl Fn(&mut Client, &Path) + Send + Sync + 'static) -> (Verdict, String, Vec<String>) {
+fn judged(
+    damage: impl Fn(&mut Client, &Path) + Send + Sync + 'static,
+) -> (Verdict, String, Vec<String>) {
     let damage: AfterRecovery = Arc::new(move |target: &Target, data: &Path| {
         damage(&mut control::connect_to_own(target).unwrap(), data);
     });
     let record = round_with("60s", &AtomicBool::new(false), damage).unwrap();
     let round = &record.outcome.faults[0].rounds[0];
-    let failed = round.checks.iter().filter(|check| matches!(check.outcome, CheckOutcome::Failed(_)));
+    let failed =
+        round.checks.iter().filter(|check| matches!(check.outcome, CheckOutcome::Failed(_)));
     (round.verdict, round.reason.clone(), failed.map(|check| check.name.clone()).collect())
 }
 
-/// Asserts that `damage` fails the round, and that only what counts sees it, the oracles `by` among them.
+/// Asserts that `damage` fails the round, and that only what counts sees it, the oracles `by` among
+/// them.
 fn only_counting_sees(by: &[&str], damage: impl Fn(&mut Client, &Path) + Send + Sync + 'static) {
     let (verdict, reason, failed) = judged(damage);
     assert!(verdict.is_failure(), "{verdict}: {reason}");
@@ -84,7 +98,8 @@ fn only_counting_sees(by: &[&str], damage: impl Fn(&mut Client, &Path) + Send + 
         assert!(failed.iter().any(|f| f == name), "{name} did not see it: {reason}");
     }
     // What the log tells here, the scans by the keys have brought about.
-    let ours = |name: &str| COUNTING.contains(&name) || name == "the server's log tells of no damage";
+    let ours =
+        |name: &str| COUNTING.contains(&name) || name == "the server's log tells of no damage";
     let others: Vec<&String> = failed.iter().filter(|name| !ours(name)).collect();
     assert!(others.is_empty(), "{others:?} sees it too: {reason}");
 }
@@ -123,7 +138,8 @@ fn eleven_pages_of_zeros_without_a_balance_are_seen() {
         let sql = "SELECT (ctid::text::point)[0]::int4 FROM pgbench_accounts GROUP BY 1 \
                    HAVING max(abs(abalance)) = 0 ORDER BY 1";
         let zero: Vec<i32> = client.query(sql, &[]).unwrap().iter().map(|row| row.get(0)).collect();
-        let run = zero.windows(PAGES).find(|run| run[0] > 0 && run[PAGES - 1] - run[0] == 10).unwrap();
+        let run =
+            zero.windows(PAGES).find(|run| run[0] > 0 && run[PAGES - 1] - run[0] == 10).unwrap();
         evict(client);
         let at = u64::try_from(run[0]).unwrap() * PAGE as u64;
         accounts(client, data, "").1.write_all_at(&[0; PAGES * PAGE], at).unwrap();
@@ -157,7 +173,10 @@ fn a_visibility_map_of_all_ones_is_seen() {
     const HEADER: usize = 24;
     only_counting_sees(&[COUNTING[3]], |client, data| {
         execute(client, "VACUUM pgbench_accounts");
-        execute(client, "UPDATE pgbench_accounts SET abalance = abalance WHERE aid BETWEEN 100 AND 110");
+        execute(
+            client,
+            "UPDATE pgbench_accounts SET abalance = abalance WHERE aid BETWEEN 100 AND 110",
+        );
         evict(client);
         let (_, map) = accounts(client, data, "_vm");
         map.write_all_at(&[0xff; PAGE - HEADER], HEADER as u64).unwrap();
@@ -175,7 +194,9 @@ fn an_index_entry_that_leads_to_no_tuple_is_seen() {
         // Leaves the entry in the index, and a dead line pointer for it in the table.
         execute(client, "VACUUM (INDEX_CLEANUP off) pgbench_accounts");
         evict(client);
-        let at = u64::try_from(block).unwrap() * PAGE as u64 + 24 + 4 * (u64::try_from(pointer).unwrap() - 1);
+        let at = u64::try_from(block).unwrap() * PAGE as u64
+            + 24
+            + 4 * (u64::try_from(pointer).unwrap() - 1);
         let (_, table) = accounts(client, data, "");
         let mut was = [0; 4];
         table.read_exact_at(&mut was, at).unwrap();
@@ -188,12 +209,14 @@ fn an_index_entry_that_leads_to_no_tuple_is_seen() {
 fn two_rows_of_one_account_are_seen() {
     only_counting_sees(&[COUNTING[0], COUNTING[1], COUNTING[7]], |client, _| {
         let unique = |client: &mut Client, is: bool| {
-            let sql =
-                "UPDATE pg_index SET indisunique = $1 WHERE indexrelid = 'pgbench_accounts_pkey'::regclass";
+            let sql = "UPDATE pg_index SET indisunique = $1 WHERE indexrelid = 'pgbench_accounts_pkey'::regclass";
             client.execute(sql, &[&is]).unwrap();
         };
         unique(client, false);
-        execute(client, "INSERT INTO pgbench_accounts SELECT * FROM pgbench_accounts WHERE aid = 78");
+        execute(
+            client,
+            "INSERT INTO pgbench_accounts SELECT * FROM pgbench_accounts WHERE aid = 78",
+        );
         execute(client, "UPDATE pgbench_accounts SET abalance = 0 WHERE aid = 78");
         unique(client, true);
     });

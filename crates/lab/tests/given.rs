@@ -34,7 +34,9 @@ impl Theirs {
         let (mut cluster, home) = made(install(None));
         cluster.start(&GO_ON).unwrap();
         let mut client = cluster.control("postgres").unwrap();
-        client.batch_execute("CREATE TABLE theirs (a int); INSERT INTO theirs VALUES (42)").unwrap();
+        client
+            .batch_execute("CREATE TABLE theirs (a int); INSERT INTO theirs VALUES (42)")
+            .unwrap();
         let target = cluster.target("postgres");
         let password = target.password.unwrap().reveal().to_owned();
         let Address::Tcp { host, port } = target.address else { panic!("asked for TCP") };
@@ -124,18 +126,24 @@ fn a_given_server_is_measured_and_left_as_it_was() {
 fn what_cannot_be_changed_is_refused_by_name_before_anything_is_measured() {
     let theirs = Theirs::start();
     let error = theirs.run(&["factors.fsync=[\"on\", \"off\"]"]).unwrap_err();
-    assert!(error.to_string().contains("fsync") && error.to_string().contains("whole server"), "{error}");
+    assert!(
+        error.to_string().contains("fsync") && error.to_string().contains("whole server"),
+        "{error}"
+    );
     assert!(error.help().unwrap().contains("alter_system"), "{:?}", error.help());
     let error = theirs.run(&["factors.synchronous_commit=[\"maybe\"]"]).unwrap_err().to_string();
     assert!(error.contains("maybe"), "{error}");
-    for (setting, why) in
-        [("shared_buffers", "restart"), ("block_size", "cannot be changed"), ("shared_bufers", "no such")]
-    {
+    for (setting, why) in [
+        ("shared_buffers", "restart"),
+        ("block_size", "cannot be changed"),
+        ("shared_bufers", "no such"),
+    ] {
         let factor = format!("factors.{setting}=[\"16MB\", \"32MB\"]");
         let error = theirs.run(&[&factor, "postgres.alter_system=true"]).unwrap_err().to_string();
         assert!(error.contains(setting) && error.contains(why), "{error}");
     }
-    let error = theirs.run(&["factors.checkpoint_timeout=[\"1h\", \"maybe\"]", "postgres.alter_system=true"]);
+    let error = theirs
+        .run(&["factors.checkpoint_timeout=[\"1h\", \"maybe\"]", "postgres.alter_system=true"]);
     assert!(error.unwrap_err().to_string().contains("checkpoint_timeout"));
     assert_eq!((theirs.schemas(), theirs.altered().as_str()), (0, ""));
 }
@@ -163,8 +171,11 @@ fn settings_of_the_whole_server_change_between_trials_and_are_put_back() {
     assert_eq!(trials.len(), 8);
     for trial in trials {
         let (levels, facts) = (&plan.treatments[trial.treatment].levels, trial.server.unwrap());
-        let seconds =
-            if levels.get("checkpoint_timeout").unwrap().to_string() == "10min" { "600" } else { "1200" };
+        let seconds = if levels.get("checkpoint_timeout").unwrap().to_string() == "10min" {
+            "600"
+        } else {
+            "1200"
+        };
         assert_eq!(facts.setting("checkpoint_timeout"), Some(seconds), "{levels}");
         let small = levels.get("wal").unwrap().to_string() == "small";
         assert_eq!(
@@ -185,10 +196,14 @@ fn settings_of_the_whole_server_change_between_trials_and_are_put_back() {
 #[test]
 fn settings_are_put_back_after_an_interruption_and_what_others_set_is_left() {
     let theirs = Theirs::start();
-    let sets =
-        ["factors={}", "factors.checkpoint_timeout=[\"10min\", \"20min\"]", "postgres.alter_system=true"];
+    let sets = [
+        "factors={}",
+        "factors.checkpoint_timeout=[\"10min\", \"20min\"]",
+        "postgres.alter_system=true",
+    ];
     let progress = OneTrial(AtomicBool::new(false));
-    let outcome = run::run(&theirs.prepared(&sets), &theirs.store(), &progress, &progress.0).unwrap();
+    let outcome =
+        run::run(&theirs.prepared(&sets), &theirs.store(), &progress, &progress.0).unwrap();
     assert_eq!((outcome.end, theirs.altered().as_str()), (SessionEnd::Interrupted, ""));
 
     /// Sets what pgdyno has set to something else, while it is measured.
@@ -211,7 +226,8 @@ fn what_a_killed_process_left_changed_is_put_back_by_the_journal() {
     let journal = Journal::open(&state).unwrap();
     let dsn = Secret::new(theirs.dsn.clone());
     let given = Given::connect(&dsn).unwrap();
-    let asked = BTreeMap::from([("checkpoint_timeout".to_owned(), BTreeSet::from(["11min".to_owned()]))]);
+    let asked =
+        BTreeMap::from([("checkpoint_timeout".to_owned(), BTreeSet::from(["11min".to_owned()]))]);
     let wanted = BTreeMap::from([("checkpoint_timeout".to_owned(), "11min".to_owned())]);
     let leave = || {
         let mut changed = ServerWide::record(&given, &dsn, &asked, &journal).unwrap();
@@ -227,14 +243,20 @@ fn what_a_killed_process_left_changed_is_put_back_by_the_journal() {
             };
             entry["owner"]["pid"] = i32::MAX.into();
             std::fs::write(file.path(), entry.to_string()).unwrap();
-            assert!(!holds(&file.path(), &theirs.password), "the journal must not hold the password");
+            assert!(
+                !holds(&file.path(), &theirs.password),
+                "the journal must not hold the password"
+            );
         }
     };
 
     // Without the password the sweep tells what is left, and keeps it in mind.
     leave();
     let swept = sweep(&journal, &GO_ON).unwrap();
-    assert!(matches!(&swept[0].outcome, Outcome::Failed { why } if why.contains("PGPASSWORD")), "{swept:?}");
+    assert!(
+        matches!(&swept[0].outcome, Outcome::Failed { why } if why.contains("PGPASSWORD")),
+        "{swept:?}"
+    );
     assert_eq!(
         (theirs.altered().as_str(), journal.entries().unwrap().len()),
         ("checkpoint_timeout=11min", 1)
@@ -259,7 +281,10 @@ fn a_schema_that_is_somebody_elses_is_left_whatever_its_comment_says() {
     let theirs = Theirs::start();
     theirs.sql("CREATE SCHEMA pgdyno; CREATE TABLE pgdyno.precious (a int)");
     let error = theirs.run(&["factors.clients=[1]"]).unwrap_err();
-    assert!(error.to_string().contains("pgdyno did not make it") && error.help().is_some(), "{error}");
+    assert!(
+        error.to_string().contains("pgdyno did not make it") && error.help().is_some(),
+        "{error}"
+    );
     assert_eq!(theirs.number("SELECT count(*) FROM pgdyno.precious"), 0);
 
     // A comment alone makes it no more ours: the journal has to name it.
@@ -291,7 +316,8 @@ fn what_others_put_beside_or_upon_our_tables_stays_and_is_named() {
                CREATE OR REPLACE VIEW upon AS SELECT bid FROM pgdyno.pgbench_branches";
     let meanwhile = Meanwhile(&theirs, sql, std::sync::Mutex::default());
     let outcome =
-        run::run(&theirs.prepared(&["factors.clients=[1]"]), &theirs.store(), &meanwhile, &GO_ON).unwrap();
+        run::run(&theirs.prepared(&["factors.clients=[1]"]), &theirs.store(), &meanwhile, &GO_ON)
+            .unwrap();
     assert_eq!((outcome.end, outcome.failed), (SessionEnd::Completed, 0));
     let told = meanwhile.2.into_inner().unwrap().join("\n");
     for name in ["view public.upon", "pgdyno.precious", "pgdyno clean"] {
@@ -320,10 +346,16 @@ fn a_schema_that_the_file_names_keeps_what_was_in_it() {
     assert_eq!(theirs.number(tables), 1, "theirs is left, and none of the workload's");
 
     // What others make there while the run goes on is theirs too.
-    let meanwhile =
-        Meanwhile(&theirs, "CREATE TABLE IF NOT EXISTS public.late (a int)", std::sync::Mutex::default());
+    let meanwhile = Meanwhile(
+        &theirs,
+        "CREATE TABLE IF NOT EXISTS public.late (a int)",
+        std::sync::Mutex::default(),
+    );
     let prepared = theirs.prepared(&["factors.clients=[1]", "postgres.schema=public"]);
-    assert_eq!(run::run(&prepared, &theirs.store(), &meanwhile, &GO_ON).unwrap().end, SessionEnd::Completed);
+    assert_eq!(
+        run::run(&prepared, &theirs.store(), &meanwhile, &GO_ON).unwrap().end,
+        SessionEnd::Completed
+    );
     assert_eq!((theirs.number(tables), theirs.number("SELECT count(*) FROM public.late")), (2, 0));
     theirs.sql("DROP TABLE public.late");
 
@@ -339,8 +371,11 @@ fn a_schema_that_the_file_names_keeps_what_was_in_it() {
 fn what_a_file_says_of_its_load_is_done() {
     let theirs = Theirs::start();
     let script = theirs.home.path().join("batch.sql");
-    std::fs::write(&script, "INSERT INTO theirs VALUES (:batch);\nSELECT 1 / (random() > 0.5)::int;\n")
-        .unwrap();
+    std::fs::write(
+        &script,
+        "INSERT INTO theirs VALUES (:batch);\nSELECT 1 / (random() > 0.5)::int;\n",
+    )
+    .unwrap();
     let scripts = format!("workload.scripts=[{{ file = \"{}\" }}]", script.display());
     let outcome = theirs
         .run(&[
@@ -368,7 +403,11 @@ fn what_a_file_says_of_its_load_is_done() {
             "division by zero fails, and the client goes on"
         );
         let ended = m.acknowledged() + m.failed + m.failed_outside;
-        assert!(m.reconnections >= ended, "{} connections for {ended} transactions", m.reconnections);
+        assert!(
+            m.reconnections >= ended,
+            "{} connections for {ended} transactions",
+            m.reconnections
+        );
         assert_eq!(m.service.as_ref().map(pgdyno_model::Latencies::count), Some(m.latency.count()));
         ended
     };
@@ -396,26 +435,39 @@ fn two_servers_are_levels_of_one_randomised_run_that_can_be_resumed() {
     overrides.extend(short.iter().map(|set| Override::parse(set).unwrap()));
     let prepared = Prepared::new(recipes::source("quickstart").unwrap(), overrides).unwrap();
     let told = pgdyno_lab::dry_run(&prepared).unwrap();
-    assert!(told.contains("On the given server 127.0.0.1:") && !told.contains(&base.password), "{told}");
+    assert!(
+        told.contains("On the given server 127.0.0.1:") && !told.contains(&base.password),
+        "{told}"
+    );
     assert!(!told.contains("public_2"), "each server has the schema that was named: {told}");
 
     let progress = OneTrial(AtomicBool::new(false));
     let outcome = run::run(&prepared, &base.store(), &progress, &progress.0).unwrap();
     assert_eq!(outcome.end, SessionEnd::Interrupted);
     let servers = Override::servers(&dsns).unwrap();
-    let resumed =
-        run::resume(&outcome.run, &servers, &[], Consent::default(), &base.store(), &Silent, &GO_ON).unwrap();
+    let resumed = run::resume(
+        &outcome.run,
+        &servers,
+        &[],
+        Consent::default(),
+        &base.store(),
+        &Silent,
+        &GO_ON,
+    )
+    .unwrap();
     assert_eq!((resumed.end, resumed.failed), (SessionEnd::Completed, 0));
 
     let store = Store::open_existing(base.store()).unwrap();
-    let (plan, trials) = (store.run(&resumed.run).unwrap().plan, store.trials(&resumed.run).unwrap());
+    let (plan, trials) =
+        (store.run(&resumed.run).unwrap().plan, store.trials(&resumed.run).unwrap());
     let levels: Vec<String> =
         plan.treatments.iter().map(|t| t.levels.get("server").unwrap().to_string()).collect();
     assert_eq!(levels, ["base", "head"]);
     // Each trial ran on its level's server.
     for trial in &trials {
         let server = plan.treatments[trial.treatment].server.clone().unwrap();
-        let pgdyno_model::facts::BuildSource::Given { address } = &trial.server.as_ref().unwrap().build
+        let pgdyno_model::facts::BuildSource::Given { address } =
+            &trial.server.as_ref().unwrap().build
         else {
             panic!("{:?}", trial.server)
         };

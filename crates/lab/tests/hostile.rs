@@ -1,5 +1,5 @@
-//! A database whose owner plants functions, operators, views and types against whoever has more rights: pgdyno works in it as
-//! a superuser, calls none of them, and the owner stays what it was.
+//! A database whose owner plants functions, operators, views and types against whoever has more
+//! rights: pgdyno works in it as a superuser, calls none of them, and the owner stays what it was.
 
 #![allow(clippy::unwrap_used)] // helpers of tests fail as tests do
 
@@ -78,7 +78,8 @@ impl Shop {
         format!("postgresql://postgres:{}@{host}:{port}/shop", self.password())
     }
 
-    /// What of mallory's was called by sessions of that name, and whether mallory is a superuser now.
+    /// What of mallory's was called by sessions of that name, and whether mallory is a superuser
+    /// now.
     fn struck(&self, application: &str) -> (Vec<String>, bool) {
         let mut client = self.careful();
         let sql = "SELECT DISTINCT object FROM evil.calls WHERE application LIKE $1 ORDER BY 1";
@@ -99,7 +100,8 @@ impl Shop {
 
     fn run(&self, sets: &[&str]) -> Result<run::Outcome, LabError> {
         let dsn = self.dsn();
-        let mut overrides = vec![Override::text("postgres.dsn", &dsn, &format!("postgres.dsn={dsn}"))];
+        let mut overrides =
+            vec![Override::text("postgres.dsn", &dsn, &format!("postgres.dsn={dsn}"))];
         let short = [
             "load.duration=1s",
             "load.warm_up=100ms",
@@ -129,7 +131,8 @@ impl Shop {
     }
 
     fn load(&self, workload: &str, partitions: u32, existing: Existing) -> Result<u64, LabError> {
-        let connect = ConnectOptions { dsn_or_dbname: Some(self.dsn()), ..ConnectOptions::default() };
+        let connect =
+            ConnectOptions { dsn_or_dbname: Some(self.dsn()), ..ConnectOptions::default() };
         let load_ = Load {
             workload: workload.to_owned(),
             scale: NonZeroU32::MIN,
@@ -181,7 +184,9 @@ fn a_databases_owner_gets_no_superuser_out_of_what_it_plants() {
     }
     shop.assert_unharmed("refused loads");
     // Into one of its own it does.
-    shop.as_superuser("CREATE SCHEMA ours; ALTER ROLE postgres SET search_path = ours, evil, pg_catalog");
+    shop.as_superuser(
+        "CREATE SCHEMA ours; ALTER ROLE postgres SET search_path = ours, evil, pg_catalog",
+    );
     assert_eq!(shop.load("tpcb-like", 0, Existing::Keep).unwrap(), 100_011);
     assert_eq!(shop.load("tpcb-like", 2, Existing::ReplaceOurs).unwrap(), 100_011);
     shop.assert_unharmed("loads");

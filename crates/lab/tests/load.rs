@@ -56,7 +56,9 @@ fn every_acknowledged_transaction_is_in_the_database_and_in_the_series() {
             assert_eq!(m.series.len(), 2);
             assert_eq!((m.failed, m.aborted_clients), (0, 0), "{:?}", m.abort_reasons);
             assert_eq!(m.scripts[0].statements.len(), 7);
-            assert!(m.scripts[0].statements.iter().all(|s| s.latency.count() >= m.transactions / 2));
+            assert!(
+                m.scripts[0].statements.iter().all(|s| s.latency.count() >= m.transactions / 2)
+            );
             assert!(m.generator_cpu_s > 0.0);
         }
     }
@@ -73,7 +75,8 @@ fn all_protocols_write_the_same_data_for_the_same_seed() {
     let mut session = Session::new(&server.unix());
     let mut digests = Vec::new();
     for protocol in [Protocol::Simple, Protocol::Extended, Protocol::Prepared] {
-        session.ask("DROP TABLE IF EXISTS seen; CREATE TABLE seen (client int, n bigint, x float8)");
+        session
+            .ask("DROP TABLE IF EXISTS seen; CREATE TABLE seen (client int, n bigint, x float8)");
         let mut spec = spec(
             server.unix(),
             "\\set n random_zipfian(1, 1000000, 1.2) * 2 - :scale\n\\set x exp(random(1, 9)) / 3\n\
@@ -85,7 +88,9 @@ fn all_protocols_write_the_same_data_for_the_same_seed() {
         let m = drive(&spec, &unwatched(&RUNNING)).unwrap();
         adds_up(&m);
         assert_eq!(m.transactions, 120);
-        digests.push(session.ask("SELECT md5(string_agg(s::text, ';' ORDER BY client, n, x)) FROM seen s"));
+        digests.push(
+            session.ask("SELECT md5(string_agg(s::text, ';' ORDER BY client, n, x)) FROM seen s"),
+        );
     }
     assert!(digests[0].is_some());
     assert_eq!(digests[0], digests[1]);
@@ -128,7 +133,10 @@ fn every_way_of_authentication_works_and_a_wrong_password_is_named() {
     let mut nowhere = spec(server.unix(), "SELECT 1;");
     nowhere.servers.targets[0].database = "nowhere".into();
     let error = drive(&nowhere, &unwatched(&RUNNING)).unwrap_err();
-    assert!(error.to_string().contains("3D000") && error.to_string().contains("nowhere"), "{error}");
+    assert!(
+        error.to_string().contains("3D000") && error.to_string().contains("nowhere"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -171,7 +179,11 @@ fn a_stop_ends_a_long_statement_at_the_server_too() {
     let mut spec = spec(server.unix(), "SELECT pg_sleep(600);");
     spec.length = lasting(Duration::from_secs(600));
     let stop = AtomicBool::new(false);
-    let watch = Watch { stop: &stop, on_open: &|_| {}, on_second: &|_| stop.store(true, Ordering::Relaxed) };
+    let watch = Watch {
+        stop: &stop,
+        on_open: &|_| {},
+        on_second: &|_| stop.store(true, Ordering::Relaxed),
+    };
     let begun = Instant::now();
     let m = drive(&spec, &watch).unwrap();
     // Not 600 s; how fast depends on the machine.
@@ -329,7 +341,9 @@ fn scripts_are_chosen_by_weight() {
     let server = Server::start();
     let mut spec = spec(server.unix(), "SELECT 1;");
     let script = |name: &str, weight| WeightedScript {
-        script: Script::parse(name, "SELECT 'a;b' AS \":nothing\"; -- and\nSELECT 2").unwrap().into(),
+        script: Script::parse(name, "SELECT 'a;b' AS \":nothing\"; -- and\nSELECT 2")
+            .unwrap()
+            .into(),
         weight,
     };
     spec.scripts = vec![script("often", 3), script("never", 0), script("rarely", 1)];
@@ -401,7 +415,11 @@ fn a_killed_backend_costs_one_transaction_where_lost_connections_are_made_anew()
         ended.store(true, Ordering::Relaxed);
         let killed = killer.join().unwrap();
         assert!(killed > 0);
-        assert!(m.lost_connections > 0 && m.lost_connections <= killed, "{} of {killed}", m.lost_connections);
+        assert!(
+            m.lost_connections > 0 && m.lost_connections <= killed,
+            "{} of {killed}",
+            m.lost_connections
+        );
         m
     });
     assert_eq!(m.aborted_clients, 0, "{:?}", m.abort_reasons);

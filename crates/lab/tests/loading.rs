@@ -1,4 +1,5 @@
-//! Bulk loads into a real server: the same rows whatever the way, going on after an interruption, nothing of others' touched.
+//! Bulk loads into a real server: the same rows whatever the way, going on after an interruption,
+//! nothing of others' touched.
 
 #![allow(clippy::unwrap_used)] // helpers of tests fail as tests do
 
@@ -78,7 +79,9 @@ impl Empty {
     fn checksum(&self, database: &str) -> String {
         let tables = ["pgbench_accounts", "pgbench_tellers", "pgbench_branches"];
         let sum = |t: &str| {
-            format!("SELECT count(*) || ' ' || sum(hashtextextended(t::text, 0)::numeric) FROM {t} t")
+            format!(
+                "SELECT count(*) || ' ' || sum(hashtextextended(t::text, 0)::numeric) FROM {t} t"
+            )
         };
         tables.map(|t| self.ask(database, &sum(t))).join(", ")
     }
@@ -94,7 +97,8 @@ impl Empty {
     }
 
     fn assert_no_trace(&self, database: &str) {
-        let traces = self.ask(database, "SELECT count(*) FROM pg_class WHERE relname LIKE 'pgdyno%'");
+        let traces =
+            self.ask(database, "SELECT count(*) FROM pg_class WHERE relname LIKE 'pgdyno%'");
         assert_eq!(traces, "0", "pgdyno's own tables go at the end");
     }
 }
@@ -109,7 +113,9 @@ struct StopAt<'a> {
 impl Progress for StopAt<'_> {
     fn event(&self, event: &Event<'_>) {
         match event {
-            Event::Loading { rows, .. } if *rows >= self.rows => self.stop.store(true, Ordering::Relaxed),
+            Event::Loading { rows, .. } if *rows >= self.rows => {
+                self.stop.store(true, Ordering::Relaxed)
+            }
             Event::Note(note) => self.notes.lock().unwrap().push(note.clone()),
             _ => {}
         }
@@ -138,7 +144,8 @@ fn the_rows_are_the_same_whatever_the_way_they_are_loaded() {
         keys,
         "pgbench_accounts PRIMARY KEY (aid), pgbench_branches PRIMARY KEY (bid), pgbench_tellers PRIMARY KEY (tid)"
     );
-    let filler = "SELECT min(length(rtrim(filler))) || ' ' || count(DISTINCT filler) FROM pgbench_accounts";
+    let filler =
+        "SELECT min(length(rtrim(filler))) || ' ' || count(DISTINCT filler) FROM pgbench_accounts";
     assert_eq!(server.ask("plain", filler), "42 200000");
     let frozen = "SELECT count(*) FROM pg_class WHERE relname LIKE 'pgbench_accounts%' AND relkind = 'r' \
                   AND relallvisible < relpages";
@@ -164,7 +171,10 @@ fn the_rows_are_the_same_whatever_the_way_they_are_loaded() {
          FOR VALUES FROM (133335) TO (MAXVALUE) fillfactor=100"
     );
     assert_eq!(
-        server.ask("parts", "SELECT count(*) FROM pg_constraint WHERE contype = 'c' AND conrelid <> 0"),
+        server.ask(
+            "parts",
+            "SELECT count(*) FROM pg_constraint WHERE contype = 'c' AND conrelid <> 0"
+        ),
         "0"
     );
 
@@ -192,8 +202,7 @@ fn what_is_alike_in_every_row_is_there_however_it_was_filled_in() {
     let bytes = [&one, &chunks, &parts].map(|it| quietly(it).unwrap().bytes);
     assert!(bytes[0] < bytes[1], "chunks send it, one COPY has the server add it: {bytes:?}");
     let rows = server.checksum("one");
-    let blanks =
-        "SELECT string_agg(DISTINCT abalance || ' ' || octet_length(filler), ', ') FROM pgbench_accounts";
+    let blanks = "SELECT string_agg(DISTINCT abalance || ' ' || octet_length(filler), ', ') FROM pgbench_accounts";
     for database in ["one", "chunks", "parts"] {
         assert_eq!(server.checksum(database), rows, "{database}");
         assert_eq!(server.ask(database, blanks), "0 84", "{database}");
@@ -203,14 +212,19 @@ fn what_is_alike_in_every_row_is_there_however_it_was_filled_in() {
     // ANALYZE has looked at the whole and at each partition.
     let looked = "SELECT string_agg(tablename || ' ' || n, ', ' ORDER BY tablename) FROM (SELECT tablename, count(*) n \
                   FROM pg_stats WHERE tablename LIKE 'pgbench_accounts%' GROUP BY 1) s";
-    assert_eq!(server.ask("parts", looked), "pgbench_accounts 4, pgbench_accounts_1 4, pgbench_accounts_2 4");
+    assert_eq!(
+        server.ask("parts", looked),
+        "pgbench_accounts 4, pgbench_accounts_1 4, pgbench_accounts_2 4"
+    );
 }
 
 #[test]
 fn an_interrupted_load_goes_on_from_its_last_chunk() {
     let server = Empty::start();
     quietly(&server.load_of("tpcb-like", "whole")).unwrap();
-    for (database, strategy, partitions) in [("cut", Some(Strategy::Chunks), 0), ("cut_parts", None, 9)] {
+    for (database, strategy, partitions) in
+        [("cut", Some(Strategy::Chunks), 0), ("cut_parts", None, 9)]
+    {
         let mut cut = server.load_of("tpcb-like", database);
         (cut.loading.jobs, cut.loading.partitions) = (NonZeroU32::new(2), partitions);
         (cut.strategy, cut.chunk) = (strategy, NonZeroU64::new(20_000));
@@ -231,7 +245,10 @@ fn an_interrupted_load_goes_on_from_its_last_chunk() {
         assert!(rest.rows < 200_022, "{database}: {} rows were sent again", rest.rows);
         let notes = progress.notes.into_inner().unwrap().join("\n");
         assert!(
-            notes.contains(&format!("going on with {}: {pieces} pieces are loaded already", rest.what)),
+            notes.contains(&format!(
+                "going on with {}: {pieces} pieces are loaded already",
+                rest.what
+            )),
             "{notes}"
         );
         assert_eq!(server.checksum(database), server.checksum("whole"));
@@ -258,7 +275,10 @@ fn tables_of_others_stay_and_ours_go_only_when_asked() {
         "{refused}"
     );
     assert_eq!(server.ask("one", "SELECT name FROM pgbench_tellers"), "theirs");
-    assert_eq!(server.ask("one", "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"), "1");
+    assert_eq!(
+        server.ask("one", "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"),
+        "1"
+    );
 
     server.execute("one", "DROP TABLE pgbench_tellers");
     quietly(&one).unwrap();
@@ -297,7 +317,9 @@ fn many_types(folder: &Path, uniform: &str) -> String {
          {{ name = \"note\", constant = \"ours\" }}, {{ name = \"mark\", constant = \"it's a \\\\ mark\" }} ]\n\
          [[script]]\nfile = \"s.sql\"\n"
     );
-    for (name, text) in [("workload.toml", toml.as_str()), ("schema.sql", schema), ("s.sql", "SELECT 1;\n")] {
+    for (name, text) in
+        [("workload.toml", toml.as_str()), ("schema.sql", schema), ("s.sql", "SELECT 1;\n")]
+    {
         std::fs::write(folder.join(name), text).unwrap();
     }
     folder.display().to_string()
@@ -322,8 +344,10 @@ fn every_generator_fills_the_types_it_can_and_says_which_it_cannot() {
         "those of the schema, and no other"
     );
     assert_eq!(
-        server
-            .ask("types", "SELECT min(kind) || ' ' || max(kind) || ' ' || count(DISTINCT kind) FROM things"),
+        server.ask(
+            "types",
+            "SELECT min(kind) || ' ' || max(kind) || ' ' || count(DISTINCT kind) FROM things"
+        ),
         "3 7 5"
     );
 

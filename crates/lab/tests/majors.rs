@@ -33,7 +33,8 @@ fn every_major_version_is_filled_and_driven_with_statements_one_by_one_and_in_pi
         let pgbench = |options: &str| {
             let place = [directory.to_str().unwrap(), &port.to_string(), &target.user];
             let place = ["-h", place[0], "-p", place[1], "-U", place[2], &target.database];
-            let arguments: Vec<String> = options.split_whitespace().chain(place).map(str::to_owned).collect();
+            let arguments: Vec<String> =
+                options.split_whitespace().chain(place).map(str::to_owned).collect();
             let (mut out, mut err) = (Vec::new(), Vec::new());
             let status = pgdyno_lab::pgbench::main(&arguments, &mut out, &mut err, &GO_ON);
             let (out, err) = (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap());
@@ -53,7 +54,11 @@ fn every_major_version_is_filled_and_driven_with_statements_one_by_one_and_in_pi
                 let same = format!(
                     "SELECT ((SELECT sum(delta) FROM pgbench_history) = (SELECT sum({column}) FROM pgbench_{table}))::text"
                 );
-                assert_eq!(session.ask(&same).as_deref(), Some("true"), "PostgreSQL {major}: {table}");
+                assert_eq!(
+                    session.ask(&same).as_deref(),
+                    Some("true"),
+                    "PostgreSQL {major}: {table}"
+                );
             }
         }
         for protocol in ["extended", "prepared"] {
@@ -63,8 +68,7 @@ fn every_major_version_is_filled_and_driven_with_statements_one_by_one_and_in_pi
             rows += 100;
             assert_eq!(session.count("SELECT count(*) FROM pgbench_history"), rows);
         }
-        let added =
-            "SELECT (sum(abalance) = (SELECT sum(delta) FROM pgbench_history))::text FROM pgbench_accounts";
+        let added = "SELECT (sum(abalance) = (SELECT sum(delta) FROM pgbench_history))::text FROM pgbench_accounts";
         assert_eq!(session.ask(added).as_deref(), Some("true"), "PostgreSQL {major}");
     }
 }

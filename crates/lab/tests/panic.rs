@@ -23,7 +23,8 @@ impl Progress for Trap {
 #[test]
 fn a_panic_leaves_no_server_and_no_directory() {
     let home = tempfile::tempdir().unwrap();
-    std::fs::set_permissions(home.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(home.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
     let disk = home.path().join("disk");
     std::fs::create_dir(&disk).unwrap();
     std::fs::set_permissions(&disk, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();

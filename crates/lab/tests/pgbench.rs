@@ -1,4 +1,5 @@
-//! The script language against the pgbench of each major version: values, errors, and what `--random-seed` draws.
+//! The script language against the pgbench of each major version: values, errors, and what
+//! `--random-seed` draws.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::cast_possible_wrap)]
 
 mod server;
@@ -19,13 +20,15 @@ use server::{Server, Session, spec, unwatched};
 
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
-/// The pgbench of each major version that is installed, with a server of the same: fetched by `.ci/postgresql` into the
-/// folder that PGDYNO_TEST_POSTGRESQL names, or the distribution's. Where one is not, a word about it.
+/// The pgbench of each major version that is installed, with a server of the same: fetched by
+/// `.ci/postgresql` into the folder that PGDYNO_TEST_POSTGRESQL names, or the distribution's. Where
+/// one is not, a word about it.
 fn pgbenches(test: &str) -> impl Iterator<Item = (PathBuf, Server)> {
     let fetched = std::env::var_os("PGDYNO_TEST_POSTGRESQL").map(PathBuf::from);
     (15..=18).filter_map(move |major: u32| {
         let bindir = fetched.as_ref().map(|folder| folder.join(major.to_string()).join("bin"));
-        let install = find(bindir.as_deref().filter(|bindir| bindir.exists()), Some(major)).unwrap();
+        let install =
+            find(bindir.as_deref().filter(|bindir| bindir.exists()), Some(major)).unwrap();
         let install = install.filter(|install| install.program("pgbench").is_file());
         let Some(install) = install else {
             let why = format!("no pgbench {major} to compare with (.ci/postgresql fetches it)");
@@ -56,11 +59,13 @@ fn run(program: &PathBuf, server: &Server, script: &str, arguments: &[&str]) -> 
 
 /// What we make of `expression`: a type and a value, or the words of an error.
 fn ours(expression: &str) -> Result<String, String> {
-    let script = Script::parse("x", &format!("\\set x {expression}")).map_err(|e| e.phrase.to_string())?;
+    let script =
+        Script::parse("x", &format!("\\set x {expression}")).map_err(|e| e.phrase.to_string())?;
     let Op::Set { expression, .. } = &script.commands[0].op else { panic!("no \\set") };
     let mut random = Random::new(Random::new(42).next_u64());
     let variables = [Some(Value::Int(5).into())];
-    let mut scope = Scope { variables: &variables, random: &mut random, seed: Slot(0), debug: &|_| {} };
+    let mut scope =
+        Scope { variables: &variables, random: &mut random, seed: Slot(0), debug: &|_| {} };
     let value = expression.eval(&mut scope).map_err(|e| e.to_string())?;
     let mut text = Vec::new();
     value.write_text(&mut text);
@@ -115,8 +120,8 @@ impl Grammar {
         match self.0.uniform(0, 19) {
             0..=8 => {
                 let operator = self.pick(&[
-                    "+", "-", "*", "/", "%", "<", "<=", ">", ">=", "=", "<>", "!=", "and", "or", "OR", "|",
-                    "&", "#", "<<", ">>", "+", "*", "-",
+                    "+", "-", "*", "/", "%", "<", "<=", ">", ">=", "=", "<>", "!=", "and", "or",
+                    "OR", "|", "&", "#", "<<", ">>", "+", "*", "-",
                 ]);
                 format!("{} {operator} {}", self.expression(d), self.expression(d))
             }
@@ -152,7 +157,8 @@ impl Grammar {
                 format!("{function}({})", self.expression(d))
             }
             16 => {
-                let function = self.pick(&["mod", "pow", "power", "greatest", "least", "random", "permute"]);
+                let function =
+                    self.pick(&["mod", "pow", "power", "greatest", "least", "random", "permute"]);
                 let third = if function == "permute" { ", 7" } else { "" };
                 format!("{function}({}, {}{third})", self.expression(d), self.expression(d))
             }
@@ -161,12 +167,23 @@ impl Grammar {
                 format!("{function}({}, {})", self.expression(d), self.expression(d))
             }
             18 => {
-                let function = self.pick(&["random_gaussian", "random_exponential", "random_zipfian"]);
-                format!("{function}({}, {}, {})", self.expression(d), self.expression(d), self.expression(d))
+                let function =
+                    self.pick(&["random_gaussian", "random_exponential", "random_zipfian"]);
+                format!(
+                    "{function}({}, {}, {})",
+                    self.expression(d),
+                    self.expression(d),
+                    self.expression(d)
+                )
             }
             _ => {
                 let function = self.pick(&["least", "greatest"]);
-                format!("{function}({}, {}, {})", self.expression(d), self.expression(d), self.expression(0))
+                format!(
+                    "{function}({}, {}, {})",
+                    self.expression(d),
+                    self.expression(d),
+                    self.expression(0)
+                )
             }
         }
     }
@@ -288,8 +305,12 @@ fn expressions_have_the_values_and_errors_of_pgbench() {
             let script = format!("\\set x debug({expression})\n");
             // What cannot be parsed is shown without a wrapper that changes it.
             let script = if ours.is_err() { format!("\\set x {expression}\n") } else { script };
-            let theirs =
-                run(&program, &server, &script, &["-t", "1", "--random-seed=42", "-D", "default_seed=5"]);
+            let theirs = run(
+                &program,
+                &server,
+                &script,
+                &["-t", "1", "--random-seed=42", "-D", "default_seed=5"],
+            );
             let agrees = match &ours {
                 Ok(value) => theirs.contains(&format!("debug(script=0,command=1): {value}\n")),
                 // Numbers inside errors are written in other ways.
@@ -307,7 +328,13 @@ fn expressions_have_the_values_and_errors_of_pgbench() {
                 wrong.push(format!("{expression}\n    ours: {ours:?}\n    theirs: {theirs}"));
             }
         }
-        assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), expressions.len(), wrong.join("\n"));
+        assert!(
+            wrong.is_empty(),
+            "{} of {}:\n{}",
+            wrong.len(),
+            expressions.len(),
+            wrong.join("\n")
+        );
         // The grammar must not drown in errors.
         assert!(good > 200, "{good}");
     }
@@ -330,7 +357,12 @@ fn a_random_seed_gives_the_draws_of_pgbench() {
         for (clients, threads) in [(1, 1), (3, 1), (5, 2)] {
             session.ask("TRUNCATE drawn");
             let (c, j) = (clients.to_string(), threads.to_string());
-            run(&program, &server, &script("pgbench"), &["-t", "20", "--random-seed=77", "-c", &c, "-j", &j]);
+            run(
+                &program,
+                &server,
+                &script("pgbench"),
+                &["-t", "20", "--random-seed=77", "-c", &c, "-j", &j],
+            );
             let mut spec = spec(server.unix(), &script("pgdyno"));
             spec.clients = clients.try_into().unwrap();
             spec.threads = threads.try_into().unwrap();
@@ -344,7 +376,10 @@ fn a_random_seed_gives_the_draws_of_pgbench() {
             ))
             };
             let (theirs, ours) = (digest(&mut session, "pgbench"), digest(&mut session, "pgdyno"));
-            assert!(theirs.as_ref().unwrap().starts_with(&format!("{} ", 20 * clients)), "{theirs:?}");
+            assert!(
+                theirs.as_ref().unwrap().starts_with(&format!("{} ", 20 * clients)),
+                "{theirs:?}"
+            );
             assert_eq!(ours, theirs, "{clients} clients on {threads} threads");
         }
     }
@@ -355,7 +390,8 @@ fn scripts_are_chosen_in_pgbenchs_order() {
     for (program, server) in pgbenches("scripts_are_chosen_in_pgbenchs_order") {
         let mut session = Session::new(&server.unix());
         session.ask("CREATE TABLE chosen (who text, n bigserial, s int)");
-        let text = |who: &str, s: u32| format!("INSERT INTO chosen (who, s) VALUES ('{who}', {s});\n");
+        let text =
+            |who: &str, s: u32| format!("INSERT INTO chosen (who, s) VALUES ('{who}', {s});\n");
         let second = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(second.path(), text("pgbench", 2)).unwrap();
         let other = format!("{}@3", second.path().display());
@@ -370,7 +406,9 @@ fn scripts_are_chosen_in_pgbenchs_order() {
         load.pgbench_seeds = Some(PgbenchSeeds { seed: 5 });
         drive(&load, &unwatched(&RUNNING)).unwrap();
         let order = |session: &mut Session, who| {
-            session.ask(&format!("SELECT string_agg(s::text, '' ORDER BY n) FROM chosen WHERE who = '{who}'"))
+            session.ask(&format!(
+                "SELECT string_agg(s::text, '' ORDER BY n) FROM chosen WHERE who = '{who}'"
+            ))
         };
         let theirs = order(&mut session, "pgbench");
         assert_eq!(theirs.as_ref().unwrap().len(), 60);
@@ -380,7 +418,9 @@ fn scripts_are_chosen_in_pgbenchs_order() {
 
 #[test]
 fn results_become_variables_and_commands_are_combined_as_in_pgbench() {
-    for (program, server) in pgbenches("results_become_variables_and_commands_are_combined_as_in_pgbench") {
+    for (program, server) in
+        pgbenches("results_become_variables_and_commands_are_combined_as_in_pgbench")
+    {
         let mut session = Session::new(&server.unix());
         session.ask("CREATE TABLE seen (who text, n bigserial, v text)");
         for (body, protocol) in [
@@ -398,14 +438,23 @@ fn results_become_variables_and_commands_are_combined_as_in_pgbench() {
           SELECT 7 AS i \\gset\n\\endif\n\\if :i = 6\n\\set i 9\n\\endif\nINSERT INTO seen (who, v) VALUES (':who', :i);\n",
                 "simple",
             ),
-            ("\\setshell x echo 4 :scale\nINSERT INTO seen (who, v) VALUES (':who', :x);\n", "simple"),
-            ("\\setshell x expr 40 + :scale\nINSERT INTO seen (who, v) VALUES (':who', :x);\n", "simple"),
+            (
+                "\\setshell x echo 4 :scale\nINSERT INTO seen (who, v) VALUES (':who', :x);\n",
+                "simple",
+            ),
+            (
+                "\\setshell x expr 40 + :scale\nINSERT INTO seen (who, v) VALUES (':who', :x);\n",
+                "simple",
+            ),
             (
                 "SELECT 3 AS a \\gset\n\\startpipeline\nINSERT INTO seen (who, v) VALUES (':who', :a::int);\n\
           INSERT INTO seen (who, v) VALUES (':who', (:a::int * 2)::text);\n\\endpipeline\n",
                 "prepared",
             ),
-            ("SELECT 1 AS a WHERE false \\gset\nINSERT INTO seen (who, v) VALUES (':who', 1);\n", "simple"),
+            (
+                "SELECT 1 AS a WHERE false \\gset\nINSERT INTO seen (who, v) VALUES (':who', 1);\n",
+                "simple",
+            ),
             ("\\startpipeline\nSELECT 1 AS a \\gset\n\\endpipeline\n", "prepared"),
             ("SELECT 1 / 0 AS a \\gset\n", "simple"),
             ("\\shell false\n", "simple"),
@@ -425,7 +474,8 @@ fn results_become_variables_and_commands_are_combined_as_in_pgbench() {
         ] {
             session.ask("TRUNCATE seen");
             let text = |who: &str| body.replace("':who'", &format!("'{who}'"));
-            let theirs = run(&program, &server, &text("pgbench"), &["-t", "2", "-c", "2", "-M", protocol]);
+            let theirs =
+                run(&program, &server, &text("pgbench"), &["-t", "2", "-c", "2", "-M", protocol]);
             let mut load = spec(server.unix(), &text("pgdyno"));
             load.clients = 2.try_into().unwrap();
             load.length = Length::Transactions(2);
@@ -437,7 +487,9 @@ fn results_become_variables_and_commands_are_combined_as_in_pgbench() {
             load.say = Some(Arc::new(move |_, words| hear.lock().unwrap().push(words.to_owned())));
             drive(&load, &unwatched(&RUNNING)).unwrap();
             let rows = |session: &mut Session, who| {
-                session.ask(&format!("SELECT string_agg(v, ' ' ORDER BY v) FROM seen WHERE who = '{who}'"))
+                session.ask(&format!(
+                    "SELECT string_agg(v, ' ' ORDER BY v) FROM seen WHERE who = '{who}'"
+                ))
             };
             let (expected, found) = (rows(&mut session, "pgbench"), rows(&mut session, "pgdyno"));
             let said = said.lock().unwrap();

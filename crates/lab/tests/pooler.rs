@@ -69,12 +69,15 @@ impl Pooler {
     fn with(program: &PathBuf, server: &Server, lines: &str) -> Self {
         let home = tempfile::tempdir().unwrap();
         fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let Address::Unix { directory, port: behind } = server.unix().address else { panic!("a socket") };
+        let Address::Unix { directory, port: behind } = server.unix().address else {
+            panic!("a socket")
+        };
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         drop(listener);
         let key = KeyPair::generate().unwrap();
-        let cert = CertificateParams::new(vec!["localhost".into()]).unwrap().self_signed(&key).unwrap();
+        let cert =
+            CertificateParams::new(vec!["localhost".into()]).unwrap().self_signed(&key).unwrap();
         let path = |name: &str| home.path().join(name).display().to_string();
         let to = format!("host={} port={behind} dbname=postgres", directory.display());
         // Since 1.21 it keeps track of prepared statements itself.
@@ -91,15 +94,22 @@ impl Pooler {
         );
         let account = server_account().unwrap();
         let users = format!("\"postgres\" \"{PASSWORD}\"\n");
-        for (name, text) in
-            [("config", config), ("users", users), ("cert", cert.pem()), ("key", key.serialize_pem())]
-        {
+        for (name, text) in [
+            ("config", config),
+            ("users", users),
+            ("cert", cert.pem()),
+            ("key", key.serialize_pem()),
+        ] {
             fs::write(path(name), text).unwrap();
             fs::set_permissions(path(name), fs::Permissions::from_mode(0o600)).unwrap();
             chown(path(name), Some(account.uid), Some(account.gid)).unwrap();
         }
         let mut command = Command::new(program);
-        command.arg(path("config")).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .arg(path("config"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         if !account.is_ours() {
             command.uid(account.uid).gid(account.gid);
         }
@@ -107,7 +117,10 @@ impl Pooler {
         let began = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             let ended = process.try_wait().unwrap();
-            assert!(ended.is_none() && began.elapsed() < Duration::from_secs(30), "no PgBouncer: {ended:?}");
+            assert!(
+                ended.is_none() && began.elapsed() < Duration::from_secs(30),
+                "no PgBouncer: {ended:?}"
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
         Self { process, port, _home: home }
@@ -164,7 +177,8 @@ fn more_clients_than_server_connections_are_served_through_a_pooler() {
 fn prepared_statements_go_through_a_pooler_in_transaction_mode() {
     const NAME: &str = "prepared_statements_go_through_a_pooler_in_transaction_mode";
     let Some(program) = program().filter(keeps_prepared) else {
-        let _ = writeln!(std::io::stderr(), "\nskipped: {NAME}: no pgbouncer of 1.21 or later here");
+        let _ =
+            writeln!(std::io::stderr(), "\nskipped: {NAME}: no pgbouncer of 1.21 or later here");
         return;
     };
     let server = Server::start();
@@ -184,7 +198,12 @@ fn prepared_statements_go_through_a_pooler_in_transaction_mode() {
 fn in_shop(server: &Server, user: &str, sql: &str) -> Vec<String> {
     let Address::Unix { directory, port } = server.unix().address else { panic!("a socket") };
     let mut config = postgres::Config::new();
-    config.host_path(directory).port(port).user(user).dbname("shop").options("-c search_path=pg_catalog");
+    config
+        .host_path(directory)
+        .port(port)
+        .user(user)
+        .dbname("shop")
+        .options("-c search_path=pg_catalog");
     let answers = config.connect(postgres::NoTls).unwrap().simple_query(sql).unwrap();
     let first = |answer: &postgres::SimpleQueryMessage| match answer {
         postgres::SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
@@ -202,7 +221,10 @@ fn load(dsn: &str) -> Result<Loaded, LabError> {
         strategy: None,
         chunk: None,
         existing: Existing::ReplaceOurs,
-        connect: ConnectOptions { dsn_or_dbname: Some(dsn.to_owned()), ..ConnectOptions::default() },
+        connect: ConnectOptions {
+            dsn_or_dbname: Some(dsn.to_owned()),
+            ..ConnectOptions::default()
+        },
     };
     pgdyno_lab::load::load(&load, &Silent, &GO_ON)
 }
@@ -220,17 +242,23 @@ fn a_databases_owner_gets_no_superuser_through_a_pooler_either() {
     session.ask("CREATE DATABASE shop OWNER mallory");
     in_shop(&server, "mallory", include_str!("hostile.sql"));
     let unharmed = |what: &str| {
-        let called =
-            in_shop(&server, "postgres", "SELECT DISTINCT object || ' of ' || application FROM evil.calls");
+        let called = in_shop(
+            &server,
+            "postgres",
+            "SELECT DISTINCT object || ' of ' || application FROM evil.calls",
+        );
         assert_eq!(called, Vec::<String>::new(), "{what}");
         let sql = "SELECT rolname FROM pg_roles WHERE rolsuper AND rolname = 'mallory'";
         assert_eq!(in_shop(&server, "postgres", sql), Vec::<String>::new(), "{what}");
     };
-    // PgBouncer refuses start-up parameters that it does not know, or drops those that it is told to.
+    // PgBouncer refuses start-up parameters that it does not know, or drops those that it is told
+    // to.
     for lines in ["", "ignore_startup_parameters = options,search_path\n"] {
         let pooler = Pooler::with(&program, &server, lines);
-        let dsn =
-            format!("host=127.0.0.1 port={} user=postgres password='{PASSWORD}' dbname=shop", pooler.port);
+        let dsn = format!(
+            "host=127.0.0.1 port={} user=postgres password='{PASSWORD}' dbname=shop",
+            pooler.port
+        );
         for steps in ["dtgvpf", "dtGvp"] {
             let args = ["-i", "-I", steps, "--partitions=2", &dsn].map(str::to_owned);
             let (mut out, mut err) = (Vec::new(), Vec::new());
@@ -245,12 +273,18 @@ fn a_databases_owner_gets_no_superuser_through_a_pooler_either() {
         // Not into a schema of the owner's; into one of its own.
         assert!(load(&dsn).unwrap_err().to_string().contains("mallory"));
         in_shop(&server, "postgres", "CREATE SCHEMA IF NOT EXISTS ours");
-        in_shop(&server, "postgres", "ALTER ROLE postgres SET search_path = ours, evil, pg_catalog");
+        in_shop(
+            &server,
+            "postgres",
+            "ALTER ROLE postgres SET search_path = ours, evil, pg_catalog",
+        );
         // The pooler's sessions have it from their beginning.
         drop(pooler);
         let pooler = Pooler::with(&program, &server, lines);
-        let dsn =
-            format!("host=127.0.0.1 port={} user=postgres password='{PASSWORD}' dbname=shop", pooler.port);
+        let dsn = format!(
+            "host=127.0.0.1 port={} user=postgres password='{PASSWORD}' dbname=shop",
+            pooler.port
+        );
         assert_eq!(load(&dsn).unwrap().rows, 100_011);
         unharmed(&format!("{lines}load"));
         in_shop(&server, "postgres", "ALTER ROLE postgres RESET search_path");

@@ -74,8 +74,10 @@ fn clients_go_to_the_first_that_serves_or_are_spread_over_all() {
 
     // One where nobody listens is passed over, whatever the order.
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let nobody =
-        Target { address: Address::Tcp { host: "127.0.0.1".into(), port: closed }, ..targets[0].clone() };
+    let nobody = Target {
+        address: Address::Tcp { host: "127.0.0.1".into(), port: closed },
+        ..targets[0].clone()
+    };
     for way in [LoadBalanceHosts::Disable, LoadBalanceHosts::Random] {
         drive(&load(&[nobody.clone(), targets[1].clone()], way), &unwatched(&GO_ON)).unwrap();
         assert_eq!(seen(&mut sessions)[1], (all, CLIENTS.into()), "{way:?}");
@@ -88,7 +90,8 @@ fn clients_go_to_the_first_that_serves_or_are_spread_over_all() {
         matches!(&error, LoadError::Connect { cause, .. } if cause.sqlstate() == Some("3D000")),
         "{error}"
     );
-    let error = drive(&load(&[nobody.clone(), nobody], LoadBalanceHosts::Disable), &unwatched(&GO_ON));
+    let error =
+        drive(&load(&[nobody.clone(), nobody], LoadBalanceHosts::Disable), &unwatched(&GO_ON));
     let error = error.unwrap_err();
     assert!(error.to_string().contains("none of 2 servers serves"), "{error}");
     assert!(error.help().unwrap().contains("is the server running"), "{error}");
@@ -103,10 +106,15 @@ fn clients_go_to_the_first_that_serves_or_are_spread_over_all() {
         port(&targets[0]),
         port(&targets[1])
     );
-    let words = ["-n", "-c", "12", "-t", "10", "--random-seed=1", "-f", script.to_str().unwrap(), &dsn];
+    let words =
+        ["-n", "-c", "12", "-t", "10", "--random-seed=1", "-f", script.to_str().unwrap(), &dsn];
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let status =
-        pgdyno_lab::pgbench::main(&words.map(str::to_owned), &mut out, &mut err, &AtomicBool::new(false));
+    let status = pgdyno_lab::pgbench::main(
+        &words.map(str::to_owned),
+        &mut out,
+        &mut err,
+        &AtomicBool::new(false),
+    );
     assert_eq!(status, 0, "{}", String::from_utf8_lossy(&err));
     let [first, second] = seen(&mut sessions);
     assert!(first.0 > 0 && second.0 > 0 && first.0 + second.0 == all, "{first:?} {second:?}");

@@ -28,13 +28,16 @@ pub struct Experiment {
     pub stopping: Option<crate::Stopping>,
     /// In which order trials run.
     pub order: Order,
-    /// Seeds the order and the load; the same seed gives the same plan. None: one is drawn for each run.
+    /// Seeds the order and the load; the same seed gives the same plan. None: one is drawn for each
+    /// run.
     pub seed: Option<u64>,
-    /// The largest difference of tps that does not matter (a share: 0.03 for 3%); none: equivalence is not judged.
+    /// The largest difference of tps that does not matter (a share: 0.03 for 3%); none: equivalence
+    /// is not judged.
     pub margin: Option<f64>,
     /// What varies, in the file's order.
     pub factors: Vec<Factor>,
-    /// Combinations to leave out: a treatment that agrees with all pairs of one element is left out.
+    /// Combinations to leave out: a treatment that agrees with all pairs of one element is left
+    /// out.
     pub exclude: Vec<Vec<(String, LevelValue)>>,
     /// What the load is made of.
     pub workload: WorkloadChoice,
@@ -108,8 +111,8 @@ pub struct WorkloadChoice {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Loading {
-    /// How much of every filler is blanks (percent, 0 to 100); the rest is drawn from 64 characters. pgbench's is all blanks,
-    /// which shrinks on filesystems that compress.
+    /// How much of every filler is blanks (percent, 0 to 100); the rest is drawn from 64
+    /// characters. pgbench's is all blanks, which shrinks on filesystems that compress.
     pub filler_compress_percentage: u8,
     /// Partitions of each table that its workload lets be partitioned (count); 0: none.
     pub partitions: u32,
@@ -121,7 +124,12 @@ pub struct Loading {
 
 impl Default for Loading {
     fn default() -> Self {
-        Self { filler_compress_percentage: 100, partitions: 0, jobs: None, settings: BTreeMap::new() }
+        Self {
+            filler_compress_percentage: 100,
+            partitions: 0,
+            jobs: None,
+            settings: BTreeMap::new(),
+        }
     }
 }
 
@@ -209,7 +217,8 @@ pub enum ReconnectLost {
     /// It ends, as pgbench's clients do.
     #[default]
     Never,
-    /// Its transaction has failed, and it makes another connection; it ends when so many in a row came to nothing.
+    /// Its transaction has failed, and it makes another connection; it ends when so many in a row
+    /// came to nothing.
     UpTo(u32),
     /// The same without end.
     Always,
@@ -244,7 +253,9 @@ impl FromStr for ReconnectLost {
             ("never", _) | (_, Ok(0)) => Ok(Self::Never),
             ("always", _) => Ok(Self::Always),
             (_, Ok(most)) => Ok(Self::UpTo(most)),
-            _ => Err(format!("`{text}` is neither `never`, nor `always`, nor a number of connections")),
+            _ => Err(format!(
+                "`{text}` is neither `never`, nor `always`, nor a number of connections"
+            )),
         }
     }
 }
@@ -265,14 +276,14 @@ impl<'de> Deserialize<'de> for ReconnectLost {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LoadOptions {
-    /// Transactions per second over all clients together, due at random (Poisson) times: latency counts from then. None:
-    /// a client's next transaction is due when its last one is done.
+    /// Transactions per second over all clients together, due at random (Poisson) times: latency
+    /// counts from then. None: a client's next transaction is due when its last one is done.
     pub rate: Option<f64>,
-    /// Transactions that take longer are counted as late; with a rate, those that are that late before they begin are
-    /// skipped.
+    /// Transactions that take longer are counted as late; with a rate, those that are that late
+    /// before they begin are skipped.
     pub latency_limit: Option<Span>,
-    /// How often a transaction is tried that meets serialization failures or deadlocks; 0 is without end, which
-    /// `latency_limit` or the load's end must then provide.
+    /// How often a transaction is tried that meets serialization failures or deadlocks; 0 is
+    /// without end, which `latency_limit` or the load's end must then provide.
     pub max_tries: u32,
     /// What ends a client.
     pub on_error: OnError,
@@ -299,7 +310,8 @@ impl Default for LoadOptions {
 }
 
 impl LoadOptions {
-    /// Whether a transaction may be tried for ever, if the load lasts until a count of transactions is reached.
+    /// Whether a transaction may be tried for ever, if the load lasts until a count of transactions
+    /// is reached.
     #[must_use]
     pub fn tries_without_end(&self) -> bool {
         self.max_tries == 0 && self.latency_limit.is_none()
@@ -345,10 +357,11 @@ pub struct Postgres {
     pub version: Option<u32>,
     /// A server that pgdyno does not own (may hold a password: never stored).
     pub dsn: Option<crate::target::Secret>,
-    /// Servers that pgdyno does not own and that factors choose among, by name (DSNs: never stored).
+    /// Servers that pgdyno does not own and that factors choose among, by name (DSNs: never
+    /// stored).
     pub servers: BTreeMap<String, crate::target::Secret>,
-    /// Whether settings of a server that pgdyno does not own may be changed for the whole server, with `ALTER SYSTEM` and a
-    /// reload, and put back.
+    /// Whether settings of a server that pgdyno does not own may be changed for the whole server,
+    /// with `ALTER SYSTEM` and a reload, and put back.
     pub alter_system: bool,
     /// Options for initdb.
     pub initdb: Vec<String>,
@@ -430,7 +443,13 @@ pub struct ProbeStages {
 impl Default for ProbeStages {
     fn default() -> Self {
         let (before, after) = (Vec::new(), Vec::new());
-        Self { before, after, duration: Span::from_secs(2), size: Bytes(4 << 30), block_bytes: vec![8192] }
+        Self {
+            before,
+            after,
+            duration: Span::from_secs(2),
+            size: Bytes(4 << 30),
+            block_bytes: vec![8192],
+        }
     }
 }
 

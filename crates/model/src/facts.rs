@@ -5,7 +5,9 @@ mod storage;
 
 use serde::{Deserialize, Serialize};
 
-pub use host::{CgroupFacts, CpuFacts, Hardware, HostFacts, KernelFacts, MemoryFacts, Virtualization};
+pub use host::{
+    CgroupFacts, CpuFacts, Hardware, HostFacts, KernelFacts, MemoryFacts, Virtualization,
+};
 pub use storage::{BlockDevice, DeviceKind, Health, LoopFacts, RaidFacts, StorageFacts};
 
 /// Where the server's programs came from.
@@ -57,7 +59,8 @@ pub struct ServerFacts {
     pub version_num: u32,
     /// Where its programs came from.
     pub build: BuildSource,
-    /// Every setting whose source is not `default`, and those that every report shows, from `pg_settings`.
+    /// Every setting whose source is not `default`, and those that every report shows, from
+    /// `pg_settings`.
     pub settings: Vec<Setting>,
 }
 

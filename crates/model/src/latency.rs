@@ -11,7 +11,8 @@ pub const LONGEST: Duration = Duration::from_secs(3600);
 /// The shortest that it tells from others (nanoseconds).
 const LOWEST: u64 = 128;
 
-/// A distribution of latencies in nanoseconds, to three significant digits, from 128 ns to [`LONGEST`].
+/// A distribution of latencies in nanoseconds, to three significant digits, from 128 ns to
+/// [`LONGEST`].
 ///
 /// Recording neither allocates nor locks.
 #[derive(Clone, PartialEq)]
@@ -76,7 +77,8 @@ impl Latencies {
         self.0.len()
     }
 
-    /// The latency in microseconds at or below which a share of `quantile` (0 to 1) lies; `None` when empty.
+    /// The latency in microseconds at or below which a share of `quantile` (0 to 1) lies; `None`
+    /// when empty.
     #[must_use]
     pub fn quantile_us(&self, quantile: f64) -> Option<f64> {
         (!self.0.is_empty()).then(|| micros(self.0.value_at_quantile(quantile)))
@@ -123,9 +125,10 @@ const UNIT: u32 = LOWEST.ilog2();
 /// Buckets of an octave, in powers of two: enough for three digits.
 const OCTAVE: u32 = 10;
 
-/// A distribution that is being filled: the buckets of [`Latencies`] with counts of half the size, and little else to do
-/// for a latency. A histogram's counts are rarely in a processor's caches when load shares it with servers: less memory to
-/// touch, and few instructions between one count and the next, are most of what recording costs.
+/// A distribution that is being filled: the buckets of [`Latencies`] with counts of half the size,
+/// and little else to do for a latency. A histogram's counts are rarely in a processor's caches
+/// when load shares it with servers: less memory to touch, and few instructions between one count
+/// and the next, are most of what recording costs.
 #[derive(Clone, Debug)]
 pub struct LatencyCounts {
     counts: Box<[u32]>,
@@ -167,7 +170,9 @@ impl LatencyCounts {
             sum.merge(&beyond);
         }
         let last = bucket_of(self.longest);
-        for (bucket, count) in self.counts[..=last].iter_mut().enumerate().filter(|(_, count)| **count > 0) {
+        for (bucket, count) in
+            self.counts[..=last].iter_mut().enumerate().filter(|(_, count)| **count > 0)
+        {
             let mut count = u64::from(std::mem::take(count));
             if bucket == last {
                 sum.record(self.longest);
@@ -181,8 +186,8 @@ impl LatencyCounts {
     }
 }
 
-/// The number of the bucket that `nanoseconds` belong to: of the two lowest octaves by the unit, of the others each by
-/// twice what the one before has.
+/// The number of the bucket that `nanoseconds` belong to: of the two lowest octaves by the unit, of
+/// the others each by twice what the one before has.
 #[inline]
 fn bucket_of(nanoseconds: u64) -> usize {
     let octave = ((nanoseconds >> (UNIT + OCTAVE)) | 1).ilog2();
@@ -230,7 +235,8 @@ mod tests {
         let mut values: Vec<u64> = (0..3_000).map(|n| n * 100).collect();
         for power in 0..42 {
             values.extend(
-                [(1 << power) - 1, 1 << power, (1 << power) + 1, 3 << power].map(|n: u64| n.min(longest)),
+                [(1 << power) - 1, 1 << power, (1 << power) + 1, 3 << power]
+                    .map(|n: u64| n.min(longest)),
             );
         }
         let mut random = 1_u64;
@@ -238,7 +244,8 @@ mod tests {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             values.push((random >> 22 >> (random & 31)).min(longest));
         }
-        let (mut counts, mut whole, mut drained) = (LatencyCounts::new(), Latencies::new(), Latencies::new());
+        let (mut counts, mut whole, mut drained) =
+            (LatencyCounts::new(), Latencies::new(), Latencies::new());
         for (n, value) in values.iter().enumerate() {
             assert!(whole.0.equivalent(*value, lowest_in(bucket_of(*value))), "{value}");
             counts.record(*value);

@@ -56,7 +56,8 @@ pub struct Entry {
     pub state: State,
     /// When it was begun, on the ledger's own clock: nothing of it was sent before.
     pub begun: Duration,
-    /// When its state was known, on the ledger's own clock; for one that is open, when it was begun.
+    /// When its state was known, on the ledger's own clock; for one that is open, when it was
+    /// begun.
     pub at: Duration,
 }
 

@@ -57,7 +57,9 @@ impl<'de> Deserialize<'de> for LevelValue {
                 Ok(LevelValue::Int(v))
             }
             fn visit_u64<E: serde::de::Error>(self, v: u64) -> Result<LevelValue, E> {
-                i64::try_from(v).map(LevelValue::Int).map_err(|_| E::custom(format!("{v} is too large")))
+                i64::try_from(v)
+                    .map(LevelValue::Int)
+                    .map_err(|_| E::custom(format!("{v} is too large")))
             }
             fn visit_f64<E>(self, v: f64) -> Result<LevelValue, E> {
                 Ok(LevelValue::Float(v))
@@ -247,7 +249,8 @@ impl Key {
 pub struct Level {
     /// As tables and JSON show it.
     pub label: LevelValue,
-    /// One assignment for a plain factor; several for a bundle; none for a bundle that changes nothing.
+    /// One assignment for a plain factor; several for a bundle; none for a bundle that changes
+    /// nothing.
     pub sets: Vec<(Key, LevelValue)>,
 }
 

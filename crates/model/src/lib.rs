@@ -1,8 +1,8 @@
 //! pgdyno's vocabulary, spoken by every crate. No I/O happens here.
 //!
-//! A *factor* takes *levels*; a *treatment* is one combination of levels; a *trial* is one execution of a
-//! treatment; *repeat* numbers its trials; a *block* is one round over all treatments; a *run* is one execution
-//! of a whole plan. `GLOSSARY.md` holds every term.
+//! A *factor* takes *levels*; a *treatment* is one combination of levels; a *trial* is one
+//! execution of a treatment; *repeat* numbers its trials; a *block* is one round over all
+//! treatments; a *run* is one execution of a whole plan. `GLOSSARY.md` holds every term.
 
 pub mod crash;
 pub mod experiment;

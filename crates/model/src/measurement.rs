@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Latencies, Search};
 
-/// What became of the load of one trial. The measured window starts after the warm-up; `transactions` are those
-/// whose replies were complete within it.
+/// What became of the load of one trial. The measured window starts after the warm-up;
+/// `transactions` are those whose replies were complete within it.
 ///
 /// Histograms are left out of the JSON: the store keeps them as histograms.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -31,8 +31,8 @@ pub struct Measurement {
     pub failed_outside: u64,
     /// Errors within the window by SQLSTATE (count).
     pub failures: BTreeMap<String, u64>,
-    /// Clients that gave up because of an error that is not to be retried, with what they met; at most the first
-    /// ten are kept in words.
+    /// Clients that gave up because of an error that is not to be retried, with what they met; at
+    /// most the first ten are kept in words.
     pub aborted_clients: u32,
     /// The thread (from 0) that first ended with one of them; not stored.
     #[serde(skip)]
@@ -49,14 +49,15 @@ pub struct Measurement {
     pub scripts: Vec<ScriptMeasurement>,
     /// One element for each second of the window.
     pub series: Vec<Second>,
-    /// What carried the load's bytes: `blocking`, `epoll` or `io_uring`, and why, where that is not what was to be
-    /// expected. Where threads differ, one after the other.
+    /// What carried the load's bytes: `blocking`, `epoll` or `io_uring`, and why, where that is not
+    /// what was to be expected. Where threads differ, one after the other.
     #[serde(default)]
     pub reactor: String,
-    /// CPU time that this process used from the window's opening to its closing (seconds, user + system).
+    /// CPU time that this process used from the window's opening to its closing (seconds, user +
+    /// system).
     pub generator_cpu_s: f64,
-    /// From the first load until the last client ended, warm-up and draining in it (seconds): pgbench's own tps is all
-    /// transactions divided by this.
+    /// From the first load until the last client ended, warm-up and draining in it (seconds):
+    /// pgbench's own tps is all transactions divided by this.
     #[serde(default)]
     pub total_s: f64,
     /// What is added up from the window's opening on, drained transactions too.
@@ -65,20 +66,23 @@ pub struct Measurement {
     /// How late the event loops were; none where that was not measured.
     #[serde(default)]
     pub event_loop_lag: Option<EventLoopLag>,
-    /// CPU time of the busiest event loop's thread within the window, divided by the window (a share of one core).
+    /// CPU time of the busiest event loop's thread within the window, divided by the window (a
+    /// share of one core).
     #[serde(default)]
     pub busiest_thread: f64,
-    /// Connections that were lost and made anew (count): each left a transaction in doubt, or none under way.
+    /// Connections that were lost and made anew (count): each left a transaction in doubt, or none
+    /// under way.
     #[serde(default)]
     pub lost_connections: u64,
-    /// Connections made one by one while the load ran, for single transactions or for lost ones (count).
+    /// Connections made one by one while the load ran, for single transactions or for lost ones
+    /// (count).
     #[serde(default)]
     pub reconnections: u64,
     /// Time that those took together (seconds).
     #[serde(default)]
     pub reconnect_s: f64,
-    /// Where the highest rate was looked for: every rate that was tried. All else is then of the step that
-    /// confirmed the answer, or of the last where none did.
+    /// Where the highest rate was looked for: every rate that was tried. All else is then of the
+    /// step that confirmed the answer, or of the last where none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<Search>,
 }
@@ -91,7 +95,8 @@ impl Measurement {
         (self.measured_s > 0.0).then(|| self.transactions as f64 / self.measured_s)
     }
 
-    /// What treatments are compared by: the highest rate that was confirmed, where one was looked for, else tps.
+    /// What treatments are compared by: the highest rate that was confirmed, where one was looked
+    /// for, else tps.
     #[must_use]
     pub fn compared(&self) -> Option<f64> {
         match &self.search {
@@ -100,19 +105,22 @@ impl Measurement {
         }
     }
 
-    /// Why the generator may have set what treatments are compared by, in words; none if it did not.
+    /// Why the generator may have set what treatments are compared by, in words; none if it did
+    /// not.
     #[must_use]
     pub fn limited_by_generator(&self) -> Option<String> {
         let of_search = || {
             let limited = self.search.as_ref().is_some_and(Search::generator_limited);
-            limited.then(|| "the generator may have been the limit where the rate was too high".to_owned())
+            limited.then(|| {
+                "the generator may have been the limit where the rate was too high".to_owned()
+            })
         };
         self.generator_limit().map(|limit| limit.to_string()).or_else(of_search)
     }
 
-    /// Whether the generator may have been the limit: one of its threads was busy nine tenths of the time, or its event
-    /// loops made up a tenth of the median latency or half of the 99th percentile. A window of less than a second is
-    /// mostly its beginning, and says nothing.
+    /// Whether the generator may have been the limit: one of its threads was busy nine tenths of
+    /// the time, or its event loops made up a tenth of the median latency or half of the 99th
+    /// percentile. A window of less than a second is mostly its beginning, and says nothing.
     #[must_use]
     pub fn generator_limit(&self) -> Option<GeneratorLimit> {
         if self.measured_s < 1.0 {
@@ -147,7 +155,8 @@ pub struct Sums {
     pub lag_sum_us: f64,
     /// With a rate: the longest time from due to sent (microseconds).
     pub lag_max_us: f64,
-    /// Transactions that were due too long ago to meet the latency limit, and were never sent (count).
+    /// Transactions that were due too long ago to meet the latency limit, and were never sent
+    /// (count).
     pub skipped: u64,
     /// Transactions that ended well, but later than the latency limit (count).
     pub late: u64,
@@ -212,7 +221,11 @@ impl Sums {
     #[allow(clippy::cast_precision_loss)]
     pub fn stddev_us(&self) -> Option<f64> {
         let mean = self.mean_us()?;
-        Some((self.latency_sum_squares_us2 / self.latency_count as f64 - mean * mean).max(0.0).sqrt())
+        Some(
+            (self.latency_sum_squares_us2 / self.latency_count as f64 - mean * mean)
+                .max(0.0)
+                .sqrt(),
+        )
     }
 
     /// The mean time from due to sent (microseconds); none of nothing.
@@ -223,9 +236,10 @@ impl Sums {
     }
 }
 
-/// How long replies and due transactions waited for the event loop of their thread. Of the replies that one turn of the loop
-/// finds, the one that waits longest counts: from the first's turn to the last's. Of a due transaction, from when it was due. What waits
-/// in the kernel while the loop is busy is not seen, so that it is a lower bound.
+/// How long replies and due transactions waited for the event loop of their thread. Of the replies
+/// that one turn of the loop finds, the one that waits longest counts: from the first's turn to the
+/// last's. Of a due transaction, from when it was due. What waits in the kernel while the loop is
+/// busy is not seen, so that it is a lower bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EventLoopLag {
     /// The median (microseconds).
@@ -301,7 +315,8 @@ pub struct ScriptMeasurement {
     pub sums: Sums,
 }
 
-/// One command's share of a [`ScriptMeasurement`], SQL or meta, from the window's opening to the end.
+/// One command's share of a [`ScriptMeasurement`], SQL or meta, from the window's opening to the
+/// end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CommandMeasurement {
     /// The command as the script has it, white space folded.
@@ -312,7 +327,8 @@ pub struct CommandMeasurement {
     pub kind: String,
     /// Times it was executed to a good end (count).
     pub count: u64,
-    /// Sum of the times that those took (microseconds). Meta commands that neither wait nor run a program take none.
+    /// Sum of the times that those took (microseconds). Meta commands that neither wait nor run a
+    /// program take none.
     pub latency_sum_us: f64,
     /// Errors that ended a transaction (count).
     pub failures: u64,
@@ -386,11 +402,13 @@ mod tests {
         assert_eq!(m.scripts[0].sums, of_script);
         assert_eq!((m.reconnections, m.total_s), (6, 3.5));
 
-        // What is written has every key of old in its place, so that whoever reads the JSON finds it there.
+        // What is written has every key of old in its place, so that whoever reads the JSON finds
+        // it there.
         let old: serde_json::Value = serde_json::from_str(text).unwrap();
         let new = serde_json::to_value(&m).unwrap();
         for (old, new) in [(&old, &new), (&old["scripts"][0], &new["scripts"][0])] {
-            for (key, value) in old.as_object().unwrap().iter().filter(|(key, _)| *key != "scripts") {
+            for (key, value) in old.as_object().unwrap().iter().filter(|(key, _)| *key != "scripts")
+            {
                 assert_eq!(new.get(key), Some(value), "{key}");
             }
         }

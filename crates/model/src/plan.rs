@@ -29,11 +29,12 @@ pub struct Plan {
     pub length: Length,
     /// The seed of the order and the load.
     pub seed: u64,
-    /// The seed of the data sets' rows; none in plans of earlier versions, where `seed` was that too.
+    /// The seed of the data sets' rows; none in plans of earlier versions, where `seed` was that
+    /// too.
     #[serde(default)]
     pub data_seed: Option<u64>,
-    /// The largest difference of tps that does not matter (a share: 0.03 for 3%), for judging equivalence; none if the
-    /// experiment names none.
+    /// The largest difference of tps that does not matter (a share: 0.03 for 3%), for judging
+    /// equivalence; none if the experiment names none.
     #[serde(default)]
     pub margin: Option<f64>,
     /// How the data sets' rows are made and loaded.
@@ -45,10 +46,12 @@ pub struct Plan {
     /// When the run ends before all trials are run; none where the number of repeats is fixed.
     #[serde(default)]
     pub stopping: Option<Stopping>,
-    /// Numbers of repeats after which the run was complete and was then given more, ascending: its verdicts were looked at there.
+    /// Numbers of repeats after which the run was complete and was then given more, ascending: its
+    /// verdicts were looked at there.
     #[serde(default)]
     pub extended_after: Vec<u32>,
-    /// How the question is answered; none in the stores of earlier versions, and where the experiment leaves it to its form.
+    /// How the question is answered; none in the stores of earlier versions, and where the
+    /// experiment leaves it to its form.
     #[serde(default)]
     pub answer: Option<Answer>,
 }
@@ -58,13 +61,15 @@ pub struct Plan {
 pub struct Answer {
     /// The kind of the first sentence.
     pub kind: AnswerKind,
-    /// The level whose effect is asked for, of the first factor that has it; the last level of the first factor where none is named.
+    /// The level whose effect is asked for, of the first factor that has it; the last level of the
+    /// first factor where none is named.
     #[serde(default)]
     pub level: Option<String>,
     /// The level that it is compared to; the factor's first where none is named.
     #[serde(default)]
     pub against: Option<String>,
-    /// What the sentence calls that effect, in the words of the question: `waiting for the disk at commit`.
+    /// What the sentence calls that effect, in the words of the question:
+    /// `waiting for the disk at commit`.
     #[serde(default)]
     pub words: Option<String>,
 }
@@ -97,7 +102,8 @@ pub struct Stopping {
     pub floor: u32,
     /// Blocks after which it ends, whatever is open: the plan has that many.
     pub ceiling: u32,
-    /// Half the width of a ratio's interval (a share) at which it is known well enough; none: only a verdict closes a comparison.
+    /// Half the width of a ratio's interval (a share) at which it is known well enough; none: only
+    /// a verdict closes a comparison.
     pub precision: Option<f64>,
     /// Time that trials may take, with what comes around them.
     pub budget: Option<Span>,
@@ -131,7 +137,8 @@ pub struct Treatment {
     /// The folder of the server's programs, where factors name one; none: the experiment's.
     #[serde(default)]
     pub postgres_bindir: Option<PathBuf>,
-    /// The server that pgdyno does not own, by name, where factors name one. Its DSN is not stored with it.
+    /// The server that pgdyno does not own, by name, where factors name one. Its DSN is not stored
+    /// with it.
     #[serde(default)]
     pub server: Option<String>,
     /// Settings asked for, beyond pgdyno's own for a managed server.
@@ -153,7 +160,8 @@ impl Plan {
 }
 
 impl Treatment {
-    /// Whether a crash test of the one says the same as of the other: they differ in the load at most.
+    /// Whether a crash test of the one says the same as of the other: they differ in the load at
+    /// most.
     #[must_use]
     pub fn is_crashed_alike(&self, other: &Self) -> bool {
         self.storage == other.storage

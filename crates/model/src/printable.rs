@@ -1,15 +1,15 @@
 //! Text from elsewhere, made fit to be shown.
 //!
-//! Servers, markers, file names and stores word much of what pgdyno prints. A terminal obeys control characters in it,
-//! and bidirectional overrides show another text than is there. Whatever goes to a terminal or a text stream passes
-//! [`escape_text`]; what is put into a line of pgdyno's own passes [`escape_line`] first, so that it forges no second
-//! line.
+//! Servers, markers, file names and stores word much of what pgdyno prints. A terminal obeys
+//! control characters in it, and bidirectional overrides show another text than is there. Whatever
+//! goes to a terminal or a text stream passes [`escape_text`]; what is put into a line of pgdyno's
+//! own passes [`escape_line`] first, so that it forges no second line.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Whether `c` may not be shown as it is: a control character other than newline and tab, a bidirectional override or
-/// isolate, or a line separator that is no newline.
+/// Whether `c` may not be shown as it is: a control character other than newline and tab, a
+/// bidirectional override or isolate, or a line separator that is no newline.
 #[must_use]
 pub fn is_hazard(c: char) -> bool {
     match c {
@@ -70,7 +70,10 @@ mod tests {
     fn what_a_terminal_obeys_is_written_out_and_ordinary_text_is_not_touched() {
         let ordinary = "Zürich\t日本語 שלום 👩‍🚀\n";
         assert!(matches!(escape_text(ordinary), Cow::Borrowed(text) if text == ordinary));
-        assert_eq!(escape_text("\u{1b}]0;x\u{7}\r\u{7f}\u{9b}2J\0"), "\\x1b]0;x\\x07\\x0d\\x7f\\x9b2J\\x00");
+        assert_eq!(
+            escape_text("\u{1b}]0;x\u{7}\r\u{7f}\u{9b}2J\0"),
+            "\\x1b]0;x\\x07\\x0d\\x7f\\x9b2J\\x00"
+        );
         assert_eq!(escape_text("a\u{202e}b\u{2066}\u{2028}"), "a\\u{202e}b\\u{2066}\\u{2028}");
     }
 

@@ -115,12 +115,14 @@ pub struct FsyncProbe {
     pub complete: bool,
     /// What is not to be believed without a further look.
     pub warnings: Vec<String>,
-    /// Why flushes are suspected to be acknowledged before anything is durable; empty in the stores of earlier versions.
+    /// Why flushes are suspected to be acknowledged before anything is durable; empty in the stores
+    /// of earlier versions.
     #[serde(default)]
     pub suspicions: Vec<Suspicion>,
 }
 
-/// A sign that flushes are acknowledged before anything is durable. The probe's warnings have the figures.
+/// A sign that flushes are acknowledged before anything is durable. The probe's warnings have the
+/// figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Suspicion {
@@ -144,7 +146,9 @@ impl Suspicion {
     pub fn words(self) -> &'static str {
         match self {
             Self::QuickerThanRotation => "more flushes a second than a rotating disk has turns",
-            Self::QuickerThanCommands => "a flush takes less time than the commands that it is made of",
+            Self::QuickerThanCommands => {
+                "a flush takes less time than the commands that it is made of"
+            }
             Self::QuickerThanFlash => "a flush takes less time than flash takes to be programmed",
             Self::NoSlowerThanWrites => "a write with a flush takes no longer than one without",
             Self::Memory => "it is memory",
@@ -157,13 +161,16 @@ impl FsyncProbe {
     /// What the test `name` of `group` found; none if it was not done or is not available.
     #[must_use]
     pub fn flushes(&self, group: FsyncGroup, name: &str) -> Option<&Flushes> {
-        self.tests.iter().find(|t| t.group == group && t.name == name).and_then(|t| t.outcome.flushes())
+        self.tests
+            .iter()
+            .find(|t| t.group == group && t.name == name)
+            .and_then(|t| t.outcome.flushes())
     }
 
-    /// The most commits a second that `clients` clients can make durable: each flush of the WAL carries at most one
-    /// commit of every client, and PostgreSQL does one flush at a time. The rate is that of one block with fdatasync,
-    /// the default `wal_sync_method` of Linux. Source: PostgreSQL's documentation, "WAL Configuration", on
-    /// `commit_delay` and group commit.
+    /// The most commits a second that `clients` clients can make durable: each flush of the WAL
+    /// carries at most one commit of every client, and PostgreSQL does one flush at a time. The
+    /// rate is that of one block with fdatasync, the default `wal_sync_method` of Linux. Source:
+    /// PostgreSQL's documentation, "WAL Configuration", on `commit_delay` and group commit.
     #[must_use]
     pub fn ceiling_for_commits(&self, clients: u32) -> Option<f64> {
         Some(self.flushes(FsyncGroup::OneBlock, "fdatasync")?.per_second() * f64::from(clients))
@@ -341,7 +348,8 @@ mod tests {
     fn the_ceiling_is_the_default_methods_rate_times_the_clients() {
         let flushes = Flushes { operations: 500, seconds: 2.0, latency: LatencySummary::default() };
         let outcome = FsyncOutcome::Measured(flushes);
-        let test = FsyncTest { group: FsyncGroup::OneBlock, name: "fdatasync".into(), files: 1, outcome };
+        let test =
+            FsyncTest { group: FsyncGroup::OneBlock, name: "fdatasync".into(), files: 1, outcome };
         let mut probe = FsyncProbe {
             block_bytes: 8192,
             seconds_per_test: 2.0,

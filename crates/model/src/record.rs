@@ -114,17 +114,18 @@ pub struct TrialRecord {
 /// What PostgreSQL counted from before the load to after it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerCount {
-    /// Growth of `pg_stat_database.xact_commit` of the loaded database: the load's commits, one for each
-    /// connection made, autovacuum's, and those of telemetry as it reads sizes (count).
+    /// Growth of `pg_stat_database.xact_commit` of the loaded database: the load's commits, one for
+    /// each connection made, autovacuum's, and those of telemetry as it reads sizes (count).
     pub xact_commit: i64,
-    /// Growth of the rows that the workload adds with each transaction (count); none if it names no such rows.
+    /// Growth of the rows that the workload adds with each transaction (count); none if it names no
+    /// such rows.
     pub rows: Option<i64>,
     /// What `rows` should be: acknowledged transactions times rows added by each (count).
     pub rows_expected: Option<i64>,
 }
 
-/// The rate at which one writer can make a block durable in a directory: the ceiling for commits that do not share
-/// a flush.
+/// The rate at which one writer can make a block durable in a directory: the ceiling for commits
+/// that do not share a flush.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FsyncRate {
     /// The storage's name.

@@ -23,8 +23,15 @@ pub enum AuthMethod {
 
 impl AuthMethod {
     /// Every method.
-    pub const ALL: [Self; 7] =
-        [Self::Password, Self::Md5, Self::Gss, Self::Sspi, Self::ScramSha256, Self::Oauth, Self::None];
+    pub const ALL: [Self; 7] = [
+        Self::Password,
+        Self::Md5,
+        Self::Gss,
+        Self::Sspi,
+        Self::ScramSha256,
+        Self::Oauth,
+        Self::None,
+    ];
 
     /// libpq's name of it.
     #[must_use]

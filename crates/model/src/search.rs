@@ -90,7 +90,9 @@ fn limit(part: &str, begin: usize) -> Result<Limit, SloError> {
     if measure == "failed" {
         let percent = value.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
         return match percent {
-            Some(percent) if percent > 0.0 && percent <= 100.0 => Ok(Limit::Failed(percent / 100.0)),
+            Some(percent) if percent > 0.0 && percent <= 100.0 => {
+                Ok(Limit::Failed(percent / 100.0))
+            }
             _ => wrong(format!("`{value}` is no share of transactions"), value_at, value.len()),
         };
     }
@@ -117,15 +119,18 @@ impl<'de> Deserialize<'de> for Slo {
 }
 
 impl Slo {
-    /// Why `m`, at an offered `rate` (1/s), does not keep it; none if it does. A load that falls behind its rate by more than 5% and chance
-    /// (three standard deviations of a Poisson count) keeps nothing, whatever the latency of those that it did.
+    /// Why `m`, at an offered `rate` (1/s), does not keep it; none if it does. A load that falls
+    /// behind its rate by more than 5% and chance (three standard deviations of a Poisson count)
+    /// keeps nothing, whatever the latency of those that it did.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn broken(&self, rate: f64, m: &Measurement) -> Option<String> {
         let due = rate * m.measured_s;
         let dealt_with = (m.transactions + m.failed + m.sums.skipped) as f64;
         if dealt_with < 0.95 * due - 3.0 * due.max(0.0).sqrt() {
-            return Some(format!("fell behind: {dealt_with:.0} of about {due:.0} due transactions"));
+            return Some(format!(
+                "fell behind: {dealt_with:.0} of about {due:.0} due transactions"
+            ));
         }
         self.0.iter().find_map(|limit| limit.broken(m))
     }
@@ -175,7 +180,8 @@ impl Find {
 /// One rate that was tried.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// Transactions offered per second; none for the first step, a closed loop that tells where to begin.
+    /// Transactions offered per second; none for the first step, a closed loop that tells where to
+    /// begin.
     pub rate: Option<f64>,
     /// Whether it is to confirm the answer, over the whole window.
     pub confirming: bool,
@@ -238,8 +244,9 @@ pub struct Search {
 }
 
 impl Search {
-    /// Whether the load generator, and not the server, may have set the answer: it may have been the limit where the objective was
-    /// broken for the lowest rate, or where the answer was confirmed.
+    /// Whether the load generator, and not the server, may have set the answer: it may have been
+    /// the limit where the objective was broken for the lowest rate, or where the answer was
+    /// confirmed.
     #[must_use]
     pub fn generator_limited(&self) -> bool {
         let at = |rate: Option<f64>| {
@@ -261,7 +268,10 @@ mod tests {
         let slo: Slo = text.parse().unwrap();
         assert_eq!(slo.0[0], Limit::Latency { percentile: 99.0, below: "20ms".parse().unwrap() });
         assert_eq!((slo.0[1], slo.to_string().as_str()), (Limit::Failed(0.001), text));
-        assert_eq!(serde_json::from_str::<Slo>(&serde_json::to_string(&slo).unwrap()).unwrap(), slo);
+        assert_eq!(
+            serde_json::from_str::<Slo>(&serde_json::to_string(&slo).unwrap()).unwrap(),
+            slo
+        );
     }
 
     #[test]
@@ -294,7 +304,11 @@ mod tests {
         assert!(slo.broken(100.0, &m).unwrap().contains("1.96% failed or were skipped"));
         m.sums.skipped = 0;
         (0..100).for_each(|_| m.latency.record(25_000_000));
-        assert!(slo.broken(100.0, &m).unwrap().starts_with("p99 = 2"), "{:?}", slo.broken(100.0, &m));
+        assert!(
+            slo.broken(100.0, &m).unwrap().starts_with("p99 = 2"),
+            "{:?}",
+            slo.broken(100.0, &m)
+        );
         assert!(slo.broken(0.0, &Measurement::default()).is_some(), "nothing is no success");
     }
 
@@ -313,10 +327,12 @@ mod tests {
                 .generator_limited()
         );
         assert!(
-            search(vec![step(103.0, false, true, true), step(100.0, true, false, false)]).generator_limited()
+            search(vec![step(103.0, false, true, true), step(100.0, true, false, false)])
+                .generator_limited()
         );
         assert!(
-            search(vec![step(103.0, false, true, false), step(100.0, true, false, true)]).generator_limited()
+            search(vec![step(103.0, false, true, false), step(100.0, true, false, true)])
+                .generator_limited()
         );
         assert!(!Search::default().generator_limited());
     }

@@ -1,5 +1,6 @@
-//! A storage stack as an experiment file describes it: what carries the bytes, which filesystem lies on it, and how
-//! its device is set. `pgdyno-host` makes it; what was obtained is in [`crate::facts`].
+//! A storage stack as an experiment file describes it: what carries the bytes, which filesystem
+//! lies on it, and how its device is set. `pgdyno-host` makes it; what was obtained is in
+//! [`crate::facts`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,8 +18,8 @@ pub struct Storage {
     pub backing: Backing,
     /// Its speed is held down to this; none leaves it as it is.
     pub limit: Option<Limit>,
-    /// The filesystem to make on it. None is right for a directory, which is used as it is, and for a RAM disk,
-    /// which is a tmpfs.
+    /// The filesystem to make on it. None is right for a directory, which is used as it is, and for
+    /// a RAM disk, which is a tmpfs.
     pub filesystem: Option<FilesystemChoice>,
     /// The name of the storage that holds `pg_wal`; none leaves it in PGDATA.
     pub wal: Option<String>,
@@ -59,23 +60,26 @@ pub struct LoopFile {
     pub directory: Option<PathBuf>,
     /// The file's size, allocated in full.
     pub size: Bytes,
-    /// Logical sector size of the loop device (bytes): 512 or 4096; none means the kernel's default.
+    /// Logical sector size of the loop device (bytes): 512 or 4096; none means the kernel's
+    /// default.
     pub sector_size: Option<u32>,
     /// Whether the loop device bypasses the page cache of the filesystem that holds the file.
     pub direct_io: bool,
 }
 
-/// A disk that pgdyno emulates: with a volatile cache, whose power can be cut, and with latencies that are known. It is no real
-/// device, and what is measured on it is no real device's.
+/// A disk that pgdyno emulates: with a volatile cache, whose power can be cut, and with latencies
+/// that are known. It is no real device, and what is measured on it is no real device's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EmulatedDisk {
     /// The directory that its files are made in; none means pgdyno's own.
     pub directory: Option<PathBuf>,
     /// Its size. What is durable lies in a sparse file.
     pub size: Bytes,
-    /// Logical sector size of the loop device (bytes): 512 or 4096; none means the kernel's default.
+    /// Logical sector size of the loop device (bytes): 512 or 4096; none means the kernel's
+    /// default.
     pub sector_size: Option<u32>,
-    /// Room for writes that were not flushed, in main memory; over it, the oldest go to the medium, as a drive does it.
+    /// Room for writes that were not flushed, in main memory; over it, the oldest go to the medium,
+    /// as a drive does it.
     pub cache: Bytes,
     /// How long requests take.
     pub latency: DiskLatency,
@@ -99,7 +103,8 @@ impl Default for EmulatedDisk {
     }
 }
 
-/// How long an emulated disk takes for a request, however large, beside what the emulation itself costs.
+/// How long an emulated disk takes for a request, however large, beside what the emulation itself
+/// costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskLatency {
     /// For a read.
@@ -108,8 +113,8 @@ pub struct DiskLatency {
     pub write: Span,
     /// For making durable what was written: a cache flush.
     pub flush: Span,
-    /// How many requests are served at a time, the others waiting for their turn: 1 as a hard disk's arm. None: all of them, as many
-    /// as there are.
+    /// How many requests are served at a time, the others waiting for their turn: 1 as a hard
+    /// disk's arm. None: all of them, as many as there are.
     pub parallel: Option<NonZeroU32>,
 }
 
@@ -168,8 +173,8 @@ impl Striper {
     }
 }
 
-/// Upper bounds for a device's traffic, set through a control group. They let bursts through and are no stand-in for
-/// a slow disk.
+/// Upper bounds for a device's traffic, set through a control group. They let bursts through and
+/// are no stand-in for a slow disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limit {
     /// Reads a second.
@@ -185,7 +190,8 @@ pub struct Limit {
 /// A filesystem to be made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilesystemChoice {
-    /// Its name, as `mount -t` wants it: `ext4`, `xfs`, `zfs`, …; `overlay` over a directory; `none` is as if none were asked for.
+    /// Its name, as `mount -t` wants it: `ext4`, `xfs`, `zfs`, …; `overlay` over a directory;
+    /// `none` is as if none were asked for.
     pub name: String,
     /// Further arguments for the program that makes it.
     pub mkfs: Vec<String>,
@@ -210,8 +216,8 @@ pub struct FilesystemFacts {
     pub mount_point: String,
     /// The mount's source as the kernel names it.
     pub source: String,
-    /// Its mount and superblock options, from `/proc/self/mountinfo` and, where the driver has such a file, from its
-    /// own list, which names the defaults too.
+    /// Its mount and superblock options, from `/proc/self/mountinfo` and, where the driver has such
+    /// a file, from its own list, which names the defaults too.
     pub options: Vec<String>,
     /// Its geometry, features and properties, named as the filesystem's own programs name them.
     pub properties: BTreeMap<String, String>,
@@ -258,7 +264,8 @@ pub struct DeviceSettings {
     pub read_ahead_kb: Option<u32>,
     /// `queue/nr_requests` (count).
     pub nr_requests: Option<u32>,
-    /// The drive's volatile write cache, on or off (`hdparm -W`, `nvme set-feature`, else `queue/write_cache`).
+    /// The drive's volatile write cache, on or off (`hdparm -W`, `nvme set-feature`, else
+    /// `queue/write_cache`).
     pub write_cache: Option<bool>,
     /// Whether free blocks are trimmed before every trial.
     pub trim: bool,
@@ -281,14 +288,16 @@ impl DeviceSettings {
     }
 }
 
-/// Commands of the user's that set something pgdyno knows nothing of. Program and arguments, no shell.
+/// Commands of the user's that set something pgdyno knows nothing of. Program and arguments, no
+/// shell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hook {
     /// Sets it.
     pub set: Vec<String>,
     /// Prints what is set; stored with every trial.
     pub read_back: Vec<String>,
-    /// What `read_back` must print once `set` has run (surrounding blanks do not matter); none: it is only stored.
+    /// What `read_back` must print once `set` has run (surrounding blanks do not matter); none: it
+    /// is only stored.
     pub expect: Option<String>,
     /// Puts it back as it was.
     pub restore: Vec<String>,

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 pub use crate::require_auth::{AuthMethod, RequireAuth, RequireAuthError};
 
-/// A password. Its `Debug` shows nothing, and it has no `Serialize`: it reaches neither store nor log.
+/// A password. Its `Debug` shows nothing, and it has no `Serialize`: it reaches neither store nor
+/// log.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -71,7 +72,8 @@ impl fmt::Display for Address {
     }
 }
 
-/// Whether a connection is encrypted, and how far the server's certificate is trusted; libpq's `sslmode`.
+/// Whether a connection is encrypted, and how far the server's certificate is trusted; libpq's
+/// `sslmode`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SslMode {
     /// Never encrypted.
@@ -175,8 +177,14 @@ pub enum SessionAttrs {
 }
 
 impl SessionAttrs {
-    const ALL: [Self; 6] =
-        [Self::Any, Self::ReadWrite, Self::ReadOnly, Self::Primary, Self::Standby, Self::PreferStandby];
+    const ALL: [Self; 6] = [
+        Self::Any,
+        Self::ReadWrite,
+        Self::ReadOnly,
+        Self::Primary,
+        Self::Standby,
+        Self::PreferStandby,
+    ];
 
     /// The one of libpq's name `word`.
     #[must_use]
@@ -221,7 +229,8 @@ impl SessionAttrs {
 pub struct Target {
     /// Where the server listens.
     pub address: Address,
-    /// Its IP address, where that is given beside the host's name: the name is then for certificates only.
+    /// Its IP address, where that is given beside the host's name: the name is then for
+    /// certificates only.
     pub host_address: Option<IpAddr>,
     /// The role.
     pub user: String,
@@ -229,8 +238,8 @@ pub struct Target {
     pub password: Option<Secret>,
     /// The database.
     pub database: String,
-    /// Settings for the session, sent in the start-up packet (`search_path`, `synchronous_commit`, …); the packet's own
-    /// parameters `options` and `application_name` too.
+    /// Settings for the session, sent in the start-up packet (`search_path`, `synchronous_commit`,
+    /// …); the packet's own parameters `options` and `application_name` too.
     pub settings: Vec<(String, String)>,
     /// How the connection is encrypted. Unix sockets never are.
     pub tls: Tls,
@@ -249,7 +258,8 @@ impl Target {
         match &self.address {
             Address::Unix { .. } => true,
             Address::Tcp { host, .. } => {
-                host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+                host == "localhost"
+                    || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
             }
         }
     }
@@ -298,8 +308,9 @@ impl From<Target> for Servers {
 }
 
 impl Servers {
-    /// Tries one after the other with `connect`, and returns the first session with the target that it was made to.
-    /// `below(n)` draws a number below n where the order is drawn. An error that `ends` the search is the last.
+    /// Tries one after the other with `connect`, and returns the first session with the target that
+    /// it was made to. `below(n)` draws a number below n where the order is drawn. An error that
+    /// `ends` the search is the last.
     ///
     /// # Errors
     /// What became of each attempt.
@@ -315,16 +326,22 @@ impl Servers {
                 order.swap(last, below(last + 1));
             }
         }
-        let prefers_standby = order.iter().any(|target| target.session_attrs == SessionAttrs::PreferStandby);
+        let prefers_standby =
+            order.iter().any(|target| target.session_attrs == SessionAttrs::PreferStandby);
         // Where standbys are only preferred, all are asked twice.
-        let passes: &[Option<SessionAttrs>] =
-            if prefers_standby { &[Some(SessionAttrs::Standby), Some(SessionAttrs::Any)] } else { &[None] };
+        let passes: &[Option<SessionAttrs>] = if prefers_standby {
+            &[Some(SessionAttrs::Standby), Some(SessionAttrs::Any)]
+        } else {
+            &[None]
+        };
         let mut errors = Vec::new();
         for attrs in passes {
             errors.clear();
             for target in &order {
-                let asked =
-                    Target { session_attrs: attrs.unwrap_or(target.session_attrs), ..(*target).clone() };
+                let asked = Target {
+                    session_attrs: attrs.unwrap_or(target.session_attrs),
+                    ..(*target).clone()
+                };
                 match connect(&asked) {
                     Ok(session) => return Ok((session, asked)),
                     Err(error) => {

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The column that says when a table's counters were last reset (seconds since the Unix epoch), as PostgreSQL's
-/// statistics views have it: counters before and after such a moment have no difference.
+/// The column that says when a table's counters were last reset (seconds since the Unix epoch), as
+/// PostgreSQL's statistics views have it: counters before and after such a moment have no
+/// difference.
 pub const STATS_RESET: &str = "stats_reset";
 
 /// How a column's values relate to time.
@@ -19,7 +20,8 @@ pub enum Kind {
 /// A column of a telemetry table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
-    /// Its source's own name for it, with the device or the like in front where there are several (`vda.wr_ios`).
+    /// Its source's own name for it, with the device or the like in front where there are several
+    /// (`vda.wr_ios`).
     pub name: String,
     /// Its unit: `s`, `bytes`, `count`, `ms`, …
     pub unit: String,

@@ -73,7 +73,8 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// Reads a number with a unit: decimal (`4 GB`, `kB`, `MB`, `TB`) or binary (`4GiB`, `KiB`, `MiB`, `TiB`).
+/// Reads a number with a unit: decimal (`4 GB`, `kB`, `MB`, `TB`) or binary (`4GiB`, `KiB`, `MiB`,
+/// `TiB`).
 impl std::str::FromStr for Bytes {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
@@ -122,7 +123,9 @@ impl std::str::FromStr for Epoch {
 
     /// Reads RFC 3339 in UTC: `2026-11-21T16:00:01.250Z`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        humantime::parse_rfc3339(text).map(Self::of).map_err(|e| format!("`{text}` is no time: {e}"))
+        humantime::parse_rfc3339(text)
+            .map(Self::of)
+            .map_err(|e| format!("`{text}` is no time: {e}"))
     }
 }
 

@@ -1,4 +1,5 @@
-//! `--fail-if "tps < -3%"` and `--fail-unless "tps > -3%"`: which change of a measure is let through.
+//! `--fail-if "tps < -3%"` and `--fail-unless "tps > -3%"`: which change of a measure is let
+//! through.
 
 use std::fmt;
 use std::ops::Range;
@@ -47,7 +48,8 @@ pub enum Form {
     /// Whether the change is beyond the margin, as far as the data tell.
     #[default]
     FailIf,
-    /// Proof that the change is what the condition says (non-inferiority, where the condition is that nothing got worse).
+    /// Proof that the change is what the condition says (non-inferiority, where the condition is
+    /// that nothing got worse).
     FailUnless,
 }
 
@@ -62,7 +64,8 @@ impl Form {
     }
 }
 
-/// A condition on a change: one that is not to be let through (`tps < -3%`), or one that is to be shown (`tps > -3%`).
+/// A condition on a change: one that is not to be let through (`tps < -3%`), or one that is to be
+/// shown (`tps > -3%`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gate {
     /// What is asked.
@@ -115,8 +118,9 @@ pub struct GateError {
     pub help: String,
 }
 
-/// The gates of `given`, of that form: `MEASURE < CHANGE` or `MEASURE > CHANGE`, several with commas between them. MEASURE is `tps`, `p50`,
-/// `p95` or `p99`; CHANGE is a percentage with its sign, above −100%.
+/// The gates of `given`, of that form: `MEASURE < CHANGE` or `MEASURE > CHANGE`, several with
+/// commas between them. MEASURE is `tps`, `p50`, `p95` or `p99`; CHANGE is a percentage with its
+/// sign, above −100%.
 ///
 /// # Errors
 /// [`GateError`] with the place of the first thing that is wrong.
@@ -144,7 +148,8 @@ fn one(form: Form, given: &str, begin: usize, part: &str) -> Result<Gate, GateEr
             help: help.to_owned(),
         }
     };
-    const LIKE: &str = "write it like \"tps < -3%\" or \"p99 > +10%\", several with commas between them";
+    const LIKE: &str =
+        "write it like \"tps < -3%\" or \"p99 > +10%\", several with commas between them";
     let trimmed = part.trim();
     if trimmed.is_empty() {
         return Err(wrong(part, "there is nothing here".to_owned(), LIKE));
@@ -185,7 +190,11 @@ fn one(form: Form, given: &str, begin: usize, part: &str) -> Result<Gate, GateEr
         ));
     }
     if percent <= -100.0 {
-        return Err(wrong(change, format!("nothing can change by {change}"), "a change is more than -100%"));
+        return Err(wrong(
+            change,
+            format!("nothing can change by {change}"),
+            "a change is more than -100%",
+        ));
     }
     Ok(Gate { form, measure, below: operator == "<", margin: percent / 100.0 })
 }

@@ -1,4 +1,5 @@
-//! What becomes of results: the store that keeps them, the statistics over them, the reports that show them.
+//! What becomes of results: the store that keeps them, the statistics over them, the reports that
+//! show them.
 //!
 //! Opens old runs anywhere: needs neither PostgreSQL nor root nor the machine that measured.
 

@@ -18,7 +18,11 @@ pub(crate) fn times(value: f64) -> String {
 /// A share of 1 as a percentage, without the sign.
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    if percent.abs() < 10.0 && percent != 0.0 { format!("{percent:.1}") } else { significant(percent) }
+    if percent.abs() < 10.0 && percent != 0.0 {
+        format!("{percent:.1}")
+    } else {
+        significant(percent)
+    }
 }
 
 /// A share of 1 as a whole percentage, without the sign.
@@ -27,7 +31,8 @@ pub(crate) fn whole_percent(share: f64) -> String {
     format!("{:.0}", (100.0 * share).round() + 0.0)
 }
 
-/// Half the width of an interval around `mean`, as a percentage of it; none for one that is wider than the mean, which says nothing.
+/// Half the width of an interval around `mean`, as a percentage of it; none for one that is wider
+/// than the mean, which says nothing.
 pub(crate) fn plus_minus(mean: f64, [lo, hi]: [f64; 2]) -> Option<String> {
     let half = (hi - lo) / 2.0;
     (mean > 0.0 && half <= mean).then(|| percent(half / mean))
@@ -36,7 +41,11 @@ pub(crate) fn plus_minus(mean: f64, [lo, hi]: [f64; 2]) -> Option<String> {
 /// Seconds, shown without the unit and without needless zeros.
 pub(crate) fn seconds(value: f64) -> String {
     let text = significant(value);
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
 }
 
 /// A count with its thousands apart.
@@ -50,7 +59,8 @@ pub(crate) fn counted(value: impl Into<u64>, noun: &str) -> String {
     format!("{} {noun}{}", count(value), if value == 1 { "" } else { "s" })
 }
 
-/// Below this a figure is what rounding left of nothing: no rate, time or ratio that is printed is so small.
+/// Below this a figure is what rounding left of nothing: no rate, time or ratio that is printed is
+/// so small.
 const NOTHING: f64 = 1e-9;
 
 fn significant(value: f64) -> String {
@@ -110,7 +120,10 @@ mod tests {
             assert_eq!(significant(value), text);
         }
         assert_eq!(plus_minus(100.0, [97.0, 103.0]).unwrap(), "3.0");
-        assert_eq!((seconds(5.0), seconds(0.25), seconds(300.0)), ("5".into(), "0.25".into(), "300".into()));
+        assert_eq!(
+            (seconds(5.0), seconds(0.25), seconds(300.0)),
+            ("5".into(), "0.25".into(), "300".into())
+        );
         assert_eq!([-0.001, 0.931, -0.12].map(whole_percent), ["0", "93", "-12"]);
         assert_eq!(plus_minus(0.0, [0.0, 0.0]), None);
         assert_eq!(plus_minus(100.0, [-154.0, 354.0]), None);

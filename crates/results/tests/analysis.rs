@@ -30,10 +30,13 @@ fn the_json_keeps_its_keys() {
     let treatments = json["treatments"].as_array().unwrap();
     assert_eq!(treatments.len(), 4);
     for t in treatments {
-        assert!(t["factors"]["clients"].is_number() && t["factors"]["synchronous_commit"].is_string());
+        assert!(
+            t["factors"]["clients"].is_number() && t["factors"]["synchronous_commit"].is_string()
+        );
         assert_eq!(t["trials"], 3);
         let mean = t["tps"]["mean"].as_f64().unwrap();
-        let (lo, hi) = (t["tps"]["ci95"][0].as_f64().unwrap(), t["tps"]["ci95"][1].as_f64().unwrap());
+        let (lo, hi) =
+            (t["tps"]["ci95"][0].as_f64().unwrap(), t["tps"]["ci95"][1].as_f64().unwrap());
         assert!(lo < mean && mean < hi);
         let latency = |key: &str| t["latency_us"][key].as_f64().unwrap();
         assert!(
@@ -44,7 +47,8 @@ fn the_json_keeps_its_keys() {
         assert!(t["ratio_to_best"]["value"].as_f64().unwrap() <= 1.0);
         assert!(t["ratio_to_best"]["verdict"].is_string());
     }
-    // Ten sightings at ten looks while commits wait, three while they do not; the walwriter is none of the load.
+    // Ten sightings at ten looks while commits wait, three while they do not; the walwriter is none
+    // of the load.
     close(json["treatments"][0]["waits"][0]["share"].as_f64().unwrap(), 0.7);
     assert_eq!(json["treatments"][0]["waits"][0]["event"], "IO:WALSync");
     close(json["treatments"][2]["waits"][0]["backends"].as_f64().unwrap(), 0.2);
@@ -56,8 +60,10 @@ fn the_json_keeps_its_keys() {
         assert!(t["tps"].is_f64() && t["failed"].is_u64());
         let series = t["series"].as_array().unwrap();
         assert_eq!(series.len(), 5);
-        let sum: f64 =
-            series.iter().map(|s| s["tps"].as_f64().unwrap() * s["length_s"].as_f64().unwrap()).sum();
+        let sum: f64 = series
+            .iter()
+            .map(|s| s["tps"].as_f64().unwrap() * s["length_s"].as_f64().unwrap())
+            .sum();
         close(sum, t["transactions"].as_f64().unwrap());
         assert!(series.iter().all(|s| s["t_s"].is_u64() && s["latency_us_p99"].is_f64()));
         assert!(!t["telemetry"].as_array().unwrap().is_empty());
@@ -88,12 +94,24 @@ fn a_treatment_is_the_sum_of_its_trials() {
         close(t.latency_us.as_ref().unwrap().max, longest);
         assert_eq!(t.statements.len(), 3);
         assert_eq!(t.statements[1].latency_us.as_ref().unwrap().count, t.transactions);
-        assert_eq!(t.fsync_per_second.is_some(), t.index < 2, "commits wait where synchronous_commit is on");
+        assert_eq!(
+            t.fsync_per_second.is_some(),
+            t.index < 2,
+            "commits wait where synchronous_commit is on"
+        );
     }
     assert_eq!(view.comparisons.len(), 4, "two factors of two levels, each under the other's two");
-    assert!(view.comparisons.iter().all(|c| c.ratio.told_apart == Some(true)), "{:#?}", view.comparisons);
+    assert!(
+        view.comparisons.iter().all(|c| c.ratio.told_apart == Some(true)),
+        "{:#?}",
+        view.comparisons
+    );
     assert!(view.comparisons[0].words.starts_with("With clients=1: synchronous_commit=off has 3."));
-    assert!(view.answer[0].starts_with("synchronous_commit=off clients=8 is fastest"), "{:?}", view.answer);
+    assert!(
+        view.answer[0].starts_with("synchronous_commit=off clients=8 is fastest"),
+        "{:?}",
+        view.answer
+    );
 }
 
 #[test]
@@ -117,7 +135,8 @@ fn a_trial_that_failed_and_was_repeated_counts_once() {
     let after = analyse(&store, RUN).unwrap();
     assert_eq!(after.run.state, RunState::Completed);
     assert_eq!((after.treatments[2].trials, after.run.trials_completed), (2, 8));
-    let states: Vec<TrialState> = after.trials.iter().filter(|t| t.ordinal == 2).map(|t| t.state).collect();
+    let states: Vec<TrialState> =
+        after.trials.iter().filter(|t| t.ordinal == 2).map(|t| t.state).collect();
     assert_eq!(states, [TrialState::Failed, TrialState::Completed, TrialState::Superfluous]);
     let undisturbed = view_of(&record, None);
     assert_eq!(
@@ -170,7 +189,9 @@ fn trials_without_a_transaction_have_no_ratio() {
     }
     assert!(view.answer[0].contains("No transaction"));
     assert!(
-        view.comparisons.iter().all(|c| c.ratio.value.is_none() && c.words.contains("cannot be compared"))
+        view.comparisons
+            .iter()
+            .all(|c| c.ratio.value.is_none() && c.words.contains("cannot be compared"))
     );
 }
 
@@ -186,11 +207,14 @@ fn equal_treatments_cannot_be_told_apart() {
     assert!(view.answer[0].contains("no significant difference"), "{:?}", view.answer);
     for c in &view.comparisons {
         assert_eq!(c.ratio.told_apart, Some(false), "{}", c.words);
-        assert!(c.words.contains("no significant difference") && c.words.contains("minimum detectable"));
+        assert!(
+            c.words.contains("no significant difference") && c.words.contains("minimum detectable")
+        );
     }
 }
 
-/// A run of `plan` whose trials have the tps that `tps` gives for (treatment, block), and its store.
+/// A run of `plan` whose trials have the tps that `tps` gives for (treatment, block), and its
+/// store.
 fn run_of(
     plan: pgdyno_model::Plan,
     id: &str,
@@ -213,12 +237,19 @@ fn equivalence_needs_a_margin_and_is_said() {
     let spread = |t: usize, block: u32| 1000 + 3 * ((t as u64 + u64::from(block)) % 3);
     let without = run_of(plan(5), "without", &mut store, spread);
     assert!(without.comparisons.iter().all(|c| c.ratio.equivalent.is_none()));
-    let with = run_of(pgdyno_model::Plan { margin: Some(0.03), ..plan(5) }, "with", &mut store, spread);
+    let with =
+        run_of(pgdyno_model::Plan { margin: Some(0.03), ..plan(5) }, "with", &mut store, spread);
     for c in &with.comparisons {
-        assert_eq!((c.ratio.told_apart, c.ratio.equivalent), (Some(false), Some(true)), "{}", c.words);
+        assert_eq!(
+            (c.ratio.told_apart, c.ratio.equivalent),
+            (Some(false), Some(true)),
+            "{}",
+            c.words
+        );
         assert!(c.words.contains("equivalent within the margin of 3.0%"), "{}", c.words);
     }
-    let tight = run_of(pgdyno_model::Plan { margin: Some(0.0001), ..plan(5) }, "tight", &mut store, spread);
+    let tight =
+        run_of(pgdyno_model::Plan { margin: Some(0.0001), ..plan(5) }, "tight", &mut store, spread);
     assert!(tight.comparisons.iter().all(|c| c.words.contains("not shown to be equivalent")));
 }
 
@@ -239,7 +270,8 @@ fn a_verdict_that_only_holds_alone_is_none() {
     assert!(!alone.is_empty(), "{:#?}", view.comparisons);
     for c in alone {
         assert!(
-            c.words.contains("no significant difference") && c.words.contains("beside 6 comparisons"),
+            c.words.contains("no significant difference")
+                && c.words.contains("beside 6 comparisons"),
             "{}",
             c.words
         );
@@ -261,10 +293,15 @@ fn the_noise_floor_is_that_of_the_newest_run_of_the_same_under_two_names_on_this
     }
     let before = run_of(plan(3), "before", &mut store, |_, block| 1000 + u64::from(block));
     assert!(before.noise_floor.is_none() && says(&before, "`pgdyno run noise-floor`"));
-    let itself =
-        run_of(same, "floor", &mut store, |t, block| 1000 + 10 * ((t as u64 + u64::from(block)) % 3));
+    let itself = run_of(same, "floor", &mut store, |t, block| {
+        1000 + 10 * ((t as u64 + u64::from(block)) % 3)
+    });
     assert_eq!(itself.noise_floor.as_ref().unwrap().run, "floor");
-    assert!(itself.answer[0].starts_with("Noise floor: the same treatment differs"), "{:?}", itself.answer);
+    assert!(
+        itself.answer[0].starts_with("Noise floor: the same treatment differs"),
+        "{:?}",
+        itself.answer
+    );
     let later = analyse(&store, "before").unwrap();
     let floor = later.noise_floor.as_ref().unwrap();
     assert_eq!((floor.run.as_str(), floor.blocks), ("floor", 4));
@@ -344,8 +381,10 @@ fn a_client_sweep_has_its_law_knee_and_peak() {
     sweep.factors = vec!["clients".into()];
     sweep.treatments = clients
         .map(|n: u32| {
-            let levels =
-                pgdyno_model::Levels(vec![("clients".into(), pgdyno_model::LevelValue::Int(n.into()))]);
+            let levels = pgdyno_model::Levels(vec![(
+                "clients".into(),
+                pgdyno_model::LevelValue::Int(n.into()),
+            )]);
             pgdyno_model::Treatment { levels, clients: n, ..first.clone() }
         })
         .into();
@@ -377,7 +416,11 @@ fn a_client_sweep_has_its_law_knee_and_peak() {
     let peak = law.peak_clients.unwrap();
     assert!((18.0..26.0).contains(&peak.value) && peak.ci95.is_some(), "{law:?}");
     assert!(law.knee.unwrap().value < peak.value && law.measured_to == 32);
-    assert!(says(&view, "Universal Scalability Law") && says(&view, "the knee is at"), "{:#?}", view.notes);
+    assert!(
+        says(&view, "Universal Scalability Law") && says(&view, "the knee is at"),
+        "{:#?}",
+        view.notes
+    );
     // The latencies are those of one client's trials.
     assert!(says(&view, "(Little's law)"));
 }
@@ -404,5 +447,8 @@ fn commits_that_share_a_flush_are_counted_against_the_fsync_rate() {
     close(eight.wal_flushes_per_second.unwrap(), 800.0);
     close(eight.commits_per_flush.unwrap(), eight.tps.as_ref().unwrap().mean / 800.0);
     assert!(says(&view, "commits a WAL flush"));
-    assert_eq!(view.treatments[3].commits_per_flush, None, "commits that do not wait share nothing");
+    assert_eq!(
+        view.treatments[3].commits_per_flush, None,
+        "commits that do not wait share nothing"
+    );
 }

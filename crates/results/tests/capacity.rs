@@ -28,8 +28,13 @@ fn searched(t: &mut TrialRecord, rate: f64, generator: bool) {
         generator_limit: (generator && factor > 1.0).then(|| "busy".to_owned()),
         ..Step::default()
     };
-    let steps =
-        vec![Step::default(), step(0.5, false), step(1.03, false), step(0.99, false), step(1.0, true)];
+    let steps = vec![
+        Step::default(),
+        step(0.5, false),
+        step(1.03, false),
+        step(0.99, false),
+        step(1.0, true),
+    ];
     t.measurement.as_mut().unwrap().search =
         Some(Search { max_rate: Some(rate), least_broken: Some(rate * 1.03), steps });
 }
@@ -57,7 +62,9 @@ fn maximum_rates_are_compared_as_tps_is_and_called_by_their_name() {
     );
     assert!(view.answer[0].contains("transactions/s at most"), "{:?}", view.answer);
     assert!(
-        view.why.is_empty() && view.scaling.is_empty() && view.treatments.iter().all(|t| t.little.is_none())
+        view.why.is_empty()
+            && view.scaling.is_empty()
+            && view.treatments.iter().all(|t| t.little.is_none())
     );
     // Four steps of each of four trials, the lower rate first; the closed loop has none.
     let curve = &view.capacity[0].curve;
@@ -71,8 +78,14 @@ fn maximum_rates_are_compared_as_tps_is_and_called_by_their_name() {
     assert!(terminal.contains("max rate") && terminal.contains("Maximum rates\n- "), "{terminal}");
     let html = report::html(&view).unwrap();
     assert_eq!(html.matches("<i class=\"p c").count(), 64, "every step of every trial is drawn");
-    assert_eq!(html.matches(" kept\" style=").count(), 48, "those that kept the objective are filled");
-    assert!(html.contains("<h2>Latency over offered rate</h2>") && html.contains("no: p99 = 22.10 ms"));
+    assert_eq!(
+        html.matches(" kept\" style=").count(),
+        48,
+        "those that kept the objective are filled"
+    );
+    assert!(
+        html.contains("<h2>Latency over offered rate</h2>") && html.contains("no: p99 = 22.10 ms")
+    );
     let json = serde_json::to_value(&view).unwrap();
     assert_eq!(json["trials"][0]["search"]["steps"].as_array().unwrap().len(), 5);
     assert_eq!(json["plan"]["find"]["slo"], "p99 < 20ms, failed < 0.1%");
@@ -92,7 +105,12 @@ fn an_answer_that_the_generator_set_is_named() {
         view.capacity[3].words
     );
     assert!(!view.capacity[0].words.contains("generator"));
-    assert!(view.comparisons.iter().filter(|c| c.treatment == 3 || c.to == 3).all(|c| c.generator_limited));
+    assert!(
+        view.comparisons
+            .iter()
+            .filter(|c| c.treatment == 3 || c.to == 3)
+            .all(|c| c.generator_limited)
+    );
 }
 
 #[test]
@@ -113,10 +131,19 @@ fn trials_that_found_no_rate_have_no_number_and_runs_of_other_objectives_are_not
     let record = RunRecord { id: "plain".into(), ..run_record(plan(2)) };
     fill_with(&mut store, &record, |_| {});
     let error = compare(&store, "rates", "plain", &Asked::default()).unwrap_err().to_string();
-    assert!(error.contains("slo\n    A: p99 < 20ms, failed < 0.1%\n    B: no rate is looked for"), "{error}");
-    let view = compare(&store, "rates", "none", &Asked { force: true, ..Asked::default() }).unwrap();
     assert!(
-        view.pairs[1].words.contains("undecided across runs") && view.pairs.iter().all(|p| p.why.is_none())
+        error.contains("slo\n    A: p99 < 20ms, failed < 0.1%\n    B: no rate is looked for"),
+        "{error}"
     );
-    assert!(view.pairs[0].words.contains("one of the two has no completed trial"), "{}", view.pairs[0].words);
+    let view =
+        compare(&store, "rates", "none", &Asked { force: true, ..Asked::default() }).unwrap();
+    assert!(
+        view.pairs[1].words.contains("undecided across runs")
+            && view.pairs.iter().all(|p| p.why.is_none())
+    );
+    assert!(
+        view.pairs[0].words.contains("one of the two has no completed trial"),
+        "{}",
+        view.pairs[0].words
+    );
 }

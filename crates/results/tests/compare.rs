@@ -8,7 +8,9 @@ use common::{failed_trial, fill_on, fill_with, plan, run_record, session_record,
 use pgdyno_model::record::{SessionEnd, SessionRecord};
 use pgdyno_model::units::{Bytes, Span};
 use pgdyno_model::{Latencies, LevelValue, Plan, RunRecord, TrialRecord};
-use pgdyno_results::analysis::across::{Asked, CompareError, CompareView, GateState, Outcome, compare};
+use pgdyno_results::analysis::across::{
+    Asked, CompareError, CompareView, GateState, Outcome, compare,
+};
 use pgdyno_results::analysis::beside::beside;
 use pgdyno_results::audit::{Audit, ImportedRun};
 use pgdyno_results::{Store, gate, report};
@@ -102,10 +104,16 @@ fn treatments_of_one_run_are_paired_by_block_and_compared_once() {
     fill_with(&mut store, &record("run", plan(4)), |_| {});
     let view = compare(&store, "latest", "latest", &by(&["synchronous_commit"])).unwrap();
     let labels: Vec<&str> = view.pairs.iter().map(|p| p.label.as_str()).collect();
-    assert_eq!(labels, ["synchronous_commit=on→off clients=1", "synchronous_commit=on→off clients=8",]);
+    assert_eq!(
+        labels,
+        ["synchronous_commit=on→off clients=1", "synchronous_commit=on→off clients=8",]
+    );
     assert!(
         view.same_run
-            && view.pairs.iter().all(|p| p.ratio.method == Some(pgdyno_results::stats::Method::Paired))
+            && view
+                .pairs
+                .iter()
+                .all(|p| p.ratio.method == Some(pgdyno_results::stats::Method::Paired))
     );
     assert!(
         view.unequal.iter().all(|u| u.on_purpose && u.what == "setting synchronous_commit"),
@@ -113,11 +121,15 @@ fn treatments_of_one_run_are_paired_by_block_and_compared_once() {
         view.unequal
     );
     // Named one by one, the levels say what is compared.
-    let named = compare(&store, "run:1", "run:synchronous_commit=off,clients=1", &Asked::default()).unwrap();
+    let named = compare(&store, "run:1", "run:synchronous_commit=off,clients=1", &Asked::default())
+        .unwrap();
     assert_eq!(named.by, ["synchronous_commit"]);
     assert_eq!(named.pairs[0].ratio.ci95, view.pairs[0].ratio.ci95);
     let itself = refused(compare(&store, "run", "run", &Asked::default()));
-    assert!(itself.contains("with itself") && itself.contains("--by synchronous_commit"), "{itself}");
+    assert!(
+        itself.contains("with itself") && itself.contains("--by synchronous_commit"),
+        "{itself}"
+    );
 }
 
 #[test]
@@ -152,7 +164,8 @@ fn a_bundle_is_compared_with_all_that_it_may_set_and_no_more() {
     fill_with(&mut store, &record("b", with_bundle("large", 4, 2)), larger);
     fill_with(&mut store, &record("c", with_bundle("large", 4, 9)), larger);
     let view = compare(&store, "a", "b", &by(&["tuning"])).unwrap();
-    let unequal: Vec<(&str, bool)> = view.unequal.iter().map(|u| (u.what.as_str(), u.on_purpose)).collect();
+    let unequal: Vec<(&str, bool)> =
+        view.unequal.iter().map(|u| (u.what.as_str(), u.on_purpose)).collect();
     assert_eq!(unequal, [("setting shared_buffers", true), ("clients", true)]);
     let error = refused(compare(&store, "a", "c", &by(&["tuning"])));
     assert!(error.contains("\n  warm-up\n") && !error.contains("clients"), "{error}");
@@ -177,11 +190,15 @@ fn a_factor_that_only_one_run_has_is_compared_when_it_is_named() {
     fill_on(&mut store, &record("ext4", two(3)), &on("ext4"), |_| {});
     fill_on(&mut store, &record("xfs", with_storage("xfs")), &on("xfs"), |t| times(t, 1.3));
     let apart = refused(compare(&store, "ext4", "xfs", &Asked::default()));
-    assert!(apart.contains("no treatment of one matches") && apart.contains("storage=xfs"), "{apart}");
+    assert!(
+        apart.contains("no treatment of one matches") && apart.contains("storage=xfs"),
+        "{apart}"
+    );
     let view = compare(&store, "ext4", "xfs", &by(&["storage"])).unwrap();
     assert_eq!(view.pairs.len(), 2);
     assert_eq!(view.pairs[0].label, "synchronous_commit=on clients=1 storage=–→xfs");
-    let unequal: Vec<(&str, bool)> = view.unequal.iter().map(|u| (u.what.as_str(), u.on_purpose)).collect();
+    let unequal: Vec<(&str, bool)> =
+        view.unequal.iter().map(|u| (u.what.as_str(), u.on_purpose)).collect();
     assert_eq!(unequal, [("filesystem", true)]);
     assert!(report::compare(&view, 100).contains("Differs on purpose"));
 }
@@ -220,12 +237,18 @@ fn what_must_be_equal_is_named_side_by_side_and_forced_or_compared_on_purpose() 
         planned("scale", |p| each(p, |t| t.scale = 100)),
         planned("clients", |p| each(p, |t| t.clients += 1)),
         planned("threads", |p| each(p, |t| t.threads = 2)),
-        planned("protocol", |p| each(p, |t| t.protocol = pgdyno_model::experiment::Protocol::Simple)),
+        planned("protocol", |p| {
+            each(p, |t| t.protocol = pgdyno_model::experiment::Protocol::Simple)
+        }),
         planned("rate", |p| each(p, |t| t.options.rate = Some(500.0))),
-        planned("window", |p| p.length = pgdyno_model::experiment::Length::Duration(Span::from_secs(60))),
+        planned("window", |p| {
+            p.length = pgdyno_model::experiment::Length::Duration(Span::from_secs(60))
+        }),
         planned("warm-up", |p| p.warm_up = Span::from_secs(9)),
         measured("server build", |t| t.server.as_mut().unwrap().version = "PostgreSQL 18.0".into()),
-        measured("setting shared_buffers", |t| t.server.as_mut().unwrap().settings[4].value = "99".into()),
+        measured("setting shared_buffers", |t| {
+            t.server.as_mut().unwrap().settings[4].value = "99".into()
+        }),
         measured("scripts", |t| {
             t.measurement.as_mut().unwrap().scripts[0].statements[0].text = "SELECT 1;".into();
         }),
@@ -259,7 +282,10 @@ fn what_must_be_equal_is_named_side_by_side_and_forced_or_compared_on_purpose() 
         }
         let named = compare(&store, "a", &id, &by(&[what]));
         if *what == "load generator" {
-            assert!(matches!(named, Err(CompareError::NoSuchFactor { .. })), "nobody compares by that");
+            assert!(
+                matches!(named, Err(CompareError::NoSuchFactor { .. })),
+                "nobody compares by that"
+            );
         } else {
             assert!(named.unwrap().unequal.iter().all(|u| u.on_purpose), "{what}");
         }
@@ -323,9 +349,17 @@ fn what_cannot_be_concluded_is_said_and_is_undecided() {
         ("failed", "nothing", "no completed trial"),
     ] {
         let view = compare(&store, a, b, &Asked { force: true, ..asked.clone() }).unwrap();
-        assert!(!view.exceeded && view.outcome == Some(Outcome::Undecided), "{a} {b}: {:?}", view.gates);
+        assert!(
+            !view.exceeded && view.outcome == Some(Outcome::Undecided),
+            "{a} {b}: {:?}",
+            view.gates
+        );
         for pair in &view.pairs {
-            assert_eq!((pair.ratio.ci95, pair.ratio.told_apart, pair.ratio.p), (None, None, None), "{a} {b}");
+            assert_eq!(
+                (pair.ratio.ci95, pair.ratio.told_apart, pair.ratio.p),
+                (None, None, None),
+                "{a} {b}"
+            );
             assert!(pair.words.contains(words), "{a} {b}: {}", pair.words);
         }
         for g in &view.gates {
@@ -333,7 +367,10 @@ fn what_cannot_be_concluded_is_said_and_is_undecided() {
         }
         let shown = [report::compare(&view, 100), report::compare_markdown(&view)].concat();
         let json = serde_json::to_string(&view).unwrap();
-        assert!(!shown.contains("NaN") && !shown.contains("inf") && !json.contains("NaN"), "{shown}");
+        assert!(
+            !shown.contains("NaN") && !shown.contains("inf") && !json.contains("NaN"),
+            "{shown}"
+        );
     }
 }
 
@@ -346,7 +383,9 @@ fn hostile_texts_stay_texts() {
         for t in &mut plan.treatments {
             t.levels.0[0].1 = LevelValue::Text(EVIL.into());
         }
-        fill_with(&mut store, &record(id, plan), |t| t.server.as_mut().unwrap().version = version.into());
+        fill_with(&mut store, &record(id, plan), |t| {
+            t.server.as_mut().unwrap().version = version.into()
+        });
     }
     let view = compare(&store, "a", "b", &Asked { force: true, ..Asked::default() }).unwrap();
     let (terminal, markdown) = (report::compare(&view, 100), report::compare_markdown(&view));
@@ -364,16 +403,30 @@ fn published_figures_stand_beside_a_run_with_the_ratios_of_their_own_side() {
     let view = fill_with(&mut store, &record("mine", two(3)), |_| {});
     let report = include_bytes!("../../../experiments/figures/filesystems.txt");
     let audit = Audit::of("filesystems.txt", report).unwrap();
-    let import =
-        ImportedRun::new("filesystems.txt", report, audit.recognised, std::time::SystemTime::UNIX_EPOCH);
+    let import = ImportedRun::new(
+        "filesystems.txt",
+        report,
+        audit.recognised,
+        std::time::SystemTime::UNIX_EPOCH,
+    );
     let both = beside(&import, &view);
     // 001: ext2 632, reiserfs 101; means are computed from the repeats.
     let of = |label: &str| both.theirs.iter().find(|row| row.label == label).unwrap();
-    assert_eq!((of("ext2").tps, of("ext2").ratio_to_best, of("ext2").repeats), (632.0, 1.0, Some(4)));
+    assert_eq!(
+        (of("ext2").tps, of("ext2").ratio_to_best, of("ext2").repeats),
+        (632.0, 1.0, Some(4))
+    );
     assert!((of("reiserfs").ratio_to_best - 101.0 / 632.0).abs() < 1e-9);
-    assert!(both.theirs.iter().all(|row| row.tps_ci95.is_none()), "what others measured gets no interval");
+    assert!(
+        both.theirs.iter().all(|row| row.tps_ci95.is_none()),
+        "what others measured gets no interval"
+    );
     assert_eq!(both.ours.len(), 2);
-    assert!(both.ours.iter().any(|row| (row.ratio_to_best - 1.0).abs() < 1e-9 && row.tps_ci95.is_some()));
+    assert!(
+        both.ours
+            .iter()
+            .any(|row| (row.ratio_to_best - 1.0).abs() < 1e-9 && row.tps_ci95.is_some())
+    );
     let text = report::beside(&both, false);
     assert!(
         text.contains("not measured by pgdyno") && text.contains("no ratio between the two sides"),
@@ -384,5 +437,7 @@ fn published_figures_stand_beside_a_run_with_the_ratios_of_their_own_side() {
     let none = Audit::of("a.txt", b"fsync = off\n").unwrap();
     let none = ImportedRun::new("a.txt", b"", none.recognised, std::time::SystemTime::UNIX_EPOCH);
     let both = beside(&none, &view);
-    assert!(both.theirs.is_empty() && both.notes.iter().any(|n| n.contains("nothing of the report's")));
+    assert!(
+        both.theirs.is_empty() && both.notes.iter().any(|n| n.contains("nothing of the report's"))
+    );
 }

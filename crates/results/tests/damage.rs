@@ -48,7 +48,9 @@ fn figures(path: &Path) -> Result<Vec<String>, StoreError> {
 
 /// Whether `pgdyno verify` finds damage, or cannot even open the file.
 fn is_found(path: &Path) -> bool {
-    Store::open_existing(path).and_then(|store| store.verify(&[])).map_or(true, |found| !found.sound)
+    Store::open_existing(path)
+        .and_then(|store| store.verify(&[]))
+        .map_or(true, |found| !found.sound)
 }
 
 /// Changes the store's rows behind pgdyno's back: without the triggers, which are put back.
@@ -180,12 +182,20 @@ fn what_was_stored_before_checksums_is_said_to_have_none_and_is_shown() {
     let mut store = Store::open_existing(&path).unwrap();
     let found = store.verify(&[]).unwrap();
     assert!(found.sound, "{found:?}");
-    assert!(found.records.iter().all(|r| r.state == RecordState::NotChecksummed && r.not_checksummed > 0));
+    assert!(
+        found
+            .records
+            .iter()
+            .all(|r| r.state == RecordState::NotChecksummed && r.not_checksummed > 0)
+    );
     // What comes later has checksums.
     let session = store.begin_session(RUN, &common::session_record()).unwrap();
     store.end_session(session, pgdyno_model::record::SessionEnd::Completed).unwrap();
     let found = store.verify(&[RUN.to_owned()]).unwrap();
-    assert_eq!((found.sound, found.records[0].state, found.records[0].rows), (true, RecordState::Partly, 2));
+    assert_eq!(
+        (found.sound, found.records[0].state, found.records[0].rows),
+        (true, RecordState::Partly, 2)
+    );
 }
 
 #[test]
@@ -213,7 +223,10 @@ fn a_store_that_brings_code_or_nonsense_is_refused_without_a_panic() {
         assert!(is_found(&path), "{value}");
     }
     let (_folder, path) = filled();
-    tamper(&path, "UPDATE histogram SET v2 = randomblob(300 << 20) WHERE scope = 'trial' AND trial = 1");
+    tamper(
+        &path,
+        "UPDATE histogram SET v2 = randomblob(300 << 20) WHERE scope = 'trial' AND trial = 1",
+    );
     assert!(matches!(shown(&path), Err(StoreError::Sqlite { .. })), "300 MB in one value");
 }
 
@@ -221,8 +234,10 @@ fn a_store_that_brings_code_or_nonsense_is_refused_without_a_panic() {
 fn views_and_indexes_of_the_users_own_are_let_be() {
     let (_folder, path) = filled();
     let raw = Connection::open(&path).unwrap();
-    raw.execute_batch("CREATE VIEW mine AS SELECT tps FROM trial; CREATE INDEX faster ON trial (ordinal)")
-        .unwrap();
+    raw.execute_batch(
+        "CREATE VIEW mine AS SELECT tps FROM trial; CREATE INDEX faster ON trial (ordinal)",
+    )
+    .unwrap();
     drop(raw);
     shown(&path).unwrap();
     assert!(!is_found(&path));
@@ -244,7 +259,10 @@ fn a_store_that_others_may_change_is_read_and_never_written() {
                 "DROP TABLE seal; DROP TABLE unsealed; PRAGMA user_version = 6;
                  CREATE TABLE seal (x); CREATE TABLE unsealed (x);",
             );
-            Connection::open(&path).unwrap().execute_batch("DROP TABLE seal; DROP TABLE unsealed;").unwrap();
+            Connection::open(&path)
+                .unwrap()
+                .execute_batch("DROP TABLE seal; DROP TABLE unsealed;")
+                .unwrap();
         }
         std::os::unix::fs::chown(folder.path(), Some(65534), None).unwrap();
         std::os::unix::fs::chown(&path, Some(65534), None).unwrap();

@@ -1,4 +1,5 @@
-//! What a comparison lets through: passed, exceeded or undecided, beside the noise floor and across runs.
+//! What a comparison lets through: passed, exceeded or undecided, beside the noise floor and across
+//! runs.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[allow(dead_code)]
@@ -36,10 +37,13 @@ fn tps(t: &mut TrialRecord, tps: f64) {
 /// A run of one treatment with five trials around `level`, within 1% of it.
 fn one(store: &mut Store, id: &str, level: f64) {
     let record = RunRecord { id: id.into(), ..run_record(same(&["only"], 5)) };
-    fill_with(store, &record, |t| tps(t, level * (1.0 + 0.004 * (f64::from(t.block * 7 % 5) - 2.0))));
+    fill_with(store, &record, |t| {
+        tps(t, level * (1.0 + 0.004 * (f64::from(t.block * 7 % 5) - 2.0)))
+    });
 }
 
-/// A run of two treatments whose ratio in block b is `ratio` × (1 + `spread` × one of -1, 0, 1). They are equal only in an A/A run.
+/// A run of two treatments whose ratio in block b is `ratio` × (1 + `spread` × one of -1, 0, 1).
+/// They are equal only in an A/A run.
 fn pair(store: &mut Store, id: &str, ratio: f64, spread: f64) {
     let mut plan = same(&["a", "b"], 6);
     plan.treatments[1].clients += u32::from(id != "floor");
@@ -51,7 +55,8 @@ fn pair(store: &mut Store, id: &str, ratio: f64, spread: f64) {
 }
 
 fn gated(store: &Store, a: &str, b: &str, form: Form, text: &str) -> CompareView {
-    compare(store, a, b, &Asked { gates: gate::parse(text, form).unwrap(), ..Asked::default() }).unwrap()
+    compare(store, a, b, &Asked { gates: gate::parse(text, form).unwrap(), ..Asked::default() })
+        .unwrap()
 }
 
 fn state(store: &Store, a: &str, b: &str, text: &str) -> (GateState, Outcome) {
@@ -94,7 +99,8 @@ fn a_gate_that_asks_for_less_than_the_noise_floor_is_undecided_unless_the_change
     let floor = view.gates[0].noise_floor.unwrap();
     assert!((0.05..0.12).contains(&floor), "{floor}");
     assert!(view.gates[0].words.contains("noise floor"), "{}", view.gates[0].words);
-    // −5% ± 0.3 points is beyond −3% by its interval, and within what equal treatments differ by here.
+    // −5% ± 0.3 points is beyond −3% by its interval, and within what equal treatments differ by
+    // here.
     assert_eq!(within(&store, "less", "tps < -3%"), (GateState::Open, Outcome::Undecided));
     assert_eq!(within(&store, "halved", "tps < -3%"), (GateState::Exceeded, Outcome::Exceeded));
     assert_eq!(within(&store, "doubled", "tps < -3%"), (GateState::Kept, Outcome::Passed));
@@ -122,7 +128,8 @@ fn proof_is_asked_by_the_other_form_and_what_is_not_shown_fails() {
     pair(&mut store, "noisy", 1.0, 0.2);
     pair(&mut store, "slower", 0.8, 0.01);
     let state = |run: &str| {
-        let view = gated(&store, &format!("{run}:1"), &format!("{run}:2"), Form::FailUnless, "tps > -3%");
+        let view =
+            gated(&store, &format!("{run}:1"), &format!("{run}:2"), Form::FailUnless, "tps > -3%");
         (view.gates[0].state, view.outcome)
     };
     assert_eq!(state("alike"), (GateState::Kept, Some(Outcome::Passed)));
@@ -139,7 +146,10 @@ fn two_runs_alone_decide_nothing_however_far_they_differ() {
     let view = gated(&store, "before", "after", Form::FailIf, "tps < -3%");
     let ratio = &view.pairs[0].ratio;
     assert_eq!((ratio.told_apart, ratio.p, ratio.ci95), (None, None, None));
-    assert!(ratio.within_runs.is_some() && ratio.withheld.as_ref().unwrap().contains("0 of 3"), "{ratio:?}");
+    assert!(
+        ratio.within_runs.is_some() && ratio.withheld.as_ref().unwrap().contains("0 of 3"),
+        "{ratio:?}"
+    );
     assert_eq!((view.gates[0].state, view.outcome), (GateState::Unknown, Some(Outcome::Undecided)));
 }
 
@@ -154,14 +164,18 @@ fn three_earlier_runs_widen_the_interval_by_their_spread() {
     let view = gated(&store, "before", "after", Form::FailIf, "tps < -3%");
     let ratio = &view.pairs[0].ratio;
     let ([lo, hi], [least, most]) = (ratio.ci95.unwrap(), ratio.within_runs.unwrap());
-    // By their own trials they differ; S of the earlier means is 2%, so that the interval is 0.95 × exp(± t(2) √2 × 2%).
+    // By their own trials they differ; S of the earlier means is 2%, so that the interval is 0.95 ×
+    // exp(± t(2) √2 × 2%).
     assert!(most < 0.97 && hi > 1.0 && lo < least, "{ratio:?}");
     assert!((hi.ln() - 0.95f64.ln() - 4.302_653 * 2f64.sqrt() * 0.02).abs() < 2e-3, "{hi}");
     assert_eq!((ratio.told_apart, view.outcome), (Some(false), Some(Outcome::Undecided)));
     assert!(view.notes[0].contains("by 3 earlier runs"), "{:?}", view.notes);
     one(&mut store, "far", 60_000.0);
     let view = gated(&store, "before", "far", Form::FailIf, "tps < -3%");
-    assert_eq!((view.pairs[0].ratio.told_apart, view.outcome), (Some(true), Some(Outcome::Exceeded)));
+    assert_eq!(
+        (view.pairs[0].ratio.told_apart, view.outcome),
+        (Some(true), Some(Outcome::Exceeded))
+    );
 }
 
 #[test]
@@ -180,5 +194,9 @@ fn runs_of_other_machines_and_lengths_tell_nothing_of_this_one() {
     one(&mut store, "before", 100_000.0);
     one(&mut store, "after", 95_000.0);
     let view = gated(&store, "before", "after", Form::FailIf, "tps < -3%");
-    assert!(view.pairs[0].ratio.withheld.as_ref().unwrap().contains("0 of 3"), "{:?}", view.pairs[0].ratio);
+    assert!(
+        view.pairs[0].ratio.withheld.as_ref().unwrap().contains("0 of 3"),
+        "{:?}",
+        view.pairs[0].ratio
+    );
 }

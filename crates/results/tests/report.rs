@@ -5,8 +5,8 @@
 mod common;
 
 use common::{
-    RUN, crash_record, disk_probe, fill, fill_with, fsync_probe, plan, run_record, session_record, store,
-    trial,
+    RUN, crash_record, disk_probe, fill, fill_with, fsync_probe, plan, run_record, session_record,
+    store, trial,
 };
 use pgdyno_model::crash::{Failing, FaultOutcome, RoundPower};
 use pgdyno_model::record::SessionEnd;
@@ -24,15 +24,16 @@ fn synthetic() -> RunView {
 fn skeleton(html: &str) -> String {
     let mut out = String::new();
     let mut rest = html;
-    while let Some((start, end)) = ["<style>", "<script>", "<script type=\"application/json\" id=\"data\">"]
-        .iter()
-        .filter_map(|tag| {
-            Some((
-                rest.find(tag)? + tag.len(),
-                if tag.starts_with("<style") { "</style>" } else { "</script>" },
-            ))
-        })
-        .min()
+    while let Some((start, end)) =
+        ["<style>", "<script>", "<script type=\"application/json\" id=\"data\">"]
+            .iter()
+            .filter_map(|tag| {
+                Some((
+                    rest.find(tag)? + tag.len(),
+                    if tag.starts_with("<style") { "</style>" } else { "</script>" },
+                ))
+            })
+            .min()
     {
         out.push_str(&rest[..start]);
         out.push('…');
@@ -100,7 +101,10 @@ fn a_pass_says_what_was_under_test_and_what_would_have_been_seen() {
     let page = page_with(full);
     let figures = "checkpoints completed: 6 in 2 rounds; flushes under test: 1,204; commits in the last flush window: 2";
     assert!(page.contains(figures), "{page}");
-    assert!(page.contains("skips 1 flush in 10 would have been seen with probability 19%"), "{page}");
+    assert!(
+        page.contains("skips 1 flush in 10 would have been seen with probability 19%"),
+        "{page}"
+    );
     assert!(page.ends_with("verdict: pass: power"), "{page}");
 
     let kernel = page_with(RoundPower { disk_flushes: false, flushes: None, ..full });
@@ -109,7 +113,10 @@ fn a_pass_says_what_was_under_test_and_what_would_have_been_seen() {
     assert!(!kernel.contains("would have been seen with"), "{kernel}");
 
     let idle = page_with(RoundPower { checkpoints: Some(0), ..full });
-    assert!(idle.contains("verdict: unknown: power: nothing that a storage could have skipped"), "{idle}");
+    assert!(
+        idle.contains("verdict: unknown: power: nothing that a storage could have skipped"),
+        "{idle}"
+    );
     let uncounted = page_with(RoundPower::default());
     assert!(uncounted.contains("checkpoints were not counted in any of 2 rounds"), "{uncounted}");
     assert!(!uncounted.contains("checkpoints completed"), "{uncounted}");
@@ -128,7 +135,10 @@ fn a_runs_report_says_which_rounds_of_a_pass_do_not_count() {
     record.run = Some(RUN.into());
     store.add_crash(Some(session), &record).unwrap();
     let text = report::terminal(&analyse(&store, RUN).unwrap(), 400);
-    assert!(text.contains("treatment 3, power: 2 of 2 rounds lost nothing, and 1 of them count"), "{text}");
+    assert!(
+        text.contains("treatment 3, power: 2 of 2 rounds lost nothing, and 1 of them count"),
+        "{text}"
+    );
     assert!(!text.contains("treatment 0, power: 2 of 2 rounds"), "{text}");
 }
 
@@ -140,10 +150,21 @@ fn what_one_fault_lost_is_not_diluted_by_the_rounds_of_another() {
     record.outcome.faults.push(FaultOutcome::of(Fault::Process, kept.rounds));
     record.outcome.conclude();
     let json = serde_json::to_value(report::CrashView::from(&record)).unwrap();
-    assert_eq!((json["acknowledged"].as_u64(), json["lost"].as_u64()), (Some(2115), Some(1)), "sums stay");
+    assert_eq!(
+        (json["acknowledged"].as_u64(), json["lost"].as_u64()),
+        (Some(2115), Some(1)),
+        "sums stay"
+    );
     let gravest = &json["gravest"];
-    assert_eq!((gravest["fault"].as_str(), gravest["acknowledged"].as_u64()), (Some("power"), Some(1410)));
-    assert_eq!(json["faults"][1]["power"], serde_json::Value::Null, "a killed process tests no storage");
+    assert_eq!(
+        (gravest["fault"].as_str(), gravest["acknowledged"].as_u64()),
+        (Some("power"), Some(1410))
+    );
+    assert_eq!(
+        json["faults"][1]["power"],
+        serde_json::Value::Null,
+        "a killed process tests no storage"
+    );
 }
 
 #[test]
@@ -231,7 +252,11 @@ fn hostile_texts_stay_texts() {
     let view = analyse(&store, RUN).unwrap();
     let html = report::html(&view).unwrap();
     assert!(!html.contains("<img") && !html.contains("<b>`"), "markup from a run's text");
-    assert_eq!(html.matches("</script>").count(), 3, "only the document's own three script elements end");
+    assert_eq!(
+        html.matches("</script>").count(),
+        3,
+        "only the document's own three script elements end"
+    );
     assert_eq!(html.matches("<script").count(), 3);
     assert!(html.contains("&lt;img"), "shown as text");
     assert!(!report::terminal(&view, 100).contains('\u{1b}'));
@@ -280,7 +305,10 @@ fn a_report_is_written_whole_or_not_at_all() {
     let error = report::write_html(&view, folder.path().join("none/report.html")).unwrap_err();
     assert!(error.to_string().contains("none/report.html") && error.help().is_some());
     let error = report::write_html(&view, folder.path()).unwrap_err();
-    assert!(std::error::Error::source(&error).unwrap().to_string().contains("directory"), "{error:?}");
+    assert!(
+        std::error::Error::source(&error).unwrap().to_string().contains("directory"),
+        "{error:?}"
+    );
 }
 
 #[test]
@@ -296,7 +324,8 @@ fn vendored_files_are_those_that_the_readme_names() {
     }
 }
 
-/// Writes the synthetic report for a look at it: `PGDYNO_LOOK=/tmp/report.html cargo test -p pgdyno-results look`.
+/// Writes the synthetic report for a look at it:
+/// `PGDYNO_LOOK=/tmp/report.html cargo test -p pgdyno-results look`.
 #[test]
 fn look() {
     if let Some(path) = std::env::var_os("PGDYNO_LOOK") {
@@ -330,7 +359,10 @@ fn probes_of_a_run_are_shown_with_what_is_suspect() {
     store.add_probe(Some(session), &after).unwrap();
     let view = analyse(&store, RUN).unwrap();
     let [fsync, disk] = &view.probes[..] else { panic!("{:?}", view.probes) };
-    assert_eq!((fsync.kind, fsync.flushes_per_second, fsync.attempts_before), ("fsync", Some(1020.4), 0));
+    assert_eq!(
+        (fsync.kind, fsync.flushes_per_second, fsync.attempts_before),
+        ("fsync", Some(1020.4), 0)
+    );
     assert_eq!((disk.attempts_before, disk.complete), (view.trials.len(), false));
     assert_eq!((disk.randread_iops, disk.randwrite_iops), (Some(240_000.0), None));
     // Of two zones at 900 and 800 requests of 1 MiB, half of which were written.
@@ -339,14 +371,20 @@ fn probes_of_a_run_are_shown_with_what_is_suspect() {
     let html = report::html(&view).unwrap();
     let terminal = report::terminal(&view, 200);
     for shown in [&terminal, &html] {
-        for words in
-            ["before the first trial", "(not complete)", "disk-after", "Suspect: sda is a disk of this test"]
-        {
+        for words in [
+            "before the first trial",
+            "(not complete)",
+            "disk-after",
+            "Suspect: sda is a disk of this test",
+        ] {
             assert!(shown.contains(words), "{words}: {terminal}");
         }
     }
     let json = serde_json::to_value(&view).unwrap();
-    assert!(json["probes"][0]["warnings"][0].as_str().unwrap().contains("not to be believed"), "{json}");
+    assert!(
+        json["probes"][0]["warnings"][0].as_str().unwrap().contains("not to be believed"),
+        "{json}"
+    );
 }
 
 #[test]
@@ -359,7 +397,8 @@ fn a_change_within_a_trial_is_shown_with_what_happened_then() {
         m.series = (0..60)
             .map(|t_s| pgdyno_model::measurement::Second {
                 t_s,
-                transactions: if (30..45).contains(&t_s) { 500 } else { 1000 } + u64::from(t_s * 7 % 11),
+                transactions: if (30..45).contains(&t_s) { 500 } else { 1000 }
+                    + u64::from(t_s * 7 % 11),
                 ..like.clone()
             })
             .collect();

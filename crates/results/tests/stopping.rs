@@ -1,4 +1,5 @@
-//! Runs that end by themselves: what is open, why they ended, and that their intervals pay for the looks.
+//! Runs that end by themselves: what is open, why they ended, and that their intervals pay for the
+//! looks.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[allow(dead_code)]
@@ -20,10 +21,16 @@ fn two(ceiling: u32, stopping: Option<Stopping>) -> Plan {
 }
 
 fn rule(ceiling: u32, precision: f64) -> Option<Stopping> {
-    Some(Stopping { floor: 4, ceiling, precision: Some(precision), budget: Some("5m".parse().unwrap()) })
+    Some(Stopping {
+        floor: 4,
+        ceiling,
+        precision: Some(precision),
+        budget: Some("5m".parse().unwrap()),
+    })
 }
 
-/// A run of `plan` of which `blocks` were run, with the tps that `tps` gives for (treatment, block).
+/// A run of `plan` of which `blocks` were run, with the tps that `tps` gives for (treatment,
+/// block).
 fn run(plan: Plan, blocks: u32, end: SessionEnd, tps: impl Fn(usize, u32) -> u64) -> RunView {
     let (_folder, mut store) = store();
     let record = run_record(plan);
@@ -37,7 +44,10 @@ fn run(plan: Plan, blocks: u32, end: SessionEnd, tps: impl Fn(usize, u32) -> u64
     store.end_session(session, end).unwrap();
     let summary = store.runs().unwrap().remove(0);
     let view = analyse(&store, RUN).unwrap();
-    assert_eq!((summary.state, summary.trials_done as usize), (view.run.state, view.run.trials_completed));
+    assert_eq!(
+        (summary.state, summary.trials_done as usize),
+        (view.run.state, view.run.trials_completed)
+    );
     assert_eq!(summary.trials_planned as usize, view.run.trials_planned);
     view
 }
@@ -48,15 +58,18 @@ fn shaken(base: u64, treatment: usize, block: u32) -> u64 {
 
 #[test]
 fn a_run_that_ended_early_is_complete_and_says_why() {
-    let view =
-        run(two(30, rule(30, 0.01)), 4, SessionEnd::Completed, |t, b| shaken(1000 + 1000 * t as u64, t, b));
+    let view = run(two(30, rule(30, 0.01)), 4, SessionEnd::Completed, |t, b| {
+        shaken(1000 + 1000 * t as u64, t, b)
+    });
     assert_eq!((view.run.state, view.run.trials_planned), (RunState::Completed, 8));
     assert!(view.treatments.iter().all(|t| (t.trials, t.trials_planned) == (4, 4)));
     let stopping = view.stopping.as_ref().unwrap();
     assert_eq!((stopping.ended, stopping.blocks, stopping.decided), (Some(Ended::Decided), 4, 1));
     assert_eq!(stopping.looks, [4, 6, 9, 13, 19, 28, 30]);
     assert!(
-        stopping.words.starts_with("The run ended after 4 blocks, everything being decided: 1 different.")
+        stopping
+            .words
+            .starts_with("The run ended after 4 blocks, everything being decided: 1 different.")
     );
     assert!(report::terminal(&view, 200).contains("The run ended after 4 blocks"));
     assert!(report::html(&view).unwrap().contains("The run ended after 4 blocks"));
@@ -69,20 +82,27 @@ fn budget_ceiling_and_a_run_that_is_not_over_are_told_apart() {
     let of = |view: &RunView| view.stopping.clone().unwrap();
     assert_eq!(of(&budget).ended, Some(Ended::Budget));
     assert!(
-        of(&budget).words.contains("its budget of 5m being spent: nothing is decided; still open: "),
+        of(&budget)
+            .words
+            .contains("its budget of 5m being spent: nothing is decided; still open: "),
         "{}",
         of(&budget).words
     );
     let ceiling = run(two(6, rule(6, 0.0001)), 6, SessionEnd::Completed, alike);
     assert_eq!(of(&ceiling).ended, Some(Ended::Ceiling));
     let interrupted = run(two(30, rule(30, 0.0001)), 6, SessionEnd::Interrupted, alike);
-    assert_eq!((interrupted.run.state, interrupted.run.trials_planned), (RunState::Interrupted, 60));
+    assert_eq!(
+        (interrupted.run.state, interrupted.run.trials_planned),
+        (RunState::Interrupted, 60)
+    );
     assert_eq!(of(&interrupted).ended, None);
     assert!(interrupted.notes[0].contains("12 of at most 60 trials"), "{}", interrupted.notes[0]);
     let precise = run(two(30, rule(30, 0.5)), 4, SessionEnd::Completed, alike);
     assert!(of(&precise).words.contains("1 known to ±50.0%"), "{}", of(&precise).words);
     let nothing = run(two(30, rule(30, 0.5)), 0, SessionEnd::Interrupted, alike);
-    assert!(of(&nothing).words.contains("0 blocks are measured so far: 1 without a completed trial"));
+    assert!(
+        of(&nothing).words.contains("0 blocks are measured so far: 1 without a completed trial")
+    );
 }
 
 #[test]
@@ -99,7 +119,8 @@ fn intervals_and_verdicts_pay_for_the_looks() {
     assert!((dearer - 3.0).abs() < 1e-9 || l.p.unwrap() < 3.0 * f.p.unwrap(), "{dearer}");
     assert!(l.detectable.unwrap() > f.detectable.unwrap());
     for (f, l) in fixed.treatments.iter().zip(&looked.treatments) {
-        let mean = |t: &pgdyno_results::analysis::TreatmentView| width(t.tps.as_ref().unwrap().ci95);
+        let mean =
+            |t: &pgdyno_results::analysis::TreatmentView| width(t.tps.as_ref().unwrap().ci95);
         assert!(mean(l) > mean(f));
         assert!(width(l.latency_intervals[0].ci95) > width(f.latency_intervals[0].ci95));
     }

@@ -45,7 +45,8 @@ fn everything_comes_back_as_it_was_stored() {
     }
     let histogram = &trials[0].measurement.as_ref().unwrap().scripts[0].statements[2].latency;
     assert!(
-        histogram.count() > 0 && histogram.count() == trials[0].measurement.as_ref().unwrap().transactions
+        histogram.count() > 0
+            && histogram.count() == trials[0].measurement.as_ref().unwrap().transactions
     );
     assert_eq!(store.completed_trials(RUN).unwrap(), [0, 1, 2, 4, 5, 6, 7].into());
 }
@@ -64,8 +65,9 @@ fn imported_figures_come_back_are_kept_once_and_are_no_runs() {
     let text = "number of clients: 8\ntps = 545.536819 (excluding connections establishing)\nfsync = off\n";
     let audit = Audit::of("a.txt", text.as_bytes()).unwrap();
     let at = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_790_000_000);
-    let import =
-        |text: &str| ImportedRun::new("reports/A b.txt", text.as_bytes(), audit.recognised.clone(), at);
+    let import = |text: &str| {
+        ImportedRun::new("reports/A b.txt", text.as_bytes(), audit.recognised.clone(), at)
+    };
     let first = import(text);
     assert!(first.id.starts_with("import-a-b-2026") && first.sha256.len() == 64, "{}", first.id);
     assert_eq!(store.add_import(&first).unwrap(), first.id);
@@ -98,7 +100,8 @@ fn service_time_comes_back_and_is_shown_beside_latency() {
     let view = pgdyno_results::analyse(&store, RUN).unwrap();
     assert!(view.treatments.iter().all(|t| t.service_us.is_some()));
     let statement = &view.treatments[0].statements[0];
-    let (whole, first) = (statement.latency_us.as_ref().unwrap(), statement.first_byte_us.as_ref().unwrap());
+    let (whole, first) =
+        (statement.latency_us.as_ref().unwrap(), statement.first_byte_us.as_ref().unwrap());
     assert!(first.p50 < whole.p50 && first.count == whole.count);
     let told = pgdyno_results::report::terminal(&view, 160);
     assert!(told.contains("service p99") && told.contains("when a transaction was due"), "{told}");
@@ -119,13 +122,19 @@ fn a_store_of_version_1_opens_with_its_histograms() {
         raw.execute("ATTACH ? AS new", [store.path().to_str().unwrap()]).unwrap();
         for table in ["run", "session", "session_end", "second", "setting", "server_log"] {
             let columns: String = raw
-                .query_row("SELECT group_concat(name) FROM pragma_table_info(?)", [table], |r| r.get(0))
+                .query_row("SELECT group_concat(name) FROM pragma_table_info(?)", [table], |r| {
+                    r.get(0)
+                })
                 .unwrap();
-            raw.execute_batch(&format!("INSERT INTO {table} ({columns}) SELECT {columns} FROM new.{table}"))
-                .unwrap();
+            raw.execute_batch(&format!(
+                "INSERT INTO {table} ({columns}) SELECT {columns} FROM new.{table}"
+            ))
+            .unwrap();
         }
         let columns: String = raw
-            .query_row("SELECT group_concat(name) FROM pragma_table_info('trial')", [], |r| r.get(0))
+            .query_row("SELECT group_concat(name) FROM pragma_table_info('trial')", [], |r| {
+                r.get(0)
+            })
             .unwrap();
         raw.execute_batch(&format!(
             "INSERT INTO trial ({columns}) SELECT {columns} FROM new.trial;
@@ -142,7 +151,9 @@ fn a_store_of_version_1_opens_with_its_histograms() {
         let (new, old) = (new.measurement.as_ref().unwrap(), old.measurement.as_ref().unwrap());
         assert!(new.latency == old.latency);
         let (new, old) = (&new.scripts[0].statements[0], &old.scripts[0].statements[0]);
-        assert!(new.latency == old.latency && new.first_byte.count() > 0 && old.first_byte.count() == 0);
+        assert!(
+            new.latency == old.latency && new.first_byte.count() > 0 && old.first_byte.count() == 0
+        );
     }
 }
 
@@ -162,11 +173,15 @@ fn no_row_can_be_changed_or_removed() {
         .unwrap();
     assert_eq!(tables.len(), 17, "{tables:?}");
     for table in tables {
-        let rows: i64 = raw.query_row(&format!("SELECT count(*) FROM {table}"), [], |r| r.get(0)).unwrap();
+        let rows: i64 =
+            raw.query_row(&format!("SELECT count(*) FROM {table}"), [], |r| r.get(0)).unwrap();
         assert!(rows > 0, "{table} is empty");
-        let column: String =
-            raw.query_row("SELECT name FROM pragma_table_info(?) LIMIT 1", [&table], |r| r.get(0)).unwrap();
-        for change in [format!("UPDATE {table} SET {column} = {column}"), format!("DELETE FROM {table}")] {
+        let column: String = raw
+            .query_row("SELECT name FROM pragma_table_info(?) LIMIT 1", [&table], |r| r.get(0))
+            .unwrap();
+        for change in
+            [format!("UPDATE {table} SET {column} = {column}"), format!("DELETE FROM {table}")]
+        {
             let error = raw.execute(&change, []).unwrap_err().to_string();
             assert!(error.contains("append-only"), "{change}: {error}");
         }
@@ -198,7 +213,8 @@ fn plain_sql_finds_results_by_level_and_counters_by_name() {
     assert_eq!((level, trials), (8, 3));
     assert!((tps - expected).abs() < 1e-6);
     let sum: i64 = raw.query_row("SELECT sum(transactions) FROM second", [], |r| r.get(0)).unwrap();
-    let whole: i64 = raw.query_row("SELECT sum(transactions) FROM trial", [], |r| r.get(0)).unwrap();
+    let whole: i64 =
+        raw.query_row("SELECT sum(transactions) FROM trial", [], |r| r.get(0)).unwrap();
     assert_eq!(sum, whole);
     let unit: String = raw
         .query_row(
@@ -273,7 +289,9 @@ fn runs_are_found_by_latest_by_name_and_by_beginning() {
     let (_folder, mut store) = store();
     let error = store.resolve("latest").unwrap_err();
     assert!(matches!(error, StoreError::NoRuns { .. }) && error.help().is_some());
-    for (at, id) in (1..).zip(["quickstart-1-aaaa", "quickstart-2-bbbb", "mine-3-cccc", "quickstart-1"]) {
+    for (at, id) in
+        (1..).zip(["quickstart-1-aaaa", "quickstart-2-bbbb", "mine-3-cccc", "quickstart-1"])
+    {
         let mut record = run_record(plan(1));
         record.id = id.into();
         record.started_at = pgdyno_model::units::Epoch(if id == "quickstart-1" { 0 } else { at });
@@ -281,7 +299,11 @@ fn runs_are_found_by_latest_by_name_and_by_beginning() {
     }
     assert_eq!(store.resolve("latest").unwrap(), "mine-3-cccc");
     assert_eq!(store.resolve("mi").unwrap(), "mine-3-cccc");
-    assert_eq!(store.resolve("quickstart-1").unwrap(), "quickstart-1", "a full name wins over a beginning");
+    assert_eq!(
+        store.resolve("quickstart-1").unwrap(),
+        "quickstart-1",
+        "a full name wins over a beginning"
+    );
     assert_eq!(store.resolve("quickstart-2").unwrap(), "quickstart-2-bbbb");
     match store.resolve("quick").unwrap_err() {
         StoreError::AmbiguousRun { candidates, .. } => {
@@ -290,7 +312,11 @@ fn runs_are_found_by_latest_by_name_and_by_beginning() {
         other => panic!("{other}"),
     }
     let error = store.resolve("quikstart-2-bbb").unwrap_err();
-    assert!(error.help().unwrap().contains("did you mean `quickstart-2-bbbb`"), "{:?}", error.help());
+    assert!(
+        error.help().unwrap().contains("did you mean `quickstart-2-bbbb`"),
+        "{:?}",
+        error.help()
+    );
     assert!(matches!(store.resolve("").unwrap_err(), StoreError::UnknownRun { .. }));
     assert!(matches!(store.run("zzz").unwrap_err(), StoreError::UnknownRun { .. }));
     assert!(matches!(store.state("zzz").unwrap_err(), StoreError::UnknownRun { .. }));
@@ -331,7 +357,8 @@ fn what_is_no_store_is_refused_and_left_as_it_is() {
 fn only_the_owner_may_read_what_is_made() {
     use std::os::unix::fs::PermissionsExt;
     let (folder, store) = store();
-    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let mode =
+        |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(store.path()), 0o600);
     assert_eq!(mode(&folder.path().join("deep")), 0o700);
 }
@@ -397,7 +424,9 @@ fn probes_are_found_by_name_beside_runs() {
     assert_eq!(store.resolve_any(&fsync.id).unwrap(), Stored::Probe(fsync.id.clone()));
     let error = store.resolve(&fsync.id).unwrap_err();
     assert!(matches!(error, StoreError::NotARun { kind: "a probe", .. }), "{error}");
-    store.add_probe(None, &pgdyno_model::ProbeRecord { id: "fsync-2".into(), ..fsync.clone() }).unwrap();
+    store
+        .add_probe(None, &pgdyno_model::ProbeRecord { id: "fsync-2".into(), ..fsync.clone() })
+        .unwrap();
     assert!(matches!(store.resolve_any("fsync"), Err(StoreError::AmbiguousRun { .. })));
     assert!(matches!(store.add_probe(None, &fsync), Err(StoreError::Unstorable { .. })));
     let nan = pgdyno_model::probe::ProbeResult::Fsync(pgdyno_model::probe::FsyncProbe {

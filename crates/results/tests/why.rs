@@ -10,14 +10,26 @@ use pgdyno_model::{Latencies, LevelValue, Levels, Plan, TrialRecord};
 use pgdyno_results::analysis::{GapView, WhyView};
 use pgdyno_results::{RunView, analyse, report};
 
-/// Statement latencies that somebody measured on ZFS and on XFS (PostgreSQL 9.5, pgbench -M prepared -c 48, two hours each): in
-/// milliseconds, as pgbench printed them.
+/// Statement latencies that somebody measured on ZFS and on XFS (PostgreSQL 9.5, pgbench -M
+/// prepared -c 48, two hours each): in milliseconds, as pgbench printed them.
 const STATEMENTS: [(&str, f64, f64); 7] = [
     ("BEGIN;", 0.146576, 0.096122),
-    ("UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;", 3.357134, 1.521620),
+    (
+        "UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;",
+        3.357134,
+        1.521620,
+    ),
     ("SELECT abalance FROM pgbench_accounts WHERE aid = :aid;", 0.199865, 0.121572),
-    ("UPDATE pgbench_tellers SET tbalance = tbalance + :delta WHERE tid = :tid;", 1.036640, 1.035498),
-    ("UPDATE pgbench_branches SET bbalance = bbalance + :delta WHERE bid = :bid;", 0.636415, 0.631052),
+    (
+        "UPDATE pgbench_tellers SET tbalance = tbalance + :delta WHERE tid = :tid;",
+        1.036640,
+        1.035498,
+    ),
+    (
+        "UPDATE pgbench_branches SET bbalance = bbalance + :delta WHERE bid = :bid;",
+        0.636415,
+        0.631052,
+    ),
     (
         "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);",
         0.523942,
@@ -79,8 +91,10 @@ fn view(repeats: u32, change: impl Fn(&mut TrialRecord)) -> RunView {
 }
 
 fn adds_up(gap: &GapView) {
-    let sum = |of: fn(&pgdyno_results::analysis::PartView) -> f64| gap.parts.iter().map(of).sum::<f64>();
-    let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-6 * gap.b_us.abs().max(1.0), "{a} is not {b}");
+    let sum =
+        |of: fn(&pgdyno_results::analysis::PartView) -> f64| gap.parts.iter().map(of).sum::<f64>();
+    let close =
+        |a: f64, b: f64| assert!((a - b).abs() < 1e-6 * gap.b_us.abs().max(1.0), "{a} is not {b}");
     close(sum(|p| p.a_us), gap.a_us);
     close(sum(|p| p.b_us), gap.b_us);
     close(sum(|p| p.gap_us.value), gap.gap_us.value);
@@ -111,7 +125,8 @@ fn most_of_the_gap_between_zfs_and_xfs_is_in_one_update() {
     let words = &why.words[0];
     assert!(
         words.starts_with("93% (95% CI ")
-            && words.contains("of the latency gap is in one statement: UPDATE pgbench_accounts SET"),
+            && words
+                .contains("of the latency gap is in one statement: UPDATE pgbench_accounts SET"),
         "{words}"
     );
     assert!(
@@ -121,7 +136,10 @@ fn most_of_the_gap_between_zfs_and_xfs_is_in_one_update() {
     let terminal = report::terminal(&view, 100);
     assert!(terminal.contains("\nWhy\n- 93% (95% CI"), "{terminal}");
     let html = report::html(&view).unwrap();
-    assert!(html.contains("<h2>Why they differ</h2>") && html.contains("storage=zfs beside storage=xfs"));
+    assert!(
+        html.contains("<h2>Why they differ</h2>")
+            && html.contains("storage=zfs beside storage=xfs")
+    );
     let json = serde_json::to_value(&view).unwrap();
     assert_eq!(json["why"][0]["latency"]["parts"][0]["part"]["statement"]["line"], 9);
 }
@@ -159,7 +177,8 @@ fn active_time_by_wait_event_adds_up_and_the_load_is_none_of_it() {
         let waits = t.telemetry.iter_mut().find(|table| table.probe == "wait_events").unwrap();
         let on_zfs = t.treatment == 0;
         for sample in &mut waits.samples {
-            // 10 looks a second; of 48 backends 40 write WAL on ZFS and 30 on XFS, 4 run, the rest wait for the load.
+            // 10 looks a second; of 48 backends 40 write WAL on ZFS and 30 on XFS, 4 run, the rest
+            // wait for the load.
             for (i, backends) in [(2, if on_zfs { 40.0 } else { 30.0 }), (3, 4.0), (4, 4.0)] {
                 sample.values[i] = Some(10.0 * backends * sample.t_s);
             }
@@ -172,15 +191,22 @@ fn active_time_by_wait_event_adds_up_and_the_load_is_none_of_it() {
     assert_eq!(names, ["IO:WALSync", "CPU"]);
     // 44 of 48 backends for 6.37 ms each, to a part in a hundred.
     assert!((active.b_us / (44.0 / 48.0 * 6370.0) - 1.0).abs() < 0.02, "{active:?}");
-    assert!(only(&view).words[1].contains("of the gap in the backends' active time is in IO:WALSync"));
+    assert!(
+        only(&view).words[1].contains("of the gap in the backends' active time is in IO:WALSync")
+    );
 }
 
 #[test]
 fn figures_are_given_for_each_transaction_and_what_was_not_watched_is_said() {
-    let view = view(3, |t| t.telemetry.retain(|table| table.probe != "cpu" && table.probe != "wait_events"));
+    let view = view(3, |t| {
+        t.telemetry.retain(|table| table.probe != "cpu" && table.probe != "wait_events")
+    });
     let why = only(&view);
     let names: Vec<&str> = why.figures.iter().map(|f| f.name).collect();
-    assert!(names.contains(&"WAL per transaction") && names.contains(&"device writes"), "{names:?}");
+    assert!(
+        names.contains(&"WAL per transaction") && names.contains(&"device writes"),
+        "{names:?}"
+    );
     let wal = why.figures.iter().find(|f| f.name == "WAL per transaction").unwrap();
     assert!(wal.ratio.is_some() && wal.a.unwrap() > 0.0);
     assert!(why.active.is_none());
@@ -188,7 +214,9 @@ fn figures_are_given_for_each_transaction_and_what_was_not_watched_is_said() {
         why.missing,
         ["CPU: `cpu` was not watched", "time by wait event: `wait_events` was not watched"]
     );
-    assert!(report::html(&view).unwrap().contains("Not known: CPU: <code>cpu</code> was not watched"));
+    assert!(
+        report::html(&view).unwrap().contains("Not known: CPU: <code>cpu</code> was not watched")
+    );
 }
 
 #[test]
@@ -211,7 +239,11 @@ fn where_nothing_differs_or_the_loads_do_nothing_is_explained() {
     assert_eq!(clients.why.len(), 2);
     // Without a transaction, or without statements.
     let nothing = view(2, |t| t.measurement.as_mut().unwrap().latency = Latencies::new());
-    assert!(nothing.why.iter().all(|why| why.latency.is_none() && why.words.is_empty()), "{:?}", nothing.why);
+    assert!(
+        nothing.why.iter().all(|why| why.latency.is_none() && why.words.is_empty()),
+        "{:?}",
+        nothing.why
+    );
     let bare = view(3, |t| t.measurement.as_mut().unwrap().scripts.clear());
     assert!(only(&bare).words[0].contains("lies between statements"), "{:?}", only(&bare).words);
 }

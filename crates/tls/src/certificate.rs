@@ -1,4 +1,5 @@
-//! What a certificate says of itself, as far as it is asked here: read in place, every length checked.
+//! What a certificate says of itself, as far as it is asked here: read in place, every length
+//! checked.
 
 use sha2::{Digest as _, Sha224, Sha256, Sha384, Sha512};
 
@@ -113,16 +114,17 @@ impl<'a> Certificate<'a> {
         let Some(name) = self.common_name else { return false };
         if let Some(domain) = name.strip_prefix("*.") {
             return !domain.contains('*')
-                && host
-                    .split_once('.')
-                    .is_some_and(|(label, rest)| !label.is_empty() && rest.eq_ignore_ascii_case(domain));
+                && host.split_once('.').is_some_and(|(label, rest)| {
+                    !label.is_empty() && rest.eq_ignore_ascii_case(domain)
+                });
         }
         name.eq_ignore_ascii_case(host)
     }
 }
 
-/// What `tls-server-end-point` (RFC 5929) makes of the server's certificate `der`: its hash by the algorithm that it is
-/// signed with, but SHA-256 for MD5 and SHA-1. None where the RFC defines none, as for Ed25519.
+/// What `tls-server-end-point` (RFC 5929) makes of the server's certificate `der`: its hash by the
+/// algorithm that it is signed with, but SHA-256 for MD5 and SHA-1. None where the RFC defines
+/// none, as for Ed25519.
 #[must_use]
 pub fn end_point(der: &[u8]) -> Option<Vec<u8>> {
     let mut algorithm = Certificate::read(der)?.signature_algorithm;
@@ -205,8 +207,10 @@ fn time(der: &mut Der<'_>) -> Option<u64> {
     }
     let seconds = number(4)? * 3600 + number(6)? * 60 + number(8)?;
     // Years are counted from March, so that a leap day is the last of its year.
-    let (years, months) = if month > 2 { (year, month - 3) } else { (year.checked_sub(1)?, month + 9) };
-    let days = years * 365 + years / 4 - years / 100 + years / 400 + (months * 153 + 2) / 5 + day - 1;
+    let (years, months) =
+        if month > 2 { (year, month - 3) } else { (year.checked_sub(1)?, month + 9) };
+    let days =
+        years * 365 + years / 4 - years / 100 + years / 400 + (months * 153 + 2) / 5 + day - 1;
     // From 1 March of the year 0 to 1 January 1970.
     Some(days.checked_sub(719_468)? * 86_400 + seconds)
 }
@@ -216,7 +220,11 @@ mod tests {
     use super::*;
     use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 
-    fn made(names: &[&str], common_name: &str, algorithm: &'static rcgen::SignatureAlgorithm) -> Vec<u8> {
+    fn made(
+        names: &[&str],
+        common_name: &str,
+        algorithm: &'static rcgen::SignatureAlgorithm,
+    ) -> Vec<u8> {
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();
         let mut params = CertificateParams::new(names).unwrap();
         params.distinguished_name = DistinguishedName::new();

@@ -29,7 +29,8 @@ impl Connector {
     /// The connector for `tls`, made at first use and kept for this process.
     ///
     /// # Errors
-    /// Files that cannot be read or do not hold what they should; nobody to trust where that is needed.
+    /// Files that cannot be read or do not hold what they should; nobody to trust where that is
+    /// needed.
     pub fn shared(tls: &Tls) -> Result<Self, TlsError> {
         let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, connector)) = made.iter().find(|(known, _)| known == tls) {
@@ -64,10 +65,12 @@ impl Connector {
             Some(cert) => {
                 let key = tls.key.as_ref().ok_or_else(|| TlsError::NoKey(cert.clone()))?;
                 let chain = certificates(cert, "client certificate")?;
-                builder.with_client_auth_cert(chain, private_key(key)?).map_err(|e| TlsError::Content {
-                    what: "client certificate",
-                    path: cert.clone(),
-                    found: e.to_string(),
+                builder.with_client_auth_cert(chain, private_key(key)?).map_err(|e| {
+                    TlsError::Content {
+                        what: "client certificate",
+                        path: cert.clone(),
+                        found: e.to_string(),
+                    }
                 })?
             }
         };
@@ -100,7 +103,8 @@ impl Connector {
     /// # Errors
     /// As [`Connector::server_name`].
     pub fn connection(&self, host: &str) -> Result<ClientConnection, TlsError> {
-        ClientConnection::new(self.config(), self.server_name(host)?).map_err(|e| TlsError::handshake(&e))
+        ClientConnection::new(self.config(), self.server_name(host)?)
+            .map_err(|e| TlsError::handshake(&e))
     }
 }
 
@@ -119,12 +123,18 @@ fn certificates(path: &Path, what: &'static str) -> Result<Vec<CertificateDer<'s
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
     const WHAT: &str = "private key";
     let text = read(path, WHAT)?;
-    let about =
-        fs::metadata(path).map_err(|cause| TlsError::Read { what: WHAT, path: path.to_owned(), cause })?;
+    let about = fs::metadata(path).map_err(|cause| TlsError::Read {
+        what: WHAT,
+        path: path.to_owned(),
+        cause,
+    })?;
     // Root's keys may be open to a group, as distributions have them.
     let open = if about.uid() == 0 { 0o037 } else { 0o077 };
     if about.is_file() && about.mode() & open != 0 {
-        return Err(TlsError::KeyPermissions { path: path.to_owned(), mode: about.mode() & 0o7777 });
+        return Err(TlsError::KeyPermissions {
+            path: path.to_owned(),
+            mode: about.mode() & 0o7777,
+        });
     }
     PrivateKeyDer::from_pem_slice(&text).map_err(|_| TlsError::Content {
         what: WHAT,

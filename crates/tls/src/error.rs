@@ -40,7 +40,9 @@ pub enum TlsError {
     #[error("there is no private key for the certificate {}", .0.display())]
     NoKey(PathBuf),
     /// Nobody to trust, and certificates are to be checked.
-    #[error("sslmode={0} checks the server's certificate, and there is no root certificate to check it by")]
+    #[error(
+        "sslmode={0} checks the server's certificate, and there is no root certificate to check it by"
+    )]
     NoRoot(SslMode),
     /// The system trusts nobody, or does not tell.
     #[error("cannot find the root certificates of this system{}", .0.as_ref().map_or_else(String::new, |why| format!(": {why}")))]
@@ -61,9 +63,11 @@ impl TlsError {
         Self::Handshake(match error {
             Error::InvalidCertificate(wrong) => match wrong {
                 CertificateError::UnknownIssuer => {
-                    "the server's certificate is not signed by a root certificate that is trusted".into()
+                    "the server's certificate is not signed by a root certificate that is trusted"
+                        .into()
                 }
-                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                CertificateError::NotValidForName
+                | CertificateError::NotValidForNameContext { .. } => {
                     format!("the server's certificate is not made out to this host ({wrong})")
                 }
                 other => format!("the server's certificate is not valid ({other})"),

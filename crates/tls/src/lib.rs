@@ -1,7 +1,8 @@
-//! TLS for connections to PostgreSQL: whom libpq's `sslmode` trusts, and what is shown to the server.
+//! TLS for connections to PostgreSQL: whom libpq's `sslmode` trusts, and what is shown to the
+//! server.
 //!
-//! A [`Connector`] is made from [`Tls`]; it gives a [`rustls::ClientConnection`] for each connection, which the caller
-//! feeds. What SCRAM ties itself to is [`end_point`].
+//! A [`Connector`] is made from [`Tls`]; it gives a [`rustls::ClientConnection`] for each
+//! connection, which the caller feeds. What SCRAM ties itself to is [`end_point`].
 
 mod certificate;
 mod connector;

@@ -52,7 +52,8 @@ impl Verifier {
         if signed.is_ok() || !roots.certificates.iter().any(|root| root == server) {
             return signed;
         }
-        // A self-signed certificate that is itself named as trusted, as small installations have it.
+        // A self-signed certificate that is itself named as trusted, as small installations have
+        // it.
         let read = Certificate::read(server).ok_or(CertificateError::BadEncoding)?;
         if now.as_secs() < read.not_before {
             return Err(CertificateError::NotValidYet.into());
@@ -64,9 +65,11 @@ impl Verifier {
     }
 }
 
-/// Whether `server` is made out to `host`: by its alternative names, or its common name if it has none.
+/// Whether `server` is made out to `host`: by its alternative names, or its common name if it has
+/// none.
 fn is_made_out_to(server: &CertificateDer<'_>, host: &ServerName<'_>) -> Result<(), Error> {
-    let by_names = ParsedCertificate::try_from(server).and_then(|parsed| verify_server_name(&parsed, host));
+    let by_names =
+        ParsedCertificate::try_from(server).and_then(|parsed| verify_server_name(&parsed, host));
     let read = Certificate::read(server).filter(|read| !read.has_alternative_names);
     match read {
         Some(read) if by_names.is_err() && read.common_name_is(&host.to_str()) => Ok(()),
@@ -109,7 +112,8 @@ impl ServerCertVerifier for Verifier {
     ) -> Result<HandshakeSignatureValid, Error> {
         let checked = verify_tls13_signature(message, cert, dss, &self.algorithms);
         match (checked, ParsedCertificate::try_from(cert).is_err(), Certificate::read(cert)) {
-            // Certificates of version 1 are refused by the library; their key is as good as another.
+            // Certificates of version 1 are refused by the library; their key is as good as
+            // another.
             (Err(_), true, Some(read)) => {
                 let key = SubjectPublicKeyInfoDer::from(read.public_key);
                 verify_tls13_signature_with_raw_key(message, &key, dss, &self.algorithms)

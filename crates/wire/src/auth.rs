@@ -1,4 +1,5 @@
-//! Proofs of identity: cleartext, MD5, SCRAM-SHA-256, SCRAM-SHA-256-PLUS. No I/O: the caller carries the messages.
+//! Proofs of identity: cleartext, MD5, SCRAM-SHA-256, SCRAM-SHA-256-PLUS. No I/O: the caller
+//! carries the messages.
 
 use pgdyno_model::target::{AuthMethod, RequireAuth};
 use postgres_protocol::authentication::md5_hash;
@@ -10,8 +11,8 @@ use thiserror::Error;
 use crate::backend::Authentication;
 use crate::{WireError, frontend};
 
-/// The most iterations of SCRAM's hash that are done for a server: PostgreSQL's default is 4,096, and each costs time
-/// before the server has shown that it is one to trust.
+/// The most iterations of SCRAM's hash that are done for a server: PostgreSQL's default is 4,096,
+/// and each costs time before the server has shown that it is one to trust.
 pub const MOST_ITERATIONS: u32 = 100_000;
 
 /// Why the server's demand cannot be met.
@@ -33,7 +34,9 @@ pub enum AuthError {
     #[error("the server sent a SASL message out of turn")]
     OutOfTurn,
     /// SCRAM with more work than is reasonable.
-    #[error("the server demands {demanded} iterations of SCRAM's hash; at most {MOST_ITERATIONS} are done")]
+    #[error(
+        "the server demands {demanded} iterations of SCRAM's hash; at most {MOST_ITERATIONS} are done"
+    )]
     Iterations {
         /// How many it demanded.
         demanded: String,
@@ -112,16 +115,25 @@ impl Gate {
             Authentication::CleartextPassword => {
                 (AuthMethod::Password, "server requested a cleartext password")
             }
-            Authentication::Md5Password(_) => (AuthMethod::Md5, "server requested a hashed password"),
-            Authentication::Sasl(_) | Authentication::SaslContinue(_) | Authentication::SaslFinal(_) => {
+            Authentication::Md5Password(_) => {
+                (AuthMethod::Md5, "server requested a hashed password")
+            }
+            Authentication::Sasl(_)
+            | Authentication::SaslContinue(_)
+            | Authentication::SaslFinal(_) => {
                 (AuthMethod::ScramSha256, "server requested SASL authentication")
             }
-            Authentication::Other(7 | 8) => (AuthMethod::Gss, "server requested GSSAPI authentication"),
+            Authentication::Other(7 | 8) => {
+                (AuthMethod::Gss, "server requested GSSAPI authentication")
+            }
             Authentication::Other(9) => (AuthMethod::Sspi, "server requested SSPI authentication"),
             Authentication::Other(_) => return Ok(()),
         };
         if !self.required.accepts(method) {
-            return Err(AuthError::Requirement { required: self.required.as_str().to_owned(), found });
+            return Err(AuthError::Requirement {
+                required: self.required.as_str().to_owned(),
+                found,
+            });
         }
         if method == AuthMethod::Password && self.is_public && !self.required.names(method) {
             return Err(AuthError::InClear);
@@ -204,11 +216,18 @@ impl<'a> Exchange<'a> {
     ///
     /// # Errors
     /// No password where one is wanted, a method not spoken here, or a failed exchange.
-    pub fn answer(&mut self, said: Authentication<'_>, out: &mut Vec<u8>) -> Result<Progress, AuthError> {
+    pub fn answer(
+        &mut self,
+        said: Authentication<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, AuthError> {
         self.gate.check(&said)?;
         match said {
-            // A server that began SCRAM must have shown that it knows the password before it lets in.
-            Authentication::Ok if self.scram.is_some() && !self.proven => return Err(AuthError::OutOfTurn),
+            // A server that began SCRAM must have shown that it knows the password before it lets
+            // in.
+            Authentication::Ok if self.scram.is_some() && !self.proven => {
+                return Err(AuthError::OutOfTurn);
+            }
             Authentication::Ok if self.binding.is_required() && !self.bound => {
                 return Err(AuthError::NoChannelBinding("the server lets in without it"));
             }
@@ -216,7 +235,9 @@ impl<'a> Exchange<'a> {
             Authentication::CleartextPassword | Authentication::Md5Password(_)
                 if self.binding.is_required() =>
             {
-                return Err(AuthError::NoChannelBinding("the server wants the password in another way"));
+                return Err(AuthError::NoChannelBinding(
+                    "the server wants the password in another way",
+                ));
             }
             Authentication::CleartextPassword => {
                 frontend::password(out, self.password("password")?.as_bytes())?;
@@ -226,24 +247,33 @@ impl<'a> Exchange<'a> {
                 frontend::password(out, hash.as_bytes())?;
             }
             Authentication::Sasl(mechanisms) => {
-                let offers = |name: &str| mechanisms.names().any(|offered| offered == name.as_bytes());
+                let offers =
+                    |name: &str| mechanisms.names().any(|offered| offered == name.as_bytes());
                 let (mechanism, binding) = match &self.binding {
                     Binding::Missing(why) => return Err(AuthError::NoChannelBinding(why)),
-                    Binding::Offered(end) | Binding::Required(end) if offers(SCRAM_SHA_256_PLUS) => {
+                    Binding::Offered(end) | Binding::Required(end)
+                        if offers(SCRAM_SHA_256_PLUS) =>
+                    {
                         self.bound = true;
                         (SCRAM_SHA_256_PLUS, ChannelBinding::tls_server_end_point(end.clone()))
                     }
                     Binding::Required(_) => {
                         return Err(AuthError::NoChannelBinding("the server does not offer it"));
                     }
-                    // This tells a server that did offer it that somebody between took the offer away.
+                    // This tells a server that did offer it that somebody between took the offer
+                    // away.
                     Binding::Offered(_) if offers(SCRAM_SHA_256) => {
                         (SCRAM_SHA_256, ChannelBinding::unrequested())
                     }
-                    Binding::None if offers(SCRAM_SHA_256) => (SCRAM_SHA_256, ChannelBinding::unsupported()),
+                    Binding::None if offers(SCRAM_SHA_256) => {
+                        (SCRAM_SHA_256, ChannelBinding::unsupported())
+                    }
                     Binding::Offered(_) | Binding::None => {
-                        let names: Vec<_> = mechanisms.names().map(String::from_utf8_lossy).collect();
-                        return Err(AuthError::Unsupported { method: format!("SASL {}", names.join(", ")) });
+                        let names: Vec<_> =
+                            mechanisms.names().map(String::from_utf8_lossy).collect();
+                        return Err(AuthError::Unsupported {
+                            method: format!("SASL {}", names.join(", ")),
+                        });
                     }
                 };
                 let password = self.password(mechanism)?;
@@ -275,11 +305,12 @@ impl<'a> Exchange<'a> {
     }
 }
 
-/// Whether a server's first SCRAM message demands a number of iterations that is reasonable. One that cannot be read is
-/// for the exchange itself to refuse.
+/// Whether a server's first SCRAM message demands a number of iterations that is reasonable. One
+/// that cannot be read is for the exchange itself to refuse.
 fn check_iterations(step: &[u8]) -> Result<(), AuthError> {
     let demanded = step.split(|byte| *byte == b',').find_map(|field| field.strip_prefix(b"i="));
-    let Some(digits) = demanded.filter(|d| !d.is_empty() && d.iter().all(u8::is_ascii_digit)) else {
+    let Some(digits) = demanded.filter(|d| !d.is_empty() && d.iter().all(u8::is_ascii_digit))
+    else {
         return Ok(());
     };
     let text = String::from_utf8_lossy(digits);

@@ -111,9 +111,11 @@ impl Status {
             b'I' => Ok(Self::Idle),
             b'T' => Ok(Self::InTransaction),
             b'E' => Ok(Self::Failed),
-            other => {
-                Err(WireError::Unknown { message: "ReadyForQuery", field: "status", value: other.into() })
-            }
+            other => Err(WireError::Unknown {
+                message: "ReadyForQuery",
+                field: "status",
+                value: other.into(),
+            }),
         }
     }
 }
@@ -383,7 +385,8 @@ impl<'a> Message<'a> {
     /// Reads what `frame` says.
     ///
     /// # Errors
-    /// A type byte that the protocol does not know; fields that the body has no room for; bytes left over.
+    /// A type byte that the protocol does not know; fields that the body has no room for; bytes
+    /// left over.
     #[allow(clippy::too_many_lines)]
     pub fn read(frame: Frame<'a>) -> Result<Self, WireError> {
         let body = frame.body;

@@ -19,17 +19,25 @@ impl<'a> Cursor<'a> {
         self.rest
     }
 
-    pub(crate) fn bytes(&mut self, count: usize, field: &'static str) -> Result<&'a [u8], WireError> {
-        let (taken, rest) =
-            self.rest.split_at_checked(count).ok_or(WireError::Short { message: self.message, field })?;
+    pub(crate) fn bytes(
+        &mut self,
+        count: usize,
+        field: &'static str,
+    ) -> Result<&'a [u8], WireError> {
+        let (taken, rest) = self
+            .rest
+            .split_at_checked(count)
+            .ok_or(WireError::Short { message: self.message, field })?;
         self.rest = rest;
         Ok(taken)
     }
 
     #[inline]
     fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], WireError> {
-        let (taken, rest) =
-            self.rest.split_first_chunk().ok_or(WireError::Short { message: self.message, field })?;
+        let (taken, rest) = self
+            .rest
+            .split_first_chunk()
+            .ok_or(WireError::Short { message: self.message, field })?;
         self.rest = rest;
         Ok(*taken)
     }

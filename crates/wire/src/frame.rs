@@ -2,7 +2,8 @@
 
 use crate::WireError;
 
-/// The longest message taken (bytes, without the type byte): PostgreSQL's own limit for one allocation.
+/// The longest message taken (bytes, without the type byte): PostgreSQL's own limit for one
+/// allocation.
 pub const MAX_MESSAGE: usize = 0x3fff_ffff;
 
 /// Bytes of a type byte and a length.
@@ -28,7 +29,9 @@ impl Header {
         let length = i32::from_be_bytes([a, b, c, d]);
         match usize::try_from(length) {
             Ok(n) if (4..=MAX_MESSAGE).contains(&n) => Ok(Some(Self { tag, body: n - 4 })),
-            Ok(n) if n > MAX_MESSAGE => Err(WireError::TooLong { tag, length: n as u64, max: MAX_MESSAGE }),
+            Ok(n) if n > MAX_MESSAGE => {
+                Err(WireError::TooLong { tag, length: n as u64, max: MAX_MESSAGE })
+            }
             _ => Err(WireError::LengthTooShort { tag, length }),
         }
     }
@@ -97,7 +100,10 @@ mod tests {
 
     #[test]
     fn lengths_that_cannot_be_are_refused_from_the_head_alone() {
-        assert_eq!(next_frame(b"Z\0\0\0\x03"), Err(WireError::LengthTooShort { tag: b'Z', length: 3 }));
+        assert_eq!(
+            next_frame(b"Z\0\0\0\x03"),
+            Err(WireError::LengthTooShort { tag: b'Z', length: 3 })
+        );
         assert_eq!(
             next_frame(b"Z\xff\xff\xff\xff"),
             Err(WireError::LengthTooShort { tag: b'Z', length: -1 })

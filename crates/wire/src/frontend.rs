@@ -12,7 +12,8 @@ const CANCEL: u32 = 1234 << 16 | 5678;
 /// The code of a request for TLS, in place of a version.
 const SSL: u32 = 80_877_103;
 
-/// Appends a message: its type byte (none for start-up and cancel), its length, and what `body` appends.
+/// Appends a message: its type byte (none for start-up and cancel), its length, and what `body`
+/// appends.
 fn message(
     out: &mut Vec<u8>,
     name: &'static str,
@@ -42,7 +43,12 @@ fn set_length(out: &mut [u8], name: &'static str, at: usize, end: usize) -> Resu
             out[at..at + 4].copy_from_slice(&n.to_be_bytes());
             Ok(())
         }
-        _ => Err(WireError::TooLarge { message: name, field: "length", value: length, max: MAX_MESSAGE }),
+        _ => Err(WireError::TooLarge {
+            message: name,
+            field: "length",
+            value: length,
+            max: MAX_MESSAGE,
+        }),
     }
 }
 
@@ -83,7 +89,8 @@ pub fn startup<'a>(
     })
 }
 
-/// Before the first message: asks the server whether it takes TLS. It answers with one byte, `S` or `N`.
+/// Before the first message: asks the server whether it takes TLS. It answers with one byte, `S` or
+/// `N`.
 ///
 /// # Errors
 /// None; it has no fields.
@@ -112,7 +119,9 @@ pub fn cancel_request(out: &mut Vec<u8>, process: u32, secret: &[u8]) -> Result<
 /// # Errors
 /// A NUL in it.
 pub fn password(out: &mut Vec<u8>, password: &[u8]) -> Result<(), WireError> {
-    message(out, "PasswordMessage", Some(b'p'), |out| string(out, "PasswordMessage", "password", password))
+    message(out, "PasswordMessage", Some(b'p'), |out| {
+        string(out, "PasswordMessage", "password", password)
+    })
 }
 
 /// The choice of a SASL mechanism, with the exchange's first step.
@@ -164,7 +173,8 @@ pub fn query_with(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> Result
     })
 }
 
-/// Prepares `sql` as statement `name` (empty: the unnamed one), with parameter types as the server infers them.
+/// Prepares `sql` as statement `name` (empty: the unnamed one), with parameter types as the server
+/// infers them.
 ///
 /// # Errors
 /// A NUL in either; a text beyond all bounds.
@@ -219,8 +229,9 @@ impl Parameters<'_> {
     }
 }
 
-/// The messages that execute a statement, made once but for the parameters: Bind to the unnamed portal with all
-/// parameters and results in text format, Describe of it where wanted, Execute of all rows, and Sync.
+/// The messages that execute a statement, made once but for the parameters: Bind to the unnamed
+/// portal with all parameters and results in text format, Describe of it where wanted, Execute of
+/// all rows, and Sync.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Execution {
     /// Bind up to its parameters, its end, and all after it, with Sync.

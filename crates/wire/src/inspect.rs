@@ -1,7 +1,8 @@
 //! Bounds for what a server sends to a client library that knows none.
 //!
-//! [`Inspector::inspect`] sees all bytes before the library does, in pieces of any size. Through the start-up it also
-//! judges demands for proof of identity, so that none is answered that [`Gate`] refuses.
+//! [`Inspector::inspect`] sees all bytes before the library does, in pieces of any size. Through
+//! the start-up it also judges demands for proof of identity, so that none is answered that
+//! [`Gate`] refuses.
 
 use thiserror::Error;
 
@@ -10,8 +11,8 @@ use crate::backend::tag;
 use crate::frame::HEADER;
 use crate::{Frame, Header, Message, WireError};
 
-/// The longest message before the first `ReadyForQuery`, and the longest setting after it (bytes): honest ones are far
-/// below.
+/// The longest message before the first `ReadyForQuery`, and the longest setting after it (bytes):
+/// honest ones are far below.
 pub const LONGEST_START_UP_MESSAGE: usize = 64 * 1024;
 
 /// The most messages before the first `ReadyForQuery` (count): an honest server sends about twenty.
@@ -86,8 +87,8 @@ impl Inspector {
     /// Takes note of `bytes`, which follow those before.
     ///
     /// # Errors
-    /// A length that cannot be, more than an honest server sends, or a demand that the gate refuses. None of `bytes` may
-    /// then be acted on.
+    /// A length that cannot be, more than an honest server sends, or a demand that the gate
+    /// refuses. None of `bytes` may then be acted on.
     pub fn inspect(&mut self, mut bytes: &[u8]) -> Result<(), Refusal> {
         while !bytes.is_empty() {
             if self.have < HEADER {
@@ -117,7 +118,8 @@ impl Inspector {
     /// A message begins.
     fn begin(&mut self, header: Header) -> Result<(), WireError> {
         let Header { tag, body } = header;
-        let is_unsolicited = matches!(tag, tag::NOTICE_RESPONSE | tag::PARAMETER_STATUS | tag::NOTIFICATION);
+        let is_unsolicited =
+            matches!(tag, tag::NOTICE_RESPONSE | tag::PARAMETER_STATUS | tag::NOTIFICATION);
         let is_long = !self.is_ready || tag == tag::PARAMETER_STATUS;
         let max = if is_long { LONGEST_START_UP_MESSAGE } else { LONGEST_MESSAGE };
         if body > max {

@@ -1,8 +1,9 @@
 //! PostgreSQL's wire protocol, version 3, as a codec: bytes in, messages out. No I/O, no unsafe.
 //!
-//! [`frame`] finds where a message from the server begins and ends, [`backend`] reads what it says in place,
-//! [`frontend`] appends messages for the server to a buffer of the caller's, [`auth`] answers its demands for
-//! proof of identity. Every length that the server names is checked against the bytes that are there.
+//! [`frame`] finds where a message from the server begins and ends, [`backend`] reads what it says
+//! in place, [`frontend`] appends messages for the server to a buffer of the caller's, [`auth`]
+//! answers its demands for proof of identity. Every length that the server names is checked against
+//! the bytes that are there.
 
 pub mod auth;
 pub mod backend;

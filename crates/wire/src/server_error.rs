@@ -52,8 +52,8 @@ impl ServerError {
         }
     }
 
-    /// Renders all of it as libpq does, lines joined by newlines; `query` is the text that [`ServerError::position`]
-    /// counts in, where it is known.
+    /// Renders all of it as libpq does, lines joined by newlines; `query` is the text that
+    /// [`ServerError::position`] counts in, where it is known.
     ///
     /// ```
     /// # use pgdyno_wire::ServerError;
@@ -74,7 +74,9 @@ impl ServerError {
             (None, Some(position)) => Some((position, self.internal_query.as_deref())),
             (None, None) => None,
         };
-        match place.map(|(position, query)| (position, query.and_then(|query| excerpt(query, position)))) {
+        match place
+            .map(|(position, query)| (position, query.and_then(|query| excerpt(query, position))))
+        {
             Some((_, Some(excerpt))) => text.push_str(&excerpt),
             // Writing to a String cannot fail.
             Some((position, None)) => drop(write!(text, " at character {position}")),
@@ -106,7 +108,9 @@ impl ServerError {
 impl fmt::Display for ServerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}: {}", self.severity, self.code, self.message)?;
-        for (label, more) in [("", &self.detail), ("hint: ", &self.hint), ("context: ", &self.context)] {
+        for (label, more) in
+            [("", &self.detail), ("hint: ", &self.hint), ("context: ", &self.context)]
+        {
             if let Some(more) = more {
                 write!(f, " ({label}{})", more.replace('\n', "; "))?;
             }
@@ -120,19 +124,22 @@ const WIDEST: usize = 60;
 /// Columns that are shown from the place that is pointed at, where a line is longer.
 const AFTER: usize = 10;
 
-/// The line of `query` that holds character `position` (from 1), with a caret under it; none where there is no such
-/// character.
+/// The line of `query` that holds character `position` (from 1), with a caret under it; none where
+/// there is no such character.
 fn excerpt(query: &str, position: u32) -> Option<String> {
     let index = usize::try_from(position).ok()?.checked_sub(1)?;
     let at = query.char_indices().map(|(at, _)| at).chain([query.len()]).nth(index)?;
     let number = query[..at].matches('\n').count() + 1;
     let begin = query[..at].rfind('\n').map_or(0, |newline| newline + 1);
     let end = query[at..].find(['\n', '\r']).map_or(query.len(), |length| at + length);
-    let line: Vec<char> = query[begin..end].chars().map(|c| if c == '\t' { ' ' } else { c }).collect();
+    let line: Vec<char> =
+        query[begin..end].chars().map(|c| if c == '\t' { ' ' } else { c }).collect();
     let caret = query[begin..at].chars().count();
 
-    let width = |characters: &[char]| characters.iter().map(|c| c.width().unwrap_or(0)).sum::<usize>();
-    // A long line is cut at its end, or else at its beginning so that something after the caret is seen.
+    let width =
+        |characters: &[char]| characters.iter().map(|c| c.width().unwrap_or(0)).sum::<usize>();
+    // A long line is cut at its end, or else at its beginning so that something after the caret is
+    // seen.
     let (mut first, mut last) = (0, line.len());
     if width(&line) > WIDEST {
         if width(&line[..caret]) + AFTER <= WIDEST {
@@ -172,7 +179,10 @@ mod tests {
         let line = |n, m| shown(&format!("{}nope{}", before(n), after(m)));
         assert_eq!(
             line(1, 30),
-            ["LINE 1: SELECT 1,nope,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,...", "                 ^"]
+            [
+                "LINE 1: SELECT 1,nope,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,...",
+                "                 ^"
+            ]
         );
         // Fifty columns before the caret are the most that leave the beginning in place.
         assert_eq!(
@@ -190,7 +200,10 @@ mod tests {
             ]
         );
         assert_eq!(shown("SELECT 1,\n\tnope\nFROM x"), ["LINE 2:  nope", "         ^"]);
-        assert_eq!(shown("SELECT '日本', nope"), ["LINE 1: SELECT '日本', nope", "                       ^"]);
+        assert_eq!(
+            shown("SELECT '日本', nope"),
+            ["LINE 1: SELECT '日本', nope", "                       ^"]
+        );
         assert_eq!(excerpt("SELECT", 9), None);
         assert_eq!(excerpt("SELECT", 7).unwrap(), "\nLINE 1: SELECT\n              ^");
     }

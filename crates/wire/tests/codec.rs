@@ -36,10 +36,19 @@ fn an_error_response_gives_up_all_its_fields() {
     assert_eq!(e.get(b'W'), None);
 
     let Message::NoticeResponse(old) = read(b'N', b"SWARNUNG\0Px\0\0").unwrap() else { panic!() };
-    assert_eq!((old.severity().as_ref(), old.code().as_ref(), old.position()), ("WARNUNG", "", None));
+    assert_eq!(
+        (old.severity().as_ref(), old.code().as_ref(), old.position()),
+        ("WARNUNG", "", None)
+    );
     assert_eq!(error_of(b'E', b"SERROR\0Mno end"), "ErrorResponse: no NUL ends its field `field`");
-    assert_eq!(error_of(b'E', b"SERROR\0"), "ErrorResponse: ends before its field `field type` does");
-    assert_eq!(error_of(b'E', b"\0more"), "ErrorResponse: 4 bytes are left over after its last field");
+    assert_eq!(
+        error_of(b'E', b"SERROR\0"),
+        "ErrorResponse: ends before its field `field type` does"
+    );
+    assert_eq!(
+        error_of(b'E', b"\0more"),
+        "ErrorResponse: 4 bytes are left over after its last field"
+    );
 }
 
 #[test]
@@ -66,10 +75,15 @@ fn rows_are_read_in_place() {
 #[test]
 fn columns_are_read_in_place() {
     let body = b"\0\x01name\0\0\0\x40\0\0\x02\0\0\0\x17\0\x04\xff\xff\xff\xff\0\0";
-    let Message::RowDescription(columns) = read(b'T', body).unwrap() else { panic!("another message") };
+    let Message::RowDescription(columns) = read(b'T', body).unwrap() else {
+        panic!("another message")
+    };
     let column = columns.columns().next().unwrap();
     assert_eq!((column.name, column.table, column.attribute), (&b"name"[..], 0x4000, 2));
-    assert_eq!((column.type_oid, column.type_size, column.type_modifier, column.format), (23, 4, -1, 0));
+    assert_eq!(
+        (column.type_oid, column.type_size, column.type_modifier, column.format),
+        (23, 4, -1, 0)
+    );
     assert!(error_of(b'T', b"\0\x01name\0").contains("its `columns` is 1"));
     assert!(error_of(b'T', &body[..body.len() - 1]).contains("`format`"));
 }
@@ -78,8 +92,13 @@ fn columns_are_read_in_place() {
 fn small_messages_are_read_and_their_faults_named() {
     assert!(matches!(read(b'Z', b"T"), Ok(Message::ReadyForQuery(Status::InTransaction))));
     assert!(matches!(read(b'C', b"INSERT 0 1\0"), Ok(Message::CommandComplete(b"INSERT 0 1"))));
-    assert!(matches!(read(b'S', b"a\0b\0"), Ok(Message::ParameterStatus { name: b"a", value: b"b" })));
-    assert!(matches!(read(b'K', b"\0\0\0\x07abcd"), Ok(Message::BackendKeyData(k)) if k.process == 7));
+    assert!(matches!(
+        read(b'S', b"a\0b\0"),
+        Ok(Message::ParameterStatus { name: b"a", value: b"b" })
+    ));
+    assert!(
+        matches!(read(b'K', b"\0\0\0\x07abcd"), Ok(Message::BackendKeyData(k)) if k.process == 7)
+    );
     assert!(
         matches!(read(b'A', b"\0\0\0\x07ch\0pay\0"), Ok(Message::Notification(n)) if n.payload == b"pay")
     );
@@ -202,7 +221,13 @@ fn passwords_are_shown_as_the_server_wants() {
     let mut without = Exchange::new("u", None);
     let error = without.answer(Authentication::CleartextPassword, &mut out).unwrap_err();
     assert!(matches!(error, AuthError::NoPassword { .. }));
-    assert!(without.answer(Authentication::Other(7), &mut out).unwrap_err().to_string().contains("GSSAPI"));
+    assert!(
+        without
+            .answer(Authentication::Other(7), &mut out)
+            .unwrap_err()
+            .to_string()
+            .contains("GSSAPI")
+    );
 }
 
 #[test]
@@ -213,7 +238,8 @@ fn a_server_that_does_not_prove_that_it_knows_the_password_is_refused() {
         exchange.answer(Authentication::SaslContinue(b""), &mut out),
         Err(AuthError::OutOfTurn)
     ));
-    let Ok(Message::Authentication(offer)) = read(b'R', b"\0\0\0\x0aSCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0")
+    let Ok(Message::Authentication(offer)) =
+        read(b'R', b"\0\0\0\x0aSCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0")
     else {
         panic!("no offer");
     };
@@ -233,7 +259,9 @@ fn exhaust(mut bytes: &[u8]) {
     while let Ok(Some(frame)) = next_frame(bytes) {
         match Message::read(frame) {
             Ok(Message::DataRow(row)) => assert_eq!(row.values().count(), row.len()),
-            Ok(Message::RowDescription(columns)) => assert_eq!(columns.columns().count(), columns.len()),
+            Ok(Message::RowDescription(columns)) => {
+                assert_eq!(columns.columns().count(), columns.len())
+            }
             Ok(Message::ErrorResponse(e) | Message::NoticeResponse(e)) => {
                 let _ = (e.severity(), e.code(), e.message(), e.detail(), e.hint(), e.position());
             }

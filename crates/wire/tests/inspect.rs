@@ -37,8 +37,10 @@ fn refused(inspector: &mut Inspector, bytes: &[u8]) -> WireError {
 #[test]
 fn an_honest_session_passes_in_pieces_of_any_size() {
     let start =
-        [message(b'R', &[0; 4]), message(b'S', b"a\0b\0").repeat(15), message(b'K', &[1; 8])].concat();
-    let replies = [message(b'T', &[0; 40]), message(b'D', &[7; 9000]), message(b'C', b"SELECT 1\0")].concat();
+        [message(b'R', &[0; 4]), message(b'S', b"a\0b\0").repeat(15), message(b'K', &[1; 8])]
+            .concat();
+    let replies =
+        [message(b'T', &[0; 40]), message(b'D', &[7; 9000]), message(b'C', b"SELECT 1\0")].concat();
     let all = [start, message(b'Z', b"I"), replies.repeat(3), message(b'Z', b"I")].concat();
     for piece in [1, 2, 5, 4096, usize::MAX] {
         let mut inspector = Inspector::new(Gate::default());
@@ -62,7 +64,10 @@ fn a_server_without_end_is_refused() {
     for _ in 0..3 {
         session.inspect(&[most.clone(), message(b'Z', b"I")].concat()).unwrap();
     }
-    assert!(matches!(refused(&mut session, &[most, notice].concat()), WireError::TooMany { tag: b'N', .. }));
+    assert!(matches!(
+        refused(&mut session, &[most, notice].concat()),
+        WireError::TooMany { tag: b'N', .. }
+    ));
 
     let mut session = ready();
     let row = message(b'D', &[0; 1 << 20]);
@@ -74,10 +79,16 @@ fn a_server_without_end_is_refused() {
 fn a_giant_message_is_refused_by_its_length() {
     let mut starting = Inspector::new(Gate::default());
     assert!(matches!(refused(&mut starting, &head(b'E', 1 << 20)), WireError::TooLong { .. }));
-    assert!(matches!(refused(&mut ready(), &head(b'D', LONGEST_MESSAGE + 1)), WireError::TooLong { .. }));
+    assert!(matches!(
+        refused(&mut ready(), &head(b'D', LONGEST_MESSAGE + 1)),
+        WireError::TooLong { .. }
+    ));
     ready().inspect(&head(b'D', LONGEST_MESSAGE)).unwrap();
     assert!(matches!(refused(&mut ready(), b"D\0\0\0\x03"), WireError::LengthTooShort { .. }));
-    assert!(matches!(refused(&mut ready(), &message(b'R', &[0; 4])), WireError::Unasked { tag: b'R' }));
+    assert!(matches!(
+        refused(&mut ready(), &message(b'R', &[0; 4])),
+        WireError::Unasked { tag: b'R' }
+    ));
 }
 
 #[test]

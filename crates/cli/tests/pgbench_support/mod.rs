@@ -1,4 +1,5 @@
-//! Runs the pgbench of each major version and `pgdyno pgbench` side by side, on a server of that version that the test made.
+//! Runs the pgbench of each major version and `pgdyno pgbench` side by side, on a server of that
+//! version that the test made.
 
 // Each test file uses its own part; helpers of tests fail as tests do.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::print_stdout)]
@@ -13,8 +14,8 @@ use std::time::{Duration, Instant};
 /// The majors whose pgbench ours is held against.
 const MAJORS: [u32; 4] = [15, 16, 17, 18];
 
-/// Where the programs of PostgreSQL `major` lie: of those that `.ci/postgresql` fetches, in the folder that
-/// PGDYNO_TEST_POSTGRESQL names; or as Debian installs them.
+/// Where the programs of PostgreSQL `major` lie: of those that `.ci/postgresql` fetches, in the
+/// folder that PGDYNO_TEST_POSTGRESQL names; or as Debian installs them.
 fn programs(major: u32) -> Option<PathBuf> {
     let fetched = std::env::var_os("PGDYNO_TEST_POSTGRESQL").map(PathBuf::from);
     let fetched = fetched.map(|folder| folder.join(major.to_string()).join("bin"));
@@ -57,8 +58,8 @@ pub struct Ended {
 }
 
 impl Server {
-    /// A running server of each major version that there is a pgbench of, one after the other, with the databases `ref` and
-    /// `our`. Where one is not installed, a word about it.
+    /// A running server of each major version that there is a pgbench of, one after the other, with
+    /// the databases `ref` and `our`. Where one is not installed, a word about it.
     pub fn each(test: &str) -> impl Iterator<Item = Self> {
         MAJORS.into_iter().filter_map(move |major| {
             let Some(programs) = programs(major) else {
@@ -74,7 +75,10 @@ impl Server {
     pub fn newest(test: &str) -> Option<Self> {
         let newest = MAJORS.into_iter().rev().find_map(|major| Some((major, programs(major)?)));
         if newest.is_none() {
-            let _ = writeln!(std::io::stderr(), "\nskipped: {test}: no installed pgbench to compare with");
+            let _ = writeln!(
+                std::io::stderr(),
+                "\nskipped: {test}: no installed pgbench to compare with"
+            );
         }
         newest.map(|(major, programs)| Self::start(major, programs))
     }
@@ -118,7 +122,9 @@ impl Server {
             std::thread::sleep(Duration::from_millis(50));
         }
         for database in ["ref", "our"] {
-            assert!(server.psql("postgres", &format!("create database {database}")).status.success());
+            assert!(
+                server.psql("postgres", &format!("create database {database}")).status.success()
+            );
         }
         server
     }
@@ -138,7 +144,10 @@ impl Server {
 
     fn psql(&self, database: &str, sql: &str) -> Output {
         let mut command = Command::new(self.programs.join("psql"));
-        self.with_environment(&mut command).args(["-XAtq", "-d", database, "-c", sql]).output().unwrap()
+        self.with_environment(&mut command)
+            .args(["-XAtq", "-d", database, "-c", sql])
+            .output()
+            .unwrap()
     }
 
     /// What a query answers in `database`.
@@ -163,7 +172,10 @@ impl Server {
                     AND pg_conf_load_time() > pg_postmaster_start_time()";
         let patience = Instant::now() + Duration::from_secs(60);
         while self.ask("postgres", read) != "1" {
-            assert!(Instant::now() < patience, "the server did not read its pg_hba.conf within a minute");
+            assert!(
+                Instant::now() < patience,
+                "the server did not read its pg_hba.conf within a minute"
+            );
             std::thread::sleep(Duration::from_millis(50));
         }
     }
@@ -182,7 +194,8 @@ impl Server {
         }
     }
 
-    /// A command for the server's pgbench (`ref`) or ours of the same version (`our`), without arguments.
+    /// A command for the server's pgbench (`ref`) or ours of the same version (`our`), without
+    /// arguments.
     pub fn command(&self, who: &str) -> Command {
         let mut command = match who {
             "ref" => Command::new(self.programs.join("pgbench")),
@@ -208,7 +221,12 @@ impl Server {
     pub fn run_undialected(&self, args: &str) -> Ended {
         let mut command = self.pgdyno_command();
         ended(
-            &command.env("PGDATABASE", "our").arg("pgbench").args(args.split_whitespace()).output().unwrap(),
+            &command
+                .env("PGDATABASE", "our")
+                .arg("pgbench")
+                .args(args.split_whitespace())
+                .output()
+                .unwrap(),
         )
     }
 
@@ -234,8 +252,8 @@ impl Server {
         command
     }
 
-    /// Runs `args` with both, which must end with the same status and the same report but for the numbers; and both
-    /// must say `phrases` on standard error. Ours is returned.
+    /// Runs `args` with both, which must end with the same status and the same report but for the
+    /// numbers; and both must say `phrases` on standard error. Ours is returned.
     pub fn same(&self, args: &str, phrases: &[&str]) -> Ended {
         let theirs = self.run("ref", args);
         let ours = self.run("our", args);
@@ -278,10 +296,11 @@ pub fn ended(output: &Output) -> Ended {
     }
 }
 
-/// What is said on standard error, without what differs from run to run and without hints: its lines in order, every number
-/// as N.
+/// What is said on standard error, without what differs from run to run and without hints: its
+/// lines in order, every number as N.
 pub fn words(err: &str) -> Vec<String> {
-    let ours = |line: &str| line.starts_with("pgbench: hint: ") || line.starts_with("pgbench: note: ");
+    let ours =
+        |line: &str| line.starts_with("pgbench: hint: ") || line.starts_with("pgbench: note: ");
     // Of a debugging client, what it sends.
     let debugging = |line: &str| {
         // The second line of a parameter's value.
@@ -300,8 +319,9 @@ pub fn words(err: &str) -> Vec<String> {
     lines
 }
 
-/// A report without what differs from run to run: every number as N, white space folded; and without what pgdyno adds.
-/// Control characters of a script are written out, as pgdyno does and pgbench does not.
+/// A report without what differs from run to run: every number as N, white space folded; and
+/// without what pgdyno adds. Control characters of a script are written out, as pgdyno does and
+/// pgbench does not.
 pub fn normal(report: &str) -> String {
     let report = pgdyno_model::printable::escape_text(report);
     let mut lines = Vec::new();
@@ -333,14 +353,16 @@ pub fn numbers_as_n(line: &str) -> String {
 
 /// Sends a signal to a process of this test's.
 pub fn signal(pid: u32, name: &str) {
-    let status = Command::new("/bin/kill").args([&format!("-{name}"), &pid.to_string()]).status().unwrap();
+    let status =
+        Command::new("/bin/kill").args([&format!("-{name}"), &pid.to_string()]).status().unwrap();
     assert!(status.success());
 }
 
 /// Whether the file's lines all have the same number of words, and how many.
 pub fn columns(file: &Path) -> usize {
     let text = std::fs::read_to_string(file).unwrap();
-    let counts: std::collections::BTreeSet<usize> = text.lines().map(|l| l.split(' ').count()).collect();
+    let counts: std::collections::BTreeSet<usize> =
+        text.lines().map(|l| l.split(' ').count()).collect();
     assert_eq!(counts.len(), 1, "{}: {text}", file.display());
     counts.into_iter().next().unwrap()
 }

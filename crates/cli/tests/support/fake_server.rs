@@ -177,7 +177,8 @@ impl Peer {
         if mode == Mode::EndlessSettings {
             return self.flood(&message(b'S', b"name\0value\0").repeat(1000));
         }
-        let told = [message(b'S', b"server_version\x0015.4\0"), message(b'K', &[0, 0, 0, 1, 1, 2, 3, 4])];
+        let told =
+            [message(b'S', b"server_version\x0015.4\0"), message(b'K', &[0, 0, 0, 1, 1, 2, 3, 4])];
         self.stream.write_all(&told.concat())?;
         if mode == Mode::StallsBeforeReady {
             self.stall();

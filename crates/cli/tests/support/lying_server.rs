@@ -20,8 +20,11 @@ fn bindir() -> PathBuf {
 pub(crate) fn unflushing(world: &World, folder: &str) -> PathBuf {
     let library = world.path("lying_server.so");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/lying_server.c");
-    let compiled =
-        Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&library, &source]).arg("-ldl").output();
+    let compiled = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .args([&library, &source])
+        .arg("-ldl")
+        .output();
     let compiled = compiled.unwrap();
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     let programs = world.path("bin");

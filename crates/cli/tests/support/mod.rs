@@ -1,4 +1,5 @@
-//! Runs the real binary in a world of its own: directories, store, state; and finds what it may have left behind.
+//! Runs the real binary in a world of its own: directories, store, state; and finds what it may
+//! have left behind.
 
 // Each test file uses its own part; helpers of tests fail as tests do.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::needless_pass_by_value)]
@@ -8,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// A directory tree for one test. The PostgreSQL cache is the user's own, so that a build is fetched once.
+/// A directory tree for one test. The PostgreSQL cache is the user's own, so that a build is
+/// fetched once.
 pub struct World {
     root: tempfile::TempDir,
 }
@@ -19,7 +21,8 @@ pub struct Ended {
     pub err: String,
 }
 
-/// Whether this process is root; if not, that is said past the test runner, which keeps what passing tests print to itself.
+/// Whether this process is root; if not, that is said past the test runner, which keeps what
+/// passing tests print to itself.
 pub fn is_root(test: &str) -> bool {
     use std::io::Write as _;
     let root = rustix::process::geteuid().is_root();
@@ -101,8 +104,8 @@ impl World {
         let mut traces: Vec<String> =
             mounts.lines().filter(|l| l.contains(place)).map(String::from).collect();
         for device in std::fs::read_dir("/sys/block").unwrap().flatten() {
-            let backing =
-                std::fs::read_to_string(device.path().join("loop/backing_file")).unwrap_or_default();
+            let backing = std::fs::read_to_string(device.path().join("loop/backing_file"))
+                .unwrap_or_default();
             if backing.contains(place) {
                 traces.push(format!("{:?} over {backing}", device.file_name()));
             }
@@ -115,7 +118,8 @@ impl World {
         assert_eq!(self.servers(), Vec::<i32>::new());
     }
 
-    /// The postmasters whose data directories lie in this world: by their working directory, so only ours.
+    /// The postmasters whose data directories lie in this world: by their working directory, so
+    /// only ours.
     pub fn servers(&self) -> Vec<i32> {
         let mut found = Vec::new();
         for entry in std::fs::read_dir("/proc").unwrap().flatten() {
@@ -140,7 +144,8 @@ impl World {
         }
     }
 
-    /// The completed trials of the newest run, read from the store beside a process that may be writing it.
+    /// The completed trials of the newest run, read from the store beside a process that may be
+    /// writing it.
     pub fn trials_stored(&self) -> i64 {
         let store = self.path("data/pgdyno/store.sqlite3");
         let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
@@ -182,6 +187,7 @@ pub fn is_filled(path: &Path) -> bool {
 
 /// Sends a signal to a process of this test's.
 pub fn signal(pid: i32, name: &str) {
-    let status = Command::new("/bin/sh").args(["-c", &format!("kill -{name} {pid}")]).status().unwrap();
+    let status =
+        Command::new("/bin/sh").args(["-c", &format!("kill -{name} {pid}")]).status().unwrap();
     assert!(status.success());
 }

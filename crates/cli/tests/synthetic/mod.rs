@@ -15,7 +15,9 @@ use pgdyno_model::facts::{BuildSource, ServerFacts, Setting, StorageFacts};
 use pgdyno_model::measurement::{Measurement, Second};
 use pgdyno_model::record::{SessionEnd, SessionRecord};
 use pgdyno_model::units::{Bytes, Epoch, Span};
-use pgdyno_model::{Latencies, LevelValue, Levels, Plan, PlannedTrial, RunRecord, Treatment, TrialRecord};
+use pgdyno_model::{
+    Latencies, LevelValue, Levels, Plan, PlannedTrial, RunRecord, Treatment, TrialRecord,
+};
 use pgdyno_results::SessionId;
 use pgdyno_results::store::Store;
 
@@ -45,7 +47,11 @@ pub fn plan(levels: &[&str], repeats: u32, random: &mut Random) -> Plan {
     for block in 1..=repeats {
         let mut order: Vec<usize> = (0..levels.len()).collect();
         for i in (1..order.len()).rev() {
-            #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)]
+            #[allow(
+                clippy::cast_possible_truncation,
+                clippy::cast_precision_loss,
+                clippy::cast_sign_loss
+            )]
             order.swap(i, (random.uniform() * (i + 1) as f64) as usize);
         }
         for treatment in order {
@@ -95,7 +101,9 @@ pub fn trial(plan: &Plan, planned: &PlannedTrial, tps: f64, latencies: u32) -> T
     let mut latency = Latencies::new();
     for i in 0..latencies {
         let share = f64::from(i + 1) / f64::from(latencies + 1);
-        latency.record((1e9 * f64::from(treatment.clients) / tps * (0.6 - 0.4 * (1.0 - share).ln())) as u64);
+        latency.record(
+            (1e9 * f64::from(treatment.clients) / tps * (0.6 - 0.4 * (1.0 - share).ln())) as u64,
+        );
     }
     let setting = |(name, value): (&String, &String)| Setting {
         name: name.clone(),
@@ -103,9 +111,10 @@ pub fn trial(plan: &Plan, planned: &PlannedTrial, tps: f64, latencies: u32) -> T
         unit: None,
         source: "configuration file".into(),
     };
-    let mut settings: BTreeMap<String, String> = ["fsync", "synchronous_commit", "full_page_writes"]
-        .map(|name| (name.to_owned(), "on".to_owned()))
-        .into();
+    let mut settings: BTreeMap<String, String> =
+        ["fsync", "synchronous_commit", "full_page_writes"]
+            .map(|name| (name.to_owned(), "on".to_owned()))
+            .into();
     settings.extend(treatment.settings.clone());
     settings.remove("application_name");
     TrialRecord {
@@ -191,7 +200,8 @@ pub fn add(
     store.end_session(session, SessionEnd::Completed).unwrap();
 }
 
-/// A store in memory where there is a file system for that, else in a temporary folder: simulations make thousands.
+/// A store in memory where there is a file system for that, else in a temporary folder: simulations
+/// make thousands.
 pub fn folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     let mut builder = tempfile::Builder::new();

@@ -43,9 +43,11 @@ const fn cell(name: &'static str, promise: Promise, is_true: fn(&mut Random) -> 
 }
 
 pub(crate) const CELLS: &[Cell] = &[
-    cell("one run, two equal builds, quiet host: `tps < 0%` is exceeded", Promise::AtMost(2.5), |r| {
-        one_run(r, 0.0, 1.0, ANY_LESS) == Gate::Exceeded
-    }),
+    cell(
+        "one run, two equal builds, quiet host: `tps < 0%` is exceeded",
+        Promise::AtMost(2.5),
+        |r| one_run(r, 0.0, 1.0, ANY_LESS) == Gate::Exceeded,
+    ),
     cell("the same, neighbouring trials alike (autocorrelation 0.9)", Promise::AtMost(2.5), |r| {
         one_run(r, 0.9, 1.0, ANY_LESS) == Gate::Exceeded
     }),
@@ -60,9 +62,11 @@ pub(crate) const CELLS: &[Cell] = &[
         Promise::About(80.0, 10.0),
         caught,
     ),
-    cell("one run, four equal builds: any difference, in either table", Promise::AtMost(5.0), |r| {
-        any_difference(r, &[1.0; 4], 5)
-    }),
+    cell(
+        "one run, four equal builds: any difference, in either table",
+        Promise::AtMost(5.0),
+        |r| any_difference(r, &[1.0; 4], 5),
+    ),
     cell("one run, eight equal builds, three repeats: any difference", Promise::AtMost(5.0), |r| {
         any_difference(r, &[1.0; 8], 3)
     }),
@@ -75,7 +79,11 @@ pub(crate) const CELLS: &[Cell] = &[
         best_is_covered(r, [1.0, 0.99, 0.98, 0.97])
     }),
     cell("a run that is not finished: any verdict", Promise::AtMost(0.0), unfinished),
-    cell("16 steady builds, 10 repeats: any is said to rise or fall", Promise::AtMost(5.0), any_trend),
+    cell(
+        "16 steady builds, 10 repeats: any is said to rise or fall",
+        Promise::AtMost(5.0),
+        any_trend,
+    ),
     cell(
         "two runs of equal builds, spread of runs 2%, no earlier run: `tps < 0%` is exceeded",
         Promise::AtMost(0.0),
@@ -123,9 +131,11 @@ pub(crate) const CELLS: &[Cell] = &[
     ),
     cell("the same, autocorrelation 0.8", Promise::AtLeast(95.0), |r| seconds(r, 0.8).is_covered),
     cell("the same, autocorrelation 0.95", Promise::AtLeast(95.0), |r| seconds(r, 0.95).is_covered),
-    cell("noise floor of about 9%, a build 5% slower: `tps < -3%` is exceeded", Promise::AtMost(0.0), |r| {
-        beside_floor(r, 0.95) == Gate::Exceeded
-    }),
+    cell(
+        "noise floor of about 9%, a build 5% slower: `tps < -3%` is exceeded",
+        Promise::AtMost(0.0),
+        |r| beside_floor(r, 0.95) == Gate::Exceeded,
+    ),
     cell("the same, the build 30% slower", Promise::AtLeast(95.0), |r| {
         beside_floor(r, 0.7) == Gate::Exceeded
     }),
@@ -194,7 +204,14 @@ impl World {
 
     /// A run of `plan` whose trials have noise of which neighbours share `alike`, and the true
     /// `speeds`.
-    fn run(&mut self, random: &mut Random, id: (&str, u64), plan: &Plan, alike: f64, speeds: &[f64]) {
+    fn run(
+        &mut self,
+        random: &mut Random,
+        id: (&str, u64),
+        plan: &Plan,
+        alike: f64,
+        speeds: &[f64],
+    ) {
         let mut last = random.normal();
         synthetic::add(&mut self.store, id, plan, |planned: &PlannedTrial| {
             last = alike * last + (1.0 - alike * alike).sqrt() * random.normal();
@@ -220,7 +237,9 @@ fn caught(random: &mut Random) -> bool {
         .map(|number| {
             let id = format!("first-{number}");
             world.run(random, (&id, number), &plan, 0.0, &[1.0, 1.0]);
-            world.compare(&format!("{id}:1"), &format!("{id}:2"))["gates"][0]["catches"].as_f64().unwrap()
+            world.compare(&format!("{id}:1"), &format!("{id}:2"))["gates"][0]["catches"]
+                .as_f64()
+                .unwrap()
         })
         .collect();
     stated.sort_by(f64::total_cmp);
@@ -264,7 +283,8 @@ fn unfinished(random: &mut Random) -> bool {
     let session = synthetic::begin(&mut world.store, "run", "synthetic", 1, &plan);
     for planned in plan.trials.iter().take(10) {
         let speed = if planned.treatment == 0 { 1.0 } else { 0.5 };
-        let trial = synthetic::trial(&plan, planned, TPS * speed * (SPREAD * random.normal()).exp(), 20);
+        let trial =
+            synthetic::trial(&plan, planned, TPS * speed * (SPREAD * random.normal()).exp(), 20);
         world.store.add_trial("run", session, &trial).unwrap();
     }
     world.store.end_session(session, SessionEnd::Interrupted).unwrap();
@@ -322,7 +342,8 @@ fn capacities(random: &mut Random, other: f64) -> bool {
         let limit = LIMIT * if planned.treatment == 0 { 1.0 } else { other };
         // A closed loop reaches about the same each time on a quiet host.
         let tps = 1.2 * limit * (0.0005 * random.normal()).exp();
-        let mut search = search::Search::new(tps, RESOLUTION, search::dither(seed, planned.ordinal));
+        let mut search =
+            search::Search::new(tps, RESOLUTION, search::dither(seed, planned.ordinal));
         while let Some(ask) = search.ask() {
             search.answer(ask.rate < limit);
         }
@@ -346,14 +367,16 @@ fn extended(random: &mut Random) -> bool {
     let all = plan.trials.clone();
     plan.trials.truncate(10);
     world.run(random, ("run", 1), &plan, 0.0, &[1.0, 1.0]);
-    let is_apart = |world: &World| world.show("run")["comparisons"][0]["ratio"]["told_apart"] == true;
+    let is_apart =
+        |world: &World| world.show("run")["comparisons"][0]["ratio"]["told_apart"] == true;
     if is_apart(&world) {
         return true;
     }
     plan.trials = all;
     plan.extended_after = vec![5];
     world.store.extend_run("run", Epoch(1), &[], &plan).unwrap();
-    let session = world.store.begin_session("run", &synthetic::session(&["here".to_owned()])).unwrap();
+    let session =
+        world.store.begin_session("run", &synthetic::session(&["here".to_owned()])).unwrap();
     for planned in &plan.trials[10..] {
         let trial = synthetic::trial(&plan, planned, TPS * (SPREAD * random.normal()).exp(), 20);
         world.store.add_trial("run", session, &trial).unwrap();
@@ -388,11 +411,15 @@ fn seconds(random: &mut Random, alike: f64) -> Said {
     world.store.end_session(session, SessionEnd::Completed).unwrap();
     let view = world.show("run");
     let steadiness = &view["trials"][0]["steadiness"];
-    let warm_up = steadiness["warm_up_s"].as_u64().is_some_and(|s| s > 0) || steadiness["steady"] == false;
+    let warm_up =
+        steadiness["warm_up_s"].as_u64().is_some_and(|s| s > 0) || steadiness["steady"] == false;
     let changes = steadiness["changes"].as_array().is_some_and(|changes| !changes.is_empty());
     let mean = series.iter().sum::<f64>() / 120.0;
     let covered = |half: f64| (mean - TPS).abs() <= half * mean;
-    Said { is_unsteady: warm_up || changes, is_covered: steadiness["within"].as_f64().is_none_or(covered) }
+    Said {
+        is_unsteady: warm_up || changes,
+        is_covered: steadiness["within"].as_f64().is_none_or(covered),
+    }
 }
 
 /// One run of two builds on a host whose A/A run found a floor of about 9%.

@@ -15,7 +15,8 @@ fn token(client: u32, sequence: u64) -> Token {
     Token { client, sequence }
 }
 
-/// Two clients: four acknowledged each, one refused, the last of each in doubt or never asked to commit.
+/// Two clients: four acknowledged each, one refused, the last of each in doubt or never asked to
+/// commit.
 fn history() -> History {
     let entry = |client: u32, sequence: u64, state| Entry {
         token: token(client, sequence),
@@ -82,7 +83,11 @@ fn loaded() -> Vec<TableRows> {
         changed: 0,
         examples: Vec::new(),
     };
-    vec![table("pgbench_accounts", 100_000), table("pgbench_tellers", 10), table("pgbench_branches", 1)]
+    vec![
+        table("pgbench_accounts", 100_000),
+        table("pgbench_tellers", 10),
+        table("pgbench_branches", 1),
+    ]
 }
 
 /// Makes index and balances agree with the rows.

@@ -24,8 +24,8 @@ pub fn missing(history: &History, found: &Found) -> Vec<Entry> {
         .collect()
 }
 
-/// Every acknowledged transaction is there. With `synchronous_commit = off` those may be missing that the server had not
-/// flushed yet: see [`AsynchronousCommit`].
+/// Every acknowledged transaction is there. With `synchronous_commit = off` those may be missing
+/// that the server had not flushed yet: see [`AsynchronousCommit`].
 pub(super) fn acknowledged(case: &Case<'_>) -> CheckOutcome {
     if let Err(unseen) = &case.found.rows {
         return outcome_of(unseen);
@@ -51,8 +51,8 @@ pub(super) fn acknowledged(case: &Case<'_>) -> CheckOutcome {
     }
 }
 
-/// What the loss of `missing`, the oldest of age `oldest`, means under asynchronous commit; `is_all` says that nothing
-/// that was acknowledged is there.
+/// What the loss of `missing`, the oldest of age `oldest`, means under asynchronous commit;
+/// `is_all` says that nothing that was acknowledged is there.
 fn asynchronous_loss(
     promise: &AsynchronousCommit,
     missing: &[Entry],
@@ -61,15 +61,18 @@ fn asynchronous_loss(
     what: &str,
 ) -> CheckOutcome {
     let (documented, with_flushes) = (promise.documented(), promise.with_flushes());
-    let flushed =
-        missing.iter().filter(|e| promise.durable_before.is_some_and(|before| e.at < before)).count();
+    let flushed = missing
+        .iter()
+        .filter(|e| promise.durable_before.is_some_and(|before| e.at < before))
+        .count();
     if flushed > 0 {
         return CheckOutcome::Failed(format!(
             "{what}: the server had reported the WAL of {flushed} of them as flushed"
         ));
     }
-    // While load lasts, WAL is flushed again and again: of a load that is older than a bound, something is there. The
-    // age of the oldest acknowledgement, which is missing here, is that of the load.
+    // While load lasts, WAL is flushed again and again: of a load that is older than a bound,
+    // something is there. The age of the oldest acknowledgement, which is missing here, is that of
+    // the load.
     if is_all && oldest > with_flushes {
         return CheckOutcome::Failed(format!(
             "{what}: all that was ever acknowledged, and the load had lasted longer than the {} ms in which \
@@ -101,7 +104,8 @@ fn asynchronous_loss(
             ms(flush)
         )),
         (flush, Some(_)) => {
-            let flush = flush.map_or("not measured".to_owned(), |flush| format!("{} ms", ms(flush)));
+            let flush =
+                flush.map_or("not measured".to_owned(), |flush| format!("{} ms", ms(flush)));
             CheckOutcome::Allowed(format!(
                 "{late}; the server had reported none of their WAL as flushed, so that the storage lost nothing that \
                  it had (flush time {flush})"
@@ -125,37 +129,43 @@ fn ms(time: Duration) -> String {
     if ms < 10.0 { format!("{ms:.1}") } else { format!("{ms:.0}") }
 }
 
-/// What is there of a client's acknowledged transactions is a prefix: WAL is replayed in order, so that nothing can be
-/// there while something earlier of the same client is not.
+/// What is there of a client's acknowledged transactions is a prefix: WAL is replayed in order, so
+/// that nothing can be there while something earlier of the same client is not.
 pub(super) fn gaps(case: &Case<'_>) -> CheckOutcome {
     with(&case.found.rows, |rows| {
         let there = tokens(rows);
         let mut holes = Vec::new();
         for client in &case.history.clients {
-            let Some(last) = client.iter().rposition(|e| there.contains(&e.token)) else { continue };
+            let Some(last) = client.iter().rposition(|e| there.contains(&e.token)) else {
+                continue;
+            };
             let before = &client[..last];
-            let absent =
-                before.iter().filter(|e| e.state == State::Acknowledged && !there.contains(&e.token));
-            holes.extend(absent.map(|e| format!("{} is missing, {} is there", e.token, client[last].token)));
+            let absent = before
+                .iter()
+                .filter(|e| e.state == State::Acknowledged && !there.contains(&e.token));
+            holes.extend(
+                absent.map(|e| format!("{} is missing, {} is there", e.token, client[last].token)),
+            );
         }
         complaints(&holes)
     })
 }
 
-/// WAL is replayed in order over all clients: where a transaction is there that was begun after another had been
-/// acknowledged, the other is there. It holds for asynchronous commit too, whose records are written in that order.
+/// WAL is replayed in order over all clients: where a transaction is there that was begun after
+/// another had been acknowledged, the other is there. It holds for asynchronous commit too, whose
+/// records are written in that order.
 pub(super) fn order(case: &Case<'_>) -> CheckOutcome {
     with(&case.found.rows, |rows| {
         let there = tokens(rows);
         // Of those that are there, the one begun last condemns whatever any other would.
-        let Some(last) = case.history.entries().filter(|e| there.contains(&e.token)).max_by_key(|e| e.begun)
+        let Some(last) =
+            case.history.entries().filter(|e| there.contains(&e.token)).max_by_key(|e| e.begun)
         else {
             return CheckOutcome::Passed;
         };
-        let lost = case
-            .history
-            .entries()
-            .filter(|e| e.state == State::Acknowledged && e.at < last.begun && !there.contains(&e.token));
+        let lost = case.history.entries().filter(|e| {
+            e.state == State::Acknowledged && e.at < last.begun && !there.contains(&e.token)
+        });
         let told = lost.map(|e| {
             let before = ms(last.begun.saturating_sub(e.at));
             format!(
@@ -171,12 +181,15 @@ pub(super) fn order(case: &Case<'_>) -> CheckOutcome {
 pub(super) fn resurrected(case: &Case<'_>) -> CheckOutcome {
     with(&case.found.rows, |rows| {
         let there = tokens(rows);
-        let risen =
-            case.history.entries().filter(|e| there.contains(&e.token)).filter_map(|e| match e.state {
+        let risen = case.history.entries().filter(|e| there.contains(&e.token)).filter_map(|e| {
+            match e.state {
                 State::Failed => Some(format!("{} was refused and is there", e.token)),
-                State::Issued => Some(format!("{} was never asked to commit and is there", e.token)),
+                State::Issued => {
+                    Some(format!("{} was never asked to commit and is there", e.token))
+                }
                 State::Acknowledged | State::Unknown => None,
-            });
+            }
+        });
         complaints(&risen.collect::<Vec<_>>())
     })
 }
@@ -184,7 +197,8 @@ pub(super) fn resurrected(case: &Case<'_>) -> CheckOutcome {
 /// Every row is one that a client asked for, and says what the client asked.
 pub(super) fn strangers(case: &Case<'_>) -> CheckOutcome {
     with(&case.found.rows, |rows| {
-        let asked: BTreeMap<Token, Effect> = case.history.entries().map(|e| (e.token, e.effect)).collect();
+        let asked: BTreeMap<Token, Effect> =
+            case.history.entries().map(|e| (e.token, e.effect)).collect();
         let strange = rows.iter().filter_map(|row| match asked.get(&row.token) {
             None => Some(format!("{} is there, and no client asked for it", row.token)),
             Some(effect) if *effect != row.effect => {

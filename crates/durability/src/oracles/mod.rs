@@ -38,7 +38,11 @@ pub struct Oracle {
 pub const ORACLES: &[Oracle] = &[
     Oracle::new("acknowledged transactions are there", Failing::Lost, ledger::acknowledged),
     Oracle::new("each client's are there without a gap", Failing::Lost, ledger::gaps),
-    Oracle::new("transactions are there in the order of acknowledgement", Failing::Lost, ledger::order),
+    Oracle::new(
+        "transactions are there in the order of acknowledgement",
+        Failing::Lost,
+        ledger::order,
+    ),
     Oracle::new("refused and unsent ones are not there", Failing::Corrupt, ledger::resurrected),
     Oracle::new("nothing is there that was not asked for", Failing::Corrupt, ledger::strangers),
     Oracle::new("no transaction is there twice", Failing::Corrupt, ledger::duplicates),
@@ -59,11 +63,19 @@ pub const ORACLES: &[Oracle] = &[
     // A server that a clean stop ends for good is as good as one that did not recover.
     Oracle::new("the server starts again after a clean stop", Failing::WillNotStart, restarted),
     Oracle::new("the last write is there after a clean stop", Failing::Lost, unwritten),
-    Oracle::new("every loaded row is there after a clean stop", Failing::Corrupt, tables::after_restart),
+    Oracle::new(
+        "every loaded row is there after a clean stop",
+        Failing::Corrupt,
+        tables::after_restart,
+    ),
 ];
 
 impl Oracle {
-    const fn new(name: &'static str, failing: Failing, look: fn(&Case<'_>) -> CheckOutcome) -> Self {
+    const fn new(
+        name: &'static str,
+        failing: Failing,
+        look: fn(&Case<'_>) -> CheckOutcome,
+    ) -> Self {
         Self { name, failing, look }
     }
 }
@@ -118,7 +130,8 @@ fn pointers(case: &Case<'_>) -> CheckOutcome {
     with(&case.found.pointers, |complaints_of| complaints(complaints_of))
 }
 
-/// A page marked all-visible hides from vacuum and from index-only scans what is dead or uncommitted in it.
+/// A page marked all-visible hides from vacuum and from index-only scans what is dead or
+/// uncommitted in it.
 fn visibility(case: &Case<'_>) -> CheckOutcome {
     with(&case.found.visibility, |complaints_of| complaints(complaints_of))
 }
@@ -134,8 +147,10 @@ fn restarted(case: &Case<'_>) -> CheckOutcome {
 /// What a server acknowledged after its recovery outlives a clean stop.
 fn unwritten(case: &Case<'_>) -> CheckOutcome {
     with(&case.found.unwritten, |tables| {
-        let lost: Vec<String> =
-            tables.iter().map(|table| format!("{table} lacks the row that was written last")).collect();
+        let lost: Vec<String> = tables
+            .iter()
+            .map(|table| format!("{table} lacks the row that was written last"))
+            .collect();
         complaints(&lost)
     })
 }

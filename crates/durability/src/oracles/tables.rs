@@ -13,9 +13,13 @@ pub(super) fn index(case: &Case<'_>) -> CheckOutcome {
     with(&case.found.rows, |rows| {
         with(&case.found.index, |indexed| {
             let (heap, index) = (tokens(rows), indexed.iter().copied().collect::<BTreeSet<_>>());
-            let mut differ: Vec<String> =
-                heap.difference(&index).map(|t| format!("{t} is in the table, not in the index")).collect();
-            differ.extend(index.difference(&heap).map(|t| format!("{t} is in the index, not in the table")));
+            let mut differ: Vec<String> = heap
+                .difference(&index)
+                .map(|t| format!("{t} is in the table, not in the index"))
+                .collect();
+            differ.extend(
+                index.difference(&heap).map(|t| format!("{t} is in the index, not in the table")),
+            );
             if differ.is_empty() && rows.len() != indexed.len() {
                 let (rows, indexed) = (rows.len(), indexed.len());
                 differ.push(format!("{rows} rows in the table, {indexed} by the index"));
@@ -25,8 +29,8 @@ pub(super) fn index(case: &Case<'_>) -> CheckOutcome {
     })
 }
 
-/// Each account, teller and branch holds exactly what the rows that are there say: a transaction of which a part is
-/// missing shows here.
+/// Each account, teller and branch holds exactly what the rows that are there say: a transaction of
+/// which a part is missing shows here.
 pub(super) fn whole(case: &Case<'_>) -> CheckOutcome {
     with(&case.found.rows, |rows| {
         type Balances = Observed<BTreeMap<i64, i64>>;
@@ -60,8 +64,9 @@ pub(super) fn whole(case: &Case<'_>) -> CheckOutcome {
     })
 }
 
-/// TPC-B's rule: accounts, tellers, branches and the transactions' own amounts have one sum; and it lies between the
-/// ledger's with none and with all of the transactions in doubt only if these are there whole, which [`whole`] tells.
+/// TPC-B's rule: accounts, tellers, branches and the transactions' own amounts have one sum; and it
+/// lies between the ledger's with none and with all of the transactions in doubt only if these are
+/// there whole, which [`whole`] tells.
 pub(super) fn sums(case: &Case<'_>) -> CheckOutcome {
     let sum = |balances: &Observed<BTreeMap<i64, i64>>| match balances {
         Ok(balances) => Ok(balances.values().sum::<i64>()),
@@ -86,8 +91,8 @@ pub(super) fn sums(case: &Case<'_>) -> CheckOutcome {
     }
 }
 
-/// Every account, teller and branch is there once, as it was loaded but for its balance. A row whose balance is 0 is in no
-/// sum: only to count the rows shows that it is gone.
+/// Every account, teller and branch is there once, as it was loaded but for its balance. A row
+/// whose balance is 0 is in no sum: only to count the rows shows that it is gone.
 pub(super) fn by_scan(case: &Case<'_>) -> CheckOutcome {
     with(&case.found.by_scan, |tables| once(tables))
 }
@@ -109,8 +114,8 @@ fn once(tables: &[TableRows]) -> CheckOutcome {
     complaints(&tables.iter().flat_map(differences).collect::<Vec<_>>())
 }
 
-/// In what the rows of a table are not the ones that were loaded. As many different keys as rows, as many rows as were
-/// loaded, none below 1 and none above the last: that is each key once.
+/// In what the rows of a table are not the ones that were loaded. As many different keys as rows,
+/// as many rows as were loaded, none below 1 and none above the last: that is each key once.
 fn differences(found: &TableRows) -> Vec<String> {
     let TableRows { table, loaded, rows, keys, changed, .. } = found;
     let mut differ = Vec::new();
@@ -132,7 +137,9 @@ fn differences(found: &TableRows) -> Vec<String> {
         differ.push(format!("{table} has the keys {is}, and was loaded with {should}"));
     }
     if *changed > 0 {
-        differ.push(format!("{table} has {changed} rows whose constant columns are not as they were loaded"));
+        differ.push(format!(
+            "{table} has {changed} rows whose constant columns are not as they were loaded"
+        ));
     }
     if !differ.is_empty() {
         differ.extend(found.examples.iter().map(|example| format!("{table}: {example}")));

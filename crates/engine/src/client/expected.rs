@@ -1,7 +1,8 @@
 //! What a server may say next: a reply that nobody asked for is no measurement.
 //!
-//! [`Expected`] follows one statement's reply, message by message, by the messages' types alone. Notices, settings and
-//! notifications may come at any time. Errors are judged where they are read, for a fatal one may come at any time too.
+//! [`Expected`] follows one statement's reply, message by message, by the messages' types alone.
+//! Notices, settings and notifications may come at any time. Errors are judged where they are read,
+//! for a fatal one may come at any time too.
 
 use pgdyno_wire::WireError;
 use pgdyno_wire::backend::tag;
@@ -13,8 +14,8 @@ pub(super) enum Expected {
     Nothing,
     /// A query's first result.
     Result,
-    /// Rows of a query's result, or its end. Another RowDescription too: a rule may make one command return several
-    /// results.
+    /// Rows of a query's result, or its end. Another RowDescription too: a rule may make one
+    /// command return several results.
     Rows,
     /// A query's next result, or the end of all.
     MoreResults,
@@ -51,9 +52,13 @@ impl Expected {
         Ok(match (self, tag) {
             (Self::Rows | Self::PortalRows, tag::DATA_ROW) => self,
             (Self::Result | Self::MoreResults | Self::Rows, tag::ROW_DESCRIPTION) => Self::Rows,
-            (Self::Result | Self::MoreResults | Self::Rows, tag::COMMAND_COMPLETE) => Self::MoreResults,
+            (Self::Result | Self::MoreResults | Self::Rows, tag::COMMAND_COMPLETE) => {
+                Self::MoreResults
+            }
             (Self::Result | Self::MoreResults, tag::EMPTY_QUERY) => Self::MoreResults,
-            (Self::MoreResults | Self::Ready | Self::ReadyAfterError, tag::READY_FOR_QUERY) => Self::Nothing,
+            (Self::MoreResults | Self::Ready | Self::ReadyAfterError, tag::READY_FOR_QUERY) => {
+                Self::Nothing
+            }
             (Self::Parsed { described }, tag::PARSE_COMPLETE) => Self::Bound { described },
             (Self::Bound { described: false }, tag::BIND_COMPLETE) => Self::PortalRows,
             (Self::Bound { described: true }, tag::BIND_COMPLETE) => Self::Description,
@@ -109,13 +114,22 @@ mod tests {
     fn what_does_not_belong_to_what_was_asked_is_refused() {
         for (asked, replies) in [
             (Expected::Nothing, ["Z", "C", "T", "D", "1", "d", "R", "K", "v", "G"].as_slice()),
-            (Expected::Result, &["Z", "D", "1", "2", "n", "s", "t", "3", "d", "c", "TDCZZ", "CD", "R"]),
-            (Expected::Parsed { described: false }, &["2", "11", "12T", "12n", "12CC", "12CD", "12DZ", "Z"]),
+            (
+                Expected::Result,
+                &["Z", "D", "1", "2", "n", "s", "t", "3", "d", "c", "TDCZZ", "CD", "R"],
+            ),
+            (
+                Expected::Parsed { described: false },
+                &["2", "11", "12T", "12n", "12CC", "12CD", "12DZ", "Z"],
+            ),
             (Expected::Bound { described: true }, &["2D", "2C", "2TT", "2nT", "1"]),
         ] {
             for reply in replies {
                 let found = follow(asked, reply);
-                assert!(matches!(found, Err(WireError::Unasked { .. })), "{asked:?}: {reply}: {found:?}");
+                assert!(
+                    matches!(found, Err(WireError::Unasked { .. })),
+                    "{asked:?}: {reply}: {found:?}"
+                );
             }
         }
     }

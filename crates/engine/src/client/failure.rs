@@ -22,7 +22,8 @@ pub(super) struct Fault {
     pub(super) error: Box<ServerError>,
 }
 
-/// Why a client gives up: an SQLSTATE, words for people that name it too, and those that pgbench would use.
+/// Why a client gives up: an SQLSTATE, words for people that name it too, and those that pgbench
+/// would use.
 pub(super) struct Abort {
     code: String,
     reason: String,
@@ -93,7 +94,8 @@ impl Client {
         }
     }
 
-    /// What pgbench calls the kind of step `step`: `SQL`, or the meta command's name as the script has it.
+    /// What pgbench calls the kind of step `step`: `SQL`, or the meta command's name as the script
+    /// has it.
     pub(super) fn kind(&self, step: usize) -> &str {
         let script = &self.program.scripts[self.script];
         match script.steps.get(step) {
@@ -106,7 +108,8 @@ impl Client {
         }
     }
 
-    /// A statement met an error: another try or transaction may fare better, or the client gives up.
+    /// A statement met an error: another try or transaction may fare better, or the client gives
+    /// up.
     pub(super) fn failed(&mut self, fault: Fault, turn: &mut Turn<'_>) -> Next {
         let kind = Failure::of(&fault.error.code);
         let goes_on = kind.is_passing()
@@ -197,7 +200,8 @@ impl Client {
         self.another(turn)
     }
 
-    /// Tells the ledger, if there is one, that the transaction failed; what follows if that cannot be kept.
+    /// Tells the ledger, if there is one, that the transaction failed; what follows if that cannot
+    /// be kept.
     fn note_failure(&mut self, turn: &mut Turn<'_>) -> Option<Next> {
         let error = self.book.as_mut()?.failed(turn.now).err()?;
         Some(self.abort(&Abort::ledger(&error), turn))
@@ -209,7 +213,9 @@ impl Client {
         let (step, statement) = fault.unwrap_or(match self.state {
             State::Sent(statement) => (Some(self.step), Some(statement)),
             State::Piped | State::Asleep => (Some(self.step), None),
-            State::Between | State::Due | State::Computed | State::RollingBack | State::Ended => (None, None),
+            State::Between | State::Due | State::Computed | State::RollingBack | State::Ended => {
+                (None, None)
+            }
         });
         let steps = self.program.scripts[self.script].steps.len();
         let ended = self.ended(turn.now);
@@ -217,8 +223,14 @@ impl Client {
         self.give_up(abort, statement, turn)
     }
 
-    /// Gives up, with no transaction or one that is counted, because of `abort` in `statement` if it met any.
-    pub(super) fn give_up(&mut self, abort: &Abort, statement: Option<usize>, turn: &mut Turn<'_>) -> Next {
+    /// Gives up, with no transaction or one that is counted, because of `abort` in `statement` if
+    /// it met any.
+    pub(super) fn give_up(
+        &mut self,
+        abort: &Abort,
+        statement: Option<usize>,
+        turn: &mut Turn<'_>,
+    ) -> Next {
         for cause in &abort.causes {
             self.say(Told::Error, cause);
         }
@@ -228,13 +240,19 @@ impl Client {
             _ if at >= steps => format!("client {id} aborted: {}", abort.said),
             "SQL" | "gset" | "aset" if statement.is_some() && abort.is_from_server => {
                 let query = self.queries;
-                format!("client {id} script {script} aborted in command {at} query {query}: {}", abort.said)
+                format!(
+                    "client {id} script {script} aborted in command {at} query {query}: {}",
+                    abort.said
+                )
             }
             kind => {
                 // pgbench tells the name as it is written only of what it evaluates.
                 let as_written = abort.said == EVALUATION || kind == "SQL";
                 let kind = if as_written { kind.to_owned() } else { kind.to_ascii_lowercase() };
-                format!("client {id} aborted in command {at} ({kind}) of script {script}; {}", abort.said)
+                format!(
+                    "client {id} aborted in command {at} ({kind}) of script {script}; {}",
+                    abort.said
+                )
             }
         };
         if !abort.said.is_empty() {

@@ -7,14 +7,15 @@ use super::{Client, Next, State, Turn};
 use crate::load::Told;
 use crate::recorder::sqlstate;
 
-/// How long a client waits before its second new connection in a row; twice as long before each further one.
+/// How long a client waits before its second new connection in a row; twice as long before each
+/// further one.
 const PAUSE: Duration = Duration::from_millis(100);
 /// The longest of those waits.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 impl Client {
-    /// Learns that its connection is gone; `how` says what was seen. Either it gives up with its transaction, or that
-    /// has failed and it wants another connection.
+    /// Learns that its connection is gone; `how` says what was seen. Either it gives up with its
+    /// transaction, or that has failed and it wants another connection.
     pub fn lost(&mut self, how: &str, turn: &mut Turn<'_>) -> Next {
         if self.state == State::Ended {
             return Next::Close;
@@ -25,9 +26,10 @@ impl Client {
             Some(fault @ Fault { error, .. }) => {
                 (format!("connection lost ({how}) after {error}"), self.words(fault))
             }
-            None => {
-                (format!("connection lost: {how}"), "perhaps the backend died while processing".to_owned())
-            }
+            None => (
+                format!("connection lost: {how}"),
+                "perhaps the backend died while processing".to_owned(),
+            ),
         };
         if !self.program.rules.reconnect_lost.allows(self.reconnections) {
             let abort = Abort::own(sqlstate::CONNECTION_FAILURE, &reason).saying(&said);
@@ -76,7 +78,9 @@ impl Client {
                 n => format!("no new connection after {n} in a row: {how}"),
             };
             let said = format!("client {} aborted while establishing connection", self.id);
-            let abort = Abort::own(sqlstate::CONNECTION_FAILURE, &reason).caused(how.to_owned()).caused(said);
+            let abort = Abort::own(sqlstate::CONNECTION_FAILURE, &reason)
+                .caused(how.to_owned())
+                .caused(said);
             return self.abort(&abort.saying(""), turn);
         }
         let doublings = self.reconnections.saturating_sub(1).min(8);

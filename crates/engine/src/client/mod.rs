@@ -1,7 +1,8 @@
 //! One client: a state machine without I/O.
 //!
-//! It is given received bytes and the time, appends what is to be sent, and says what it waits for. In steady state it
-//! allocates nothing: replies are read in place, values live in slots, and all buffers are the caller's or reused.
+//! It is given received bytes and the time, appends what is to be sent, and says what it waits for.
+//! In steady state it allocates nothing: replies are read in place, values live in slots, and all
+//! buffers are the caller's or reused.
 
 mod expected;
 mod failure;
@@ -37,7 +38,8 @@ pub enum Next {
     Reply,
     /// That moment.
     Wake(Moment),
-    /// To be woken in this turn, with a new reading of the clock: time has passed that no event tells of.
+    /// To be woken in this turn, with a new reading of the clock: time has passed that no event
+    /// tells of.
     Again,
     /// A new connection; then to be woken.
     Connect,
@@ -99,7 +101,8 @@ impl Piped {
 
 /// One connection's load.
 ///
-/// What every statement needs comes first, so that it lies in few cache lines: of a thousand clients none is in a cache.
+/// What every statement needs comes first, so that it lies in few cache lines: of a thousand
+/// clients none is in a cache.
 pub struct Client {
     /// Shared by its thread's clients.
     program: Rc<Program>,
@@ -381,7 +384,13 @@ impl Client {
         }
     }
 
-    fn count_statement(&mut self, step: usize, statement: usize, sent: Moment, turn: &mut Turn<'_>) {
+    fn count_statement(
+        &mut self,
+        step: usize,
+        statement: usize,
+        sent: Moment,
+        turn: &mut Turn<'_>,
+    ) {
         let first_byte = std::mem::replace(&mut self.first_byte, Moment::NEVER);
         let times = Exchange { sent, first_byte, done: turn.now };
         turn.recorder.statement(self.script, statement, &times);
@@ -420,7 +429,12 @@ impl Client {
             if let Some(fault) = self.error.take() {
                 return self.failed(fault, turn);
             }
-            turn.recorder.command(self.script, self.step, turn.now.nanoseconds_since(self.sent), turn.now);
+            turn.recorder.command(
+                self.script,
+                self.step,
+                turn.now.nanoseconds_since(self.sent),
+                turn.now,
+            );
             self.step += 1;
             return self.advance(turn);
         }
@@ -439,11 +453,19 @@ impl Client {
             State::RollingBack => match self.error.take() {
                 Some(fault) => {
                     let words = fault.error.libpq_text(Some("ROLLBACK"));
-                    self.abort(&Abort::server("ROLLBACK after a failure", &fault.error, words), turn)
+                    self.abort(
+                        &Abort::server("ROLLBACK after a failure", &fault.error, words),
+                        turn,
+                    )
                 }
                 None => self.after_failure(turn),
             },
-            State::Between | State::Due | State::Piped | State::Asleep | State::Computed | State::Ended => {
+            State::Between
+            | State::Due
+            | State::Piped
+            | State::Asleep
+            | State::Computed
+            | State::Ended => {
                 let reason = "the server sent ReadyForQuery without having been asked anything";
                 self.abort(&Abort::own(sqlstate::PROTOCOL_VIOLATION, reason), turn)
             }

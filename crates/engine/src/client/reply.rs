@@ -1,7 +1,7 @@
 //! The server's replies, cut from bytes that arrive in pieces of any size.
 //!
-//! Messages that a client need not read, result rows above all, are skipped where they lie; only a message that was
-//! torn and must be read is put together in a buffer.
+//! Messages that a client need not read, result rows above all, are skipped where they lie; only a
+//! message that was torn and must be read is put together in a buffer.
 
 use super::expected::{Expected, is_unsolicited};
 use pgdyno_wire::backend::{Status, command_complete, ready_for_query, tag};
@@ -151,7 +151,8 @@ impl Replies {
         self.skip -= passed;
     }
 
-    /// Goes on with the message that was torn; what it comes to, if it is all there and must be known of.
+    /// Goes on with the message that was torn; what it comes to, if it is all there and must be
+    /// known of.
     fn mended(&mut self, bytes: &mut &[u8]) -> Result<Option<Event>, WireError> {
         self.draw(bytes, HEADER);
         let Some(header) = Header::read(&self.torn)? else { return Ok(None) };
@@ -174,8 +175,8 @@ impl Replies {
         event.map(Some)
     }
 
-    /// What a message comes to. Those that every statement has are read by themselves: a value that may be any message
-    /// is much to hand over.
+    /// What a message comes to. Those that every statement has are read by themselves: a value that
+    /// may be any message is much to hand over.
     #[inline]
     fn read(&mut self, tag: u8, body: &[u8]) -> Result<Event, WireError> {
         if tag != tag::ERROR_RESPONSE {
@@ -197,8 +198,8 @@ impl Replies {
         }
     }
 
-    /// Whether a client need not read messages of that type. What an end of a message looks like is known from its
-    /// length.
+    /// Whether a client need not read messages of that type. What an end of a message looks like is
+    /// known from its length.
     #[inline]
     fn skippable(&self, tag: u8) -> bool {
         match tag {
@@ -227,19 +228,31 @@ impl Replies {
 /// Refuses a message that would have to be read and is longer than any honest one.
 fn check(header: Header) -> Result<(), WireError> {
     if header.body > MAX_READ {
-        return Err(WireError::TooLong { tag: header.tag, length: header.body as u64, max: MAX_READ });
+        return Err(WireError::TooLong {
+            tag: header.tag,
+            length: header.body as u64,
+            max: MAX_READ,
+        });
     }
     Ok(())
 }
 
 fn read(frame: Frame<'_>) -> Result<Event, WireError> {
     match Message::read(frame)? {
-        Message::ErrorResponse(fields) => Ok(Event::Error(Box::new(ServerError::from_fields(fields)))),
-        Message::NoticeResponse(fields) => Ok(Event::Notice(Box::new(ServerError::from_fields(fields)))),
+        Message::ErrorResponse(fields) => {
+            Ok(Event::Error(Box::new(ServerError::from_fields(fields))))
+        }
+        Message::NoticeResponse(fields) => {
+            Ok(Event::Notice(Box::new(ServerError::from_fields(fields))))
+        }
         Message::ParseComplete => Ok(Event::Parsed),
         Message::CopyIn(_) | Message::CopyOut(_) | Message::CopyBoth(_) => Ok(Event::Copy),
-        Message::RowDescription(row) => Ok(Event::Columns(row.columns().map(|c| c.name.to_vec()).collect())),
-        Message::DataRow(row) => Ok(Event::Row(row.values().map(|v| v.map(<[u8]>::to_vec)).collect())),
+        Message::RowDescription(row) => {
+            Ok(Event::Columns(row.columns().map(|c| c.name.to_vec()).collect()))
+        }
+        Message::DataRow(row) => {
+            Ok(Event::Row(row.values().map(|v| v.map(<[u8]>::to_vec)).collect()))
+        }
         Message::EmptyQuery => Ok(Event::Complete),
         // Nothing else may follow start-up.
         _ => Err(WireError::Unknown { message: "reply", field: "type", value: frame.tag.into() }),

@@ -105,14 +105,20 @@ impl Client {
         let store = program.scripts[self.script].statements[statement].store.as_ref()?;
         let misfit = self.answers.store(store, &program.slots, &mut self.variables).err()?;
         let (id, script, step) = (self.id, self.script, self.step);
-        let mut abort =
-            Abort::own(sqlstate::CARDINALITY_VIOLATION, &format!("{}: {}", self.place(), misfit.words))
-                .saying("");
+        let mut abort = Abort::own(
+            sqlstate::CARDINALITY_VIOLATION,
+            &format!("{}: {}", self.place(), misfit.words),
+        )
+        .saying("");
         if let Some(name) = misfit.name {
             let command = if store.each { "aset" } else { "gset" };
             abort = abort.caused(format!("{command}: invalid variable name: \"{name}\""));
         }
         let (query, words) = (misfit.query, misfit.words);
-        Some(abort.caused(format!("client {id} script {script} command {step} query {query}: {words}")))
+        Some(
+            abort.caused(format!(
+                "client {id} script {script} command {step} query {query}: {words}"
+            )),
+        )
     }
 }

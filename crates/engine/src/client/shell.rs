@@ -1,6 +1,8 @@
-//! `\shell` and `\setshell`: a command line for `/bin/sh`, waited for. The thread's other clients wait too.
+//! `\shell` and `\setshell`: a command line for `/bin/sh`, waited for. The thread's other clients
+//! wait too.
 //!
-//! Each command line has a process group of its own, so that all of it can be ended when the load is stopped.
+//! Each command line has a process group of its own, so that all of it can be ended when the load
+//! is stopped.
 
 use std::ffi::OsStr;
 use std::io::{self, Read as _};
@@ -20,7 +22,8 @@ const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 /// The most that is read of what `\setshell`'s command line writes (bytes).
 const LONGEST_RESULT: usize = 4096;
 
-/// Runs `line`; what it writes goes where this process's output goes. When `stop` becomes true, it is ended.
+/// Runs `line`; what it writes goes where this process's output goes. When `stop` becomes true, it
+/// is ended.
 ///
 /// # Errors
 /// pgbench's words, for a command that fails too.
@@ -34,8 +37,8 @@ pub(super) fn run(line: &[u8], stop: &AtomicBool) -> Result<(), String> {
     }
 }
 
-/// Runs `line` and reads the integer on the first line that it writes. When `stop` becomes true, it is ended, and there
-/// is no integer.
+/// Runs `line` and reads the integer on the first line that it writes. When `stop` becomes true, it
+/// is ended, and there is no integer.
 ///
 /// # Errors
 /// pgbench's words.
@@ -56,10 +59,9 @@ pub(super) fn integer(line: &[u8], stop: &AtomicBool) -> Result<Option<i64>, Str
     match text.trim() {
         // Of nothing but white space `strtol` makes 0.
         "" => Ok(Some(0)),
-        number => number
-            .parse()
-            .map(Some)
-            .map_err(|_| format!("{program}: shell command must return an integer (not \"{text}\")")),
+        number => number.parse().map(Some).map_err(|_| {
+            format!("{program}: shell command must return an integer (not \"{text}\")")
+        }),
     }
 }
 
@@ -91,7 +93,8 @@ impl Running {
         Ok(Self { shell, group })
     }
 
-    /// The first line that it writes, with its end if it has one; none where `stop` became true first.
+    /// The first line that it writes, with its end if it has one; none where `stop` became true
+    /// first.
     fn first_line(&mut self, stop: &AtomicBool) -> io::Result<Option<Vec<u8>>> {
         let Some(mut output) = self.shell.stdout.take() else { return Ok(Some(Vec::new())) };
         let mut text = Vec::new();
@@ -140,7 +143,9 @@ impl Drop for Running {
 fn becomes_ready(source: &impl AsFd, stop: &AtomicBool) -> io::Result<bool> {
     loop {
         match poll(&mut [PollFd::new(source, PollFlags::IN)], Some(&STOP_CHECK)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) if stop.load(Ordering::Relaxed) => return Ok(false),
+            Ok(0) | Err(rustix::io::Errno::INTR) if stop.load(Ordering::Relaxed) => {
+                return Ok(false);
+            }
             Ok(0) | Err(rustix::io::Errno::INTR) => {}
             Ok(_) => return Ok(true),
             Err(error) => return Err(error.into()),

@@ -10,7 +10,9 @@ use crate::load::Told;
 use crate::program::{Action, LinkedScript};
 use crate::recorder::sqlstate;
 use crate::schedule::Moment;
-use crate::script::{EvalError, Expr, Piece, Scope, Slot, Value, is_variable_name, leading_integer};
+use crate::script::{
+    EvalError, Expr, Piece, Scope, Slot, Value, is_variable_name, leading_integer,
+};
 
 /// The longest command line that pgbench runs (bytes).
 const LONGEST_COMMAND_LINE: usize = 254;
@@ -60,7 +62,8 @@ impl Client {
                     book.sending(first, script, step, &self.variables, turn.now)
                         .map_err(|e| Abort::ledger(&e))?;
                 }
-                if let Err(error) = self.send(&script.statements[*statement], *statement, turn.now, turn.out)
+                if let Err(error) =
+                    self.send(&script.statements[*statement], *statement, turn.now, turn.out)
                 {
                     let reason = format!("{}: {error}", self.place());
                     return Err(Abort::own(sqlstate::DATA_EXCEPTION, &reason));
@@ -92,7 +95,8 @@ impl Client {
                 };
                 // A negative time is no time, as in pgbench.
                 let units = u32::try_from(amount.max(0)).unwrap_or(u32::MAX);
-                return Ok(self.pass_time(Next::Wake(turn.now.after(unit.saturating_mul(units))), turn.now));
+                return Ok(self
+                    .pass_time(Next::Wake(turn.now.after(unit.saturating_mul(units))), turn.now));
             }
             Action::If { condition, next } => {
                 turn.recorder.command(self.script, self.step, 0, turn.now);
@@ -108,11 +112,13 @@ impl Client {
             }
             Action::SetShell { variable, command } => {
                 let line = self.line(command)?;
-                if let Some(value) =
-                    shell::integer(&line, &self.program.rules.stop).map_err(|e| self.bad_shell(&e))?
+                if let Some(value) = shell::integer(&line, &self.program.rules.stop)
+                    .map_err(|e| self.bad_shell(&e))?
                 {
                     if !is_variable_name(&self.program.variables[variable.index()]) {
-                        return Err(self.bad_name(*variable).saying("execution of meta-command failed"));
+                        return Err(self
+                            .bad_name(*variable)
+                            .saying("execution of meta-command failed"));
                     }
                     self.variables[variable.index()] = Some(Value::Int(value).into());
                 }
@@ -146,8 +152,10 @@ impl Client {
     /// For a variable that the present step cannot assign to.
     fn bad_name(&self, variable: Slot) -> Abort {
         let command = self.kind(self.step);
-        let what =
-            format!("{command}: invalid variable name: \"{}\"", self.program.variables[variable.index()]);
+        let what = format!(
+            "{command}: invalid variable name: \"{}\"",
+            self.program.variables[variable.index()]
+        );
         Abort::own(sqlstate::DATA_EXCEPTION, &format!("{}: {what}", self.place())).caused(what)
     }
 
@@ -159,12 +167,19 @@ impl Client {
     }
 
     /// The step that is executed after a condition at whose failure step `next` decides.
-    fn branch(&mut self, script: &LinkedScript, condition: &Expr, next: usize) -> Result<usize, Abort> {
+    fn branch(
+        &mut self,
+        script: &LinkedScript,
+        condition: &Expr,
+        next: usize,
+    ) -> Result<usize, Abort> {
         if self.eval(condition)?.holds() {
             return Ok(self.step + 1);
         }
         let mut part = next;
-        while let Some(Action::Elif { condition, next, .. }) = script.steps.get(part).map(|s| &s.action) {
+        while let Some(Action::Elif { condition, next, .. }) =
+            script.steps.get(part).map(|s| &s.action)
+        {
             self.step = part;
             if self.program.rules.say_steps {
                 self.say_step();
@@ -242,7 +257,11 @@ impl Client {
                 if let Some(content) = &self.variables[slot.index()] {
                     content.write_text(&mut text);
                 }
-                format!("malformed variable \"{}\" value: \"{}\"", name(slot), String::from_utf8_lossy(&text))
+                format!(
+                    "malformed variable \"{}\" value: \"{}\"",
+                    name(slot),
+                    String::from_utf8_lossy(&text)
+                )
             }
             other => other.to_string(),
         };
@@ -275,7 +294,8 @@ impl Client {
         self.write(command, &mut line);
         if line.len() > LONGEST_COMMAND_LINE {
             let program =
-                String::from_utf8_lossy(line.split(|b| *b == b' ').next().unwrap_or_default()).into_owned();
+                String::from_utf8_lossy(line.split(|b| *b == b' ').next().unwrap_or_default())
+                    .into_owned();
             return Err(self.bad_shell(&format!("{program}: shell command is too long")));
         }
         Ok(line)

@@ -1,7 +1,7 @@
 //! A client's transactions: which is next, when it is due, how it ends.
 //!
-//! [`Client::begin`] chooses one, [`Client::start`] begins its script when it is due, [`Client::complete`] ends it well, and
-//! [`Client::another`] goes on to the next.
+//! [`Client::begin`] chooses one, [`Client::start`] begins its script when it is due,
+//! [`Client::complete`] ends it well, and [`Client::another`] goes on to the next.
 
 use pgdyno_wire::backend::Status;
 use pgdyno_wire::frontend;
@@ -15,7 +15,13 @@ impl Client {
     /// The transaction as it ends now.
     pub(super) fn ended(&self, now: Moment) -> Ended {
         let times = Timeline { due: self.due, sent: self.begun, done: now };
-        Ended { client: self.id, number: self.number, script: self.script, times, retries: self.retries }
+        Ended {
+            client: self.id,
+            number: self.number,
+            script: self.script,
+            times,
+            retries: self.retries,
+        }
     }
 
     /// Whether another transaction may begin; takes it from those that are left.
@@ -107,10 +113,15 @@ impl Client {
             let name = &self.program.scripts[self.script].name;
             let reason = format!("{name}: the script ends inside a transaction block");
             let said = "end of script reached without completing the last transaction";
-            return self.give_up(&Abort::own(sqlstate::ACTIVE_TRANSACTION, &reason).saying(said), None, turn);
+            return self.give_up(
+                &Abort::own(sqlstate::ACTIVE_TRANSACTION, &reason).saying(said),
+                None,
+                turn,
+            );
         }
         if !self.asked && self.state != State::Computed {
-            // The last event was the script's beginning. And whoever needs no server must let the others have a turn.
+            // The last event was the script's beginning. And whoever needs no server must let the
+            // others have a turn.
             self.state = State::Computed;
             return Next::Again;
         }

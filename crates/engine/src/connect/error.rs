@@ -136,10 +136,13 @@ impl ConnectError {
                         "is the server running, with this socket directory and port?".to_owned()
                     }
                     Address::Tcp { .. } => {
-                        "is the server running, and does it listen on this host and port?".to_owned()
+                        "is the server running, and does it listen on this host and port?"
+                            .to_owned()
                     }
                 }),
-                io::ErrorKind::PermissionDenied => Some("check the permissions of the socket".to_owned()),
+                io::ErrorKind::PermissionDenied => {
+                    Some("check the permissions of the socket".to_owned())
+                }
                 _ => None,
             },
             Self::Server { error, database, .. } => match error.code.as_str() {
@@ -165,8 +168,8 @@ impl ConnectError {
         }
     }
 
-    /// Whether no other of several servers is to be asked: this one answered, and libpq goes on only from one that cannot
-    /// take connections now.
+    /// Whether no other of several servers is to be asked: this one answered, and libpq goes on
+    /// only from one that cannot take connections now.
     pub(super) fn ends_search(&self) -> bool {
         match self {
             Self::Server { error, .. } => error.code != "57P03",

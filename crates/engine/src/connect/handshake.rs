@@ -66,7 +66,10 @@ impl<'a> Handshake<'a> {
             }
             Encryption::Must(connector) => {
                 if !self.ask_for_tls()? {
-                    return Err(ConnectError::NoTls { address: self.address(), mode: self.target.tls.mode });
+                    return Err(ConnectError::NoTls {
+                        address: self.address(),
+                        mode: self.target.tls.mode,
+                    });
                 }
                 self.encrypt(connector)
             }
@@ -92,7 +95,8 @@ impl<'a> Handshake<'a> {
             // One byte, no more: what follows it is TLS already, or nobody's business.
             match self.stream.read(&mut answer) {
                 Ok(0) => {
-                    let cause = io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed it");
+                    let cause =
+                        io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed it");
                     return Err(self.broken(cause));
                 }
                 Ok(_) => break,
@@ -115,8 +119,9 @@ impl<'a> Handshake<'a> {
         };
         self.encrypted = true;
         let tls = |cause| ConnectError::Tls { address: address.clone(), cause };
-        let socket =
-            socket.try_clone().map_err(|cause| ConnectError::Lost { address: address.clone(), cause })?;
+        let socket = socket
+            .try_clone()
+            .map_err(|cause| ConnectError::Lost { address: address.clone(), cause })?;
         let mut stream = TlsStream::new(socket, connector.connection(host).map_err(tls)?);
         loop {
             self.set_limit("the TLS handshake")?;
@@ -141,7 +146,9 @@ impl<'a> Handshake<'a> {
         ];
         let settings = target.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         // A setting of the target's takes the place of ours.
-        let ours = identity.into_iter().filter(|(name, _)| !target.settings.iter().any(|(n, _)| n == name));
+        let ours = identity
+            .into_iter()
+            .filter(|(name, _)| !target.settings.iter().any(|(n, _)| n == name));
         let mut out = Vec::new();
         frontend::startup(&mut out, ours.chain(settings)).map_err(|e| self.protocol(e))?;
         self.send(&out)
@@ -166,7 +173,8 @@ impl<'a> Handshake<'a> {
 
     /// Whether the session is of the kind that is wanted.
     fn check_kind(&mut self) -> Result<(), ConnectError> {
-        let (in_recovery, read_only) = match (self.told.in_hot_standby, self.told.default_read_only) {
+        let (in_recovery, read_only) = match (self.told.in_hot_standby, self.told.default_read_only)
+        {
             (Some(standby), Some(read_only)) => (standby, read_only),
             _ => self.ask_kind()?,
         };
@@ -243,7 +251,8 @@ impl<'a> Handshake<'a> {
         take: impl FnOnce(&Target, u8, Message<'_>) -> Result<T, ConnectError>,
     ) -> Result<T, ConnectError> {
         loop {
-            if let Some(header) = pgdyno_wire::Header::read(&self.received).map_err(|e| self.protocol(e))?
+            if let Some(header) =
+                pgdyno_wire::Header::read(&self.received).map_err(|e| self.protocol(e))?
                 && header.body > LONGEST_START_UP_MESSAGE
             {
                 return Err(self.protocol(WireError::TooLong {
@@ -252,11 +261,15 @@ impl<'a> Handshake<'a> {
                     max: LONGEST_START_UP_MESSAGE,
                 }));
             }
-            if let Some(frame) = pgdyno_wire::next_frame(&self.received).map_err(|e| self.protocol(e))? {
+            if let Some(frame) =
+                pgdyno_wire::next_frame(&self.received).map_err(|e| self.protocol(e))?
+            {
                 self.messages += 1;
                 if self.messages > MOST_START_UP_MESSAGES {
                     let tag = frame.tag;
-                    return Err(self.protocol(WireError::TooMany { tag, max: MOST_START_UP_MESSAGES }));
+                    return Err(
+                        self.protocol(WireError::TooMany { tag, max: MOST_START_UP_MESSAGES })
+                    );
                 }
                 let length = frame.len();
                 let message = Message::read(frame).map_err(|e| self.protocol(e))?;
@@ -276,7 +289,8 @@ impl<'a> Handshake<'a> {
             let mut scratch = [0; 4096];
             match self.stream.read(&mut scratch) {
                 Ok(0) => {
-                    let cause = io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed it");
+                    let cause =
+                        io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed it");
                     return Err(self.broken(cause));
                 }
                 Ok(n) => self.received.extend_from_slice(&scratch[..n]),
@@ -296,10 +310,12 @@ impl<'a> Handshake<'a> {
             let mut answer = Vec::new();
             let progress = self.next("authentication", |target, tag, message| match message {
                 Message::Authentication(said) => {
-                    exchange.answer(said, &mut answer).map_err(|cause| ConnectError::Authentication {
-                        address: target.address.clone(),
-                        user: target.user.clone(),
-                        cause,
+                    exchange.answer(said, &mut answer).map_err(|cause| {
+                        ConnectError::Authentication {
+                            address: target.address.clone(),
+                            user: target.user.clone(),
+                            cause,
+                        }
                     })
                 }
                 Message::NegotiateVersion | Message::NoticeResponse(_) => Ok(Progress::Continues),
@@ -325,7 +341,9 @@ impl<'a> Handshake<'a> {
                 Message::ParameterStatus { name, value } => {
                     match name {
                         b"in_hot_standby" => told.in_hot_standby = Some(is_on(value)),
-                        b"default_transaction_read_only" => told.default_read_only = Some(is_on(value)),
+                        b"default_transaction_read_only" => {
+                            told.default_read_only = Some(is_on(value))
+                        }
                         _ => {}
                     }
                     Ok(false)
@@ -340,13 +358,14 @@ impl<'a> Handshake<'a> {
         }
     }
 
-    /// Reads what came with the last message: nothing is owed before it is asked for, but for notices.
+    /// Reads what came with the last message: nothing is owed before it is asked for, but for
+    /// notices.
     fn drain(&mut self) -> Result<(), ConnectError> {
         while !self.received.is_empty() {
             self.next("start-up", |target, tag, message| match message {
-                Message::NoticeResponse(_) | Message::ParameterStatus { .. } | Message::Notification(_) => {
-                    Ok(())
-                }
+                Message::NoticeResponse(_)
+                | Message::ParameterStatus { .. }
+                | Message::Notification(_) => Ok(()),
                 _ => Err(ConnectError::Unexpected { address: target.address.clone(), tag }),
             })?;
         }
@@ -356,7 +375,10 @@ impl<'a> Handshake<'a> {
 
 /// Whether the same is to be tried again, as long as there is time for it.
 fn is_passing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+    matches!(
+        error.kind(),
+        io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+    )
 }
 
 fn is_on(value: &[u8]) -> bool {

@@ -1,5 +1,5 @@
-//! Connecting: sockets, encryption, start-up and authentication, all within a time limit. Then the socket no longer
-//! blocks.
+//! Connecting: sockets, encryption, start-up and authentication, all within a time limit. Then the
+//! socket no longer blocks.
 
 mod error;
 mod handshake;
@@ -33,7 +33,8 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct Connection {
     /// The socket.
     pub stream: Stream,
-    /// What a cancel request names: the backend's process id and its secret; none if the server gave none.
+    /// What a cancel request names: the backend's process id and its secret; none if the server
+    /// gave none.
     pub key: Option<(u32, Vec<u8>)>,
 }
 
@@ -90,8 +91,8 @@ struct Failed {
     encrypted: bool,
 }
 
-/// Connects to one of `servers`, within `limit` each, or within the time that they themselves allow, and until `stop` is
-/// set; `below` as [`Servers::find`] has it. Also the one that it was.
+/// Connects to one of `servers`, within `limit` each, or within the time that they themselves
+/// allow, and until `stop` is set; `below` as [`Servers::find`] has it. Also the one that it was.
 ///
 /// # Errors
 /// As [`connect`]; of several servers [`ConnectError::NoneServes`].
@@ -112,12 +113,17 @@ pub fn connect_any(
 /// Connects to `target` within `limit`, or within the time that the target itself allows.
 ///
 /// # Errors
-/// No server there, a server that refuses or is not trusted, a proof of identity that cannot be given, or the time limit.
+/// No server there, a server that refuses or is not trusted, a proof of identity that cannot be
+/// given, or the time limit.
 pub fn connect(target: &Target, limit: Duration) -> Result<Connection, ConnectError> {
     connect_until(target, limit, &NEVER)
 }
 
-fn connect_until(target: &Target, limit: Duration, stop: &AtomicBool) -> Result<Connection, ConnectError> {
+fn connect_until(
+    target: &Target,
+    limit: Duration,
+    stop: &AtomicBool,
+) -> Result<Connection, ConnectError> {
     let limit = Limit::new(target.connect_timeout.unwrap_or(limit), stop);
     let mode = match target.address {
         Address::Unix { .. } => SslMode::Disable,
@@ -133,20 +139,25 @@ fn connect_until(target: &Target, limit: Duration, stop: &AtomicBool) -> Result<
             if !plain.may_depend_on_encryption() {
                 return Err(plain.error);
             }
-            attempt(target, limit, Encryption::Must(&connector)).map_err(|failed| match failed.error {
-                ConnectError::NoTls { .. } => plain.error,
-                error => error,
+            attempt(target, limit, Encryption::Must(&connector)).map_err(|failed| {
+                match failed.error {
+                    ConnectError::NoTls { .. } => plain.error,
+                    error => error,
+                }
             })
         }),
-        SslMode::Prefer => attempt(target, limit, Encryption::IfTaken(&connector)).or_else(|failed| {
-            // A server that answers the request for TLS with an error knows of no such thing.
-            let knows_no_tls = matches!(failed.error, ConnectError::Unexpected { tag: b'E', .. });
-            if !(knows_no_tls || failed.encrypted && failed.may_depend_on_encryption()) {
-                return Err(failed.error);
-            }
-            // Should that fail too, what stood in the way of the better one is worth more.
-            attempt(target, limit, Encryption::No).map_err(|_| failed.error)
-        }),
+        SslMode::Prefer => {
+            attempt(target, limit, Encryption::IfTaken(&connector)).or_else(|failed| {
+                // A server that answers the request for TLS with an error knows of no such thing.
+                let knows_no_tls =
+                    matches!(failed.error, ConnectError::Unexpected { tag: b'E', .. });
+                if !(knows_no_tls || failed.encrypted && failed.may_depend_on_encryption()) {
+                    return Err(failed.error);
+                }
+                // Should that fail too, what stood in the way of the better one is worth more.
+                attempt(target, limit, Encryption::No).map_err(|_| failed.error)
+            })
+        }
         _ => attempt(target, limit, Encryption::Must(&connector)).map_err(|failed| failed.error),
     }
 }
@@ -157,15 +168,19 @@ impl Failed {
         match &self.error {
             // Class 28: what pg_hba.conf says may differ.
             ConnectError::Server { error, .. } => error.code.starts_with("28"),
-            ConnectError::Tls { .. } | ConnectError::Lost { .. } | ConnectError::Authentication { .. } => {
-                true
-            }
+            ConnectError::Tls { .. }
+            | ConnectError::Lost { .. }
+            | ConnectError::Authentication { .. } => true,
             _ => false,
         }
     }
 }
 
-fn attempt(target: &Target, limit: Limit<'_>, encryption: Encryption<'_>) -> Result<Connection, Failed> {
+fn attempt(
+    target: &Target,
+    limit: Limit<'_>,
+    encryption: Encryption<'_>,
+) -> Result<Connection, Failed> {
     let stream = open(&target.address, target.host_address, limit)
         .map_err(|error| Failed { error, encrypted: false })?;
     let mut handshake = Handshake::new(target, stream, limit);
@@ -174,8 +189,8 @@ fn attempt(target: &Target, limit: Limit<'_>, encryption: Encryption<'_>) -> Res
     handshake.into_connection().map_err(|error| Failed { error, encrypted: false })
 }
 
-/// Asks the server of `target` to cancel what the session of `key` is doing, over a connection that is encrypted as the
-/// session's is; waits for no answer, and at most `limit`.
+/// Asks the server of `target` to cancel what the session of `key` is doing, over a connection that
+/// is encrypted as the session's is; waits for no answer, and at most `limit`.
 ///
 /// # Errors
 /// No connection, or it takes no bytes.
@@ -188,7 +203,8 @@ pub fn cancel(target: &Target, key: &(u32, Vec<u8>), limit: Duration) -> Result<
                 .map_err(|cause| ConnectError::Tls { address: target.address.clone(), cause })?,
         ),
     };
-    let mut handshake = Handshake::new(target, open(&target.address, target.host_address, limit)?, limit);
+    let mut handshake =
+        Handshake::new(target, open(&target.address, target.host_address, limit)?, limit);
     handshake.agree_on(match &connector {
         None => Encryption::No,
         Some(connector) if target.tls.mode == SslMode::Prefer => Encryption::IfTaken(connector),
@@ -204,7 +220,9 @@ pub fn cancel(target: &Target, key: &(u32, Vec<u8>), limit: Duration) -> Result<
 fn open(address: &Address, ip: Option<IpAddr>, limit: Limit<'_>) -> Result<Stream, ConnectError> {
     let (host, port) = match address {
         Address::Unix { .. } => {
-            let Some(path) = address.socket_path() else { unreachable!("a Unix address has a path") };
+            let Some(path) = address.socket_path() else {
+                unreachable!("a Unix address has a path")
+            };
             return open_unix(address, &path, limit).map(Stream::Unix);
         }
         Address::Tcp { host, port } => (host, *port),
@@ -252,12 +270,16 @@ fn look_up(
 }
 
 /// Connects without blocking, so that the limit and the stop flag are looked at.
-fn open_tcp(address: &Address, ip: SocketAddr, limit: Limit<'_>) -> Result<TcpStream, ConnectError> {
+fn open_tcp(
+    address: &Address,
+    ip: SocketAddr,
+    limit: Limit<'_>,
+) -> Result<TcpStream, ConnectError> {
     let refused = |cause: io::Error| ConnectError::Refused { address: address.clone(), cause };
     let family = if ip.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket =
-        rustix::net::socket_with(family, SocketType::STREAM, flags, None).map_err(|e| refused(e.into()))?;
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)
+        .map_err(|e| refused(e.into()))?;
     match rustix::net::connect(&socket, &ip) {
         Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {}
         Err(e) => return Err(refused(e.into())),

@@ -24,15 +24,16 @@ impl Stream {
     /// Reads as [`Read::read`] does. A read of less than was asked for has taken all that arrived.
     pub(crate) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self {
-            // Right to the kernel: the C library's calls also look whether the thread is to be cancelled.
+            // Right to the kernel: the C library's calls also look whether the thread is to be
+            // cancelled.
             Self::Unix(s) => Ok(recv(s, into, RecvFlags::empty())?.0),
             Self::Tcp(s) => Ok(recv(s, into, RecvFlags::empty())?.0),
             Self::Tls(s) => s.read(into),
         }
     }
 
-    /// Writes as [`Write::write`] does. After `WouldBlock` the same bytes have to be given again, and more may follow
-    /// them.
+    /// Writes as [`Write::write`] does. After `WouldBlock` the same bytes have to be given again,
+    /// and more may follow them.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Unix(s) => Ok(send(s, bytes, SendFlags::NOSIGNAL)?),
@@ -85,7 +86,8 @@ impl Stream {
     pub(super) fn set_limit(&self, limit: Duration) -> io::Result<()> {
         // Zero would mean none.
         let limit = Some(limit.max(Duration::from_millis(1)));
-        let tcp = |s: &TcpStream| s.set_read_timeout(limit).and_then(|()| s.set_write_timeout(limit));
+        let tcp =
+            |s: &TcpStream| s.set_read_timeout(limit).and_then(|()| s.set_write_timeout(limit));
         match self {
             Self::Unix(s) => s.set_read_timeout(limit).and_then(|()| s.set_write_timeout(limit)),
             Self::Tcp(s) => tcp(s),
@@ -135,7 +137,8 @@ impl TlsStream {
         Self { socket, tls, blocking: true, taken: 0 }
     }
 
-    /// One step of the handshake: sends what is to be sent, or waits for what the server says. False: it is over.
+    /// One step of the handshake: sends what is to be sent, or waits for what the server says.
+    /// False: it is over.
     pub(super) fn shake(&mut self) -> io::Result<bool> {
         if self.tls.wants_write() {
             self.tls.write_tls(&mut self.socket)?;
@@ -158,8 +161,8 @@ impl TlsStream {
 
     fn process(&mut self) -> io::Result<()> {
         let processed = self.tls.process_new_packets();
-        // An alert that says why it ends, or an answer to a change of keys; what does not go now goes before the next
-        // bytes do.
+        // An alert that says why it ends, or an answer to a change of keys; what does not go now
+        // goes before the next bytes do.
         let flushed = if self.tls.wants_write() { self.flush() } else { Ok(()) };
         processed.map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
         match flushed {
@@ -294,7 +297,10 @@ mod tests {
                     waited += 1;
                     if waited == 1 {
                         // Nobody reads yet: the second attempt is just as vain.
-                        assert_eq!(client.write(&out).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+                        assert_eq!(
+                            client.write(&out).unwrap_err().kind(),
+                            io::ErrorKind::WouldBlock
+                        );
                         break;
                     }
                 }

@@ -29,10 +29,14 @@ impl Draw {
 
     #[inline]
     fn bits(self, row: u64, more: u64) -> u64 {
-        mixed(mixed(self.0.wrapping_add(row.wrapping_mul(STEP))).wrapping_add(more.wrapping_mul(STEP)))
+        mixed(
+            mixed(self.0.wrapping_add(row.wrapping_mul(STEP)))
+                .wrapping_add(more.wrapping_mul(STEP)),
+        )
     }
 
-    /// For `row`, one of 0 to `most`, evenly: to within `most` / 2^64 (Lemire 2019, without the rejection).
+    /// For `row`, one of 0 to `most`, evenly: to within `most` / 2^64 (Lemire 2019, without the
+    /// rejection).
     #[inline]
     #[must_use]
     #[allow(clippy::cast_possible_truncation)]

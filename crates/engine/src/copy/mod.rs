@@ -1,7 +1,7 @@
 //! Rows for a bulk load: made from a seed and the row's number, in COPY's binary format.
 //!
-//! A row depends on nothing else, so that a table has the same rows whoever makes which of them, and in which order.
-//! Source of the format: PostgreSQL's documentation, COPY, "Binary Format".
+//! A row depends on nothing else, so that a table has the same rows whoever makes which of them,
+//! and in which order. Source of the format: PostgreSQL's documentation, COPY, "Binary Format".
 
 mod draw;
 #[cfg(test)]
@@ -159,7 +159,9 @@ impl Number {
             Self::Drawn(draw, low, span) => {
                 draw.below_or_at(row, *span).wrapping_add_signed(*low).cast_signed()
             }
-            Self::Moment(from, step) => from.wrapping_add(step.wrapping_mul((row - 1).cast_signed())),
+            Self::Moment(from, step) => {
+                from.wrapping_add(step.wrapping_mul((row - 1).cast_signed()))
+            }
         }
     }
 }
@@ -179,8 +181,8 @@ pub struct RowWriter {
 }
 
 impl RowWriter {
-    /// A writer of `rows` rows with these columns (name, generator, kind); what is drawn follows from `seed`, the `table`'s
-    /// name and the column's.
+    /// A writer of `rows` rows with these columns (name, generator, kind); what is drawn follows
+    /// from `seed`, the `table`'s name and the column's.
     ///
     /// # Errors
     /// The place of a column among them, and why its values cannot be made.
@@ -196,7 +198,9 @@ impl RowWriter {
         for (place, (name, generator, kind)) in columns.iter().enumerate() {
             let draw = Draw::new(seed, table, name);
             let piece = pieces.len() - 1;
-            if let Some(open) = pieces[piece].field(generator, *kind, rows, draw).map_err(|e| (place, e))? {
+            if let Some(open) =
+                pieces[piece].field(generator, *kind, rows, draw).map_err(|e| (place, e))?
+            {
                 pieces[piece].then = Some(open);
                 pieces.push(Piece::default());
             }
@@ -224,7 +228,8 @@ impl RowWriter {
     }
 }
 
-/// Rows in blocks of bytes. Where all rows have one size, a block is laid out once and only what differs is written again.
+/// Rows in blocks of bytes. Where all rows have one size, a block is laid out once and only what
+/// differs is written again.
 #[derive(Debug)]
 pub struct Blocks<'a> {
     writer: &'a RowWriter,
@@ -240,7 +245,8 @@ impl<'a> Blocks<'a> {
         Self { writer, bytes: Vec::with_capacity(size + (size >> 2)), size }
     }
 
-    /// The rows from `first` on that fill a block, `beyond` not among them, and the first that is not in it.
+    /// The rows from `first` on that fill a block, `beyond` not among them, and the first that is
+    /// not in it.
     pub fn next(&mut self, first: u64, beyond: u64) -> (&[u8], u64) {
         match self.writer.pieces.as_slice() {
             [piece] => self.patched(piece, first, beyond),
@@ -292,7 +298,9 @@ impl Piece {
                         _ => place[*at..at + 8].copy_from_slice(&bytes),
                     }
                 }
-                Patch::Letters { at, bytes, draw } => draw.letters(row, &mut place[*at..at + bytes]),
+                Patch::Letters { at, bytes, draw } => {
+                    draw.letters(row, &mut place[*at..at + bytes])
+                }
             }
         }
     }
@@ -330,8 +338,11 @@ impl Piece {
                 self.template.extend_from_slice(value);
             }
             Generator::Filler { .. } | Generator::Numbered { .. } if kind != Kind::Text => {
-                let generator =
-                    if matches!(generator, Generator::Filler { .. }) { "filler" } else { "numbered" };
+                let generator = if matches!(generator, Generator::Filler { .. }) {
+                    "filler"
+                } else {
+                    "numbered"
+                };
                 return Err(CopyError::Type { generator, gives: "text" });
             }
             Generator::Filler { bytes, drawn } => {

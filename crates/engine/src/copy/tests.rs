@@ -69,7 +69,9 @@ fn what_is_drawn_is_even_and_follows_from_seed_and_names_alone() {
 fn filler_is_drawn_as_far_as_it_is_asked_to_be() {
     let w = writer(&[("f", Generator::Filler { bytes: 84, drawn: 42 }, Kind::Text)]);
     let (one, two) = (fields(&row(&w, 1)), fields(&row(&w, 2)));
-    assert!(one[0][..42].iter().all(u8::is_ascii_graphic) && one[0][42..].iter().all(|b| *b == b' '));
+    assert!(
+        one[0][..42].iter().all(u8::is_ascii_graphic) && one[0][42..].iter().all(|b| *b == b' ')
+    );
     assert_ne!(one, two);
 }
 
@@ -81,7 +83,8 @@ fn the_whole_of_bigint_can_be_drawn_from() {
 
 #[test]
 fn what_a_column_cannot_hold_is_refused() {
-    let refused = |generator, kind| RowWriter::new(1, "t", 40_000, &[("x", generator, kind)]).unwrap_err().1;
+    let refused =
+        |generator, kind| RowWriter::new(1, "t", 40_000, &[("x", generator, kind)]).unwrap_err().1;
     assert_eq!(
         refused(Generator::RowNumber, Kind::Int2).to_string(),
         "it is to hold 1 to 40000, and its type holds -32768 to 32767"
@@ -90,7 +93,10 @@ fn what_a_column_cannot_hold_is_refused() {
         refused(Generator::RowNumber, Kind::Text).to_string(),
         "row_number gives whole numbers, and the column's type is another"
     );
-    assert!(matches!(refused(Generator::Filler { bytes: 1, drawn: 0 }, Kind::Int4), CopyError::Type { .. }));
+    assert!(matches!(
+        refused(Generator::Filler { bytes: 1, drawn: 0 }, Kind::Int4),
+        CopyError::Type { .. }
+    ));
     assert!(matches!(
         refused(Generator::Moment { from_us: 0, step_us: 1 }, Kind::Other),
         CopyError::Type { .. }

@@ -101,7 +101,12 @@ impl Clients {
         let mut nowhere = Vec::new();
         let next = self.clients[index].unreachable(
             how,
-            &mut Turn { now, out: &mut nowhere, recorder: &mut self.recorder, pacer: &mut self.pacer },
+            &mut Turn {
+                now,
+                out: &mut nowhere,
+                recorder: &mut self.recorder,
+                pacer: &mut self.pacer,
+            },
         );
         self.note(index, next);
     }
@@ -113,8 +118,10 @@ impl Driver for Clients {
             return Keep::Close;
         }
         self.woken.get_or_insert((now, now)).1 = now;
-        let next = self.clients[link]
-            .receive(bytes, &mut Turn { now, out, recorder: &mut self.recorder, pacer: &mut self.pacer });
+        let next = self.clients[link].receive(
+            bytes,
+            &mut Turn { now, out, recorder: &mut self.recorder, pacer: &mut self.pacer },
+        );
         // A client that sleeps and hears a notice has its timer already.
         match next {
             Next::Reply => Keep::Open,
@@ -129,13 +136,19 @@ impl Driver for Clients {
         let mut nowhere = Vec::new();
         let next = self.clients[link].lost(
             how,
-            &mut Turn { now, out: &mut nowhere, recorder: &mut self.recorder, pacer: &mut self.pacer },
+            &mut Turn {
+                now,
+                out: &mut nowhere,
+                recorder: &mut self.recorder,
+                pacer: &mut self.pacer,
+            },
         );
         self.note(link, next);
     }
 }
 
-/// Runs `clients`, whose connections are `reactor`'s by the same index, until all have ended or `stop` is set.
+/// Runs `clients`, whose connections are `reactor`'s by the same index, until all have ended or
+/// `stop` is set.
 pub(crate) fn run<R: Reactor>(
     reactor: &mut R,
     clients: Vec<Client>,
@@ -223,8 +236,11 @@ pub(crate) fn run<R: Reactor>(
             all.recorder.waited(last.nanoseconds_since(first));
             last
         });
-        // To read the clock is a tenth of what a statement costs here: only who is to be woken has to know better.
-        now = last.filter(|_| all.timers.is_empty() && all.again.is_empty()).unwrap_or_else(|| reactor.now());
+        // To read the clock is a tenth of what a statement costs here: only who is to be woken has
+        // to know better.
+        now = last
+            .filter(|_| all.timers.is_empty() && all.again.is_empty())
+            .unwrap_or_else(|| reactor.now());
     }
     let mut cut_off = Vec::new();
     for index in 0..count {

@@ -45,8 +45,8 @@ struct FakeServer {
     parses: bool,
 }
 
-/// The acts of `answer` as a server has them for the extended protocol: columns only where they were asked for, and
-/// before each result what is in `heads`.
+/// The acts of `answer` as a server has them for the extended protocol: columns only where they
+/// were asked for, and before each result what is in `heads`.
 fn extended(
     answer: Vec<(Duration, Act)>,
     heads: &mut VecDeque<Vec<u8>>,
@@ -63,7 +63,9 @@ fn extended(
     while let Ok(Some(frame)) = pgdyno_wire::next_frame(&whole[at..]) {
         match frame.tag {
             b'T' if !described => drop(edits.insert(at, (frame.len(), Vec::new()))),
-            b'C' => drop(edits.insert(at + frame.len(), (0, heads.pop_front().unwrap_or_default()))),
+            b'C' => {
+                drop(edits.insert(at + frame.len(), (0, heads.pop_front().unwrap_or_default())))
+            }
             b'E' => heads.clear(),
             _ => {}
         }
@@ -228,7 +230,8 @@ impl Load {
         };
         (self.change)(&mut spec);
         let stop = Arc::new(AtomicBool::new(false));
-        let mut program = Program::link(&spec.scripts, spec.protocol, spec.seed, &spec.variables).unwrap();
+        let mut program =
+            Program::link(&spec.scripts, spec.protocol, spec.seed, &spec.variables).unwrap();
         program.rules = Rules {
             say: spec.say.clone(),
             say_failures: spec.say_failures,
@@ -242,8 +245,10 @@ impl Load {
             Length::Duration(span) => (opening.after(span.0), None),
             Length::Transactions(n) => (Moment::NEVER, Some(n)),
         };
-        let schedule = Schedule { start: Moment(0), opening, closing, transactions, grace: self.grace };
-        let asked: Vec<Arc<Mutex<Vec<String>>>> = (0..self.clients).map(|_| Arc::default()).collect();
+        let schedule =
+            Schedule { start: Moment(0), opening, closing, transactions, grace: self.grace };
+        let asked: Vec<Arc<Mutex<Vec<String>>>> =
+            (0..self.clients).map(|_| Arc::default()).collect();
         let peers = asked.iter().enumerate().map(|(n, asked)| FakeServer {
             received: Vec::new(),
             sql: String::new(),
@@ -257,7 +262,8 @@ impl Load {
         let mut sim = Sim::new(peers.collect(), self.network);
         let intervals: Arc<Mutex<Vec<Interval>>> = Arc::default();
         let ended = Arc::clone(&intervals);
-        let log = spec.log.as_ref().map(|log| (log.open(0).unwrap(), std::time::SystemTime::UNIX_EPOCH));
+        let log =
+            spec.log.as_ref().map(|log| (log.open(0).unwrap(), std::time::SystemTime::UNIX_EPOCH));
         let extras = Extras { log, ..Extras::of(&spec.options) };
         let ended = Box::new(move |i| ended.lock().unwrap().push(i));
         let recorder = Recorder::with(&program, schedule, ended, extras);
@@ -336,23 +342,41 @@ fn a_one_second_stall_is_one_long_latency_and_a_second_without_transactions() {
 fn bytes_may_travel_in_pieces_of_any_size() {
     for protocol in [Protocol::Simple, Protocol::Extended, Protocol::Prepared] {
         for piece in 1..40 {
-            let network =
-                Network { read: piece, write: 41 - piece, pace: Duration::from_nanos(10), away: None };
+            let network = Network {
+                read: piece,
+                write: 41 - piece,
+                pace: Duration::from_nanos(10),
+                away: None,
+            };
             let length = Length::Transactions(7);
-            let load =
-                Load { network, protocol, length, ..Load::new("\\set x 40 + 2\nSELECT :x;\nSELECT 'a';") };
+            let load = Load {
+                network,
+                protocol,
+                length,
+                ..Load::new("\\set x 40 + 2\nSELECT :x;\nSELECT 'a';")
+            };
             let m = load.run(steady(MS));
-            assert_eq!((m.measurement.transactions, m.measurement.aborted_clients), (7, 0), "{piece}");
+            assert_eq!(
+                (m.measurement.transactions, m.measurement.aborted_clients),
+                (7, 0),
+                "{piece}"
+            );
             let asked = &m.asked[0];
             // And a goodbye, unless it was still on its way.
             assert!((14..=15).contains(&asked.len()), "{asked:?}");
             match protocol {
                 Protocol::Simple => assert_eq!(asked[..2], ["SELECT 42", "SELECT 'a'"]),
-                Protocol::Extended => assert_eq!((m.parsed, asked[0].starts_with("|SELECT $1")), (14, true)),
+                Protocol::Extended => {
+                    assert_eq!((m.parsed, asked[0].starts_with("|SELECT $1")), (14, true))
+                }
                 Protocol::Prepared => {
                     assert_eq!(m.parsed, 2);
                     assert!(asked[0].starts_with("pgdyno_0_0|SELECT $1|"), "{}", asked[0]);
-                    assert!(asked[2].starts_with("|pgdyno_0_0|") && asked[2].contains("42"), "{}", asked[2]);
+                    assert!(
+                        asked[2].starts_with("|pgdyno_0_0|") && asked[2].contains("42"),
+                        "{}",
+                        asked[2]
+                    );
                 }
             }
         }
@@ -417,12 +441,18 @@ fn a_reply_that_nobody_asked_for_ends_the_client_and_is_no_measurement() {
         (pipeline, Protocol::Extended),
     ] {
         for (what, lie) in &lies {
-            // Whole answers that come one by one are told from a fast server's only by who counts them.
+            // Whole answers that come one by one are told from a fast server's only by who counts
+            // them.
             let is_whole = lie.ends_with(&ready(b'I')) && !lie.starts_with(&ready(b'I'));
             let pieces: &[usize] = if is_whole { &[usize::MAX] } else { &[1, 5, usize::MAX] };
             for &piece in pieces {
                 let network = Network { read: piece, ..Network::default() };
-                let load = Load { network, protocol, length: Length::Transactions(500), ..Load::new(script) };
+                let load = Load {
+                    network,
+                    protocol,
+                    length: Length::Transactions(500),
+                    ..Load::new(script)
+                };
                 let answer = |_| -> Answer {
                     let answer = [complete(), ready(b'I'), lie.clone()].concat();
                     let two = [complete(), complete(), ready(b'I'), lie.clone()].concat();
@@ -442,7 +472,12 @@ fn a_reply_that_nobody_asked_for_ends_the_client_and_is_no_measurement() {
             Box::new(move |_, _| after(MS, answer.clone()))
         };
         let m = load.run(honest).measurement;
-        assert_eq!((m.transactions, m.aborted_clients), (50, 0), "{protocol:?}: {:?}", m.abort_reasons);
+        assert_eq!(
+            (m.transactions, m.aborted_clients),
+            (50, 0),
+            "{protocol:?}: {:?}",
+            m.abort_reasons
+        );
     }
 }
 
@@ -455,7 +490,12 @@ fn what_the_server_should_not_send_ends_the_client_with_a_reason() {
     for (reply, hangs_up, code, words) in [
         (b"HTTP/1.1 400 Bad Request\r\n".to_vec(), false, "08P01", "broke the protocol"),
         (message(b'!', b""), false, "08P01", "type `!`"),
-        ([message(b'C', b"BEGIN\0"), message(b'Z', b"?")].concat(), false, "08P01", "`status` is 63"),
+        (
+            [message(b'C', b"BEGIN\0"), message(b'Z', b"?")].concat(),
+            false,
+            "08P01",
+            "`status` is 63",
+        ),
         (message(b'R', b"\0\0\0\0"), false, "08P01", "type `R`"),
         (b"E\x3f\xff\xff\xff".to_vec(), false, "08P01", "at most 1048576 are taken"),
         (b"D\0\0\0\x03".to_vec(), false, "08P01", "is 3 bytes long"),
@@ -522,9 +562,15 @@ fn a_lost_connection_fails_its_transaction_and_is_made_anew_as_often_as_is_allow
         ..Load::new("SELECT 1;")
     };
     for protocol in [Protocol::Simple, Protocol::Prepared] {
-        let seen = load(|spec| spec.options.reconnect_lost = ReconnectLost::UpTo(1), protocol).run(hangs_up);
+        let seen = load(|spec| spec.options.reconnect_lost = ReconnectLost::UpTo(1), protocol)
+            .run(hangs_up);
         let m = &seen.measurement;
-        assert_eq!((m.transactions, m.failed, m.aborted_clients), (14, 6, 0), "{:?}", m.abort_reasons);
+        assert_eq!(
+            (m.transactions, m.failed, m.aborted_clients),
+            (14, 6, 0),
+            "{:?}",
+            m.abort_reasons
+        );
         assert_eq!(m.failures.get("08006"), Some(&6));
         assert_eq!((m.lost_connections, m.reconnections), (6, 6));
         assert_eq!(m.scripts[0].statements[0].failed, 6);
@@ -534,29 +580,38 @@ fn a_lost_connection_fails_its_transaction_and_is_made_anew_as_often_as_is_allow
         let m = load(|_| {}, protocol).run(hangs_up).measurement;
         assert_eq!((m.transactions, m.failed, m.aborted_clients, m.lost_connections), (4, 2, 2, 0));
     }
-    // One that is lost again and again is given up after so many, and never where there is no limit.
+    // One that is lost again and again is given up after so many, and never where there is no
+    // limit.
     let gone = |_| -> Answer { Box::new(|_, _| vec![(MS, Act::HangUp)]) };
-    let m = load(|spec| spec.options.reconnect_lost = ReconnectLost::UpTo(3), Protocol::Simple).run(gone);
+    let m = load(|spec| spec.options.reconnect_lost = ReconnectLost::UpTo(3), Protocol::Simple)
+        .run(gone);
     let m = m.measurement;
     assert_eq!((m.failed, m.aborted_clients, m.lost_connections), (2 * 4, 2, 2 * 3));
-    let m = load(|spec| spec.options.reconnect_lost = ReconnectLost::Always, Protocol::Simple).run(gone);
+    let m = load(|spec| spec.options.reconnect_lost = ReconnectLost::Always, Protocol::Simple)
+        .run(gone);
     let m = m.measurement;
     assert_eq!((m.transactions, m.failed, m.aborted_clients, m.lost_connections), (0, 20, 0, 20));
 }
 
 #[test]
 fn a_client_whose_server_stays_away_tries_again_ever_more_rarely() {
-    let hangs_up =
-        |_| -> Answer {
-            Box::new(|_, now| {
-                if now < Moment(0).after(SECOND) { after(MS, done(b'I')) } else { vec![(MS, Act::HangUp)] }
-            })
-        };
-    let away =
-        Network { away: Some((Moment(0).after(SECOND), Moment(0).after(3 * SECOND))), ..Network::default() };
+    let hangs_up = |_| -> Answer {
+        Box::new(|_, now| {
+            if now < Moment(0).after(SECOND) {
+                after(MS, done(b'I'))
+            } else {
+                vec![(MS, Act::HangUp)]
+            }
+        })
+    };
+    let away = Network {
+        away: Some((Moment(0).after(SECOND), Moment(0).after(3 * SECOND))),
+        ..Network::default()
+    };
     let back = |_| steady(MS)(0);
     let load = |change| Load { network: away, change, ..Load::new("\\sleep 10 ms\nSELECT 1;") };
-    let m = load(|spec| spec.options.reconnect_lost = ReconnectLost::Always).run(hangs_up).measurement;
+    let m =
+        load(|spec| spec.options.reconnect_lost = ReconnectLost::Always).run(hangs_up).measurement;
     assert!(m.transactions > 80 && m.aborted_clients == 0, "{m:?}");
     let m = load(|spec| {
         spec.options.reconnect_lost = ReconnectLost::UpTo(3);
@@ -625,7 +680,8 @@ fn a_count_of_transactions_begins_after_the_warm_up() {
 
 #[test]
 fn sleeping_clients_wake_in_time_and_scripts_without_sql_take_turns() {
-    let m = Load { clients: 2, ..Load::new("SELECT 1;\n\\sleep 9 ms\n") }.run(steady(MS)).measurement;
+    let m =
+        Load { clients: 2, ..Load::new("SELECT 1;\n\\sleep 9 ms\n") }.run(steady(MS)).measurement;
     assert_eq!(m.transactions, 2 * 499);
     let p50 = m.latency.quantile_us(0.5).unwrap();
     assert!((p50 - 10_000.0).abs() < 20.0, "{p50}");
@@ -635,7 +691,8 @@ fn sleeping_clients_wake_in_time_and_scripts_without_sql_take_turns() {
 
 #[test]
 fn thousands_of_clients_share_one_thread_evenly() {
-    let load = Load { clients: 3000, length: Length::Duration(Span(SECOND)), ..Load::new("SELECT 1;") };
+    let load =
+        Load { clients: 3000, length: Length::Duration(Span(SECOND)), ..Load::new("SELECT 1;") };
     let seen = load.run(steady(10 * MS));
     assert_eq!(seen.measurement.transactions, 3000 * 99);
     assert!(seen.asked.iter().all(|a| a.len() == 101));

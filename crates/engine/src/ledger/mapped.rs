@@ -1,5 +1,5 @@
-//! A ledger in a file that is mapped into memory: it outlives the process without a system call a transaction. It does not
-//! outlive the machine's power.
+//! A ledger in a file that is mapped into memory: it outlives the process without a system call a
+//! transaction. It does not outlive the machine's power.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -20,8 +20,8 @@ use crate::schedule::{Clock, Moment};
 
 /// What the file begins with.
 const MAGIC: u64 = u64::from_le_bytes(*b"pgdyled1");
-/// Words of a transaction: sequence, state, account, teller, branch, delta, when it was issued, when its end was known
-/// (nanoseconds of the ledger's clock).
+/// Words of a transaction: sequence, state, account, teller, branch, delta, when it was issued,
+/// when its end was known (nanoseconds of the ledger's clock).
 const RECORD: usize = 8;
 const WORD: usize = size_of::<u64>();
 /// Words of the head: magic, clients, transactions a client, the first sequence.
@@ -44,20 +44,23 @@ pub struct MappedLedger {
 }
 
 impl MappedLedger {
-    /// Makes the file, with room for `capacity` transactions of each of `clients` clients, the first of which is called
-    /// `first`; all its blocks are allocated, for a mapped file that cannot grow would end the process.
+    /// Makes the file, with room for `capacity` transactions of each of `clients` clients, the
+    /// first of which is called `first`; all its blocks are allocated, for a mapped file that
+    /// cannot grow would end the process.
     ///
     /// # Errors
     /// There is such a file, there is no room for it, or it cannot be mapped.
     pub fn create(path: &Path, clients: u32, capacity: usize, first: u64) -> io::Result<Self> {
-        let too_large = || io::Error::new(io::ErrorKind::FileTooLarge, "the ledger is larger than memory");
+        let too_large =
+            || io::Error::new(io::ErrorKind::FileTooLarge, "the ledger is larger than memory");
         let count = usize::try_from(clients).map_err(|_| too_large())?;
         let words = count
             .checked_mul(capacity)
             .and_then(|n| n.checked_mul(RECORD))
             .and_then(|n| n.checked_add(HEAD))
             .ok_or_else(too_large)?;
-        let file = File::options().read(true).write(true).create_new(true).mode(0o600).open(path)?;
+        let file =
+            File::options().read(true).write(true).create_new(true).mode(0o600).open(path)?;
         fallocate(&file, FallocateFlags::empty(), 0, (words * WORD) as u64)?;
         let words = Words::map(&file, words)?;
         words.set(1, clients.into());
@@ -77,7 +80,8 @@ impl MappedLedger {
     #[must_use]
     pub fn acknowledged(&self) -> u64 {
         let states = |client: usize| {
-            let records = (0..self.capacity).map(move |n| HEAD + (client * self.capacity + n) * RECORD);
+            let records =
+                (0..self.capacity).map(move |n| HEAD + (client * self.capacity + n) * RECORD);
             records.map(|at| self.words.get(at + 1)).take_while(|state| *state != 0)
         };
         let all = (0..self.clients as usize).flat_map(states);
@@ -174,8 +178,9 @@ impl ClientLedger for Client {
 /// # Errors
 /// It cannot be read, or is no ledger.
 pub fn read(path: &Path) -> io::Result<History> {
-    let damaged =
-        |what: &str| io::Error::new(io::ErrorKind::InvalidData, format!("{}: {what}", path.display()));
+    let damaged = |what: &str| {
+        io::Error::new(io::ErrorKind::InvalidData, format!("{}: {what}", path.display()))
+    };
     let file = File::open(path)?;
     let mut head = [0_u8; 4 * WORD];
     file.read_exact_at(&mut head, 0)?;
@@ -241,8 +246,9 @@ unsafe impl Sync for Words {}
 impl Words {
     /// Maps the first `count` words of `file`, which is at least as long.
     fn map(file: &File, count: usize) -> io::Result<Self> {
-        // SAFETY: the kernel chooses the address, so that no memory in use is replaced. The file is this process's own:
-        // just made, open to nobody else, its blocks allocated, and never shortened while it is mapped.
+        // SAFETY: the kernel chooses the address, so that no memory in use is replaced. The file is
+        // this process's own: just made, open to nobody else, its blocks allocated, and never
+        // shortened while it is mapped.
         let start = unsafe {
             mmap(
                 std::ptr::null_mut(),
@@ -253,13 +259,14 @@ impl Words {
                 0,
             )?
         };
-        let start = NonNull::new(start.cast()).ok_or_else(|| io::Error::other("mapped at address 0"))?;
+        let start =
+            NonNull::new(start.cast()).ok_or_else(|| io::Error::other("mapped at address 0"))?;
         Ok(Self { start, count })
     }
 
     fn all(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping is `count` words long, aligned to a page, readable and writable, and lives as long as
-        // `self`; atomics may be shared.
+        // SAFETY: the mapping is `count` words long, aligned to a page, readable and writable, and
+        // lives as long as `self`; atomics may be shared.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.count) }
     }
 
@@ -306,7 +313,10 @@ mod tests {
             client.issued(&effect, Moment(n)).unwrap();
             end(client.as_mut());
         }
-        assert_eq!(client.issued(&effect, Moment(9)).unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert_eq!(
+            client.issued(&effect, Moment(9)).unwrap_err().kind(),
+            io::ErrorKind::StorageFull
+        );
         assert_eq!(ledger.acknowledged(), 1);
         let mut other = ledger.open(0, &clock).unwrap();
         other.issued(&effect, Moment(1)).unwrap();
@@ -317,7 +327,10 @@ mod tests {
             history.clients[client].iter().map(|e| (e.token.sequence, e.state)).collect()
         };
         assert_eq!(seen(0), [(100, State::Issued)]);
-        assert_eq!(seen(1), [(100, State::Acknowledged), (101, State::Failed), (102, State::Unknown)]);
+        assert_eq!(
+            seen(1),
+            [(100, State::Acknowledged), (101, State::Failed), (102, State::Unknown)]
+        );
         assert!(history.entries().all(|e| e.effect == effect));
         assert!(MappedLedger::create(&path, 1, 1, 1).is_err(), "a file that is there stays");
         std::fs::write(folder.join("other"), [0_u8; 64]).unwrap();

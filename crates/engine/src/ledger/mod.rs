@@ -1,7 +1,9 @@
-//! A ledger of transactions: what clients asked and what was acknowledged, kept outside of the server.
+//! A ledger of transactions: what clients asked and what was acknowledged, kept outside of the
+//! server.
 //!
-//! A load that keeps one runs a script that writes `:sequence` into a row and draws `:aid`, `:tid`, `:bid` and `:delta`
-//! before its first statement; its last statement is its COMMIT. A load without one pays a branch a transaction.
+//! A load that keeps one runs a script that writes `:sequence` into a row and draws `:aid`, `:tid`,
+//! `:bid` and `:delta` before its first statement; its last statement is its COMMIT. A load without
+//! one pays a branch a transaction.
 
 mod mapped;
 
@@ -107,7 +109,8 @@ impl Book {
         variables[self.places.sequence.index()] = Some(sequence.into());
     }
 
-    /// A statement is about to be sent: the transaction's first if `is_first`, its last if it is the script's.
+    /// A statement is about to be sent: the transaction's first if `is_first`, its last if it is
+    /// the script's.
     pub(crate) fn sending(
         &mut self,
         is_first: bool,

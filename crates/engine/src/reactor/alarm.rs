@@ -1,5 +1,5 @@
-//! Wakes an epoll instance at a moment. The kernel is told only when the moment is earlier than the one it knows: a limit
-//! for each wait would start and cancel a timer every time.
+//! Wakes an epoll instance at a moment. The kernel is told only when the moment is earlier than the
+//! one it knows: a limit for each wait would start and cancel a timer every time.
 
 use std::io;
 

@@ -1,4 +1,5 @@
-//! One connection on a thread of its own: it waits in the read itself, which saves the wait before every read.
+//! One connection on a thread of its own: it waits in the read itself, which saves the wait before
+//! every read.
 
 use std::io;
 use std::time::Duration;
@@ -48,8 +49,8 @@ impl Blocking {
         })
     }
 
-    /// Sends as much as the kernel takes without waiting: a server that waits for its replies to be read must not
-    /// be waited for.
+    /// Sends as much as the kernel takes without waiting: a server that waits for its replies to be
+    /// read must not be waited for.
     fn flush(&mut self) {
         let Some(stream) = self.stream.as_ref().filter(|_| self.broken.is_none()) else {
             self.out.clear();

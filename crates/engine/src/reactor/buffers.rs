@@ -1,4 +1,5 @@
-//! Buffers that the kernel takes from a ring for what it receives, whichever connection it comes on.
+//! Buffers that the kernel takes from a ring for what it receives, whichever connection it comes
+//! on.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
@@ -8,13 +9,14 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use io_uring::Submitter;
 use io_uring::types::BufRingEntry;
 
-/// Bytes of one buffer: the server sends a long result 8 KiB at a time, and often the next follows before one is read.
+/// Bytes of one buffer: the server sends a long result 8 KiB at a time, and often the next follows
+/// before one is read.
 const SIZE: usize = 16 * 1024;
-/// From one buffer to the next. Were it a power of two, the beginnings of all, which short replies fill, would contend for the
-/// same few places in a cache.
+/// From one buffer to the next. Were it a power of two, the beginnings of all, which short replies
+/// fill, would contend for the same few places in a cache.
 const STRIDE: usize = SIZE + 128;
-/// As many as replies may arrive between two turns. The kernel goes round all that there are, so that more are less often
-/// in a cache; a connection that finds none is asked again.
+/// As many as replies may arrive between two turns. The kernel goes round all that there are, so
+/// that more are less often in a cache; a connection that finds none is asked again.
 const MOST: u16 = 128;
 /// What the kernel wants the ring to be aligned to.
 const PAGE: usize = 4096;
@@ -41,7 +43,8 @@ impl Buffers {
     /// # Errors
     /// The kernel refuses the ring.
     pub(super) fn register(connections: usize, submitter: &Submitter<'_>) -> io::Result<Self> {
-        let count = u16::try_from(connections.next_power_of_two().clamp(32, MOST.into())).unwrap_or(MOST);
+        let count =
+            u16::try_from(connections.next_power_of_two().clamp(32, MOST.into())).unwrap_or(MOST);
         let size = usize::from(count) * size_of::<BufRingEntry>();
         let layout = Layout::from_size_align(size, PAGE).map_err(io::Error::other)?;
         // SAFETY: the layout's size is not zero.
@@ -59,13 +62,16 @@ impl Buffers {
         for id in 0..count {
             buffers.give_back(id);
         }
-        // SAFETY: the ring has `count` entries and lives until `self` is dropped, which the owner lets happen after the
-        // `io_uring` is gone.
-        unsafe { submitter.register_buf_ring_with_flags(buffers.ring as u64, count, Self::GROUP, 0)? };
+        // SAFETY: the ring has `count` entries and lives until `self` is dropped, which the owner
+        // lets happen after the `io_uring` is gone.
+        unsafe {
+            submitter.register_buf_ring_with_flags(buffers.ring as u64, count, Self::GROUP, 0)?
+        };
         Ok(buffers)
     }
 
-    /// The first `length` bytes of buffer `id`, which the kernel has filled and not been given back.
+    /// The first `length` bytes of buffer `id`, which the kernel has filled and not been given
+    /// back.
     pub(super) fn filled(&self, id: u16, length: usize) -> &[u8] {
         let begin = usize::from(id) * STRIDE;
         &self.memory[begin..begin + length.min(SIZE)]
@@ -76,14 +82,15 @@ impl Buffers {
         let begin = usize::from(id) * STRIDE;
         let address = self.memory[begin..begin + SIZE].as_mut_ptr() as u64;
         let slot = usize::from(self.tail & (self.count - 1));
-        // SAFETY: `slot` is below the ring's `count` of zeroed entries, and one beyond what the kernel may read yet.
+        // SAFETY: `slot` is below the ring's `count` of zeroed entries, and one beyond what the
+        // kernel may read yet.
         let entry = unsafe { &mut *self.ring.add(slot) };
         entry.set_addr(address);
         entry.set_len(u32::try_from(SIZE).unwrap_or_default());
         entry.set_bid(id);
         self.tail = self.tail.wrapping_add(1);
-        // SAFETY: the first entry's reserved field is the ring's tail, which only this side writes; the kernel reads
-        // entries before it once it is stored.
+        // SAFETY: the first entry's reserved field is the ring's tail, which only this side writes;
+        // the kernel reads entries before it once it is stored.
         let tail = unsafe { AtomicU16::from_ptr(BufRingEntry::tail(self.ring).cast_mut()) };
         tail.store(self.tail, Ordering::Release);
     }

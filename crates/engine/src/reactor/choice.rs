@@ -15,12 +15,14 @@ pub enum ReactorChoice {
     Blocking,
     /// epoll, always.
     Epoll,
-    /// `io_uring`, wherever the kernel lets this process use it and the connection is not encrypted.
+    /// `io_uring`, wherever the kernel lets this process use it and the connection is not
+    /// encrypted.
     IoUring,
 }
 
 impl ReactorChoice {
-    /// From how many clients on a thread `io_uring` costs less than epoll (count), by the bench `vs_pgbench`.
+    /// From how many clients on a thread `io_uring` costs less than epoll (count), by the bench
+    /// `vs_pgbench`.
     pub const URING_FROM: usize = 16;
 
     /// The names that options accept.
@@ -58,24 +60,27 @@ impl fmt::Display for Chosen {
     }
 }
 
-/// What serves `streams`; `renewed` where every transaction has a connection of its own, and there is none yet.
+/// What serves `streams`; `renewed` where every transaction has a connection of its own, and there
+/// is none yet.
 pub(crate) fn choose(choice: ReactorChoice, streams: &[Stream], renewed: bool) -> Chosen {
     let encrypted = !streams.iter().all(Stream::is_plain);
     match choice {
         ReactorChoice::Epoll => Chosen::Epoll { instead: None },
-        ReactorChoice::Blocking | ReactorChoice::IoUring if renewed => {
-            Chosen::Epoll { instead: Some("every transaction has a connection of its own".to_owned()) }
-        }
+        ReactorChoice::Blocking | ReactorChoice::IoUring if renewed => Chosen::Epoll {
+            instead: Some("every transaction has a connection of its own".to_owned()),
+        },
         // Making connections costs so much more that nothing is gained.
         ReactorChoice::Auto if encrypted || renewed => Chosen::Epoll { instead: None },
         ReactorChoice::Blocking if streams.len() == 1 && !encrypted => Chosen::Blocking,
         ReactorChoice::Blocking => Chosen::Epoll {
             instead: Some("blocking reads serve one client a thread, unencrypted".to_owned()),
         },
-        ReactorChoice::Auto if streams.len() < ReactorChoice::URING_FROM => Chosen::Epoll { instead: None },
-        ReactorChoice::IoUring if encrypted => {
-            Chosen::Epoll { instead: Some("io_uring does not serve encrypted connections".to_owned()) }
+        ReactorChoice::Auto if streams.len() < ReactorChoice::URING_FROM => {
+            Chosen::Epoll { instead: None }
         }
+        ReactorChoice::IoUring if encrypted => Chosen::Epoll {
+            instead: Some("io_uring does not serve encrypted connections".to_owned()),
+        },
         ReactorChoice::Auto | ReactorChoice::IoUring => match Uring::probe() {
             Ok(()) => Chosen::Uring,
             Err(e) => Chosen::Epoll { instead: Some(format!("the kernel refuses io_uring: {e}")) },

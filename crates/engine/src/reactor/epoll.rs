@@ -52,7 +52,11 @@ impl Epoll {
     ///
     /// # Errors
     /// The kernel refuses an epoll instance or a registration.
-    pub fn new(clock: Clock, streams: Vec<Stream>, connector: Option<Connector>) -> io::Result<Self> {
+    pub fn new(
+        clock: Clock,
+        streams: Vec<Stream>,
+        connector: Option<Connector>,
+    ) -> io::Result<Self> {
         Self::with_links(clock, streams.into_iter().map(Some).collect(), connector)
     }
 
@@ -60,7 +64,11 @@ impl Epoll {
     ///
     /// # Errors
     /// The kernel refuses an epoll instance.
-    pub fn unconnected(clock: Clock, count: usize, connector: Option<Connector>) -> io::Result<Self> {
+    pub fn unconnected(
+        clock: Clock,
+        count: usize,
+        connector: Option<Connector>,
+    ) -> io::Result<Self> {
         Self::with_links(clock, std::iter::repeat_with(|| None).take(count).collect(), connector)
     }
 
@@ -118,7 +126,8 @@ impl Epoll {
                     link.out.drain(..sent);
                     if !link.blocked {
                         link.blocked = true;
-                        // Asked for only here: else every byte the server reads would wake this thread.
+                        // Asked for only here: else every byte the server reads would wake this
+                        // thread.
                         if let Err(e) = epoll::modify(
                             &self.epoll,
                             &*stream,
@@ -154,7 +163,8 @@ impl Epoll {
         }
     }
 
-    /// Reads what has arrived, until the connection is drained; `hung_up` says that its end is near.
+    /// Reads what has arrived, until the connection is drained; `hung_up` says that its end is
+    /// near.
     fn read(&mut self, index: usize, hung_up: bool, driver: &mut impl Driver) {
         for _ in 0..READS {
             let link = &mut self.links[index];
@@ -167,13 +177,15 @@ impl Epoll {
                 Ok(n) => {
                     // Stamped for each reply: a batch may have been waited for.
                     let now = self.clock.now();
-                    if driver.received(index, &self.scratch[..n], now, &mut link.out) == Keep::Close {
+                    if driver.received(index, &self.scratch[..n], now, &mut link.out) == Keep::Close
+                    {
                         link.closing = true;
                     }
                     if link.closing || !link.out.is_empty() {
                         self.flush(index);
                     }
-                    // A short read drained the socket: the next byte is a new edge. An end is not always.
+                    // A short read drained the socket: the next byte is a new edge. An end is not
+                    // always.
                     if n < READ && !hung_up {
                         return;
                     }
@@ -253,7 +265,11 @@ impl Reactor for Epoll {
             Some(timespec(Duration::ZERO))
         };
         self.events.clear();
-        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut self.events), timeout.as_ref()) {
+        match epoll::wait(
+            &self.epoll,
+            rustix::buffer::spare_capacity(&mut self.events),
+            timeout.as_ref(),
+        ) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(e) => return Err(e.into()),
         }

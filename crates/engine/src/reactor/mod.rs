@@ -30,7 +30,8 @@ pub enum Keep {
 
 /// Who acts on what a reactor brings.
 pub trait Driver {
-    /// `bytes` arrived on connection `link` at `now`; what is to be sent is appended to `out`, which is sent at once.
+    /// `bytes` arrived on connection `link` at `now`; what is to be sent is appended to `out`,
+    /// which is sent at once.
     fn received(&mut self, link: usize, bytes: &[u8], now: Moment, out: &mut Vec<u8>) -> Keep;
 
     /// Connection `link` is gone; `how` says what was seen. It is already closed.
@@ -39,15 +40,15 @@ pub trait Driver {
 
 /// An event loop's connections and clock. Connections are known by their index.
 pub trait Reactor {
-    /// How many turns in a row may be left out while no client waits for one: asking the kernel for news costs more than a
-    /// script that only computes.
+    /// How many turns in a row may be left out while no client waits for one: asking the kernel for
+    /// news costs more than a script that only computes.
     const TURNS_LEFT_OUT: u32 = 16;
 
     /// The present.
     fn now(&self) -> Moment;
 
-    /// Lets `fill` append to what is to be sent on connection `link`, and sends it as far as it goes. A connection that
-    /// is found gone is reported at the next [`Reactor::turn`].
+    /// Lets `fill` append to what is to be sent on connection `link`, and sends it as far as it
+    /// goes. A connection that is found gone is reported at the next [`Reactor::turn`].
     fn send(&mut self, link: usize, fill: &mut dyn FnMut(&mut Vec<u8>) -> Keep);
 
     /// Gives `link` a new connection in place of the one that it had, and says how long that took.

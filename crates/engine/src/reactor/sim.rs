@@ -1,7 +1,7 @@
 //! A simulated clock and network: the same input gives the same run, and a second takes no time.
 //!
-//! Peers answer what they receive after delays of their choice. Bytes can be made to travel in small pieces in either
-//! direction, so that every way of tearing a message can be tried.
+//! Peers answer what they receive after delays of their choice. Bytes can be made to travel in
+//! small pieces in either direction, so that every way of tearing a message can be tried.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -53,7 +53,8 @@ struct Link<P> {
     out: Vec<u8>,
     open: bool,
     closing: bool,
-    /// Until when the way to the client is taken: pieces arrive in the order in which they were sent.
+    /// Until when the way to the client is taken: pieces arrive in the order in which they were
+    /// sent.
     busy_until: Moment,
 }
 
@@ -81,7 +82,13 @@ impl<P: Peer> Sim<P> {
     /// A simulation of one connection to each of `peers`, at moment 0.
     #[must_use]
     pub fn new(peers: Vec<P>, network: Network) -> Self {
-        let link = |peer| Link { peer, out: Vec::new(), open: true, closing: false, busy_until: Moment(0) };
+        let link = |peer| Link {
+            peer,
+            out: Vec::new(),
+            open: true,
+            closing: false,
+            busy_until: Moment(0),
+        };
         Self {
             now: Moment(0),
             network,

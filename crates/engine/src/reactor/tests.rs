@@ -30,7 +30,12 @@ struct Seen {
 impl Seen {
     fn of(asks: Vec<Vec<u32>>) -> Self {
         let count = asks.len();
-        Self { received: vec![Vec::new(); count], lost: vec![None; count], lacking: vec![0; count], asks }
+        Self {
+            received: vec![Vec::new(); count],
+            lost: vec![None; count],
+            lacking: vec![0; count],
+            asks,
+        }
     }
 
     /// Asks for the next reply, or has the connection closed.
@@ -102,7 +107,9 @@ macro_rules! on_every_reactor {
         $test(1, |streams, connector| Blocking::new(clock(), one(streams), connector));
         $test($connections, |streams, connector| Epoll::new(clock(), streams, connector));
         match Uring::probe() {
-            Ok(()) => $test($connections, |streams, connector| Uring::new(clock(), streams, connector)),
+            Ok(()) => {
+                $test($connections, |streams, connector| Uring::new(clock(), streams, connector))
+            }
             Err(e) => {
                 // Past the test runner, which hides what a passing test says.
                 let _ = writeln!(
@@ -151,7 +158,10 @@ fn replies_of_all_lengths_arrive_in_order() {
     on_every_reactor!(replies_of_all_lengths, 12);
 }
 
-fn a_flood<R: Reactor>(connections: usize, make: impl Fn(Vec<Stream>, Option<Connector>) -> io::Result<R>) {
+fn a_flood<R: Reactor>(
+    connections: usize,
+    make: impl Fn(Vec<Stream>, Option<Connector>) -> io::Result<R>,
+) {
     const FLOOD: usize = 3_000_000;
     let make: Make<'_, R> = &make;
     let (streams, peers): (Vec<_>, Vec<_>) = (0..connections).map(|_| pair()).unzip();
@@ -190,7 +200,10 @@ fn both_sides_may_say_more_than_the_kernel_holds() {
     on_every_reactor!(a_flood, 3);
 }
 
-fn a_hang_up<R: Reactor>(connections: usize, make: impl Fn(Vec<Stream>, Option<Connector>) -> io::Result<R>) {
+fn a_hang_up<R: Reactor>(
+    connections: usize,
+    make: impl Fn(Vec<Stream>, Option<Connector>) -> io::Result<R>,
+) {
     let make: Make<'_, R> = &make;
     let (streams, peers): (Vec<_>, Vec<_>) = (0..connections).map(|_| pair()).unzip();
     let mut seen = Seen::of(vec![vec![100]; connections]);
@@ -214,10 +227,14 @@ fn what_the_server_says_before_it_hangs_up_is_heard_and_the_loss_told_once() {
     on_every_reactor!(a_hang_up, 300);
 }
 
-fn a_renewal<R: Reactor>(connections: usize, make: impl Fn(Vec<Stream>, Option<Connector>) -> io::Result<R>) {
+fn a_renewal<R: Reactor>(
+    connections: usize,
+    make: impl Fn(Vec<Stream>, Option<Connector>) -> io::Result<R>,
+) {
     let make: Make<'_, R> = &make;
     let (streams, peers): (Vec<_>, Vec<_>) = (0..connections).map(|_| pair()).unzip();
-    let answering: Arc<Mutex<Vec<_>>> = Arc::new(Mutex::new(peers.into_iter().map(answer).collect()));
+    let answering: Arc<Mutex<Vec<_>>> =
+        Arc::new(Mutex::new(peers.into_iter().map(answer).collect()));
     let renewed = Arc::clone(&answering);
     let connector: Connector = Box::new(move |_| {
         let (stream, peer) = pair();

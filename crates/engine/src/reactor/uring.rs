@@ -1,8 +1,9 @@
-//! `io_uring`: one system call submits what all clients have to send and waits for what has arrived.
+//! `io_uring`: one system call submits what all clients have to send and waits for what has
+//! arrived.
 //!
-//! Every connection has one receive under way, which goes on for all that arrives, in buffers from a common ring; and at
-//! most one send, whose buffer is the kernel's from submission to completion: nothing here touches, moves or frees it
-//! meanwhile.
+//! Every connection has one receive under way, which goes on for all that arrives, in buffers from
+//! a common ring; and at most one send, whose buffer is the kernel's from submission to completion:
+//! nothing here touches, moves or frees it meanwhile.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -18,7 +19,8 @@ use super::{Connector, Driver, Keep, Reactor};
 use crate::connect::Stream;
 use crate::schedule::{Clock, Moment};
 
-/// Submissions that the kernel is handed at the latest when so many are queued: servers begin to work meanwhile.
+/// Submissions that the kernel is handed at the latest when so many are queued: servers begin to
+/// work meanwhile.
 const BATCH: u32 = 64;
 /// How long the end waits for what is under way.
 const END: Duration = Duration::from_secs(2);
@@ -98,7 +100,8 @@ impl Uring {
     /// Whether the kernel lets this process use `io_uring`, as far as this reactor needs it.
     ///
     /// # Errors
-    /// It does not: containers and `kernel.io_uring_disabled` forbid it, and kernels before 6.1 lack parts.
+    /// It does not: containers and `kernel.io_uring_disabled` forbid it, and kernels before 6.1
+    /// lack parts.
     pub fn probe() -> io::Result<()> {
         ring(8).map(drop)
     }
@@ -107,12 +110,17 @@ impl Uring {
     ///
     /// # Errors
     /// The kernel refuses a ring.
-    pub fn new(clock: Clock, mut streams: Vec<Stream>, connector: Option<Connector>) -> io::Result<Self> {
+    pub fn new(
+        clock: Clock,
+        mut streams: Vec<Stream>,
+        connector: Option<Connector>,
+    ) -> io::Result<Self> {
         for stream in &mut streams {
             // Else the kernel would answer that nothing is there yet, and not wait for it.
             stream.set_blocking(None)?;
         }
-        let entries = u32::try_from(streams.len().saturating_mul(2)).unwrap_or(u32::MAX).clamp(64, 4096);
+        let entries =
+            u32::try_from(streams.len().saturating_mul(2)).unwrap_or(u32::MAX).clamp(64, 4096);
         let links = streams
             .into_iter()
             .map(|stream| Link {
@@ -148,9 +156,10 @@ impl Uring {
     /// Queues `entry`; hands all to the kernel first where the queue is full.
     fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
         loop {
-            // SAFETY: an entry of `receive` names no memory but the group of buffers, which outlives the ring; one of
-            // `transmit` a connection's own, which is left alone while `is_sending`, and the drop waits for that; the
-            // timer's its time, which the kernel reads when it is handed the entry, or never.
+            // SAFETY: an entry of `receive` names no memory but the group of buffers, which
+            // outlives the ring; one of `transmit` a connection's own, which is left alone while
+            // `is_sending`, and the drop waits for that; the timer's its time, which the kernel
+            // reads when it is handed the entry, or never.
             if unsafe { self.ring.submission().push(entry) }.is_ok() {
                 self.queued += 1;
                 return Ok(());
@@ -183,7 +192,9 @@ impl Uring {
     /// Asks the kernel for all that arrives on connection `index`.
     fn receive(&mut self, index: usize) -> io::Result<()> {
         let link = &mut self.links[index];
-        let Some(stream) = link.stream.as_ref().filter(|_| !link.is_receiving) else { return Ok(()) };
+        let Some(stream) = link.stream.as_ref().filter(|_| !link.is_receiving) else {
+            return Ok(());
+        };
         let entry = opcode::RecvMulti::new(Fd(stream.as_fd().as_raw_fd()), Buffers::GROUP)
             .build()
             .user_data((index as u64) << 1);
@@ -242,14 +253,21 @@ impl Uring {
                 }
             }
         }
-        if link.stream.is_some() && (link.sent < link.sending.len() || !link.out.is_empty() || link.closing) {
+        if link.stream.is_some()
+            && (link.sent < link.sending.len() || !link.out.is_empty() || link.closing)
+        {
             self.transmit(index)?;
         }
         Ok(())
     }
 
     /// Bytes have arrived on connection `index`, or it has ended.
-    fn arrived(&mut self, index: usize, arrival: Completion, driver: &mut impl Driver) -> io::Result<()> {
+    fn arrived(
+        &mut self,
+        index: usize,
+        arrival: Completion,
+        driver: &mut impl Driver,
+    ) -> io::Result<()> {
         let buffer = cqueue::buffer_select(arrival.flags);
         let link = &mut self.links[index];
         link.is_receiving = cqueue::more(arrival.flags);
@@ -264,7 +282,9 @@ impl Uring {
             (Ok(n), Some(id)) if n > 0 => {
                 // Stamped for each reply: others of the same batch were dealt with before.
                 let now = self.clock.now();
-                if driver.received(index, self.buffers.filled(id, n), now, &mut link.out) == Keep::Close {
+                if driver.received(index, self.buffers.filled(id, n), now, &mut link.out)
+                    == Keep::Close
+                {
                     link.closing = true;
                 }
                 self.buffers.give_back(id);
@@ -292,8 +312,8 @@ impl Uring {
         Ok(())
     }
 
-    /// Sees that there is a completion at `at`, or before. The kernel is told only when that is earlier than what it
-    /// knows: a limit for each wait would start and cancel a timer every time.
+    /// Sees that there is a completion at `at`, or before. The kernel is told only when that is
+    /// earlier than what it knows: a limit for each wait would start and cancel a timer every time.
     fn set_alarm(&mut self, at: Moment) -> io::Result<()> {
         if at >= self.alarm {
             return Ok(());
@@ -314,7 +334,9 @@ impl Uring {
     fn enter(&mut self, limit: Option<Duration>) -> io::Result<()> {
         let entered = match limit.map(Timespec::from) {
             None => self.ring.submitter().submit_and_wait(1),
-            Some(limit) => self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&limit)),
+            Some(limit) => {
+                self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&limit))
+            }
         };
         match entered {
             Ok(_) => {}
@@ -327,7 +349,8 @@ impl Uring {
         Ok(())
     }
 
-    /// Waits until the kernel has done with connection `index`, or with all; false if it has not within [`END`].
+    /// Waits until the kernel has done with connection `index`, or with all; false if it has not
+    /// within [`END`].
     fn settle(&mut self, index: Option<usize>) -> bool {
         let begun = self.clock.now();
         let mut others = Vec::new();
@@ -371,8 +394,8 @@ fn is_busy(error: &io::Error) -> bool {
     busy.iter().any(|e| error.raw_os_error() == Some(e.raw_os_error()))
 }
 
-/// A ring whose completions are brought only when they are asked for, which spares interruptions. Kernels that know it,
-/// from 6.1 on, know all else that is needed.
+/// A ring whose completions are brought only when they are asked for, which spares interruptions.
+/// Kernels that know it, from 6.1 on, know all else that is needed.
 fn ring(entries: u32) -> io::Result<IoUring> {
     IoUring::builder().setup_single_issuer().setup_defer_taskrun().build(entries)
 }
@@ -407,7 +430,9 @@ impl Reactor for Uring {
             return Err("connections are not renewed".to_owned());
         };
         let mut stream = connector(link)?;
-        stream.set_blocking(None).map_err(|e| format!("the connection cannot be made to wait: {e}"))?;
+        stream
+            .set_blocking(None)
+            .map_err(|e| format!("the connection cannot be made to wait: {e}"))?;
         let fresh = &mut self.links[link];
         fresh.stream = Some(stream);
         fresh.out.clear();
@@ -453,12 +478,14 @@ impl Drop for Uring {
         for index in 0..self.links.len() {
             let link = &self.links[index];
             // What is being sent, a goodbye mostly, is shut down after when it is sent.
-            if let Some(stream) = link.stream.as_ref().filter(|_| !link.is_sending || !link.closing) {
+            if let Some(stream) = link.stream.as_ref().filter(|_| !link.is_sending || !link.closing)
+            {
                 let _ = rustix::net::shutdown(stream, rustix::net::Shutdown::Both);
             }
         }
         if self.settle(None) {
-            // SAFETY: nothing is under way, so that the kernel writes to none of them, and they are not used again.
+            // SAFETY: nothing is under way, so that the kernel writes to none of them, and they are
+            // not used again.
             unsafe { ManuallyDrop::drop(&mut self.buffers) };
         } else {
             // The kernel may still read or write them: better lost than reused.

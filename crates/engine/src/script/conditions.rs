@@ -7,7 +7,8 @@ use super::{Command, Op, Script};
 pub(super) fn check(script: &Script, place: Place<'_>) -> Result<(), ScriptError> {
     let error = |number: usize, what: &str| {
         let line = script.commands.get(number - 1).or(script.commands.last()).map_or(1, |c| c.line);
-        let phrase = format!("condition error in script \"{}\" command {number}: {what}", script.name);
+        let phrase =
+            format!("condition error in script \"{}\" command {number}: {what}", script.name);
         place.error(place.line_begin(line), "", "").phrased(phrase).of_whole_script()
     };
     // For every open `\if`: whether its `\else` has been.
@@ -64,7 +65,8 @@ pub(crate) fn ways(commands: &[Command]) -> Vec<Way> {
             Op::Endif => {
                 let parts = open.pop().unwrap_or_default();
                 for (n, part) in parts.iter().enumerate() {
-                    ways[*part] = Way { next: parts.get(n + 1).copied().unwrap_or(index), end: index };
+                    ways[*part] =
+                        Way { next: parts.get(n + 1).copied().unwrap_or(index), end: index };
                 }
             }
             _ => {}

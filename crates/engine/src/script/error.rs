@@ -24,7 +24,8 @@ impl Place<'_> {
         self.text.split_inclusive('\n').take(before).map(str::len).sum()
     }
 
-    /// An error at byte `at`, in meta command `command` (empty: in none, or the command itself is wrong).
+    /// An error at byte `at`, in meta command `command` (empty: in none, or the command itself is
+    /// wrong).
     pub(super) fn error(self, at: usize, command: &str, what: impl Into<String>) -> ScriptError {
         let begin = self.text[..at].rfind('\n').map_or(0, |n| n + 1);
         let end = self.text[at..].find('\n').map_or(self.text.len(), |n| at + n);

@@ -3,7 +3,8 @@
 use super::{BinaryOp, Content, EvalError, Expr, Function, Slot, UnaryOp, Value};
 use crate::random::{self, Random};
 
-/// A value, or why there is none. The error is boxed so that what nearly always comes is returned in registers.
+/// A value, or why there is none. The error is boxed so that what nearly always comes is returned
+/// in registers.
 pub(super) type Evaluated = Result<Value, Box<EvalError>>;
 
 /// What an expression sees.
@@ -28,12 +29,13 @@ impl Scope<'_> {
 }
 
 impl Expr {
-    /// Its value where it is a uniform draw between constants, as in most scripts; none where it is anything else, or has
-    /// no value.
+    /// Its value where it is a uniform draw between constants, as in most scripts; none where it is
+    /// anything else, or has no value.
     #[inline]
     pub(crate) fn drawn(&self, random: &mut Random) -> Option<i64> {
         let Self::Call(Function::Random, arguments) = self else { return None };
-        let [Self::Constant(Value::Int(low)), Self::Constant(Value::Int(high))] = arguments[..] else {
+        let [Self::Constant(Value::Int(low)), Self::Constant(Value::Int(high))] = arguments[..]
+        else {
             return None;
         };
         let (low, high) = random::range(low, high).ok()?;
@@ -43,8 +45,8 @@ impl Expr {
     /// Its value.
     ///
     /// # Errors
-    /// A variable without a value; a value of the wrong type; integers out of range; division by zero; a function's bad
-    /// range or parameter.
+    /// A variable without a value; a value of the wrong type; integers out of range; division by
+    /// zero; a function's bad range or parameter.
     pub fn eval(&self, scope: &mut Scope<'_>) -> Evaluated {
         match self {
             Self::Constant(value) => Ok(*value),
@@ -76,8 +78,8 @@ impl Expr {
     }
 }
 
-/// AND, or OR: the second operand is not looked at where the first is `decides`, or NULL, which NULL is then the result
-/// of: pgbench's logic, not SQL's.
+/// AND, or OR: the second operand is not looked at where the first is `decides`, or NULL, which
+/// NULL is then the result of: pgbench's logic, not SQL's.
 fn junction(operands: &[Expr; 2], decides: bool, scope: &mut Scope<'_>) -> Evaluated {
     for operand in operands {
         match operand.eval(scope)? {
@@ -170,7 +172,8 @@ fn modulo(a: i64, b: i64) -> Evaluated {
 /// Arguments that a function looks at one by one; longer lists only `greatest` and `least` have.
 const MOST: usize = 3;
 
-/// Arguments that any function can be called with. What has more can be parsed, and is refused when it is called.
+/// Arguments that any function can be called with. What has more can be parsed, and is refused when
+/// it is called.
 const MOST_ARGUMENTS: usize = 16;
 
 fn call(function: Function, arguments: &[Expr], scope: &mut Scope<'_>) -> Evaluated {
@@ -253,7 +256,8 @@ fn extreme(arguments: &[Expr], greatest: bool, scope: &mut Scope<'_>) -> Evaluat
                 int = Some(int.map_or(n, |best| if greatest { best.max(n) } else { best.min(n) }));
             }
             Value::Double(x) => {
-                double = Some(double.map_or(x, |best| if greatest == (best < x) { x } else { best }));
+                double =
+                    Some(double.map_or(x, |best| if greatest == (best < x) { x } else { best }));
             }
         }
     }

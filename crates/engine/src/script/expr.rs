@@ -97,8 +97,10 @@ impl BinaryOp {
 }
 
 /// Words that no function can be called.
-const KEYWORDS: [&str; 13] =
-    ["and", "or", "not", "is", "isnull", "notnull", "case", "when", "then", "else", "end", "true", "false"];
+const KEYWORDS: [&str; 13] = [
+    "and", "or", "not", "is", "isnull", "notnull", "case", "when", "then", "else", "end", "true",
+    "false",
+];
 
 /// A function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,7 +206,9 @@ impl<'a> Parser<'_, 'a> {
     fn node(&mut self, at: usize, node: Expr) -> Result<Expr, ScriptError> {
         self.nodes += 1;
         if self.nodes > MAX_NODES {
-            return Err(self.tokens.error(at, format!("the expression has more than {MAX_NODES} parts")));
+            return Err(self
+                .tokens
+                .error(at, format!("the expression has more than {MAX_NODES} parts")));
         }
         Ok(node)
     }
@@ -236,7 +240,8 @@ impl<'a> Parser<'_, 'a> {
                 compared = false;
                 continue;
             }
-            let Some((operator, level)) = BinaryOp::of(self.ahead.1).filter(|(_, level)| *level >= least)
+            let Some((operator, level)) =
+                BinaryOp::of(self.ahead.1).filter(|(_, level)| *level >= least)
             else {
                 return Ok(left);
             };
@@ -335,7 +340,9 @@ impl<'a> Parser<'_, 'a> {
                 self.take()?;
                 self.call(at, name)
             }
-            Token::Symbol(_) | Token::End => Err(self.unexpected("a number, a variable or a function")),
+            Token::Symbol(_) | Token::End => {
+                Err(self.unexpected("a number, a variable or a function"))
+            }
         }
     }
 
@@ -359,7 +366,8 @@ impl<'a> Parser<'_, 'a> {
             _ => {}
         }
         if KEYWORDS.contains(&lower.as_str()) {
-            let what = format!("`{name}` stands where a number, a variable or a function should be");
+            let what =
+                format!("`{name}` stands where a number, a variable or a function should be");
             return Err(self.tokens.error(at, what).phrased("syntax error"));
         }
         let Some(&(_, function, fewest, most)) = FUNCTIONS.iter().find(|f| f.0 == lower) else {
@@ -388,7 +396,9 @@ impl<'a> Parser<'_, 'a> {
         if arguments.len() < fewest || arguments.len() > most {
             let (wanted, phrase) = match most {
                 usize::MAX => (format!("at least {fewest}"), "at least one argument expected"),
-                _ if most > fewest => (format!("{fewest} or {most}"), "unexpected number of arguments"),
+                _ if most > fewest => {
+                    (format!("{fewest} or {most}"), "unexpected number of arguments")
+                }
                 _ => (fewest.to_string(), "unexpected number of arguments"),
             };
             let what = format!("it takes {wanted}, not {}", arguments.len());
@@ -436,7 +446,9 @@ impl Expr {
             Self::Binary(operator, operands) => {
                 Self::Binary(*operator, Box::new(operands.each_ref().map(of)))
             }
-            Self::Call(function, arguments) => Self::Call(*function, arguments.iter().map(of).collect()),
+            Self::Call(function, arguments) => {
+                Self::Call(*function, arguments.iter().map(of).collect())
+            }
             Self::Case(parts) => Self::Case(parts.iter().map(of).collect()),
         }
     }

@@ -4,15 +4,16 @@ use super::{Content, Expr, Function, Scope, Slot, Value};
 use crate::random::Random;
 
 impl Expr {
-    /// The same expression, its parts that come to the same value every time computed: those of constants and of
-    /// variables that hold one of `constants` throughout (by slot). What has no value stays, so that its error comes
-    /// when it is executed.
+    /// The same expression, its parts that come to the same value every time computed: those of
+    /// constants and of variables that hold one of `constants` throughout (by slot). What has no
+    /// value stays, so that its error comes when it is executed.
     #[must_use]
     pub(crate) fn folded(&self, constants: &[Option<Content>], seed: Slot) -> Self {
         if self.is_pure() {
             let mut random = Random::new(0);
             let debug = |_: Value| {};
-            let mut scope = Scope { variables: constants, random: &mut random, seed, debug: &debug };
+            let mut scope =
+                Scope { variables: constants, random: &mut random, seed, debug: &debug };
             if let Ok(value) = self.eval(&mut scope) {
                 return Self::Constant(value);
             }
@@ -47,11 +48,14 @@ mod tests {
 
     /// `expression` folded, where `a` is the text 10 throughout and `b` is assigned.
     fn folded(expression: &str) -> Expr {
-        let script =
-            Script::parse("test.sql", &format!("\\set x {expression}")).unwrap_or_else(|e| panic!("{e}"));
+        let script = Script::parse("test.sql", &format!("\\set x {expression}"))
+            .unwrap_or_else(|e| panic!("{e}"));
         let Op::Set { expression, .. } = &script.commands[0].op else { panic!("no \\set") };
-        let constants: Vec<_> =
-            script.variables.iter().map(|name| (name == "a").then(|| Content::from("10"))).collect();
+        let constants: Vec<_> = script
+            .variables
+            .iter()
+            .map(|name| (name == "a").then(|| Content::from("10")))
+            .collect();
         expression.folded(&constants, Slot(u32::MAX))
     }
 
@@ -62,13 +66,17 @@ mod tests {
         let ten = || Expr::Constant(Value::Int(10));
         let one = || Expr::Constant(Value::Int(1));
         assert_eq!(folded("random(1, :a)"), Expr::Call(Function::Random, vec![one(), ten()]));
-        let Expr::Binary(_, operands) = folded(":b + (:a - 9)") else { panic!("not folded in part") };
+        let Expr::Binary(_, operands) = folded(":b + (:a - 9)") else {
+            panic!("not folded in part")
+        };
         assert_eq!(operands[1], one());
     }
 
     #[test]
     fn what_has_no_value_or_shows_something_stays() {
-        for expression in ["1 / 0", "9223372036854775807 + 1", ":b", "debug(1)", "hash(1)", "sqrt(:b)"] {
+        for expression in
+            ["1 / 0", "9223372036854775807 + 1", ":b", "debug(1)", "hash(1)", "sqrt(:b)"]
+        {
             assert!(!matches!(folded(expression), Expr::Constant(_)), "{expression}");
         }
     }

@@ -12,8 +12,14 @@ const COMMANDS: &str = "meta commands are \\set, \\gset, \\aset, \\if, \\elif, \
 const MOST_WORDS: usize = 256;
 
 impl Parser<'_> {
-    /// Parses the meta command that begins with the backslash at `begin`; `old`: in the language up to 9.5.
-    pub(super) fn push_meta(&mut self, begin: usize, end: usize, old: bool) -> Result<(), ScriptError> {
+    /// Parses the meta command that begins with the backslash at `begin`; `old`: in the language up
+    /// to 9.5.
+    pub(super) fn push_meta(
+        &mut self,
+        begin: usize,
+        end: usize,
+        old: bool,
+    ) -> Result<(), ScriptError> {
         let place = self.place;
         let mut tokens = Tokens::new(place, begin + 1, end);
         let (_, written) = tokens.word();
@@ -65,21 +71,31 @@ impl Parser<'_> {
             }
             _ => {
                 let what = format!("there is no meta command `\\{written}`");
-                return Err(place.error(begin, written, what).phrased("invalid command").with_help(COMMANDS));
+                return Err(place
+                    .error(begin, written, what)
+                    .phrased("invalid command")
+                    .with_help(COMMANDS));
             }
         };
         let written = &place.text[begin..end];
         let text = fold(&written.replace("\\\n", " ").replace("\\\r\n", " "));
-        let command = Command { line: self.line(begin), text, summary: written.trim_end().to_owned(), op };
+        let command =
+            Command { line: self.line(begin), text, summary: written.trim_end().to_owned(), op };
         self.script.commands.push(command);
         Ok(())
     }
 
     /// `\gset` and `\aset` belong to the SQL command before them.
-    fn store(&mut self, begin: usize, tokens: &mut Tokens<'_>, name: &str) -> Result<(), ScriptError> {
+    fn store(
+        &mut self,
+        begin: usize,
+        tokens: &mut Tokens<'_>,
+        name: &str,
+    ) -> Result<(), ScriptError> {
         let (_, prefix) = tokens.word();
         tokens.end("too many arguments")?;
-        if let Some(Command { op: Op::Sql { store: store @ None, .. }, .. }) = self.script.commands.last_mut()
+        if let Some(Command { op: Op::Sql { store: store @ None, .. }, .. }) =
+            self.script.commands.last_mut()
         {
             *store = Some(Store { prefix: prefix.to_owned(), each: name == "aset" });
             return Ok(());
@@ -87,8 +103,8 @@ impl Parser<'_> {
         Err(self.place.error(begin, "", "").phrased("\\gset must follow an SQL command"))
     }
 
-    /// The rest of the command as a command line of at most `most` words: with one space between them, `:name` a variable,
-    /// `::` a colon.
+    /// The rest of the command as a command line of at most `most` words: with one space between
+    /// them, `:name` a variable, `::` a colon.
     fn words(&mut self, tokens: &mut Tokens<'_>, most: usize) -> Result<Vec<Piece>, ScriptError> {
         let mut pieces = Vec::new();
         let mut text = String::new();
@@ -123,7 +139,8 @@ impl Parser<'_> {
 
     /// `\setrandom name low high [uniform | gaussian parameter | exponential parameter]`.
     fn set_random(&mut self, tokens: &mut Tokens<'_>) -> Result<Op, ScriptError> {
-        const HELP: &str = "\\setrandom name low high [uniform | gaussian parameter | exponential parameter]";
+        const HELP: &str =
+            "\\setrandom name low high [uniform | gaussian parameter | exponential parameter]";
         let variable = self.slot(tokens.argument(HELP)?.1);
         let mut operand = |tokens: &mut Tokens<'_>| -> Result<Expr, ScriptError> {
             let word = tokens.argument(HELP)?;

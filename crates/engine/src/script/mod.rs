@@ -1,8 +1,10 @@
-//! pgbench's script language: SQL commands and meta commands, parsed once into what a client executes.
+//! pgbench's script language: SQL commands and meta commands, parsed once into what a client
+//! executes.
 //!
-//! SQL commands end at a semicolon outside quotes, comments and parentheses, or where a meta command begins; meta
-//! commands (`\set`, `\sleep`, …) end at the newline, unless a backslash stands before it. In the language of pgbench
-//! up to 9.5 every line is a command: [`Script::parse_auto`] knows it when it sees it.
+//! SQL commands end at a semicolon outside quotes, comments and parentheses, or where a meta
+//! command begins; meta commands (`\set`, `\sleep`, …) end at the newline, unless a backslash
+//! stands before it. In the language of pgbench up to 9.5 every line is a command:
+//! [`Script::parse_auto`] knows it when it sees it.
 
 mod conditions;
 mod error;
@@ -58,7 +60,8 @@ pub struct Command {
     pub line: u32,
     /// As the script has it, white space folded.
     pub text: String,
-    /// As reports show it: the first line of an SQL command, cut where pgbench cuts it, and the whole of a meta command.
+    /// As reports show it: the first line of an SQL command, cut where pgbench cuts it, and the
+    /// whole of a meta command.
     pub summary: String,
     /// What it does.
     pub op: Op,
@@ -126,7 +129,9 @@ impl Op {
     #[must_use]
     pub fn parameters(&self) -> usize {
         match self {
-            Self::Sql { pieces, .. } => pieces.iter().filter(|p| matches!(p, Piece::Variable(_))).count(),
+            Self::Sql { pieces, .. } => {
+                pieces.iter().filter(|p| matches!(p, Piece::Variable(_))).count()
+            }
             _ => 0,
         }
     }
@@ -156,8 +161,8 @@ impl Op {
 pub struct Store {
     /// Stands before every column's name.
     pub prefix: String,
-    /// `\aset`: of all queries of the command, and one without a row changes nothing. Else only the last query counts,
-    /// and it must give one row.
+    /// `\aset`: of all queries of the command, and one without a row changes nothing. Else only the
+    /// last query counts, and it must give one row.
     pub each: bool,
 }
 
@@ -174,8 +179,8 @@ impl Script {
     /// Parses `text`; `name` is what errors and results call it.
     ///
     /// # Errors
-    /// A meta command that is unknown or not supported yet, an expression that cannot be parsed, or a script without
-    /// any command; with its place.
+    /// A meta command that is unknown or not supported yet, an expression that cannot be parsed, or
+    /// a script without any command; with its place.
     pub fn parse(name: &str, text: &str) -> Result<Self, ScriptError> {
         let mut parser = Parser::new(name, text);
         let mut at = 0;

@@ -1,7 +1,7 @@
 //! What a script is collected in while its text is parsed.
 //!
-//! Call [`Parser::push_sql`] and [`Parser::push_meta`] for its commands in their order, then [`Parser::finish`]. The
-//! time it takes grows with the text and no faster.
+//! Call [`Parser::push_sql`] and [`Parser::push_meta`] for its commands in their order, then
+//! [`Parser::finish`]. The time it takes grows with the text and no faster.
 
 use std::collections::HashMap;
 
@@ -34,13 +34,15 @@ impl<'a> Parser<'a> {
     /// The line (1-based) that holds byte `at`, which lies at or behind the one last asked for.
     pub(super) fn line(&mut self, at: usize) -> u32 {
         let (from, line) = self.counted;
-        let newlines = self.place.text.as_bytes()[from..at].iter().filter(|&&byte| byte == b'\n').count();
+        let newlines =
+            self.place.text.as_bytes()[from..at].iter().filter(|&&byte| byte == b'\n').count();
         self.counted = (at, line.saturating_add(u32::try_from(newlines).unwrap_or(u32::MAX)));
         self.counted.1
     }
 
-    /// Adds the SQL command `sql`, which begins at byte `begin` of the text; `is_ended` says whether its last byte is the
-    /// semicolon that ends it. That is sent, as pgbench sends it, and is no part of the command's text.
+    /// Adds the SQL command `sql`, which begins at byte `begin` of the text; `is_ended` says
+    /// whether its last byte is the semicolon that ends it. That is sent, as pgbench sends it, and
+    /// is no part of the command's text.
     pub(super) fn push_sql(&mut self, begin: usize, sql: &str, is_ended: bool) {
         let queries = 1 + sql[..sql.len() - usize::from(is_ended)].matches(';').count();
         let pieces = self.pieces(sql);

@@ -5,8 +5,8 @@ use super::token::is_name_start;
 /// A command's bytes in the text, from its first to just past its last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// An SQL command. `is_ended`: its last byte is the semicolon that ends it. The backslashes before other semicolons and
-    /// colons, the `escapes`, are not sent.
+    /// An SQL command. `is_ended`: its last byte is the semicolon that ends it. The backslashes
+    /// before other semicolons and colons, the `escapes`, are not sent.
     Sql { begin: usize, end: usize, is_ended: bool, escapes: Vec<usize> },
     /// Begins with the backslash; what follows its last word may be blank.
     Meta(usize, usize),
@@ -17,14 +17,16 @@ pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'\x0b' | b'\x0c')
 }
 
-/// Bytes of the backslash and the newline after it that `text` begins with, which are white space in a meta command.
+/// Bytes of the backslash and the newline after it that `text` begins with, which are white space
+/// in a meta command.
 pub(super) fn continuation(text: &[u8]) -> Option<usize> {
     [&b"\\\n"[..], b"\\\r\n"].into_iter().find(|mark| text.starts_with(mark)).map(<[u8]>::len)
 }
 
 /// The next command at or after `at`, which moves past it.
 ///
-/// Whatever a semicolon ends is a command, if it is empty; so is what holds a comment of the kind that may carry hints.
+/// Whatever a semicolon ends is a command, if it is empty; so is what holds a comment of the kind
+/// that may carry hints.
 pub(super) fn next(text: &[u8], at: &mut usize) -> Option<Part> {
     loop {
         let begin = skip_blank(text, *at);
@@ -70,7 +72,8 @@ fn comment_line_end(text: &[u8], at: usize) -> usize {
     text[at..].iter().position(|b| matches!(b, b'\n' | b'\r')).map_or(text.len(), |n| at + n)
 }
 
-/// The end of the meta command whose backslash stands at `begin`: its newline, unless a backslash stands before that.
+/// The end of the meta command whose backslash stands at `begin`: its newline, unless a backslash
+/// stands before that.
 fn meta_end(text: &[u8], begin: usize) -> usize {
     let mut at = begin + 1;
     loop {
@@ -128,8 +131,10 @@ fn sql_end(text: &[u8], begin: usize) -> Sql {
             b'\'' | b'"' => at = quoted_end(text, at, false),
             b'$' => at = dollar_end(text, at),
             _ if is_name_start(byte) => {
-                let length =
-                    rest.iter().take_while(|&&b| is_name_start(b) || b.is_ascii_digit() || b == b'$').count();
+                let length = rest
+                    .iter()
+                    .take_while(|&&b| is_name_start(b) || b.is_ascii_digit() || b == b'$')
+                    .count();
                 let name = &rest[..length];
                 at += length;
                 body.pass(name);
@@ -148,8 +153,9 @@ fn sql_end(text: &[u8], begin: usize) -> Sql {
     Sql { end, next, is_ended: false, escapes }
 }
 
-/// The body of a function in standard SQL (`BEGIN ATOMIC …; END`), in which semicolons end no command. psql's rule: what
-/// counts are the first words of the command, and from then on every BEGIN, CASE and END.
+/// The body of a function in standard SQL (`BEGIN ATOMIC …; END`), in which semicolons end no
+/// command. psql's rule: what counts are the first words of the command, and from then on every
+/// BEGIN, CASE and END.
 #[derive(Default)]
 struct FunctionBody {
     /// Words of the command so far, up to those that matter (count).
@@ -200,7 +206,8 @@ fn quoted_end(text: &[u8], at: usize, backslash_escapes: bool) -> usize {
     text.len()
 }
 
-/// The closing quote of the string with backslash escapes that opens at `at`, and of all that continue it on other lines.
+/// The closing quote of the string with backslash escapes that opens at `at`, and of all that
+/// continue it on other lines.
 fn escape_string_end(text: &[u8], at: usize) -> usize {
     let mut end = quoted_end(text, at, true);
     loop {

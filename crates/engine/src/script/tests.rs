@@ -20,8 +20,8 @@ fn scope<'a>(variables: &'a [Option<Content>], random: &'a mut Random) -> Scope<
 
 /// The value of an expression without variables, as text.
 fn value(expression: &str) -> Result<String, String> {
-    let script =
-        Script::parse("test.sql", &format!("\\set x {expression}")).map_err(|e| String::from(e.what))?;
+    let script = Script::parse("test.sql", &format!("\\set x {expression}"))
+        .map_err(|e| String::from(e.what))?;
     let Op::Set { expression, .. } = &script.commands[0].op else { panic!("no \\set") };
     let mut random = Random::new(0);
     let value = expression.eval(&mut scope(&[], &mut random)).map_err(|e| e.to_string())?;
@@ -32,11 +32,17 @@ fn value(expression: &str) -> Result<String, String> {
 
 #[test]
 fn commands_end_where_psql_ends_them() {
-    assert_eq!(commands("SELECT 1; SELECT 2;\nSELECT\n  3"), ["1: SELECT 1", "1: SELECT 2", "2: SELECT 3"]);
+    assert_eq!(
+        commands("SELECT 1; SELECT 2;\nSELECT\n  3"),
+        ["1: SELECT 1", "1: SELECT 2", "2: SELECT 3"]
+    );
     assert_eq!(commands("-- a\n SELECT 1 -- b; c\n + 2;\n-- d\n"), ["2: SELECT 1 -- b; c + 2"]);
     // Whatever a semicolon ends is a command, and a comment that may carry a hint.
     assert_eq!(commands(";;\n /* a */ ;"), ["1: ", "1: ", "2: /* a */"]);
-    assert_eq!(commands("SELECT 1; /* a */ \\gset\n/* b */"), ["1: SELECT 1", "1: /* a */", "2: /* b */"]);
+    assert_eq!(
+        commands("SELECT 1; /* a */ \\gset\n/* b */"),
+        ["1: SELECT 1", "1: /* a */", "2: /* b */"]
+    );
     assert_eq!(commands("\\;\\; \\;SELECT 1;"), ["1: ;; ;SELECT 1"]);
     // A backslash alone ends what stands before it.
     assert_eq!(commands("SELECT 1 \\\nSELECT 2;\n\\ \n"), ["1: SELECT 1", "2: SELECT 2"]);
@@ -57,7 +63,10 @@ fn commands_end_where_psql_ends_them() {
         ["1: /*+ a hint; /* nested; */ ; */ SELECT ';', \";\", 'it''s;'"]
     );
     assert_eq!(commands(r"SELECT E'\';', '\', e'\\'; SELECT name'a\'; SELECT 3;").len(), 3);
-    assert_eq!(commands("DO $$ ; $x$ ; $$; DO $x$ $$ ; $x$; SELECT $1; SELECT a$b$; SELECT 2").len(), 5);
+    assert_eq!(
+        commands("DO $$ ; $x$ ; $$; DO $x$ $$ ; $x$; SELECT $1; SELECT a$b$; SELECT 2").len(),
+        5
+    );
     assert_eq!(
         commands("CREATE RULE r AS ON INSERT TO t DO (SELECT 1; SELECT 2);"),
         ["1: CREATE RULE r AS ON INSERT TO t DO (SELECT 1; SELECT 2)"]
@@ -140,14 +149,23 @@ fn expressions_have_pgbenchs_precedence_types_and_limits() {
         ("int(1e19)", "double to int overflow for 10000000000000000000.000000"),
         ("random(2, 1)", "empty range given to random"),
         ("random(-9223372036854775808, 0)", "random range is too large"),
-        ("random_gaussian(1, 2, 1.5)", "gaussian parameter must be at least 2.000000 (not 1.500000)"),
+        (
+            "random_gaussian(1, 2, 1.5)",
+            "gaussian parameter must be at least 2.000000 (not 1.500000)",
+        ),
         ("1 = true", "cannot coerce boolean to int"),
         ("not 1", "cannot coerce int to boolean"),
         ("true + 1.5", "cannot coerce boolean to double"),
         ("permute(1, 0, 1)", "permute size parameter must be greater than zero"),
-        ("random_zipfian(1, 2, 1.0)", "zipfian parameter must be in range [1.001, 1000] (not 1.000000)"),
+        (
+            "random_zipfian(1, 2, 1.0)",
+            "zipfian parameter must be in range [1.001, 1000] (not 1.000000)",
+        ),
         ("int(1e300 * 1e300)", "double to int overflow for Infinity"),
-        ("least(1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17)", "too many function arguments, maximum is 16"),
+        (
+            "least(1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17)",
+            "too many function arguments, maximum is 16",
+        ),
     ] {
         assert_eq!(value(expression), Err(expected.to_owned()), "{expression}");
     }
@@ -162,7 +180,9 @@ fn random_sequences_are_those_of_pgbench_15() {
     // As `pgbench --random-seed=42` seeds its first client.
     let mut random = Random::new(Random::new(42).next_u64());
     // What that pgbench, of PostgreSQL 15, drew in three transactions.
-    for expected in [[668_251, 5, 434, 329, 69], [3_615, -4, 749, 115, 207], [580_320, 1, 175, 303, 5]] {
+    for expected in
+        [[668_251, 5, 434, 329, 69], [3_615, -4, 749, 115, 207], [580_320, 1, 175, 303, 5]]
+    {
         for (command, expected) in script.commands.iter().zip(expected) {
             let Op::Set { expression, .. } = &command.op else { panic!("no \\set") };
             let drawn = expression.eval(&mut scope(&[], &mut random));
@@ -272,7 +292,8 @@ fn a_meta_command_goes_on_behind_a_backslash_at_the_end_of_a_line() {
     // At most 256 words, the command's name among them.
     assert_eq!(shell(&format!("\\shell{}", " a".repeat(255))).len(), 1);
     assert!(
-        error(&format!("\\shell{}", " a".repeat(256))).contains("too many arguments in command \"shell\"")
+        error(&format!("\\shell{}", " a".repeat(256)))
+            .contains("too many arguments in command \"shell\"")
     );
     assert!(error(&format!("\\setshell x{}", " a".repeat(255))).contains("too many arguments"));
 }
@@ -340,7 +361,8 @@ mod hostile {
             Value::Double(x).write_text(&mut text);
             let text = String::from_utf8(text).unwrap();
             let back: f64 = text.parse().unwrap();
-            // 15 digits hold a double to a relative error of 5e-15 and its own rounding; the largest may round up to infinity.
+            // 15 digits hold a double to a relative error of 5e-15 and its own rounding; the
+            // largest may round up to infinity.
             prop_assert!(((back - x) / x).abs() < 5.001e-15 || back.is_infinite(), "{x} as {text}");
         }
     }
@@ -401,18 +423,19 @@ fn text_from_outside_means_what_it_looks_like() {
 
 #[test]
 fn results_shell_commands_and_combined_statements_are_parsed() {
-    let script = parse("SELECT 1 AS a \\; SELECT 2 AS b \\gset p_\nSELECT 3;\n\\shell echo :x  ::y\n");
+    let script =
+        parse("SELECT 1 AS a \\; SELECT 2 AS b \\gset p_\nSELECT 3;\n\\shell echo :x  ::y\n");
     let Op::Sql { pieces, store, .. } = &script.commands[0].op else { panic!("no SQL") };
     assert_eq!(pieces, &[Piece::Text("SELECT 1 AS a ; SELECT 2 AS b ".into())]);
     assert_eq!(store, &Some(Store { prefix: "p_".into(), each: false }));
-    let words = vec![Piece::Text("echo ".into()), Piece::Variable(Slot(0)), Piece::Text(" :y".into())];
+    let words =
+        vec![Piece::Text("echo ".into()), Piece::Variable(Slot(0)), Piece::Text(" :y".into())];
     assert_eq!(script.commands[2].op, Op::Shell(words));
 }
 
 #[test]
 fn the_old_dialect_is_known_by_its_marks() {
-    let login =
-        "\\set n 10 * :scale\n\\setrandom id 1 :n gaussian 5\nBEGIN\nSELECT * FROM t WHERE id = :id;\nEND\n";
+    let login = "\\set n 10 * :scale\n\\setrandom id 1 :n gaussian 5\nBEGIN\nSELECT * FROM t WHERE id = :id;\nEND\n";
     let (script, note) = Script::parse_auto("login.sql", login).unwrap();
     assert!(note.unwrap().contains("9.5"));
     let texts: Vec<_> = script.commands.iter().map(|c| (c.line, c.text.as_str())).collect();

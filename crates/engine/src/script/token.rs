@@ -20,13 +20,15 @@ pub(crate) fn name_length(text: &str) -> usize {
     bytes.iter().take_while(|&&b| is_name_start(b) || b.is_ascii_digit()).count()
 }
 
-/// Whether `name` can be assigned to: made of letters, digits and underscores, with no digit in front.
+/// Whether `name` can be assigned to: made of letters, digits and underscores, with no digit in
+/// front.
 #[must_use]
 pub fn is_variable_name(name: &str) -> bool {
     !name.is_empty() && name_length(name) == name.len()
 }
 
-/// The integer that `text` begins with, as C's `atoi` reads it: 0 where there is none; beyond a bigint, the nearest.
+/// The integer that `text` begins with, as C's `atoi` reads it: 0 where there is none; beyond a
+/// bigint, the nearest.
 #[must_use]
 pub fn leading_integer(text: &[u8]) -> i64 {
     let blank = text.iter().take_while(|&&byte| is_space(byte)).count();
@@ -100,8 +102,9 @@ impl<'a> Tokens<'a> {
     pub(super) fn word(&mut self) -> (usize, &'a str) {
         self.skip_blank();
         let rest = self.rest();
-        let ends =
-            |at: &usize| is_space(rest.as_bytes()[*at]) || continuation(&rest.as_bytes()[*at..]).is_some();
+        let ends = |at: &usize| {
+            is_space(rest.as_bytes()[*at]) || continuation(&rest.as_bytes()[*at..]).is_some()
+        };
         let length = (0..rest.len()).find(ends).unwrap_or(rest.len());
         let at = self.at;
         self.at += length;
@@ -120,7 +123,9 @@ impl<'a> Tokens<'a> {
     pub(super) fn end(&mut self, phrase: &str) -> Result<(), ScriptError> {
         match self.word() {
             (_, "") => Ok(()),
-            (at, extra) => Err(self.error(at, format!("`{extra}` is one word too many")).phrased(phrase)),
+            (at, extra) => {
+                Err(self.error(at, format!("`{extra}` is one word too many")).phrased(phrase))
+            }
         }
     }
 
@@ -137,7 +142,8 @@ impl<'a> Tokens<'a> {
             return Ok(Expr::Variable(slot(name)));
         }
         let whole = word.parse().ok().map(Value::Int);
-        let number = whole.or_else(|| word.parse().ok().filter(|x: &f64| x.is_finite()).map(Value::Double));
+        let number =
+            whole.or_else(|| word.parse().ok().filter(|x: &f64| x.is_finite()).map(Value::Double));
         let wrong = || self.error(at, format!("`{word}` is neither a number nor a variable"));
         number.map(Expr::Constant).ok_or_else(wrong)
     }
@@ -189,7 +195,12 @@ impl<'a> Tokens<'a> {
         let (length, token) = match first {
             b'0'..=b'9' | b'.' => self.number(rest)?,
             b':' => {
-                match rest.bytes().skip(1).take_while(|&b| is_name_start(b) || b.is_ascii_digit()).count() {
+                match rest
+                    .bytes()
+                    .skip(1)
+                    .take_while(|&b| is_name_start(b) || b.is_ascii_digit())
+                    .count()
+                {
                     0 => {
                         return Err(self
                             .error(at, "a variable's name is missing after `:`")
@@ -205,10 +216,11 @@ impl<'a> Tokens<'a> {
             _ => {
                 // Longest first, so that `<=` is not read as `<`.
                 const SYMBOLS: [&str; 20] = [
-                    "<<", ">>", "<=", ">=", "<>", "!=", "<", ">", "=", "|", "&", "#", "~", "(", ")", ",",
-                    "+", "-", "*", "/",
+                    "<<", ">>", "<=", ">=", "<>", "!=", "<", ">", "=", "|", "&", "#", "~", "(",
+                    ")", ",", "+", "-", "*", "/",
                 ];
-                if let Some(symbol) = SYMBOLS.into_iter().chain(["%"]).find(|o| rest.starts_with(o)) {
+                if let Some(symbol) = SYMBOLS.into_iter().chain(["%"]).find(|o| rest.starts_with(o))
+                {
                     (symbol.len(), Token::Symbol(&rest[..symbol.len()]))
                 } else {
                     let found = rest.chars().next().unwrap_or_default();
@@ -245,16 +257,21 @@ impl<'a> Tokens<'a> {
         } else {
             // Nor may it come to less than the least that has all its digits.
             let is_zero = |text: &str| {
-                !text.split(['e', 'E']).next().unwrap_or_default().contains(|c| ('1'..='9').contains(&c))
+                !text
+                    .split(['e', 'E'])
+                    .next()
+                    .unwrap_or_default()
+                    .contains(|c| ('1'..='9').contains(&c))
             };
             let fits = |x: &f64| x.is_normal() || (*x == 0.0 && is_zero(text));
             text.parse().ok().filter(fits).map(Token::Double)
         };
         match token {
             Some(token) => Ok((length, token)),
-            None => Err(self
-                .error(self.at, "")
-                .phrased(format!("{} constant overflow ({text})", if whole { "bigint" } else { "double" }))),
+            None => Err(self.error(self.at, "").phrased(format!(
+                "{} constant overflow ({text})",
+                if whole { "bigint" } else { "double" }
+            ))),
         }
     }
 }

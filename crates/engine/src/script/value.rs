@@ -61,7 +61,9 @@ impl Value {
         match self {
             Self::Int(n) => Ok(n as f64),
             Self::Double(x) => Ok(x),
-            Self::Null | Self::Bool(_) => Err(EvalError::Coerce { from: self.kind(), to: "double" }),
+            Self::Null | Self::Bool(_) => {
+                Err(EvalError::Coerce { from: self.kind(), to: "double" })
+            }
         }
     }
 
@@ -87,8 +89,8 @@ impl Value {
         }
     }
 
-    /// Appends its text, a double with 15 significant digits as C's `%.15g` writes it, but `NaN` and `Infinity`. Allocates only what `out`
-    /// grows by.
+    /// Appends its text, a double with 15 significant digits as C's `%.15g` writes it, but `NaN`
+    /// and `Infinity`. Allocates only what `out` grows by.
     pub fn write_text(self, out: &mut Vec<u8>) {
         // Writing to a Vec cannot fail.
         let _ = match self {
@@ -107,7 +109,8 @@ pub enum Content {
     Value(Value),
     /// An integer that may be written several times.
     Short(Short),
-    /// Text from outside the expression language: a command line, a result, a program's output. SQL gets it as it is.
+    /// Text from outside the expression language: a command line, a result, a program's output. SQL
+    /// gets it as it is.
     Text(Box<[u8]>),
 }
 

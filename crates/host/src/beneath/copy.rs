@@ -1,8 +1,9 @@
-//! Copying a directory tree by descriptors, while the owner of the original or of the copy may interfere.
+//! Copying a directory tree by descriptors, while the owner of the original or of the copy may
+//! interfere.
 //!
-//! [`TreeCopy::contents`] fills a directory that only the caller can enter. Each file and directory of the copy is
-//! handed over when it is complete, from the innermost on; the caller hands over the top
-//! ([`Directory::hand_over`]), and only then can its new owner reach any of it.
+//! [`TreeCopy::contents`] fills a directory that only the caller can enter. Each file and directory
+//! of the copy is handed over when it is complete, from the innermost on; the caller hands over the
+//! top ([`Directory::hand_over`]), and only then can its new owner reach any of it.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -51,12 +52,13 @@ pub enum CopyError {
 /// A copy in progress, by reflink where the filesystem has them.
 #[derive(Debug)]
 pub struct TreeCopy<'a> {
-    /// The user whom all of the original must belong to. A file of another user is refused: it is in the original by a
-    /// hard link that somebody made.
+    /// The user whom all of the original must belong to. A file of another user is refused: it is
+    /// in the original by a hard link that somebody made.
     pub source_owner: u32,
     /// Whom the copies belong to; none means us.
     pub owner: Option<&'a Account>,
-    /// Whether links are taken: symbolic ones copied as they are, files with several names. Else they are refused.
+    /// Whether links are taken: symbolic ones copied as they are, files with several names. Else
+    /// they are refused.
     pub keeps_links: bool,
     /// When true, nothing more is copied.
     pub stop: &'a AtomicBool,
@@ -65,11 +67,17 @@ pub struct TreeCopy<'a> {
 }
 
 impl TreeCopy<'_> {
-    /// Copies what is in `from` into `to`, but what `skip` names at its top. Only the caller may be able to enter `to`.
+    /// Copies what is in `from` into `to`, but what `skip` names at its top. Only the caller may be
+    /// able to enter `to`.
     ///
     /// # Errors
     /// [`CopyError`] at the first thing that cannot be copied, or is not to be.
-    pub fn contents(&mut self, from: &Directory, to: &Directory, skip: &[&str]) -> Result<(), CopyError> {
+    pub fn contents(
+        &mut self,
+        from: &Directory,
+        to: &Directory,
+        skip: &[&str],
+    ) -> Result<(), CopyError> {
         self.contents_at(from, to, skip, 0)
     }
 
@@ -121,7 +129,11 @@ impl TreeCopy<'_> {
     ///
     /// # Errors
     /// [`CopyError::Io`].
-    pub fn make_directory(&self, to: &Directory, name: impl AsRef<Path>) -> Result<Directory, CopyError> {
+    pub fn make_directory(
+        &self,
+        to: &Directory,
+        name: impl AsRef<Path>,
+    ) -> Result<Directory, CopyError> {
         let name = name.as_ref();
         let made = to.create_directory(name, 0o700);
         made.map_err(|e| io_error("make the directory", &to.path().join(name), e))
@@ -139,7 +151,12 @@ impl TreeCopy<'_> {
     ///
     /// # Errors
     /// [`CopyError`]: it is no regular file, not the source owner's, or has several names.
-    pub fn file(&mut self, from: &Directory, to: &Directory, name: &OsStr) -> Result<(), CopyError> {
+    pub fn file(
+        &mut self,
+        from: &Directory,
+        to: &Directory,
+        name: &OsStr,
+    ) -> Result<(), CopyError> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(CopyError::Interrupted);
         }
@@ -150,7 +167,8 @@ impl TreeCopy<'_> {
         let source = from.file(name)?;
         let stat = rustix::fs::fstat(&source)?;
         self.check_owner(&stat)?;
-        // What is kept as evidence of a crash may hold a segment that was caught between link(2) and unlink(2).
+        // What is kept as evidence of a crash may hold a segment that was caught between link(2)
+        // and unlink(2).
         if stat.st_nlink != 1 && !self.keeps_links {
             return Err(io::Error::other(format!("it has {} names (hard links)", stat.st_nlink)));
         }
@@ -190,8 +208,10 @@ impl TreeCopy<'_> {
         if stat.st_uid == self.source_owner {
             return Ok(());
         }
-        let found =
-            format!("it belongs to uid {}, and all there is uid {}'s", stat.st_uid, self.source_owner);
+        let found = format!(
+            "it belongs to uid {}, and all there is uid {}'s",
+            stat.st_uid, self.source_owner
+        );
         Err(io::Error::other(found))
     }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Where unsaid things are looked up. Tests make their own; files are read from the disk in any case.
+/// Where unsaid things are looked up. Tests make their own; files are read from the disk in any
+/// case.
 #[derive(Clone, Default)]
 pub struct Environment {
     /// Environment variables.

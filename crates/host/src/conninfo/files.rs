@@ -15,7 +15,8 @@ pub(super) fn service(
     file: Option<&str>,
     environment: &Environment,
 ) -> Result<Options, ConninfoError> {
-    let system = environment.variable("PGSYSCONFDIR").map_or(&*environment.system_directory, Path::new);
+    let system =
+        environment.variable("PGSYSCONFDIR").map_or(&*environment.system_directory, Path::new);
     let users = match file {
         Some(file) => Some(PathBuf::from(file)),
         None => environment.home.as_ref().map(|home| home.join(".pg_service.conf")),
@@ -55,7 +56,8 @@ fn section(text: &str, name: &str, path: &Path) -> Result<Option<Options>, Conni
             continue;
         }
         let Some(options) = &mut found else { continue };
-        let wrong = |found| ConninfoError::ServiceLine { path: path.to_owned(), line: number, found };
+        let wrong =
+            |found| ConninfoError::ServiceLine { path: path.to_owned(), line: number, found };
         let (keyword, value) = line.split_once('=').ok_or_else(|| wrong("it has no `=`"))?;
         match keywords::find(keyword.trim()) {
             Some(known) if known.name == "service" || known.name == "servicefile" => {
@@ -102,8 +104,9 @@ impl PasswordFile {
     pub(super) fn find(&self, host: &str, port: u16, database: &str, user: &str) -> Option<Secret> {
         let port = port.to_string();
         let asked = [host, port.as_str(), database, user];
-        let fits =
-            |line: &&[String; 5]| line.iter().zip(asked).all(|(said, asked)| said == "*" || said == asked);
+        let fits = |line: &&[String; 5]| {
+            line.iter().zip(asked).all(|(said, asked)| said == "*" || said == asked)
+        };
         self.lines
             .iter()
             .find(fits)

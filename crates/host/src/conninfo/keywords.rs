@@ -30,7 +30,11 @@ const fn known(name: &'static str, variable: Option<&'static str>, use_: Use) ->
 pub(crate) const KEYWORDS: &[Keyword] = &[
     known("application_name", Some("PGAPPNAME"), Use::Followed),
     known("channel_binding", Some("PGCHANNELBINDING"), Use::Followed),
-    known("client_encoding", Some("PGCLIENTENCODING"), Use::Only(&["auto", "utf8", "utf-8", "unicode"])),
+    known(
+        "client_encoding",
+        Some("PGCLIENTENCODING"),
+        Use::Only(&["auto", "utf8", "utf-8", "unicode"]),
+    ),
     known("connect_timeout", Some("PGCONNECT_TIMEOUT"), Use::Followed),
     known("dbname", Some("PGDATABASE"), Use::Followed),
     known("fallback_application_name", None, Use::Followed),
@@ -45,7 +49,11 @@ pub(crate) const KEYWORDS: &[Keyword] = &[
     known("keepalives_interval", None, Use::Harmless),
     known("krbsrvname", Some("PGKRBSRVNAME"), Use::Harmless),
     known("load_balance_hosts", Some("PGLOADBALANCEHOSTS"), Use::Followed),
-    known("max_protocol_version", Some("PGMAXPROTOCOLVERSION"), Use::Only(&["3.0", "3.2", "latest"])),
+    known(
+        "max_protocol_version",
+        Some("PGMAXPROTOCOLVERSION"),
+        Use::Only(&["3.0", "3.2", "latest"]),
+    ),
     known("min_protocol_version", Some("PGMINPROTOCOLVERSION"), Use::Only(&["3.0"])),
     known("options", Some("PGOPTIONS"), Use::Followed),
     known("passfile", Some("PGPASSFILE"), Use::Followed),
@@ -87,5 +95,8 @@ pub(crate) fn find(name: &str) -> Option<&'static Keyword> {
 /// The keyword most like `name`, if one is.
 pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     let alike = KEYWORDS.iter().map(|known| (known.name, strsim::jaro_winkler(known.name, name)));
-    alike.filter(|(_, score)| *score > 0.85).max_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)
+    alike
+        .filter(|(_, score)| *score > 0.85)
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+        .map(|(name, _)| name)
 }

@@ -1,7 +1,9 @@
-//! libpq's way from what was said to a connection: options, connection strings, services, environment, defaults.
+//! libpq's way from what was said to a connection: options, connection strings, services,
+//! environment, defaults.
 //!
-//! What is said in a connection string outweighs the options beside it (as in `pgbench -h a "host=b"`); both outweigh a
-//! service file, that the environment, and that the defaults. No message and no `Debug` holds a password.
+//! What is said in a connection string outweighs the options beside it (as in
+//! `pgbench -h a "host=b"`); both outweigh a service file, that the environment, and that the
+//! defaults. No message and no `Debug` holds a password.
 
 mod environment;
 mod files;
@@ -14,8 +16,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pgdyno_model::target::{
-    Address, ChannelBinding, LoadBalanceHosts, RequireAuth, RootCert, Secret, Servers, SessionAttrs, SslMode,
-    Target, Tls,
+    Address, ChannelBinding, LoadBalanceHosts, RequireAuth, RootCert, Secret, Servers,
+    SessionAttrs, SslMode, Target, Tls,
 };
 
 pub use environment::Environment;
@@ -167,7 +169,10 @@ pub fn resolve(options: &ConnectOptions) -> Result<Resolved, ConninfoError> {
 ///
 /// # Errors
 /// [`ConninfoError`].
-pub fn resolve_in(options: &ConnectOptions, environment: &Environment) -> Result<Resolved, ConninfoError> {
+pub fn resolve_in(
+    options: &ConnectOptions,
+    environment: &Environment,
+) -> Result<Resolved, ConninfoError> {
     let mut said = Said::default();
     let password = options.password.as_ref().map(|p| p.reveal().to_owned());
     let explicit = [
@@ -184,7 +189,9 @@ pub fn resolve_in(options: &ConnectOptions, environment: &Environment) -> Result
     }
     match &options.dsn_or_dbname {
         Some(text) if parse::is_connection_string(text) => {
-            for (keyword, value) in parse::parse(text.trim())?.into_iter().filter(|(_, v)| !v.is_empty()) {
+            for (keyword, value) in
+                parse::parse(text.trim())?.into_iter().filter(|(_, v)| !v.is_empty())
+            {
                 said.hidden.push(keyword);
                 said.options.insert(keyword, value);
             }
@@ -202,7 +209,8 @@ pub fn resolve_in(options: &ConnectOptions, environment: &Environment) -> Result
 #[derive(Default)]
 struct Said {
     options: Options,
-    /// Those whose values are not to be shown: a connection string that is misread can have a password anywhere.
+    /// Those whose values are not to be shown: a connection string that is misread can have a
+    /// password anywhere.
     hidden: Vec<&'static str>,
 }
 
@@ -212,13 +220,16 @@ impl Said {
     }
 
     fn wrong(&self, keyword: &'static str, wanted: impl Into<String>) -> ConninfoError {
-        let shown = self.get(keyword).filter(|_| !self.hidden.contains(&keyword) && keyword != "password");
+        let shown =
+            self.get(keyword).filter(|_| !self.hidden.contains(&keyword) && keyword != "password");
         ConninfoError::Value { keyword, shown: shown.map(str::to_owned), wanted: wanted.into() }
     }
 
     /// Adds what a service and the environment say of what is not said yet.
     fn complete(&mut self, environment: &Environment) -> Result<(), ConninfoError> {
-        for known in KEYWORDS.iter().filter(|known| ["service", "servicefile"].contains(&known.name)) {
+        for known in
+            KEYWORDS.iter().filter(|known| ["service", "servicefile"].contains(&known.name))
+        {
             if let Some(value) = known.variable.and_then(|name| environment.variable(name)) {
                 self.options.entry(known.name).or_insert_with(|| value.to_owned());
             }
@@ -237,7 +248,9 @@ impl Said {
             let Some(value) = self.get(known.name) else { continue };
             let possible = match known.use_ {
                 Use::Followed | Use::Harmless => continue,
-                Use::Only(values) if values.iter().any(|v| v.eq_ignore_ascii_case(value)) => continue,
+                Use::Only(values) if values.iter().any(|v| v.eq_ignore_ascii_case(value)) => {
+                    continue;
+                }
                 Use::Only(values) => Some(values),
                 Use::Never => None,
             };
@@ -278,7 +291,9 @@ impl Said {
             let (host, port) = match &address {
                 Address::Tcp { host, port } => (host.clone(), *port),
                 // Sockets in the usual place count as this host.
-                Address::Unix { directory, port } if environment.socket_directories.contains(directory) => {
+                Address::Unix { directory, port }
+                    if environment.socket_directories.contains(directory) =>
+                {
                     ("localhost".to_owned(), *port)
                 }
                 Address::Unix { directory, port } => (directory.display().to_string(), *port),
@@ -307,8 +322,13 @@ impl Said {
         Ok(Resolved { servers: Servers { targets, load_balance_hosts }, notes })
     }
 
-    fn addresses(&self, environment: &Environment) -> Result<Vec<(Address, Option<IpAddr>)>, ConninfoError> {
-        let list = |keyword| self.get(keyword).map(|text| text.split(',').map(str::trim).collect::<Vec<_>>());
+    fn addresses(
+        &self,
+        environment: &Environment,
+    ) -> Result<Vec<(Address, Option<IpAddr>)>, ConninfoError> {
+        let list = |keyword| {
+            self.get(keyword).map(|text| text.split(',').map(str::trim).collect::<Vec<_>>())
+        };
         let (hosts, ips) = (list("host"), list("hostaddr"));
         let count = ips.as_ref().or(hosts.as_ref()).map_or(1, Vec::len);
         if let Some(hosts) = hosts.as_ref().filter(|hosts| hosts.len() != count) {
@@ -320,29 +340,36 @@ impl Said {
         }
         (0..count)
             .map(|i| {
-                let port = match ports.get(i).or(ports.first()).copied().unwrap_or_default() {
-                    "" => PORT,
-                    text => text
-                        .parse()
-                        .ok()
-                        .filter(|port| *port > 0)
-                        .ok_or_else(|| self.wrong("port", "a port is a number from 1 to 65535"))?,
-                };
+                let port =
+                    match ports.get(i).or(ports.first()).copied().unwrap_or_default() {
+                        "" => PORT,
+                        text => text.parse().ok().filter(|port| *port > 0).ok_or_else(|| {
+                            self.wrong("port", "a port is a number from 1 to 65535")
+                        })?,
+                    };
                 let at = |list: &Option<Vec<&str>>| {
-                    list.as_ref().and_then(|l| l.get(i).copied()).filter(|s| !s.is_empty()).map(str::to_owned)
+                    list.as_ref()
+                        .and_then(|l| l.get(i).copied())
+                        .filter(|s| !s.is_empty())
+                        .map(str::to_owned)
                 };
                 let ip = at(&ips)
-                    .map(|text| text.parse::<IpAddr>().map_err(|_| self.wrong("hostaddr", "an IP address")))
+                    .map(|text| {
+                        text.parse::<IpAddr>().map_err(|_| self.wrong("hostaddr", "an IP address"))
+                    })
                     .transpose()?;
                 Ok(match (at(&hosts), ip) {
-                    (host, Some(ip)) => {
-                        (Address::Tcp { host: host.unwrap_or_else(|| ip.to_string()), port }, Some(ip))
-                    }
+                    (host, Some(ip)) => (
+                        Address::Tcp { host: host.unwrap_or_else(|| ip.to_string()), port },
+                        Some(ip),
+                    ),
                     (Some(host), None) if host.starts_with('/') => {
                         (Address::Unix { directory: PathBuf::from(host), port }, None)
                     }
                     (Some(host), None) if host.starts_with('@') => {
-                        return Err(self.wrong("host", "abstract socket names are not supported yet"));
+                        return Err(
+                            self.wrong("host", "abstract socket names are not supported yet")
+                        );
                     }
                     (Some(host), None) => (Address::Tcp { host, port }, None),
                     (None, None) => (usual_address(environment, port), None),
@@ -353,10 +380,9 @@ impl Said {
 
     fn connect_timeout(&self) -> Result<Option<Duration>, ConninfoError> {
         let Some(text) = self.get("connect_timeout") else { return Ok(None) };
-        let seconds: i64 = text
-            .trim()
-            .parse()
-            .map_err(|_| self.wrong("connect_timeout", "a whole number of seconds, 0 for no limit"))?;
+        let seconds: i64 = text.trim().parse().map_err(|_| {
+            self.wrong("connect_timeout", "a whole number of seconds, 0 for no limit")
+        })?;
         // Zero means that nothing is said.
         Ok(u64::try_from(seconds).ok().filter(|s| *s > 0).map(Duration::from_secs))
     }
@@ -373,12 +399,18 @@ impl Said {
         ]
         .into_iter()
         .flatten()
-        .filter(|(name, value)| ["options", "application_name"].contains(name) || *value != "default")
+        .filter(|(name, value)| {
+            ["options", "application_name"].contains(name) || *value != "default"
+        })
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect()
     }
 
-    fn tls(&self, environment: &Environment, notes: &mut Vec<String>) -> Result<Tls, ConninfoError> {
+    fn tls(
+        &self,
+        environment: &Environment,
+        notes: &mut Vec<String>,
+    ) -> Result<Tls, ConninfoError> {
         let explicit = match self.get("sslmode") {
             Some(word) => Some(SslMode::named(word).ok_or_else(|| {
                 self.wrong("sslmode", "disable, allow, prefer, require, verify-ca or verify-full")
@@ -386,7 +418,8 @@ impl Said {
             None => (self.get("requiressl") == Some("1")).then_some(SslMode::Require),
         };
         let from_system = self.get("sslrootcert") == Some("system");
-        let mode = explicit.unwrap_or(if from_system { SslMode::VerifyFull } else { SslMode::Prefer });
+        let mode =
+            explicit.unwrap_or(if from_system { SslMode::VerifyFull } else { SslMode::Prefer });
         if from_system && mode != SslMode::VerifyFull {
             return Err(self.wrong("sslmode", "with sslrootcert=system it must be verify-full"));
         }
@@ -437,7 +470,8 @@ fn usual_address(environment: &Environment, port: u16) -> Address {
 }
 
 impl Resolved {
-    /// A control connection to the first server that takes one of the kind that is wanted, and how to reach that server.
+    /// A control connection to the first server that takes one of the kind that is wanted, and how
+    /// to reach that server.
     ///
     /// # Errors
     /// What each of them answered.
@@ -454,7 +488,8 @@ impl Resolved {
         notices: Option<&NoticeHandler>,
     ) -> Result<(ControlClient, Target), ControlError> {
         let connect = |target: &Target| ControlClient::connect(target, notices);
-        let connected = self.servers.find(|n| fastrand::usize(..n), connect, ControlError::ends_search);
+        let connected =
+            self.servers.find(|n| fastrand::usize(..n), connect, ControlError::ends_search);
         connected.map_err(|mut errors| match errors.len() {
             1 => errors.remove(0),
             _ => ControlError::NoneServes { errors },

@@ -36,7 +36,8 @@ fn put(options: &mut Options, keyword: &str, value: String) -> Result<(), Connin
 }
 
 fn words(text: &str) -> Result<Options, ConninfoError> {
-    const BAD: ConninfoError = ConninfoError::Unreadable("a keyword is not followed by `=` and its value");
+    const BAD: ConninfoError =
+        ConninfoError::Unreadable("a keyword is not followed by `=` and its value");
     let mut options = Options::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
@@ -59,7 +60,8 @@ fn words(text: &str) -> Result<Options, ConninfoError> {
     Ok(options)
 }
 
-/// The value up to where `ends` says, with `\` taking away the meaning of what follows it; and the rest.
+/// The value up to where `ends` says, with `\` taking away the meaning of what follows it; and the
+/// rest.
 fn until(text: &str, ends: impl Fn(char) -> bool) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut characters = text.char_indices();
@@ -130,7 +132,9 @@ fn uri_hosts(list: &str, options: &mut Options) -> Result<(), ConninfoError> {
         let host = decoded(host)?;
         // Really the end of a password with an `@` in it that was not escaped.
         if !host.starts_with(['/', '@']) && host.contains(['@', ' ', '?', '=', '/']) {
-            return Err(ConninfoError::Unreadable("a host's name holds characters that no name has"));
+            return Err(ConninfoError::Unreadable(
+                "a host's name holds characters that no name has",
+            ));
         }
         hosts.push(host);
         ports.push(decoded(port)?);

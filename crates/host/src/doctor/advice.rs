@@ -1,4 +1,5 @@
-//! What the fingerprint means for PostgreSQL: rules, each a pure function over facts, and each with its source.
+//! What the fingerprint means for PostgreSQL: rules, each a pure function over facts, and each with
+//! its source.
 
 use pgdyno_model::facts::{HostFacts, StorageFacts};
 use serde::Serialize;

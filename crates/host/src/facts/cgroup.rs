@@ -9,8 +9,8 @@ use super::tree::Tree;
 use crate::cgroup::directories;
 use crate::mountinfo::Mounted;
 
-/// The tightest limits of this process's own groups and of all above them. `memory` is the machine's; a limit beyond
-/// it is none.
+/// The tightest limits of this process's own groups and of all above them. `memory` is the
+/// machine's; a limit beyond it is none.
 pub(super) fn read(tree: &Tree, mounts: &[Mounted], memory: Bytes) -> CgroupFacts {
     let membership = tree.read("proc/self/cgroup").unwrap_or_default();
     let mut facts = CgroupFacts::default();
@@ -142,7 +142,10 @@ mod tests {
     fn a_containers_own_part_of_the_old_hierarchy() {
         let made = MadeTree::new();
         made.files(&[
-            ("proc/self/cgroup", "5:memory:/docker/abc\n2:cpu,cpuacct:/docker/abc\n1:name=systemd:/\n0::/\n"),
+            (
+                "proc/self/cgroup",
+                "5:memory:/docker/abc\n2:cpu,cpuacct:/docker/abc\n1:name=systemd:/\n0::/\n",
+            ),
             ("sys/fs/cgroup/memory/memory.limit_in_bytes", "1073741824\n"),
             ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n"),
             ("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"),

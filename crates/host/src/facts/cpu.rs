@@ -14,7 +14,8 @@ pub(super) fn read(tree: &Tree, cpuinfo: &str) -> CpuFacts {
         .names(CPUS)
         .into_iter()
         .filter(|n| {
-            n.strip_prefix("cpu").is_some_and(|d| !d.is_empty() && d.bytes().all(|b| b.is_ascii_digit()))
+            n.strip_prefix("cpu")
+                .is_some_and(|d| !d.is_empty() && d.bytes().all(|b| b.is_ascii_digit()))
         })
         .collect();
     let of = |cpu: &str, file: &str| tree.read(format!("{CPUS}/{cpu}/{file}"));
@@ -68,7 +69,10 @@ mod tests {
             made.files(&[
                 (&at("topology/physical_package_id"), &format!("{package}\n")),
                 (&at("topology/core_id"), &format!("{core}\n")),
-                (&at("cpufreq/scaling_governor"), if cpu == 7 { "powersave\n" } else { "performance\n" }),
+                (
+                    &at("cpufreq/scaling_governor"),
+                    if cpu == 7 { "powersave\n" } else { "performance\n" },
+                ),
                 (&at("cpufreq/scaling_driver"), "acpi-cpufreq\n"),
                 (&at("cpufreq/cpuinfo_max_freq"), "3600000\n"),
                 (&at("cpufreq/scaling_max_freq"), if cpu == 3 { "2000000\n" } else { "3600000\n" }),

@@ -29,9 +29,16 @@ pub(super) struct Devices<'a> {
 
 /// The kernel's name of the block device that `mount` is of, where there is one.
 pub(super) fn of_mount(tree: &Tree, mount: &Mounted) -> Option<String> {
-    let by_number =
-        || Some(tree.real(format!("sys/dev/block/{}", mount.numbers))?.file_name()?.to_str()?.to_owned());
-    // Filesystems over several devices (btrfs) have no number of their own; their source names the first.
+    let by_number = || {
+        Some(
+            tree.real(format!("sys/dev/block/{}", mount.numbers))?
+                .file_name()?
+                .to_str()?
+                .to_owned(),
+        )
+    };
+    // Filesystems over several devices (btrfs) have no number of their own; their source names the
+    // first.
     let by_source = || named(tree, &mount.source);
     by_number().or_else(by_source)
 }
@@ -70,9 +77,11 @@ impl Devices<'_> {
         let queued = parent.as_deref().unwrap_or(name);
         let queue = |file: &str| format!("{BLOCK}/{queued}/queue/{file}");
         let number = |file: &str| self.tree.number::<u64>(queue(file));
-        let sectors = |file: &str| self.tree.number::<u64>(of(file)).map(|n| Bytes(n.saturating_mul(SECTOR)));
+        let sectors =
+            |file: &str| self.tree.number::<u64>(of(file)).map(|n| Bytes(n.saturating_mul(SECTOR)));
         let kind = self.kind(name);
-        let below = if depth < DEEPEST { self.below(name, parent.as_deref(), depth) } else { Vec::new() };
+        let below =
+            if depth < DEEPEST { self.below(name, parent.as_deref(), depth) } else { Vec::new() };
         let mut device = BlockDevice {
             name: name.to_owned(),
             kind,
@@ -176,11 +185,10 @@ impl Devices<'_> {
             (vendor, model) => model.or(vendor),
         };
         device.firmware = of("firmware_rev").or_else(|| of("rev")).or_else(|| of("fwrev"));
-        let serial = self
-            .tree
-            .read(format!("{BLOCK}/{name}/serial"))
-            .or_else(|| of("serial"))
-            .or_else(|| unit_serial(&self.tree.bytes(format!("{BLOCK}/{name}/device/vpd_pg80"))?));
+        let serial =
+            self.tree.read(format!("{BLOCK}/{name}/serial")).or_else(|| of("serial")).or_else(
+                || unit_serial(&self.tree.bytes(format!("{BLOCK}/{name}/device/vpd_pg80"))?),
+            );
         let wwn = self.tree.read(format!("{BLOCK}/{name}/wwid")).or_else(|| of("wwid"));
         device.serial = serial.map(|s| self.serials.shown(&s));
         device.wwn = wwn.map(|w| self.serials.shown(&w));
@@ -202,7 +210,11 @@ impl Devices<'_> {
         ];
         if let Some(fabric) = self.tree.read(format!("{BLOCK}/{name}/device/transport")) {
             // NVMe over PCIe says `pcie`; over a network it names the fabric.
-            return Some(if fabric == "pcie" { "nvme".to_owned() } else { format!("nvme over {fabric}") });
+            return Some(if fabric == "pcie" {
+                "nvme".to_owned()
+            } else {
+                format!("nvme over {fabric}")
+            });
         }
         let real = self.tree.real(format!("{BLOCK}/{name}"))?;
         let parts: Vec<&str> = real.iter().filter_map(|p| p.to_str()).collect();
@@ -210,7 +222,8 @@ impl Devices<'_> {
             part.strip_prefix(start)
                 .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '-'))
         };
-        let found = BY_PATH.iter().find(|(start, _)| parts.iter().any(|part| followed(part, start)))?;
+        let found =
+            BY_PATH.iter().find(|(start, _)| parts.iter().any(|part| followed(part, start)))?;
         Some(found.1.to_owned())
     }
 }

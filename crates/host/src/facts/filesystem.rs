@@ -1,4 +1,5 @@
-//! What filesystems that keep several devices, or write elsewhere than in place, tell of themselves.
+//! What filesystems that keep several devices, or write elsewhere than in place, tell of
+//! themselves.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -65,8 +66,11 @@ fn btrfs(tree: &Tree, mount: &Mounted) -> Told {
     for part in ["data", "metadata"] {
         let folder = format!("{ALL}/{uuid}/allocation/{part}");
         // Beside plain files there is one folder for each profile in use.
-        let profiles: Vec<String> =
-            tree.names(&folder).into_iter().filter(|n| tree.is_directory(format!("{folder}/{n}"))).collect();
+        let profiles: Vec<String> = tree
+            .names(&folder)
+            .into_iter()
+            .filter(|n| tree.is_directory(format!("{folder}/{n}")))
+            .collect();
         if !profiles.is_empty() {
             told.geometry.insert(part.to_owned(), profiles.join(", "));
         }
@@ -88,11 +92,14 @@ fn zfs(tree: &Tree, mounts: &[Mounted], dataset: &str) -> Told {
         Err(why) => told.unavailable.push(format!("the ashift of {pool}: {why}")),
     }
     // zfs-fuse has neither option; links are followed here in any case.
-    let status = answer("zpool", &["status", "-LP", pool]).or_else(|_| answer("zpool", &["status", pool]));
+    let status =
+        answer("zpool", &["status", "-LP", pool]).or_else(|_| answer("zpool", &["status", pool]));
     match status {
         Ok(text) => {
             // A member may be a file: then the pool lies on what the file's filesystem lies on.
-            let under = |path: &String| device::of_mount(tree, mountinfo::holding(mounts, Path::new(path))?);
+            let under = |path: &String| {
+                device::of_mount(tree, mountinfo::holding(mounts, Path::new(path))?)
+            };
             let (nodes, files): (Vec<_>, Vec<_>) =
                 members(&text).into_iter().partition(|path| path.starts_with("/dev/"));
             told.devices = nodes.iter().filter_map(|path| device::named(tree, path)).collect();
@@ -113,7 +120,9 @@ fn zfs(tree: &Tree, mounts: &[Mounted], dataset: &str) -> Told {
 fn answer(program: &'static str, args: &[&str]) -> Result<String, String> {
     match program::ask(program, args) {
         Ok(said) if said.success => Ok(said.output),
-        Ok(said) if said.errors.trim().is_empty() => Err(format!("{program} failed without a word")),
+        Ok(said) if said.errors.trim().is_empty() => {
+            Err(format!("{program} failed without a word"))
+        }
         Ok(said) => Err(said.errors.lines().map(str::trim).collect::<Vec<_>>().join(" ")),
         Err(e) => Err(e.to_string()),
     }
@@ -131,8 +140,9 @@ fn ashift(text: &str) -> Option<u32> {
     text.lines().filter_map(|l| l.trim().strip_prefix("ashift: ")?.trim().parse().ok()).min()
 }
 
-/// The paths of a pool's members in `zpool status`: those of its devices, which without `-P` come as names below
-/// `/dev`, and those of files. What groups them (`mirror-0`) comes as a path too, of nothing.
+/// The paths of a pool's members in `zpool status`: those of its devices, which without `-P` come
+/// as names below `/dev`, and those of files. What groups them (`mirror-0`) comes as a path too, of
+/// nothing.
 fn members(text: &str) -> Vec<String> {
     let table = text.lines().skip_while(|line| !line.trim().starts_with("NAME ")).skip(1);
     table

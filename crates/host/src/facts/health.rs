@@ -14,10 +14,12 @@ pub(super) fn read(disk: &str) -> Health {
     }
 }
 
-/// smartctl's JSON. Its exit status is a set of bits that also tell of old errors; the JSON has them all.
+/// smartctl's JSON. Its exit status is a set of bits that also tell of old errors; the JSON has
+/// them all.
 fn parse(text: &str) -> Health {
     let Ok(json) = serde_json::from_str::<Value>(text) else {
-        let unavailable = Some("smartctl's answer is no JSON; version 7.0 or later is needed".to_owned());
+        let unavailable =
+            Some("smartctl's answer is no JSON; version 7.0 or later is needed".to_owned());
         return Health { unavailable, ..Health::default() };
     };
     let passed = json["smart_status"]["passed"].as_bool();
@@ -78,7 +80,10 @@ mod tests {
             (nvme.passed, nvme.critical_warning, nvme.percentage_used),
             (Some(true), Some(4), Some(3))
         );
-        assert_eq!((nvme.temperature, nvme.power_on_hours, nvme.unavailable), (Some(41), Some(1000), None));
+        assert_eq!(
+            (nvme.temperature, nvme.power_on_hours, nvme.unavailable),
+            (Some(41), Some(1000), None)
+        );
         let ata = parse(
             r#"{"smart_status":{"passed":false},"ata_smart_attributes":{"table":[
                {"id":5,"raw":{"value":8}},{"id":197,"raw":{"value":2}}]}}"#,

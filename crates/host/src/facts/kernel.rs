@@ -33,14 +33,17 @@ const SYSCTLS: &[&str] = &[
 ];
 
 pub(super) fn read(tree: &Tree) -> KernelFacts {
-    let sysctl =
-        |name: &&str| Some(((*name).to_owned(), tree.read(format!("proc/sys/{}", name.replace('.', "/")))?));
+    let sysctl = |name: &&str| {
+        Some(((*name).to_owned(), tree.read(format!("proc/sys/{}", name.replace('.', "/")))?))
+    };
     KernelFacts {
         cmdline: tree.read("proc/cmdline").map(|line| public(&line)),
         vulnerabilities: tree
             .names(VULNERABILITIES)
             .into_iter()
-            .filter_map(|name| tree.read(format!("{VULNERABILITIES}/{name}")).map(|state| (name, state)))
+            .filter_map(|name| {
+                tree.read(format!("{VULNERABILITIES}/{name}")).map(|state| (name, state))
+            })
             .collect(),
         sysctl: SYSCTLS.iter().filter_map(sysctl).collect(),
         clocksource: tree.read(format!("{CLOCK}/current_clocksource")),
@@ -51,12 +54,15 @@ pub(super) fn read(tree: &Tree) -> KernelFacts {
     }
 }
 
-/// The command line as it may be shown: reports are passed on, and some people start machines with secrets.
+/// The command line as it may be shown: reports are passed on, and some people start machines with
+/// secrets.
 fn public(cmdline: &str) -> String {
     const SECRETS: &[&str] = &["pass", "secret", "token", "credential", "auth", "key"];
     let kernel = cmdline.split(" -- ").next().unwrap_or_default();
     let words = kernel.split_whitespace().map(|word| match word.split_once('=') {
-        Some((name, _)) if SECRETS.iter().any(|s| name.to_lowercase().contains(s)) => format!("{name}=…"),
+        Some((name, _)) if SECRETS.iter().any(|s| name.to_lowercase().contains(s)) => {
+            format!("{name}=…")
+        }
         _ => word.to_owned(),
     });
     words.collect::<Vec<_>>().join(" ")
@@ -75,7 +81,10 @@ mod tests {
             ("proc/sys/fs/aio-max-nr", "65536\n"),
             ("proc/sys/vm/unheard_of", "1\n"),
             ("sys/devices/system/cpu/vulnerabilities/spectre_v2", "Vulnerable\n"),
-            ("sys/devices/system/clocksource/clocksource0/available_clocksource", "tsc hpet acpi_pm \n"),
+            (
+                "sys/devices/system/clocksource/clocksource0/available_clocksource",
+                "tsc hpet acpi_pm \n",
+            ),
         ]);
         let kernel = read(&made.tree());
         let names: Vec<&str> = kernel.sysctl.keys().map(String::as_str).collect();
@@ -88,7 +97,9 @@ mod tests {
     #[test]
     fn no_secret_of_the_command_line_is_kept() {
         assert_eq!(
-            public("quiet mitigations=off Console_Password=x rd.luks.key=/k root=/dev/vda -- --token abc"),
+            public(
+                "quiet mitigations=off Console_Password=x rd.luks.key=/k root=/dev/vda -- --token abc"
+            ),
             "quiet mitigations=off Console_Password=… rd.luks.key=… root=/dev/vda"
         );
     }

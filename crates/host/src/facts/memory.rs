@@ -18,8 +18,11 @@ pub(super) fn read(tree: &Tree, meminfo: &str) -> MemoryFacts {
         // Lines begin with `Node 0 `.
         let text = tree.read(format!("{NODES}/node{n}/meminfo"))?;
         let prefix = format!("Node {n} ");
-        let own: String =
-            text.lines().filter_map(|l| l.trim().strip_prefix(&prefix)).flat_map(|l| [l, "\n"]).collect();
+        let own: String = text
+            .lines()
+            .filter_map(|l| l.trim().strip_prefix(&prefix))
+            .flat_map(|l| [l, "\n"])
+            .collect();
         kilobytes(&own, "MemTotal").map(Bytes)
     };
     MemoryFacts {
@@ -43,11 +46,16 @@ mod tests {
         made.files(&[
             ("sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n"),
             ("sys/devices/system/node/node10/meminfo", "Node 10 MemTotal:       30 kB\n"),
-            ("sys/devices/system/node/node1/meminfo", "Node 1 MemTotal:       20 kB\nNode 1 MemFree: 1 kB\n"),
+            (
+                "sys/devices/system/node/node1/meminfo",
+                "Node 1 MemTotal:       20 kB\nNode 1 MemFree: 1 kB\n",
+            ),
             ("sys/devices/system/node/online", "0-1\n"),
         ]);
-        let memory =
-            read(&made.tree(), "SwapTotal: 8 kB\nHugePages_Total:      12\nHugepagesize:       2048 kB\n");
+        let memory = read(
+            &made.tree(),
+            "SwapTotal: 8 kB\nHugePages_Total:      12\nHugepagesize:       2048 kB\n",
+        );
         assert_eq!(memory.transparent_hugepage.as_deref(), Some("always"));
         assert_eq!(memory.transparent_hugepage_defrag, None);
         assert_eq!(memory.numa_nodes, [Bytes(20 << 10), Bytes(30 << 10)]);

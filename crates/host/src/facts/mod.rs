@@ -1,7 +1,7 @@
 //! The fingerprint: what this machine is, and what lies under a directory.
 //!
-//! Everything is read, nothing is changed, nobody is asked over the network. Files of `/proc` and `/sys` tell nearly
-//! all of it; `smartctl` and ZFS's programs are asked only by [`fingerprint`].
+//! Everything is read, nothing is changed, nobody is asked over the network. Files of `/proc` and
+//! `/sys` tell nearly all of it; `smartctl` and ZFS's programs are asked only by [`fingerprint`].
 
 mod cgroup;
 mod cpu;
@@ -29,7 +29,8 @@ pub(crate) use tree::Tree;
 /// What is stored of serial numbers and world-wide names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Serials {
-    /// The beginning of their SHA-256: the same disk can be recognised, and nobody learns its number by reading.
+    /// The beginning of their SHA-256: the same disk can be recognised, and nobody learns its
+    /// number by reading.
     #[default]
     Hashed,
     /// They themselves.
@@ -53,7 +54,9 @@ fn machine(tree: &Tree) -> HostFacts {
     let (cpuinfo, meminfo, stat) = (text("proc/cpuinfo"), text("proc/meminfo"), text("proc/stat"));
     let cpus = stat
         .lines()
-        .filter(|l| l.strip_prefix("cpu").is_some_and(|r| r.starts_with(|c: char| c.is_ascii_digit())))
+        .filter(|l| {
+            l.strip_prefix("cpu").is_some_and(|r| r.starts_with(|c: char| c.is_ascii_digit()))
+        })
         .count();
     let memory = Bytes(kilobytes(&meminfo, "MemTotal").unwrap_or_default());
     let mounts = mountinfo::parse(&text("proc/self/mountinfo"));
@@ -80,14 +83,16 @@ fn machine(tree: &Tree) -> HostFacts {
 }
 
 fn os_name(tree: &Tree) -> String {
-    let text = tree.read("etc/os-release").or_else(|| tree.read("usr/lib/os-release")).unwrap_or_default();
+    let text =
+        tree.read("etc/os-release").or_else(|| tree.read("usr/lib/os-release")).unwrap_or_default();
     text.lines()
         .find_map(|l| l.strip_prefix("PRETTY_NAME="))
         .map(|v| v.trim_matches('"').to_owned())
         .unwrap_or_default()
 }
 
-/// What lies under `directory`, which the experiment calls `name`, as far as files tell: no program is run.
+/// What lies under `directory`, which the experiment calls `name`, as far as files tell: no program
+/// is run.
 ///
 /// # Errors
 /// [`DirectoryError`]: the directory cannot be looked at.
@@ -95,12 +100,17 @@ pub fn storage(name: &str, directory: &Path) -> Result<StorageFacts, DirectoryEr
     look(name, directory, Serials::Hashed, false)
 }
 
-/// What lies under `directory`, which the experiment calls `name`: as [`storage`], with what `smartctl` says of the
-/// disks and what ZFS's programs say of a pool. Takes seconds where a disk sleeps.
+/// What lies under `directory`, which the experiment calls `name`: as [`storage`], with what
+/// `smartctl` says of the disks and what ZFS's programs say of a pool. Takes seconds where a disk
+/// sleeps.
 ///
 /// # Errors
 /// [`DirectoryError`]: the directory cannot be looked at.
-pub fn fingerprint(name: &str, directory: &Path, serials: Serials) -> Result<StorageFacts, DirectoryError> {
+pub fn fingerprint(
+    name: &str,
+    directory: &Path,
+    serials: Serials,
+) -> Result<StorageFacts, DirectoryError> {
     look(name, directory, serials, true)
 }
 
@@ -168,7 +178,9 @@ fn on_mount(
 
 /// `facts` with what their devices tell of their whole disk.
 fn with_its_disk(mut facts: StorageFacts) -> StorageFacts {
-    if let Some(found) = facts.layers().into_iter().find(|d| Some(&d.name) == facts.disk.as_ref()).cloned() {
+    if let Some(found) =
+        facts.layers().into_iter().find(|d| Some(&d.name) == facts.disk.as_ref()).cloned()
+    {
         facts.model = found.model;
         facts.rotational = found.rotational;
         facts.scheduler = found.scheduler;

@@ -81,7 +81,10 @@ mod tests {
     #[test]
     fn a_program_is_heard_or_named_as_missing() {
         let said = ask("sh", &["-c", "echo out; echo err >&2; exit 3"]).unwrap();
-        assert_eq!((said.success, said.output.as_str(), said.errors.as_str()), (false, "out\n", "err\n"));
+        assert_eq!(
+            (said.success, said.output.as_str(), said.errors.as_str()),
+            (false, "out\n", "err\n")
+        );
         let missing = ask("pgdyno-no-such-program", &[]).err().unwrap().to_string();
         assert_eq!(missing, "pgdyno-no-such-program is not installed");
     }

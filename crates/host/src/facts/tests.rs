@@ -18,7 +18,10 @@ fn device(made: &MadeTree, numbers: &str, path: &str, files: &[(&str, &str)]) {
     for (file, text) in files {
         made.files(&[(&format!("{path}/{file}"), &format!("{text}\n"))]);
     }
-    made.links(&[(&format!("sys/class/block/{name}"), &path), (&format!("sys/dev/block/{numbers}"), &path)]);
+    made.links(&[
+        (&format!("sys/class/block/{name}"), &path),
+        (&format!("sys/dev/block/{numbers}"), &path),
+    ]);
 }
 
 fn nvme(made: &MadeTree) {
@@ -57,7 +60,10 @@ fn a_partition_of_an_nvme_disk() {
     nvme(&made);
     let mounts = "31 22 259:1 / /data rw,noatime - xfs /dev/nvme0n1p1 rw\n";
     let found = under(&made, mounts, Serials::Hashed);
-    assert_eq!((found.device.as_deref(), found.disk.as_deref()), (Some("nvme0n1p1"), Some("nvme0n1")));
+    assert_eq!(
+        (found.device.as_deref(), found.disk.as_deref()),
+        (Some("nvme0n1p1"), Some("nvme0n1"))
+    );
     assert_eq!(found.write_cache.as_deref(), Some("write through"));
     let partition = &found.devices[0];
     assert_eq!((partition.kind, partition.offset), (DeviceKind::Partition, Some(Bytes(1 << 20))));
@@ -116,14 +122,18 @@ fn a_logical_volume_on_a_raid_on_two_disks() {
             &format!("pci0000:00/ata1/{host}/target0:0:0/0:0:0:0/block/{name}"),
             &[("device/vendor", "ATA"), ("device/model", "SAMSUNG MZ7"), ("device/rev", "104Q")],
         );
-        made.files(&[(&format!("sys/class/block/{name}/device/vpd_pg80"), "\0\u{1}\0\u{8}  S4EV1234")]);
+        made.files(&[(
+            &format!("sys/class/block/{name}/device/vpd_pg80"),
+            "\0\u{1}\0\u{8}  S4EV1234",
+        )]);
     }
     made.links(&[
         ("sys/devices/virtual/block/dm-0/slaves/md0", "sys/devices/virtual/block/md0"),
         ("sys/devices/virtual/block/md0/slaves/sda", "sys/class/block/sda"),
         ("sys/devices/virtual/block/md0/slaves/sdb", "sys/class/block/sdb"),
     ]);
-    let found = under(&made, "31 22 253:0 / /data rw - ext4 /dev/mapper/vg0-data rw\n", Serials::Kept);
+    let found =
+        under(&made, "31 22 253:0 / /data rw - ext4 /dev/mapper/vg0-data rw\n", Serials::Kept);
     let names: Vec<_> = found.layers().iter().map(|d| (d.name.clone(), d.kind)).collect();
     let disk = DeviceKind::Disk;
     assert_eq!(
@@ -140,7 +150,10 @@ fn a_logical_volume_on_a_raid_on_two_disks() {
     assert_eq!((raid.level.as_str(), raid.degraded, raid.chunk), ("raid1", Some(1), None));
     assert_eq!(raid.sync_action.as_deref(), Some("recover"));
     let sda = &found.devices[0].on[0].on[0];
-    assert_eq!((sda.model.as_deref(), sda.firmware.as_deref()), (Some("SAMSUNG MZ7"), Some("104Q")));
+    assert_eq!(
+        (sda.model.as_deref(), sda.firmware.as_deref()),
+        (Some("SAMSUNG MZ7"), Some("104Q"))
+    );
     assert_eq!((sda.serial.as_deref(), sda.transport.as_deref()), (Some("S4EV1234"), Some("ata")));
 }
 
@@ -165,15 +178,21 @@ fn a_loop_device_lies_on_what_its_file_lies_on() {
 
 #[test]
 fn memory_has_no_device() {
-    let found =
-        under(&MadeTree::new(), "25 24 0:23 / /dev/shm rw - tmpfs tmpfs rw,size=4k\n", Serials::Hashed);
+    let found = under(
+        &MadeTree::new(),
+        "25 24 0:23 / /dev/shm rw - tmpfs tmpfs rw,size=4k\n",
+        Serials::Hashed,
+    );
     assert_eq!((found.device, found.disk, found.devices), (None, None, Vec::new()));
 }
 
 #[test]
 fn this_machine_tells_of_itself() {
     let host = host();
-    assert!(host.cpus > 0 && host.memory > Bytes(1 << 20) && host.kernel.starts_with("Linux "), "{host:?}");
+    assert!(
+        host.cpus > 0 && host.memory > Bytes(1 << 20) && host.kernel.starts_with("Linux "),
+        "{host:?}"
+    );
     assert!(host.settings.sysctl.contains_key("vm.swappiness"), "{host:?}");
     let dir = tempfile::tempdir().unwrap();
     let storage = fingerprint("here", dir.path(), Serials::Hashed).unwrap();

@@ -5,7 +5,8 @@ use pgdyno_model::facts::{Hardware, Virtualization};
 use super::tree::Tree;
 use super::value_of;
 
-/// Beginnings of DMI's vendor, product, board or BIOS names, and the hypervisor they belong to; as systemd-detect-virt.
+/// Beginnings of DMI's vendor, product, board or BIOS names, and the hypervisor they belong to; as
+/// systemd-detect-virt.
 const HYPERVISORS: &[(&str, &str)] = &[
     ("KVM", "kvm"),
     ("OpenStack", "kvm"),
@@ -26,8 +27,8 @@ const HYPERVISORS: &[(&str, &str)] = &[
     ("Google Compute Engine", "google"),
 ];
 
-/// Beginnings of the same names and of the chassis' asset tag, and the cloud they belong to; as cloud-init's
-/// ds-identify.
+/// Beginnings of the same names and of the chassis' asset tag, and the cloud they belong to; as
+/// cloud-init's ds-identify.
 const CLOUDS: &[(&str, &str)] = &[
     ("Amazon EC2", "Amazon EC2"),
     ("Google Compute Engine", "Google Compute Engine"),
@@ -49,7 +50,8 @@ const DMI: &str = "sys/class/dmi/id";
 
 pub(super) fn hardware(tree: &Tree) -> Hardware {
     let id = |file: &str| tree.read(format!("{DMI}/{file}"));
-    let bios: Vec<String> = ["bios_vendor", "bios_version", "bios_date"].into_iter().filter_map(id).collect();
+    let bios: Vec<String> =
+        ["bios_vendor", "bios_version", "bios_date"].into_iter().filter_map(id).collect();
     Hardware {
         vendor: id("sys_vendor"),
         product: id("product_name"),
@@ -88,8 +90,8 @@ pub(super) fn read(tree: &Tree, cpuinfo: &str) -> Virtualization {
 }
 
 fn hypervisor(tree: &Tree, cpuinfo: &str, by_dmi: Option<&str>) -> Option<String> {
-    let flagged =
-        value_of(cpuinfo, "flags").is_some_and(|flags| flags.split_whitespace().any(|f| f == "hypervisor"));
+    let flagged = value_of(cpuinfo, "flags")
+        .is_some_and(|flags| flags.split_whitespace().any(|f| f == "hypervisor"));
     if let Some(kind) = tree.read("sys/hypervisor/type") {
         return Some(kind);
     }
@@ -136,7 +138,8 @@ fn container(tree: &Tree) -> Option<String> {
         .map(|(_, manager)| (*manager).to_owned())
 }
 
-/// The share of all CPU time since boot that was stolen. `guest` and `guest_nice` are within `user` and `nice`.
+/// The share of all CPU time since boot that was stolen. `guest` and `guest_nice` are within `user`
+/// and `nice`.
 fn steal(stat: &str) -> Option<f64> {
     let line = stat.lines().find_map(|l| l.strip_prefix("cpu "))?;
     let ticks: Vec<f64> = line.split_whitespace().take(8).filter_map(|t| t.parse().ok()).collect();
@@ -178,7 +181,8 @@ mod tests {
     fn bare_metal_has_no_hypervisor_even_in_a_cloud() {
         let made = dmi(&[("sys_vendor", "Amazon EC2"), ("product_name", "m7i.metal-24xl")]);
         assert_eq!(read(&made.tree(), "flags : fpu\n").hypervisor, None);
-        let made = dmi(&[("sys_vendor", "Microsoft Corporation"), ("product_name", "Surface Laptop")]);
+        let made =
+            dmi(&[("sys_vendor", "Microsoft Corporation"), ("product_name", "Surface Laptop")]);
         let found = read(&made.tree(), "flags : fpu\n");
         assert_eq!((found.hypervisor, found.cloud), (None, None));
     }
@@ -198,12 +202,18 @@ mod tests {
     #[test]
     fn without_dmi_the_cpu_tells_that_there_is_a_hypervisor() {
         let made = MadeTree::new();
-        assert_eq!(read(&made.tree(), "flags : fpu hypervisor\n").hypervisor.as_deref(), Some("unknown"));
+        assert_eq!(
+            read(&made.tree(), "flags : fpu hypervisor\n").hypervisor.as_deref(),
+            Some("unknown")
+        );
         made.files(&[(
             "sys/devices/system/clocksource/clocksource0/available_clocksource",
             "tsc kvm-clock\n",
         )]);
-        assert_eq!(read(&made.tree(), "flags : fpu hypervisor\n").hypervisor.as_deref(), Some("kvm"));
+        assert_eq!(
+            read(&made.tree(), "flags : fpu hypervisor\n").hypervisor.as_deref(),
+            Some("kvm")
+        );
         assert_eq!(read(&made.tree(), "flags : fpu\n").hypervisor, None);
     }
 

@@ -20,14 +20,17 @@ pub struct Ballast {
 }
 
 impl Ballast {
-    /// Fills the filesystem mounted at `mount_point`, which pgdyno made: PostgreSQL can write what it has and get nothing more.
+    /// Fills the filesystem mounted at `mount_point`, which pgdyno made: PostgreSQL can write what
+    /// it has and get nothing more.
     ///
     /// # Errors
     /// [`FaultError::Io`]: it cannot be filled.
     pub fn fill(mount_point: &Path) -> Result<Self, FaultError> {
         let path = mount_point.join("pgdyno-ballast");
-        let failed = |source| FaultError::Io { what: "fill the filesystem by", path: path.clone(), source };
-        let file = File::options().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
+        let failed =
+            |source| FaultError::Io { what: "fill the filesystem by", path: path.clone(), source };
+        let file =
+            File::options().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
         let ballast = Self { path: path.clone() };
         let mut size = 0;
         // What is free is an estimate on some filesystems: ever smaller pieces until none fits.

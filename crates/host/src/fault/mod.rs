@@ -70,16 +70,18 @@ impl FaultError {
             Self::Refused { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
                 Some("run pgdyno as root".into())
             }
-            Self::Refused { .. } => {
-                Some(format!("{} can be shut down; others need the emulated disk", CUTTABLE.join(", ")))
-            }
+            Self::Refused { .. } => Some(format!(
+                "{} can be shut down; others need the emulated disk",
+                CUTTABLE.join(", ")
+            )),
             Self::Step(e) => e.help(),
             Self::Io { .. } | Self::NotTheServers { .. } => None,
         }
     }
 }
 
-/// Makes all durable that is on the filesystem of `directory`, so that what is lost later was written later.
+/// Makes all durable that is on the filesystem of `directory`, so that what is lost later was
+/// written later.
 ///
 /// # Errors
 /// [`FaultError::Io`].
@@ -93,13 +95,14 @@ pub fn make_durable(directory: &Path) -> Result<(), FaultError> {
     rustix::fs::syncfs(&open).map_err(|e| failed(e.into()))
 }
 
-/// Copies each of `files`, which may be a directory of the server's account, holes kept, under its name into the
-/// directory `into`, which is made where it is missing. The owners stay.
+/// Copies each of `files`, which may be a directory of the server's account, holes kept, under its
+/// name into the directory `into`, which is made where it is missing. The owners stay.
 ///
 /// # Errors
 /// [`FaultError::Io`], [`FaultError::Step`]: nothing is kept, or not all of it.
 pub fn keep(files: &[(PathBuf, String)], into: &Path) -> Result<(), FaultError> {
-    let failed = |e| FaultError::Io { what: "make the directory", path: into.to_owned(), source: e };
+    let failed =
+        |e| FaultError::Io { what: "make the directory", path: into.to_owned(), source: e };
     std::fs::create_dir_all(into).map_err(failed)?;
     for (file, name) in files {
         if file.is_dir() {
@@ -117,7 +120,8 @@ fn keep_directory(directory: &Path, name: &str, into: &Path) -> Result<(), Fault
     let failed = |e| FaultError::Io { what: "copy", path: directory.to_owned(), source: e };
     let from = Directory::open(directory).map_err(failed)?;
     let stat = rustix::fs::fstat(&from).map_err(|e| failed(e.into()))?;
-    let owner = Account { name: format!("uid {}", stat.st_uid), uid: stat.st_uid, gid: stat.st_gid };
+    let owner =
+        Account { name: format!("uid {}", stat.st_uid), uid: stat.st_uid, gid: stat.st_gid };
     let never = AtomicBool::new(false);
     let mut copy = TreeCopy {
         source_owner: stat.st_uid,

@@ -1,4 +1,5 @@
-//! Power loss without device-mapper: a filesystem is shut down without its journal being flushed, and mounted again.
+//! Power loss without device-mapper: a filesystem is shut down without its journal being flushed,
+//! and mounted again.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,8 @@ pub struct PowerSwitch {
 }
 
 impl PowerSwitch {
-    /// The one of `stack`: a filesystem of [`CUTTABLE`] over a loop device over a file of pgdyno's own.
+    /// The one of `stack`: a filesystem of [`CUTTABLE`] over a loop device over a file of pgdyno's
+    /// own.
     ///
     /// # Errors
     /// [`FaultError::NotOurs`]: it is something else.
@@ -39,7 +41,9 @@ impl PowerSwitch {
         let steps = plan.steps();
         let loops: Vec<LoopDevice> = steps
             .iter()
-            .filter_map(|step| if let Step::AttachLoop(device) = step { Some(device.clone()) } else { None })
+            .filter_map(|step| {
+                if let Step::AttachLoop(device) = step { Some(device.clone()) } else { None }
+            })
             .collect();
         let mount = steps
             .into_iter()
@@ -49,7 +53,10 @@ impl PowerSwitch {
             })
             .ok_or_else(|| refused("it is not mounted as other filesystems are".into()))?;
         let [device] = loops.as_slice() else {
-            return Err(refused(format!("it lies on {} files of pgdyno's own, not on one", loops.len())));
+            return Err(refused(format!(
+                "it lies on {} files of pgdyno's own, not on one",
+                loops.len()
+            )));
         };
         if !CUTTABLE.contains(&mount.filesystem.as_str()) {
             return Err(refused(format!("{} cannot be shut down", mount.filesystem)));
@@ -64,8 +71,8 @@ impl PowerSwitch {
         let refused = |found: String| FaultError::NotOurs { storage: self.storage.clone(), found };
         let target = &self.mount.target;
         let mounted = mounted_at(target).map_err(|e| io("read the mounts for", target, e))?;
-        let mounted =
-            mounted.ok_or_else(|| refused(format!("nothing is mounted at {}", target.display())))?;
+        let mounted = mounted
+            .ok_or_else(|| refused(format!("nothing is mounted at {}", target.display())))?;
         let device = mounted.device().unwrap_or_default();
         let backing = Path::new("/sys/block").join(&device).join("loop/backing_file");
         let file = std::fs::read_to_string(&backing).unwrap_or_default();
@@ -81,7 +88,8 @@ impl PowerSwitch {
         Ok(())
     }
 
-    /// Cuts the power: what has not reached the loop device's file never will. Every access fails from now on.
+    /// Cuts the power: what has not reached the loop device's file never will. Every access fails
+    /// from now on.
     ///
     /// # Errors
     /// [`FaultError`]: it is not, or no longer, the filesystem of [`PowerSwitch::of`], or refuses.

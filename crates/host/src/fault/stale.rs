@@ -1,7 +1,7 @@
 //! Stale files: what a power loss leaves of files that nobody flushed, planted.
 //!
-//! Call [`FileBaseline::copy`] when everything is durable, and [`FileBaseline::put_back`] after the power loss, before
-//! the server starts.
+//! Call [`FileBaseline::copy`] when everything is durable, and [`FileBaseline::put_back`] after the
+//! power loss, before the server starts.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -22,8 +22,8 @@ pub struct FileBaseline {
 }
 
 impl FileBaseline {
-    /// Copies the files below `folder` of the data directory `data` into the directory `into`, which belongs to
-    /// pgdyno alone.
+    /// Copies the files below `folder` of the data directory `data` into the directory `into`,
+    /// which belongs to pgdyno alone.
     ///
     /// # Errors
     /// [`FaultError::Io`]: a file cannot be read, or its copy not be written.
@@ -51,14 +51,15 @@ impl FileBaseline {
         Ok(baseline)
     }
 
-    /// Gives each file that is still there its content and length of the baseline, and says how many those were.
-    /// The server must not run.
+    /// Gives each file that is still there its content and length of the baseline, and says how
+    /// many those were. The server must not run.
     ///
     /// # Errors
     /// [`FaultError::Io`]: a copy cannot be read, or a file not be written.
     pub fn put_back(&self) -> Result<usize, FaultError> {
         let root = Directory::open(&self.data).map_err(|e| io_error("open", &self.data, e))?;
-        let owner = rustix::fs::fstat(&root).map_err(|e| io_error("look at", &self.data, e.into()))?.st_uid;
+        let owner =
+            rustix::fs::fstat(&root).map_err(|e| io_error("look at", &self.data, e.into()))?.st_uid;
         let mut count = 0;
         for (path, copy) in &self.files {
             let failed = |source| io_error("put back", &self.data.join(path), source);
@@ -70,7 +71,8 @@ impl FileBaseline {
             // A hard link may lead to anybody's file.
             let stat = rustix::fs::fstat(&file).map_err(|e| failed(e.into()))?;
             if stat.st_uid != owner || stat.st_nlink != 1 {
-                let found = format!("it belongs to uid {} and has {} name(s)", stat.st_uid, stat.st_nlink);
+                let found =
+                    format!("it belongs to uid {} and has {} name(s)", stat.st_uid, stat.st_nlink);
                 return Err(failed(io::Error::other(found)));
             }
             file.set_len(0).map_err(failed)?;

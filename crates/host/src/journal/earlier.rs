@@ -48,9 +48,14 @@ impl From<StoredMade> for Made {
             }
             StoredMade::Setting { path, undo, restore } => {
                 let undo = undo.or_else(|| restore.map(Undo::from));
-                Self::Setting { path, undo: undo.unwrap_or(Undo::RunHook { storage: String::new() }) }
+                Self::Setting {
+                    path,
+                    undo: undo.unwrap_or(Undo::RunHook { storage: String::new() }),
+                }
             }
-            StoredMade::ServerSettings { path, recorded } => Self::ServerSettings { path, recorded },
+            StoredMade::ServerSettings { path, recorded } => {
+                Self::ServerSettings { path, recorded }
+            }
             StoredMade::ServerSchema { path, recorded } => Self::ServerSchema { path, recorded },
         }
     }
@@ -60,7 +65,9 @@ impl From<Restore> for Undo {
     fn from(restore: Restore) -> Self {
         match restore {
             Restore::Write(files) => Self::WriteKernelFiles { files },
-            Restore::Drive(words) => drive_cache(&words).unwrap_or(Self::RunHook { storage: String::new() }),
+            Restore::Drive(words) => {
+                drive_cache(&words).unwrap_or(Self::RunHook { storage: String::new() })
+            }
             Restore::Hook(_) => Self::RunHook { storage: String::new() },
         }
     }
@@ -71,7 +78,9 @@ fn drive_cache(words: &[String]) -> Option<Undo> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let (device, value) = match words.as_slice() {
         ["hdparm", flag, device] => (device, flag.strip_prefix("-W")?),
-        ["nvme", "set-feature", device, "--feature-id=6", value] => (device, value.strip_prefix("--value=")?),
+        ["nvme", "set-feature", device, "--feature-id=6", value] => {
+            (device, value.strip_prefix("--value=")?)
+        }
         _ => return None,
     };
     let on = match value {

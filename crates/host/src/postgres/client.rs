@@ -1,7 +1,9 @@
-//! A session for control: blocking calls that end when a signal comes, and take no more than an honest server sends.
+//! A session for control: blocking calls that end when a signal comes, and take no more than an
+//! honest server sends.
 //!
-//! The client library knows neither signals nor bounds, so its connection runs on [`Guarded`] bytes. A call that is given
-//! up breaks the session, after a request to the server to cancel what it was at.
+//! The client library knows neither signals nor bounds, so its connection runs on [`Guarded`]
+//! bytes. A call that is given up breaks the session, after a request to the server to cancel what
+//! it was at.
 
 use std::future::{Future, poll_fn};
 use std::io::{self, Cursor, Write};
@@ -82,9 +84,9 @@ impl CancelToken {
 
     async fn send(&self) -> io::Result<()> {
         let encryption = match self.is_encrypted {
-            true => {
-                Encryption::Must(pgdyno_tls::Connector::shared(&self.target.tls).map_err(io::Error::other)?)
-            }
+            true => Encryption::Must(
+                pgdyno_tls::Connector::shared(&self.target.tls).map_err(io::Error::other)?,
+            ),
             false => Encryption::No,
         };
         let socket = open(&self.target, &encryption).await.map_err(|e| match e {
@@ -102,7 +104,8 @@ fn runtime() -> io::Result<Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()
 }
 
-/// Waits for `poll` until it is ready, or `given_up` because of a signal or because `limit` is over.
+/// Waits for `poll` until it is ready, or `given_up` because of a signal or because `limit` is
+/// over.
 async fn watched<T>(
     began: Instant,
     limit: Option<Duration>,
@@ -125,7 +128,8 @@ async fn watched<T>(
 }
 
 impl Client {
-    /// Opens a session as `config` says, from the first packet to the first `ReadyForQuery` by `end`.
+    /// Opens a session as `config` says, from the first packet to the first `ReadyForQuery` by
+    /// `end`.
     pub(super) fn connect(
         target: &Target,
         mut config: Config,
@@ -146,7 +150,8 @@ impl Client {
                 let given_up = given_up.clone();
                 let stream = Guarded { socket, inspector: Inspector::new(gate), given_up };
                 let connected = config.connect_raw(stream, Encrypted).await;
-                let (client, connection) = connected.map_err(|e| ConnectFailure::Session(e, is_encrypted))?;
+                let (client, connection) =
+                    connected.map_err(|e| ConnectFailure::Session(e, is_encrypted))?;
                 Ok((client, connection, is_encrypted))
             });
             watched(began, Some(limit), &given_up, |context| match given_up.reason() {
@@ -220,7 +225,11 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::query`]; several rows.
-    pub fn query_opt<T>(&mut self, query: &T, params: &[&(dyn ToSql + Sync)]) -> Result<Option<Row>, Error>
+    pub fn query_opt<T>(
+        &mut self,
+        query: &T,
+        params: &[&(dyn ToSql + Sync)],
+    ) -> Result<Option<Row>, Error>
     where
         T: ?Sized + ToStatement,
     {
@@ -288,22 +297,25 @@ impl Link {
     /// Waits for `future`, and for what the server says besides.
     fn block_on<T>(&mut self, future: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
         let Self { runtime, connection, given_up, notices, statement_limit, cancel } = self;
-        let Some(runtime) = runtime else { unreachable!("only a session that is dropped has none") };
+        let Some(runtime) = runtime else {
+            unreachable!("only a session that is dropped has none")
+        };
         let was_open = connection.is_some();
         let mut future = pin!(future);
-        let result = runtime.block_on(watched(Instant::now(), *statement_limit, given_up, |context| {
-            if let Some(open) = connection {
-                match poll_messages(open, notices.as_ref(), context) {
-                    Poll::Ready(Some(error)) => {
-                        *connection = None;
-                        return Poll::Ready(Err(error));
+        let result =
+            runtime.block_on(watched(Instant::now(), *statement_limit, given_up, |context| {
+                if let Some(open) = connection {
+                    match poll_messages(open, notices.as_ref(), context) {
+                        Poll::Ready(Some(error)) => {
+                            *connection = None;
+                            return Poll::Ready(Err(error));
+                        }
+                        Poll::Ready(None) => *connection = None,
+                        Poll::Pending => {}
                     }
-                    Poll::Ready(None) => *connection = None,
-                    Poll::Pending => {}
                 }
-            }
-            future.as_mut().poll(context)
-        }));
+                future.as_mut().poll(context)
+            }));
         if was_open && connection.is_none() && given_up.reason().is_some() {
             // Best effort: where it fails, the statement ends by itself.
             let _ = runtime.block_on(within(FAREWELL, cancel.send()));

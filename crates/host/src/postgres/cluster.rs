@@ -74,7 +74,11 @@ impl Cluster {
     ///
     /// # Errors
     /// [`ClusterError`]; what was made until then is removed.
-    pub fn create(spec: ClusterSpec, journal: &Journal, stop: &AtomicBool) -> Result<Self, ClusterError> {
+    pub fn create(
+        spec: ClusterSpec,
+        journal: &Journal,
+        stop: &AtomicBool,
+    ) -> Result<Self, ClusterError> {
         spec.check()?;
         let password = random_hex::<16>().map_err(JournalError::Random)?;
         let port = if spec.connect == Connect::Tcp { free_port()? } else { SOCKET_PORT };
@@ -96,15 +100,21 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Takes over a cluster that a process made before the machine was restarted: it is taken down like one that was made here.
-    /// Its server does not run.
+    /// Takes over a cluster that a process made before the machine was restarted: it is taken down
+    /// like one that was made here. Its server does not run.
     ///
     /// # Errors
     /// [`ClusterError`]: it is not there, or not journalled as pgdyno's.
-    pub fn adopt(spec: ClusterSpec, journal: &Journal, stop: &AtomicBool) -> Result<Self, ClusterError> {
+    pub fn adopt(
+        spec: ClusterSpec,
+        journal: &Journal,
+        stop: &AtomicBool,
+    ) -> Result<Self, ClusterError> {
         let entries = journal.entries().map_err(ClusterError::Journal)?;
         let socket = spec.socket_directory();
-        let ours = |e: &Entry| (e.made.path() == spec.directory || e.made.path() == socket) && is_marked(e);
+        let ours = |e: &Entry| {
+            (e.made.path() == spec.directory || e.made.path() == socket) && is_marked(e)
+        };
         let mut made: Vec<Entry> = entries.into_iter().filter(ours).collect();
         if !made.iter().any(|e| e.made.path() == spec.directory) {
             let source = io::Error::other("no journalled cluster of pgdyno's is there any more");
@@ -121,10 +131,13 @@ impl Cluster {
             made.append(&mut performing.made);
             performed.map_err(ClusterError::Step)?;
         }
-        // Its postmaster ended with the machine; a server would take any process that has its pid now for it.
+        // Its postmaster ended with the machine; a server would take any process that has its pid
+        // now for it.
         if servers_in(&spec.data()).is_empty() {
             let lock = format!(".s.PGSQL.{SOCKET_PORT}.lock");
-            for (directory, lock) in [(spec.data(), "postmaster.pid"), (spec.socket_directory(), &lock)] {
+            for (directory, lock) in
+                [(spec.data(), "postmaster.pid"), (spec.socket_directory(), &lock)]
+            {
                 match Directory::open(&directory).and_then(|held| held.remove_file(lock)) {
                     Err(e) if e.kind() != io::ErrorKind::NotFound => {
                         return Err(ClusterError::Adopt { path: directory.join(lock), source: e });
@@ -145,8 +158,8 @@ impl Cluster {
         })
     }
 
-    /// Starts the server with the settings of the last [`Cluster::apply`], and reads them back. Does nothing if it
-    /// runs. After a crash this recovers.
+    /// Starts the server with the settings of the last [`Cluster::apply`], and reads them back.
+    /// Does nothing if it runs. After a crash this recovers.
     ///
     /// # Errors
     /// [`ClusterError`], with the end of the server's log if it did not come up.
@@ -177,7 +190,8 @@ impl Cluster {
                 Err(NotUp::Other(e)) => return Err(*e),
                 Err(NotUp::Ended(status)) => {
                     let log = self.log_since(mark);
-                    let taken = log.contains("could not bind") || log.contains("Address already in use");
+                    let taken =
+                        log.contains("could not bind") || log.contains("Address already in use");
                     if taken && self.spec.connect == Connect::Tcp && attempt < 5 {
                         // Somebody took the port between our look and the server's.
                         self.port = free_port()?;
@@ -194,9 +208,10 @@ impl Cluster {
         Ok(())
     }
 
-    /// Makes the server run with the spec's settings and `treatment`'s on top; what an earlier treatment set and this
-    /// one does not goes back. Reloads where that suffices, restarts only where it must, starts a server that does
-    /// not run, and reads every setting back from a fresh connection.
+    /// Makes the server run with the spec's settings and `treatment`'s on top; what an earlier
+    /// treatment set and this one does not goes back. Reloads where that suffices, restarts only
+    /// where it must, starts a server that does not run, and reads every setting back from a fresh
+    /// connection.
     ///
     /// # Errors
     /// [`ClusterError`]: a setting is refused or not taken over, or the server does not come up with it.
@@ -231,8 +246,8 @@ impl Cluster {
     /// Lets the running server judge settings, without effect on it.
     ///
     /// # Errors
-    /// [`SettingsError::Refused`] with every setting that it refuses, in its own words, and the nearest names of
-    /// those it does not know.
+    /// [`SettingsError::Refused`] with every setting that it refuses, in its own words, and the
+    /// nearest names of those it does not know.
     pub fn check_settings(&self, settings: &[(String, String)]) -> Result<(), SettingsError> {
         settings::check(&mut self.control("postgres")?, settings)
     }
@@ -244,7 +259,8 @@ impl Cluster {
         }
     }
 
-    /// Whether the server runs. One that ended by itself is noticed here; [`Cluster::start`] brings it back.
+    /// Whether the server runs. One that ended by itself is noticed here; [`Cluster::start`] brings
+    /// it back.
     pub fn is_running(&mut self) -> bool {
         self.check_running().is_ok()
     }
@@ -268,7 +284,8 @@ impl Cluster {
         self.server.as_ref().map(Server::pid)
     }
 
-    /// A control connection, as superuser: to a server of pgdyno's own, where unqualified names mean those of `public`.
+    /// A control connection, as superuser: to a server of pgdyno's own, where unqualified names
+    /// mean those of `public`.
     ///
     /// # Errors
     /// [`ControlError::Connect`].
@@ -365,7 +382,8 @@ impl Cluster {
                 first_error.get_or_insert(e);
             }
         }
-        if let Some(storage) = self.spec.directory.parent().filter(|p| *p == default_storage_dir()) {
+        if let Some(storage) = self.spec.directory.parent().filter(|p| *p == default_storage_dir())
+        {
             // Fails, as it should, while anything is in it.
             let _ = fs::remove_dir(storage);
         }
@@ -415,7 +433,10 @@ impl Cluster {
     fn pending_restart(&self) -> Result<Vec<String>, ClusterError> {
         let pending = self
             .control("postgres")?
-            .query("SELECT lower(name) FROM pg_catalog.pg_settings WHERE pending_restart ORDER BY 1", &[])
+            .query(
+                "SELECT lower(name) FROM pg_catalog.pg_settings WHERE pending_restart ORDER BY 1",
+                &[],
+            )
             .map_err(|e| ControlError::query("ask which settings wait for a restart", &e))?;
         Ok(pending.iter().map(|r| r.get(0)).collect())
     }
@@ -438,8 +459,11 @@ impl Drop for Cluster {
 
 /// Whether what an entry names bears the entry's mark.
 fn is_marked(entry: &Entry) -> bool {
-    let marker = Directory::open(entry.made.path()).and_then(|made| made.read(MARKER, LARGEST_TEXT));
-    marker.is_ok_and(|text| serde_json::from_slice::<Entry>(&text).is_ok_and(|marked| marked.id == entry.id))
+    let marker =
+        Directory::open(entry.made.path()).and_then(|made| made.read(MARKER, LARGEST_TEXT));
+    marker.is_ok_and(|text| {
+        serde_json::from_slice::<Entry>(&text).is_ok_and(|marked| marked.id == entry.id)
+    })
 }
 
 /// A port that is free on 127.0.0.1 now.

@@ -19,8 +19,8 @@ use super::transport::{Encryption, OpenError, Reason};
 /// How long connecting may take, to the first `ReadyForQuery`, unless the target says.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The path of control sessions: PostgreSQL's own names, then the session's own temporary tables. Nobody else can put
-/// anything there.
+/// The path of control sessions: PostgreSQL's own names, then the session's own temporary tables.
+/// Nobody else can put anything there.
 pub const SEARCH_PATH: &str = "pg_catalog, pg_temp";
 
 /// A control connection or one of its statements failed.
@@ -79,7 +79,9 @@ pub enum ControlError {
         found: &'static str,
     },
     /// A pooler stands before the server and does not pass settings of the session on.
-    #[error("{address} does not pass the session's settings on to the server, as a pooler does not")]
+    #[error(
+        "{address} does not pass the session's settings on to the server, as a pooler does not"
+    )]
     Pooled {
         /// Where.
         address: String,
@@ -116,13 +118,19 @@ impl ControlError {
             Self::NotWanted { .. } => {
                 return Some("name other hosts too, or another target_session_attrs".into());
             }
-            Self::Pooled { .. } => return Some("connect to the server itself, past the pooler".into()),
+            Self::Pooled { .. } => {
+                return Some("connect to the server itself, past the pooler".into());
+            }
             Self::NoneServes { errors } => return errors.iter().find_map(Self::help),
             Self::Query { .. } => return None,
         };
         match sqlstate.as_deref() {
-            Some("28P01" | "28000") => Some("check user and password, and the server's pg_hba.conf".into()),
-            Some("3D000") => Some("make the database first (`createdb`), or name another one".into()),
+            Some("28P01" | "28000") => {
+                Some("check user and password, and the server's pg_hba.conf".into())
+            }
+            Some("3D000") => {
+                Some("make the database first (`createdb`), or name another one".into())
+            }
             Some("53300") => Some("raise max_connections, or lower the number of clients".into()),
             Some(_) => None,
             None if why.contains("refused") || why.contains("No such file") => {
@@ -156,8 +164,8 @@ impl ControlError {
         }
     }
 
-    /// Whether no other of several servers is to be asked: this one answered, and libpq goes on only from one that cannot
-    /// take connections now.
+    /// Whether no other of several servers is to be asked: this one answered, and libpq goes on
+    /// only from one that cannot take connections now.
     pub(crate) fn ends_search(&self) -> bool {
         if self.needs_password() || matches!(self, Self::Authentication { .. }) {
             return true;
@@ -198,17 +206,20 @@ pub fn said(error: &postgres::Error) -> String {
 /// Takes notices and warnings of the server as they come.
 pub type NoticeHandler = Arc<dyn Fn(&DbError) + Send + Sync>;
 
-/// Connects to `target`; names mean PostgreSQL's own from the start-up packet on ([`SEARCH_PATH`]), whatever the target's
-/// settings, the role or the database say. Sees to it that the session is of the kind that the target wants.
+/// Connects to `target`; names mean PostgreSQL's own from the start-up packet on ([`SEARCH_PATH`]),
+/// whatever the target's settings, the role or the database say. Sees to it that the session is of
+/// the kind that the target wants.
 ///
 /// # Errors
-/// [`ControlError::Connect`], [`ControlError::Tls`], [`ControlError::NotWanted`], [`ControlError::Pooled`].
+/// [`ControlError::Connect`], [`ControlError::Tls`], [`ControlError::NotWanted`],
+/// [`ControlError::Pooled`].
 pub fn connect(target: &Target) -> Result<Client, ControlError> {
     connect_with_path(target, SEARCH_PATH)
 }
 
-/// Connects as [`connect`] does, for SQL of a workload's author: unqualified names mean PostgreSQL's own, then those of
-/// `schema`. Only for a schema that nobody else may write to ([`super::schema::writers`]).
+/// Connects as [`connect`] does, for SQL of a workload's author: unqualified names mean
+/// PostgreSQL's own, then those of `schema`. Only for a schema that nobody else may write to
+/// ([`super::schema::writers`]).
 ///
 /// # Errors
 /// As [`connect`].
@@ -216,8 +227,8 @@ pub fn connect_to_schema(target: &Target, schema: &str) -> Result<Client, Contro
     connect_with_path(target, &path_of_schema(schema))
 }
 
-/// Connects to a server of pgdyno's own, which no pooler stands before: unqualified names mean PostgreSQL's own, then those
-/// of `public`.
+/// Connects to a server of pgdyno's own, which no pooler stands before: unqualified names mean
+/// PostgreSQL's own, then those of `public`.
 ///
 /// # Errors
 /// [`ControlError::Connect`].
@@ -233,7 +244,8 @@ pub fn try_settings(target: &Target) -> Result<(), ControlError> {
     open(target, None, None).map(drop)
 }
 
-/// The schemas that unqualified names mean in a session of the user's own at `target`, in order; new tables go into the first.
+/// The schemas that unqualified names mean in a session of the user's own at `target`, in order;
+/// new tables go into the first.
 ///
 /// # Errors
 /// As [`connect`], and [`ControlError::Query`].
@@ -241,13 +253,14 @@ pub fn schemas_of_user(target: &Target) -> Result<Vec<String>, ControlError> {
     // The one control session that has the user's path: two functions, qualified, and no operator.
     const ASKED: &str = "SELECT pg_catalog.unnest(pg_catalog.current_schemas(false))";
     let mut client = open(target, None, None)?;
-    let answers =
-        client.simple_query(ASKED).map_err(|e| ControlError::query("ask for the search_path", &e))?;
+    let answers = client
+        .simple_query(ASKED)
+        .map_err(|e| ControlError::query("ask for the search_path", &e))?;
     Ok(answers.iter().filter_map(first_value).map(str::to_owned).collect())
 }
 
-/// The path by which unqualified names mean PostgreSQL's own, then those of `schema`, where new ones go: `pg_catalog`
-/// comes first where it is not named.
+/// The path by which unqualified names mean PostgreSQL's own, then those of `schema`, where new
+/// ones go: `pg_catalog` comes first where it is not named.
 #[must_use]
 pub fn path_of_schema(schema: &str) -> String {
     format!("{}, pg_temp", escape_identifier(schema))
@@ -264,19 +277,23 @@ fn connect_with_path(target: &Target, path: &str) -> Result<Client, ControlError
     Ok(client)
 }
 
-/// Whether the path that a session has is the one of its start-up packet. A pooler may have dropped that one silently.
+/// Whether the path that a session has is the one of its start-up packet. A pooler may have dropped
+/// that one silently.
 pub(super) fn holds_path(client: &mut Client) -> Result<bool, ControlError> {
     const ASKED: &str =
         "SELECT source FROM pg_catalog.pg_settings WHERE name OPERATOR(pg_catalog.=) 'search_path'";
-    let answers =
-        client.simple_query(ASKED).map_err(|e| ControlError::query("ask for the search_path", &e))?;
+    let answers = client
+        .simple_query(ASKED)
+        .map_err(|e| ControlError::query("ask for the search_path", &e))?;
     Ok(answers.iter().find_map(first_value) == Some("client"))
 }
 
-/// Whether a connection failed since somebody does not take a start-up parameter: a server of PostgreSQL takes `options`.
+/// Whether a connection failed since somebody does not take a start-up parameter: a server of
+/// PostgreSQL takes `options`.
 pub(super) fn refuses_parameter(error: &ControlError) -> bool {
     let ControlError::Connect { sqlstate: Some(code), why, .. } = error else { return false };
-    matches!(code.as_str(), "08P01" | "0A000") && (why.contains("parameter") || why.contains("options"))
+    matches!(code.as_str(), "08P01" | "0A000")
+        && (why.contains("parameter") || why.contains("options"))
 }
 
 fn first_value(answer: &SimpleQueryMessage) -> Option<&str> {
@@ -286,7 +303,8 @@ fn first_value(answer: &SimpleQueryMessage) -> Option<&str> {
     }
 }
 
-/// Connects; with `path` where it is given, else with that of the target's settings, the role or the database.
+/// Connects; with `path` where it is given, else with that of the target's settings, the role or
+/// the database.
 pub(super) fn open(
     target: &Target,
     path: Option<&str>,
@@ -392,35 +410,41 @@ fn config(target: &Target, path: Option<&str>) -> Config {
     if let Some(password) = &target.password {
         config.password(password.reveal());
     }
-    let setting =
-        |name: &str, value: &str| format!("-c {name}={}", value.replace('\\', "\\\\").replace(' ', "\\ "));
+    let setting = |name: &str, value: &str| {
+        format!("-c {name}={}", value.replace('\\', "\\\\").replace(' ', "\\ "))
+    };
     let settings = target.settings.iter().filter(|(name, _)| name != "application_name");
     let of_target = settings.map(|(name, value)| match name.as_str() {
         "options" => value.clone(),
         _ => setting(name, value),
     });
     // Of several values the last counts.
-    let options: Vec<String> = of_target.chain(path.map(|path| setting("search_path", path))).collect();
+    let options: Vec<String> =
+        of_target.chain(path.map(|path| setting("search_path", path))).collect();
     if !options.is_empty() {
         config.options(options.join(" "));
     }
     config
 }
 
-/// Checks that the session is of the kind that `target` wants, if it wants one. Behind a pooler its path may be anybody's.
+/// Checks that the session is of the kind that `target` wants, if it wants one. Behind a pooler its
+/// path may be anybody's.
 pub(super) fn check_kind(target: &Target, client: &mut Client) -> Result<(), ControlError> {
     if !target.session_attrs.asks() {
         return Ok(());
     }
     const ASKED: &str = "SELECT pg_catalog.pg_is_in_recovery()::pg_catalog.text, \
         pg_catalog.current_setting('transaction_read_only')";
-    let answers =
-        client.simple_query(ASKED).map_err(|e| ControlError::query("ask what the server is", &e))?;
+    let answers = client
+        .simple_query(ASKED)
+        .map_err(|e| ControlError::query("ask what the server is", &e))?;
     let row = answers.iter().find_map(|answer| match answer {
         postgres::SimpleQueryMessage::Row(row) => Some(row),
         _ => None,
     });
-    let says = |column| row.and_then(|row| row.get(column)).is_some_and(|text| matches!(text, "true" | "on"));
+    let says = |column| {
+        row.and_then(|row| row.get(column)).is_some_and(|text| matches!(text, "true" | "on"))
+    };
     let (in_recovery, read_only) = (says(0), says(1));
     if target.session_attrs.accepts(in_recovery, read_only) {
         return Ok(());
@@ -441,7 +465,10 @@ fn refused(target: &Target, error: &postgres::Error) -> ControlError {
     if target.password.is_none()
         && error.source().is_some_and(|cause| cause.to_string() == "password missing")
     {
-        return ControlError::NoPassword { address: target.address.to_string(), user: target.user.clone() };
+        return ControlError::NoPassword {
+            address: target.address.to_string(),
+            user: target.user.clone(),
+        };
     }
     if let Some(cause) = authentication_error(error) {
         return ControlError::Authentication {

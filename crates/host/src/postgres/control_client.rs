@@ -1,9 +1,10 @@
 //! A control session whose names resolve in PostgreSQL's own catalogue, behind a pooler too.
 //!
-//! Whoever owns a database decides what an unqualified name means in it: `ALTER DATABASE … SET search_path` and a function
-//! or an operator of the owner's are enough to run code with the rights of whoever connects. So a control session has its
-//! own `search_path` from the start-up packet on. A pooler such as PgBouncer refuses that parameter, or drops it, and may hand
-//! each transaction to another session: there the path is set first in every transaction.
+//! Whoever owns a database decides what an unqualified name means in it:
+//! `ALTER DATABASE … SET search_path` and a function or an operator of the owner's are enough to
+//! run code with the rights of whoever connects. So a control session has its own `search_path`
+//! from the start-up packet on. A pooler such as PgBouncer refuses that parameter, or drops it, and
+//! may hand each transaction to another session: there the path is set first in every transaction.
 
 use pgdyno_model::target::Target;
 use postgres::types::ToSql;
@@ -35,7 +36,9 @@ impl ControlClient {
                 let holds_path = control::holds_path(&mut client)?;
                 (client, holds_path)
             }
-            Err(e) if control::refuses_parameter(&e) => (control::open(target, None, notices)?, false),
+            Err(e) if control::refuses_parameter(&e) => {
+                (control::open(target, None, notices)?, false)
+            }
             Err(e) => return Err(e),
         };
         control::check_kind(target, &mut client)?;
@@ -74,7 +77,11 @@ impl ControlClient {
     ///
     /// # Errors
     /// The server's; also more than one row.
-    pub fn query_opt(&mut self, sql: &str, parameters: Parameters<'_>) -> Result<Option<Row>, Error> {
+    pub fn query_opt(
+        &mut self,
+        sql: &str,
+        parameters: Parameters<'_>,
+    ) -> Result<Option<Row>, Error> {
         self.within(|client| client.query_opt(sql, parameters))
     }
 
@@ -96,8 +103,8 @@ impl ControlClient {
 
     /// Executes a statement that PostgreSQL allows in no transaction, such as VACUUM.
     ///
-    /// Behind a pooler it has whatever path the session has: each name in it has to be qualified, and it may hold no
-    /// expression.
+    /// Behind a pooler it has whatever path the session has: each name in it has to be qualified,
+    /// and it may hold no expression.
     ///
     /// # Errors
     /// The server's.
@@ -158,7 +165,8 @@ impl ControlClient {
         Ok(transaction)
     }
 
-    /// Streams rows into `COPY … FROM STDIN`, within [`ControlClient::begin`] and [`ControlClient::commit`].
+    /// Streams rows into `COPY … FROM STDIN`, within [`ControlClient::begin`] and
+    /// [`ControlClient::commit`].
     ///
     /// # Errors
     /// The server's.
@@ -173,7 +181,10 @@ impl ControlClient {
     }
 
     /// Does `what` with the path set.
-    fn within<T>(&mut self, what: impl FnOnce(&mut Client) -> Result<T, Error>) -> Result<T, Error> {
+    fn within<T>(
+        &mut self,
+        what: impl FnOnce(&mut Client) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         if self.holds_path || self.in_block {
             return what(&mut self.client);
         }

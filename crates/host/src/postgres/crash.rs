@@ -29,7 +29,8 @@ pub enum Checksums {
 }
 
 impl Cluster {
-    /// Sends SIGKILL to the postmaster and to its children, by pid, and does not wait: see [`Cluster::wait_dead`].
+    /// Sends SIGKILL to the postmaster and to its children, by pid, and does not wait: see
+    /// [`Cluster::wait_dead`].
     pub fn kill(&mut self) {
         for process in self.processes() {
             process.signal(Signal::KILL);
@@ -42,7 +43,9 @@ impl Cluster {
 
     /// The postmaster first, so that it starts nothing in place of what is killed.
     fn processes(&self) -> Vec<Identity> {
-        let Some(pid) = self.pid().and_then(|pid| i32::try_from(pid).ok()) else { return Vec::new() };
+        let Some(pid) = self.pid().and_then(|pid| i32::try_from(pid).ok()) else {
+            return Vec::new();
+        };
         let mut all: Vec<Identity> = Identity::of(pid).into_iter().collect();
         all.extend(children(pid));
         all
@@ -109,7 +112,8 @@ impl Cluster {
         KillSwitch { data: self.data() }
     }
 
-    /// Has `pg_checksums` read every page, until `give_up`. The server must have been stopped cleanly.
+    /// Has `pg_checksums` read every page, until `give_up`. The server must have been stopped
+    /// cleanly.
     #[must_use]
     pub fn check_checksums(&self, give_up: &dyn Fn() -> bool) -> Checksums {
         let install = &self.spec().install;
@@ -123,8 +127,12 @@ impl Cluster {
         run_as(&mut command, account);
         let output = match output_until(&mut command, give_up) {
             Ok(Some(output)) => output,
-            Ok(None) => return Checksums::CouldNotRun("pg_checksums was ended before it was done".into()),
-            Err(e) => return Checksums::CouldNotRun(format!("cannot run {}: {e}", program.display())),
+            Ok(None) => {
+                return Checksums::CouldNotRun("pg_checksums was ended before it was done".into());
+            }
+            Err(e) => {
+                return Checksums::CouldNotRun(format!("cannot run {}: {e}", program.display()));
+            }
         };
         if output.status.success() {
             return Checksums::Checked(Vec::new());
@@ -132,7 +140,9 @@ impl Cluster {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         let complaints: Vec<String> = said
             .lines()
-            .filter(|line| line.contains("checksum verification failed") || line.contains("could not read"))
+            .filter(|line| {
+                line.contains("checksum verification failed") || line.contains("could not read")
+            })
             .map(str::to_owned)
             .collect();
         if complaints.is_empty() {
@@ -147,8 +157,12 @@ impl Cluster {
 }
 
 /// What `command` says; none if it was killed because of `give_up`.
-fn output_until(command: &mut Command, give_up: &dyn Fn() -> bool) -> std::io::Result<Option<Output>> {
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+fn output_until(
+    command: &mut Command,
+    give_up: &dyn Fn() -> bool,
+) -> std::io::Result<Option<Output>> {
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
     // Read beside it: a full pipe would stop it.
     let mut pipe = child.stderr.take();
     let reader = std::thread::spawn(move || {
@@ -166,7 +180,8 @@ fn output_until(command: &mut Command, give_up: &dyn Fn() -> bool) -> std::io::R
         }
         std::thread::sleep(Duration::from_millis(10));
     };
-    let stderr = reader.join().map_err(|_| std::io::Error::other("the reader of its output panicked"))??;
+    let stderr =
+        reader.join().map_err(|_| std::io::Error::other("the reader of its output panicked"))??;
     Ok(status.map(|status| Output { status, stdout: Vec::new(), stderr }))
 }
 
@@ -189,7 +204,11 @@ impl KillSwitch {
 
 impl Server {
     /// Performs a [`Step::Start`] and does not wait.
-    pub(crate) fn begin(step: &Step, data: &std::path::Path, log: std::fs::File) -> Result<Self, StepError> {
+    pub(crate) fn begin(
+        step: &Step,
+        data: &std::path::Path,
+        log: std::fs::File,
+    ) -> Result<Self, StepError> {
         Ok(Self { child: step.spawn(log)?, data: data.to_owned() })
     }
 }

@@ -36,7 +36,8 @@ const SECRET: &[&str] = &["primary_conninfo", "ssl_passphrase_command"];
 /// # Errors
 /// [`ControlError::Query`].
 pub fn read(client: &mut Client, build: BuildSource) -> Result<ServerFacts, ControlError> {
-    let failed = |e: postgres::Error| ControlError::query("read the server's version and settings", &e);
+    let failed =
+        |e: postgres::Error| ControlError::query("read the server's version and settings", &e);
     let row = client
         .query_one(
             "SELECT pg_catalog.version(), pg_catalog.current_setting('server_version_num')::bigint",

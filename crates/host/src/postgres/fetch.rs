@@ -1,9 +1,10 @@
 //! Fetching a small PostgreSQL: the zonky embedded-postgres binaries from Maven Central.
 //!
-//! Self-contained builds of initdb, `pg_ctl` and postgres, compiled for size, without lz4, zstd and `io_uring`: good
-//! for a first look and for tests over versions. Each artefact's SHA-256 is pinned here and verified before
-//! anything is unpacked, whatever mirror it came from. A build is run only from a cache that nobody else can write to
-//! ([`crate::trust`]), and after its files were held against the manifest that was written when it was unpacked.
+//! Self-contained builds of initdb, `pg_ctl` and postgres, compiled for size, without lz4, zstd and
+//! `io_uring`: good for a first look and for tests over versions. Each artefact's SHA-256 is pinned
+//! here and verified before anything is unpacked, whatever mirror it came from. A build is run only
+//! from a cache that nobody else can write to ([`crate::trust`]), and after its files were held
+//! against the manifest that was written when it was unpacked.
 
 mod download;
 mod manifest;
@@ -57,16 +58,57 @@ const fn pinned(
     Artifact { major, version, architecture, sha256 }
 }
 
-/// Every artefact that can be fetched. One is listed once the repository publishes it with its checksums.
+/// Every artefact that can be fetched. One is listed once the repository publishes it with its
+/// checksums.
 pub const FETCHABLE: &[Artifact] = &[
-    pinned(15, "15.19.0", "amd64", "95f0b66fe72d4ca66c815773c44cb1196ea38552463e89a35f18114b3ed1565f"),
-    pinned(16, "16.15.0", "amd64", "653abc065c682b85d3da50168fb95dc524bd85426cdec9ce3695a550ef431df2"),
-    pinned(17, "17.11.0", "amd64", "0dd7b72b6f335b8ecfb355fa24c5781e8a93edd09880bb77eb52ebbf29b3e96d"),
-    pinned(18, "18.6.0", "amd64", "008ee189eaa7ca2b58bd01dd950291e638b998392cf982297acd4779ec898ac1"),
-    pinned(15, "15.19.0", "arm64v8", "95baf4bd4af31b91b3050118df59388ed0064756b556b850669e0300aa7b9911"),
-    pinned(16, "16.15.0", "arm64v8", "f846a9989d686b7977d6eca9bc9d8b2b69e3f70c7eb60e032197d9c574a6136c"),
-    pinned(17, "17.11.0", "arm64v8", "8b042e0ea418b1927d95399207950da0734d27fe01e29503ade3bdc464ad4c2b"),
-    pinned(18, "18.4.0", "arm64v8", "a9ec284923b9a7d2db41509bfb88c3d0eeb9f4aa5e2b29ea0aac5e8dbaf4c335"),
+    pinned(
+        15,
+        "15.19.0",
+        "amd64",
+        "95f0b66fe72d4ca66c815773c44cb1196ea38552463e89a35f18114b3ed1565f",
+    ),
+    pinned(
+        16,
+        "16.15.0",
+        "amd64",
+        "653abc065c682b85d3da50168fb95dc524bd85426cdec9ce3695a550ef431df2",
+    ),
+    pinned(
+        17,
+        "17.11.0",
+        "amd64",
+        "0dd7b72b6f335b8ecfb355fa24c5781e8a93edd09880bb77eb52ebbf29b3e96d",
+    ),
+    pinned(
+        18,
+        "18.6.0",
+        "amd64",
+        "008ee189eaa7ca2b58bd01dd950291e638b998392cf982297acd4779ec898ac1",
+    ),
+    pinned(
+        15,
+        "15.19.0",
+        "arm64v8",
+        "95baf4bd4af31b91b3050118df59388ed0064756b556b850669e0300aa7b9911",
+    ),
+    pinned(
+        16,
+        "16.15.0",
+        "arm64v8",
+        "f846a9989d686b7977d6eca9bc9d8b2b69e3f70c7eb60e032197d9c574a6136c",
+    ),
+    pinned(
+        17,
+        "17.11.0",
+        "arm64v8",
+        "8b042e0ea418b1927d95399207950da0734d27fe01e29503ade3bdc464ad4c2b",
+    ),
+    pinned(
+        18,
+        "18.4.0",
+        "arm64v8",
+        "a9ec284923b9a7d2db41509bfb88c3d0eeb9f4aa5e2b29ea0aac5e8dbaf4c335",
+    ),
 ];
 
 /// Room for an archive and what is in it.
@@ -90,7 +132,9 @@ pub enum FetchProgress {
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     /// Nobody builds it for this machine, or it is a version that pgdyno does not know.
-    #[error("cannot fetch PostgreSQL {major}: there is no build for {machine} (there are: {available})")]
+    #[error(
+        "cannot fetch PostgreSQL {major}: there is no build for {machine} (there are: {available})"
+    )]
     NoBuild {
         /// The major version.
         major: u32,
@@ -211,8 +255,9 @@ pub struct Fetcher {
     pub artifacts: Vec<Artifact>,
 }
 
-/// A PostgreSQL of that major version, from the cache or else the repository. For root, whose cache the server's
-/// account can rarely reach, the unpacked build lies in `/var/cache/pgdyno`; [`Install::bindir`] tells.
+/// A PostgreSQL of that major version, from the cache or else the repository. For root, whose cache
+/// the server's account can rarely reach, the unpacked build lies in `/var/cache/pgdyno`;
+/// [`Install::bindir`] tells.
 ///
 /// # Errors
 /// [`FetchError`].
@@ -288,7 +333,8 @@ impl Fetcher {
             Checked::NoManifest => return Err(changed(&build, "its manifest was removed".into())),
             Checked::Changed(what) => return Err(changed(&build, what)),
         }
-        open(&build, &artifact).map_err(|source| FetchError::DoesNotRun { version: artifact.version, source })
+        open(&build, &artifact)
+            .map_err(|source| FetchError::DoesNotRun { version: artifact.version, source })
     }
 
     /// The newest major version that can be fetched.
@@ -334,8 +380,10 @@ impl Fetcher {
         stop: &AtomicBool,
         progress: &dyn Fn(FetchProgress),
     ) -> Result<PathBuf, FetchError> {
-        let name =
-            format!("embedded-postgres-binaries-linux-{}-{}.jar", artifact.architecture, artifact.version);
+        let name = format!(
+            "embedded-postgres-binaries-linux-{}-{}.jar",
+            artifact.architecture, artifact.version
+        );
         let archive = archives.join(&name);
         if let Ok(mut file) = File::open(&archive)
             && digest(&mut file).is_ok_and(|found| found == artifact.sha256)
@@ -351,7 +399,11 @@ impl Fetcher {
         let part = archives.join(own_name().map_err(|e| io_error("name a file in", archives, e))?);
         let fetched = download(&url, &part, stop, progress).and_then(|found| {
             if found != artifact.sha256 {
-                return Err(FetchError::Checksum { url: url.clone(), expected: artifact.sha256, found });
+                return Err(FetchError::Checksum {
+                    url: url.clone(),
+                    expected: artifact.sha256,
+                    found,
+                });
             }
             fs::rename(&part, &archive)
                 .and_then(|()| sync_directory(archives))
@@ -368,8 +420,8 @@ fn build_name(artifact: &Artifact) -> String {
     format!("{}-linux-{}", artifact.version, artifact.architecture)
 }
 
-/// The build, if it is there, as it was unpacked, and runs. One without a manifest, of an earlier version, is not
-/// taken: it is unpacked anew.
+/// The build, if it is there, as it was unpacked, and runs. One without a manifest, of an earlier
+/// version, is not taken: it is unpacked anew.
 fn open_whole(build: &Path, artifact: &Artifact) -> Result<Option<Install>, FetchError> {
     if !build.exists() {
         return Ok(None);

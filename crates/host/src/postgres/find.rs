@@ -10,7 +10,8 @@ use pgdyno_model::facts::BuildSource;
 use super::install::{Install, InstallError, OLDEST_MAJOR};
 use crate::trust;
 
-/// What was named does not serve. Only explicit choices fail; a search that finds nothing is no error.
+/// What was named does not serve. Only explicit choices fail; a search that finds nothing is no
+/// error.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
     /// The named folder is no install.
@@ -91,8 +92,9 @@ const USUAL: &[(&str, &str, &str, &str)] = &[
     ("Homebrew", "home/linuxbrew/.linuxbrew/opt", "postgresql@", "bin"),
 ];
 
-/// The server to use: `bindir` if it is named; else the first of `$PG_CONFIG`, `$PATH` and the usual folders (there
-/// the newest first) whose major version is `major`, or at least 15 if none is asked for.
+/// The server to use: `bindir` if it is named; else the first of `$PG_CONFIG`, `$PATH` and the
+/// usual folders (there the newest first) whose major version is `major`, or at least 15 if none is
+/// asked for.
 ///
 /// # Errors
 /// [`FindError`]: what was named explicitly does not serve.
@@ -110,12 +112,14 @@ pub fn find_in(
     major: Option<u32>,
 ) -> Result<Option<Install>, FindError> {
     if let Some(bindir) = bindir {
-        let install =
-            open(bindir, "bindir").map_err(|source| FindError::Unusable { how: "bindir", source })?;
+        let install = open(bindir, "bindir")
+            .map_err(|source| FindError::Unusable { how: "bindir", source })?;
         return match major {
-            Some(wanted) if wanted != install.major => {
-                Err(FindError::OtherMajor { bindir: install.bindir, wanted, found: install.version })
-            }
+            Some(wanted) if wanted != install.major => Err(FindError::OtherMajor {
+                bindir: install.bindir,
+                wanted,
+                found: install.version,
+            }),
             _ => Ok(Some(install)),
         };
     }
@@ -124,10 +128,10 @@ pub fn find_in(
         None => install.major >= OLDEST_MAJOR,
     };
     if let Some(program) = &places.pg_config {
-        let bindir =
-            ask_pg_config(program).map_err(|why| FindError::PgConfig { program: program.clone(), why })?;
-        let install =
-            open(&bindir, "PG_CONFIG").map_err(|source| FindError::Unusable { how: "PG_CONFIG", source })?;
+        let bindir = ask_pg_config(program)
+            .map_err(|why| FindError::PgConfig { program: program.clone(), why })?;
+        let install = open(&bindir, "PG_CONFIG")
+            .map_err(|source| FindError::Unusable { how: "PG_CONFIG", source })?;
         if fits(&install) || major.is_none() {
             return Ok(Some(install));
         }
@@ -140,7 +144,8 @@ pub fn find_in(
 pub fn find_all() -> Vec<Install> {
     let places = Places::here();
     let named = places.pg_config.as_deref().and_then(|p| ask_pg_config(p).ok());
-    let mut all: Vec<Install> = named.and_then(|b| open(&b, "PG_CONFIG").ok()).into_iter().collect();
+    let mut all: Vec<Install> =
+        named.and_then(|b| open(&b, "PG_CONFIG").ok()).into_iter().collect();
     let known = all.first().map(|i| i.bindir.clone());
     all.extend(search(&places).into_iter().filter(|i| Some(&i.bindir) != known.as_ref()));
     all
@@ -203,12 +208,12 @@ fn ask_pg_config(program: &Path) -> Result<PathBuf, String> {
 mod tests {
     use super::*;
 
-    /// Writes a program by way of a shell: a writer of this process could still be open in a child that another
-    /// test starts, and then the program would be "busy".
+    /// Writes a program by way of a shell: a writer of this process could still be open in a child
+    /// that another test starts, and then the program would be "busy".
     fn script(path: &Path, text: &str) {
-        let write =
-            r#"mkdir -p "$(dirname "$1")" && printf '%s\n' '#!/bin/sh' "$2" > "$1" && chmod 755 "$1""#;
-        let status = Command::new("sh").args(["-c", write, "sh"]).arg(path).arg(text).status().unwrap();
+        let write = r#"mkdir -p "$(dirname "$1")" && printf '%s\n' '#!/bin/sh' "$2" > "$1" && chmod 755 "$1""#;
+        let status =
+            Command::new("sh").args(["-c", write, "sh"]).arg(path).arg(text).status().unwrap();
         assert!(status.success());
     }
 
@@ -228,7 +233,8 @@ mod tests {
         for (major, version) in [("9", "9.6.1"), ("15", "15.18"), ("17", "17.11")] {
             fake(&root.path().join("usr/lib/postgresql").join(major).join("bin"), version);
         }
-        let version = |major| find_in(&places(root.path()), None, major).unwrap().map(|i| i.version);
+        let version =
+            |major| find_in(&places(root.path()), None, major).unwrap().map(|i| i.version);
         assert_eq!(version(None).as_deref(), Some("17.11"));
         assert_eq!(version(Some(15)).as_deref(), Some("15.18"));
         assert_eq!(version(Some(18)), None);
@@ -284,7 +290,8 @@ mod tests {
         let places = places(root.path());
         let lacks = find_in(&places, Some(&root.path().join("usr")), None).unwrap_err();
         assert!(matches!(lacks, FindError::Unusable { source: InstallError::Lacks { .. }, .. }));
-        let other = find_in(&places, Some(&root.path().join("usr/pgsql-16/bin")), Some(17)).unwrap_err();
+        let other =
+            find_in(&places, Some(&root.path().join("usr/pgsql-16/bin")), Some(17)).unwrap_err();
         assert!(other.to_string().contains("it holds 16.15"), "{other}");
     }
 }

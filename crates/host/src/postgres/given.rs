@@ -65,8 +65,8 @@ pub struct Given {
 }
 
 impl Given {
-    /// Reads `dsn` (a URI or keywords and values) and connects: of several hosts to the first that takes it. What it
-    /// leaves unsaid is libpq's to say: services, environment, `.pgpass`.
+    /// Reads `dsn` (a URI or keywords and values) and connects: of several hosts to the first that
+    /// takes it. What it leaves unsaid is libpq's to say: services, environment, `.pgpass`.
     ///
     /// # Errors
     /// [`GivenError`].
@@ -114,13 +114,14 @@ pub fn data_directory(client: &mut ControlClient, target: &Target) -> Option<Pat
     let asked = "SELECT setting FROM pg_catalog.pg_settings WHERE name = 'data_directory'";
     let row = target.is_here().then(|| client.query_opt(asked, &[]).ok()?).flatten()?;
     let path = PathBuf::from(row.get::<_, String>(0));
-    // A server in a container says a path that means something else here, or nothing; not everybody may look into it.
+    // A server in a container says a path that means something else here, or nothing; not everybody
+    // may look into it.
     let is_its = path.join("postmaster.pid").try_exists().unwrap_or_else(|_| path.is_dir());
     is_its.then_some(path)
 }
 
-/// `dsn` without its password, fit to be stored and shown; none if it cannot be read, so that nobody can tell where in
-/// it a password is.
+/// `dsn` without its password, fit to be stored and shown; none if it cannot be read, so that
+/// nobody can tell where in it a password is.
 #[must_use]
 pub fn without_password(dsn: &str) -> Option<String> {
     const SECRET: [&str; 2] = ["password", "sslpassword"];
@@ -137,13 +138,14 @@ pub fn without_password(dsn: &str) -> Option<String> {
     Some(spelled(open.map(|(keyword, value)| (*keyword, value.as_str()))))
 }
 
-/// What `dsn` calls its server: `host:port/dbname`, as far as it says so, or `service=NAME`. Holds no password and no user. None
-/// if it cannot be read.
+/// What `dsn` calls its server: `host:port/dbname`, as far as it says so, or `service=NAME`. Holds
+/// no password and no user. None if it cannot be read.
 #[must_use]
 pub fn server_name(dsn: &str) -> Option<String> {
     let dsn = dsn.trim();
     let options = is_connection_string(dsn).then(|| parse(dsn).ok())??;
-    let word = |keyword: &str| options.get(keyword).map(String::as_str).filter(|value| !value.is_empty());
+    let word =
+        |keyword: &str| options.get(keyword).map(String::as_str).filter(|value| !value.is_empty());
     let host = match (word("host").or(word("hostaddr")), word("service")) {
         (Some(host), _) => host.to_owned(),
         (None, Some(service)) => format!("service={service}"),
@@ -159,8 +161,10 @@ fn resolved(dsn: &Secret, environment: &Environment) -> Result<Resolved, GivenEr
     if !is_connection_string(dsn.reveal().trim()) {
         return Err(GivenError::Unreadable);
     }
-    let options =
-        ConnectOptions { dsn_or_dbname: Some(dsn.reveal().trim().to_owned()), ..Default::default() };
+    let options = ConnectOptions {
+        dsn_or_dbname: Some(dsn.reveal().trim().to_owned()),
+        ..Default::default()
+    };
     let mut resolved = resolve_in(&options, environment)?;
     let servers = &mut resolved.servers;
     if servers.targets.len() > 1 && servers.load_balance_hosts == LoadBalanceHosts::Random {
@@ -170,7 +174,9 @@ fn resolved(dsn: &Secret, environment: &Environment) -> Result<Resolved, GivenEr
         });
     }
     for target in &mut servers.targets {
-        let Some(at) = target.settings.iter().position(|(name, _)| name == "options") else { continue };
+        let Some(at) = target.settings.iter().position(|(name, _)| name == "options") else {
+            continue;
+        };
         let (_, options) = target.settings.remove(at);
         target.settings.extend(start_up_settings(&options)?);
     }
@@ -214,12 +220,14 @@ mod tests {
 
     #[test]
     fn what_is_stored_reaches_the_same_server_and_holds_no_password() {
-        for dsn in
-            ["postgresql://anna:hun%74er2@db.example:6000/it's", r"host=/run/x password='hun\ter2' user=anna"]
-        {
+        for dsn in [
+            "postgresql://anna:hun%74er2@db.example:6000/it's",
+            r"host=/run/x password='hun\ter2' user=anna",
+        ] {
             let shown = without_password(dsn).unwrap();
             assert!(!shown.contains("hun") && !shown.contains("ter2"), "{shown}");
-            let (before, after) = (dsn.parse::<Config>().unwrap(), shown.parse::<Config>().unwrap());
+            let (before, after) =
+                (dsn.parse::<Config>().unwrap(), shown.parse::<Config>().unwrap());
             assert_eq!(
                 (before.get_hosts(), before.get_dbname()),
                 (after.get_hosts(), after.get_dbname()),
@@ -251,7 +259,8 @@ mod tests {
 
     #[test]
     fn uris_and_keywords_say_the_same() {
-        let uri = first("postgresql://ann:s%40cret@db.example:6432/shop?options=-c%20work_mem%3D4MB");
+        let uri =
+            first("postgresql://ann:s%40cret@db.example:6432/shop?options=-c%20work_mem%3D4MB");
         let keywords = first(
             "host=db.example port=6432 user=ann password='s@cret' dbname=shop options='-c work_mem=4MB'",
         );

@@ -69,7 +69,10 @@ impl Install {
         let said = String::from_utf8_lossy(&out.stdout).trim().to_owned();
         let Some((version, major)) = parse_version(&said) else {
             let errors = String::from_utf8_lossy(&out.stderr);
-            return Err(InstallError::NoVersion { program, said: format!("{said}{}", errors.trim()) });
+            return Err(InstallError::NoVersion {
+                program,
+                said: format!("{said}{}", errors.trim()),
+            });
         };
         Ok(Self { bindir: bindir.to_owned(), version, major, source })
     }
@@ -80,13 +83,17 @@ impl Install {
         self.bindir.join(name)
     }
 
-    /// A program that is not needed to run a server: in the folder, or in the one that its `postgres` really lies in, where
-    /// links lead to a few programs only.
+    /// A program that is not needed to run a server: in the folder, or in the one that its
+    /// `postgres` really lies in, where links lead to a few programs only.
     #[must_use]
     pub fn find_program(&self, name: &str) -> Option<PathBuf> {
         let real = self.program("postgres").canonicalize().ok()?;
         let folders = [Some(self.bindir.as_path()), real.parent()];
-        folders.into_iter().flatten().map(|folder| folder.join(name)).find(|program| program.is_file())
+        folders
+            .into_iter()
+            .flatten()
+            .map(|folder| folder.join(name))
+            .find(|program| program.is_file())
     }
 
     /// Whether it is one of the small builds that pgdyno fetches.
@@ -110,7 +117,10 @@ mod tests {
     #[test]
     fn versions_read_as_the_server_prints_them() {
         let v = |s: &str| parse_version(s);
-        assert_eq!(v("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)"), Some(("15.18".into(), 15)));
+        assert_eq!(
+            v("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)"),
+            Some(("15.18".into(), 15))
+        );
         assert_eq!(v("postgres (PostgreSQL) 19beta1"), Some(("19beta1".into(), 19)));
         assert_eq!(v("pg_config: not found"), None);
     }

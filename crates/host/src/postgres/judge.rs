@@ -36,14 +36,20 @@ pub fn judge(install: &Install, settings: &[(String, String)]) -> Result<Judgeme
         Ok(None) => {}
         Ok(Some(output)) => {
             let said = fatal(&output).0.unwrap_or_else(|| output.status.to_string());
-            return Ok(Judgement::NotAsked(format!("`postgres -C` of {} fails: {said}", install.version)));
+            return Ok(Judgement::NotAsked(format!(
+                "`postgres -C` of {} fails: {said}",
+                install.version
+            )));
         }
         Err(why) => return Ok(Judgement::NotAsked(why)),
     }
     let mut problems: Vec<SettingProblem> =
         settings.iter().filter_map(|(name, value)| name_problem(name, value)).collect();
-    let sound: Vec<(String, String)> =
-        settings.iter().filter(|(name, value)| name_problem(name, value).is_none()).cloned().collect();
+    let sound: Vec<(String, String)> = settings
+        .iter()
+        .filter(|(name, value)| name_problem(name, value).is_none())
+        .cloned()
+        .collect();
     // It stops at the first one that it refuses.
     if matches!(asked(&sound), Ok(None)) && problems.is_empty() {
         return Ok(Judgement::Taken);
@@ -55,7 +61,8 @@ pub fn judge(install: &Install, settings: &[(String, String)]) -> Result<Judgeme
         let (why, help) = match said {
             Some(said) if said.starts_with("unrecognized configuration parameter") => {
                 let near = nearest(&name.to_ascii_lowercase(), known(install).iter());
-                let help = (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")));
+                let help =
+                    (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")));
                 (format!("PostgreSQL {} has no such setting", install.version), help)
             }
             Some(said) => (said, hint),
@@ -81,15 +88,20 @@ fn ask(install: &Install, settings: &[(String, String)]) -> std::io::Result<Outp
 fn fatal(output: &Output) -> (Option<String>, Option<String>) {
     let errors = String::from_utf8_lossy(&output.stderr);
     let after = |mark: &str| {
-        errors.lines().find_map(|line| line.split_once(mark)).map(|(_, said)| said.trim().to_owned())
+        errors
+            .lines()
+            .find_map(|line| line.split_once(mark))
+            .map(|(_, said)| said.trim().to_owned())
     };
     (after("FATAL: ").or_else(|| after("ERROR: ")), after("HINT: "))
 }
 
 /// Names that the program knows: those of the sample file. Only for the nearest ones.
 fn known(install: &Install) -> Vec<String> {
-    let output =
-        Command::new(install.program("postgres")).arg("--describe-config").env("LC_ALL", "C").output();
+    let output = Command::new(install.program("postgres"))
+        .arg("--describe-config")
+        .env("LC_ALL", "C")
+        .output();
     let Ok(output) = output else { return Vec::new() };
     let lines = String::from_utf8_lossy(&output.stdout);
     lines.lines().filter_map(|line| line.split('\t').next()).map(str::to_ascii_lowercase).collect()
@@ -115,8 +127,12 @@ mod tests {
             return;
         };
         // The second is missing in the sample file; the third is a module's.
-        let good =
-            [("work_mem", "8MB"), ("zero_damaged_pages", "on"), ("mine.own", "x"), ("TimeZone", "UTC")];
+        let good = [
+            ("work_mem", "8MB"),
+            ("zero_damaged_pages", "on"),
+            ("mine.own", "x"),
+            ("TimeZone", "UTC"),
+        ];
         assert_eq!(judge(&install, &all(&good)).unwrap(), Judgement::Taken);
         let bad = [
             ("work_mem", "8MB"),
@@ -126,11 +142,19 @@ mod tests {
             ("server_version", "3"),
             ("a b", "1"),
         ];
-        let SettingsError::Refused(problems) = judge(&install, &all(&bad)).unwrap_err() else { panic!() };
+        let SettingsError::Refused(problems) = judge(&install, &all(&bad)).unwrap_err() else {
+            panic!()
+        };
         let of = |name: &str| problems.iter().find(|p| p.name == name).unwrap();
         assert_eq!(problems.len(), 5, "{problems:?}");
-        assert!(of("shared_bufers").help.as_ref().unwrap().contains("shared_buffers"), "{problems:?}");
-        assert!(of("synchronous_commit").help.as_ref().unwrap().contains("remote_apply"), "{problems:?}");
+        assert!(
+            of("shared_bufers").help.as_ref().unwrap().contains("shared_buffers"),
+            "{problems:?}"
+        );
+        assert!(
+            of("synchronous_commit").help.as_ref().unwrap().contains("remote_apply"),
+            "{problems:?}"
+        );
         assert_eq!(of("work_mem").value, "1kB");
     }
 

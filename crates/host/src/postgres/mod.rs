@@ -21,7 +21,8 @@ mod transport;
 
 pub use client::{CancelToken, Client, CopyInWriter, Transaction};
 pub use cluster::{
-    Applied, Cluster, ClusterError, ClusterSpec, Copied, KeptTemplate, StopMode, Template, template_path,
+    Applied, Cluster, ClusterError, ClusterSpec, Copied, KeptTemplate, StopMode, Template,
+    template_path,
 };
 pub use control::ControlError;
 pub use control_client::ControlClient;

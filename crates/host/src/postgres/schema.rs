@@ -1,8 +1,10 @@
-//! What pgdyno makes in a database that it does not own: marked there, journalled here, and dropped object by object.
+//! What pgdyno makes in a database that it does not own: marked there, journalled here, and dropped
+//! object by object.
 //!
-//! The journal's id of a [`RecordedSchema`] is noted before anything is made. Each object then bears it in its comment
-//! ([`mark`]), from the transaction on that makes it ([`mark_new_objects`]). [`drop_marked`] drops what bears the id and nothing
-//! else, without CASCADE: what others have put there, or what of theirs depends on it, stays, and is reported.
+//! The journal's id of a [`RecordedSchema`] is noted before anything is made. Each object then
+//! bears it in its comment ([`mark`]), from the transaction on that makes it
+//! ([`mark_new_objects`]). [`drop_marked`] drops what bears the id and nothing else, without
+//! CASCADE: what others have put there, or what of theirs depends on it, stays, and is reported.
 
 use std::fmt::Display;
 
@@ -30,8 +32,8 @@ pub struct RecordedSchema {
 }
 
 impl RecordedSchema {
-    /// Drops what bears `id` at the place that the DSN without password leads to: the environment and `.pgpass` may have one.
-    /// Returns how many objects went, and what stays.
+    /// Drops what bears `id` at the place that the DSN without password leads to: the environment
+    /// and `.pgpass` may have one. Returns how many objects went, and what stays.
     pub(crate) fn drop_by_dsn(&self, id: &MadeId) -> Result<Dropped, String> {
         let given = Given::connect(&Secret::new(self.dsn.clone())).map_err(|e| {
             format!(
@@ -76,13 +78,15 @@ impl Object {
         }
     }
 
-    /// Drops it if it still is what was found: a table is locked and looked at again first, so that nobody swaps it.
+    /// Drops it if it still is what was found: a table is locked and looked at again first, so that
+    /// nobody swaps it.
     fn drop(&self, client: &mut Client) -> Result<bool, postgres::Error> {
         const SAME: &str = "SELECT identity = $3 FROM pg_catalog.pg_identify_object($1, $2, 0)";
         let (kind, identity) = (self.kind_in_sql(), &self.identity);
         let mut transaction = client.transaction()?;
         if kind == "table" {
-            transaction.batch_execute(&format!("LOCK TABLE ONLY {identity} IN ACCESS EXCLUSIVE MODE"))?;
+            transaction
+                .batch_execute(&format!("LOCK TABLE ONLY {identity} IN ACCESS EXCLUSIVE MODE"))?;
         }
         let row = transaction.query_opt(SAME, &[&self.class, &self.oid, identity])?;
         if row.and_then(|row| row.get::<_, Option<bool>>(0)) != Some(true) {
@@ -94,7 +98,8 @@ impl Object {
     }
 }
 
-/// Drops what bears `id`, each object by itself, and the schema last. What cannot be dropped is told with the server's reason.
+/// Drops what bears `id`, each object by itself, and the schema last. What cannot be dropped is
+/// told with the server's reason.
 ///
 /// # Errors
 /// [`ControlError::Query`]: it cannot be seen what bears the mark.
@@ -123,8 +128,9 @@ pub fn drop_marked(client: &mut Client, id: &MadeId) -> Result<Dropped, ControlE
     }
 }
 
-/// Drops what dead processes left in the database of `client`, which `dsn` leads to, by the journal; a line for each. Whoever
-/// calls it holds the lock on `schema`, so that no living process uses that one.
+/// Drops what dead processes left in the database of `client`, which `dsn` leads to, by the
+/// journal; a line for each. Whoever calls it holds the lock on `schema`, so that no living process
+/// uses that one.
 ///
 /// # Errors
 /// The journal, or the server.
@@ -160,8 +166,10 @@ fn reason(object: &Object, error: &postgres::Error) -> String {
     let name = format!("{} {}", object.kind, object.identity);
     match error.as_db_error() {
         Some(db) => {
-            let detail =
-                db.detail().map(|detail| format!(" ({})", detail.replace('\n', ", "))).unwrap_or_default();
+            let detail = db
+                .detail()
+                .map(|detail| format!(" ({})", detail.replace('\n', ", ")))
+                .unwrap_or_default();
             format!("{name} stays: {}{detail}", db.message())
         }
         None => format!("{name} stays: {}", super::control::said(error)),
@@ -189,12 +197,15 @@ const IN_SCHEMA: &str = "SELECT d.classid, d.objid FROM pg_catalog.pg_depend AS 
     JOIN pg_catalog.pg_namespace AS n ON n.oid = d.refobjid \
     WHERE d.refclassid = 'pg_catalog.pg_namespace'::regclass AND d.deptype = 'n' AND n.nspname = $1";
 
-/// The objects that lie in `schema`. In a transaction of isolation level REPEATABLE READ, those that others make meanwhile are
-/// not among them.
+/// The objects that lie in `schema`. In a transaction of isolation level REPEATABLE READ, those
+/// that others make meanwhile are not among them.
 ///
 /// # Errors
 /// The server's.
-pub fn objects_in(transaction: &mut Client, schema: &str) -> Result<Vec<(u32, u32)>, postgres::Error> {
+pub fn objects_in(
+    transaction: &mut Client,
+    schema: &str,
+) -> Result<Vec<(u32, u32)>, postgres::Error> {
     let rows = transaction.query(IN_SCHEMA, &[&schema])?;
     Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
 }
@@ -217,13 +228,14 @@ pub fn mark_new_objects(
         let row = transaction.query_one(ASKED, &[&class, &oid])?;
         let object = Object { class, oid, kind: row.get(0), identity: row.get(1) };
         let (kind, comment) = (object.kind_in_sql(), escape_literal(comment));
-        transaction.batch_execute(&format!("COMMENT ON {kind} {} IS {comment}", object.identity))?;
+        transaction
+            .batch_execute(&format!("COMMENT ON {kind} {} IS {comment}", object.identity))?;
     }
     Ok(())
 }
 
-/// Roles without superuser's rights that may put objects into `schema`, where the session is a superuser's: they could have
-/// it run what they like. None where the session is not a superuser's.
+/// Roles without superuser's rights that may put objects into `schema`, where the session is a
+/// superuser's: they could have it run what they like. None where the session is not a superuser's.
 ///
 /// # Errors
 /// The server's.

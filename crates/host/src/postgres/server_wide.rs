@@ -1,12 +1,14 @@
-//! Settings that hold for a whole server that pgdyno does not own: changed with `ALTER SYSTEM` and a reload, and put back.
+//! Settings that hold for a whole server that pgdyno does not own: changed with `ALTER SYSTEM` and
+//! a reload, and put back.
 //!
-//! Call [`ServerWide::record`] first: it reads what `postgresql.auto.conf` holds of the settings and journals that, before
-//! anything is changed. Then [`ServerWide::apply`] for each trial, and [`ServerWide::put_back`] at the end. What a killed process
-//! did not put back, the next sweep does where the server lets it in without a stored password, and [`put_back_leftovers`] when a
-//! later run reaches the server.
+//! Call [`ServerWide::record`] first: it reads what `postgresql.auto.conf` holds of the settings
+//! and journals that, before anything is changed. Then [`ServerWide::apply`] for each trial, and
+//! [`ServerWide::put_back`] at the end. What a killed process did not put back, the next sweep does
+//! where the server lets it in without a stored password, and [`put_back_leftovers`] when a later
+//! run reaches the server.
 //!
-//! `postgresql.auto.conf` is the one file that SQL can change. A value there that is neither the recorded one nor one of
-//! pgdyno's is somebody else's, and is left.
+//! `postgresql.auto.conf` is the one file that SQL can change. A value there that is neither the
+//! recorded one nor one of pgdyno's is somebody else's, and is left.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -87,12 +89,14 @@ pub struct ServerWide {
     recorded: RecordedSettings,
     /// What `postgresql.auto.conf` holds now.
     current: BTreeMap<String, Option<String>>,
-    /// Whether the server may run with other values than the file holds: it has not read it, or not as was asked.
+    /// Whether the server may run with other values than the file holds: it has not read it, or not
+    /// as was asked.
     unread: bool,
 }
 
 impl ServerWide {
-    /// Writes down how the settings of `asked` are now; with each come all values that it will be given. Nothing is changed.
+    /// Writes down how the settings of `asked` are now; with each come all values that it will be
+    /// given. Nothing is changed.
     ///
     /// # Errors
     /// The server does not show its files, or the journal cannot be written.
@@ -120,9 +124,17 @@ impl ServerWide {
         let server = server_name(dsn.reveal()).unwrap_or_default();
         // Not a path of this machine: what messages call it.
         let path = PathBuf::from(format!("{} of server {server}", names.join(", ")));
-        let entry = journal.record(&Made::ServerSettings { path, recorded: Box::new(recorded.clone()) })?;
+        let entry =
+            journal.record(&Made::ServerSettings { path, recorded: Box::new(recorded.clone()) })?;
         let current = recorded.settings.iter().map(|s| (s.name.clone(), s.was.clone())).collect();
-        Ok(Self { given: given.clone(), journal: journal.clone(), entry, recorded, current, unread: false })
+        Ok(Self {
+            given: given.clone(),
+            journal: journal.clone(),
+            entry,
+            recorded,
+            current,
+            unread: false,
+        })
     }
 
     /// Whether the setting of this name, in lower case, is one of those.
@@ -131,8 +143,8 @@ impl ServerWide {
         self.current.contains_key(name)
     }
 
-    /// Makes `wanted` (by name in lower case) hold, and every other recorded setting be as it was. Returns when the server has
-    /// read its files again and runs with these values.
+    /// Makes `wanted` (by name in lower case) hold, and every other recorded setting be as it was.
+    /// Returns when the server has read its files again and runs with these values.
     ///
     /// # Errors
     /// The server refuses a value, or runs with another.
@@ -154,7 +166,8 @@ impl ServerWide {
         Ok(())
     }
 
-    /// Puts every setting back as it was and strikes it out of the journal. What somebody else has set since is left and told.
+    /// Puts every setting back as it was and strikes it out of the journal. What somebody else has
+    /// set since is left and told.
     ///
     /// # Errors
     /// The server does not take it; then the journal still names it.
@@ -166,7 +179,8 @@ impl ServerWide {
 }
 
 impl RecordedSettings {
-    /// Puts all back over connections that `connect` makes; what somebody else has set since is left and told.
+    /// Puts all back over connections that `connect` makes; what somebody else has set since is
+    /// left and told.
     fn put_back(
         &self,
         connect: impl Fn() -> Result<Client, ControlError>,
@@ -180,7 +194,8 @@ impl RecordedSettings {
                 Some(now) if !set.contains(now) => {
                     left.push(format!("{name} is `{now}` now, which pgdyno did not set"));
                 }
-                // Its line is gone: somebody has reset it, which is what putting it back would do, or undo.
+                // Its line is gone: somebody has reset it, which is what putting it back would do,
+                // or undo.
                 None => left.push(format!("{name} was reset by somebody else")),
                 Some(_) => alter(&mut client, name, was.as_deref())?,
             }
@@ -190,7 +205,8 @@ impl RecordedSettings {
         Ok(left)
     }
 
-    /// Puts all back at the place that the DSN without password leads to: the environment and `.pgpass` may have one.
+    /// Puts all back at the place that the DSN without password leads to: the environment and
+    /// `.pgpass` may have one.
     pub(crate) fn put_back_by_dsn(&self) -> Result<Vec<String>, String> {
         let given = Given::connect(&Secret::new(self.dsn.clone())).map_err(|e| {
             format!(
@@ -205,16 +221,22 @@ impl RecordedSettings {
     }
 }
 
-/// Puts back what dead processes left changed on the server of `given`, by the journal; a line for each.
+/// Puts back what dead processes left changed on the server of `given`, by the journal; a line for
+/// each.
 ///
 /// # Errors
 /// The journal, or the server.
-pub fn put_back_leftovers(given: &Given, journal: &Journal) -> Result<Vec<String>, ServerWideError> {
+pub fn put_back_leftovers(
+    given: &Given,
+    journal: &Journal,
+) -> Result<Vec<String>, ServerWideError> {
     let mut told = Vec::new();
     for entry in journal.entries()?.into_iter().filter(|entry| !is_alive(&entry.owner)) {
         let Made::ServerSettings { path, recorded } = &entry.made else { continue };
         // A server that does not tell who it is had no settings changed: that was asked first.
-        if !system_identifier(&mut given.control()?).is_ok_and(|id| id == recorded.system_identifier) {
+        if !system_identifier(&mut given.control()?)
+            .is_ok_and(|id| id == recorded.system_identifier)
+        {
             continue;
         }
         let left = recorded.put_back(|| given.control())?;
@@ -229,13 +251,19 @@ pub fn put_back_leftovers(given: &Given, journal: &Journal) -> Result<Vec<String
 fn auto_conf(client: &mut Client) -> Result<BTreeMap<String, String>, ControlError> {
     let sql = "SELECT pg_catalog.lower(name), setting FROM pg_catalog.pg_file_settings \
                WHERE sourcefile LIKE '%/postgresql.auto.conf' AND name IS NOT NULL ORDER BY seqno";
-    let rows = client.query(sql, &[]).map_err(|e| ControlError::query("read pg_file_settings", &e))?;
-    Ok(rows.iter().map(|row| (row.get(0), row.get::<_, Option<String>>(1).unwrap_or_default())).collect())
+    let rows =
+        client.query(sql, &[]).map_err(|e| ControlError::query("read pg_file_settings", &e))?;
+    Ok(rows
+        .iter()
+        .map(|row| (row.get(0), row.get::<_, Option<String>>(1).unwrap_or_default()))
+        .collect())
 }
 
 fn system_identifier(client: &mut Client) -> Result<String, ControlError> {
     let sql = "SELECT system_identifier::text FROM pg_catalog.pg_control_system()";
-    let row = client.query_one(sql, &[]).map_err(|e| ControlError::query("read pg_control_system()", &e))?;
+    let row = client
+        .query_one(sql, &[])
+        .map_err(|e| ControlError::query("read pg_control_system()", &e))?;
     Ok(row.get(0))
 }
 
@@ -247,7 +275,9 @@ fn alter(client: &mut Client, name: &str, value: Option<&str>) -> Result<(), Con
         Some(value) => format!("ALTER SYSTEM SET {name} = {}", escape_literal(value)),
         None => format!("ALTER SYSTEM RESET {name}"),
     };
-    client.batch_execute(&sql).map_err(|e| ControlError::query("change a setting with ALTER SYSTEM", &e))
+    client
+        .batch_execute(&sql)
+        .map_err(|e| ControlError::query("change a setting with ALTER SYSTEM", &e))
 }
 
 /// Has the server read its files again; a connection that began after it did.
@@ -261,7 +291,8 @@ fn reload(
     client.batch_execute("SELECT pg_catalog.pg_reload_conf()").map_err(failed)?;
     let until = Instant::now() + RELOAD_LIMIT;
     loop {
-        // A new session has its settings from the postmaster, and with them the time at which it read them.
+        // A new session has its settings from the postmaster, and with them the time at which it
+        // read them.
         let mut fresh = connect()?;
         let sql = "SELECT pg_catalog.pg_conf_load_time() >= $1::text::timestamptz";
         if fresh.query_one(sql, &[&before]).map_err(failed)?.get(0) {
@@ -280,17 +311,22 @@ fn reload(
     }
 }
 
-/// Whether a server that has read its files runs with `wanted`: a command line's option would count more.
+/// Whether a server that has read its files runs with `wanted`: a command line's option would count
+/// more.
 fn verify(client: &mut Client, wanted: &BTreeMap<String, String>) -> Result<(), SettingsError> {
     let names: Vec<&String> = wanted.keys().collect();
     let sql = "SELECT pg_catalog.lower(name), setting, unit, vartype, source, \
                source = 'configuration file' AND coalesce(sourcefile LIKE '%/postgresql.auto.conf', true) \
                FROM pg_catalog.pg_settings WHERE pg_catalog.lower(name) = ANY($1)";
-    let rows = client.query(sql, &[&names]).map_err(|e| ControlError::query("read the settings back", &e))?;
+    let rows = client
+        .query(sql, &[&names])
+        .map_err(|e| ControlError::query("read the settings back", &e))?;
     let mut problems = Vec::new();
     for row in rows {
-        let (name, setting, unit): (String, String, Option<String>) = (row.get(0), row.get(1), row.get(2));
-        let (vartype, source, is_ours): (String, String, bool) = (row.get(3), row.get(4), row.get(5));
+        let (name, setting, unit): (String, String, Option<String>) =
+            (row.get(0), row.get(1), row.get(2));
+        let (vartype, source, is_ours): (String, String, bool) =
+            (row.get(3), row.get(4), row.get(5));
         let Some(value) = wanted.get(&name) else { continue };
         if !is_ours || same_value(value, &setting, unit.as_deref(), &vartype) == Some(false) {
             let unit = unit.map(|unit| format!(" in units of {unit}")).unwrap_or_default();

@@ -123,8 +123,11 @@ fn is_name(name: &str) -> bool {
 ///
 /// # Errors
 /// [`SettingsError::Refused`].
-pub fn check_names<'a>(names: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<(), SettingsError> {
-    let problems: Vec<SettingProblem> = names.into_iter().filter_map(|(n, v)| name_problem(n, v)).collect();
+pub fn check_names<'a>(
+    names: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Result<(), SettingsError> {
+    let problems: Vec<SettingProblem> =
+        names.into_iter().filter_map(|(n, v)| name_problem(n, v)).collect();
     if problems.is_empty() { Ok(()) } else { Err(SettingsError::Refused(problems)) }
 }
 
@@ -144,17 +147,24 @@ pub(super) fn name_problem(name: &str, value: &str) -> Option<SettingProblem> {
 /// Lets the running server judge each setting, without effect on it.
 ///
 /// # Errors
-/// [`SettingsError::Refused`] with every setting that it refuses, in its own words; an unknown name with the
-/// nearest known ones.
-pub(crate) fn check(client: &mut Client, settings: &[(String, String)]) -> Result<(), SettingsError> {
+/// [`SettingsError::Refused`] with every setting that it refuses, in its own words; an unknown name
+/// with the nearest known ones.
+pub(crate) fn check(
+    client: &mut Client,
+    settings: &[(String, String)],
+) -> Result<(), SettingsError> {
     let rows = client
         .query("SELECT pg_catalog.lower(name), context FROM pg_catalog.pg_settings", &[])
         .map_err(|e| ControlError::query("read pg_settings", &e))?;
     let contexts: BTreeMap<String, String> = rows.iter().map(|r| (r.get(0), r.get(1))).collect();
     let mut problems = Vec::new();
     for (name, value) in settings {
-        let problem =
-            |why: String, help| SettingProblem { name: name.clone(), value: value.clone(), why, help };
+        let problem = |why: String, help| SettingProblem {
+            name: name.clone(),
+            value: value.clone(),
+            why,
+            help,
+        };
         if let Some(found) = name_problem(name, value) {
             problems.push(found);
             continue;
@@ -165,7 +175,8 @@ pub(crate) fn check(client: &mut Client, settings: &[(String, String)]) -> Resul
             None if name.contains('.') => {}
             None => {
                 let near = nearest(&lower, contexts.keys());
-                let help = (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")));
+                let help =
+                    (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")));
                 problems.push(problem("this server has no such setting".into(), help));
             }
             Some("internal") => {
@@ -187,13 +198,19 @@ pub(crate) fn check(client: &mut Client, settings: &[(String, String)]) -> Resul
 /// `ALTER SYSTEM SET` judges a value and writes it to a file that nobody reads before it is reset.
 fn try_value(client: &mut Client, name: &str, value: &str) -> Result<(), postgres::Error> {
     let one = escape_literal(value);
-    let set =
-        |client: &mut Client, list: &str| client.batch_execute(&format!("ALTER SYSTEM SET {name} = {list}"));
+    let set = |client: &mut Client, list: &str| {
+        client.batch_execute(&format!("ALTER SYSTEM SET {name} = {list}"))
+    };
     let tried = if value.contains(',') {
-        // Settings that are lists take their elements one by one; the others say that they take one argument.
-        let list = value.split(',').map(|v| escape_literal(v.trim())).collect::<Vec<_>>().join(", ");
+        // Settings that are lists take their elements one by one; the others say that they take one
+        // argument.
+        let list =
+            value.split(',').map(|v| escape_literal(v.trim())).collect::<Vec<_>>().join(", ");
         match set(client, &list) {
-            Err(e) if e.as_db_error().is_some_and(|d| d.message().contains("takes only one argument")) => {
+            Err(e)
+                if e.as_db_error()
+                    .is_some_and(|d| d.message().contains("takes only one argument")) =>
+            {
                 set(client, &one)
             }
             tried => tried,
@@ -227,7 +244,8 @@ struct Row {
 /// Compares what a fresh connection sees with what was asked for.
 ///
 /// # Errors
-/// [`SettingsError::NotObtained`]; [`SettingsError::FsyncOff`] if that was not among what was asked for.
+/// [`SettingsError::NotObtained`]; [`SettingsError::FsyncOff`] if that was not among what was asked
+/// for.
 pub(crate) fn verify(
     client: &mut Client,
     asked: &BTreeMap<String, String>,
@@ -276,7 +294,12 @@ pub(crate) fn verify(
             None => placeholder_difference(client, name, value).map_err(failed)?,
         };
         if let Some(why) = why {
-            problems.push(SettingProblem { name: name.clone(), value: value.clone(), why, help: None });
+            problems.push(SettingProblem {
+                name: name.clone(),
+                value: value.clone(),
+                why,
+                help: None,
+            });
         }
     }
     if !problems.is_empty() {
@@ -291,8 +314,13 @@ fn difference(asked: &str, row: &Row, line: Option<i32>, error: Option<&str>) ->
     if let Some(error) = error {
         return Some(format!("the server says of its line in the settings file: {error}"));
     }
-    let runs =
-        || format!("it runs with `{}`{}", row.setting, row.unit.as_deref().map_or(String::new(), unit_note));
+    let runs = || {
+        format!(
+            "it runs with `{}`{}",
+            row.setting,
+            row.unit.as_deref().map_or(String::new(), unit_note)
+        )
+    };
     if row.pending_restart {
         return Some(format!("{}, and would change only at a restart", runs()));
     }
@@ -302,7 +330,8 @@ fn difference(asked: &str, row: &Row, line: Option<i32>, error: Option<&str>) ->
         // -1 and 0 mean for some "choose yourself"; what it chose then has another source.
         Some(false) if row.source == "override" && matches!(asked.trim(), "-1" | "0") => None,
         Some(false) => Some(format!("{} (source: {})", runs(), row.source)),
-        // Spelt another way; it is the server's reading of our very line, to which it has no objection.
+        // Spelt another way; it is the server's reading of our very line, to which it has no
+        // objection.
         None if from_file => None,
         None => Some(format!("{} (source: {})", runs(), row.source)),
     }
@@ -326,7 +355,12 @@ fn placeholder_difference(
 }
 
 /// Whether `asked` means `setting`; none where only the server can tell.
-pub(super) fn same_value(asked: &str, setting: &str, unit: Option<&str>, vartype: &str) -> Option<bool> {
+pub(super) fn same_value(
+    asked: &str,
+    setting: &str,
+    unit: Option<&str>,
+    vartype: &str,
+) -> Option<bool> {
     if asked == setting {
         return Some(true);
     }
@@ -358,8 +392,9 @@ fn boolean(text: &str) -> Option<bool> {
 /// `asked` in units of `unit`, as PostgreSQL reads it; none if it cannot be read.
 fn number(asked: &str, unit: Option<&str>) -> Option<f64> {
     let asked = asked.trim();
-    let split =
-        asked.find(|c: char| c.is_ascii_alphabetic() && !matches!(c, 'e' | 'E')).unwrap_or(asked.len());
+    let split = asked
+        .find(|c: char| c.is_ascii_alphabetic() && !matches!(c, 'e' | 'E'))
+        .unwrap_or(asked.len());
     let value: f64 = asked[..split].trim().parse().ok()?;
     let given = asked[split..].trim();
     if given.is_empty() {
@@ -398,7 +433,8 @@ mod tests {
     fn values_are_spelt_so_that_the_server_reads_them_back() {
         assert_eq!(quote(r"it's a \ path"), r"'it''s a \\ path'");
         assert_eq!(quote("a\nb"), r"'a\nb'");
-        let (text, lines) = render(&BTreeMap::from([("b".into(), "2".into()), ("a".into(), "1".into())]));
+        let (text, lines) =
+            render(&BTreeMap::from([("b".into(), "2".into()), ("a".into(), "1".into())]));
         assert_eq!(text.lines().nth(usize::try_from(lines["b"]).unwrap() - 1), Some("b = '2'"));
     }
 

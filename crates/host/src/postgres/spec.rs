@@ -57,7 +57,8 @@ pub fn cluster_directory(storage: &Path) -> io::Result<PathBuf> {
 }
 
 impl ClusterSpec {
-    /// A cluster in `directory` (see [`cluster_directory`]), with initdb's and the server's defaults.
+    /// A cluster in `directory` (see [`cluster_directory`]), with initdb's and the server's
+    /// defaults.
     ///
     /// # Errors
     /// [`AccountError`]: there is nobody to run it as.
@@ -85,7 +86,8 @@ impl ClusterSpec {
         self.socket_base.join(self.directory.file_name().unwrap_or_default())
     }
 
-    /// Where the server is told that tablespace `directory` of [`Self::tablespaces`] lies: empty, and beside the marker.
+    /// Where the server is told that tablespace `directory` of [`Self::tablespaces`] lies: empty,
+    /// and beside the marker.
     #[must_use]
     pub fn location(directory: &Path) -> PathBuf {
         directory.join("tablespace")
@@ -103,7 +105,8 @@ impl ClusterSpec {
         self.directory.join("server.log")
     }
 
-    /// What pgdyno sets by itself on a managed server, for the report: its address, and what it logs.
+    /// What pgdyno sets by itself on a managed server, for the report: its address, and what it
+    /// logs.
     #[must_use]
     pub fn own_settings(&self, port: &str) -> BTreeMap<String, String> {
         let tcp = self.connect == Connect::Tcp;
@@ -139,8 +142,11 @@ impl ClusterSpec {
     #[must_use]
     pub fn steps(&self) -> Vec<Step> {
         // Password and port are drawn when it is really made.
-        let port =
-            if self.connect == Connect::Tcp { "(a free one)".to_owned() } else { SOCKET_PORT.to_string() };
+        let port = if self.connect == Connect::Tcp {
+            "(a free one)".to_owned()
+        } else {
+            SOCKET_PORT.to_string()
+        };
         let mut steps = self.making(&Secret::new(String::new()), &port);
         steps.push(self.starting());
         steps
@@ -159,7 +165,8 @@ impl ClusterSpec {
 
     pub(super) fn making(&self, password: &Secret, port: &str) -> Vec<Step> {
         let owner = Some(self.account.clone());
-        // Others' servers run under another account, which must pass the directory to reach its own data in it.
+        // Others' servers run under another account, which must pass the directory to reach its own
+        // data in it.
         let mode = if self.account.is_ours() { 0o700 } else { 0o711 };
         let mut steps = Vec::new();
         if let Some(storage) = self.directory.parent().filter(|p| *p == default_storage_dir()) {
@@ -214,7 +221,9 @@ impl ClusterSpec {
             args.push(wal);
         }
         let given = |names: &[&str]| {
-            self.initdb.iter().any(|a| names.iter().any(|n| a == n || a.starts_with(&format!("{n}="))))
+            self.initdb
+                .iter()
+                .any(|a| names.iter().any(|n| a == n || a.starts_with(&format!("{n}="))))
         };
         if !given(&["--encoding", "-E"]) {
             args.push("--encoding=UTF8".into());
@@ -262,7 +271,8 @@ impl ClusterSpec {
                 return Err(DirectoryError::NoRoom { path, available, needed: LEAST_ROOM }.into());
             }
         }
-        let bindir = self.install.bindir.canonicalize().unwrap_or_else(|_| self.install.bindir.clone());
+        let bindir =
+            self.install.bindir.canonicalize().unwrap_or_else(|_| self.install.bindir.clone());
         if let Ok(Some(barrier)) = directory::barrier(&bindir, &self.account) {
             return Err(ClusterError::BindirNotReachable {
                 bindir,
@@ -274,6 +284,10 @@ impl ClusterSpec {
         }
         let path = self.socket_directory();
         let length = path.join(".s.PGSQL.65535.lock").as_os_str().len();
-        if length >= SOCKET_PATH_MAX { Err(ClusterError::SocketPath { path, length }) } else { Ok(()) }
+        if length >= SOCKET_PATH_MAX {
+            Err(ClusterError::SocketPath { path, length })
+        } else {
+            Ok(())
+        }
     }
 }

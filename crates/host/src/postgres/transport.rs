@@ -71,7 +71,8 @@ pub(super) async fn open(target: &Target, encryption: &Encryption) -> Result<Soc
         match TcpStream::connect(address).await {
             Ok(stream) => {
                 stream.set_nodelay(true)?;
-                rustix::net::sockopt::set_socket_keepalive(&stream, true).map_err(io::Error::from)?;
+                rustix::net::sockopt::set_socket_keepalive(&stream, true)
+                    .map_err(io::Error::from)?;
                 return encrypt(stream, host, encryption).await;
             }
             Err(e) => failure = e,
@@ -80,7 +81,11 @@ pub(super) async fn open(target: &Target, encryption: &Encryption) -> Result<Soc
     Err(failure.into())
 }
 
-async fn encrypt(mut stream: TcpStream, host: &str, encryption: &Encryption) -> Result<Socket, OpenError> {
+async fn encrypt(
+    mut stream: TcpStream,
+    host: &str,
+    encryption: &Encryption,
+) -> Result<Socket, OpenError> {
     let connector = match encryption {
         Encryption::No => return Ok(Socket::Tcp(stream)),
         Encryption::IfTaken(connector) | Encryption::Must(connector) => connector,
@@ -156,7 +161,9 @@ impl From<Reason> for io::Error {
         match reason {
             // Not of the kind Interrupted: that would be tried again.
             Reason::Interrupted => Self::other("interrupted by a signal"),
-            Reason::Late(limit) => Self::new(io::ErrorKind::TimedOut, format!("no answer within {limit:?}")),
+            Reason::Late(limit) => {
+                Self::new(io::ErrorKind::TimedOut, format!("no answer within {limit:?}"))
+            }
         }
     }
 }

@@ -3,21 +3,25 @@
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::probe::{DiskProbe, FsyncGroup, FsyncProbe, Pattern, Suspicion};
 
-/// Turns a second of the fastest disks sold, 15,000 a minute: the same block passes the head no more often.
+/// Turns a second of the fastest disks sold, 15,000 a minute: the same block passes the head no
+/// more often.
 const FASTEST_ROTATION: f64 = 250.0;
 
-/// A write and a flush are two commands at least. Intel's brief for the Optane P5800X, the quickest drive sold, gives
-/// about 6 µs for one 4 kB command, without the kernel and the filesystem around it.
+/// A write and a flush are two commands at least. Intel's brief for the Optane P5800X, the quickest
+/// drive sold, gives about 6 µs for one 4 kB command, without the kernel and the filesystem around
+/// it.
 const QUICKEST_FLUSH_US: f64 = 20.0;
 
-/// Programming a page of NAND flash takes 200 µs and more (TLC, as data sheets give it); quicker flushes end in a
-/// memory that a capacitor must keep alive, which a virtual disk tells nothing of.
+/// Programming a page of NAND flash takes 200 µs and more (TLC, as data sheets give it); quicker
+/// flushes end in a memory that a capacitor must keep alive, which a virtual disk tells nothing of.
 const QUICKEST_VIRTUAL_FLUSH_US: f64 = 100.0;
 
-/// A flush that takes less than this many times the same write without one did nothing that takes time.
+/// A flush that takes less than this many times the same write without one did nothing that takes
+/// time.
 const FLUSH_OVER_WRITE: f64 = 1.5;
 
-/// What is suspicious about the flushes: warnings, and those of them by kind that make it doubtful whether anything was durable.
+/// What is suspicious about the flushes: warnings, and those of them by kind that make it doubtful
+/// whether anything was durable.
 pub(super) fn fsync(storage: &StorageFacts, probe: &FsyncProbe) -> (Vec<String>, Vec<Suspicion>) {
     let mut warnings = about_the_place(storage);
     let mut suspicions = Vec::new();
@@ -80,7 +84,8 @@ fn has_option(storage: &StorageFacts, option: &str) -> bool {
 /// What is suspicious about the curves.
 pub(super) fn disk_curves(storage: &StorageFacts, probe: &DiskProbe) -> Vec<String> {
     let mut warnings = about_the_place(storage);
-    let one_by_one = probe.points.iter().find(|p| p.pattern == Pattern::RandRead && p.queue_depth == 1);
+    let one_by_one =
+        probe.points.iter().find(|p| p.pattern == Pattern::RandRead && p.queue_depth == 1);
     if let Some(read) = one_by_one.and_then(|p| p.read)
         && is_rotating(storage)
         && read.iops > FASTEST_ROTATION
@@ -104,7 +109,8 @@ pub(super) fn disk_curves(storage: &StorageFacts, probe: &DiskProbe) -> Vec<Stri
 fn about_the_place(storage: &StorageFacts) -> Vec<String> {
     let mut warnings = Vec::new();
     if is_memory(storage) {
-        warnings.push(format!("{} is memory: nothing in it survives a power loss", medium(storage)));
+        warnings
+            .push(format!("{} is memory: nothing in it survives a power loss", medium(storage)));
     }
     for option in NO_BARRIERS {
         if has_option(storage, option) {
@@ -136,7 +142,8 @@ fn is_memory(storage: &StorageFacts) -> bool {
         || storage.disk.as_deref().is_some_and(memory_disk)
 }
 
-/// What a virtual disk says of its rotation means nothing: virtio's claim to rotate, whatever is behind them.
+/// What a virtual disk says of its rotation means nothing: virtio's claim to rotate, whatever is
+/// behind them.
 fn is_rotating(storage: &StorageFacts) -> bool {
     storage.rotational == Some(true) && !is_virtual(storage)
 }
@@ -167,7 +174,12 @@ mod tests {
         let test = |group, name: &str, us: f64| {
             let latency = LatencySummary { us_p50: us, ..LatencySummary::default() };
             let flushes = Flushes { operations: 1_000, seconds: us / 1000.0, latency };
-            FsyncTest { group, name: name.into(), files: 1, outcome: FsyncOutcome::Measured(flushes) }
+            FsyncTest {
+                group,
+                name: name.into(),
+                files: 1,
+                outcome: FsyncOutcome::Measured(flushes),
+            }
         };
         FsyncProbe {
             block_bytes: 8192,
@@ -206,11 +218,19 @@ mod tests {
 
     #[test]
     fn flushes_faster_than_the_medium_are_suspected_with_the_reason() {
-        let warned = |storage: &StorageFacts, probe: &FsyncProbe| fsync(storage, probe).0.join("\n");
-        assert!(warned(&on("sda", true, "write back"), &probe(100.0, 3.0)).contains("volatile write cache"));
-        assert!(warned(&on("nvme0n1", false, "write back"), &probe(12.0, 3.0)).contains("two commands"));
+        let warned =
+            |storage: &StorageFacts, probe: &FsyncProbe| fsync(storage, probe).0.join("\n");
+        assert!(
+            warned(&on("sda", true, "write back"), &probe(100.0, 3.0))
+                .contains("volatile write cache")
+        );
+        assert!(
+            warned(&on("nvme0n1", false, "write back"), &probe(12.0, 3.0)).contains("two commands")
+        );
         assert!(warned(&on("vda", false, "write through"), &probe(60.0, 3.0)).contains("virtual"));
-        assert!(warned(&on("nvme0n1", false, "write through"), &probe(4.0, 3.0)).contains("ignored"));
+        assert!(
+            warned(&on("nvme0n1", false, "write through"), &probe(4.0, 3.0)).contains("ignored")
+        );
         let tmpfs = StorageFacts { filesystem: "tmpfs".into(), ..StorageFacts::default() };
         assert_eq!(
             fsync(&tmpfs, &probe(3.0, 3.0)),

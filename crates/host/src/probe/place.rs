@@ -44,7 +44,8 @@ fn mount_point(number: u64) -> Option<PathBuf> {
 }
 
 impl<'a> ProbeDirectory<'a> {
-    /// Makes one in `parent`, where `needed` must be free; `size` is what gives it, where the user can.
+    /// Makes one in `parent`, where `needed` must be free; `size` is what gives it, where the user
+    /// can.
     pub(super) fn make(
         parent: &Path,
         needed: Bytes,
@@ -144,7 +145,8 @@ mod tests {
 
     #[test]
     fn a_device_is_answered_with_the_directory_that_lies_on_it() {
-        let error = |mounted| ProbeError::NoDirectory { path: "/dev/sdx".into(), is_device: true, mounted };
+        let error =
+            |mounted| ProbeError::NoDirectory { path: "/dev/sdx".into(), is_device: true, mounted };
         let help = error(Some("/mnt/x".into())).help().unwrap();
         assert!(help.contains("/mnt/x") && help.contains("pgdyno disk /dev/sdx"), "{help}");
         let help = error(None).help().unwrap();
@@ -156,7 +158,8 @@ mod tests {
         let (dir, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let journal = Journal::open(state.path()).unwrap();
         let run = AtomicBool::new(false);
-        let refused = ProbeDirectory::make(dir.path(), Bytes(u64::MAX), None, &journal, &run).err().unwrap();
+        let refused =
+            ProbeDirectory::make(dir.path(), Bytes(u64::MAX), None, &journal, &run).err().unwrap();
         assert!(matches!(refused, ProbeError::NoRoom { .. }), "{refused}");
         assert!(!refused.help().unwrap().contains("--"), "{refused:?}: no option gives this size");
         let path = state.path().join("file");

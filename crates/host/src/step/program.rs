@@ -16,8 +16,9 @@ use crate::account::Account;
 use crate::journal::nofollow;
 use crate::storage::program::search_path;
 
-/// Has `command` run as `account`, without root's groups and without our environment but for [`PASSED_ON`]: a program
-/// of the server's account can show its environment to everybody who may log in to the server.
+/// Has `command` run as `account`, without root's groups and without our environment but for
+/// [`PASSED_ON`]: a program of the server's account can show its environment to everybody who may
+/// log in to the server.
 pub(crate) fn run_as(command: &mut Command, account: &Account) {
     command.env_clear().env("LC_ALL", "C").env("PATH", search_path());
     for name in PASSED_ON {
@@ -29,8 +30,8 @@ pub(crate) fn run_as(command: &mut Command, account: &Account) {
     }
 }
 
-/// What programs of the server's account see of our environment: the time zone, which initdb writes down, and the
-/// folders of libraries, without which a build that was moved does not start.
+/// What programs of the server's account see of our environment: the time zone, which initdb writes
+/// down, and the folders of libraries, without which a build that was moved does not start.
 const PASSED_ON: [&str; 2] = ["TZ", "LD_LIBRARY_PATH"];
 
 /// Waits for a child in its own process group; on `stop` ends the group. None when it was stopped.
@@ -51,7 +52,9 @@ pub(super) fn wait_or_kill_group(
     }
     // Not waited for yet, so that the group is still this child's.
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    for (signal, limit) in [(Signal::TERM, Duration::from_secs(5)), (Signal::KILL, Duration::from_secs(5))] {
+    for (signal, limit) in
+        [(Signal::TERM, Duration::from_secs(5)), (Signal::KILL, Duration::from_secs(5))]
+    {
         if let Some(group) = group {
             let _ = kill_process_group(group, signal);
         }
@@ -84,7 +87,8 @@ pub(crate) fn open_log(path: &Path) -> Result<File, StepError> {
         .map_err(|e| io_error("open the log", path, e))
 }
 
-/// What a program said, without its middle where it said much: many give the reason first and their usage last.
+/// What a program said, without its middle where it said much: many give the reason first and their
+/// usage last.
 pub(crate) fn said(output: &[u8]) -> String {
     const FIRST: usize = 5;
     const LAST: usize = 15;
@@ -93,9 +97,15 @@ pub(crate) fn said(output: &[u8]) -> String {
     if lines.len() <= FIRST + LAST {
         return last_lines(&text, FIRST + LAST);
     }
-    let shown = |lines: &[&str]| lines.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n");
+    let shown = |lines: &[&str]| {
+        lines.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
+    };
     let left_out = lines.len() - FIRST - LAST;
-    format!("{}\n  … ({left_out} lines)\n{}", shown(&lines[..FIRST]), shown(&lines[lines.len() - LAST..]))
+    format!(
+        "{}\n  … ({left_out} lines)\n{}",
+        shown(&lines[..FIRST]),
+        shown(&lines[lines.len() - LAST..])
+    )
 }
 
 /// The last `lines` lines of `text`.

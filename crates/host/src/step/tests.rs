@@ -37,13 +37,16 @@ fn a_marked_directory_is_journalled_and_never_an_existing_one() {
     let stop = AtomicBool::new(false);
     let mut cx = performing(&journal, &stop);
     let path = dir.path().join("made");
-    let step = Step::MakeMarked { made: Made::Directory { path: path.clone() }, mode: 0o711, owner: None };
+    let step =
+        Step::MakeMarked { made: Made::Directory { path: path.clone() }, mode: 0o711, owner: None };
     step.perform(&mut cx).unwrap();
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o711);
     let marker: Entry = serde_json::from_slice(&fs::read(path.join(MARKER)).unwrap()).unwrap();
     assert_eq!(journal.entries().unwrap(), [marker]);
     let again = step.perform(&mut cx).unwrap_err();
-    assert!(matches!(again, StepError::Io { source, .. } if source.kind() == io::ErrorKind::AlreadyExists));
+    assert!(
+        matches!(again, StepError::Io { source, .. } if source.kind() == io::ErrorKind::AlreadyExists)
+    );
 }
 
 #[test]
@@ -73,7 +76,10 @@ fn a_stopped_run_leaves_no_process_of_its_group() {
     let pid_file = dir.path().join("pid");
     let step = Step::Run {
         program: "/bin/sh".into(),
-        args: vec!["-c".into(), format!("sleep 600 & echo $! > {}; wait", pid_file.display()).into()],
+        args: vec![
+            "-c".into(),
+            format!("sleep 600 & echo $! > {}; wait", pid_file.display()).into(),
+        ],
         as_account: None,
         output: dir.path().join("log"),
     };

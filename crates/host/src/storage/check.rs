@@ -41,18 +41,24 @@ const HDPARM: Tool = tool("hdparm", "hdparm", "sets a drive's write cache");
 const NVME: Tool = tool("nvme", "nvme-cli", "sets an NVMe drive's write cache");
 
 impl Stack {
-    /// The stack that `[storage.<name>]` asks for, if this machine can make it: root, programs, kernel, room, the
-    /// directories, and of named devices their existence. Whether these may be overwritten is looked at by
-    /// [`Stack::refusals`] and again when the stack is made. Nothing is changed.
+    /// The stack that `[storage.<name>]` asks for, if this machine can make it: root, programs,
+    /// kernel, room, the directories, and of named devices their existence. Whether these may be
+    /// overwritten is looked at by [`Stack::refusals`] and again when the stack is made. Nothing is
+    /// changed.
     ///
     /// # Errors
     /// [`StorageError`] with the first reason why not.
-    pub fn plan(name: &str, storage: &Storage, around: &Surroundings<'_>) -> Result<Self, StorageError> {
+    pub fn plan(
+        name: &str,
+        storage: &Storage,
+        around: &Surroundings<'_>,
+    ) -> Result<Self, StorageError> {
         let mut storage = storage.clone();
         resolve(&mut storage.backing)?;
         choose_striper(&mut storage);
         let default = absolute(around.default_directory)?;
-        let label = format!("pgdyno-{}", random_hex::<4>().map_err(crate::journal::JournalError::Random)?);
+        let label =
+            format!("pgdyno-{}", random_hex::<4>().map_err(crate::journal::JournalError::Random)?);
         let mut stack = Self::design(name, &storage, &default, &label, around.wipe)?;
         stack.check_rights()?;
         stack.check_tools()?;
@@ -68,7 +74,8 @@ impl Stack {
             };
             let found = BlockDevice::at(&device).map_err(failed)?;
             if let Some(same) = stack.looked_at.iter().find(|d| d.number == found.number) {
-                let why = format!("{} and {} are the same device", same.path.display(), device.display());
+                let why =
+                    format!("{} and {} are the same device", same.path.display(), device.display());
                 let help = "name each member once".into();
                 return Err(StorageError::Contradiction { storage: name.into(), why, help });
             }
@@ -78,11 +85,14 @@ impl Stack {
         Ok(stack)
     }
 
-    /// The size of all that it is made on together; none where that is a directory, or a device that is not there.
+    /// The size of all that it is made on together; none where that is a directory, or a device
+    /// that is not there.
     #[must_use]
     pub fn size(&self) -> Option<Bytes> {
         let sizes = self.sizes();
-        let sum = sizes.iter().try_fold(0_u64, |sum, (_, size)| Some(sum.saturating_add(size.as_ref()?.0)));
+        let sum = sizes
+            .iter()
+            .try_fold(0_u64, |sum, (_, size)| Some(sum.saturating_add(size.as_ref()?.0)));
         sum.filter(|_| !sizes.is_empty()).map(Bytes)
     }
 
@@ -103,13 +113,15 @@ impl Stack {
 
     /// Nothing is made on, nor wiped off, what the filesystem's own program would then refuse.
     fn check_sizes(&self) -> Result<(), StorageError> {
-        let known = self.with_filesystem(|filesystem, volume| (filesystem.name(), filesystem.least(volume)));
+        let known = self
+            .with_filesystem(|filesystem, volume| (filesystem.name(), filesystem.least(volume)));
         let Some((filesystem, least)) = known else { return Ok(()) };
         let mut sizes = self.sizes();
         if self.is_joined() {
             sizes = vec![("its RAID".into(), self.size())];
         }
-        let too_small = |(on, size): (String, Option<Bytes>)| Some((on, size.filter(|size| *size < least)?));
+        let too_small =
+            |(on, size): (String, Option<Bytes>)| Some((on, size.filter(|size| *size < least)?));
         match sizes.into_iter().find_map(too_small) {
             Some((on, size)) => {
                 let storage = self.name().into();
@@ -179,21 +191,24 @@ impl Stack {
             opened.map_err(|source| StorageError::Fuse { storage: storage(), source })?;
         }
         match self.striper() {
-            Some(Striper::Mdadm) if !Path::new(MD).exists() => {
-                Err(StorageError::NotInKernel { storage: storage(), what: "software RAID", looked_for: MD })
-            }
+            Some(Striper::Mdadm) if !Path::new(MD).exists() => Err(StorageError::NotInKernel {
+                storage: storage(),
+                what: "software RAID",
+                looked_for: MD,
+            }),
             Some(Striper::Lvm) if !Path::new(MAPPER).exists() => Err(StorageError::NotInKernel {
                 storage: storage(),
                 what: "device mapper",
                 looked_for: MAPPER,
             }),
-            _ => self.with_filesystem(|filesystem, _| filesystem.check_machine()).unwrap_or(Ok(())).map_err(
-                |source| StorageError::Filesystem {
+            _ => self
+                .with_filesystem(|filesystem, _| filesystem.check_machine())
+                .unwrap_or(Ok(()))
+                .map_err(|source| StorageError::Filesystem {
                     storage: storage(),
                     source: Box::new(source),
                     left: Vec::new(),
-                },
-            ),
+                }),
         }
     }
 
@@ -202,7 +217,8 @@ impl Stack {
         let failed = |source| StorageError::Directory { storage: self.name().into(), source };
         if let Backing::Ram(size) = self.storage().backing {
             let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-            let available = Bytes(crate::facts::kilobytes(&meminfo, "MemAvailable").unwrap_or_default());
+            let available =
+                Bytes(crate::facts::kilobytes(&meminfo, "MemAvailable").unwrap_or_default());
             if size > available {
                 let why = format!("it needs {size} of main memory, and {available} is available");
                 let help = "choose a smaller size".into();
@@ -221,7 +237,11 @@ impl Stack {
             let available = directory::room(existing).map_err(failed)?;
             let sum = Bytes(group.iter().map(|(_, size)| size.0).sum());
             if sum > available {
-                return Err(failed(DirectoryError::NoRoom { path: path.clone(), available, needed: sum }));
+                return Err(failed(DirectoryError::NoRoom {
+                    path: path.clone(),
+                    available,
+                    needed: sum,
+                }));
             }
         }
         Ok(())
@@ -239,7 +259,8 @@ const MAPPER: &str = "/dev/mapper/control";
 
 /// Where nothing is said of who stripes, and the filesystem does not: mdadm where it can, else LVM.
 fn choose_striper(storage: &mut Storage) {
-    let own = storage.filesystem.as_ref().is_some_and(|f| ["btrfs", "zfs"].contains(&f.name.as_str()));
+    let own =
+        storage.filesystem.as_ref().is_some_and(|f| ["btrfs", "zfs"].contains(&f.name.as_str()));
     if let Backing::Raid0(raid @ Raid0 { by: None, .. }) = &mut storage.backing
         && !own
     {
@@ -249,8 +270,8 @@ fn choose_striper(storage: &mut Storage) {
     }
 }
 
-/// Makes every path absolute, since programs are run in `/`, and that of loop files one without links, as the kernel will
-/// show it. A device keeps the name by which the user knows it.
+/// Makes every path absolute, since programs are run in `/`, and that of loop files one without
+/// links, as the kernel will show it. A device keeps the name by which the user knows it.
 fn resolve(backing: &mut Backing) -> Result<(), StorageError> {
     match backing {
         Backing::Loop(file) => {

@@ -39,7 +39,9 @@ impl Claim {
 impl fmt::Display for Claim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "look that {} is unused and may be overwritten", quote(self.device.as_os_str()))?;
-        self.looked_at.as_ref().map_or(Ok(()), |device| write!(f, ", and still is {}", device.numbers()))
+        self.looked_at
+            .as_ref()
+            .map_or(Ok(()), |device| write!(f, ", and still is {}", device.numbers()))
     }
 }
 
@@ -55,9 +57,10 @@ pub struct Labelled {
 }
 
 impl Labelled {
-    /// Removes every signature and clears both ends, if a signature bears the label. Until the machine is restarted it does
-    /// so too if none is left and the label stands in the first MiB, where LVM's own programs leave it. A device that is
-    /// gone, or holds nothing of pgdyno's, is left alone.
+    /// Removes every signature and clears both ends, if a signature bears the label. Until the
+    /// machine is restarted it does so too if none is left and the label stands in the first MiB,
+    /// where LVM's own programs leave it. A device that is gone, or holds nothing of pgdyno's, is
+    /// left alone.
     pub(crate) fn erase(&self) -> Result<(), StepError> {
         let failed = |found| SafetyError { device: self.device.clone(), found };
         let Some(held) = self.held() else { return Ok(()) };
@@ -83,7 +86,8 @@ impl Labelled {
         Ok(held.check()?)
     }
 
-    /// The device itself as long as the machine runs; after a restart what its name leads to, where the label decides.
+    /// The device itself as long as the machine runs; after a restart what its name leads to, where
+    /// the label decides.
     fn held(&self) -> Option<Held> {
         match self.looked_at.as_ref().filter(|device| device.is_of_this_boot()) {
             Some(device) => held::hold(std::slice::from_ref(device)).ok()?.pop(),

@@ -1,4 +1,5 @@
-//! The first and the last MiB of a device: whoever keeps data without a known signature has something there.
+//! The first and the last MiB of a device: whoever keeps data without a known signature has
+//! something there.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
@@ -7,8 +8,8 @@ use std::os::unix::fs::FileExt;
 /// How much is looked at, and cleared, at either end (bytes).
 const EDGE: usize = 1 << 20;
 
-/// Which end of `device` is not zeros, in words with the first byte that is not: `first 1048576 bytes (byte 512)`. None if
-/// both are zeros.
+/// Which end of `device` is not zeros, in words with the first byte that is not:
+/// `first 1048576 bytes (byte 512)`. None if both are zeros.
 ///
 /// # Errors
 /// It cannot be read.

@@ -25,7 +25,9 @@ pub enum StorageError {
         help: String,
     },
     /// What it is to be made on is too small for its filesystem.
-    #[error("cannot make storage `{storage}`: {on} has {size}, and {filesystem} takes at least {least}")]
+    #[error(
+        "cannot make storage `{storage}`: {on} has {size}, and {filesystem} takes at least {least}"
+    )]
     TooSmall {
         /// Its name.
         storage: String,
@@ -116,7 +118,8 @@ pub enum StorageError {
         /// Why not.
         source: Box<StepError>,
     },
-    /// A filesystem that was unmounted is still in use: mounted again it would be the same, its power cut as before.
+    /// A filesystem that was unmounted is still in use: mounted again it would be the same, its
+    /// power cut as before.
     #[error("cannot mount storage `{storage}` anew: {found}, after it was unmounted")]
     NotReleased {
         /// Its name.
@@ -164,7 +167,8 @@ fn and_left(left: &[String]) -> String {
 }
 
 impl StorageError {
-    /// Whether this machine cannot have the storage at all: its kernel or its programs lack something, or it takes root.
+    /// Whether this machine cannot have the storage at all: its kernel or its programs lack
+    /// something, or it takes root.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
         match self {

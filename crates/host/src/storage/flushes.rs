@@ -4,10 +4,11 @@ use std::path::Path;
 
 use crate::mountinfo::mounted_at;
 
-/// Flushes that the device under the filesystem mounted at `point` has completed since it was attached (count); none
-/// where the kernel counts none.
+/// Flushes that the device under the filesystem mounted at `point` has completed since it was
+/// attached (count); none where the kernel counts none.
 ///
-/// Source: the 16th field of `/sys/block/DEVICE/stat`, since Linux 5.5 (Documentation/block/stat.rst).
+/// Source: the 16th field of `/sys/block/DEVICE/stat`, since Linux 5.5
+/// (Documentation/block/stat.rst).
 #[must_use]
 pub fn flushes_completed(point: &Path) -> Option<u64> {
     let device = mounted_at(point).ok()??.device()?;

@@ -1,8 +1,9 @@
-//! Devices held open while they are written, so that what was checked is what is written (docs/adr/0025).
+//! Devices held open while they are written, so that what was checked is what is written
+//! (docs/adr/0025).
 //!
-//! While a descriptor is open the kernel gives the device's number to no other disk, and lets nobody detach a loop
-//! device. Programs open the node that the kernel made in `/dev`, which leads to that number. Call [`hold`] right
-//! before a step and [`Held::check`] right after it.
+//! While a descriptor is open the kernel gives the device's number to no other disk, and lets
+//! nobody detach a loop device. Programs open the node that the kernel made in `/dev`, which leads
+//! to that number. Call [`hold`] right before a step and [`Held::check`] right after it.
 
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
@@ -30,8 +31,8 @@ pub(crate) fn hold(devices: &[BlockDevice]) -> Result<Vec<Held>, SafetyError> {
     devices.iter().map(|device| Held::open(device).map_err(|found| failed(device, found))).collect()
 }
 
-/// The device that `path` leads to now. The name is resolved this once, and the device is not opened: a name may lead to a
-/// tape or a pipe, which an opening moves or blocks.
+/// The device that `path` leads to now. The name is resolved this once, and the device is not
+/// opened: a name may lead to a tape or a pipe, which an opening moves or blocks.
 ///
 /// # Errors
 /// [`Found`]: it cannot be looked at, or is no block device.
@@ -87,7 +88,8 @@ impl Held {
         &self.file
     }
 
-    /// Opens it once more as mount and swapon do, for `access`. Whatever use other looks missed shows here.
+    /// Opens it once more as mount and swapon do, for `access`. Whatever use other looks missed
+    /// shows here.
     ///
     /// # Errors
     /// [`Found`]: somebody uses it; it cannot be opened.
@@ -104,8 +106,13 @@ impl Held {
 fn open(path: &Path, flags: OFlags) -> Result<File, Found> {
     let write = flags.contains(OFlags::RDWR);
     let flags = flags.difference(OFlags::RDWR) | OFlags::CLOEXEC;
-    let opened = File::options().read(true).write(write).custom_flags(flags.bits().cast_signed()).open(path);
+    let opened =
+        File::options().read(true).write(write).custom_flags(flags.bits().cast_signed()).open(path);
     opened.map_err(|e| {
-        if e.kind() == std::io::ErrorKind::ResourceBusy { Found::InUse } else { Found::Unreadable(e) }
+        if e.kind() == std::io::ErrorKind::ResourceBusy {
+            Found::InUse
+        } else {
+            Found::Unreadable(e)
+        }
     })
 }

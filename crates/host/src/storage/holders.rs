@@ -5,14 +5,17 @@ use std::path::{Path, PathBuf};
 
 use crate::mountinfo;
 
-/// Those who use the filesystem mounted at `point`, in words: processes with files, a directory or a program on it, mounts
-/// upon it, loop devices over its files.
+/// Those who use the filesystem mounted at `point`, in words: processes with files, a directory or
+/// a program on it, mounts upon it, loop devices over its files.
 pub(crate) fn of(point: &Path) -> String {
     let point = &*mountinfo::as_listed(point);
     let mut users = processes(point);
     let beneath = mountinfo::mounted_beneath(point).unwrap_or_default();
     users.extend(
-        beneath.iter().filter(|m| m.point != point).map(|m| format!("the mount {}", m.point.display())),
+        beneath
+            .iter()
+            .filter(|m| m.point != point)
+            .map(|m| format!("the mount {}", m.point.display())),
     );
     users.extend(loops(point));
     if users.is_empty() { "nobody that /proc shows".into() } else { users.join(", ") }
@@ -34,14 +37,19 @@ fn processes(point: &Path) -> Vec<String> {
     found.into_iter().map(|(_, text)| text).collect()
 }
 
-/// Every path that a process holds: of its directory, its root, its program, its open and its mapped files.
+/// Every path that a process holds: of its directory, its root, its program, its open and its
+/// mapped files.
 fn used_by(process: &Path) -> Vec<PathBuf> {
     let links = ["cwd", "root", "exe"].map(|name| process.join(name)).into_iter();
     let within = |folder: &str| {
         let list = fs::read_dir(process.join(folder)).into_iter().flatten();
         list.filter_map(|entry| Some(entry.ok()?.path())).collect::<Vec<_>>()
     };
-    links.chain(within("fd")).chain(within("map_files")).filter_map(|link| fs::read_link(link).ok()).collect()
+    links
+        .chain(within("fd"))
+        .chain(within("map_files"))
+        .filter_map(|link| fs::read_link(link).ok())
+        .collect()
 }
 
 fn loops(point: &Path) -> Vec<String> {

@@ -69,7 +69,8 @@ impl BlockDevice {
         Self::with_number(path, metadata.rdev())
     }
 
-    /// Whether `other` is this very device: number, disk sequence and boot are equal, where they are known.
+    /// Whether `other` is this very device: number, disk sequence and boot are equal, where they
+    /// are known.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         self.number == other.number
@@ -77,7 +78,8 @@ impl BlockDevice {
             && (self.boot_id.is_none() || self.boot_id == other.boot_id)
     }
 
-    /// Whether it was looked at since the machine was started. If not, its number may be another device's.
+    /// Whether it was looked at since the machine was started. If not, its number may be another
+    /// device's.
     #[must_use]
     pub fn is_of_this_boot(&self) -> bool {
         self.boot_id.is_some() && self.boot_id == crate::process::boot_id().ok()
@@ -87,7 +89,8 @@ impl BlockDevice {
     #[must_use]
     pub fn size(&self) -> Option<Bytes> {
         let sectors = read(&self.sysfs().join("size")).and_then(|s| s.parse::<u64>().ok());
-        // sysfs counts in 512 bytes whatever the sector size (Documentation/ABI/stable/sysfs-block).
+        // sysfs counts in 512 bytes whatever the sector size
+        // (Documentation/ABI/stable/sysfs-block).
         sectors.map(|sectors| Bytes(sectors * 512))
     }
 
@@ -98,7 +101,10 @@ impl BlockDevice {
     pub fn under(directory: &Path) -> io::Result<Self> {
         let facts = crate::facts::storage("", directory).map_err(io::Error::other)?;
         let name = facts.device.ok_or_else(|| {
-            io::Error::other(format!("its filesystem ({}) lies on no block device", facts.filesystem))
+            io::Error::other(format!(
+                "its filesystem ({}) lies on no block device",
+                facts.filesystem
+            ))
         })?;
         Self::at(&Path::new("/dev").join(name))
     }
@@ -176,7 +182,14 @@ impl Identity {
 impl From<Identity> for DeviceFacts {
     fn from(Identity { device, by_id, model, serial, size }: Identity) -> Self {
         let by_id = by_id.map(|p| p.display().to_string());
-        Self { path: device.path.display().to_string(), name: device.name, by_id, model, serial, size }
+        Self {
+            path: device.path.display().to_string(),
+            name: device.name,
+            by_id,
+            model,
+            serial,
+            size,
+        }
     }
 }
 
@@ -205,7 +218,8 @@ impl BlockDevice {
     }
 }
 
-/// The name below `/dev/disk/by-id` that leads to the device; `wwn-` names, which say least, come last.
+/// The name below `/dev/disk/by-id` that leads to the device; `wwn-` names, which say least, come
+/// last.
 fn by_id(device: &BlockDevice) -> Option<PathBuf> {
     let folder = Path::new("/dev/disk/by-id");
     let mut names: Vec<PathBuf> = Tree::here()
@@ -220,6 +234,7 @@ fn by_id(device: &BlockDevice) -> Option<PathBuf> {
 
 fn read(path: &Path) -> Option<String> {
     let bytes = fs::read(path).ok()?;
-    let text: String = String::from_utf8_lossy(&bytes).chars().filter(|c| !c.is_control()).collect();
+    let text: String =
+        String::from_utf8_lossy(&bytes).chars().filter(|c| !c.is_control()).collect();
     Some(text.trim().to_owned()).filter(|t| !t.is_empty())
 }

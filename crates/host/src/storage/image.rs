@@ -55,7 +55,8 @@ impl fmt::Display for ImageFile {
     }
 }
 
-/// A loop device over a file of pgdyno's. Which one the kernel gives is known only then: later steps use the link.
+/// A loop device over a file of pgdyno's. Which one the kernel gives is known only then: later
+/// steps use the link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoopDevice {
     /// The file.
@@ -104,8 +105,10 @@ impl LoopDevice {
     pub(crate) fn detach(&self) -> Result<(), StepError> {
         let until = Instant::now() + DETACH_LIMIT;
         while let Some(device) = loops_over(|file| file == self.image)?.into_iter().next() {
-            // A device that is still open is let go of when it is closed; a second request does no harm.
-            if let Err(e) = program::output("losetup", &[OsString::from("--detach"), device.clone().into()])
+            // A device that is still open is let go of when it is closed; a second request does no
+            // harm.
+            if let Err(e) =
+                program::output("losetup", &[OsString::from("--detach"), device.clone().into()])
                 && is_attached(&device)
             {
                 return Err(e);
@@ -113,7 +116,11 @@ impl LoopDevice {
             while is_attached(&device) {
                 if Instant::now() >= until {
                     let told = format!("{} is still in use", device.display());
-                    return Err(io_error("detach the loop device from", &self.image, io::Error::other(told)));
+                    return Err(io_error(
+                        "detach the loop device from",
+                        &self.image,
+                        io::Error::other(told),
+                    ));
                 }
                 std::thread::sleep(Duration::from_millis(10));
             }
@@ -147,7 +154,9 @@ pub(crate) fn loops_over(wanted: impl Fn(&Path) -> bool) -> Result<Vec<PathBuf>,
     let block = Path::new("/sys/block");
     let mut devices = Vec::new();
     for device in fs::read_dir(block).map_err(|e| io_error("list", block, e))?.flatten() {
-        let Ok(file) = fs::read_to_string(device.path().join("loop/backing_file")) else { continue };
+        let Ok(file) = fs::read_to_string(device.path().join("loop/backing_file")) else {
+            continue;
+        };
         let file = file.trim_end_matches('\n');
         if wanted(Path::new(file.strip_suffix(" (deleted)").unwrap_or(file))) {
             devices.push(Path::new("/dev").join(device.file_name()));

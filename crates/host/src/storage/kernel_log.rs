@@ -12,8 +12,8 @@ const LINES: usize = 5;
 pub(crate) struct KernelLog(Option<File>);
 
 impl KernelLog {
-    /// From now on. Where the log cannot be read (a container, a kernel that restricts it) it stays empty: it only
-    /// adds words to an error.
+    /// From now on. Where the log cannot be read (a container, a kernel that restricts it) it stays
+    /// empty: it only adds words to an error.
     pub(crate) fn from_now() -> Self {
         let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
         let mut file = File::options().read(true).custom_flags(nonblocking).open("/dev/kmsg").ok();
@@ -58,7 +58,8 @@ mod tests {
 
     #[test]
     fn a_record_without_its_prefix_and_keys_is_the_message() {
-        let record = b"3,812,99,-;XFS (loop0): Block device does not support realtime\n SUBSYSTEM=block\n";
+        let record =
+            b"3,812,99,-;XFS (loop0): Block device does not support realtime\n SUBSYSTEM=block\n";
         assert_eq!(message(record).unwrap(), "XFS (loop0): Block device does not support realtime");
         assert_eq!(message(b"nonsense"), None);
     }

@@ -35,8 +35,8 @@ pub enum Setting {
         /// Its value.
         value: String,
     },
-    /// The drive's volatile write cache: by hdparm on `sd*` and `hd*`, by nvme on `nvme*`, else `queue/write_cache`, which
-    /// tells the kernel alone whether to send flushes.
+    /// The drive's volatile write cache: by hdparm on `sd*` and `hd*`, by nvme on `nvme*`, else
+    /// `queue/write_cache`, which tells the kernel alone whether to send flushes.
     WriteCache(bool),
     /// Upper bounds for the device's traffic.
     Limit(Limit),
@@ -106,7 +106,9 @@ impl KnobError {
                 let choices = fs::read_to_string(file).ok().filter(|t| t.contains('['))?;
                 Some(format!("the kernel offers: {}", choices.trim()))
             }
-            Self::NoDevice { .. } => Some("leave `storage.<name>.device` out for this storage".into()),
+            Self::NoDevice { .. } => {
+                Some("leave `storage.<name>.device` out for this storage".into())
+            }
             Self::NotObtained { .. } => Some("ask for a value that the device takes".into()),
             Self::NotUnderstood { .. } => {
                 Some("set it by commands of your own in `storage.<name>.device.hook`".into())
@@ -178,7 +180,9 @@ impl Knob {
                 let files = limit::files(limit, &self.block_device()?).map_err(KnobError::from)?;
                 let shown: Result<Vec<String>, StepError> = files
                     .iter()
-                    .map(|f| Ok(format!("{} {}", f.file.display(), current(&f.file, f.set.as_deref())?)))
+                    .map(|f| {
+                        Ok(format!("{} {}", f.file.display(), current(&f.file, f.set.as_deref())?))
+                    })
                     .collect();
                 Ok(("limit".into(), shown?.join(", ")))
             }
@@ -197,9 +201,10 @@ impl Knob {
             return Ok(());
         }
         match &cache {
-            Cache::Queue(file) => {
-                write_journalled(&[Written { file: file.clone(), was, set: Some(asked.into()) }], performing)
-            }
+            Cache::Queue(file) => write_journalled(
+                &[Written { file: file.clone(), was, set: Some(asked.into()) }],
+                performing,
+            ),
             _ => {
                 let (node, sequence) = (Path::new("/dev").join(device.disk()), device.sequence);
                 let undo = Undo::SetDriveCache { device: node, sequence, on: !on };
@@ -223,7 +228,8 @@ impl Knob {
                 BlockDevice::under(&self.device)
             }
         });
-        let failed = |source| KnobError::NoDevice { what: self.name(), device: self.device.clone(), source };
+        let failed =
+            |source| KnobError::NoDevice { what: self.name(), device: self.device.clone(), source };
         Ok(found.map_err(failed)?)
     }
 
@@ -272,7 +278,8 @@ impl fmt::Display for Knob {
     }
 }
 
-/// Puts a setting back. What somebody else has set to another value meanwhile is left as it is: told as `Ok(Some)`.
+/// Puts a setting back. What somebody else has set to another value meanwhile is left as it is:
+/// told as `Ok(Some)`.
 ///
 /// # Errors
 /// What could not be put back, and why.
@@ -286,7 +293,9 @@ pub(super) fn put_back(undo: &Undo) -> Result<Option<String>, StepError> {
                 return Ok(Some("another drive has its name now".into()));
             }
             match Cache::of(&drive) {
-                Cache::Queue(file) => Ok(Some(format!("its write cache is that of {} now", file.display()))),
+                Cache::Queue(file) => {
+                    Ok(Some(format!("its write cache is that of {} now", file.display())))
+                }
                 cache => run(&cache.command(*on)).map(|_| None),
             }
         }
@@ -358,9 +367,11 @@ impl Cache {
         let value = u8::from(on);
         match self {
             Self::Hdparm(node) => vec!["hdparm".into(), format!("-W{value}"), node.clone()],
-            Self::Nvme(node) => ["nvme", "set-feature", node, "--feature-id=6", &format!("--value={value}")]
-                .map(String::from)
-                .to_vec(),
+            Self::Nvme(node) => {
+                ["nvme", "set-feature", node, "--feature-id=6", &format!("--value={value}")]
+                    .map(String::from)
+                    .to_vec()
+            }
             Self::Queue(file) => {
                 vec!["write".into(), self.word(on).into(), "to".into(), file.display().to_string()]
             }
@@ -384,7 +395,8 @@ impl Cache {
     }
 }
 
-/// Reads hdparm's `write-caching =  1 (on)` and nvme's `get-feature:0x06 (…), Current value:0x00000001`.
+/// Reads hdparm's `write-caching =  1 (on)` and nvme's
+/// `get-feature:0x06 (…), Current value:0x00000001`.
 fn cache_state(answer: &str) -> Option<String> {
     let hdparm = || {
         let rest = answer.split_once("write-caching =")?.1;
@@ -427,8 +439,8 @@ fn record(path: &Path, undo: Undo, performing: &mut Performing<'_>) -> Result<()
     Ok(())
 }
 
-/// What the file holds: of alternatives the one in brackets; of a control group's list, the line of the device that
-/// `set` begins with.
+/// What the file holds: of alternatives the one in brackets; of a control group's list, the line of
+/// the device that `set` begins with.
 fn current(file: &Path, set: Option<&str>) -> Result<String, StepError> {
     let mut text = String::new();
     kernel_file(file, File::options().read(true))
@@ -441,15 +453,15 @@ fn current(file: &Path, set: Option<&str>) -> Result<String, StepError> {
 }
 
 fn write(file: &Path, value: &str) -> Result<(), StepError> {
-    let written =
-        kernel_file(file, File::options().write(true)).and_then(|mut open| open.write_all(value.as_bytes()));
+    let written = kernel_file(file, File::options().write(true))
+        .and_then(|mut open| open.write_all(value.as_bytes()));
     written.map_err(|source| {
         KnobError::Refused { file: file.to_owned(), value: value.to_owned(), source }.into()
     })
 }
 
-/// Opens a file of the kernel's: in sysfs, or in a control group's filesystem. The journal names such files, and no other
-/// file is ever written by its words.
+/// Opens a file of the kernel's: in sysfs, or in a control group's filesystem. The journal names
+/// such files, and no other file is ever written by its words.
 fn kernel_file(path: &Path, options: &fs::OpenOptions) -> io::Result<File> {
     let refused = |why| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     if !path.is_absolute() || path.components().any(|c| c == Component::ParentDir) {
@@ -487,7 +499,8 @@ mod tests {
         let nvme = "get-feature:0x06 (Volatile Write Cache), Current value:0x00000001\n";
         assert_eq!(cache_state(nvme).as_deref(), Some("on"));
         assert_eq!(
-            cache_state("get-feature:0x6 (Volatile Write Cache), Current value:00000000").as_deref(),
+            cache_state("get-feature:0x6 (Volatile Write Cache), Current value:00000000")
+                .as_deref(),
             Some("off")
         );
         assert_eq!(cache_state("NVMe status: INVALID_FIELD"), None);

@@ -1,5 +1,5 @@
-//! Holding a device down through a control group. The bound lets bursts through and adds no latency of its own: it is
-//! no stand-in for a slow disk.
+//! Holding a device down through a control group. The bound lets bursts through and adds no latency
+//! of its own: it is no stand-in for a slow disk.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -68,19 +68,26 @@ pub(crate) fn shown(limit: &Limit) -> String {
     told.join(", ")
 }
 
-/// What is written to hold `device` down: in the group that this process, and so its servers, are in.
+/// What is written to hold `device` down: in the group that this process, and so its servers, are
+/// in.
 pub(crate) fn files(limit: &Limit, device: &BlockDevice) -> Result<Vec<Written>, LimitError> {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mounts = mountinfo::mounts().unwrap_or_default();
     let (v2, v1) = (group(&groups, &mounts, None), group(&groups, &mounts, Some("blkio")));
     // Only whole disks can be held down.
-    let number = fs::read_to_string(device.disk_sysfs().join("dev")).unwrap_or_default().trim().to_owned();
-    let current = |file: &Path, set: &str| line_of(&fs::read_to_string(file).unwrap_or_default(), set);
+    let number =
+        fs::read_to_string(device.disk_sysfs().join("dev")).unwrap_or_default().trim().to_owned();
+    let current =
+        |file: &Path, set: &str| line_of(&fs::read_to_string(file).unwrap_or_default(), set);
     if let Some(file) = v2.as_ref().map(|g| g.join("io.max")).filter(|f| f.exists()) {
         let was = current(&file, &number);
         let value = |word: &str| {
-            let asked = bounds(limit).into_iter().find(|(w, ..)| *w == word).map(|(.., v)| v.to_string());
-            let kept = was.split(' ').find_map(|w| w.strip_prefix(word)?.strip_prefix('=')).unwrap_or("max");
+            let asked =
+                bounds(limit).into_iter().find(|(w, ..)| *w == word).map(|(.., v)| v.to_string());
+            let kept = was
+                .split(' ')
+                .find_map(|w| w.strip_prefix(word)?.strip_prefix('='))
+                .unwrap_or("max");
             format!("{word}={}", asked.unwrap_or_else(|| kept.to_owned()))
         };
         let set = format!("{number} {}", ["rbps", "wbps", "riops", "wiops"].map(value).join(" "));
@@ -112,7 +119,8 @@ pub(crate) fn line_of(text: &str, set: &str) -> String {
     line.map_or_else(|| format!("{number} {none}"), |l| l.trim().to_owned())
 }
 
-/// The folder of this process's group: of version 2, or of the version 1 hierarchy with `controller`.
+/// The folder of this process's group: of version 2, or of the version 1 hierarchy with
+/// `controller`.
 fn group(groups: &str, mounts: &[Mounted], controller: Option<&str>) -> Option<PathBuf> {
     let path = cgroup::member_of(groups, controller)?;
     cgroup::directories(mounts, controller, path).into_iter().next()
@@ -129,7 +137,10 @@ mod tests {
     fn both_versions_of_control_groups_are_found() {
         let groups = "7:blkio:/a\n0::/user.slice/x.scope\n";
         let mounts = &mountinfo::parse(MOUNTS);
-        assert_eq!(group(groups, mounts, Some("blkio")).unwrap(), Path::new("/sys/fs/cgroup/blkio/a"));
+        assert_eq!(
+            group(groups, mounts, Some("blkio")).unwrap(),
+            Path::new("/sys/fs/cgroup/blkio/a")
+        );
         assert_eq!(
             group(groups, mounts, None).unwrap(),
             Path::new("/sys/fs/cgroup/unified/user.slice/x.scope")

@@ -1,4 +1,5 @@
-//! A stack that was made, and its taking down: by its owner, or by a later process from the journal alone.
+//! A stack that was made, and its taking down: by its owner, or by a later process from the journal
+//! alone.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -59,8 +60,12 @@ impl Stack {
             _ => None,
         };
         let steps = self.steps();
-        let mut made =
-            MadeStack { stack: self, journal: journal.clone(), made: Vec::new(), _directory: directory };
+        let mut made = MadeStack {
+            stack: self,
+            journal: journal.clone(),
+            made: Vec::new(),
+            _directory: directory,
+        };
         let mut performing = Performing { journal, stop, made: Vec::new() };
         let performed = steps.iter().try_for_each(|step| {
             let performed = step.perform(&mut performing);
@@ -100,8 +105,8 @@ impl MadeStack {
         self.stack.path()
     }
 
-    /// What was obtained, as the kernel and the programs tell it now. `keep_serials` shows the drives' serial numbers
-    /// as they are; else they are hashed.
+    /// What was obtained, as the kernel and the programs tell it now. `keep_serials` shows the
+    /// drives' serial numbers as they are; else they are hashed.
     ///
     /// # Errors
     /// [`StorageError`]: it cannot be read, or is not what was asked for.
@@ -109,7 +114,10 @@ impl MadeStack {
         let storage = || self.stack.name().to_owned();
         let unsafe_to_tell = |path: &Path, source| StorageError::Unsafe {
             storage: storage(),
-            source: Box::new(SafetyError { device: path.to_owned(), found: Found::Unreadable(source) }),
+            source: Box::new(SafetyError {
+                device: path.to_owned(),
+                found: Found::Unreadable(source),
+            }),
         };
         let mut devices = Vec::new();
         for path in self.stack.members() {
@@ -119,13 +127,20 @@ impl MadeStack {
             let device = named.unwrap_or(found);
             devices.push(Identity::of(&device, keep_serials).into());
         }
-        let filesystem = self.stack.with_filesystem(Filesystem::read_back).transpose().map_err(|source| {
-            StorageError::Filesystem { storage: storage(), source: Box::new(source), left: Vec::new() }
-        })?;
+        let filesystem =
+            self.stack.with_filesystem(Filesystem::read_back).transpose().map_err(|source| {
+                StorageError::Filesystem {
+                    storage: storage(),
+                    source: Box::new(source),
+                    left: Vec::new(),
+                }
+            })?;
         let settings: Result<Vec<(String, String)>, _> =
             self.stack.knobs().iter().map(Knob::read_back).collect();
-        let settings = settings
-            .map_err(|source| StorageError::ReadBack { storage: storage(), source: Box::new(source) })?;
+        let settings = settings.map_err(|source| StorageError::ReadBack {
+            storage: storage(),
+            source: Box::new(source),
+        })?;
         Ok(StackFacts {
             devices,
             striper: self.stack.striper(),
@@ -135,7 +150,8 @@ impl MadeStack {
         })
     }
 
-    /// Sets its devices as `device` says, where that differs from how they are set; what was set before goes back first.
+    /// Sets its devices as `device` says, where that differs from how they are set; what was set
+    /// before goes back first.
     ///
     /// # Errors
     /// [`StorageError`]: something could not be put back, or is not what was asked for.
@@ -149,21 +165,25 @@ impl MadeStack {
             return Err(StorageError::PutBack { storage: name, left });
         }
         let mut performing = Performing { journal: &self.journal, stop, made: Vec::new() };
-        let performed = self.stack.setting(device).iter().try_for_each(|step| step.perform(&mut performing));
+        let performed =
+            self.stack.setting(device).iter().try_for_each(|step| step.perform(&mut performing));
         self.stack.storage.device = device.clone();
         self.made.append(&mut performing.made);
         performed.map_err(|source| {
             let left = self.put_back();
             // Nothing is set now, so that the next call sets whatever it asks for.
-            self.stack.storage.device = DeviceSettings { trim: device.trim, ..DeviceSettings::default() };
+            self.stack.storage.device =
+                DeviceSettings { trim: device.trim, ..DeviceSettings::default() };
             StorageError::Make { storage: name, source: Box::new(source), left }
         })
     }
 
-    /// Puts everything that was set back as it was; what could not be, and what somebody else has set since.
+    /// Puts everything that was set back as it was; what could not be, and what somebody else has
+    /// set since.
     fn put_back(&mut self) -> Vec<String> {
-        let (settings, others): (Vec<Entry>, Vec<Entry>) =
-            std::mem::take(&mut self.made).into_iter().partition(|e| matches!(e.made, Made::Setting { .. }));
+        let (settings, others): (Vec<Entry>, Vec<Entry>) = std::mem::take(&mut self.made)
+            .into_iter()
+            .partition(|e| matches!(e.made, Made::Setting { .. }));
         self.made = others;
         let mut left = Vec::new();
         for entry in settings.iter().rev() {
@@ -178,7 +198,9 @@ impl MadeStack {
             match put_back {
                 Ok(changed) => {
                     left.extend(
-                        changed.map(|what| format!("left {} alone: {what}", entry.made.path().display())),
+                        changed.map(|what| {
+                            format!("left {} alone: {what}", entry.made.path().display())
+                        }),
                     );
                     left.extend(self.journal.done(&entry.id).err().map(|e| with_causes(&e)));
                 }
@@ -188,14 +210,16 @@ impl MadeStack {
         left
     }
 
-    /// The emulated disks under it, in the order of the experiment file; of another kind of backing none.
+    /// The emulated disks under it, in the order of the experiment file; of another kind of backing
+    /// none.
     #[must_use]
     pub fn disks(&self) -> Vec<DiskServer> {
         self.stack.disks()
     }
 
-    /// Takes its filesystem off its devices, as a machine does that goes down; of emulated disks the loop devices too, so that
-    /// nothing of the kernel's outlives the cut. Whatever used it must have ended. [`Self::mount`] puts it back.
+    /// Takes its filesystem off its devices, as a machine does that goes down; of emulated disks
+    /// the loop devices too, so that nothing of the kernel's outlives the cut. Whatever used it
+    /// must have ended. [`Self::mount`] puts it back.
     ///
     /// # Errors
     /// [`StorageError`]: it is in use, or not of a kind that can be mounted again (ZFS, RAID, a directory).
@@ -210,15 +234,19 @@ impl MadeStack {
         if is_emulated { Ok(()) } else { self.wait_released() }
     }
 
-    /// Waits until the kernel has let go of the unmounted filesystem. Where another mount namespace holds it, to mount it
-    /// again would bring back the very one that was unmounted, whatever had been done to it.
+    /// Waits until the kernel has let go of the unmounted filesystem. Where another mount namespace
+    /// holds it, to mount it again would bring back the very one that was unmounted, whatever had
+    /// been done to it.
     fn wait_released(&self) -> Result<(), StorageError> {
         const PATIENCE: Duration = Duration::from_secs(10);
         let until = Instant::now() + PATIENCE;
         for member in self.stack.members() {
             while let Err(found) = safety::unused(&member) {
                 if Instant::now() >= until {
-                    return Err(StorageError::NotReleased { storage: self.stack.name().to_owned(), found });
+                    return Err(StorageError::NotReleased {
+                        storage: self.stack.name().to_owned(),
+                        found,
+                    });
                 }
                 std::thread::sleep(Duration::from_millis(20));
             }
@@ -226,7 +254,8 @@ impl MadeStack {
         Ok(())
     }
 
-    /// Mounts it again, whereby a filesystem replays its journal, and sets its devices as they were set.
+    /// Mounts it again, whereby a filesystem replays its journal, and sets its devices as they were
+    /// set.
     ///
     /// # Errors
     /// [`StorageError`]: it does not mount, in the kernel's words.
@@ -240,8 +269,8 @@ impl MadeStack {
         self.perform(&self.stack.setting(&device), stop)
     }
 
-    /// What comes after a cut of its emulated disks: unmounts, gives them power again and mounts. One that still has power loses
-    /// it, honestly, after the unmount.
+    /// What comes after a cut of its emulated disks: unmounts, gives them power again and mounts.
+    /// One that still has power loses it, honestly, after the unmount.
     ///
     /// # Errors
     /// [`StorageError`]: it is in use; a disk does not answer; it does not mount.
@@ -270,7 +299,8 @@ impl MadeStack {
         Err(StorageError::Contradiction {
             storage: self.stack.name().to_owned(),
             why: "it is of no kind that is mounted again after a crash".into(),
-            help: "use a filesystem that the kernel mounts, on a loop file or an emulated disk".into(),
+            help: "use a filesystem that the kernel mounts, on a loop file or an emulated disk"
+                .into(),
         })
     }
 
@@ -285,7 +315,8 @@ impl MadeStack {
         })
     }
 
-    /// Discards the free blocks of its filesystem, if the file asks for that: to be called before every trial.
+    /// Discards the free blocks of its filesystem, if the file asks for that: to be called before
+    /// every trial.
     ///
     /// # Errors
     /// [`StorageError`]: `fstrim` failed.
@@ -300,7 +331,8 @@ impl MadeStack {
         program::output("fstrim", &[self.path()]).map(drop).map_err(failed)
     }
 
-    /// Takes it down; what could not be taken down, and why. That stays in the journal for the next start.
+    /// Takes it down; what could not be taken down, and why. That stays in the journal for the next
+    /// start.
     #[must_use]
     pub fn take_down(mut self) -> Vec<String> {
         self.remove()
@@ -309,7 +341,8 @@ impl MadeStack {
     fn remove(&mut self) -> Vec<String> {
         let mut left = self.put_back();
         let made = std::mem::take(&mut self.made);
-        // The stack's own entry stands first: what hangs on it goes before the further directories, and it goes last.
+        // The stack's own entry stands first: what hangs on it goes before the further directories,
+        // and it goes last.
         if let Some((stack, further)) =
             made.split_first().filter(|(e, _)| matches!(e.made, Made::Stack { .. }))
         {
@@ -317,9 +350,13 @@ impl MadeStack {
                 left.push(why);
                 return left;
             }
-            for entry in further.iter().filter(|e| matches!(e.made, Made::Directory { .. })).chain([stack]) {
+            for entry in
+                further.iter().filter(|e| matches!(e.made, Made::Directory { .. })).chain([stack])
+            {
                 let removed = remove_made(entry, &self.journal).map_err(|e| e.to_string());
-                match removed.and_then(|_| self.journal.done(&entry.id).map_err(|e| with_causes(&e))) {
+                match removed
+                    .and_then(|_| self.journal.done(&entry.id).map_err(|e| with_causes(&e)))
+                {
                     Ok(()) => {}
                     Err(why) => left.push(format!("{}: {why}", entry.made.path().display())),
                 }
@@ -348,7 +385,8 @@ impl Stack {
         }
         if self.storage.filesystem.as_ref().is_some_and(|f| f.name == "overlay") {
             notes.push(
-                "the overlay's files lie in its upper directory, on the filesystem that holds it".into(),
+                "the overlay's files lie in its upper directory, on the filesystem that holds it"
+                    .into(),
             );
         }
         for disk in self.storage.backing.emulated() {

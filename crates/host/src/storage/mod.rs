@@ -1,7 +1,8 @@
 //! Storage stacks: planned as data, made, read back, taken down again.
 //!
-//! A [`Stack`] is the plan. Everything it makes lies in, or is named after, one marked directory whose journal entry
-//! holds the steps that undo it: [`crate::sweep()`] takes down from that entry alone what a killed process left.
+//! A [`Stack`] is the plan. Everything it makes lies in, or is named after, one marked directory
+//! whose journal entry holds the steps that undo it: [`crate::sweep()`] takes down from that entry
+//! alone what a killed process left.
 
 pub mod check;
 pub mod claim;

@@ -1,5 +1,5 @@
-//! Mounting and unmounting, by the kernel's own mount API (fsopen(2) and its kin, Linux 5.2): it tells in words why it
-//! refuses an option, where mount(2) knows but one error number for all.
+//! Mounting and unmounting, by the kernel's own mount API (fsopen(2) and its kin, Linux 5.2): it
+//! tells in words why it refuses an option, where mount(2) knows but one error number for all.
 
 use std::fmt;
 use std::io;
@@ -123,10 +123,14 @@ impl MountError {
             Self::Open { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
                 "run pgdyno as root, outside of a container that withholds CAP_SYS_ADMIN"
             }
-            Self::Open { source, .. } if source.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => {
+            Self::Open { source, .. }
+                if source.raw_os_error() == Some(Errno::NODEV.raw_os_error()) =>
+            {
                 "`cat /proc/filesystems` lists what is there; install or boot a kernel that has it"
             }
-            Self::Open { source, .. } if source.raw_os_error() == Some(Errno::NOSYS.raw_os_error()) => {
+            Self::Open { source, .. }
+                if source.raw_os_error() == Some(Errno::NOSYS.raw_os_error()) =>
+            {
                 "fsopen(2) needs Linux 5.2 or later"
             }
             Self::Refused { .. } => "the words are the kernel's own; dmesg may hold more of them",
@@ -147,8 +151,10 @@ impl Mount {
     pub fn mount(&self) -> Result<(), MountError> {
         let target = self.open_target()?;
         let log = KernelLog::from_now();
-        let context = rustix::mount::fsopen(self.filesystem.as_str(), FsOpenFlags::FSOPEN_CLOEXEC)
-            .map_err(|e| MountError::Open { filesystem: self.filesystem.clone(), source: e.into() })?;
+        let context =
+            rustix::mount::fsopen(self.filesystem.as_str(), FsOpenFlags::FSOPEN_CLOEXEC).map_err(
+                |e| MountError::Open { filesystem: self.filesystem.clone(), source: e.into() },
+            )?;
         let source = real_source(&self.source);
         rustix::mount::fsconfig_set_string(&context, "source", source.as_path())
             .map_err(|e| self.refused(e, &context, &log))?;
@@ -164,8 +170,9 @@ impl Mount {
             })?;
         }
         rustix::mount::fsconfig_create(&context).map_err(|e| self.refused(e, &context, &log))?;
-        let mount = rustix::mount::fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes.flags())
-            .map_err(|e| self.refused(e, &context, &log))?;
+        let mount =
+            rustix::mount::fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes.flags())
+                .map_err(|e| self.refused(e, &context, &log))?;
         let to_the_open_directory =
             MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
         rustix::mount::move_mount(&mount, "", &target, "", to_the_open_directory)
@@ -178,14 +185,18 @@ impl Mount {
     /// [`MountError`]: something else is mounted there, or it stays in use.
     pub fn unmount(&self) -> Result<(), MountError> {
         let is_ours = |m: &Mounted| m.is(&self.filesystem, &self.source);
-        unmount_if(&self.target, is_ours, || format!("{} ({})", self.filesystem, self.source.display()))
+        unmount_if(&self.target, is_ours, || {
+            format!("{} ({})", self.filesystem, self.source.display())
+        })
     }
 
     /// The mount point, open, empty and not a mount point.
     fn open_target(&self) -> Result<OwnedFd, MountError> {
-        let failed = |e: Errno| MountError::Target { target: self.target.clone(), source: e.into() };
+        let failed =
+            |e: Errno| MountError::Target { target: self.target.clone(), source: e.into() };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let directory = rustix::fs::openat(CWD, &self.target, flags, Mode::empty()).map_err(failed)?;
+        let directory =
+            rustix::fs::openat(CWD, &self.target, flags, Mode::empty()).map_err(failed)?;
         if let Some(there) = mountinfo::mounted_at(&self.target).map_err(MountError::Table)? {
             return Err(MountError::Occupied { target: self.target.clone(), found: named(&there) });
         }
@@ -222,8 +233,8 @@ impl fmt::Display for Mount {
     }
 }
 
-/// Unmounts what is mounted at `target` if `is_ours` says so of it; nothing is mounted there: so much the better. Who still
-/// uses it has a few seconds to end.
+/// Unmounts what is mounted at `target` if `is_ours` says so of it; nothing is mounted there: so
+/// much the better. Who still uses it has a few seconds to end.
 ///
 /// # Errors
 /// [`MountError`]: something else is mounted there (`expected` says what should be), or it stays in use.
@@ -234,18 +245,27 @@ pub fn unmount_if(
 ) -> Result<(), MountError> {
     let until = Instant::now() + PATIENCE;
     loop {
-        let Some(there) = mountinfo::mounted_at(target).map_err(MountError::Table)? else { return Ok(()) };
+        let Some(there) = mountinfo::mounted_at(target).map_err(MountError::Table)? else {
+            return Ok(());
+        };
         if !is_ours(&there) {
             let (expected, found) = (expected(), named(&there));
             return Err(MountError::NotOurs { target: target.to_owned(), expected, found });
         }
         match rustix::mount::unmount(target, UnmountFlags::NOFOLLOW) {
             Ok(()) => return Ok(()),
-            Err(Errno::BUSY) if Instant::now() < until => std::thread::sleep(Duration::from_millis(100)),
-            Err(Errno::BUSY) => {
-                return Err(MountError::Busy { target: target.to_owned(), users: holders::of(target) });
+            Err(Errno::BUSY) if Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(100))
             }
-            Err(e) => return Err(MountError::Unmount { target: target.to_owned(), source: e.into() }),
+            Err(Errno::BUSY) => {
+                return Err(MountError::Busy {
+                    target: target.to_owned(),
+                    users: holders::of(target),
+                });
+            }
+            Err(e) => {
+                return Err(MountError::Unmount { target: target.to_owned(), source: e.into() });
+            }
         }
     }
 }
@@ -302,16 +322,18 @@ impl Attributes {
 /// Hands one option of the filesystem's to the kernel.
 fn configure(context: &OwnedFd, option: &str) -> Result<(), Errno> {
     match option.split_once('=') {
-        Some(("device", path)) => {
-            rustix::mount::fsconfig_set_string(context, "device", real_source(Path::new(path)).as_path())
-        }
+        Some(("device", path)) => rustix::mount::fsconfig_set_string(
+            context,
+            "device",
+            real_source(Path::new(path)).as_path(),
+        ),
         Some((key, value)) => rustix::mount::fsconfig_set_string(context, key, value),
         None => rustix::mount::fsconfig_set_flag(context, option),
     }
 }
 
-/// Why the kernel refused: what the context's log holds; else what it has logged since and that names one of `about`;
-/// else the error number's meaning.
+/// Why the kernel refused: what the context's log holds; else what it has logged since and that
+/// names one of `about`; else the error number's meaning.
 fn in_words(error: Errno, context: &OwnedFd, log: &KernelLog, about: &[&str]) -> String {
     let mut words = context_log(context.as_fd());
     words.extend(log.lines_about(about));

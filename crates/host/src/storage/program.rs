@@ -12,7 +12,8 @@ use crate::step::{StepError, said};
 #[must_use]
 pub(crate) fn search_path() -> OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut folders: Vec<PathBuf> = std::env::split_paths(&path).filter(|p| p.is_absolute()).collect();
+    let mut folders: Vec<PathBuf> =
+        std::env::split_paths(&path).filter(|p| p.is_absolute()).collect();
     for folder in ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from) {
         if !folders.contains(&folder) {
             folders.push(folder);
@@ -24,12 +25,14 @@ pub(crate) fn search_path() -> OsString {
 /// Where the program `name` lies; none when it is not installed.
 #[must_use]
 pub(crate) fn locate(name: &str) -> Option<PathBuf> {
-    let executable =
-        |p: &PathBuf| p.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0);
+    let executable = |p: &PathBuf| {
+        p.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+    };
     std::env::split_paths(&search_path()).map(|folder| folder.join(name)).find(executable)
 }
 
-/// Runs a program to its end and gives its standard output; for questions, and for what prints the name it chose.
+/// Runs a program to its end and gives its standard output; for questions, and for what prints the
+/// name it chose.
 ///
 /// # Errors
 /// [`StepError`]: it cannot be run, or its exit status is not 0; its messages are quoted.
@@ -44,7 +47,11 @@ pub(crate) fn output<S: AsRef<OsStr>>(program: &str, args: &[S]) -> Result<Strin
         .process_group(0)
         .stdin(Stdio::null())
         .output()
-        .map_err(|source| StepError::Spawn { program: path.to_owned(), as_account: None, source })?;
+        .map_err(|source| StepError::Spawn {
+            program: path.to_owned(),
+            as_account: None,
+            source,
+        })?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }

@@ -62,8 +62,11 @@ impl SafetyError {
         let another = "or name another device in `storage.<name>.backing`";
         match &self.found {
             Found::NotNamed(identity) => {
-                let path = identity.by_id.as_ref().map_or(device.to_string(), |p| p.display().to_string());
-                Some(format!("everything on it will be lost; if that is meant, add `--wipe {path}`"))
+                let path =
+                    identity.by_id.as_ref().map_or(device.to_string(), |p| p.display().to_string());
+                Some(format!(
+                    "everything on it will be lost; if that is meant, add `--wipe {path}`"
+                ))
             }
             Found::Signature(_) | Found::NotZeros(_) => Some(format!(
                 "if that may be lost, add `--overwrite-signature` to `--wipe {device}`, {another}"
@@ -73,10 +76,14 @@ impl SafetyError {
                 Some(format!("{help}name the device by its path below /dev"))
             }
             Found::Changed { .. } => Some("see what is plugged in, and begin anew".into()),
-            Found::Member(kind) => Some(format!("take it out with {kind}'s own program, {another}")),
+            Found::Member(kind) => {
+                Some(format!("take it out with {kind}'s own program, {another}"))
+            }
             Found::Mounted { at, .. } => Some(format!("unmount {at}, {another}")),
             Found::Swap(name) => Some(format!("`swapoff /dev/{name}`, {another}")),
-            Found::Held { .. } | Found::InUse | Found::Open { .. } => Some(format!("end its use, {another}")),
+            Found::Held { .. } | Found::InUse | Found::Open { .. } => {
+                Some(format!("end its use, {another}"))
+            }
             Found::NotTold(_) => Some("install util-linux, which has `wipefs`".into()),
             _ => Some("name another device in `storage.<name>.backing`".into()),
         }

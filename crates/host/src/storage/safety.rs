@@ -27,12 +27,14 @@ pub struct Wipe {
 
 impl Wipe {
     fn names(&self, device: &BlockDevice) -> bool {
-        self.devices.iter().any(|path| BlockDevice::at(path).is_ok_and(|d| d.number == device.number))
+        self.devices
+            .iter()
+            .any(|path| BlockDevice::at(path).is_ok_and(|d| d.number == device.number))
     }
 }
 
-/// Looks whether `path` may be written: a block device, used by nobody, named in `wipe`, and empty unless `wipe`
-/// gives up what is on it. It is held with `O_EXCL` meanwhile. Nothing is written.
+/// Looks whether `path` may be written: a block device, used by nobody, named in `wipe`, and empty
+/// unless `wipe` gives up what is on it. It is held with `O_EXCL` meanwhile. Nothing is written.
 ///
 /// # Errors
 /// [`SafetyError`] with the first thing that stands against it.
@@ -46,18 +48,23 @@ fn look(path: &Path, wipe: &Wipe) -> Result<BlockDevice, Found> {
     if fs::read_to_string(device.sysfs().join("ro")).is_ok_and(|ro| ro.trim() == "1") {
         return Err(Found::ReadOnly);
     }
-    if device.name == device.disk() && disks_of_root().map_err(Found::Unreadable)?.contains(&device.name) {
+    if device.name == device.disk()
+        && disks_of_root().map_err(Found::Unreadable)?.contains(&device.name)
+    {
         return Err(Found::RootDisk);
     }
     let held = Held::open(device)?;
     let parts: Vec<BlockDevice> = std::iter::once(Ok(device.clone()))
-        .chain(device.partitions().iter().map(|name| BlockDevice::at(&Path::new("/dev").join(name))))
+        .chain(
+            device.partitions().iter().map(|name| BlockDevice::at(&Path::new("/dev").join(name))),
+        )
         .collect::<io::Result<_>>()
         .map_err(Found::Unreadable)?;
     parts.iter().try_for_each(in_use)?;
     if device.name != device.disk() {
         // What is written to the disk around a partition goes through it.
-        let disk = BlockDevice::at(&Path::new("/dev").join(device.disk())).map_err(Found::Unreadable)?;
+        let disk =
+            BlockDevice::at(&Path::new("/dev").join(device.disk())).map_err(Found::Unreadable)?;
         written(&disk)?;
     }
     let exclusive = held.exclusive(OFlags::empty())?;
@@ -104,7 +111,8 @@ fn written(device: &BlockDevice) -> Result<(), Found> {
     }
 }
 
-/// Refuses a name that others than root and the caller can lead elsewhere: what was consented to would be theirs to say.
+/// Refuses a name that others than root and the caller can lead elsewhere: what was consented to
+/// would be theirs to say.
 fn way_is_trusted(path: &Path) -> Result<(), Found> {
     /// As many as the kernel follows in one path.
     const MOST_LINKS: usize = 40;
@@ -125,7 +133,8 @@ fn way_is_trusted(path: &Path) -> Result<(), Found> {
     Err(Found::Unreadable(io::Error::other("too many symbolic links")))
 }
 
-/// Refuses a device that somebody uses as mount does. Another mount namespace that still has its filesystem mounted is named.
+/// Refuses a device that somebody uses as mount does. Another mount namespace that still has its
+/// filesystem mounted is named.
 pub(crate) fn unused(path: &Path) -> Result<(), SafetyError> {
     let failed = |found| SafetyError { device: path.to_owned(), found };
     let held = held::resolve(path).and_then(|device| Held::open(&device)).map_err(failed)?;
@@ -159,7 +168,9 @@ pub(crate) fn signatures(device: &Path) -> Result<Vec<Signature>, String> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
-    serde_json::from_str::<Told>(&text).map(|told| told.signatures).map_err(|e| format!("wipefs: {e}"))
+    serde_json::from_str::<Told>(&text)
+        .map(|told| told.signatures)
+        .map_err(|e| format!("wipefs: {e}"))
 }
 
 /// Signatures as a person reads them, each kind once; empty without any.
@@ -168,10 +179,17 @@ fn listed(signatures: &[Signature]) -> String {
         Some(label) => format!("{} (labelled {label})", s.kind),
         None => s.kind.clone(),
     };
-    signatures.iter().map(each).collect::<BTreeSet<String>>().into_iter().collect::<Vec<_>>().join(", ")
+    signatures
+        .iter()
+        .map(each)
+        .collect::<BTreeSet<String>>()
+        .into_iter()
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
-/// What a person recognises the device `path` by, and what is on it: for a dry run, before consent is given.
+/// What a person recognises the device `path` by, and what is on it: for a dry run, before consent
+/// is given.
 ///
 /// # Errors
 /// [`SafetyError`]: it cannot be looked at.
@@ -180,15 +198,20 @@ pub fn describe(path: &Path, keep_serial: bool) -> Result<String, SafetyError> {
     let device = held::resolve(path).map_err(failed)?;
     let mut held = Vec::new();
     for name in std::iter::once(device.name.clone()).chain(device.partitions()) {
-        let told =
-            listed(&signatures(&Path::new("/dev").join(&name)).map_err(|e| failed(Found::NotTold(e)))?);
+        let told = listed(
+            &signatures(&Path::new("/dev").join(&name)).map_err(|e| failed(Found::NotTold(e)))?,
+        );
         if told.is_empty() && name == device.name {
             let open = Held::open(&device).map_err(failed)?;
             let edge = edge::not_zeros(open.file()).map_err(|e| failed(Found::Unreadable(e)))?;
-            let data = edge.map_or_else(String::new, |edge| format!(", but its {edge} are not zeros"));
+            let data =
+                edge.map_or_else(String::new, |edge| format!(", but its {edge} are not zeros"));
             held.push(format!("{name} holds no signature{data}"));
         } else {
-            held.push(format!("{name} holds {}", if told.is_empty() { "no signature" } else { &told }));
+            held.push(format!(
+                "{name} holds {}",
+                if told.is_empty() { "no signature" } else { &told }
+            ));
         }
     }
     Ok(format!("{}: {}", Identity::of(&device, keep_serial), held.join("; ")))
@@ -204,7 +227,9 @@ fn contents(part: &BlockDevice, held: &File, wipe: &Wipe, whole: bool) -> Result
             "zfs_member" => Some("zfs"),
             "bcache" => Some("bcache"),
             "ceph_bluestore" => Some("ceph"),
-            "btrfs" if whole && btrfs_devices(held).map_err(Found::Unreadable)? > 1 => Some("btrfs"),
+            "btrfs" if whole && btrfs_devices(held).map_err(Found::Unreadable)? > 1 => {
+                Some("btrfs")
+            }
             kind if kind.ends_with("_raid_member") => Some("a RAID"),
             _ => None,
         };
@@ -251,10 +276,14 @@ fn disks_of_root() -> io::Result<BTreeSet<String>> {
 fn mounted(device: &BlockDevice) -> io::Result<Option<Found>> {
     let own = fs::read_link("/proc/self/ns/mnt")?;
     let mut seen = BTreeSet::new();
-    let processes = fs::read_dir("/proc")?.flatten().filter_map(|p| p.file_name().into_string().ok());
-    for process in std::iter::once("self".to_owned()).chain(processes.filter(|p| p.parse::<u32>().is_ok())) {
+    let processes =
+        fs::read_dir("/proc")?.flatten().filter_map(|p| p.file_name().into_string().ok());
+    for process in
+        std::iter::once("self".to_owned()).chain(processes.filter(|p| p.parse::<u32>().is_ok()))
+    {
         let folder = Path::new("/proc").join(&process);
-        // Processes come and go; one that cannot be asked has a namespace that others are in, or is a kernel thread.
+        // Processes come and go; one that cannot be asked has a namespace that others are in, or is
+        // a kernel thread.
         let Ok(namespace) = fs::read_link(folder.join("ns/mnt")) else { continue };
         if !seen.insert(namespace.clone()) {
             continue;
@@ -262,17 +291,23 @@ fn mounted(device: &BlockDevice) -> io::Result<Option<Found>> {
         let Ok(mounts) = fs::read_to_string(folder.join("mountinfo")) else { continue };
         for line in mounts.lines() {
             let words: Vec<&str> = line.split(' ').collect();
-            let source =
-                line.split_once(" - ").and_then(|(_, rest)| rest.split(' ').nth(1)).unwrap_or_default();
-            // Filesystems over several devices have no number of their own; their source names one of them.
+            let source = line
+                .split_once(" - ")
+                .and_then(|(_, rest)| rest.split(' ').nth(1))
+                .unwrap_or_default();
+            // Filesystems over several devices have no number of their own; their source names one
+            // of them.
             let by_source = || {
                 source.starts_with("/dev/")
                     && BlockDevice::at(Path::new(source)).is_ok_and(|d| d.number == device.number)
             };
             if words.get(2) == Some(&device.number.as_str()) || by_source() {
                 let at = (*words.get(4).unwrap_or(&"?")).to_owned();
-                let namespace =
-                    if namespace == own { String::new() } else { format!(" (seen by process {process})") };
+                let namespace = if namespace == own {
+                    String::new()
+                } else {
+                    format!(" (seen by process {process})")
+                };
                 return Ok(Some(Found::Mounted { name: device.name.clone(), at, namespace }));
             }
         }

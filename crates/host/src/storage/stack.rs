@@ -25,13 +25,14 @@ use crate::journal::Made;
 use crate::step::Step;
 use crate::undo::Undo;
 
-/// The plan of a storage stack: data only. The journal holds what undoes it ([`Stack::undo`]); journals of earlier
-/// versions held the plan itself, which is why it can be read.
+/// The plan of a storage stack: data only. The journal holds what undoes it ([`Stack::undo`]);
+/// journals of earlier versions held the plan itself, which is why it can be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack {
     pub(super) name: String,
     pub(super) storage: Storage,
-    /// The directory of the stack's own that holds images, links and mount point; for a plain directory, that one.
+    /// The directory of the stack's own that holds images, links and mount point; for a plain
+    /// directory, that one.
     pub(super) home: PathBuf,
     pub(super) wipe: Wipe,
     /// The named devices as they were looked at.
@@ -68,9 +69,9 @@ struct Parts {
 }
 
 impl Stack {
-    /// The stack that the experiment's `[storage.<name>]` asks for, in a directory called `label` that is made below
-    /// `default`, or below the directory that the file names. Looks at nothing on the machine: for that see
-    /// [`Stack::plan`].
+    /// The stack that the experiment's `[storage.<name>]` asks for, in a directory called `label`
+    /// that is made below `default`, or below the directory that the file names. Looks at nothing
+    /// on the machine: for that see [`Stack::plan`].
     ///
     /// # Errors
     /// [`StorageError`]: what was asked for does not go together.
@@ -85,11 +86,16 @@ impl Stack {
         let home = match &storage.backing {
             Backing::Directory(path) => {
                 let directory = path.as_deref().unwrap_or(default);
-                if storage.filesystem.is_some() { directory.join(label) } else { directory.to_owned() }
+                if storage.filesystem.is_some() {
+                    directory.join(label)
+                } else {
+                    directory.to_owned()
+                }
             }
             backing => first_directory(backing).unwrap_or(default).join(label),
         };
-        let stack = Self { name: name.into(), storage, home, wipe: wipe.clone(), looked_at: Vec::new() };
+        let stack =
+            Self { name: name.into(), storage, home, wipe: wipe.clone(), looked_at: Vec::new() };
         stack.check()?;
         Ok(stack)
     }
@@ -137,13 +143,21 @@ impl Stack {
             let stack = Made::Stack { path: self.home.clone(), undo: self.undo() };
             steps.push(Step::MakeMarked { made: stack, mode: 0o711, owner: None });
             for path in self.further_directories() {
-                steps.push(Step::MakeMarked { made: Made::Directory { path }, mode: 0o700, owner: None });
+                steps.push(Step::MakeMarked {
+                    made: Made::Directory { path },
+                    mode: 0o700,
+                    owner: None,
+                });
             }
             steps.push(Step::MakeDirectory { path: self.path(), mode: 0o755, owner: None });
         }
         if let Some(memory) = self.memory() {
             if memory.target != self.path() {
-                steps.push(Step::MakeDirectory { path: memory.target.clone(), mode: 0o700, owner: None });
+                steps.push(Step::MakeDirectory {
+                    path: memory.target.clone(),
+                    mode: 0o700,
+                    owner: None,
+                });
             }
             steps.push(Step::Mount(memory));
         }
@@ -183,7 +197,8 @@ impl Stack {
         }
     }
 
-    /// How steps name the named device `device`: by the node in `/dev` of what it led to when it was looked at.
+    /// How steps name the named device `device`: by the node in `/dev` of what it led to when it
+    /// was looked at.
     fn node(&self, device: &Path) -> PathBuf {
         let looked_at = self.looked_at.iter().find(|d| d.path == device);
         looked_at.map_or_else(|| device.to_owned(), BlockDevice::node)
@@ -218,23 +233,25 @@ impl Stack {
             });
         }
         steps.extend(self.memory().map(Step::Unmount));
-        let label =
-            self.with_filesystem(|filesystem, volume| filesystem.label(volume.label)).unwrap_or_default();
+        let label = self
+            .with_filesystem(|filesystem, volume| filesystem.label(volume.label))
+            .unwrap_or_default();
         for device in self.named() {
             // A RAID bears the stack's own label, a filesystem what it has room for.
             let labels = if self.is_joined() { self.label() } else { label.clone() };
             let looked_at = self.looked_at.iter().find(|d| d.path == device).cloned();
             steps.push(Step::EraseLabelled(Labelled { device, looked_at, label: labels }));
         }
-        steps.extend(self.further_directories().into_iter().map(|path| Step::RemoveMarked { path }));
+        steps
+            .extend(self.further_directories().into_iter().map(|path| Step::RemoveMarked { path }));
         if self.is_made() {
             steps.push(Step::RemoveMarked { path: self.home.clone() });
         }
         steps
     }
 
-    /// What the journal keeps of [`Self::take_down_steps`]: all but its directories, whose removal is
-    /// `marked`'s, and its settings, which have entries of their own.
+    /// What the journal keeps of [`Self::take_down_steps`]: all but its directories, whose removal
+    /// is `marked`'s, and its settings, which have entries of their own.
     #[must_use]
     pub fn undo(&self) -> Vec<Undo> {
         self.take_down_steps().iter().filter_map(undo::from_step).collect()
@@ -245,7 +262,8 @@ impl Stack {
         self.storage.devices().into_iter().map(Path::to_owned).collect()
     }
 
-    /// The bytes that its images take in each directory; none in that of an overlay, which has to be there all the same.
+    /// The bytes that its images take in each directory; none in that of an overlay, which has to
+    /// be there all the same.
     pub(super) fn needed(&self) -> Vec<(PathBuf, Bytes)> {
         if self.is_in_directory() && self.is_made() {
             return self.home.parent().map(|p| (p.to_owned(), Bytes(0))).into_iter().collect();
@@ -277,7 +295,10 @@ impl Stack {
             ..
         } = &self.storage;
         let mut settings = Vec::new();
-        let queue = |attribute, value: &dyn ToString| Setting::Queue { attribute, value: value.to_string() };
+        let queue = |attribute, value: &dyn ToString| Setting::Queue {
+            attribute,
+            value: value.to_string(),
+        };
         // The scheduler first: it resets nr_requests.
         settings.extend(scheduler.as_ref().map(|v| queue("scheduler", v)));
         settings.extend(nr_requests.as_ref().map(|v| queue("nr_requests", v)));
@@ -368,7 +389,8 @@ impl Stack {
         self.images().into_iter().filter_map(disk).collect()
     }
 
-    /// The steps that take its filesystem off its devices, and of emulated disks the loop devices off them.
+    /// The steps that take its filesystem off its devices, and of emulated disks the loop devices
+    /// off them.
     pub(super) fn unmount_steps(&self) -> Vec<Step> {
         let mut steps = self.with_filesystem(Filesystem::take_down).unwrap_or_default();
         steps.extend(self.emulated_loops().into_iter().rev().map(Step::DetachLoop));
@@ -377,15 +399,16 @@ impl Stack {
 
     /// The steps that undo [`Self::unmount_steps`].
     pub(super) fn mount_steps(&self) -> Vec<Step> {
-        let mut steps: Vec<Step> = self.emulated_loops().into_iter().map(Step::AttachLoop).collect();
+        let mut steps: Vec<Step> =
+            self.emulated_loops().into_iter().map(Step::AttachLoop).collect();
         let made = self.with_filesystem(Filesystem::make).unwrap_or_default();
         let mounts = made.into_iter().filter(|step| matches!(step, Step::Mount(_)));
         steps.extend(mounts.map(|step| self.holding(step)));
         steps
     }
 
-    /// Whether [`Self::unmount_steps`] and [`Self::mount_steps`] do for it: the kernel mounts it, and it is no volume that has to
-    /// be put together first.
+    /// Whether [`Self::unmount_steps`] and [`Self::mount_steps`] do for it: the kernel mounts it,
+    /// and it is no volume that has to be put together first.
     pub(super) fn is_remountable(&self) -> bool {
         let steps = self.with_filesystem(Filesystem::make).unwrap_or_default();
         !self.is_in_directory()
@@ -408,23 +431,28 @@ impl Stack {
             Image { directory, below: Below::File(ImageFile { path, size }), device }
         };
         let emulated = |n: usize, directory: PathBuf, disk: &EmulatedDisk| {
-            let server =
-                DiskServer { directory: directory.join(format!("emulated-{n}")), disk: disk.clone() };
+            let server = DiskServer {
+                directory: directory.join(format!("emulated-{n}")),
+                disk: disk.clone(),
+            };
             let link = self.home.join(format!("device-{n}"));
-            // Past every page cache: what was written is in the emulated disk's hands, and what it lost is read as lost.
+            // Past every page cache: what was written is in the emulated disk's hands, and what it
+            // lost is read as lost.
             let (sector_size, direct_io) = (disk.sector_size, true);
             let device = LoopDevice { image: server.file(), link, sector_size, direct_io };
             Image { directory, below: Below::Disk(server), device }
         };
-        let within =
-            |named: &Option<PathBuf>| named.as_ref().map_or_else(|| self.home.clone(), |d| d.join(&label));
+        let within = |named: &Option<PathBuf>| {
+            named.as_ref().map_or_else(|| self.home.clone(), |d| d.join(&label))
+        };
         let flat = self.flat().into_iter().enumerate();
         flat.filter_map(|(n, backing)| match backing {
             Backing::Loop(file) => Some(image(n, within(&file.directory), file)),
             Backing::Emulated(disk) => Some(emulated(n, within(&disk.directory), disk)),
             // tmpfs has no direct I/O to offer.
             Backing::Ram(size) if self.storage.filesystem.is_some() => {
-                let file = LoopFile { directory: None, size: *size, sector_size: None, direct_io: false };
+                let file =
+                    LoopFile { directory: None, size: *size, sector_size: None, direct_io: false };
                 Some(image(n, self.home.join("ram"), &file))
             }
             _ => None,
@@ -447,7 +475,8 @@ impl Stack {
     /// The directories beside [`Self::home`] that hold images.
     fn further_directories(&self) -> Vec<PathBuf> {
         let mut further: Vec<PathBuf> = Vec::new();
-        for Image { directory, .. } in self.images().into_iter().filter(|_| self.memory().is_none()) {
+        for Image { directory, .. } in self.images().into_iter().filter(|_| self.memory().is_none())
+        {
             if directory != self.home && !further.contains(&directory) {
                 further.push(directory);
             }
@@ -463,11 +492,18 @@ impl Stack {
         let devices = || members.iter().map(OsString::from);
         match self.striper() {
             Some(Striper::Mdadm) => {
-                let mut args: Vec<OsString> =
-                    ["--create".into(), format!("/dev/md/{label}"), "--run".into(), "--level=0".into()]
-                        .map(OsString::from)
-                        .into();
-                args.extend([format!("--name={label}").into(), format!("--raid-devices={count}").into()]);
+                let mut args: Vec<OsString> = [
+                    "--create".into(),
+                    format!("/dev/md/{label}"),
+                    "--run".into(),
+                    "--level=0".into(),
+                ]
+                .map(OsString::from)
+                .into();
+                args.extend([
+                    format!("--name={label}").into(),
+                    format!("--raid-devices={count}").into(),
+                ]);
                 // mdadm counts in KiB.
                 args.extend(chunk.map(|c| format!("--chunk={}", c.0 / 1024).into()));
                 args.extend(devices());
@@ -512,7 +548,8 @@ impl Stack {
     }
 }
 
-/// `filesystem = "none"` is the word for none: a directory as it is, and a RAM disk that stays a tmpfs.
+/// `filesystem = "none"` is the word for none: a directory as it is, and a RAM disk that stays a
+/// tmpfs.
 fn without_none(name: &str, storage: &Storage) -> Result<Storage, StorageError> {
     let mut storage = storage.clone();
     if let Some(none) = storage.filesystem.take_if(|filesystem| filesystem.name == "none")
@@ -532,7 +569,9 @@ pub(super) fn loop_files(backing: &Backing) -> Vec<&LoopFile> {
     match backing {
         Backing::Loop(file) => vec![file],
         Backing::Raid0(raid) => raid.members.iter().flat_map(loop_files).collect(),
-        Backing::Directory(_) | Backing::Device(_) | Backing::Ram(_) | Backing::Emulated(_) => Vec::new(),
+        Backing::Directory(_) | Backing::Device(_) | Backing::Ram(_) | Backing::Emulated(_) => {
+            Vec::new()
+        }
     }
 }
 

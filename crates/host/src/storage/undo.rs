@@ -15,9 +15,11 @@ use crate::undo::Undo;
 /// entry of its own.
 pub(super) fn from_step(step: &Step) -> Option<Undo> {
     Some(match step {
-        Step::Unmount(Mount { filesystem, source, target, .. }) => {
-            Undo::Unmount { target: target.clone(), filesystem: filesystem.clone(), source: source.clone() }
-        }
+        Step::Unmount(Mount { filesystem, source, target, .. }) => Undo::Unmount {
+            target: target.clone(),
+            filesystem: filesystem.clone(),
+            source: source.clone(),
+        },
         Step::DetachLoop(LoopDevice { image, link, .. }) => {
             Undo::DetachLoop { image: image.clone(), link: link.clone() }
         }
@@ -71,7 +73,8 @@ pub(crate) fn perform(undo: &Undo) -> Result<(), StepError> {
             program::output("mdadm", &["--stop".as_ref(), array.as_os_str()]).map(drop)
         }
         Undo::RemoveVolumeGroup { name, members, looked_at } => {
-            let of_this_boot: Vec<_> = looked_at.iter().filter(|d| d.is_of_this_boot()).cloned().collect();
+            let of_this_boot: Vec<_> =
+                looked_at.iter().filter(|d| d.is_of_this_boot()).cloned().collect();
             let _held = held::hold(&of_this_boot)?;
             let removed = program::output("vgremove", &["--force", "--yes", checked(name)?]);
             // Members that no group holds any more still bear its label.
@@ -105,6 +108,7 @@ fn checked(name: &str) -> Result<&str, StepError> {
     if is_plain {
         return Ok(name);
     }
-    let found = std::io::Error::other("it is no name of an array, volume group or pool of pgdyno's");
+    let found =
+        std::io::Error::other("it is no name of an array, volume group or pool of pgdyno's");
     Err(io_error("take down", Path::new(name), found))
 }

@@ -1,4 +1,5 @@
-//! `pg_buffercache`, where the experiment asks for it: how full and how dirty the shared buffers are.
+//! `pg_buffercache`, where the experiment asks for it: how full and how dirty the shared buffers
+//! are.
 
 use std::time::Duration;
 
@@ -48,11 +49,15 @@ pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> 
     };
     let query = client.prepare(&query).map_err(|e| said(&e))?;
     drop(client);
-    let columns =
-        [("used", "buffers"), ("dirty", "buffers"), ("pinned", "buffers"), ("usagecount_avg", "count")]
-            .into_iter()
-            .map(|(name, unit)| column(name, unit, Kind::Gauge))
-            .collect();
+    let columns = [
+        ("used", "buffers"),
+        ("dirty", "buffers"),
+        ("pinned", "buffers"),
+        ("usagecount_avg", "count"),
+    ]
+    .into_iter()
+    .map(|(name, unit)| column(name, unit, Kind::Gauge))
+    .collect();
     Ok(Some(Box::new(Buffercache { session, query, columns })))
 }
 

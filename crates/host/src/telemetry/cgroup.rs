@@ -1,8 +1,8 @@
 //! Limits of the server's control group and what they cost it, version 1 or 2
 //! (Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/).
 //!
-//! A limit may be set on the group itself or on any above it: throttling is summed over all of them, and of limits the
-//! tightest is given. Where there is none, there is no value.
+//! A limit may be set on the group itself or on any above it: throttling is summed over all of
+//! them, and of limits the tightest is given. Where there is none, there is no value.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -63,31 +63,87 @@ const fn source(
 const V2: &[Source] = &[
     source("cpu_usage", "s", Kind::Counter, "cpu.stat", Some("usage_usec"), 1e-6, Over::Own),
     source("nr_periods", "count", Kind::Counter, "cpu.stat", Some("nr_periods"), 1.0, Over::All),
-    source("nr_throttled", "count", Kind::Counter, "cpu.stat", Some("nr_throttled"), 1.0, Over::All),
+    source(
+        "nr_throttled",
+        "count",
+        Kind::Counter,
+        "cpu.stat",
+        Some("nr_throttled"),
+        1.0,
+        Over::All,
+    ),
     source("throttled", "s", Kind::Counter, "cpu.stat", Some("throttled_usec"), 1e-6, Over::All),
     source("memory", "bytes", Kind::Gauge, "memory.current", None, 1.0, Over::Own),
     source("memory_max", "bytes", Kind::Gauge, "memory.max", None, 1.0, Over::Tightest),
-    source("memory_high_events", "count", Kind::Counter, "memory.events", Some("high"), 1.0, Over::All),
-    source("memory_max_events", "count", Kind::Counter, "memory.events", Some("max"), 1.0, Over::All),
+    source(
+        "memory_high_events",
+        "count",
+        Kind::Counter,
+        "memory.events",
+        Some("high"),
+        1.0,
+        Over::All,
+    ),
+    source(
+        "memory_max_events",
+        "count",
+        Kind::Counter,
+        "memory.events",
+        Some("max"),
+        1.0,
+        Over::All,
+    ),
     source("oom_kills", "count", Kind::Counter, "memory.events", Some("oom_kill"), 1.0, Over::Own),
     source("file_dirty", "bytes", Kind::Gauge, "memory.stat", Some("file_dirty"), 1.0, Over::Own),
-    source("file_writeback", "bytes", Kind::Gauge, "memory.stat", Some("file_writeback"), 1.0, Over::Own),
+    source(
+        "file_writeback",
+        "bytes",
+        Kind::Gauge,
+        "memory.stat",
+        Some("file_writeback"),
+        1.0,
+        Over::Own,
+    ),
     source("pgscan", "pages", Kind::Counter, "memory.stat", Some("pgscan"), 1.0, Over::Own),
     source("pgsteal", "pages", Kind::Counter, "memory.stat", Some("pgsteal"), 1.0, Over::Own),
     source("pressure_cpu_some", "us", Kind::Counter, "cpu.pressure", Some("some"), 1.0, Over::Own),
     source("pressure_io_some", "us", Kind::Counter, "io.pressure", Some("some"), 1.0, Over::Own),
-    source("pressure_memory_some", "us", Kind::Counter, "memory.pressure", Some("some"), 1.0, Over::Own),
+    source(
+        "pressure_memory_some",
+        "us",
+        Kind::Counter,
+        "memory.pressure",
+        Some("some"),
+        1.0,
+        Over::Own,
+    ),
 ];
 
 const V1: &[Source] = &[
     source("cpu_usage", "s", Kind::Counter, "cpuacct.usage", None, 1e-9, Over::Own),
     source("nr_periods", "count", Kind::Counter, "cpu.stat", Some("nr_periods"), 1.0, Over::All),
-    source("nr_throttled", "count", Kind::Counter, "cpu.stat", Some("nr_throttled"), 1.0, Over::All),
+    source(
+        "nr_throttled",
+        "count",
+        Kind::Counter,
+        "cpu.stat",
+        Some("nr_throttled"),
+        1.0,
+        Over::All,
+    ),
     source("throttled", "s", Kind::Counter, "cpu.stat", Some("throttled_time"), 1e-9, Over::All),
     source("memory", "bytes", Kind::Gauge, "memory.usage_in_bytes", None, 1.0, Over::Own),
     source("memory_max", "bytes", Kind::Gauge, "memory.limit_in_bytes", None, 1.0, Over::Tightest),
     source("memory_max_events", "count", Kind::Counter, "memory.failcnt", None, 1.0, Over::All),
-    source("oom_kills", "count", Kind::Counter, "memory.oom_control", Some("oom_kill"), 1.0, Over::Own),
+    source(
+        "oom_kills",
+        "count",
+        Kind::Counter,
+        "memory.oom_control",
+        Some("oom_kill"),
+        1.0,
+        Over::Own,
+    ),
     source(
         "io_serviced",
         "count",
@@ -132,7 +188,8 @@ fn postmaster(data: &Path) -> Option<String> {
 fn hierarchies(membership: &str, mounts: &str) -> Vec<Hierarchy> {
     let mut out = Vec::new();
     for Mounted { root, point, filesystem, super_options, .. } in mountinfo::parse(mounts) {
-        // A membership line is `number:controllers:group`; version 2 has the number 0 and no controllers.
+        // A membership line is `number:controllers:group`; version 2 has the number 0 and no
+        // controllers.
         let group = membership.lines().find_map(|m| {
             let mut fields = m.splitn(3, ':');
             let (number, controllers, group) = (fields.next()?, fields.next()?, fields.next()?);
@@ -151,7 +208,8 @@ fn hierarchies(membership: &str, mounts: &str) -> Vec<Hierarchy> {
         let below = Path::new(group).strip_prefix(&root).unwrap_or(Path::new(group));
         let own = point.join(below.strip_prefix("/").unwrap_or(below));
         let own = if own.exists() { own } else { point.clone() };
-        let groups = own.ancestors().take_while(|g| g.starts_with(&point)).map(Path::to_owned).collect();
+        let groups =
+            own.ancestors().take_while(|g| g.starts_with(&point)).map(Path::to_owned).collect();
         out.push(Hierarchy { groups, kind: if filesystem == "cgroup2" { V2 } else { V1 } });
     }
     out
@@ -185,15 +243,22 @@ impl Probe for Cgroup {
 
 impl Hierarchy {
     fn value(&self, source: &Source) -> Option<f64> {
-        let groups = if source.over == Over::Own { self.groups.get(..1)? } else { self.groups.as_slice() };
-        let values =
-            groups.iter().filter_map(|g| value(&fs::read_to_string(g.join(source.file)).ok()?, source.key));
-        if source.over == Over::Tightest { values.reduce(f64::min) } else { values.reduce(|a, b| a + b) }
+        let groups =
+            if source.over == Over::Own { self.groups.get(..1)? } else { self.groups.as_slice() };
+        let values = groups
+            .iter()
+            .filter_map(|g| value(&fs::read_to_string(g.join(source.file)).ok()?, source.key));
+        if source.over == Over::Tightest {
+            values.reduce(f64::min)
+        } else {
+            values.reduce(|a, b| a + b)
+        }
     }
 
     /// The tightest CPU limit, in cores.
     fn cpu_max(&self) -> Option<(String, &'static str, f64)> {
-        let number = |path: PathBuf| -> Option<f64> { fs::read_to_string(path).ok()?.trim().parse().ok() };
+        let number =
+            |path: PathBuf| -> Option<f64> { fs::read_to_string(path).ok()?.trim().parse().ok() };
         let limit = |group: &PathBuf| -> Option<f64> {
             if let Ok(text) = fs::read_to_string(group.join("cpu.max")) {
                 let (quota, period) = text.trim().split_once(' ')?;
@@ -208,7 +273,9 @@ impl Hierarchy {
 
     /// Version 2's traffic by device: `8:0 rbytes=1 wbytes=2 rios=3 wios=4 …`.
     fn io(&self) -> Vec<(String, &'static str, f64)> {
-        let Some(text) = self.groups.first().and_then(|g| fs::read_to_string(g.join("io.stat")).ok()) else {
+        let Some(text) =
+            self.groups.first().and_then(|g| fs::read_to_string(g.join("io.stat")).ok())
+        else {
             return Vec::new();
         };
         let of_line = |line: &str| -> Option<Vec<(String, &'static str, f64)>> {
@@ -226,7 +293,8 @@ impl Hierarchy {
     }
 }
 
-/// The number after `key`, or the whole file's; none for `max` and for the 2^63 that stands for it in version 1.
+/// The number after `key`, or the whole file's; none for `max` and for the 2^63 that stands for it
+/// in version 1.
 fn value(text: &str, key: Option<&str>) -> Option<f64> {
     const NO_LIMIT: f64 = 9e18;
     let number = match key {
@@ -252,8 +320,9 @@ mod tests {
         fs::create_dir_all(&inner).unwrap();
         for (group, max, throttled) in [(&outer, "50000 100000", 3), (&inner, "max 100000", 4)] {
             fs::write(group.join("cpu.max"), max).unwrap();
-            let stat =
-                format!("usage_usec 2500000\nnr_periods 9\nnr_throttled {throttled}\nthrottled_usec 1000\n");
+            let stat = format!(
+                "usage_usec 2500000\nnr_periods 9\nnr_throttled {throttled}\nthrottled_usec 1000\n"
+            );
             fs::write(group.join("cpu.stat"), stat).unwrap();
         }
         fs::write(outer.join("memory.max"), "1048576\n").unwrap();
@@ -286,7 +355,10 @@ mod tests {
         let found = hierarchies(membership, mountinfo);
         assert_eq!(found.len(), 3);
         // Nothing of this exists here: each falls back to what its mount shows.
-        assert!(found.iter().all(|h| h.groups.len() == 1), "groups that are not there are not asked");
+        assert!(
+            found.iter().all(|h| h.groups.len() == 1),
+            "groups that are not there are not asked"
+        );
         assert_eq!(value("9223372036854771712\n", None), None);
         assert_eq!(value("max\n", None), None);
         assert_eq!(value("high 2\nmax 7\n", Some("max")), Some(7.0));

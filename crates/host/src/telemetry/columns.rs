@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use pgdyno_model::telemetry::{Column, Kind};
 
-/// A table's columns as they are found, and one sample's values for them. What is 0 and was never anything else has
-/// no column, so that tables hold what happened and not what could have.
+/// A table's columns as they are found, and one sample's values for them. What is 0 and was never
+/// anything else has no column, so that tables hold what happened and not what could have.
 #[derive(Default)]
 pub(super) struct Columns {
     columns: Vec<Column>,

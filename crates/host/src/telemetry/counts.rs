@@ -1,4 +1,5 @@
-//! What a query counts by name, of two columns: the name and how many there are now. What never was has no column.
+//! What a query counts by name, of two columns: the name and how many there are now. What never was
+//! has no column.
 
 use postgres::Statement;
 
@@ -17,7 +18,11 @@ struct Counts {
 }
 
 /// The probe called `name` that asks `query`.
-pub(super) fn make(name: &'static str, session: Session, query: &str) -> Result<Box<dyn Probe>, String> {
+pub(super) fn make(
+    name: &'static str,
+    session: Session,
+    query: &str,
+) -> Result<Box<dyn Probe>, String> {
     let query = session.client().prepare(query).map_err(|e| said(&e))?;
     Ok(Box::new(Counts { name, session, query, columns: Columns::default() }))
 }

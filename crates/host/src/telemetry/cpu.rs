@@ -20,7 +20,9 @@ struct Cores {
 }
 
 pub(super) fn all(_: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
-    Ok(Some(Box::new(All { columns: MODES.iter().map(|m| column(*m, "s", Kind::Counter)).collect() })))
+    Ok(Some(Box::new(All {
+        columns: MODES.iter().map(|m| column(*m, "s", Kind::Counter)).collect(),
+    })))
 }
 
 /// Modes in which a core never was have no column.

@@ -1,4 +1,5 @@
-//! Every block device under the data, the write-ahead log and the tablespaces, from `/proc/diskstats`.
+//! Every block device under the data, the write-ahead log and the tablespaces, from
+//! `/proc/diskstats`.
 
 use std::path::{Path, PathBuf};
 
@@ -7,8 +8,8 @@ use pgdyno_model::telemetry::{Column, Kind};
 use super::layers::Layers;
 use super::{Probe, Watched, column, float, read};
 
-/// The fields after the device's name, as the kernel's `Documentation/block/stat.rst` orders them. Sectors have 512
-/// bytes, whatever the device's own are.
+/// The fields after the device's name, as the kernel's `Documentation/block/stat.rst` orders them.
+/// Sectors have 512 bytes, whatever the device's own are.
 const FIELDS: &[(&str, &str, Kind)] = &[
     ("rd_ios", "count", Kind::Counter),
     ("rd_merges", "count", Kind::Counter),
@@ -52,7 +53,9 @@ pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> 
     let Layers { devices, unknown } = layers;
     let columns: Vec<Column> = devices
         .iter()
-        .flat_map(|d| FIELDS.iter().map(move |(name, unit, kind)| column(format!("{d}.{name}"), unit, *kind)))
+        .flat_map(|d| {
+            FIELDS.iter().map(move |(name, unit, kind)| column(format!("{d}.{name}"), unit, *kind))
+        })
         .collect();
     let unwrapped = vec![(0.0, 0.0); columns.len()];
     Ok(Some(Box::new(Diskstats { devices, columns, unwrapped, unknown, gone: Vec::new() })))
@@ -121,8 +124,9 @@ impl Probe for Diskstats {
     }
 }
 
-/// The kernel prints milliseconds as 32 bits (block/genhd.c), which are full after 49.7 days of waiting. A fall from
-/// the upper quarter to the lower is taken for that; another one is a device that was made anew, and stays a fall.
+/// The kernel prints milliseconds as 32 bits (block/genhd.c), which are full after 49.7 days of
+/// waiting. A fall from the upper quarter to the lower is taken for that; another one is a device
+/// that was made anew, and stays a fall.
 fn unwrap(value: f64, last: &mut f64, wrapped: &mut f64) -> f64 {
     const FULL: f64 = 4_294_967_296.0;
     if *last > 0.75 * FULL && value < 0.25 * FULL {
@@ -145,7 +149,8 @@ mod tests {
 
     #[test]
     fn an_old_kernels_line_leaves_the_newer_fields_empty() {
-        let text = " 254 0 vda 1 2 3 4 5 6 7 8 9 10 11\n 254 1 vda1 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 16 17\n";
+        let text =
+            " 254 0 vda 1 2 3 4 5 6 7 8 9 10 11\n 254 1 vda1 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 16 17\n";
         let old = fields_of(text, "vda").unwrap();
         assert_eq!((old[4], old[10], old[11], old[16]), (Some(5.0), Some(11.0), None, None));
         assert_eq!(fields_of(text, "vda1").unwrap()[16], Some(17.0));

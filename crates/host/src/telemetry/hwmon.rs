@@ -1,5 +1,5 @@
-//! Temperatures where the machine shows them, from `/sys/class/hwmon`: of CPU packages and cores, NVMe devices, and,
-//! with the driver `drivetemp`, of disks.
+//! Temperatures where the machine shows them, from `/sys/class/hwmon`: of CPU packages and cores,
+//! NVMe devices, and, with the driver `drivetemp`, of disks.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,8 +44,8 @@ fn sensors(root: &Path) -> Vec<(String, PathBuf)> {
             else {
                 continue;
             };
-            let label =
-                text(chip.join(format!("temp{sensor}_label"))).unwrap_or_else(|| format!("temp{sensor}"));
+            let label = text(chip.join(format!("temp{sensor}_label")))
+                .unwrap_or_else(|| format!("temp{sensor}"));
             out.push((format!("{name}({number}).{label}"), file));
         }
     }

@@ -1,5 +1,5 @@
-//! The block devices under a directory, layer by layer: loop device → disk that holds its file; RAID, LVM and other
-//! mapped devices → their members; partition → disk.
+//! The block devices under a directory, layer by layer: loop device → disk that holds its file;
+//! RAID, LVM and other mapped devices → their members; partition → disk.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,11 +25,15 @@ impl Layers {
         };
         match (facts.filesystem.as_str(), facts.device) {
             ("zfs" | "fuse.zfs", _) => self.add_pool(&facts.source),
-            ("btrfs", Some(device)) => members_of_btrfs(&device).into_iter().for_each(|d| self.add_device(d)),
+            ("btrfs", Some(device)) => {
+                members_of_btrfs(&device).into_iter().for_each(|d| self.add_device(d))
+            }
             (_, Some(device)) => self.add_device(device),
             (filesystem, None) => {
-                self.unknown
-                    .push(format!("{} lies on {filesystem}, which has no block device", path.display()));
+                self.unknown.push(format!(
+                    "{} lies on {filesystem}, which has no block device",
+                    path.display()
+                ));
             }
         }
     }
@@ -43,7 +47,10 @@ impl Layers {
         if let Ok(file) = fs::read_to_string(sysfs.join("loop/backing_file")) {
             self.add_path(Path::new(file.trim_end_matches('\n')));
         }
-        Tree::here().names(sysfs.join("slaves")).into_iter().for_each(|member| self.add_device(member));
+        Tree::here()
+            .names(sysfs.join("slaves"))
+            .into_iter()
+            .for_each(|member| self.add_device(member));
         if sysfs.join("partition").exists()
             && let Ok(real) = sysfs.canonicalize()
             && let Some(disk) = real.parent().and_then(Path::file_name).and_then(|n| n.to_str())
@@ -57,10 +64,16 @@ impl Layers {
         let pool = pool_of(dataset);
         let status = match output("zpool", &["status", pool]) {
             Ok(status) => status,
-            Err(e) => return self.unknown.push(format!("the devices of pool {pool} are unknown: {e}")),
+            Err(e) => {
+                return self.unknown.push(format!("the devices of pool {pool} are unknown: {e}"));
+            }
         };
         for name in vdevs(&status) {
-            let path = if name.starts_with('/') { PathBuf::from(name) } else { Path::new("/dev").join(name) };
+            let path = if name.starts_with('/') {
+                PathBuf::from(name)
+            } else {
+                Path::new("/dev").join(name)
+            };
             let real = path.canonicalize().unwrap_or(path);
             match real.strip_prefix("/dev").ok().and_then(|d| d.to_str()) {
                 Some(device) if Path::new("/sys/class/block").join(device).exists() => {
@@ -118,7 +131,10 @@ mod tests {
     fn what_lies_under_a_path_ends_at_a_disk_or_says_why_not() {
         let mut layers = Layers::default();
         layers.add_path(Path::new("/proc"));
-        assert!(layers.devices.is_empty() && layers.unknown[0].contains("no block device"), "{layers:?}");
+        assert!(
+            layers.devices.is_empty() && layers.unknown[0].contains("no block device"),
+            "{layers:?}"
+        );
         let mut layers = Layers::default();
         layers.add_path(Path::new("/does/not/exist"));
         assert_eq!(layers.unknown.len(), 1);

@@ -6,15 +6,26 @@ use crate::facts::kilobytes;
 
 use super::{Probe, Watched, column, float, read};
 
-const FIELDS: &[&str] =
-    &["Dirty", "Writeback", "MemFree", "MemAvailable", "Cached", "AnonPages", "Shmem", "Slab", "SwapFree"];
+const FIELDS: &[&str] = &[
+    "Dirty",
+    "Writeback",
+    "MemFree",
+    "MemAvailable",
+    "Cached",
+    "AnonPages",
+    "Shmem",
+    "Slab",
+    "SwapFree",
+];
 
 struct Memory {
     columns: Vec<Column>,
 }
 
 pub(super) fn make(_: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
-    Ok(Some(Box::new(Memory { columns: FIELDS.iter().map(|f| column(*f, "bytes", Kind::Gauge)).collect() })))
+    Ok(Some(Box::new(Memory {
+        columns: FIELDS.iter().map(|f| column(*f, "bytes", Kind::Gauge)).collect(),
+    })))
 }
 
 impl Probe for Memory {

@@ -41,9 +41,11 @@ use session::Session;
 pub trait Probe: Send {
     /// Its name, that of its source.
     fn name(&self) -> &'static str;
-    /// What each of a sample's values is. Sampling may add columns at the end, for what was 0 until then.
+    /// What each of a sample's values is. Sampling may add columns at the end, for what was 0 until
+    /// then.
     fn columns(&self) -> &[Column];
-    /// Values now, one for each column: counters raw, not as differences; none where the source has none.
+    /// Values now, one for each column: counters raw, not as differences; none where the source has
+    /// none.
     ///
     /// # Errors
     /// Why there is no sample, in words; the probe is not asked again.
@@ -65,12 +67,13 @@ const SLOW: Duration = Duration::from_secs(10);
 pub struct Subject {
     /// `PGDATA`, or another directory on its device; none where it lies on another machine.
     pub data: Option<PathBuf>,
-    /// Where the probes connect. It should name another database than `loaded`, so that their transactions do not
-    /// count in the loaded one.
+    /// Where the probes connect. It should name another database than `loaded`, so that their
+    /// transactions do not count in the loaded one.
     pub control: Target,
     /// The database under load.
     pub loaded: Target,
-    /// Whether the server is pgdyno's own, so that extensions may be created beside the loaded database.
+    /// Whether the server is pgdyno's own, so that extensions may be created beside the loaded
+    /// database.
     pub managed: bool,
 }
 
@@ -95,8 +98,8 @@ impl Watched {
         self.session.as_ref().map_err(Clone::clone)
     }
 
-    /// A connection to where the extension `name` is, and its schema. On a server of pgdyno's own it is created beside
-    /// the loaded database, which stays as it is.
+    /// A connection to where the extension `name` is, and its schema. On a server of pgdyno's own
+    /// it is created beside the loaded database, which stays as it is.
     fn with_extension(&self, name: &str) -> Result<(Session, String), String> {
         let control = self.session()?.clone();
         if let Some(schema) = control.extension(name, self.subject.managed)? {
@@ -151,7 +154,8 @@ const PROBES: &[(&str, Make)] = &[
     ("observer", observer::make),
 ];
 
-/// All probes for what is watched. One that cannot work here stands in the list all the same: its table tells why.
+/// All probes for what is watched. One that cannot work here stands in the list all the same: its
+/// table tells why.
 #[must_use]
 pub fn probes(watched: &Watched) -> Vec<Box<dyn Probe>> {
     PROBES

@@ -1,4 +1,5 @@
-//! Traffic of every network interface, from `/proc/net/dev`; load over TCP to the same host is on `lo`.
+//! Traffic of every network interface, from `/proc/net/dev`; load over TCP to the same host is on
+//! `lo`.
 
 use procfs::net::{DeviceStatus, dev_status};
 
@@ -40,8 +41,10 @@ impl Probe for Network {
     }
 
     fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
-        let mut interfaces: Vec<DeviceStatus> =
-            dev_status().map_err(|e| format!("cannot read /proc/net/dev: {e}"))?.into_values().collect();
+        let mut interfaces: Vec<DeviceStatus> = dev_status()
+            .map_err(|e| format!("cannot read /proc/net/dev: {e}"))?
+            .into_values()
+            .collect();
         interfaces.sort_by(|a, b| a.name.cmp(&b.name));
         let mut row = self.columns.row();
         for interface in &interfaces {

@@ -1,4 +1,5 @@
-//! What watching costs: CPU time of the threads that sample and of the server's backends that answer them.
+//! What watching costs: CPU time of the threads that sample and of the server's backends that
+//! answer them.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,13 +49,17 @@ pub(super) fn thread_cpu() -> Duration {
     Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
-/// CPU time of a backend: its working directory is PGDATA, which no process in another container can feign by its pid.
+/// CPU time of a backend: its working directory is PGDATA, which no process in another container
+/// can feign by its pid.
 fn backend_cpu(pid: i32, data: &Path) -> Result<Duration, String> {
     let place = format!("/proc/{pid}/cwd");
     match std::fs::read_link(&place) {
         Ok(at) if at == data => {}
         Ok(at) => {
-            return Err(format!("process {pid} is no backend of this server: it works in {}", at.display()));
+            return Err(format!(
+                "process {pid} is no backend of this server: it works in {}",
+                at.display()
+            ));
         }
         Err(e) => return Err(format!("cannot read {place}: {e}")),
     }
@@ -73,8 +78,10 @@ struct Cost {
 }
 
 pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
-    let columns =
-        ["sampler_cpu", "backends_cpu"].into_iter().map(|n| column(n, "s", Kind::Counter)).collect();
+    let columns = ["sampler_cpu", "backends_cpu"]
+        .into_iter()
+        .map(|n| column(n, "s", Kind::Counter))
+        .collect();
     Ok(Some(Box::new(Cost { observer: Arc::clone(&watched.observer), columns, gap: None })))
 }
 
@@ -95,7 +102,8 @@ impl Probe for Cost {
         let backends = match self.observer.backends_cpu() {
             Ok(time) => Some(time.as_secs_f64()),
             Err(why) => {
-                self.gap = Some(format!("what the server's backends spend on it is not known: {why}"));
+                self.gap =
+                    Some(format!("what the server's backends spend on it is not known: {why}"));
                 None
             }
         };

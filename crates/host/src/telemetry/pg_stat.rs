@@ -1,5 +1,5 @@
-//! PostgreSQL's own counters: every numeric column that the server's version has, by its own name, and when they were
-//! last reset.
+//! PostgreSQL's own counters: every numeric column that the server's version has, by its own name,
+//! and when they were last reset.
 
 use std::time::Duration;
 
@@ -72,11 +72,18 @@ fn view(
     };
     let list = names.iter().map(select).collect::<Vec<_>>().join(", ");
     let which = if of_database { " WHERE datname = $1" } else { "" };
-    let query =
-        client.prepare(&format!("SELECT {list} FROM pg_catalog.{name}{which}")).map_err(|e| said(&e))?;
+    let query = client
+        .prepare(&format!("SELECT {list} FROM pg_catalog.{name}{which}"))
+        .map_err(|e| said(&e))?;
     let columns = names
         .iter()
-        .map(|n| column(n, unit(n), if GAUGES.contains(&n.as_str()) { Kind::Gauge } else { Kind::Counter }))
+        .map(|n| {
+            column(
+                n,
+                unit(n),
+                if GAUGES.contains(&n.as_str()) { Kind::Gauge } else { Kind::Counter },
+            )
+        })
         .collect();
     let database = of_database.then(|| watched.subject.loaded.database.clone());
     drop(client);

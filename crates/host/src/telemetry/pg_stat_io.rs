@@ -1,5 +1,5 @@
-//! `pg_stat_io` (PostgreSQL 16 and later): I/O by who does it, on what, and in what context. Combinations that never
-//! did any have no columns.
+//! `pg_stat_io` (PostgreSQL 16 and later): I/O by who does it, on what, and in what context.
+//! Combinations that never did any have no columns.
 
 use postgres::Statement;
 

@@ -1,5 +1,6 @@
-//! Time in which work stood still for want of a resource, from `/proc/pressure` (Documentation/accounting/psi.rst):
-//! `some` while at least one task waited, `full` while all that were not idle did.
+//! Time in which work stood still for want of a resource, from `/proc/pressure`
+//! (Documentation/accounting/psi.rst): `some` while at least one task waited, `full` while all that
+//! were not idle did.
 
 use pgdyno_model::telemetry::{Column, Kind};
 
@@ -21,10 +22,14 @@ pub(super) fn make(_: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
         let path = format!("/proc/pressure/{resource}");
         match read(&path) {
             Ok(text) => {
-                let lines: Vec<&str> =
-                    ["some", "full"].into_iter().filter(|line| total(&text, line).is_some()).collect();
+                let lines: Vec<&str> = ["some", "full"]
+                    .into_iter()
+                    .filter(|line| total(&text, line).is_some())
+                    .collect();
                 columns.extend(
-                    lines.iter().map(|line| column(format!("{resource}.{line}"), "us", Kind::Counter)),
+                    lines
+                        .iter()
+                        .map(|line| column(format!("{resource}.{line}"), "us", Kind::Counter)),
                 );
                 sources.push((path, lines));
             }
@@ -32,9 +37,9 @@ pub(super) fn make(_: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
         }
     }
     match why {
-        Some(why) if sources.is_empty() => {
-            Err(format!("the kernel gives no pressure stall information (CONFIG_PSI, `psi=1`): {why}"))
-        }
+        Some(why) if sources.is_empty() => Err(format!(
+            "the kernel gives no pressure stall information (CONFIG_PSI, `psi=1`): {why}"
+        )),
         _ => Ok(Some(Box::new(Pressure { sources, columns }))),
     }
 }

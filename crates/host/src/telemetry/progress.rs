@@ -1,5 +1,5 @@
-//! Which long commands are under way, and in what phase, from the views `pg_stat_progress_…` that the server's version
-//! has. What never ran has no column.
+//! Which long commands are under way, and in what phase, from the views `pg_stat_progress_…` that
+//! the server's version has. What never ran has no column.
 
 use super::{Probe, Watched, counts};
 

@@ -24,7 +24,8 @@ struct Taken {
 }
 
 impl Sampler {
-    /// Begins at once, and samples every `interval` from now on; a probe that fails is not asked again.
+    /// Begins at once, and samples every `interval` from now on; a probe that fails is not asked
+    /// again.
     #[must_use]
     pub fn start(probes: Vec<Box<dyn Probe>>, interval: Duration) -> Self {
         let (end, ended) = channel();
@@ -36,8 +37,9 @@ impl Sampler {
         Self { end: Some(end), thread: spawned.map(Some) }
     }
 
-    /// Takes a last sample and gives all tables: times relative to `opened`, from the last sample at or before it
-    /// (the first differences then cover the window's beginning) to the first at or after `closed`.
+    /// Takes a last sample and gives all tables: times relative to `opened`, from the last sample
+    /// at or before it (the first differences then cover the window's beginning) to the first at or
+    /// after `closed`.
     #[must_use]
     pub fn finish(mut self, opened: Instant, closed: Instant) -> Vec<Table> {
         self.end = None;
@@ -68,8 +70,10 @@ impl Drop for Sampler {
 
 fn watch(probes: Vec<Box<dyn Probe>>, interval: Duration, ended: &Receiver<()>) -> Vec<Taken> {
     let mut due = Instant::now();
-    let mut all: Vec<Taken> =
-        probes.into_iter().map(|probe| Taken { probe, samples: Vec::new(), failed: None, due }).collect();
+    let mut all: Vec<Taken> = probes
+        .into_iter()
+        .map(|probe| Taken { probe, samples: Vec::new(), failed: None, due })
+        .collect();
     loop {
         let now = Instant::now();
         all.iter_mut().filter(|t| t.due <= now).for_each(Taken::take);
@@ -102,7 +106,8 @@ impl Taken {
 
     fn table(self, opened: Instant, closed: Instant) -> Table {
         let first = self.samples.iter().rposition(|(at, _)| *at <= opened).unwrap_or(0);
-        let last = self.samples.iter().position(|(at, _)| *at >= closed).unwrap_or(self.samples.len());
+        let last =
+            self.samples.iter().position(|(at, _)| *at >= closed).unwrap_or(self.samples.len());
         let columns = self.probe.columns().to_vec();
         let samples = self
             .samples
@@ -177,7 +182,10 @@ mod tests {
         assert!(first.t_s <= 0.0 && table.samples[1].t_s > 0.0, "{table:?}");
         assert!(first.values[0].unwrap() >= 3.0, "only the last one before the window is kept");
         let width = (closed - opened).as_secs_f64();
-        assert!(last.t_s >= width && table.samples[table.samples.len() - 2].t_s < width, "{table:?}");
+        assert!(
+            last.t_s >= width && table.samples[table.samples.len() - 2].t_s < width,
+            "{table:?}"
+        );
         assert_eq!(table.unavailable, None);
     }
 
@@ -189,7 +197,10 @@ mod tests {
         (0..3).for_each(|_| broke.recv().unwrap());
         (0..6).for_each(|_| sampled.recv().unwrap());
         let tables = sampler.finish(opened, Instant::now());
-        assert_eq!((tables[0].samples.len(), tables[0].unavailable.as_deref()), (2, Some("it broke")));
+        assert_eq!(
+            (tables[0].samples.len(), tables[0].unavailable.as_deref()),
+            (2, Some("it broke"))
+        );
         assert!(tables[1].samples.len() >= 6 && tables[1].unavailable.is_none());
     }
 }

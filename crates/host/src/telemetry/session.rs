@@ -21,14 +21,16 @@ impl Session {
     /// Connects, and has what the backend costs counted among what watching costs.
     pub(super) fn open(target: &Target, observer: &Observer) -> Result<Self, String> {
         let mut client = control::connect(target).map_err(|e| e.to_string())?;
-        // A server that hangs, or a table that is locked, must not hold up the other probes for good; nor may watching
-        // start parallel workers.
+        // A server that hangs, or a table that is locked, must not hold up the other probes for
+        // good; nor may watching start parallel workers.
         let ready = "SET statement_timeout = '10s'; SET lock_timeout = '200ms'; \
             SET max_parallel_workers_per_gather = 0";
         client.set_statement_limit(Some(STATEMENT_LIMIT));
         client.batch_execute(ready).map_err(|e| said(&e))?;
-        let pid: i32 =
-            client.query_one("SELECT pg_catalog.pg_backend_pid()", &[]).map_err(|e| said(&e))?.get(0);
+        let pid: i32 = client
+            .query_one("SELECT pg_catalog.pg_backend_pid()", &[])
+            .map_err(|e| said(&e))?
+            .get(0);
         observer.add_backend(pid);
         Ok(Self(Arc::new(Mutex::new(client))))
     }
@@ -39,11 +41,13 @@ impl Session {
 
     /// Whether the server has a view of that name.
     pub(super) fn has_relation(&self, name: &str) -> Result<bool, String> {
-        let row = self.client().query_one("SELECT pg_catalog.to_regclass($1) IS NOT NULL", &[&name]);
+        let row =
+            self.client().query_one("SELECT pg_catalog.to_regclass($1) IS NOT NULL", &[&name]);
         row.map(|r| r.get(0)).map_err(|e| said(&e))
     }
 
-    /// The schema of an extension that is there; on a server of pgdyno's own it is created if need be.
+    /// The schema of an extension that is there; on a server of pgdyno's own it is created if need
+    /// be.
     pub(super) fn extension(&self, name: &str, create: bool) -> Result<Option<String>, String> {
         let mut client = self.client();
         if create {

@@ -1,5 +1,5 @@
-//! Sizes of the loaded database, its largest relations and `pg_wal`: at the trial's start and end, and every ten
-//! seconds between.
+//! Sizes of the loaded database, its largest relations and `pg_wal`: at the trial's start and end,
+//! and every ten seconds between.
 
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ use super::session::Session;
 use super::{Probe, SLOW, Watched};
 use crate::postgres::control::said;
 
-/// The relations to follow: the largest at the trial's start. All others are in the database's size only.
+/// The relations to follow: the largest at the trial's start. All others are in the database's size
+/// only.
 const LARGEST: &str = "SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     WHERE c.relkind IN ('r', 'm', 'i') AND n.nspname NOT IN ('pg_catalog', 'information_schema') \
     AND n.nspname NOT LIKE 'pg\\_toast%' AND NOT c.relisshared \
@@ -52,11 +53,10 @@ impl Sizes {
     }
 
     fn wal(&self) -> Result<Named, String> {
-        named(
-            self.control
-                .client()
-                .query("SELECT 'pg_wal', pg_catalog.sum(size)::float8 FROM pg_catalog.pg_ls_waldir()", &[]),
-        )
+        named(self.control.client().query(
+            "SELECT 'pg_wal', pg_catalog.sum(size)::float8 FROM pg_catalog.pg_ls_waldir()",
+            &[],
+        ))
     }
 
     fn relations(&self) -> Result<Named, String> {

@@ -1,4 +1,5 @@
-//! `pg_stat_statements`, where the experiment asks for it: the costliest statements of the loaded database.
+//! `pg_stat_statements`, where the experiment asks for it: the costliest statements of the loaded
+//! database.
 
 use std::time::Duration;
 
@@ -61,7 +62,8 @@ impl Probe for Statements {
     }
 
     fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
-        let rows = self.session.client().query(&self.query, &[&self.database]).map_err(|e| said(&e))?;
+        let rows =
+            self.session.client().query(&self.query, &[&self.database]).map_err(|e| said(&e))?;
         // A statement that is not among the costliest for once has no value then.
         let mut row = self.columns.row_unknown();
         for found in rows {

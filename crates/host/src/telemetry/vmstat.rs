@@ -1,5 +1,5 @@
-//! What the kernel's memory management does, from `/proc/vmstat`: write-back, reclaim, swapping, faults. Counters in
-//! pages are pages; the gauges of write-back are in `memory`.
+//! What the kernel's memory management does, from `/proc/vmstat`: write-back, reclaim, swapping,
+//! faults. Counters in pages are pages; the gauges of write-back are in `memory`.
 
 use pgdyno_model::telemetry::{Column, Kind};
 
@@ -38,7 +38,11 @@ struct Vmstat {
 pub(super) fn make(_: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
     let text = read("/proc/vmstat")?;
     let there = |names: &[&str], kind| -> Vec<Column> {
-        names.iter().filter(|n| value(&text, n).is_some()).map(|n| column(*n, unit(n), kind)).collect()
+        names
+            .iter()
+            .filter(|n| value(&text, n).is_some())
+            .map(|n| column(*n, unit(n), kind))
+            .collect()
     };
     let mut columns = there(COUNTERS, Kind::Counter);
     columns.extend(there(GAUGES, Kind::Gauge));
@@ -85,7 +89,8 @@ mod tests {
 
     #[test]
     fn a_name_that_begins_another_is_not_taken_for_it() {
-        let text = "nr_dirtied 17\nnr_dirty_threshold 9\npgscan_direct_throttle 3\npgscan_direct 4\n";
+        let text =
+            "nr_dirtied 17\nnr_dirty_threshold 9\npgscan_direct_throttle 3\npgscan_direct 4\n";
         assert_eq!((value(text, "pgscan_direct"), value(text, "nr_dirty")), (Some(4), None));
     }
 }

@@ -1,12 +1,13 @@
-//! What the server's processes wait for: `pg_stat_activity` looked at many times a second on a connection and a thread
-//! of its own, counted and not kept.
+//! What the server's processes wait for: `pg_stat_activity` looked at many times a second on a
+//! connection and a thread of its own, counted and not kept.
 //!
-//! Each column counts sightings: `load.IO:WALSync` those of a client backend (or its parallel worker) of the loaded
-//! database that waited for that event, `load.CPU` those of one that waited for nothing, which runs or waits for a CPU;
-//! `state.active` and the like those of such backends by state; `checkpointer.IO:DataFileWrite` those of
-//! the server's own processes by their kind. `polls` counts the looks: sightings over polls are a mean number of
-//! processes. A process of the server's that idles in its main loop (type `Activity`) is not counted, nor is pgdyno's
-//! own connection.
+//! Each column counts sightings: `load.IO:WALSync` those of a client backend (or its parallel
+//! worker) of the loaded database that waited for that event, `load.CPU` those of one that waited
+//! for nothing, which runs or waits for a CPU; `state.active` and the like those of such backends
+//! by state; `checkpointer.IO:DataFileWrite` those of the server's own processes by their kind.
+//! `polls` counts the looks: sightings over polls are a mean number of processes. A process of the
+//! server's that idles in its main loop (type `Activity`) is not counted, nor is pgdyno's own
+//! connection.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -65,8 +66,8 @@ pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> 
         )
         .map_err(|e| said(&e))?;
     let database: Option<u32> = row.get(0);
-    let database =
-        database.ok_or_else(|| format!("there is no database {}", watched.subject.loaded.database))?;
+    let database = database
+        .ok_or_else(|| format!("there is no database {}", watched.subject.loaded.database))?;
     let gap = (!row.get::<_, bool>(1)).then(|| {
         format!(
             "{} sees only the waits of its own sessions; GRANT pg_read_all_stats shows the others'",
@@ -134,7 +135,14 @@ impl Looker {
 }
 
 impl Seen {
-    fn add(&mut self, who: &str, state: Option<&str>, kind: Option<&str>, event: Option<&str>, count: u64) {
+    fn add(
+        &mut self,
+        who: &str,
+        state: Option<&str>,
+        kind: Option<&str>,
+        event: Option<&str>,
+        count: u64,
+    ) {
         let mut plus = |name: String| *self.counts.entry(name).or_default() += count;
         let load = who == "load";
         if let Some(state) = state.filter(|_| load) {

@@ -23,13 +23,19 @@ pub(crate) fn can(test: &str) -> bool {
     root
 }
 
-/// One at a time: of two that look for a free loop device, the second opens the first's for a moment, and it is in use then.
+/// One at a time: of two that look for a free loop device, the second opens the first's for a
+/// moment, and it is in use then.
 static LOSETUP: Mutex<()> = Mutex::new(());
 
 pub(crate) fn run(program: &str, args: &[&str]) -> String {
-    let _alone = (program == "losetup").then(|| LOSETUP.lock().unwrap_or_else(PoisonError::into_inner));
+    let _alone =
+        (program == "losetup").then(|| LOSETUP.lock().unwrap_or_else(PoisonError::into_inner));
     let output = Command::new(program).args(args).output().unwrap();
-    assert!(output.status.success(), "{program} {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{program} {args:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 

@@ -22,7 +22,8 @@ pub(crate) const HANGS: Duration = Duration::from_secs(60);
 pub(crate) fn can(test: &str) -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
-        let _ = writeln!(std::io::stderr(), "\nskipped: {test}: needs root to become another account");
+        let _ =
+            writeln!(std::io::stderr(), "\nskipped: {test}: needs root to become another account");
     }
     is_root
 }
@@ -81,7 +82,9 @@ pub(crate) fn precious(place: &Place) -> PathBuf {
 }
 
 pub(crate) fn is_whole(precious: &Path) -> bool {
-    ["file", "below/file"].iter().all(|f| fs::read_to_string(precious.join(f)).is_ok_and(|t| t == "kept"))
+    ["file", "below/file"]
+        .iter()
+        .all(|f| fs::read_to_string(precious.join(f)).is_ok_and(|t| t == "kept"))
 }
 
 pub(crate) fn runs(pid: u32) -> bool {

@@ -49,13 +49,14 @@ impl Place {
 
     /// Whether nothing is left but the journal's own directory.
     pub(crate) fn is_clean(&self) -> bool {
-        let names: Vec<_> = std::fs::read_dir(self.path()).unwrap().map(|f| f.unwrap().file_name()).collect();
+        let names: Vec<_> =
+            std::fs::read_dir(self.path()).unwrap().map(|f| f.unwrap().file_name()).collect();
         names == ["state"] && self.journal.entries().unwrap().is_empty()
     }
 }
 
-/// Whether `error` says that this machine lacks what a storage takes: then `test` is said to be skipped, past the test runner, which
-/// captures what passing tests print.
+/// Whether `error` says that this machine lacks what a storage takes: then `test` is said to be
+/// skipped, past the test runner, which captures what passing tests print.
 pub(crate) fn is_lacking(test: &str, error: &StorageError) -> bool {
     use std::io::Write as _;
     let lacking = matches!(
@@ -77,16 +78,19 @@ pub(crate) fn traces(place: &Path) -> Vec<String> {
     let place = place.canonicalize().unwrap();
     let place = place.to_str().unwrap();
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
-    let mut traces: Vec<String> = mounts.lines().filter(|l| l.contains(place)).map(String::from).collect();
+    let mut traces: Vec<String> =
+        mounts.lines().filter(|l| l.contains(place)).map(String::from).collect();
     for device in std::fs::read_dir("/sys/block").unwrap().flatten() {
-        let backing = std::fs::read_to_string(device.path().join("loop/backing_file")).unwrap_or_default();
+        let backing =
+            std::fs::read_to_string(device.path().join("loop/backing_file")).unwrap_or_default();
         if backing.contains(place) {
             traces.push(format!("{:?} over {backing}", device.file_name()));
         }
     }
     for process in std::fs::read_dir("/proc").unwrap().flatten() {
         let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
-        if String::from_utf8_lossy(&environment).contains(&format!("PGDYNO_EMULATED_DISK={place}")) {
+        if String::from_utf8_lossy(&environment).contains(&format!("PGDYNO_EMULATED_DISK={place}"))
+        {
             traces.push(format!("process {:?}", process.file_name()));
         }
     }

@@ -12,18 +12,28 @@ use super::{Place, is_lacking, traces};
 
 pub(crate) fn loop_file(directory: &Path) -> Backing {
     let directory = Some(directory.to_owned());
-    Backing::Loop(LoopFile { directory, size: Bytes(400 << 20), sector_size: Some(4096), direct_io: true })
+    Backing::Loop(LoopFile {
+        directory,
+        size: Bytes(400 << 20),
+        sector_size: Some(4096),
+        direct_io: true,
+    })
 }
 
 pub(crate) fn on(backing: Backing, filesystem: &str) -> Storage {
-    let filesystem = Some(FilesystemChoice { name: filesystem.into(), ..FilesystemChoice::default() });
+    let filesystem =
+        Some(FilesystemChoice { name: filesystem.into(), ..FilesystemChoice::default() });
     Storage { backing, filesystem, ..Storage::default() }
 }
 
 pub(crate) fn plan(storage: &Storage, place: &Path, wipe: &Wipe) -> Result<Stack, StorageError> {
     emulated::serve_by(&["--exact", "emulated_disk_server", "--nocapture"]);
     let account = server_account().unwrap();
-    Stack::plan("disk", storage, &Surroundings { default_directory: place, account: &account, wipe })
+    Stack::plan(
+        "disk",
+        storage,
+        &Surroundings { default_directory: place, account: &account, wipe },
+    )
 }
 
 /// Whether this machine can make `storage`; if not, that is said.
@@ -38,6 +48,7 @@ pub(crate) fn can(test: &str, storage: &Storage, place: &Path) -> bool {
 pub(crate) fn assert_nothing_left(place: &Place) {
     assert_eq!(traces(place.path()), [""; 0]);
     assert_eq!(place.journal.entries().unwrap(), []);
-    let names: Vec<_> = fs::read_dir(place.path()).unwrap().map(|f| f.unwrap().file_name()).collect();
+    let names: Vec<_> =
+        fs::read_dir(place.path()).unwrap().map(|f| f.unwrap().file_name()).collect();
     assert!(names.iter().all(|n| n == "state"), "{names:?}");
 }

@@ -1,11 +1,13 @@
 //! A victim whose every file-related system call is a step, at which an attacker may act.
 //!
-//! [`trace`] starts a program anew, stops it (ptrace(2)) before and after each call that has to do with a watched
-//! place, and calls back. An attack that swaps a name for a symbolic link there happens at that step each time, not
-//! by luck of timing. [`attack_each_step`] counts the steps of an undisturbed run and then runs the victim anew for
-//! each step chosen: all of them where `PGDYNO_ATTACKS` is `all` (`just attacks`), else some, spread over the run.
+//! [`trace`] starts a program anew, stops it (ptrace(2)) before and after each call that has to do
+//! with a watched place, and calls back. An attack that swaps a name for a symbolic link there
+//! happens at that step each time, not by luck of timing. [`attack_each_step`] counts the steps of
+//! an undisturbed run and then runs the victim anew for each step chosen: all of them where
+//! `PGDYNO_ATTACKS` is `all` (`just attacks`), else some, spread over the run.
 //!
-//! Programs that a victim starts under its own account are followed; those under another account are let go.
+//! Programs that a victim starts under its own account are followed; those under another account
+//! are let go.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -140,8 +142,8 @@ const OLD_CALLS: &[(libc::c_long, &str, Shape, Kind)] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_CALLS: &[(libc::c_long, &str, Shape, Kind)] = &[];
 
-/// Runs `command` to its end and calls back before and after each file-related call that names something below
-/// `place`, or `place` itself.
+/// Runs `command` to its end and calls back before and after each file-related call that names
+/// something below `place`, or `place` itself.
 ///
 /// # Errors
 /// It cannot be started, or the kernel lets nobody trace it (`EPERM` in some containers).
@@ -153,7 +155,10 @@ pub(crate) fn trace(
     let mut output = tempfile::tempfile()?;
     // It waits on its standard input until it is held.
     let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", "read _ && exec \"$@\"", "sh"]).arg(command.get_program()).args(command.get_args());
+    shell
+        .args(["-c", "read _ && exec \"$@\"", "sh"])
+        .arg(command.get_program())
+        .args(command.get_args());
     for (name, value) in command.get_envs() {
         match value {
             Some(value) => shell.env(name, value),
@@ -243,7 +248,9 @@ impl Follower<'_> {
                 }
                 WaitStatus::PtraceEvent(pid, _, libc::PTRACE_EVENT_EXEC) => {
                     // The thread that made the call has the process's id now.
-                    if let Some(former) = event_message(pid).filter(|former| *former != pid.as_raw()) {
+                    if let Some(former) =
+                        event_message(pid).filter(|former| *former != pid.as_raw())
+                    {
                         self.forget(former);
                     }
                     if user(pid) != Some(nix::unistd::geteuid().as_raw()) {
@@ -254,8 +261,13 @@ impl Follower<'_> {
                     (pid, None)
                 }
                 WaitStatus::PtraceEvent(pid, _, event) => {
-                    let makes = [libc::PTRACE_EVENT_CLONE, libc::PTRACE_EVENT_FORK, libc::PTRACE_EVENT_VFORK];
-                    // What it made is known before it is seen, unless it was first and is gone or let go.
+                    let makes = [
+                        libc::PTRACE_EVENT_CLONE,
+                        libc::PTRACE_EVENT_FORK,
+                        libc::PTRACE_EVENT_VFORK,
+                    ];
+                    // What it made is known before it is seen, unless it was first and is gone or
+                    // let go.
                     let made = event_message(pid).filter(|_| makes.contains(&event));
                     self.followed.extend(made.filter(|made| is_traced(*made)));
                     (pid, None)
@@ -296,7 +308,9 @@ impl Follower<'_> {
         let (_, name, shape, kind) = all.find(|(known, ..)| u64::try_from(*known) == Ok(number))?;
         let memory = File::open(format!("/proc/{pid}/mem")).ok()?;
         let text = |at: usize| text_at(&memory, arguments[at]);
-        let named = |fd: Option<usize>, path: usize| name_place(pid, fd.map(|fd| arguments[fd]), text(path)?);
+        let named = |fd: Option<usize>, path: usize| {
+            name_place(pid, fd.map(|fd| arguments[fd]), text(path)?)
+        };
         let places: Vec<Named> = match *shape {
             Shape::Path(path) => vec![named(None, path)?],
             At(fd, path) => vec![named(Some(fd), path)?],
@@ -313,7 +327,13 @@ impl Follower<'_> {
             Open(at) => arguments[at],
             OpenHow(at) => number_at(&memory, arguments[at])?,
         };
-        Some(Call { step: self.steps, uid: user(pid)?, name, places, is_write: flags & WRITES != 0 })
+        Some(Call {
+            step: self.steps,
+            uid: user(pid)?,
+            name,
+            places,
+            is_write: flags & WRITES != 0,
+        })
     }
 }
 
@@ -398,7 +418,8 @@ fn status(pid: i32, name: &str) -> Option<String> {
     text.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned)
 }
 
-/// This test binary started anew for the one test `name`, which is `#[ignore]`d and reads the variables `given`.
+/// This test binary started anew for the one test `name`, which is `#[ignore]`d and reads the
+/// variables `given`.
 pub(crate) fn victim(name: &str, given: &[(&str, &Path)]) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", name, "--ignored", "--nocapture", "--test-threads=1"]);
@@ -420,7 +441,12 @@ impl Attacker {
     /// Starts it, with no groups but the account's own. Needs root.
     pub(crate) fn new(uid: u32, gid: u32) -> Self {
         let mut command = Command::new("setpriv");
-        command.args([&format!("--reuid={uid}"), &format!("--regid={gid}"), "--clear-groups", "sh"]);
+        command.args([
+            &format!("--reuid={uid}"),
+            &format!("--regid={gid}"),
+            "--clear-groups",
+            "sh",
+        ]);
         let mut shell =
             command.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (commands, answers) = (shell.stdin.take().unwrap(), shell.stdout.take().unwrap());
@@ -436,7 +462,8 @@ impl Attacker {
         answer.trim() == "0"
     }
 
-    /// Puts a symbolic link to `target` in place of `name`, which is kept beside it; whether it could.
+    /// Puts a symbolic link to `target` in place of `name`, which is kept beside it; whether it
+    /// could.
     pub(crate) fn swap(&mut self, name: &Path, target: &Path) -> bool {
         let (name, target) = (name.display(), target.display());
         self.run(&format!("mv -T '{name}' '{name}.aside' && ln -s -T '{target}' '{name}'"))
@@ -476,7 +503,8 @@ pub(crate) struct Attack<'a> {
     pub(crate) check: &'a mut dyn FnMut(&Ended, &str),
 }
 
-/// Runs the victim undisturbed, then for each chosen step twice: swapped during that call alone, and from it on.
+/// Runs the victim undisturbed, then for each chosen step twice: swapped during that call alone,
+/// and from it on.
 pub(crate) fn attack_each_step(attack: &mut Attack<'_>, some: usize) -> io::Result<()> {
     let command = (attack.prepare)();
     let honest = trace(&command, attack.place, &mut |_, _| {})?;

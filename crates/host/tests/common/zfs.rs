@@ -4,7 +4,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// zfs-fuse's daemon where none runs, the test's own, ended by its id; tests with it go one after the other.
+/// zfs-fuse's daemon where none runs, the test's own, ended by its id; tests with it go one after
+/// the other.
 pub(crate) struct Daemon {
     pub(crate) child: Option<Child>,
     _alone: MutexGuard<'static, ()>,
@@ -13,7 +14,8 @@ pub(crate) struct Daemon {
 static ZFS: Mutex<()> = Mutex::new(());
 
 fn zfs_answers() -> bool {
-    let list = Command::new("zpool").arg("list").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let list =
+        Command::new("zpool").arg("list").stdout(Stdio::null()).stderr(Stdio::null()).status();
     list.is_ok_and(|status| status.success())
 }
 
@@ -23,8 +25,11 @@ impl Daemon {
         if zfs_answers() || !rustix::process::geteuid().is_root() {
             return Self { child: None, _alone: alone };
         }
-        let daemon =
-            Command::new("zfs-fuse").arg("--no-daemon").stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let daemon = Command::new("zfs-fuse")
+            .arg("--no-daemon")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
         let child = daemon.ok();
         let until = Instant::now() + Duration::from_secs(20);
         while child.is_some() && !zfs_answers() && Instant::now() < until {
@@ -42,7 +47,8 @@ impl Drop for Daemon {
             let until = Instant::now() + Duration::from_secs(15);
             while matches!(child.try_wait(), Ok(None)) {
                 if Instant::now() > until {
-                    // It has been seen to overhear the first: its own statistics then stay mounted, with nobody to serve them.
+                    // It has been seen to overhear the first: its own statistics then stay mounted,
+                    // with nobody to serve them.
                     let _ = child.kill();
                     let _ = child.wait();
                     let _ = Command::new("umount").arg("/zfs-kstat").stderr(Stdio::null()).status();

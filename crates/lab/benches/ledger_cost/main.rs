@@ -1,4 +1,5 @@
-//! What a ledger costs the load: the same script with and without one, in turn (A B, B A, …), on one server.
+//! What a ledger costs the load: the same script with and without one, in turn (A B, B A, …), on
+//! one server.
 //!
 //! `cargo bench -p pgdyno-lab --bench ledger_cost -- [ROUNDS] [SECONDS] [CLIENTS]`
 
@@ -35,13 +36,18 @@ fn main() {
     let number = |n: usize, default: u32| numbers.get(n).copied().unwrap_or(default);
     let (rounds, seconds, clients) = (number(0, 10), number(1, 5), number(2, 8));
     let home = tempfile::tempdir().unwrap();
-    std::fs::set_permissions(home.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(home.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
     let journal = Journal::open(&home.path().join("state")).unwrap();
     let install = find(None, None).unwrap().expect("PostgreSQL is installed");
     let mut spec = ClusterSpec::new(install, cluster_directory(home.path()).unwrap()).unwrap();
     // Commits that wait for nothing: the generator's own cost weighs most.
-    let settings =
-        [("fsync", "off"), ("synchronous_commit", "off"), ("max_wal_size", "8GB"), ("autovacuum", "off")];
+    let settings = [
+        ("fsync", "off"),
+        ("synchronous_commit", "off"),
+        ("max_wal_size", "8GB"),
+        ("autovacuum", "off"),
+    ];
     spec.settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     let mut cluster = Cluster::create(spec, &journal, &GO_ON).unwrap();
     cluster.start(&GO_ON).unwrap();
@@ -53,19 +59,27 @@ fn main() {
     for round in 0..rounds {
         for turn in 0..2 {
             let with = (turn == 1) != (round % 2 == 1);
-            for tidy in ["TRUNCATE pgdyno_token", "VACUUM pgbench_tellers, pgbench_branches", "CHECKPOINT"] {
+            for tidy in
+                ["TRUNCATE pgdyno_token", "VACUUM pgbench_tellers, pgbench_branches", "CHECKPOINT"]
+            {
                 control.batch_execute(tidy).unwrap();
             }
             let path = home.path().join(format!("ledger-{round}"));
             let ledger = with.then(|| {
-                let ledger = MappedLedger::create(&path, clients, 20_000 * seconds as usize, 1).unwrap();
+                let ledger =
+                    MappedLedger::create(&path, clients, 20_000 * seconds as usize, 1).unwrap();
                 Arc::new(ledger) as Arc<dyn Ledger>
             });
             // Without a ledger the script counts for itself.
-            let text =
-                if with { SCRIPT.to_owned() } else { format!("\\set sequence :sequence + 1\n{SCRIPT}") };
-            let script =
-                WeightedScript { script: Arc::new(Script::parse("ledger", &text).unwrap()), weight: 1 };
+            let text = if with {
+                SCRIPT.to_owned()
+            } else {
+                format!("\\set sequence :sequence + 1\n{SCRIPT}")
+            };
+            let script = WeightedScript {
+                script: Arc::new(Script::parse("ledger", &text).unwrap()),
+                weight: 1,
+            };
             let spec = LoadSpec {
                 clients: NonZeroU32::new(clients).unwrap(),
                 warm_up: Duration::from_millis(500),
@@ -79,21 +93,26 @@ fn main() {
                 ..LoadSpec::new(cluster.target("postgres"), vec![script])
             };
             let stop = AtomicBool::new(false);
-            let seen = drive(&spec, &Watch { stop: &stop, on_open: &|_| {}, on_second: &|_| {} }).unwrap();
+            let seen =
+                drive(&spec, &Watch { stop: &stop, on_open: &|_| {}, on_second: &|_| {} }).unwrap();
             assert_eq!(seen.aborted_clients, 0, "{:?}", seen.abort_reasons);
             tps[usize::from(with)].push(seen.tps().unwrap());
             cpu[usize::from(with)].push(seen.generator_cpu_s / seen.transactions as f64 * 1e6);
             let _ = std::fs::remove_file(&path);
         }
         let (without, with) = (tps[0][round as usize], tps[1][round as usize]);
-        println!("round {round}: without {without:.0} tps, with {with:.0} tps, ratio {:.3}", with / without);
+        println!(
+            "round {round}: without {without:.0} tps, with {with:.0} tps, ratio {:.3}",
+            with / without
+        );
     }
     let median = |mut all: Vec<f64>| {
         all.sort_by(f64::total_cmp);
         all[all.len() / 2]
     };
-    let ratios =
-        |of: &[Vec<f64>; 2]| of[1].iter().zip(&of[0]).map(|(with, without)| with / without).collect();
+    let ratios = |of: &[Vec<f64>; 2]| {
+        of[1].iter().zip(&of[0]).map(|(with, without)| with / without).collect()
+    };
     println!(
         "median of {rounds} ratios, with to without: tps {:.3}, generator's CPU per transaction {:.3} ({:.2} µs without)",
         median(ratios(&tps)),

@@ -1,12 +1,13 @@
-//! pgdyno's bulk load beside `pgbench -i` and beside COPY of a prepared text file: in turn (A B, B A, …), into one managed
-//! server with the same settings, each from a database just made and a CHECKPOINT to keys and VACUUM. What is printed are
-//! ratios pgdyno ÷ the other: medians over the pairs with a bootstrap interval.
+//! pgdyno's bulk load beside `pgbench -i` and beside COPY of a prepared text file: in turn (A B, B
+//! A, …), into one managed server with the same settings, each from a database just made and a
+//! CHECKPOINT to keys and VACUUM. What is printed are ratios pgdyno ÷ the other: medians over the
+//! pairs with a bootstrap interval.
 //!
 //!     cargo bench -p pgdyno-lab --bench vs_load -- [--pairs N] [--scale N] [--only WORDS] [--minimal]
 //!
-//! Server CPU is that of the load's backends and their workers; it says more than time on a machine that does other work
-//! besides. Client CPU is user and system time of the whole process, start-up included. `--minimal` has the server run under
-//! wal_level = minimal.
+//! Server CPU is that of the load's backends and their workers; it says more than time on a machine
+//! that does other work besides. Client CPU is user and system time of the whole process, start-up
+//! included. `--minimal` has the server run under wal_level = minimal.
 
 #[path = "../vs_pgbench/statistics.rs"]
 mod statistics;
@@ -136,30 +137,40 @@ struct Seen {
 
 fn compare(arguments: &[String]) -> Result<(), Anything> {
     let stop = AtomicBool::new(false);
-    let install =
-        find(None, None)?.ok_or("no PostgreSQL of the distribution here, so no pgbench to compare with")?;
+    let install = find(None, None)?
+        .ok_or("no PostgreSQL of the distribution here, so no pgbench to compare with")?;
     let storage = StorageDirectory::open(None, &server_account()?)?;
     let journal = Journal::open(&paths::state_dir())?;
     let mut spec = ClusterSpec::new(install.clone(), cluster_directory(storage.path())?)?;
-    let mut settings =
-        vec![("shared_buffers", "256MB"), ("max_wal_size", "8GB"), ("maintenance_work_mem", "256MB")];
+    let mut settings = vec![
+        ("shared_buffers", "256MB"),
+        ("max_wal_size", "8GB"),
+        ("maintenance_work_mem", "256MB"),
+    ];
     let minimal = arguments.iter().any(|a| a == "--minimal");
     if minimal {
         settings.extend([("wal_level", "minimal"), ("max_wal_senders", "0")]);
     }
-    spec.settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    spec.settings =
+        settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let mut cluster = Cluster::create(spec, &journal, &stop)?;
     cluster.start(&stop)?;
     let target = cluster.control_target("postgres");
     let Address::Unix { directory, port } = &target.address else { return Err("no socket".into()) };
     let (socket, port, user) = (directory.clone(), port.to_string(), target.user.clone());
-    let programs =
-        install.bindir.join("postgres").canonicalize()?.parent().map(Path::to_owned).unwrap_or_default();
+    let programs = install
+        .bindir
+        .join("postgres")
+        .canonicalize()?
+        .parent()
+        .map(Path::to_owned)
+        .unwrap_or_default();
     let bench = Bench { cluster, socket, port, user, programs };
 
     let (pairs, scale) = (number(arguments, "--pairs", 3), number(arguments, "--scale", 100));
     let mut out = std::io::stdout();
-    let settings: Vec<String> = settings.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    let settings: Vec<String> =
+        settings.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     writeln!(
         out,
         "PostgreSQL {}, {pairs} pairs, {scale}% of the scales; {}",
@@ -199,15 +210,19 @@ impl Bench {
         if cell.beside == Beside::TextCopy {
             self.prepare_file(&file, scale)?;
         }
-        let (mut time, mut cpu, mut server, mut memory) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut time, mut cpu, mut server, mut memory) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for pair in 0..pairs {
             let mut seen = [None, None];
             for turn in 0..2 {
                 // Who goes first alternates.
                 let index = ((pair + turn) % 2) as usize;
                 self.fresh()?;
-                let command =
-                    if index == 0 { self.theirs(cell, scale, &file) } else { self.ours(cell, scale)? };
+                let command = if index == 0 {
+                    self.theirs(cell, scale, &file)
+                } else {
+                    self.ours(cell, scale)?
+                };
                 let before = self.backends_cpu_seconds()?;
                 let one = run(command)?;
                 seen[index] = Some((one, self.backends_cpu_seconds()? - before));
@@ -238,7 +253,8 @@ impl Bench {
         Ok(())
     }
 
-    /// CPU time of the server's processes that have ended: the load's backends and their workers (seconds).
+    /// CPU time of the server's processes that have ended: the load's backends and their workers
+    /// (seconds).
     fn backends_cpu_seconds(&self) -> Result<f64, Anything> {
         // They end a moment after their client.
         std::thread::sleep(Duration::from_millis(300));
@@ -258,7 +274,12 @@ impl Bench {
     fn ours(&self, cell: &Cell, scale: u32) -> Result<Command, Anything> {
         let mut command = Command::new(std::env::current_exe()?);
         command.arg(AS_PGDYNO).args(["--workload", cell.workload, "--scale", &scale.to_string()]);
-        command.args(["--partitions", &cell.partitions.to_string(), "--jobs", &cell.jobs.to_string()]);
+        command.args([
+            "--partitions",
+            &cell.partitions.to_string(),
+            "--jobs",
+            &cell.jobs.to_string(),
+        ]);
         command.args(["--strategy", cell.strategy, "--port", &self.port, "--user", &self.user]);
         command.arg("--host").arg(&self.socket);
         Ok(command)
@@ -291,7 +312,8 @@ impl Bench {
         command
     }
 
-    /// The rows of `numbers` as text, beside the server's data: made once, from the table as pgdyno loads it.
+    /// The rows of `numbers` as text, beside the server's data: made once, from the table as pgdyno
+    /// loads it.
     fn prepare_file(&self, file: &Path, scale: u32) -> Result<(), Anything> {
         let Some(cell) = CELLS.iter().find(|c| c.beside == Beside::TextCopy) else { return Ok(()) };
         self.fresh()?;
@@ -305,7 +327,8 @@ impl Bench {
 fn run(mut command: Command) -> Result<Seen, Anything> {
     let before = children_cpu_seconds("/proc/self/stat")?;
     let began = Instant::now();
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
     let mut memory_kb = 0.0_f64;
     let status = loop {
         if let Some(status) = child.try_wait()? {
@@ -331,8 +354,9 @@ fn children_cpu_seconds(path: &str) -> Result<f64, Anything> {
     let after_name = stat.rsplit_once(')').ok_or("a process without a name")?.1;
     let fields: Vec<&str> = after_name.split_whitespace().collect();
     // Fields 16 and 17 of proc(5), of which two stand before the name's end.
-    let ticks =
-        |i: usize| fields.get(i).and_then(|f| f.parse::<f64>().ok()).ok_or("a process's stat is short");
+    let ticks = |i: usize| {
+        fields.get(i).and_then(|f| f.parse::<f64>().ok()).ok_or("a process's stat is short")
+    };
     Ok((ticks(13)? + ticks(14)?) / 100.0)
 }
 

@@ -1,6 +1,7 @@
-//! The least that any client can cost: fixed messages on every connection, the next sent as soon as the answer to the
-//! last is there, on the engine's reactors. It draws nothing, keeps no time, reads nothing but the end of an answer and
-//! counts nothing but transactions, so that what it costs is the kernel's part and the reactor's.
+//! The least that any client can cost: fixed messages on every connection, the next sent as soon as
+//! the answer to the last is there, on the engine's reactors. It draws nothing, keeps no time,
+//! reads nothing but the end of an answer and counts nothing but transactions, so that what it
+//! costs is the kernel's part and the reactor's.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};
@@ -74,7 +75,8 @@ pub(crate) fn main(arguments: &[String]) -> Result<(), Anything> {
 fn messages(statements: &[&str], client: usize, piped: bool) -> Vec<Vec<u8>> {
     let execute = |(number, sql): (usize, &&str)| {
         let parameter = if sql.contains("$1") {
-            // Within the tables at scale 10, and of each branch and teller as many as of the others.
+            // Within the tables at scale 10, and of each branch and teller as many as of the
+            // others.
             let value = (client % if sql.contains("bid =") { 10 } else { 100 } + 1).to_string();
             let length = u32::try_from(value.len()).unwrap_or_default().to_be_bytes();
             [b"\0\x01", &length[..], value.as_bytes()].concat()
@@ -158,7 +160,11 @@ impl Echo {
         let seconds = reactor.now().since(begun).as_secs_f64();
         #[allow(clippy::cast_precision_loss)]
         let rate = self.transactions as f64 / seconds;
-        writeln!(std::io::stdout(), "transactions actually processed: {}\ntps = {rate}", self.transactions)?;
+        writeln!(
+            std::io::stdout(),
+            "transactions actually processed: {}\ntps = {rate}",
+            self.transactions
+        )?;
         Ok(())
     }
 }

@@ -1,14 +1,17 @@
-//! pgdyno beside pgbench: the same arguments, in turn (A B A B …), on the same server, in the same run. What is printed
-//! are ratios pgdyno ÷ pgbench: medians over the pairs with a bootstrap interval. Absolute times mean nothing on a shared machine.
+//! pgdyno beside pgbench: the same arguments, in turn (A B A B …), on the same server, in the same
+//! run. What is printed are ratios pgdyno ÷ pgbench: medians over the pairs with a bootstrap
+//! interval. Absolute times mean nothing on a shared machine.
 //!
 //!     cargo bench -p pgdyno-lab --bench vs_pgbench -- [--pairs N] [--seconds S] [--only WORDS] [--clients N]
 //!
-//! Client CPU is user and system time of the whole process, start-up included, divided by its transactions; both sides
-//! connect, prepare and report. *Cycles* are the processor's in the same two, where it counts them: in a virtual machine the
-//! time has in it what the hypervisor does, above all to wake an idle core, and the cycles have not. p99 comes from a sample of both sides' own transaction logs, in runs of their own.
-//! *most* is what tps could be of pgbench's if its client cost nothing and the server had that time too, on a machine that
-//! is always busy. With prepared statements a bare client runs as the third: what is left of a client that does nothing but send and
-//! receive, and so the least that any target could be.
+//! Client CPU is user and system time of the whole process, start-up included, divided by its
+//! transactions; both sides connect, prepare and report. *Cycles* are the processor's in the same
+//! two, where it counts them: in a virtual machine the time has in it what the hypervisor does,
+//! above all to wake an idle core, and the cycles have not. p99 comes from a sample of both sides'
+//! own transaction logs, in runs of their own. *most* is what tps could be of pgbench's if its
+//! client cost nothing and the server had that time too, on a machine that is always busy. With
+//! prepared statements a bare client runs as the third: what is left of a client that does nothing
+//! but send and receive, and so the least that any target could be.
 
 mod bare;
 mod null_server;
@@ -58,7 +61,9 @@ impl Cell {
 
     /// Whether the bare client can do it.
     fn has_bare(&self) -> bool {
-        self.protocol == "prepared" && self.options.is_empty() && !matches!(self.script, Script::Long)
+        self.protocol == "prepared"
+            && self.options.is_empty()
+            && !matches!(self.script, Script::Long)
     }
 }
 
@@ -69,8 +74,9 @@ enum Place {
     Null,
 }
 
-/// Where server and client run. With one client it is the system that puts them together or apart, now so and now so, and
-/// a message between two cores costs several times one within a core, whoever sends it.
+/// Where server and client run. With one client it is the system that puts them together or apart,
+/// now so and now so, and a message between two cores costs several times one within a core,
+/// whoever sends it.
 #[derive(Clone, Copy, PartialEq)]
 enum Cores {
     /// Where the system puts them.
@@ -82,16 +88,20 @@ enum Cores {
 }
 
 impl Cores {
-    /// Confines the server `postmaster`'s next processes and this thread's next children to them, of those in `allowed`.
+    /// Confines the server `postmaster`'s next processes and this thread's next children to them,
+    /// of those in `allowed`.
     fn take(self, postmaster: Option<u32>, allowed: &CpuSet) -> Result<(), Anything> {
         let cores: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect();
         let (server, client) = match (self, &cores[..]) {
             (Self::Any, all) => (all, all),
             (Self::One, [first, ..]) => (std::slice::from_ref(first), std::slice::from_ref(first)),
-            (Self::Two, [first, second, ..]) => (std::slice::from_ref(first), std::slice::from_ref(second)),
+            (Self::Two, [first, second, ..]) => {
+                (std::slice::from_ref(first), std::slice::from_ref(second))
+            }
             (Self::One | Self::Two, _) => return Err("there are not so many cores".into()),
         };
-        let postmaster = postmaster.and_then(|pid| Pid::from_raw(pid.cast_signed())).ok_or("no server")?;
+        let postmaster =
+            postmaster.and_then(|pid| Pid::from_raw(pid.cast_signed())).ok_or("no server")?;
         for (who, cores) in [(Some(postmaster), server), (None, client)] {
             let mut set = CpuSet::new();
             cores.iter().for_each(|core| set.set(*core));
@@ -110,8 +120,7 @@ enum Script {
     One,
 }
 
-const SELECT: &str =
-    "\\set aid random(1, 100000 * :scale)\nSELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n";
+const SELECT: &str = "\\set aid random(1, 100000 * :scale)\nSELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n";
 const TPCB: &str = include_str!("../../../../workloads/tpcb-like/tpcb-like.sql");
 
 impl Script {
@@ -142,8 +151,10 @@ const fn cell(
 
 const CELLS: &[Cell] = &[
     cell("select-only", 1, Script::Select, "prepared", Place::Socket, (0.75, 1.00)),
-    cell("select-only, one core", 1, Script::Select, "prepared", Place::Socket, (0.75, 1.00)).on(Cores::One),
-    cell("select-only, two cores", 1, Script::Select, "prepared", Place::Socket, (0.75, 1.00)).on(Cores::Two),
+    cell("select-only, one core", 1, Script::Select, "prepared", Place::Socket, (0.75, 1.00))
+        .on(Cores::One),
+    cell("select-only, two cores", 1, Script::Select, "prepared", Place::Socket, (0.75, 1.00))
+        .on(Cores::Two),
     cell("select-only", 16, Script::Select, "prepared", Place::Socket, (0.60, 1.05)),
     cell("select-only", 64, Script::Select, "prepared", Place::Socket, (0.60, 1.05)),
     cell("select-only", 256, Script::Select, "prepared", Place::Socket, (0.60, 1.05)),
@@ -175,8 +186,12 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.first().map(String::as_str) == Some(side::AS_PGDYNO) {
         let stop = AtomicBool::new(false);
-        let code =
-            pgdyno_lab::pgbench::main(&arguments[1..], &mut std::io::stdout(), &mut std::io::stderr(), &stop);
+        let code = pgdyno_lab::pgbench::main(
+            &arguments[1..],
+            &mut std::io::stdout(),
+            &mut std::io::stderr(),
+            &stop,
+        );
         std::process::exit(code);
     }
     let done = if arguments.first().map(String::as_str) == Some(side::AS_BARE) {
@@ -191,8 +206,10 @@ fn main() {
 }
 
 fn options(arguments: &[String]) -> Options {
-    let after = |flag: &str| arguments.iter().position(|a| a == flag).and_then(|i| arguments.get(i + 1));
-    let number = |flag: &str, default: u32| after(flag).and_then(|n| n.parse().ok()).unwrap_or(default);
+    let after =
+        |flag: &str| arguments.iter().position(|a| a == flag).and_then(|i| arguments.get(i + 1));
+    let number =
+        |flag: &str, default: u32| after(flag).and_then(|n| n.parse().ok()).unwrap_or(default);
     Options {
         pairs: number("--pairs", 5) as usize,
         seconds: number("--seconds", 4),
@@ -206,15 +223,16 @@ type Anything = Box<dyn std::error::Error>;
 fn compare(options: &Options) -> Result<(), Anything> {
     let stop = AtomicBool::new(false);
     let account = server_account()?;
-    let install =
-        find(None, None)?.ok_or("no PostgreSQL of the distribution here, so no pgbench to compare with")?;
+    let install = find(None, None)?
+        .ok_or("no PostgreSQL of the distribution here, so no pgbench to compare with")?;
     let pgbench = beside(&install.bindir)
         .ok_or_else(|| format!("there is no pgbench beside {}", install.bindir.display()))?;
     let storage = StorageDirectory::open(None, &account)?;
     let journal = Journal::open(&paths::state_dir())?;
     let mut spec = ClusterSpec::new(install.clone(), cluster_directory(storage.path())?)?;
     spec.connect = Connect::Tcp;
-    let settings = [("max_connections", "1100"), ("shared_buffers", "256MB"), ("synchronous_commit", "off")];
+    let settings =
+        [("max_connections", "1100"), ("shared_buffers", "256MB"), ("synchronous_commit", "off")];
     spec.settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     let mut cluster = Cluster::create(spec, &journal, &stop)?;
     cluster.start(&stop)?;
@@ -272,8 +290,8 @@ fn compare(options: &Options) -> Result<(), Anything> {
             protocol: cell.protocol,
             options: cell.options,
             script: &script,
-            // Connecting a thousand takes seconds, which must not be most of the run; nor, where a rate makes them few, may the
-            // first transactions of all clients.
+            // Connecting a thousand takes seconds, which must not be most of the run; nor, where a
+            // rate makes them few, may the first transactions of all clients.
             seconds: options.seconds.max(cell.clients / 80).max(if cell.options.contains(&"-R") {
                 6
             } else {
@@ -298,7 +316,8 @@ fn beside(bindir: &Path) -> Option<PathBuf> {
     let real = bindir.join("postgres").canonicalize().ok();
     let real = real.as_deref().and_then(Path::parent).map(Path::to_owned);
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = [Some(bindir.to_owned()), real].into_iter().flatten().chain(std::env::split_paths(&path));
+    let folders =
+        [Some(bindir.to_owned()), real].into_iter().flatten().chain(std::env::split_paths(&path));
     folders.map(|folder| folder.join("pgbench")).find(|program| program.is_file())
 }
 
@@ -329,10 +348,15 @@ fn line(
         let of_theirs = |seen: &Seen| Some(seen.cycles? / theirs.cycles?);
         cpu.push(ours.cpu_us / theirs.cpu_us);
         cycles.extend(of_theirs(&ours));
-        bare.extend(nothing_else.map(|bare| of_theirs(&bare).unwrap_or(bare.cpu_us / theirs.cpu_us)));
+        bare.extend(
+            nothing_else.map(|bare| of_theirs(&bare).unwrap_or(bare.cpu_us / theirs.cpu_us)),
+        );
         tps.push(ours.tps / theirs.tps);
-        let cores = if cell.cores == Cores::One { 1 } else { std::thread::available_parallelism()?.get() };
-        most.push(1.0 / (1.0 - theirs.cpu_us * theirs.tps / 1e6 / f64::from(u32::try_from(cores)?)));
+        let cores =
+            if cell.cores == Cores::One { 1 } else { std::thread::available_parallelism()?.get() };
+        most.push(
+            1.0 / (1.0 - theirs.cpu_us * theirs.tps / 1e6 / f64::from(u32::try_from(cores)?)),
+        );
         memory.push(ours.memory_kb / theirs.memory_kb);
     }
     for _ in 0..options.pairs.min(5) {
@@ -342,7 +366,8 @@ fn line(
         }
     }
     let (most_cpu, least_tps) = cell.target;
-    let marked = |interval: &Interval, met: bool| format!("{interval}{}", if met { " " } else { "!" });
+    let marked =
+        |interval: &Interval, met: bool| format!("{interval}{}", if met { " " } else { "!" });
     let cost = |ratios: &[f64]| {
         let interval = Interval::of(ratios);
         marked(&interval, ratios.is_empty() || interval.median <= most_cpu)

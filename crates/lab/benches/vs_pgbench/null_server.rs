@@ -1,5 +1,5 @@
-//! A server that answers at once: what a load generator can do when nobody holds it up. One thread, epoll, one row for
-//! every Execute or Query.
+//! A server that answers at once: what a load generator can do when nobody holds it up. One thread,
+//! epoll, one row for every Execute or Query.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -53,12 +53,19 @@ fn serve(listener: &UnixListener) -> std::io::Result<()> {
                 while let Ok((stream, _)) = listener.accept() {
                     stream.set_nonblocking(true)?;
                     let data = epoll::EventData::new_u64(peers.len() as u64);
-                    epoll::add(&poll, &stream, data, epoll::EventFlags::IN | epoll::EventFlags::ET)?;
+                    epoll::add(
+                        &poll,
+                        &stream,
+                        data,
+                        epoll::EventFlags::IN | epoll::EventFlags::ET,
+                    )?;
                     peers.push(Some(Peer { stream, received: Vec::new(), started: false }));
                 }
                 continue;
             }
-            let Some(place) = usize::try_from(id).ok().and_then(|id| peers.get_mut(id)) else { continue };
+            let Some(place) = usize::try_from(id).ok().and_then(|id| peers.get_mut(id)) else {
+                continue;
+            };
             if place.as_mut().is_some_and(|peer| !peer.turn(&mut scratch, &mut out)) {
                 // Closing the socket takes it out of the epoll set.
                 *place = None;
@@ -103,7 +110,8 @@ impl Peer {
             let rest = &all[at..];
             let head = usize::from(self.started);
             let Some(length) = rest.get(head..head + 4) else { break };
-            let length = head + u32::from_be_bytes([length[0], length[1], length[2], length[3]]) as usize;
+            let length =
+                head + u32::from_be_bytes([length[0], length[1], length[2], length[3]]) as usize;
             if rest.len() < length {
                 break;
             }
@@ -112,7 +120,8 @@ impl Peer {
                     return false;
                 }
                 answer(rest[0], out);
-            } else if rest[4..8] == 80_877_103_u32.to_be_bytes() || rest[4..8] == 80_877_104_u32.to_be_bytes()
+            } else if rest[4..8] == 80_877_103_u32.to_be_bytes()
+                || rest[4..8] == 80_877_104_u32.to_be_bytes()
             {
                 // SSLRequest, GSSENCRequest: no.
                 out.push(b'N');

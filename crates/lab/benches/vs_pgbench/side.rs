@@ -47,7 +47,8 @@ pub(crate) struct Run<'a> {
 pub(crate) struct Seen {
     /// Microseconds of CPU for a transaction.
     pub(crate) cpu_us: f64,
-    /// Cycles that it spent in its own code and in the kernel's, for a transaction; none where the machine counts none.
+    /// Cycles that it spent in its own code and in the kernel's, for a transaction; none where the
+    /// machine counts none.
     pub(crate) cycles: Option<f64>,
     pub(crate) tps: f64,
     pub(crate) memory_kb: f64,
@@ -71,7 +72,14 @@ impl Side {
     fn command(&self, connection: &Connection) -> Command {
         let mut command = Command::new(&self.program);
         command.args(self.before);
-        command.args(["-h", &connection.host, "-p", &connection.port.to_string(), "-U", &connection.user]);
+        command.args([
+            "-h",
+            &connection.host,
+            "-p",
+            &connection.port.to_string(),
+            "-U",
+            &connection.user,
+        ]);
         if let Some(password) = &connection.password {
             command.env("PGPASSWORD", password);
         }
@@ -81,8 +89,10 @@ impl Side {
 
     /// Makes pgbench's tables.
     pub(crate) fn initialize(&self, connection: &Connection, scale: u32) -> Result<(), Anything> {
-        let made =
-            self.command(connection).args(["-i", "-q", "-s", &scale.to_string(), "postgres"]).output()?;
+        let made = self
+            .command(connection)
+            .args(["-i", "-q", "-s", &scale.to_string(), "postgres"])
+            .output()?;
         if made.status.success() {
             Ok(())
         } else {
@@ -90,7 +100,8 @@ impl Side {
         }
     }
 
-    /// Runs once; with a log of a tenth of the transactions, or all where a rate makes them few, where the latencies are wanted.
+    /// Runs once; with a log of a tenth of the transactions, or all where a rate makes them few,
+    /// where the latencies are wanted.
     pub(crate) fn run(&self, run: &Run<'_>, logged: bool) -> Result<Seen, Anything> {
         let mut command = self.command(run.connection);
         command.args(["-n", "-M", run.protocol, "-c", &run.clients.to_string(), "-j", "1"]);
@@ -100,11 +111,14 @@ impl Side {
         if logged {
             // At a rate there are few.
             let share = if run.options.contains(&"-R") { "1" } else { "0.1" };
-            command.args(["-l", "--sampling-rate", share, "--log-prefix"]).arg(logs.path().join("log"));
+            command
+                .args(["-l", "--sampling-rate", share, "--log-prefix"])
+                .arg(logs.path().join("log"));
         }
         let mut counter = next_childs_cycles().ok();
         let before = children_cpu_us()?;
-        let mut child = command.arg("postgres").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let mut child =
+            command.arg("postgres").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let mut memory_kb = 0.0_f64;
         let status = loop {
             if let Some(status) = child.try_wait()? {
@@ -127,11 +141,19 @@ impl Side {
         let (Some(transactions), Some(tps), true) =
             (number("transactions actually processed: "), number("tps = "), status.success())
         else {
-            return Err(format!("{} ended with {status}:\n{out}{err}", self.program.display()).into());
+            return Err(
+                format!("{} ended with {status}:\n{out}{err}", self.program.display()).into()
+            );
         };
         let p99_us = if logged { p99(logs.path())? } else { None };
         let each = |sum: f64| sum / transactions.max(1.0);
-        Ok(Seen { cpu_us: each(cpu), cycles: cycles.map(|n| each(n as f64)), tps, memory_kb, p99_us })
+        Ok(Seen {
+            cpu_us: each(cpu),
+            cycles: cycles.map(|n| each(n as f64)),
+            tps,
+            memory_kb,
+            p99_us,
+        })
     }
 }
 
@@ -142,8 +164,8 @@ fn children_cpu_us() -> Result<f64, Anything> {
     Ok(microseconds(usage.user_time()) + microseconds(usage.system_time()))
 }
 
-/// A counter of the cycles that the programs which this thread starts next spend, in their own code and in the kernel's; what
-/// a hypervisor does meanwhile is not in it.
+/// A counter of the cycles that the programs which this thread starts next spend, in their own code
+/// and in the kernel's; what a hypervisor does meanwhile is not in it.
 ///
 /// # Errors
 /// The machine has no such counter, or does not show it.
@@ -163,7 +185,8 @@ fn p99(folder: &Path) -> Result<Option<f64>, Anything> {
     let mut latencies = Vec::new();
     for entry in std::fs::read_dir(folder)?.flatten() {
         let text = std::fs::read_to_string(entry.path())?;
-        latencies.extend(text.lines().filter_map(|l| l.split_whitespace().nth(2)?.parse::<f64>().ok()));
+        latencies
+            .extend(text.lines().filter_map(|l| l.split_whitespace().nth(2)?.parse::<f64>().ok()));
     }
     latencies.sort_by(f64::total_cmp);
     Ok(latencies.get(latencies.len() * 99 / 100).copied())

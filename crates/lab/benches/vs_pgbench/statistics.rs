@@ -14,12 +14,14 @@ impl Interval {
         let mut random = fastrand::Rng::with_seed(7);
         let mut medians: Vec<f64> = (0..2000)
             .map(|_| {
-                let drawn: Vec<f64> = ratios.iter().map(|_| ratios[random.usize(..ratios.len())]).collect();
+                let drawn: Vec<f64> =
+                    ratios.iter().map(|_| ratios[random.usize(..ratios.len())]).collect();
                 median(&drawn)
             })
             .collect();
         medians.sort_by(f64::total_cmp);
-        let at = |share: usize| medians.get(medians.len() * share / 1000).copied().unwrap_or(f64::NAN);
+        let at =
+            |share: usize| medians.get(medians.len() * share / 1000).copied().unwrap_or(f64::NAN);
         Self { median: median(ratios), low: at(25), high: at(974), count: ratios.len() }
     }
 

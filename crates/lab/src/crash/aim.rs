@@ -36,8 +36,8 @@ pub(super) fn aims(fault: Fault, emulated: bool) -> &'static [Aim] {
     }
 }
 
-/// Begins what `aim` names on the server, and says how long at most to wait before the fault strikes; nothing for the load
-/// itself.
+/// Begins what `aim` names on the server, and says how long at most to wait before the fault
+/// strikes; nothing for the load itself.
 pub(super) fn begin(aim: Aim, target: &Target) -> Option<(Repeated, Duration)> {
     // The times are guesses of a small database's: whether the aim was met is told.
     let (under_way, within) = match aim {
@@ -47,10 +47,16 @@ pub(super) fn begin(aim: Aim, target: &Target) -> Option<(Repeated, Duration)> {
             let sql = "VACUUM pgbench_accounts, pgbench_tellers, pgbench_branches, pgdyno_token";
             (Repeated::begin(sql, target), 40)
         }
-        Aim::CreateIndex => {
-            (Repeated::once("CREATE INDEX pgdyno_aim ON pgbench_accounts (abalance, aid)", target), 60)
-        }
-        Aim::Load | Aim::AfterCheckpoint | Aim::Recovery | Aim::WalFlush | Aim::Request | Aim::Hand => {
+        Aim::CreateIndex => (
+            Repeated::once("CREATE INDEX pgdyno_aim ON pgbench_accounts (abalance, aid)", target),
+            60,
+        ),
+        Aim::Load
+        | Aim::AfterCheckpoint
+        | Aim::Recovery
+        | Aim::WalFlush
+        | Aim::Request
+        | Aim::Hand => {
             return None;
         }
     };

@@ -1,8 +1,8 @@
-//! Checkpoints during a round's load: recovery replays WAL since the last that completed, so that without one no flush
-//! of a data file is under test.
+//! Checkpoints during a round's load: recovery replays WAL since the last that completed, so that
+//! without one no flush of a data file is under test.
 //!
-//! [`Checkpoints::start`] when the load is under way; [`Checkpoints::wait_for`] before the fault strikes. They end
-//! with the server.
+//! [`Checkpoints::start`] when the load is under way; [`Checkpoints::wait_for`] before the fault
+//! strikes. They end with the server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,8 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// How often a waiting thread looks whether it is still wanted.
 const TICK: Duration = Duration::from_millis(5);
 
-/// A switch to the next WAL segment and a checkpoint: all segments before it are removed or recycled, so that nothing
-/// but this checkpoint can be recovered from.
+/// A switch to the next WAL segment and a checkpoint: all segments before it are removed or
+/// recycled, so that nothing but this checkpoint can be recovered from.
 const SWITCH_AND_CHECKPOINT: [&str; 2] = ["SELECT pg_catalog.pg_switch_wal()", "CHECKPOINT"];
 
 /// Checkpoints that are made over and over, with a pause before each.
@@ -34,18 +34,20 @@ impl Checkpoints {
     /// Makes checkpoints on `target`, `pause` before each, until the server is gone.
     pub(super) fn start(target: &Target, pause: Duration) -> Self {
         let (completed, enough) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
-        let (count, is_over, target) = (Arc::clone(&completed), Arc::clone(&enough), target.clone());
-        let thread = std::thread::Builder::new().name("crash-checkpoints".into()).spawn(move || {
-            let Ok(mut client) = control::connect_to_own(&target) else { return };
-            while wait(pause, &is_over) {
-                for sql in SWITCH_AND_CHECKPOINT {
-                    if client.batch_execute(sql).is_err() {
-                        return;
+        let (count, is_over, target) =
+            (Arc::clone(&completed), Arc::clone(&enough), target.clone());
+        let thread =
+            std::thread::Builder::new().name("crash-checkpoints".into()).spawn(move || {
+                let Ok(mut client) = control::connect_to_own(&target) else { return };
+                while wait(pause, &is_over) {
+                    for sql in SWITCH_AND_CHECKPOINT {
+                        if client.batch_execute(sql).is_err() {
+                            return;
+                        }
                     }
+                    count.fetch_add(1, Ordering::Relaxed);
                 }
-                count.fetch_add(1, Ordering::Relaxed);
-            }
-        });
+            });
         Self { completed, enough, thread: thread.ok() }
     }
 
@@ -73,8 +75,8 @@ impl Checkpoints {
 
 impl Drop for Checkpoints {
     fn drop(&mut self) {
-        // Its thread is not waited for: on a slow disk a checkpoint outlasts the patience of whoever gives up. It ends
-        // with that checkpoint, or with its server.
+        // Its thread is not waited for: on a slow disk a checkpoint outlasts the patience of
+        // whoever gives up. It ends with that checkpoint, or with its server.
         self.enough.store(true, Ordering::Relaxed);
     }
 }

@@ -15,8 +15,8 @@ const FIRST_NUMBER: u32 = 1 << 30;
 /// How often at most a fault of the disk is tried until it shows.
 const TRIES: u32 = 3;
 
-/// Folders of PGDATA whose files a power loss must not find unflushed: tables and indexes, the commit log, the control
-/// file and shared catalogs. WAL is what fsync=off is planted for.
+/// Folders of PGDATA whose files a power loss must not find unflushed: tables and indexes, the
+/// commit log, the control file and shared catalogs. WAL is what fsync=off is planted for.
 const FOLDERS: [&str; 3] = ["base", "pg_xact", "global"];
 
 /// How many rounds the controls of `fault` take, all of them seen at once.
@@ -62,7 +62,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// A round of `fault` after which one acknowledged transaction is taken back, with all that it did.
+    /// A round of `fault` after which one acknowledged transaction is taken back, with all that it
+    /// did.
     fn one_lost(&mut self, fault: Fault, scratch: &Path) -> Result<(), LabError> {
         let subject = self.grounded(self.subject, fault);
         let orders = self.orders(fault, Planted::OneLost, 0);
@@ -81,8 +82,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Rounds of `fault` with a setting under which it must be seen, up to `tries`, on grounds of their own: these do not
-    /// survive it.
+    /// Rounds of `fault` with a setting under which it must be seen, up to `tries`, on grounds of
+    /// their own: these do not survive it.
     fn planted_setting(
         &mut self,
         fault: Fault,
@@ -110,7 +111,8 @@ impl Session<'_> {
 
     fn orders(&mut self, fault: Fault, planted: Planted, number: u32) -> Orders {
         let seed = round_seed(self.subject.options.seed, fault, FIRST_NUMBER + number);
-        // Right after a checkpoint nothing but the checkpoint's own flushes stands behind what it made superfluous.
+        // Right after a checkpoint nothing but the checkpoint's own flushes stands behind what it
+        // made superfluous.
         let aim = aims(fault, self.subject.grounded(fault).is_emulated())[0];
         let aim = if fault == Fault::Power { Aim::AfterCheckpoint } else { aim };
         Orders { fault, number: 0, seed, aim, planted, first: self.first_token() }

@@ -1,4 +1,5 @@
-//! Faults of the disk: each becomes something that is armed on the emulated disks, and a moment to wait for.
+//! Faults of the disk: each becomes something that is armed on the emulated disks, and a moment to
+//! wait for.
 
 mod io_error;
 mod torn_write;
@@ -11,7 +12,8 @@ use pgdyno_engine::random::Random;
 use pgdyno_host::fault::{Ballast, make_durable};
 use pgdyno_host::postgres::control;
 use pgdyno_host::storage::emulated::{
-    Content, Control, ControlError, Cut, CutFacts, Effect, Hits, Operation, Rule, Selector, TearUnit,
+    Content, Control, ControlError, Cut, CutFacts, Effect, Hits, Operation, Rule, Selector,
+    TearUnit,
 };
 use pgdyno_model::Fault;
 use pgdyno_model::crash::{Aim, CrashOptions, Under};
@@ -21,9 +23,11 @@ use super::repeated::Repeated;
 use crate::LabError;
 
 /// The disk faults that can be brought about.
-pub(super) const FAULTS: &[Fault] = &[Fault::EmulatedLie, Fault::TornWrite, Fault::IoError, Fault::DiskFull];
+pub(super) const FAULTS: &[Fault] =
+    &[Fault::EmulatedLie, Fault::TornWrite, Fault::IoError, Fault::DiskFull];
 
-/// How long what is armed may take to be met: a checkpoint of a small database is a matter of a second.
+/// How long what is armed may take to be met: a checkpoint of a small database is a matter of a
+/// second.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What is arranged before load is offered, the baseline being durable.
@@ -42,7 +46,9 @@ pub(super) fn before_load(
             let rule = Rule { on, hits: Hits::Chance(options.lie), effect: Effect::Lie };
             struck(options.under, disks).iter_mut().try_for_each(|disk| disk.arm(&rule).map(drop))
         }
-        Fault::EmulatedLie => struck(options.under, disks).iter_mut().try_for_each(|disk| disk.lie(true)),
+        Fault::EmulatedLie => {
+            struck(options.under, disks).iter_mut().try_for_each(|disk| disk.lie(true))
+        }
         _ => Ok(()),
     }
 }
@@ -57,9 +63,9 @@ fn struck(under: Under, disks: &mut [Control]) -> &mut [Control] {
     }
 }
 
-/// Brings the fault about while load runs on the server at `target`, and waits until it has happened; the power is cut after
-/// it. What is worth telling of it. `disks` are PGDATA's, then that of pg_wal where it has one of its own.
-/// `number` is the round's.
+/// Brings the fault about while load runs on the server at `target`, and waits until it has
+/// happened; the power is cut after it. What is worth telling of it. `disks` are PGDATA's, then
+/// that of pg_wal where it has one of its own. `number` is the round's.
 ///
 /// # Errors
 /// The inner one: it did not happen; why.
@@ -84,7 +90,8 @@ pub(super) fn strike(
 /// What is armed and has been met, or why not.
 type Met = Result<Result<Vec<String>, String>, LabError>;
 
-/// Whether the power is to go right after a request of [`cut_at`]. Of a data disk that lies more is lost by [`strike`], when checkpoints are over.
+/// Whether the power is to go right after a request of [`cut_at`]. Of a data disk that lies more is
+/// lost by [`strike`], when checkpoints are over.
 pub(super) fn cuts_at(fault: Fault, aim: Aim, under: Under) -> bool {
     match aim {
         Aim::WalFlush => fault == Fault::Power || under != Under::Data,
@@ -93,12 +100,18 @@ pub(super) fn cuts_at(fault: Fault, aim: Aim, under: Under) -> bool {
     }
 }
 
-/// The power goes right after a request that `aim` names: a write of WAL that is in the disk's cache and not flushed yet, or one of a
-/// checkpoint's writes of data pages. What of the cache survives is drawn.
+/// The power goes right after a request that `aim` names: a write of WAL that is in the disk's
+/// cache and not flushed yet, or one of a checkpoint's writes of data pages. What of the cache
+/// survives is drawn.
 ///
 /// # Errors
 /// The inner one: there was no such write.
-pub(super) fn cut_at(aim: Aim, disks: &mut [Control], draws: &mut Random, stop: &AtomicBool) -> Met {
+pub(super) fn cut_at(
+    aim: Aim,
+    disks: &mut [Control],
+    draws: &mut Random,
+    stop: &AtomicBool,
+) -> Met {
     let (what, content, among, disk) = match aim {
         Aim::Checkpoint => ("a data page", Content::DataPage, 60, disks.first_mut()),
         _ => ("WAL", Content::WalPage, 20, disks.last_mut()),
@@ -122,11 +135,12 @@ pub(super) fn cut_at(aim: Aim, disks: &mut [Control], draws: &mut Random, stop: 
     })
 }
 
-/// The disks that lied lose power: every second time all that they had in their caches, else a part, since a drive writes back in an
-/// order of its own.
+/// The disks that lied lose power: every second time all that they had in their caches, else a
+/// part, since a drive writes back in an order of its own.
 ///
-/// With an honest WAL a disk that forgets all since the baseline is as it was then, and WAL since then brings it up to date. What
-/// harms is a control file that tells of a checkpoint whose pages are missing: so there are some checkpoints before, and a part survives.
+/// With an honest WAL a disk that forgets all since the baseline is as it was then, and WAL since
+/// then brings it up to date. What harms is a control file that tells of a checkpoint whose pages
+/// are missing: so there are some checkpoints before, and a part survives.
 fn lose(under: Under, disks: &mut [Control], target: &Target, draws: &mut Random) -> Met {
     const CHECKPOINTS: u32 = 8;
     let mut survives = if draws.unit() < 0.5 { draws.unit() } else { 0.0 };
@@ -155,7 +169,8 @@ fn lose(under: Under, disks: &mut [Control], target: &Target, draws: &mut Random
 /// The filesystem of PGDATA or of pg_wal has no room left until the server has run into that.
 fn fill(target: &Target, draws: &mut Random, stop: &AtomicBool) -> Met {
     let mut client = control::connect_to_own(target)?;
-    let wrong = |e| LabError::Sql { doing: "ask where PGDATA lies".into(), found: control::said(&e) };
+    let wrong =
+        |e| LabError::Sql { doing: "ask where PGDATA lies".into(), found: control::said(&e) };
     let data: String = client.query_one("SHOW data_directory", &[]).map_err(wrong)?.get(0);
     drop(client);
     let directory = match drawn(draws, 2) {
@@ -181,7 +196,9 @@ fn fill(target: &Target, draws: &mut Random, stop: &AtomicBool) -> Met {
     }
     Ok(match met {
         true => Ok(vec![format!("{} was full, and the server ran into it", point.display())]),
-        false => Err(format!("the server needed no room on {} within {PATIENCE:?}", point.display())),
+        false => {
+            Err(format!("the server needed no room on {} within {PATIENCE:?}", point.display()))
+        }
     })
 }
 

@@ -1,4 +1,5 @@
-//! The ground that a round stands on: a made storage and a cluster on it, whose baseline is durable.
+//! The ground that a round stands on: a made storage and a cluster on it, whose baseline is
+//! durable.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -88,8 +89,11 @@ impl Ground {
         let asked = &subject.storages[&subject.storage];
         let names = std::iter::once(&subject.storage).chain(&asked.wal);
         let default = paths::default_storage_dir();
-        let around =
-            Surroundings { default_directory: &default, account: &subject.account, wipe: &subject.wipe };
+        let around = Surroundings {
+            default_directory: &default,
+            account: &subject.account,
+            wipe: &subject.wipe,
+        };
         let (mut stacks, mut directory, mut facts) = (Vec::new(), None, None);
         for name in names {
             let mut storage = subject.storages[name].clone();
@@ -98,7 +102,8 @@ impl Ground {
             }
             let stack = Stack::plan(name, &storage, &around)?;
             if !stack.is_made() && directory.is_none() {
-                directory = Some(StorageDirectory::open(storage.named_directory(), &subject.account)?);
+                directory =
+                    Some(StorageDirectory::open(storage.named_directory(), &subject.account)?);
             }
             let stack = stack.make(&subject.account, journal, stop)?;
             if facts.is_none() {
@@ -109,8 +114,9 @@ impl Ground {
             }
             stacks.push(stack);
         }
-        let fresh =
-            |stack: &MadeStack| cluster_directory(&stack.path()).map_err(pgdyno_host::JournalError::Random);
+        let fresh = |stack: &MadeStack| {
+            cluster_directory(&stack.path()).map_err(pgdyno_host::JournalError::Random)
+        };
         let Some((data, wal)) = stacks.split_first() else {
             unreachable!("a subject has a storage, of which a stack was planned");
         };
@@ -121,7 +127,10 @@ impl Ground {
         let needed = Bytes(needed.0 + needed.0 / 2 + (320 << 20));
         if available < needed {
             return Err(LabError::NoRoom {
-                what: format!("TPC-B's tables at scale {} and a crash test's WAL", subject.options.scale),
+                what: format!(
+                    "TPC-B's tables at scale {} and a crash test's WAL",
+                    subject.options.scale
+                ),
                 storage: subject.storage.clone(),
                 directory: data.path(),
                 needed,
@@ -135,20 +144,25 @@ impl Ground {
         spec.connect = subject.connect;
         let cluster = Cluster::create(spec, journal, stop)?;
         let facts = facts.unwrap_or_default();
-        let mut ground = Self { cluster: Some(cluster), stacks, _directory: directory, facts, dark: false };
+        let mut ground =
+            Self { cluster: Some(cluster), stacks, _directory: directory, facts, dark: false };
         let cluster = ground.cluster();
         cluster.start(stop)?;
         let mut client = cluster.control("postgres")?;
         execute(&mut client, "make the database", &format!("CREATE DATABASE {DATABASE}"))?;
         let loading = Loading::default();
-        let filling = Filling::new(&data_set, subject.options.scale, subject.options.seed, &loading);
+        let filling =
+            Filling::new(&data_set, subject.options.scale, subject.options.seed, &loading);
         dataset::fill(&filling, &cluster.control_target(DATABASE), &Silent, stop)?;
         let mut client = cluster.control(DATABASE)?;
         execute(&mut client, "make the tokens' table", TOKENS)?;
         for name in EXTENSIONS {
-            let there =
-                format!("SELECT count(*) FROM pg_catalog.pg_available_extensions WHERE name = '{name}'");
-            if crate::run::number(&mut client, &format!("look for the extension {name}"), &there)? > 0 {
+            let there = format!(
+                "SELECT count(*) FROM pg_catalog.pg_available_extensions WHERE name = '{name}'"
+            );
+            if crate::run::number(&mut client, &format!("look for the extension {name}"), &there)?
+                > 0
+            {
                 execute(
                     &mut client,
                     &format!("make the extension {name}"),
@@ -178,33 +192,36 @@ impl Ground {
         disks.map(|disk| disk.control().map_err(|e| self.refused(&e))).collect()
     }
 
-    /// Flushes that its storages' devices have completed since they were made (count); none where one is no device of
-    /// its own, or counts none.
+    /// Flushes that its storages' devices have completed since they were made (count); none where
+    /// one is no device of its own, or counts none.
     pub(super) fn flushes(&self) -> Option<u64> {
         let of = |stack: &MadeStack| match stack.disks().as_slice() {
             [] if stack.stack().is_made() => flushes_completed(&stack.path()),
             [] => None,
             disks => {
-                let counts = disks
-                    .iter()
-                    .map(|disk| Some(disk.control().ok()?.status().ok()?.counters.acknowledged_flushes));
+                let counts = disks.iter().map(|disk| {
+                    Some(disk.control().ok()?.status().ok()?.counters.acknowledged_flushes)
+                });
                 counts.sum()
             }
         };
         self.stacks.iter().map(of).sum()
     }
 
-    /// The last power cut of its emulated disks; none where a storage stands on none, or keeps its power.
+    /// The last power cut of its emulated disks; none where a storage stands on none, or keeps its
+    /// power.
     pub(super) fn last_cut(&self) -> Result<Option<DiskCut>, LabError> {
         let mut cut: Option<DiskCut> = None;
         for mut disk in self.disks()? {
             let status = disk.status().map_err(|e| self.refused(&e))?;
             let Some(facts) = status.cut.filter(|_| !status.powered) else { continue };
             let Some(at) = facts.at.to_instant() else { continue };
-            let last_flush = facts.flushes.acknowledged.and_then(|flush| flush.completed.to_instant());
+            let last_flush =
+                facts.flushes.acknowledged.and_then(|flush| flush.completed.to_instant());
             let longest_flush = Duration::from_nanos(facts.flushes.longest_ns);
             let cache_lost = 1.0 - facts.survives;
-            // The power goes when the first loses it. WAL lies on the last, whose flushes commits wait for.
+            // The power goes when the first loses it. WAL lies on the last, whose flushes commits
+            // wait for.
             cut = Some(match cut {
                 Some(first) => DiskCut {
                     at: first.at.min(at),
@@ -222,8 +239,8 @@ impl Ground {
         LabError::Storage { found: format!("storage `{}`: {error}", self.facts.name) }
     }
 
-    /// Brings the tables back to their beginning, and makes everything durable that a power loss could take: also the
-    /// cluster's own files, which nobody has flushed.
+    /// Brings the tables back to their beginning, and makes everything durable that a power loss
+    /// could take: also the cluster's own files, which nobody has flushed.
     pub(super) fn begin_again(&mut self, stop: &AtomicBool) -> Result<(), LabError> {
         let cluster = self.cluster();
         cluster.start(stop)?;
@@ -239,26 +256,33 @@ impl Ground {
         Ok(())
     }
 
-    /// Cuts the power of its storages and kills the server in the same moment; of what an emulated disk holds in its
-    /// cache the share `survives` is on the medium all the same. Returns when the cut began.
+    /// Cuts the power of its storages and kills the server in the same moment; of what an emulated
+    /// disk holds in its cache the share `survives` is on the medium all the same. Returns when the
+    /// cut began.
     ///
-    /// The power first: of a server that was killed before, a flush could still complete that nobody had been told of, and
-    /// whether the last flush was done would not show. What a server that waits for flushes acknowledges after the cut
-    /// was made durable before it.
+    /// The power first: of a server that was killed before, a flush could still complete that
+    /// nobody had been told of, and whether the last flush was done would not show. What a server
+    /// that waits for flushes acknowledges after the cut was made durable before it.
     pub(super) fn cut_power(&mut self, survives: f64) -> Result<Instant, LabError> {
         let switches = self.switches()?;
         self.cut_power_by(switches, survives)
     }
 
-    /// What cuts the power of its storages. Looked for before anything is cut: what cannot be is the user's mistake.
+    /// What cuts the power of its storages. Looked for before anything is cut: what cannot be is
+    /// the user's mistake.
     pub(super) fn switches(&self) -> Result<Switches, LabError> {
         let filesystems = self.stacks.iter().filter(|stack| stack.disks().is_empty());
         let filesystems = filesystems.map(PowerSwitch::of).collect::<Result<_, _>>()?;
         Ok(Switches { filesystems, disks: self.disks()? })
     }
 
-    /// Like [`Self::cut_power`], with the switches in hand, so that less time passes before the cut.
-    pub(super) fn cut_power_by(&mut self, switches: Switches, survives: f64) -> Result<Instant, LabError> {
+    /// Like [`Self::cut_power`], with the switches in hand, so that less time passes before the
+    /// cut.
+    pub(super) fn cut_power_by(
+        &mut self,
+        switches: Switches,
+        survives: f64,
+    ) -> Result<Instant, LabError> {
         self.dark = true;
         let at = Instant::now();
         let mut cut: Result<(), LabError> = Ok(());
@@ -310,18 +334,23 @@ impl Ground {
             );
         }
         left.extend(cluster.remove().err().map(|e| LabError::from(e).in_words()));
-        left.extend(std::mem::take(&mut self.stacks).into_iter().rev().flat_map(MadeStack::take_down));
+        left.extend(
+            std::mem::take(&mut self.stacks).into_iter().rev().flat_map(MadeStack::take_down),
+        );
         left
     }
 
-    /// Ends the server and copies what is left: the images of made storages, unmounted, else PGDATA.
+    /// Ends the server and copies what is left: the images of made storages, unmounted, else
+    /// PGDATA.
     pub(super) fn keep(&mut self, into: &Path) -> Result<(), LabError> {
         let cluster = self.cluster();
         cluster.stop(StopMode::Immediate);
         let data = cluster.data();
         let mut images = Vec::new();
         for stack in self.stacks.iter().filter(|stack| stack.stack().is_made()) {
-            images.extend(stack.disks().iter().map(pgdyno_host::storage::emulated::DiskServer::image));
+            images.extend(
+                stack.disks().iter().map(pgdyno_host::storage::emulated::DiskServer::image),
+            );
             if stack.disks().is_empty() {
                 images.extend(loop_files(stack));
             }

@@ -1,4 +1,5 @@
-//! The load of a round: TPC-B, every transaction of which leaves a row named by its token, with a ledger beside it.
+//! The load of a round: TPC-B, every transaction of which leaves a row named by its token, with a
+//! ledger beside it.
 
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,8 @@ use crate::LabError;
 
 const SCRIPT: &str = include_str!("ledger.sql");
 
-/// How long load goes on beyond the time in which a fault is to strike: checkpoints and the like come after.
+/// How long load goes on beyond the time in which a fault is to strike: checkpoints and the like
+/// come after.
 const LONGER: Duration = Duration::from_secs(20);
 /// How long clients whose server is gone may take to notice.
 const NOTICING: Duration = Duration::from_secs(10);
@@ -34,7 +36,11 @@ pub(super) fn clients(options: &CrashOptions) -> NonZeroU32 {
 }
 
 /// The load on `target`, for a ledger to be added.
-pub(super) fn spec(target: Target, options: &CrashOptions, seed: u64) -> Result<LoadSpec, LabError> {
+pub(super) fn spec(
+    target: Target,
+    options: &CrashOptions,
+    seed: u64,
+) -> Result<LoadSpec, LabError> {
     let script = WeightedScript { script: Arc::new(Script::parse("ledger", SCRIPT)?), weight: 1 };
     Ok(LoadSpec {
         clients: clients(options),
@@ -54,8 +60,8 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// Offers load to `target` for `length` and some time more, its ledger in the directory `scratch`; tokens begin at
-    /// `first`.
+    /// Offers load to `target` for `length` and some time more, its ledger in the directory
+    /// `scratch`; tokens begin at `first`.
     pub(super) fn start(
         target: Target,
         options: &CrashOptions,
@@ -67,9 +73,11 @@ impl Load {
         let path = scratch.join(format!("ledger-{first}"));
         let clients = clients(options);
         let seconds = (length + LONGER).as_secs_f64();
-        let failed = |e: std::io::Error| LabError::Ledger { path: path.clone(), found: e.to_string() };
-        let ledger = MappedLedger::create(&path, clients.get(), capacity(clients.get(), seconds), first)
-            .map_err(failed)?;
+        let failed =
+            |e: std::io::Error| LabError::Ledger { path: path.clone(), found: e.to_string() };
+        let ledger =
+            MappedLedger::create(&path, clients.get(), capacity(clients.get(), seconds), first)
+                .map_err(failed)?;
         let ledger = Arc::new(ledger);
         let spec = LoadSpec {
             length: Length::Duration(Span(length + LONGER)),
@@ -78,14 +86,15 @@ impl Load {
         };
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
-        let thread = std::thread::Builder::new()
-            .name("crash-load".into())
-            .spawn(move || drive(&spec, &Watch { stop: &told, on_open: &|_| {}, on_second: &|_| {} }));
+        let thread = std::thread::Builder::new().name("crash-load".into()).spawn(move || {
+            drive(&spec, &Watch { stop: &told, on_open: &|_| {}, on_second: &|_| {} })
+        });
         let thread = Some(thread.map_err(|e| LabError::from(LoadError::System(e)))?);
         Ok(Self { ledger, path, stop, began: Instant::now(), thread })
     }
 
-    /// Waits until every client has had the time for some transactions; false if the load ended before.
+    /// Waits until every client has had the time for some transactions; false if the load ended
+    /// before.
     pub(super) fn wait_warm(&self, clients: u32, stop: &AtomicBool) -> Result<bool, LabError> {
         while self.ledger.acknowledged() < u64::from(clients) * 2 {
             if stop.load(Ordering::Relaxed) {
@@ -110,19 +119,23 @@ impl Load {
         move |at| ledger.time_of(at)
     }
 
-    /// Ends it, and reads from the ledger's file what clients know; with why clients gave up, as they tell it.
+    /// Ends it, and reads from the ledger's file what clients know; with why clients gave up, as
+    /// they tell it.
     pub(super) fn finish(mut self) -> Result<(History, String), LabError> {
         let until = Instant::now() + NOTICING;
         while !self.has_ended() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(5));
         }
         let said = match self.join() {
-            Some(Ok(Ok(measurement))) => measurement.abort_reasons.first().cloned().unwrap_or_default(),
+            Some(Ok(Ok(measurement))) => {
+                measurement.abort_reasons.first().cloned().unwrap_or_default()
+            }
             Some(Ok(Err(e))) => e.to_string(),
             Some(Err(_)) => "the load's thread panicked".into(),
             None => String::new(),
         };
-        let failed = |e: std::io::Error| LabError::Ledger { path: self.path.clone(), found: e.to_string() };
+        let failed =
+            |e: std::io::Error| LabError::Ledger { path: self.path.clone(), found: e.to_string() };
         Ok((read(&self.path).map_err(failed)?, said))
     }
 

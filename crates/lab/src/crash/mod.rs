@@ -1,8 +1,9 @@
 //! Crash tests: does it keep what it acknowledged?
 //!
-//! A *subject* is a storage, programs and settings. A round makes its tables' baseline durable, offers load whose every
-//! transaction a ledger outside of the server knows, brings a fault about at a moment drawn by the seed, lets the server
-//! recover, and has `pgdyno-durability` judge what is there. Positive controls show that the instrument sees.
+//! A *subject* is a storage, programs and settings. A round makes its tables' baseline durable,
+//! offers load whose every transaction a ledger outside of the server knows, brings a fault about
+//! at a moment drawn by the seed, lets the server recover, and has `pgdyno-durability` judge what
+//! is there. Positive controls show that the instrument sees.
 
 mod aim;
 mod checkpoints;
@@ -30,7 +31,9 @@ use std::time::SystemTime;
 use pgdyno_engine::random::Random;
 use pgdyno_host::{Journal, ScratchDirectory, facts, paths};
 use pgdyno_model::Storage;
-use pgdyno_model::crash::{CheckOutcome, CrashOutcome, CrashRecord, Fault, FaultOutcome, Round, Verdict};
+use pgdyno_model::crash::{
+    CheckOutcome, CrashOutcome, CrashRecord, Fault, FaultOutcome, Round, Verdict,
+};
 use pgdyno_model::units::Epoch;
 
 pub(crate) use controls::control_rounds;
@@ -47,11 +50,13 @@ use crate::run::{clear_leftovers, id_of, open_store};
 use ground::Ground;
 use round::{Orders, Planted};
 
-/// Crashes what `prepared` describes, by itself: its only treatment is the subject, its `[crash]` says how. What comes of it
-/// is in the store at `store` when this returns, also what a signal cut short.
+/// Crashes what `prepared` describes, by itself: its only treatment is the subject, its `[crash]`
+/// says how. What comes of it is in the store at `store` when this returns, also what a signal cut
+/// short.
 ///
 /// # Errors
-/// What is wrong before the first round, or what keeps pgdyno from going on; nothing is left on the host.
+/// What is wrong before the first round, or what keeps pgdyno from going on; nothing is left on the
+/// host.
 pub fn crash(
     prepared: &Prepared,
     interference: Interference,
@@ -158,7 +163,8 @@ impl<'a> Session<'a> {
             Ok(()) => self.record.outcome.complete = true,
             // Nothing came of it that would be worth a record.
             Err(LabError::Interrupted)
-                if self.record.outcome.faults.is_empty() && self.record.outcome.controls.is_empty() =>
+                if self.record.outcome.faults.is_empty()
+                    && self.record.outcome.controls.is_empty() =>
             {
                 return Err(LabError::Interrupted);
             }
@@ -174,10 +180,13 @@ impl<'a> Session<'a> {
             }
         }
         let outcome = &mut self.record.outcome;
-        let checks = outcome.faults.iter().flat_map(|fault| &fault.rounds).flat_map(|round| &round.checks);
+        let checks =
+            outcome.faults.iter().flat_map(|fault| &fault.rounds).flat_map(|round| &round.checks);
         let passed_over: BTreeSet<String> = checks
             .filter_map(|check| match &check.outcome {
-                CheckOutcome::NotApplicable(why) => Some(format!("not looked at: {}: {why}", check.name)),
+                CheckOutcome::NotApplicable(why) => {
+                    Some(format!("not looked at: {}: {why}", check.name))
+                }
                 _ => None,
             })
             .collect();
@@ -209,11 +218,18 @@ impl<'a> Session<'a> {
     }
 
     /// All rounds of `fault`, those that were played whole in `rounds`.
-    fn rounds(&mut self, fault: Fault, scratch: &Path, rounds: &mut Vec<Round>) -> Result<(), LabError> {
+    fn rounds(
+        &mut self,
+        fault: Fault,
+        scratch: &Path,
+        rounds: &mut Vec<Round>,
+    ) -> Result<(), LabError> {
         let subject = self.subject;
         let grounded = self.grounded(subject, fault);
         if !grounded.emulated().is_empty() {
-            let note = format!("{fault} was played on a disk that pgdyno emulates, which is no real device");
+            let note = format!(
+                "{fault} was played on a disk that pgdyno emulates, which is no real device"
+            );
             self.record.outcome.notes.push(note);
         }
         for (number, aim) in (1..).zip(aim::aims(fault, grounded.is_emulated()).iter().cycle()) {
@@ -222,14 +238,17 @@ impl<'a> Session<'a> {
             }
             let seed = round_seed(subject.options.seed, fault, number);
             let first = self.first_token();
-            let orders = Orders { fault, number, seed, aim: *aim, planted: Planted::Nothing, first };
+            let orders =
+                Orders { fault, number, seed, aim: *aim, planted: Planted::Nothing, first };
             let mut round = self.round(&grounded, &orders, scratch)?;
             if round.verdict.is_failure() {
                 // What was meant to fail is nothing to look at.
-                let first = !subject.options.plants(fault) && rounds.iter().all(|r| r.kept.is_none());
+                let first =
+                    !subject.options.plants(fault) && rounds.iter().all(|r| r.kept.is_none());
                 round.kept = if first { self.keep(fault, number, scratch) } else { None };
             }
-            // What failed, was not struck as it should be or could not be looked at is no ground for another round.
+            // What failed, was not struck as it should be or could not be looked at is no ground
+            // for another round.
             if !matches!(round.verdict, Verdict::Pass | Verdict::BoundedLoss) {
                 self.clear();
             }
@@ -246,9 +265,14 @@ impl<'a> Session<'a> {
         self.begun * APART + 1
     }
 
-    /// One round of `subject`, which may differ from the session's own in its settings, on a ground that is made where none
-    /// stands.
-    fn round(&mut self, subject: &Subject, orders: &Orders, scratch: &Path) -> Result<Round, LabError> {
+    /// One round of `subject`, which may differ from the session's own in its settings, on a ground
+    /// that is made where none stands.
+    fn round(
+        &mut self,
+        subject: &Subject,
+        orders: &Orders,
+        scratch: &Path,
+    ) -> Result<Round, LabError> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(LabError::Interrupted);
         }
@@ -270,7 +294,8 @@ impl<'a> Session<'a> {
 
     /// Keeps what a failed round left, for whoever wants to look; where.
     fn keep(&mut self, fault: Fault, number: u32, scratch: &Path) -> Option<String> {
-        let into: PathBuf = paths::data_dir().join("crashes").join(self.id).join(format!("{fault}-{number}"));
+        let into: PathBuf =
+            paths::data_dir().join("crashes").join(self.id).join(format!("{fault}-{number}"));
         let named = |path: PathBuf| {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             (path, name)
@@ -297,8 +322,8 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Whether `rounds` suffice where `asked` are asked for. Up to as many again are played where none of them put
-/// anything under test, and nothing was found.
+/// Whether `rounds` suffice where `asked` are asked for. Up to as many again are played where none
+/// of them put anything under test, and nothing was found.
 fn is_enough(fault: Fault, asked: u32, rounds: &[Round]) -> bool {
     let asked = asked as usize;
     let tells = |round: &Round| {
@@ -310,10 +335,14 @@ fn is_enough(fault: Fault, asked: u32, rounds: &[Round]) -> bool {
 /// The ledgers' files in `scratch`.
 fn ledgers(scratch: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(scratch).into_iter().flatten().flatten();
-    entries.filter(|e| e.file_name().to_string_lossy().starts_with("ledger-")).map(|e| e.path()).collect()
+    entries
+        .filter(|e| e.file_name().to_string_lossy().starts_with("ledger-"))
+        .map(|e| e.path())
+        .collect()
 }
 
-/// What all of a round is drawn from: the same whatever was before it, so that a session with the same seed repeats it.
+/// What all of a round is drawn from: the same whatever was before it, so that a session with the
+/// same seed repeats it.
 fn round_seed(seed: u64, fault: Fault, number: u32) -> u64 {
     let kind = Fault::ALL.iter().position(|f| *f == fault).unwrap_or_default() as u64;
     Random::new(seed ^ (kind << 56) ^ (u64::from(number) << 32)).next_u64()

@@ -28,7 +28,9 @@ pub(crate) fn check(prepared: &Prepared) -> Result<(), LabError> {
                 possible(prepared, name, *fault)?;
             }
         }
-        if options.under != Under::Both && prepared.experiment.storage[&treatment.storage].wal.is_none() {
+        if options.under != Under::Both
+            && prepared.experiment.storage[&treatment.storage].wal.is_none()
+        {
             return Err(LabError::Crash {
                 what: format!("storage `{}`", treatment.storage),
                 found: "`under` names one of PGDATA and pg_wal, and both lie on this storage".into(),
@@ -50,8 +52,9 @@ fn options(prepared: &Prepared) -> Result<&CrashOptions, LabError> {
 
 /// Whether storage `name` can be struck by `fault`.
 fn possible(prepared: &Prepared, name: &str, fault: Fault) -> Result<(), LabError> {
-    let refuse =
-        |found: String, help: String| Err(LabError::Crash { what: format!("storage `{name}`"), found, help });
+    let refuse = |found: String, help: String| {
+        Err(LabError::Crash { what: format!("storage `{name}`"), found, help })
+    };
     let storage = &prepared.experiment.storage[name];
     if !fault.needs_filesystem() {
         return Ok(());
@@ -91,7 +94,9 @@ pub(crate) fn subject(
     let account = server_account()?;
     let install = installs(prepared, &account, progress, stop)?
         .remove(&prepared.build(treatment))
-        .ok_or_else(|| LabError::Storage { found: "no programs of the treatment's version".into() })?;
+        .ok_or_else(|| LabError::Storage {
+            found: "no programs of the treatment's version".into(),
+        })?;
     let experiment = &prepared.experiment;
     let mut settings = base_settings(prepared);
     for (name, value) in &treatment.settings {
@@ -135,7 +140,8 @@ fn described(prepared: &Prepared, treatment: &Treatment) -> String {
     words.join(", ")
 }
 
-/// What a crash test would do: faults, what each models, rounds, aims, controls, and the steps that make its storages.
+/// What a crash test would do: faults, what each models, rounds, aims, controls, and the steps that
+/// make its storages.
 ///
 /// # Errors
 /// The programs of the server, or an account to run it as, cannot be found.
@@ -165,8 +171,11 @@ pub fn dry_run(prepared: &Prepared) -> Result<String, LabError> {
         let _ = writeln!(out, "\n{fault}, {} rounds: {}", options.rounds, fault.models());
         let _ = writeln!(out, "  aimed in turn at {}", aims.join(", "));
     }
-    let controls =
-        if options.controls { "run before the rounds" } else { "left out: a pass will be called invalid" };
+    let controls = if options.controls {
+        "run before the rounds"
+    } else {
+        "left out: a pass will be called invalid"
+    };
     let _ = writeln!(out, "\npositive controls: {controls}\n");
     let _ = writeln!(
         out,

@@ -7,9 +7,11 @@ use crate::prepare::Prepared;
 
 /// The faults that `treatment` is meant to fail.
 pub(crate) fn planted(prepared: &Prepared, treatment: &Treatment) -> Vec<Fault> {
-    let has =
-        |(factor, level): &(String, _)| treatment.levels.0.iter().any(|(f, l)| f == factor && l == level);
-    let its = || prepared.experiment.planted.iter().filter(|planted| planted.levels.iter().all(has));
+    let has = |(factor, level): &(String, _)| {
+        treatment.levels.0.iter().any(|(f, l)| f == factor && l == level)
+    };
+    let its =
+        || prepared.experiment.planted.iter().filter(|planted| planted.levels.iter().all(has));
     let tried = prepared.experiment.crash.iter().flat_map(|crash| &crash.faults);
     tried.filter(|fault| its().any(|planted| planted.faults.contains(fault))).copied().collect()
 }

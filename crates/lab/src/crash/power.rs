@@ -20,7 +20,8 @@ pub(super) struct Stake {
     pub(super) struck_at: Duration,
     /// How long the load had lasted.
     pub(super) load: Duration,
-    /// The share of its cache that an emulated disk lost with its power; none where there is no such disk.
+    /// The share of its cache that an emulated disk lost with its power; none where there is no
+    /// such disk.
     pub(super) cache_lost: Option<f64>,
     /// Whether commits are acknowledged before they are flushed (`synchronous_commit = off`).
     pub(super) is_asynchronous: bool,
@@ -29,12 +30,15 @@ pub(super) struct Stake {
 impl Stake {
     /// What was under test, given what clients had been told.
     ///
-    /// A server that waits for flushes tells of commits after the flush that they waited for: they are those that it
-    /// acknowledged since the last flush was done. One that does not wait had acknowledged them before: since the flush
-    /// before the last. Where those moments are not known, flushes are taken to have been as far apart as on average.
+    /// A server that waits for flushes tells of commits after the flush that they waited for: they
+    /// are those that it acknowledged since the last flush was done. One that does not wait had
+    /// acknowledged them before: since the flush before the last. Where those moments are not
+    /// known, flushes are taken to have been as far apart as on average.
     pub(super) fn power(&self, history: &History) -> RoundPower {
-        let apart = self.flushes.and_then(|flushes| self.load.checked_div(u32::try_from(flushes).ok()?));
-        let last = self.last_flush.or_else(|| apart.map(|apart| self.struck_at.saturating_sub(apart)));
+        let apart =
+            self.flushes.and_then(|flushes| self.load.checked_div(u32::try_from(flushes).ok()?));
+        let last =
+            self.last_flush.or_else(|| apart.map(|apart| self.struck_at.saturating_sub(apart)));
         let since = if self.is_asynchronous {
             last.zip(apart).map(|(last, apart)| last.saturating_sub(apart)..last)
         } else {
@@ -92,12 +96,20 @@ mod tests {
     fn the_last_window_holds_what_was_acknowledged_after_the_last_flush() {
         let last_flush = Some(Duration::from_millis(650));
         let power = Stake { last_flush, cache_lost: Some(1.0), ..stake() }.power(&history());
-        assert_eq!((power.last_window, power.disk_flushes), (Some(3), true), "at 700, 800 and 900 ms");
+        assert_eq!(
+            (power.last_window, power.disk_flushes),
+            (Some(3), true),
+            "at 700, 800 and 900 ms"
+        );
         let last_flush = Some(Duration::from_millis(950));
         assert_eq!(Stake { last_flush, ..stake() }.power(&history()).last_window, Some(0));
         let own_commit = Some(Duration::from_millis(960));
         let power = Stake { last_flush, own_commit, ..stake() }.power(&history());
-        assert_eq!(power.last_window, Some(1), "the position of its WAL is looked for after recovery");
+        assert_eq!(
+            power.last_window,
+            Some(1),
+            "the position of its WAL is looked for after recovery"
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! What follows a fault: recovery within a limit, what is planted for a control, and a look at what is there.
+//! What follows a fault: recovery within a limit, what is planted for a control, and a look at what
+//! is there.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -27,7 +28,8 @@ pub(super) struct Recovered {
 }
 
 impl Recovered {
-    /// The filesystem could not be mounted again: a failure of its own, or something around it that says nothing of it.
+    /// The filesystem could not be mounted again: a failure of its own, or something around it that
+    /// says nothing of it.
     fn without_mount(error: &LabError) -> Self {
         let words = error.in_words();
         let aftermath = match error.is_around_the_storage() {
@@ -39,7 +41,8 @@ impl Recovered {
 }
 
 impl Orders {
-    /// Lets the server recover, a second fault in the middle of it where that is the aim, and looks at what is there.
+    /// Lets the server recover, a second fault in the middle of it where that is the aim, and looks
+    /// at what is there.
     #[allow(clippy::too_many_arguments, reason = "all that a round has come to")]
     pub(super) fn recover(
         &self,
@@ -58,7 +61,9 @@ impl Orders {
                 return Ok(Recovered::without_mount(&e));
             }
             ground.cluster().begin_start()?;
-            std::thread::sleep(Duration::from_millis(20) + Duration::from_millis(150).mul_f64(draws.unit()));
+            std::thread::sleep(
+                Duration::from_millis(20) + Duration::from_millis(150).mul_f64(draws.unit()),
+            );
             match self.fault {
                 Fault::Power | Fault::EmulatedLie => {
                     ground.cut_power(0.0)?;
@@ -112,7 +117,9 @@ impl Orders {
 
 /// Takes one acknowledged transaction back, and all that it did: every rule but the ledger's holds.
 pub(super) fn take_back(cluster: &Cluster, history: &History) -> Result<(), LabError> {
-    let Some(entry) = history.entries().find(|e| e.state == State::Acknowledged) else { return Ok(()) };
+    let Some(entry) = history.entries().find(|e| e.state == State::Acknowledged) else {
+        return Ok(());
+    };
     let (token, effect) = (entry.token, entry.effect);
     let sql = format!(
         "BEGIN; DELETE FROM pgdyno_token WHERE client = {} AND sequence = {}; \

@@ -9,8 +9,8 @@ use pgdyno_model::target::Target;
 
 /// A statement that is run until it fails, or nobody wants it any more.
 ///
-/// To drop it waits for nothing: on a slow disk a statement outlasts the patience of whoever gives up. It ends with that
-/// statement, or with its server.
+/// To drop it waits for nothing: on a slow disk a statement outlasts the patience of whoever gives
+/// up. It ends with that statement, or with its server.
 pub(super) struct Repeated {
     enough: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,

@@ -4,7 +4,9 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use pgdyno_durability::{Aftermath, AsynchronousCommit, Judgement, Observed, Promise, Unseen, judge};
+use pgdyno_durability::{
+    Aftermath, AsynchronousCommit, Judgement, Observed, Promise, Unseen, judge,
+};
 use pgdyno_engine::random::Random;
 use pgdyno_host::fault::FileBaseline;
 use pgdyno_model::Fault;
@@ -32,8 +34,8 @@ pub(super) enum Planted {
     Nothing,
     /// After recovery one acknowledged transaction is taken back, tracelessly.
     OneLost,
-    /// Before recovery the files of this folder of PGDATA are put back as they were at the baseline, as if no flush of
-    /// theirs had reached the disk.
+    /// Before recovery the files of this folder of PGDATA are put back as they were at the
+    /// baseline, as if no flush of theirs had reached the disk.
     StaleFiles(&'static str),
 }
 
@@ -68,9 +70,13 @@ struct Baseline {
 }
 
 impl Orders {
-    /// Plays the round on `ground`. What fails of the server's is in the round; only what is pgdyno's own to do is an
-    /// error.
-    pub(super) fn play(&self, ground: &mut Ground, around: &Surroundings<'_>) -> Result<Round, LabError> {
+    /// Plays the round on `ground`. What fails of the server's is in the round; only what is
+    /// pgdyno's own to do is an error.
+    pub(super) fn play(
+        &self,
+        ground: &mut Ground,
+        around: &Surroundings<'_>,
+    ) -> Result<Round, LabError> {
         let Surroundings { subject, stop, .. } = *around;
         let mut draws = Random::new(self.seed);
         self.tell(around, "load");
@@ -80,7 +86,8 @@ impl Orders {
         let target = subject.interference.through.as_ref();
         let target = target.map_or_else(|| direct.clone(), |through| through(&direct));
         let wait = wait(&subject.options, delay, &mut draws);
-        let load = Load::start(target, &subject.options, wait, self.seed, self.first, around.scratch)?;
+        let load =
+            Load::start(target, &subject.options, wait, self.seed, self.first, around.scratch)?;
         let watcher = Watcher::start(&ground.cluster().control_target(DATABASE));
         let struck = match load.wait_warm(subject.options.clients, stop)? {
             true => self.strike(ground, &load, wait, &mut draws, around)?,
@@ -102,7 +109,8 @@ impl Orders {
         let (history, _) = load.finish()?;
         // Without synchronous commits an acknowledgement promises no position.
         let committed = struck.committed.filter(|_| delay.is_none());
-        let positions = [flushed.map(|flushed| flushed.position), committed.map(|commit| commit.position)];
+        let positions =
+            [flushed.map(|flushed| flushed.position), committed.map(|commit| commit.position)];
         let none = || Unseen::CouldNotRun("the server was not seen to flush any WAL".into());
         let before = Before {
             system_identifier: baseline.system_identifier,
@@ -116,7 +124,8 @@ impl Orders {
         });
         let promise = Promise { asynchronous, struck_at: load_time(struck.at) };
         let stale = baseline.stale.as_ref();
-        let recovered = self.recover(ground, &before, &history, &struck, stale, &mut draws, around)?;
+        let recovered =
+            self.recover(ground, &before, &history, &struck, stale, &mut draws, around)?;
         let judged = judge(&history, &recovered.aftermath, &promise);
         let flushes = struck.flushes.zip(baseline.flushes);
         let stake = Stake {
@@ -150,8 +159,9 @@ impl Orders {
         let mut client = ground.cluster().control(DATABASE)?;
         let settings = verify::settings(&mut client)?;
         let system_identifier = verify::system_identifier(&mut client);
-        disk::before_load(self.fault, &subject.options, self.seed, &mut ground.disks()?)
-            .map_err(|e| LabError::Storage { found: format!("storage `{}`: {e}", subject.storage) })?;
+        disk::before_load(self.fault, &subject.options, self.seed, &mut ground.disks()?).map_err(
+            |e| LabError::Storage { found: format!("storage `{}`: {e}", subject.storage) },
+        )?;
         Ok(Baseline { settings, system_identifier, flushes: ground.flushes(), stale })
     }
 
@@ -173,8 +183,11 @@ impl Orders {
         recovery: Option<Duration>,
         log: &str,
     ) -> Round {
-        let lost: Vec<Lost> =
-            judged.lost.iter().map(|(entry, age)| Lost { token: entry.token, age_ms: ms(*age) }).collect();
+        let lost: Vec<Lost> = judged
+            .lost
+            .iter()
+            .map(|(entry, age)| Lost { token: entry.token, age_ms: ms(*age) })
+            .collect();
         Round {
             number: self.number,
             seed: self.seed,
@@ -201,9 +214,13 @@ impl Orders {
     }
 }
 
-/// How long the load goes on before the fault is due. With asynchronous commit it is several times what may be lost, so
-/// that a storage which loses everything cannot hide behind that bound.
-fn wait(options: &CrashOptions, wal_writer_delay: Option<Duration>, draws: &mut Random) -> Duration {
+/// How long the load goes on before the fault is due. With asynchronous commit it is several times
+/// what may be lost, so that a storage which loses everything cannot hide behind that bound.
+fn wait(
+    options: &CrashOptions,
+    wal_writer_delay: Option<Duration>,
+    draws: &mut Random,
+) -> Duration {
     // Three of them are what may be lost.
     const DELAYS: f64 = 12.0;
     let drawn = options.load.0.mul_f64(0.2 + 0.8 * draws.unit());
@@ -217,7 +234,8 @@ fn last(log: &str) -> String {
     lines[lines.len().saturating_sub(LINES)..].join("\n")
 }
 
-/// The lines of a log that tell of errors and of recovery, without those that every start and end has.
+/// The lines of a log that tell of errors and of recovery, without those that every start and end
+/// has.
 fn excerpt(log: &str) -> String {
     const TELLING: [&str; 8] =
         ["PANIC", "FATAL", "ERROR", "WARNING", "redo", "recover", "invalid", "could not"];

@@ -17,7 +17,8 @@ use super::round::{Orders, Surroundings};
 use super::watcher::parse_lsn;
 use crate::LabError;
 
-/// Checkpoints that are begun while the fault is waited for: at least so many, and up to so many more.
+/// Checkpoints that are begun while the fault is waited for: at least so many, and up to so many
+/// more.
 const CHECKPOINTS_MIN: f64 = 3.0;
 const CHECKPOINTS_MORE: f64 = 3.0;
 
@@ -40,8 +41,8 @@ pub(super) struct Struck {
 }
 
 impl Orders {
-    /// Brings the fault about at a drawn moment, `wait` after the load's beginning at the earliest. The inner error says
-    /// why there was nothing to crash any more.
+    /// Brings the fault about at a drawn moment, `wait` after the load's beginning at the earliest.
+    /// The inner error says why there was nothing to crash any more.
     pub(super) fn strike(
         &self,
         ground: &mut Ground,
@@ -53,7 +54,8 @@ impl Orders {
         let Surroundings { subject, stop, .. } = *around;
         let began = Instant::now();
         self.tell(around, "the fault is due");
-        // Some complete before the fault, and which is under way when it strikes is a matter of chance.
+        // Some complete before the fault, and which is under way when it strikes is a matter of
+        // chance.
         let pause = wait.div_f64(CHECKPOINTS_MIN + CHECKPOINTS_MORE * draws.unit());
         let checkpoints = Checkpoints::start(&ground.cluster().control_target(DATABASE), pause);
         if let Err(why) = self.until_due(began, wait, load, &checkpoints, stop)? {
@@ -79,7 +81,8 @@ impl Orders {
         let met = match (self.fault, victim) {
             _ if cuts_at => disk::cut_at(self.aim, &mut ground.disks()?, draws, stop)?,
             (fault, _) if fault.needs_emulated_disk() => {
-                let (mut disks, target) = (ground.disks()?, ground.cluster().control_target(DATABASE));
+                let (mut disks, target) =
+                    (ground.disks()?, ground.cluster().control_target(DATABASE));
                 disk::strike(self.fault, under, self.number, &mut disks, &target, draws, stop)?
             }
             (fault, victim) => {
@@ -95,7 +98,9 @@ impl Orders {
         let mut notes = match met {
             Ok(notes) => notes,
             // The power went all the same.
-            Err(why) if self.fault.hangs_on_the_last_flush() => vec![format!("the aim was missed: {why}")],
+            Err(why) if self.fault.hangs_on_the_last_flush() => {
+                vec![format!("the aim was missed: {why}")]
+            }
             Err(why) => return Ok(Err(why)),
         };
         if missed {
@@ -114,8 +119,8 @@ impl Orders {
         }))
     }
 
-    /// Waits until the fault is due, a checkpoint has completed, and the one that is aimed at too. The inner error says
-    /// why there is nothing to crash any more.
+    /// Waits until the fault is due, a checkpoint has completed, and the one that is aimed at too.
+    /// The inner error says why there is nothing to crash any more.
     fn until_due(
         &self,
         began: Instant,
@@ -140,7 +145,8 @@ impl Orders {
         Ok(Ok(()))
     }
 
-    /// Brings about a fault that strikes at once: when it did, and the commit right before a power loss.
+    /// Brings about a fault that strikes at once: when it did, and the commit right before a power
+    /// loss.
     fn crash(
         &self,
         fault: Fault,
@@ -181,9 +187,13 @@ impl Orders {
             doing: "choose a backend".into(),
             found: pgdyno_host::postgres::control::said(&e),
         };
-        let pids: Vec<i32> = client.query(sql, &[]).map_err(wrong)?.iter().map(|row| row.get(0)).collect();
+        let pids: Vec<i32> =
+            client.query(sql, &[]).map_err(wrong)?.iter().map(|row| row.get(0)).collect();
         if pids.is_empty() {
-            return Err(LabError::Sql { doing: "choose a backend".into(), found: "there is none".into() });
+            return Err(LabError::Sql {
+                doing: "choose a backend".into(),
+                found: "there is none".into(),
+            });
         }
         let last = i64::try_from(pids.len()).unwrap_or(i64::MAX) - 1;
         let drawn = usize::try_from(draws.uniform(0, last)).unwrap_or_default();
@@ -199,12 +209,14 @@ pub(super) struct Committed {
     pub(super) acknowledged: Instant,
 }
 
-/// Commits once, so that something hangs on the flush before it when the power goes; none where the server does not.
+/// Commits once, so that something hangs on the flush before it when the power goes; none where the
+/// server does not.
 fn commit(ground: &mut Ground) -> Result<Option<Committed>, LabError> {
     let mut client = ground.cluster().control(DATABASE)?;
     // A server that cannot commit any more is crashed all the same.
     let _ = client.batch_execute("SET statement_timeout = '1s'");
-    // One statement is one transaction, which tells where its record lies, before that of its commit.
+    // One statement is one transaction, which tells where its record lies, before that of its
+    // commit.
     let sql = "SELECT pg_catalog.pg_logical_emit_message(true, 'pgdyno', '')::text";
     let position = client.query_one(sql, &[]).ok().and_then(|row| parse_lsn(row.get(0)));
     Ok(position.map(|position| Committed { position, acknowledged: Instant::now() }))

@@ -15,7 +15,8 @@ use pgdyno_model::storage::{Backing, DeviceSettings, EmulatedDisk, FilesystemCho
 use pgdyno_model::target::Target;
 use pgdyno_model::{Fault, Storage};
 
-/// Where the load goes instead of straight to the server: to what stands between, a pooler or a proxy.
+/// Where the load goes instead of straight to the server: to what stands between, a pooler or a
+/// proxy.
 pub type Through = Arc<dyn Fn(&Target) -> Target + Send + Sync>;
 
 /// What a test does to the server under test, so that the oracles have something to see.
@@ -23,7 +24,8 @@ pub type Through = Arc<dyn Fn(&Target) -> Target + Send + Sync>;
 pub struct Interference {
     /// Where the load goes.
     pub through: Option<Through>,
-    /// Called in each round with a superuser's target and PGDATA, after recovery and before verification.
+    /// Called in each round with a superuser's target and PGDATA, after recovery and before
+    /// verification.
     pub after_recovery: Option<AfterRecovery>,
 }
 
@@ -77,10 +79,11 @@ impl Subject {
         settings
     }
 
-    /// initdb's options: unless somebody decided, page checksums, and WAL segments of 1 MB, so that WAL which a
-    /// checkpoint has made superfluous is gone soon.
+    /// initdb's options: unless somebody decided, page checksums, and WAL segments of 1 MB, so that
+    /// WAL which a checkpoint has made superfluous is gone soon.
     pub(crate) fn initdb(&self) -> Vec<String> {
-        let decided = |a: &String| a == "-k" || a == "--data-checksums" || a == "--no-data-checksums";
+        let decided =
+            |a: &String| a == "-k" || a == "--data-checksums" || a == "--no-data-checksums";
         let mut options = self.initdb.clone();
         if !options.iter().any(decided) {
             options.push("--data-checksums".into());
@@ -95,15 +98,20 @@ impl Subject {
         options
     }
 
-    /// Lets a filesystem that writes pages elsewhere each time write them in place: else there is none that could tear.
+    /// Lets a filesystem that writes pages elsewhere each time write them in place: else there is
+    /// none that could tear.
     pub(crate) fn write_in_place(&mut self) {
         for name in self.struck() {
-            let filesystem = self.storages.get_mut(&name).and_then(|storage| storage.filesystem.as_mut());
-            let Some(filesystem) = filesystem.filter(|filesystem| filesystem.name == "btrfs") else {
+            let filesystem =
+                self.storages.get_mut(&name).and_then(|storage| storage.filesystem.as_mut());
+            let Some(filesystem) = filesystem.filter(|filesystem| filesystem.name == "btrfs")
+            else {
                 continue;
             };
             // Compression would silently take it back.
-            filesystem.mount.retain(|option| !option.starts_with("compress") && option != "datacow");
+            filesystem
+                .mount
+                .retain(|option| !option.starts_with("compress") && option != "datacow");
             if !filesystem.mount.iter().any(|option| option == "nodatacow") {
                 filesystem.mount.push("nodatacow".into());
             }
@@ -116,9 +124,10 @@ impl Subject {
         std::iter::once(self.storage.clone()).chain(wal).collect()
     }
 
-    /// The same on what `fault` takes: an emulated disk in place of a loop file, where the fault is one of the disk's, or the
-    /// power of a filesystem is to be cut that the kernel cannot shut down as the power would. Where the user has named
-    /// emulated disks for the former, it strikes these and no others.
+    /// The same on what `fault` takes: an emulated disk in place of a loop file, where the fault is
+    /// one of the disk's, or the power of a filesystem is to be cut that the kernel cannot shut
+    /// down as the power would. Where the user has named emulated disks for the former, it strikes
+    /// these and no others.
     pub(crate) fn grounded(&self, fault: Fault) -> Self {
         let mut other = self.clone();
         let struck = self.struck();
@@ -149,7 +158,9 @@ impl Subject {
     /// The storages of PGDATA and pg_wal that are emulated.
     pub(crate) fn emulated(&self) -> Vec<String> {
         let mut struck = self.struck();
-        struck.retain(|name| self.storages.get(name).is_some_and(|s| !s.backing.emulated().is_empty()));
+        struck.retain(|name| {
+            self.storages.get(name).is_some_and(|s| !s.backing.emulated().is_empty())
+        });
         struck
     }
 
@@ -162,8 +173,8 @@ impl Subject {
     }
 }
 
-/// Whether the kernel's shutting it down loses what a power loss would. Without barriers a filesystem does not ask the disk to
-/// keep what it has: only a disk that can forget shows it.
+/// Whether the kernel's shutting it down loses what a power loss would. Without barriers a
+/// filesystem does not ask the disk to keep what it has: only a disk that can forget shows it.
 fn is_shut_down_as_by_the_power(filesystem: &FilesystemChoice) -> bool {
     let without_barriers = |option: &String| ["barrier=0", "nobarrier"].contains(&option.as_str());
     CUTTABLE.contains(&filesystem.name.as_str()) && !filesystem.mount.iter().any(without_barriers)

@@ -27,7 +27,8 @@ struct Sample {
 pub(super) struct Flushed {
     /// WAL before this position was flushed.
     pub(super) position: u64,
-    /// Commits that were acknowledged before this instant lie before that position; none if no look shows one.
+    /// Commits that were acknowledged before this instant lie before that position; none if no look
+    /// shows one.
     pub(super) covers_until: Option<Instant>,
 }
 
@@ -61,7 +62,8 @@ impl Watcher {
         Self { stop, thread: thread.ok() }
     }
 
-    /// Ends it, and says what had been promised at `struck`; nothing if there was no look before that.
+    /// Ends it, and says what had been promised at `struck`; nothing if there was no look before
+    /// that.
     pub(super) fn finish(mut self, struck: Instant) -> Option<Flushed> {
         promised(&self.end(), struck)
     }
@@ -106,9 +108,14 @@ mod tests {
     fn commits_are_promised_once_a_later_look_finds_their_wal_flushed() {
         let begin = Instant::now();
         let at = |ms| begin + Duration::from_millis(ms);
-        let sample =
-            |ms, inserted, flushed| Sample { asked: at(ms), inserted, flushed, answered: at(ms + 1) };
-        let samples = [sample(10, 100, 50), sample(20, 200, 120), sample(30, 300, 180), sample(40, 400, 400)];
+        let sample = |ms, inserted, flushed| Sample {
+            asked: at(ms),
+            inserted,
+            flushed,
+            answered: at(ms + 1),
+        };
+        let samples =
+            [sample(10, 100, 50), sample(20, 200, 120), sample(30, 300, 180), sample(40, 400, 400)];
         assert_eq!(promised(&samples, at(5)), None);
         let first = Flushed { position: 50, covers_until: None };
         assert_eq!(promised(&samples, at(15)), Some(first));
@@ -117,6 +124,10 @@ mod tests {
         assert_eq!(promised(&samples, at(31)), Some(third));
         let last = Flushed { position: 400, covers_until: Some(at(40)) };
         assert_eq!(promised(&samples, at(60)), Some(last));
-        assert_eq!(promised(&samples, at(40)), Some(third), "an answer that came after the fault is none");
+        assert_eq!(
+            promised(&samples, at(40)),
+            Some(third),
+            "an answer that came after the fault is none"
+        );
     }
 }

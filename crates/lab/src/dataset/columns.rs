@@ -1,4 +1,5 @@
-//! How a table's columns are filled: the workload's word, and the types that the server has for them.
+//! How a table's columns are filled: the workload's word, and the types that the server has for
+//! them.
 
 use pgdyno_engine::copy::{Generator, Kind, RowWriter};
 use pgdyno_host::postgres::ControlClient;
@@ -28,14 +29,15 @@ pub(super) struct Columns {
     pub(super) writer: RowWriter,
     /// The names of what is sent.
     sent: Vec<String>,
-    /// Columns that are alike in every row, with the value in SQL: a default until the rows are there. A default that is a
-    /// constant costs the server less than a field that it has to read.
+    /// Columns that are alike in every row, with the value in SQL: a default until the rows are
+    /// there. A default that is a constant costs the server less than a field that it has to read.
     alike: Vec<(String, String)>,
 }
 
 impl Columns {
-    /// Of `table`, whose columns' types are asked of the server. What is drawn or counted is sent; what is alike in every row
-    /// is sent too unless the transaction that fills the table can alter it.
+    /// Of `table`, whose columns' types are asked of the server. What is drawn or counted is sent;
+    /// what is alike in every row is sent too unless the transaction that fills the table can alter
+    /// it.
     pub(super) fn of(
         client: &mut ControlClient,
         filling: &Filling<'_>,
@@ -59,15 +61,20 @@ impl Columns {
             }
         }
         let rows = shape::rows(filling, table);
-        let writer = RowWriter::new(filling.seed, &table.name, rows, &sent).map_err(|(place, e)| {
-            let name = sent[place].0;
-            DatasetError::Column {
-                table: table.name.clone(),
-                column: name.to_owned(),
-                found: format!("{e} ({name})"),
-            }
-        })?;
-        Ok(Self { writer, sent: sent.into_iter().map(|(name, ..)| name.to_owned()).collect(), alike })
+        let writer =
+            RowWriter::new(filling.seed, &table.name, rows, &sent).map_err(|(place, e)| {
+                let name = sent[place].0;
+                DatasetError::Column {
+                    table: table.name.clone(),
+                    column: name.to_owned(),
+                    found: format!("{e} ({name})"),
+                }
+            })?;
+        Ok(Self {
+            writer,
+            sent: sent.into_iter().map(|(name, ..)| name.to_owned()).collect(),
+            alike,
+        })
     }
 
     /// `COPY … FROM STDIN` for `target`, the table or a partition of it.
@@ -93,8 +100,9 @@ impl Columns {
     }
 }
 
-/// The value that `column` has in every row, in SQL; none where rows differ, or where a default of pgdyno's is no help: the
-/// column has its own, or its type is one whose text might not give back each bit of it.
+/// The value that `column` has in every row, in SQL; none where rows differ, or where a default of
+/// pgdyno's is no help: the column has its own, or its type is one whose text might not give back
+/// each bit of it.
 fn value(
     client: &mut ControlClient,
     table: &TableSpec,
@@ -103,7 +111,8 @@ fn value(
     generator: &Generator,
 ) -> Result<Option<String>, DatasetError> {
     let kind = Kind::of(found.oid);
-    let suits = matches!(kind, Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Text) && !found.fills_itself;
+    let suits =
+        matches!(kind, Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Text) && !found.fills_itself;
     Ok(match (&column.values, generator) {
         _ if !suits => None,
         (Values::Constant(text), _) => {
@@ -121,7 +130,11 @@ fn value(
 }
 
 fn wrong(table: &TableSpec, column: &ColumnSpec, found: impl Into<String>) -> DatasetError {
-    DatasetError::Column { table: table.name.clone(), column: column.name.clone(), found: found.into() }
+    DatasetError::Column {
+        table: table.name.clone(),
+        column: column.name.clone(),
+        found: found.into(),
+    }
 }
 
 fn of_type(
@@ -135,7 +148,9 @@ fn of_type(
         WHERE a.attrelid = $1::text::regclass AND a.attname = $2 AND a.attnum > 0 AND NOT a.attisdropped";
     let row = client
         .query_opt(ASKED, &[&filling.table(&table.name), &column.name])
-        .map_err(|e| DatasetError::sql(filling, &format!("asking for the columns of {}", table.name), &e))?
+        .map_err(|e| {
+            DatasetError::sql(filling, &format!("asking for the columns of {}", table.name), &e)
+        })?
         .ok_or_else(|| wrong(table, column, "the workload's schema makes no such column"))?;
     let oid: i64 = row.get(0);
     let oid = u32::try_from(oid).unwrap_or(0);
@@ -163,13 +178,21 @@ fn generator(
         Values::Constant(text) => Generator::Constant(sent(client, table, column, text, found)?),
         Values::Timestamp(from, every) => {
             if Kind::of(found.oid) != Kind::Timestamp {
-                return Err(wrong(table, column, format!("timestamp does not fill {}", found.spelled)));
+                return Err(wrong(
+                    table,
+                    column,
+                    format!("timestamp does not fill {}", found.spelled),
+                ));
             }
             let bytes = sent(client, table, column, from, found)?;
-            let from_us = <[u8; 8]>::try_from(bytes.as_slice())
-                .map(i64::from_be_bytes)
-                .map_err(|_| wrong(table, column, "the server's timestamps do not have eight bytes"))?;
-            Generator::Moment { from_us, step_us: i64::try_from(every.as_micros()).unwrap_or(i64::MAX) }
+            let from_us =
+                <[u8; 8]>::try_from(bytes.as_slice()).map(i64::from_be_bytes).map_err(|_| {
+                    wrong(table, column, "the server's timestamps do not have eight bytes")
+                })?;
+            Generator::Moment {
+                from_us,
+                step_us: i64::try_from(every.as_micros()).unwrap_or(i64::MAX),
+            }
         }
     })
 }
@@ -217,7 +240,10 @@ mod tests {
         let mut columns = Columns {
             writer: RowWriter::new(1, "t", 1, &id).unwrap(),
             sent: vec!["id".into(), "of".into()],
-            alike: vec![("zero".into(), "'0'".into()), ("filler".into(), "pg_catalog.repeat(' ', 0)".into())],
+            alike: vec![
+                ("zero".into(), "'0'".into()),
+                ("filler".into(), "pg_catalog.repeat(' ', 0)".into()),
+            ],
         };
         assert_eq!(
             columns.copy_statement("child", true),

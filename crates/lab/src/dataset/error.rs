@@ -67,7 +67,9 @@ pub enum DatasetError {
         found: String,
     },
     /// A superuser loads into a schema that others may write to.
-    #[error("cannot load {data} into schema {schema} as a superuser: {writers} may write to that schema")]
+    #[error(
+        "cannot load {data} into schema {schema} as a superuser: {writers} may write to that schema"
+    )]
     OpenSchema {
         /// The data set.
         data: String,
@@ -89,7 +91,9 @@ pub enum DatasetError {
         data: String,
     },
     /// Not enough room.
-    #[error("cannot load {data}: it takes about {needed}, and the server's disk has {available} free")]
+    #[error(
+        "cannot load {data}: it takes about {needed}, and the server's disk has {available} free"
+    )]
     NoRoom {
         /// The data set.
         data: String,

@@ -33,14 +33,16 @@ pub(crate) struct Filled {
     pub(crate) bytes: u64,
     /// From the first look to the last statement.
     pub(crate) took: Duration,
-    /// What the server's side was seen doing while rows were sent and keys built, most often first (share of all sightings).
+    /// What the server's side was seen doing while rows were sent and keys built, most often first
+    /// (share of all sightings).
     pub(crate) limits: Vec<(String, f64)>,
 }
 
 /// Loads what `filling` says into the database at `target`.
 ///
 /// # Errors
-/// What refuses it before anything is made; or what went wrong: then what was loaded stays, for the same load to go on.
+/// What refuses it before anything is made; or what went wrong: then what was loaded stays, for the
+/// same load to go on.
 pub(crate) fn fill(
     filling: &Filling<'_>,
     target: &Target,
@@ -52,7 +54,9 @@ pub(crate) fn fill(
         ControlClient::connect(target, None)
             .map_err(|e| DatasetError::Connect { data: filling.identity(), source: Box::new(e) })
     };
-    if filling.loading.partitions > 0 && !filling.data.tables.iter().any(|t| t.partition_by.is_some()) {
+    if filling.loading.partitions > 0
+        && !filling.data.tables.iter().any(|t| t.partition_by.is_some())
+    {
         return Err(DatasetError::NotPartitioned { data: filling.identity() });
     }
     let mut client = connect()?;
@@ -64,8 +68,11 @@ pub(crate) fn fill(
             BTreeSet::new()
         }
         Beginning::GoOn(done) => {
-            let note =
-                format!("going on with {}: {} pieces are loaded already", filling.identity(), done.len());
+            let note = format!(
+                "going on with {}: {} pieces are loaded already",
+                filling.identity(),
+                done.len()
+            );
             progress.event(&Event::Note(note));
             done
         }
@@ -81,7 +88,8 @@ pub(crate) fn fill(
         let settings = builders.settings(filling, table, *strategy, rows);
         if rows > filling.chunk && !settings.is_empty() {
             let settings = settings.join(", ").replace("SET LOCAL ", "");
-            progress.event(&Event::Note(format!("{}: its key is built with {settings}", table.name)));
+            progress
+                .event(&Event::Note(format!("{}: its key is built with {settings}", table.name)));
         }
     }
     let loader = Loader::new(&mut client, filling, &strategies, builders, &done, stop)?;
@@ -109,10 +117,16 @@ fn why(strategy: Strategy, filling: &Filling<'_>) -> String {
             "{strategy} ({cores} cores, {jobs} connections: several into one table would lose FREEZE, write WAL and pay a vacuum)"
         ),
         Strategy::Chunks if filling.strategy.is_none() => {
-            format!("{strategy}, over {jobs} connections ({cores} cores outweigh the vacuum that follows)")
+            format!(
+                "{strategy}, over {jobs} connections ({cores} cores outweigh the vacuum that follows)"
+            )
         }
-        Strategy::Freeze | Strategy::Chunks => format!("{strategy}, over {jobs} connections, as asked"),
-        Strategy::Partitions => format!("{} {strategy}, over {jobs} connections", filling.loading.partitions),
+        Strategy::Freeze | Strategy::Chunks => {
+            format!("{strategy}, over {jobs} connections, as asked")
+        }
+        Strategy::Partitions => {
+            format!("{} {strategy}, over {jobs} connections", filling.loading.partitions)
+        }
     }
 }
 
@@ -124,7 +138,8 @@ fn make_tables(
 ) -> Result<(), DatasetError> {
     let failed = |doing: &str, e: &postgres::Error| DatasetError::sql(filling, doing, e);
     let mut transaction = client.transaction().map_err(|e| failed("making its tables", &e))?;
-    let before = make_schema(&mut transaction, filling).map_err(|e| failed("making its tables", &e))?;
+    let before =
+        make_schema(&mut transaction, filling).map_err(|e| failed("making its tables", &e))?;
     for (table, tablespace) in filling.placed {
         let moving = format!("ALTER TABLE {} SET TABLESPACE {tablespace}", filling.table(table));
         transaction.batch_execute(&moving).map_err(|e| failed(&moving, &e))?;
@@ -142,8 +157,10 @@ fn make_tables(
     }
     let comment = traces::comment(filling);
     match before {
-        Some(before) => schema::mark_new_objects(&mut transaction, filling.schema, &before, &comment)
-            .map_err(|e| failed("marking what it made", &e))?,
+        Some(before) => {
+            schema::mark_new_objects(&mut transaction, filling.schema, &before, &comment)
+                .map_err(|e| failed("marking what it made", &e))?
+        }
         None => {
             for name in filling.data.table_names() {
                 let (name, comment) = (filling.table(name), escape_literal(&comment));
@@ -157,8 +174,8 @@ fn make_tables(
     transaction.commit().map_err(|e| failed("making its tables", &e))
 }
 
-/// Runs the workload's own SQL, whose names mean those of the schema. Where all that it makes is to be marked: what was in the
-/// schema before, which from then on shows nobody else's.
+/// Runs the workload's own SQL, whose names mean those of the schema. Where all that it makes is to
+/// be marked: what was in the schema before, which from then on shows nobody else's.
 fn make_schema(
     transaction: &mut Transaction<'_>,
     filling: &Filling<'_>,
@@ -179,7 +196,8 @@ fn make_schema(
 
 /// Refuses a schema into which others could put what a superuser's session then runs.
 fn check_schema(client: &mut ControlClient, filling: &Filling<'_>) -> Result<(), DatasetError> {
-    let failed = |e: &postgres::Error| DatasetError::sql(filling, "asking who may write to its schema", e);
+    let failed =
+        |e: &postgres::Error| DatasetError::sql(filling, "asking who may write to its schema", e);
     let mut transaction = client.transaction().map_err(|e| failed(&e))?;
     let writers = schema::writers(&mut transaction, filling.schema).map_err(|e| failed(&e))?;
     transaction.commit().map_err(|e| failed(&e))?;
@@ -195,8 +213,7 @@ fn check_schema(client: &mut ControlClient, filling: &Filling<'_>) -> Result<(),
 
 /// An index that the workload's own SQL made lies where PGDATA does, wherever its table is.
 fn move_indexes(client: &mut ControlClient, filling: &Filling<'_>) -> Result<(), DatasetError> {
-    const ASKED: &str =
-        "SELECT indexrelid::regclass::text FROM pg_catalog.pg_index WHERE indrelid = $1::text::regclass";
+    const ASKED: &str = "SELECT indexrelid::regclass::text FROM pg_catalog.pg_index WHERE indrelid = $1::text::regclass";
     for (table, tablespace) in filling.placed {
         let doing = format!("moving the indexes of {table} to {tablespace}");
         let failed = |e: postgres::Error| DatasetError::sql(filling, &doing, &e);
@@ -220,7 +237,8 @@ struct Loader<'a> {
     to_finish: Vec<Unit>,
     /// Rows still to be sent (count).
     rows: u64,
-    /// Whether a piece that is filled with FREEZE is large enough for the server's WAL writer to be kept awake.
+    /// Whether a piece that is filled with FREEZE is large enough for the server's WAL writer to be
+    /// kept awake.
     wakes: bool,
     jobs: usize,
 }
@@ -238,11 +256,13 @@ impl<'a> Loader<'a> {
         let columns = (tables.iter().zip(strategies))
             .map(|(table, strategy)| Columns::of(client, filling, table, *strategy))
             .collect::<Result<_, _>>()?;
-        let (before, todo): (Vec<Unit>, Vec<Unit>) =
-            units(filling, strategies).into_iter().partition(|unit| done.contains(&unit.name(tables)));
+        let (before, todo): (Vec<Unit>, Vec<Unit>) = units(filling, strategies)
+            .into_iter()
+            .partition(|unit| done.contains(&unit.name(tables)));
         let lacks = |table: usize| todo.iter().filter(|unit| unit.table == table).count();
-        let left =
-            (0..tables.len()).map(|n| AtomicU32::new(u32::try_from(lacks(n)).unwrap_or(u32::MAX))).collect();
+        let left = (0..tables.len())
+            .map(|n| AtomicU32::new(u32::try_from(lacks(n)).unwrap_or(u32::MAX)))
+            .collect();
         let to_finish = (0..tables.len())
             .filter(|n| lacks(*n) == 0)
             .filter_map(|n| before.iter().rev().find(|unit| unit.table == n).cloned())
@@ -322,7 +342,8 @@ impl<'a> Loader<'a> {
                 .collect();
             let limits = self.watch(client, &backends, &working, progress, &|| {
                 for token in tokens.iter().filter(|_| plain) {
-                    // A statement of the server's can take minutes; where this fails, it ends by itself.
+                    // A statement of the server's can take minutes; where this fails, it ends by
+                    // itself.
                     let _ = token.cancel_query();
                 }
             });
@@ -348,7 +369,8 @@ impl<'a> Loader<'a> {
         })
     }
 
-    /// Tells how far the load is until all connections are done; ends what they are at when they are to stop.
+    /// Tells how far the load is until all connections are done; ends what they are at when they
+    /// are to stop.
     fn watch(
         &self,
         client: &mut ControlClient,
@@ -381,8 +403,10 @@ impl<'a> Loader<'a> {
         }
         progress.event(&self.state(&what, began.elapsed()));
         let all: u32 = seen.values().sum();
-        let mut limits: Vec<(String, f64)> =
-            seen.into_iter().map(|(what, n)| (what, f64::from(n) / f64::from(all.max(1)))).collect();
+        let mut limits: Vec<(String, f64)> = seen
+            .into_iter()
+            .map(|(what, n)| (what, f64::from(n) / f64::from(all.max(1))))
+            .collect();
         limits.sort_by(|a, b| b.1.total_cmp(&a.1));
         limits
     }
@@ -393,8 +417,16 @@ impl<'a> Loader<'a> {
             (self.shared.rows.load(Ordering::Relaxed), self.shared.bytes.load(Ordering::Relaxed));
         let seconds = elapsed.as_secs_f64().max(0.001);
         let rows_per_s = rows as f64 / seconds;
-        let left = (rows > 0).then(|| Duration::from_secs_f64((self.rows - rows) as f64 / rows_per_s));
-        Event::Loading { what, rows, of: self.rows, rows_per_s, bytes_per_s: bytes as f64 / seconds, left }
+        let left =
+            (rows > 0).then(|| Duration::from_secs_f64((self.rows - rows) as f64 / rows_per_s));
+        Event::Loading {
+            what,
+            rows,
+            of: self.rows,
+            rows_per_s,
+            bytes_per_s: bytes as f64 / seconds,
+            left,
+        }
     }
 }
 

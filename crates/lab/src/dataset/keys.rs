@@ -1,5 +1,5 @@
-//! What a session that builds a key takes of the machine: never more than the server's own settings give it. Pure but for the
-//! look at them.
+//! What a session that builds a key takes of the machine: never more than the server's own settings
+//! give it. Pure but for the look at them.
 
 use pgdyno_host::postgres::ControlClient;
 
@@ -7,9 +7,11 @@ use super::shape::Strategy;
 use super::{DatasetError, Filling};
 use crate::workload::{TableSpec, Values};
 
-/// What sorting takes for a row: an index tuple of one number, and its place in the array that is sorted (bytes).
+/// What sorting takes for a row: an index tuple of one number, and its place in the array that is
+/// sorted (bytes).
 const ROW: u64 = 40;
-/// What each process that sorts gets at least where it is enough (bytes): PostgreSQL starts a parallel worker only with so much.
+/// What each process that sorts gets at least where it is enough (bytes): PostgreSQL starts a
+/// parallel worker only with so much.
 const EACH: u64 = 32 << 20;
 /// Sorted runs that are merged at once without their buffers becoming small.
 const RUNS: u64 = 64;
@@ -38,15 +40,16 @@ impl Builders {
             .query_one(ASKED, &[])
             .map_err(|e| DatasetError::sql(filling, "asking how keys are built", &e))?;
         let (memory, workers): (i64, i64) = (row.get(0), row.get(1));
-        let (memory, workers) = (u64::try_from(memory).unwrap_or(0), usize::try_from(workers).unwrap_or(0));
+        let (memory, workers) =
+            (u64::try_from(memory).unwrap_or(0), usize::try_from(workers).unwrap_or(0));
         Ok(Self { memory, workers, cores })
     }
 
     /// SQL for the transaction in which the key of `rows` rows of `table` is built.
     ///
-    /// Keys that are built side by side share the cores; workers beyond those only take each other's time. Rows that come in the
-    /// key's order are sorted already: memory beyond the processor's caches makes that slower (docs/benchmarks.md), as long as
-    /// one merge is enough.
+    /// Keys that are built side by side share the cores; workers beyond those only take each
+    /// other's time. Rows that come in the key's order are sorted already: memory beyond the
+    /// processor's caches makes that slower (docs/benchmarks.md), as long as one merge is enough.
     pub(super) fn settings(
         self,
         filling: &Filling<'_>,
@@ -94,8 +97,9 @@ mod tests {
         let loading = Loading { jobs: NonZeroU32::new(2), partitions: 2, ..Loading::default() };
         let filling = Filling::new(&data, 50, 1, &loading);
         let server = Builders { memory: 256 << 20, workers: 2, cores: Some(2) };
-        let said =
-            |server: Builders, strategy, rows| server.settings(&filling, accounts, strategy, rows).join("; ");
+        let said = |server: Builders, strategy, rows| {
+            server.settings(&filling, accounts, strategy, rows).join("; ")
+        };
         assert_eq!(
             said(server, Strategy::Freeze, 5_000_000),
             "SET LOCAL max_parallel_maintenance_workers = 1; SET LOCAL maintenance_work_mem = '65536kB'"
@@ -110,8 +114,14 @@ mod tests {
             "SET LOCAL max_parallel_maintenance_workers = 1"
         );
         let large = Builders { cores: Some(8), memory: 1 << 30, ..server };
-        assert_eq!(said(large, Strategy::Freeze, 1 << 30), "SET LOCAL maintenance_work_mem = '655360kB'");
+        assert_eq!(
+            said(large, Strategy::Freeze, 1 << 30),
+            "SET LOCAL maintenance_work_mem = '655360kB'"
+        );
         // Little stays little, and of another machine's cores nothing is known.
-        assert_eq!(said(Builders { memory: 16 << 20, cores: None, ..server }, Strategy::Freeze, 1), "");
+        assert_eq!(
+            said(Builders { memory: 16 << 20, cores: None, ..server }, Strategy::Freeze, 1),
+            ""
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Loads a workload's data set: rows made in the process, streamed by binary COPY over several connections, primary keys
-//! built after, then VACUUM and ANALYZE.
+//! Loads a workload's data set: rows made in the process, streamed by binary COPY over several
+//! connections, primary keys built after, then VACUUM and ANALYZE.
 
 mod awake;
 mod columns;
@@ -69,7 +69,8 @@ impl<'a> Filling<'a> {
         self.loading.jobs.map_or_else(cores, |jobs| jobs.get() as usize)
     }
 
-    /// Table `name` with its schema, as SQL spells it; one that the workload gives a schema is left so.
+    /// Table `name` with its schema, as SQL spells it; one that the workload gives a schema is left
+    /// so.
     pub(crate) fn table(&self, name: &str) -> String {
         match name.contains('.') {
             true => name.to_owned(),

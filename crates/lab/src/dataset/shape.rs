@@ -7,9 +7,10 @@ use crate::workload::TableSpec;
 
 /// Rows of a chunk: some 50 MB of pgbench's accounts, and half a second of work.
 pub(crate) const CHUNK_ROWS: u64 = 500_000;
-/// From so many cores and connections on, chunks side by side outrun one COPY with FREEZE. Without it the same rows cost the
-/// server 1.2 times the CPU (docs/benchmarks.md), their WAL, and a VACUUM that writes every page again and runs alone; loader
-/// and VACUUM want a core too. By that arithmetic four cores are where it pays; measured were only two, where it does not.
+/// From so many cores and connections on, chunks side by side outrun one COPY with FREEZE. Without
+/// it the same rows cost the server 1.2 times the CPU (docs/benchmarks.md), their WAL, and a VACUUM
+/// that writes every page again and runs alone; loader and VACUUM want a core too. By that
+/// arithmetic four cores are where it pays; measured were only two, where it does not.
 const CORES_FOR_CHUNKS: usize = 4;
 
 /// How one table is loaded.
@@ -17,7 +18,8 @@ const CORES_FOR_CHUNKS: usize = 4;
 pub enum Strategy {
     /// One COPY with FREEZE, in one transaction with the key: the rows are written once.
     Freeze,
-    /// Several COPY side by side, each chunk a transaction: what is loaded is not loaded again after an interruption.
+    /// Several COPY side by side, each chunk a transaction: what is loaded is not loaded again
+    /// after an interruption.
     Chunks,
     /// Each partition made, filled with FREEZE and given its key in one transaction, then attached.
     Partitions,
@@ -105,12 +107,15 @@ impl Unit {
         match self.strategy {
             Strategy::Freeze => tables[self.table].name.clone(),
             Strategy::Chunks => format!("{} chunk {}", tables[self.table].name, self.number),
-            Strategy::Partitions => format!("{} partition {}", tables[self.table].name, self.number),
+            Strategy::Partitions => {
+                format!("{} partition {}", tables[self.table].name, self.number)
+            }
         }
     }
 }
 
-/// All pieces; those of the largest tables first, so that the last connection to end does not end late.
+/// All pieces; those of the largest tables first, so that the last connection to end does not end
+/// late.
 pub(super) fn units(filling: &Filling<'_>, strategies: &[Strategy]) -> Vec<Unit> {
     let tables = &filling.data.tables;
     let mut units: Vec<Unit> = Vec::new();
@@ -118,7 +123,9 @@ pub(super) fn units(filling: &Filling<'_>, strategies: &[Strategy]) -> Vec<Unit>
         let all = rows(filling, &tables[table]);
         let size = match strategy {
             Strategy::Chunks => filling.chunk,
-            Strategy::Freeze | Strategy::Partitions => piece_rows(filling, &tables[table], *strategy),
+            Strategy::Freeze | Strategy::Partitions => {
+                piece_rows(filling, &tables[table], *strategy)
+            }
         };
         let size = size.max(1);
         let of = u32::try_from(all.div_ceil(size).max(1)).unwrap_or(u32::MAX);
@@ -178,7 +185,11 @@ mod tests {
             }
             assert_eq!(
                 units[0].name(&data.tables),
-                if partitions == 0 { "pgbench_accounts chunk 1" } else { "pgbench_accounts partition 1" }
+                if partitions == 0 {
+                    "pgbench_accounts chunk 1"
+                } else {
+                    "pgbench_accounts partition 1"
+                }
             );
         }
     }

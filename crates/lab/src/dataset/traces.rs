@@ -1,5 +1,5 @@
-//! What loads leave in a database: comments that say who made a table, and a table of pgdyno's own for what is loaded
-//! already, which goes at the end.
+//! What loads leave in a database: comments that say who made a table, and a table of pgdyno's own
+//! for what is loaded already, which goes at the end.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -16,7 +16,8 @@ pub(super) const PROGRESS: &str = "pgdyno_load";
 /// What becomes of tables that are there before the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// They stay, and the load is refused; one of the same data that was begun and not ended goes on.
+    /// They stay, and the load is refused; one of the same data that was begun and not ended goes
+    /// on.
     Keep,
     /// Those that pgdyno made are dropped; if there are others, they stay and the load is refused.
     ReplaceOurs,
@@ -71,7 +72,10 @@ fn comment_on(
 const LETTING_GO: Duration = Duration::from_secs(1);
 
 /// Looks at what is there, drops what may be dropped, and tells how to begin.
-pub(super) fn begin(client: &mut ControlClient, filling: &Filling<'_>) -> Result<Beginning, DatasetError> {
+pub(super) fn begin(
+    client: &mut ControlClient,
+    filling: &Filling<'_>,
+) -> Result<Beginning, DatasetError> {
     let failed = |doing: &str, e: &postgres::Error| DatasetError::sql(filling, doing, e);
     let asked = "SELECT pg_catalog.pg_try_advisory_lock(pg_catalog.hashtext('pgdyno load'))";
     let begun = Instant::now();
@@ -92,7 +96,8 @@ pub(super) fn begin(client: &mut ControlClient, filling: &Filling<'_>) -> Result
         }
         if *found == progress_comment(filling) && filling.existing == Existing::Keep {
             let asked = format!("SELECT piece FROM {}", filling.table(PROGRESS));
-            let done = client.query(&asked, &[]).map_err(|e| failed("asking what is loaded", &e))?;
+            let done =
+                client.query(&asked, &[]).map_err(|e| failed("asking what is loaded", &e))?;
             return Ok(Beginning::GoOn(done.iter().map(|row| row.get(0)).collect()));
         }
         if filling.existing == Existing::Keep {
@@ -116,7 +121,10 @@ pub(super) fn begin(client: &mut ControlClient, filling: &Filling<'_>) -> Result
             drop.push(format!("DROP TABLE IF EXISTS {child}, {like} RESTRICT"));
         }
         for table in filling.data.tables.iter().filter(|t| t.partition_by.is_some()) {
-            drop.push(format!("DROP TABLE IF EXISTS {} RESTRICT", filling.table(&like(&table.name))));
+            drop.push(format!(
+                "DROP TABLE IF EXISTS {} RESTRICT",
+                filling.table(&like(&table.name))
+            ));
         }
         drop.push(format!("DROP TABLE {} RESTRICT", filling.table(PROGRESS)));
     }

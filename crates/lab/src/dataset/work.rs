@@ -1,4 +1,5 @@
-//! One connection's work: pieces, one after the other, and what follows when a table has all of its own.
+//! One connection's work: pieces, one after the other, and what follows when a table has all of its
+//! own.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -30,8 +31,8 @@ pub(super) struct Shared<'a> {
     pub(super) left: Vec<AtomicU32>,
     /// Whether a table's key was built by a load that this one goes on with.
     pub(super) keyed: Vec<bool>,
-    /// Shared by whoever has a transaction open; had alone for an instant before rows are frozen that were not loaded so: an older
-    /// snapshot would keep VACUUM from the last of them.
+    /// Shared by whoever has a transaction open; had alone for an instant before rows are frozen
+    /// that were not loaded so: an older snapshot would keep VACUUM from the last of them.
     pub(super) open: RwLock<()>,
     /// Pieces that are being filled with FREEZE or given their key.
     pub(super) writing: AtomicU32,
@@ -86,7 +87,8 @@ pub(super) fn work(client: &mut ControlClient, shared: &Shared<'_>) -> Result<()
     if shared.is_over() { Err(shared.interrupted()) } else { Ok(()) }
 }
 
-/// What follows for a table all of whose pieces were loaded before, by a load that this one goes on with.
+/// What follows for a table all of whose pieces were loaded before, by a load that this one goes on
+/// with.
 pub(super) fn finish_only(
     client: &mut ControlClient,
     shared: &Shared<'_>,
@@ -133,7 +135,8 @@ impl Work<'_> {
         let columns = &self.shared.columns[self.unit.table];
         let freeze = self.unit.strategy != Strategy::Chunks;
         let mut before = match self.unit.strategy {
-            // FREEZE wants a table made or emptied in the same transaction; frozen rows need no second write later.
+            // FREEZE wants a table made or emptied in the same transaction; frozen rows need no
+            // second write later.
             Strategy::Freeze => vec![format!("TRUNCATE {target}")],
             Strategy::Chunks => Vec::new(),
             Strategy::Partitions => vec![self.partition(&target)?],
@@ -200,7 +203,8 @@ impl Work<'_> {
             false => format!(", CONSTRAINT {CHECK} CHECK ({})", bounds.join(" AND ")),
         };
         let options = options.map_or_else(String::new, |o| format!(" WITH ({o})"));
-        let place = place.map_or_else(String::new, |p| format!(" TABLESPACE {}", escape_identifier(&p)));
+        let place =
+            place.map_or_else(String::new, |p| format!(" TABLESPACE {}", escape_identifier(&p)));
         let comment = escape_literal(&comment(self.shared.filling));
         Ok(format!(
             "CREATE TABLE {child} (LIKE {like} INCLUDING ALL{check}){options}{place}; \
@@ -215,7 +219,8 @@ impl Work<'_> {
             return Vec::new();
         }
         let shared = self.shared;
-        let mut sql = shared.builders.settings(shared.filling, self.table, self.unit.strategy, rows);
+        let mut sql =
+            shared.builders.settings(shared.filling, self.table, self.unit.strategy, rows);
         let place = shared.tablespace(&self.table.name);
         let place = place.map_or_else(String::new, |p| format!(" USING INDEX TABLESPACE {p}"));
         sql.push(format!("ALTER TABLE {target} ADD PRIMARY KEY ({}){place}", columns.join(", ")));
@@ -291,7 +296,9 @@ impl Work<'_> {
 
     fn tidy(&mut self, target: &str, freeze: bool) -> Result<(), DatasetError> {
         match self.table.tidy {
-            Tidy::Vacuum if freeze => self.execute_alone(&format!("VACUUM (FREEZE, ANALYZE) {target}")),
+            Tidy::Vacuum if freeze => {
+                self.execute_alone(&format!("VACUUM (FREEZE, ANALYZE) {target}"))
+            }
             Tidy::Vacuum => self.execute_alone(&format!("VACUUM (ANALYZE) {target}")),
             Tidy::Analyze => self.execute(&format!("ANALYZE {target}")),
             Tidy::Nothing => Ok(()),

@@ -1,4 +1,5 @@
-//! Lines of a plan's text. Names and values in them come from files of anybody's: none begins a line of its own.
+//! Lines of a plan's text. Names and values in them come from files of anybody's: none begins a
+//! line of its own.
 
 use std::fmt;
 

@@ -25,7 +25,10 @@ pub(super) struct Planned {
 }
 
 /// The storages of `prepared`, as they would be made below `default`. Looks at no machine.
-pub(super) fn designed(prepared: &Prepared, default: &Path) -> Result<BTreeMap<String, Planned>, LabError> {
+pub(super) fn designed(
+    prepared: &Prepared,
+    default: &Path,
+) -> Result<BTreeMap<String, Planned>, LabError> {
     let design = |(letter, name): (char, &str)| {
         let asked = &prepared.experiment.storage[name];
         // Told apart, since a cluster can lie on several.
@@ -56,7 +59,9 @@ pub(super) fn on_this_machine(
             }
         };
         for device in asked.devices() {
-            planned.overwritten.push(safety::describe(device, keep).unwrap_or_else(|e| e.to_string()));
+            planned
+                .overwritten
+                .push(safety::describe(device, keep).unwrap_or_else(|e| e.to_string()));
         }
         planned.available = match &asked.backing {
             Backing::Directory(named) => {
@@ -86,8 +91,11 @@ pub(super) fn making(prepared: &Prepared, planned: &BTreeMap<String, Planned>, o
         }
         steps.iter().for_each(|step| indented(&step.to_string(), out));
     }
-    let in_turn: Vec<&str> =
-        planned.keys().filter(|name| !prepared.excluded_by(name).is_empty()).map(String::as_str).collect();
+    let in_turn: Vec<&str> = planned
+        .keys()
+        .filter(|name| !prepared.excluded_by(name).is_empty())
+        .map(String::as_str)
+        .collect();
     if !in_turn.is_empty() {
         let anew: Vec<String> =
             prepared.made_anew().iter().map(|(ordinal, _)| (ordinal + 1).to_string()).collect();
@@ -104,7 +112,11 @@ pub(super) fn making(prepared: &Prepared, planned: &BTreeMap<String, Planned>, o
 }
 
 /// What treatments set on devices, and what is trimmed.
-pub(super) fn before_each_trial(prepared: &Prepared, planned: &BTreeMap<String, Planned>, out: &mut String) {
+pub(super) fn before_each_trial(
+    prepared: &Prepared,
+    planned: &BTreeMap<String, Planned>,
+    out: &mut String,
+) {
     for (number, treatment) in (1..).zip(&prepared.plan.treatments) {
         if treatment.device == DeviceSettings::default() {
             continue;
@@ -121,7 +133,10 @@ pub(super) fn before_each_trial(prepared: &Prepared, planned: &BTreeMap<String, 
 pub(super) fn trimming(prepared: &Prepared, planned: &BTreeMap<String, Planned>, out: &mut String) {
     for (name, Planned { stack, .. }) in planned {
         if prepared.experiment.storage[name].device.trim {
-            indented(&format!("if the trial is on {name}, run: fstrim {}", stack.path().display()), out);
+            indented(
+                &format!("if the trial is on {name}, run: fstrim {}", stack.path().display()),
+                out,
+            );
         }
     }
 }

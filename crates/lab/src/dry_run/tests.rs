@@ -62,19 +62,25 @@ fn a_build_to_be_fetched_and_a_lack_of_room_are_told() {
 #[test]
 fn a_device_a_raid_and_what_is_set_on_them_are_told_step_by_step() {
     let text = include_str!("storages.toml");
-    let source =
-        Source { name: "stacks".into(), shown: "stacks".into(), text: text.into(), base: "/".into() };
+    let source = Source {
+        name: "stacks".into(),
+        shown: "stacks".into(),
+        text: text.into(),
+        base: "/".into(),
+    };
     let mut prepared = Prepared::new(source, Vec::new()).unwrap();
-    prepared.wipe = Wipe { devices: vec!["/dev/disk/by-id/nvme-none".into()], overwrite_signature: true };
+    prepared.wipe =
+        Wipe { devices: vec!["/dev/disk/by-id/nvme-none".into()], overwrite_signature: true };
     insta::assert_snapshot!(describe(&prepared, Some(&somewhere(&prepared))));
 }
 
 #[test]
 fn a_run_that_ends_by_itself_tells_its_looks_and_the_range_of_its_time() {
     let mut source = recipes::source("quickstart").unwrap();
-    source.text = "[experiment]\nprecision = \"2%\"\nmargin = \"3%\"\nbudget = \"10m\"\nmax_repeats = 60\n\
+    source.text =
+        "[experiment]\nprecision = \"2%\"\nmargin = \"3%\"\nbudget = \"10m\"\nmax_repeats = 60\n\
                    [factors]\nclients = [1, 8]\n"
-        .into();
+            .into();
     let prepared = Prepared::new(source, Vec::new()).unwrap();
     let told = describe(&prepared, Some(&somewhere(&prepared)));
     for words in [
@@ -112,9 +118,10 @@ fn a_given_servers_plan_names_no_password() {
 #[test]
 fn what_the_load_does_beyond_its_scripts_is_told() {
     let mut source = recipes::source("quickstart").unwrap();
-    source.text = "[load]\nrate = 50\nlatency_limit = \"20ms\"\non_error = \"continue\"\nreconnect = true\n\
+    source.text =
+        "[load]\nrate = 50\nlatency_limit = \"20ms\"\non_error = \"continue\"\nreconnect = true\n\
                    define = { batch = 2 }\n[factors]\nmax_tries = [1, 0]\n"
-        .into();
+            .into();
     let prepared = Prepared::new(source, Vec::new()).unwrap();
     let told = describe(&prepared, Some(&somewhere(&prepared)));
     let words = ", 50 transactions due each second, latency limit 20ms, tries without end, clients go on after \

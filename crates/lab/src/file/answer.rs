@@ -19,11 +19,14 @@ impl AnswerTable {
     /// The answer that is asked for. A level that no treatment has is no mistake here: `--set
     /// factors.…` may have left it out, and the report says so.
     pub(super) fn into_answer(self) -> Result<Answer, Complaint> {
-        let only_of_effects = [&self.level, &self.against, &self.words].into_iter().flatten().next();
+        let only_of_effects =
+            [&self.level, &self.against, &self.words].into_iter().flatten().next();
         if let Some(key) = only_of_effects.filter(|_| self.kind != AnswerKind::Effect) {
-            return Err(Complaint::new("`level`, `against` and `words` belong to `kind = \"effect\"`")
-                .with_help("leave them out, or ask for the effect of a level")
-                .at(key.span()));
+            return Err(Complaint::new(
+                "`level`, `against` and `words` belong to `kind = \"effect\"`",
+            )
+            .with_help("leave them out, or ask for the effect of a level")
+            .at(key.span()));
         }
         Ok(Answer {
             kind: self.kind,

@@ -92,7 +92,10 @@ fn faults(named: Spanned<Vec<Spanned<String>>>, key: &str) -> Result<Vec<Fault>,
 
 impl CrashTable {
     /// Takes out which treatments are meant to fail.
-    pub(super) fn take_planted(&mut self, factors: &[Factor]) -> Result<Vec<PlantedFailure>, Complaint> {
+    pub(super) fn take_planted(
+        &mut self,
+        factors: &[Factor],
+    ) -> Result<Vec<PlantedFailure>, Complaint> {
         let planted = std::mem::take(&mut self.planted).into_iter();
         let one = |table: Spanned<PlantedTable>| {
             let at = table.span();
@@ -124,7 +127,9 @@ impl CrashTable {
         let lie = match self.lie {
             Some(lie) if !(*lie.get_ref() > 0.0 && *lie.get_ref() <= 1.0) => {
                 return Err(Complaint::new(format!("`crash.lie` is {}", lie.get_ref()))
-                    .with_help("it is the share of flushes that are not done: above 0, and 1 at most")
+                    .with_help(
+                        "it is the share of flushes that are not done: above 0, and 1 at most",
+                    )
                     .at(lie.span()));
             }
             lie => lie.map_or(defaults.lie, Spanned::into_inner),

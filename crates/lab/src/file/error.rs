@@ -1,4 +1,5 @@
-//! What can be wrong with an experiment file, with file, line, column, the word and the nearest allowed ones.
+//! What can be wrong with an experiment file, with file, line, column, the word and the nearest
+//! allowed ones.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -115,17 +116,18 @@ impl FileError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Unreadable { .. } => None,
-            Self::NoSuchRecipe { recipes, .. } => {
-                Some(format!("the recipes are {}; `pgdyno recipes` tells what each asks", recipes.join(", ")))
-            }
-            Self::NoSuchSize { name, sizes, .. } if sizes.is_empty() => {
-                Some(format!("it has none: a table `[size.{name}]` with `about` and `set` makes one"))
-            }
+            Self::NoSuchRecipe { recipes, .. } => Some(format!(
+                "the recipes are {}; `pgdyno recipes` tells what each asks",
+                recipes.join(", ")
+            )),
+            Self::NoSuchSize { name, sizes, .. } if sizes.is_empty() => Some(format!(
+                "it has none: a table `[size.{name}]` with `about` and `set` makes one"
+            )),
             Self::Dsn { help, .. } => Some(help.clone()),
             Self::NoSuchSize { sizes, .. } => Some(format!("its sizes are {}", sizes.join(", "))),
-            Self::InFile { help, .. } | Self::InOverride { help, .. } | Self::Meaning { help, .. } => {
-                help.clone()
-            }
+            Self::InFile { help, .. }
+            | Self::InOverride { help, .. }
+            | Self::Meaning { help, .. } => help.clone(),
         }
     }
 
@@ -151,7 +153,8 @@ impl FileError {
         let line_start = before.rfind('\n').map_or(0, |i| i + 1);
         let column = before[line_start..].chars().count() + 1;
         let text = source.text[line_start..].lines().next().unwrap_or_default();
-        let marked = source.text.get(start..end).unwrap_or_default().lines().next().unwrap_or_default();
+        let marked =
+            source.text.get(start..end).unwrap_or_default().lines().next().unwrap_or_default();
         let caret = "^".repeat(marked.chars().count().max(1));
         let gutter = " ".repeat(line.to_string().len());
         let text = without_quoted(text);
@@ -165,7 +168,8 @@ impl FileError {
     }
 }
 
-/// A line of the file for a message: where it names a DSN, what stands between quotes is covered, since a password may.
+/// A line of the file for a message: where it names a DSN, what stands between quotes is covered,
+/// since a password may.
 fn without_quoted(line: &str) -> String {
     if !line.contains("dsn") {
         return line.to_owned();
@@ -188,7 +192,9 @@ fn without_quoted(line: &str) -> String {
 /// serde's words in ours: the word that was found, and the allowed ones, nearest first.
 fn reworded(message: &str) -> (String, Option<String>) {
     let message = message.trim();
-    for (theirs, ours) in [("unknown field ", "unknown key "), ("unknown variant ", "unknown value ")] {
+    for (theirs, ours) in
+        [("unknown field ", "unknown key "), ("unknown variant ", "unknown value ")]
+    {
         let Some(rest) = message.strip_prefix(theirs) else { continue };
         let words: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
         let Some((found, allowed)) = words.split_first() else { continue };

@@ -1,4 +1,5 @@
-//! `[factors]`: plain levels (`clients = [1, 8]`), bundles (`commit = { sync = { … } }`), names with dots.
+//! `[factors]`: plain levels (`clients = [1, 8]`), bundles (`commit = { sync = { … } }`), names
+//! with dots.
 
 use std::fmt;
 
@@ -67,7 +68,8 @@ impl<'de> Deserialize<'de> for Shape {
                 Ok(Shape::Plain(levels))
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Shape, A::Error> {
-                let table = Deserialize::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
+                let table =
+                    Deserialize::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
                 Ok(Shape::Table(table))
             }
         }
@@ -111,7 +113,11 @@ impl Factors {
 /// A level for a message. What could be a DSN is not quoted: it may hold a password.
 fn shown(level: &LevelValue) -> String {
     let text = level.to_string();
-    if text.contains("://") || text.contains('=') { "a level".to_owned() } else { format!("level `{text}`") }
+    if text.contains("://") || text.contains('=') {
+        "a level".to_owned()
+    } else {
+        format!("level `{text}`")
+    }
 }
 
 /// A key as a file spells it.
@@ -140,7 +146,8 @@ pub(crate) fn spelled(key: &Key) -> &str {
     }
 }
 
-/// The key of `name`; a near miss of one of pgdyno's own names is taken for a slip, anything else for a setting.
+/// The key of `name`; a near miss of one of pgdyno's own names is taken for a slip, anything else
+/// for a setting.
 fn key(name: &str) -> Result<Key, Complaint> {
     let key = Key::parse(name);
     if matches!(key, Key::Setting(_)) {
@@ -151,7 +158,9 @@ fn key(name: &str) -> Result<Key, Complaint> {
             )));
         }
         if !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.') {
-            return Err(Complaint::new(format!("`{name}` cannot be the name of a PostgreSQL setting")));
+            return Err(Complaint::new(format!(
+                "`{name}` cannot be the name of a PostgreSQL setting"
+            )));
         }
     }
     Ok(key)
@@ -164,7 +173,8 @@ fn plain(name: &str, levels: Vec<Spanned<LevelValue>>) -> Result<Factor, Complai
         .map(|level| {
             let span = level.span();
             let value = level.into_inner();
-            check_level(&key, &value).map_err(|c| of_factor(&format!("factor `{name}`"), c).at(span))?;
+            check_level(&key, &value)
+                .map_err(|c| of_factor(&format!("factor `{name}`"), c).at(span))?;
             Ok(Level { label: value.clone(), sets: vec![(key.clone(), value)] })
         })
         .collect::<Result<_, Complaint>>()?;
@@ -175,7 +185,8 @@ fn of_factor(factor: &str, complaint: Complaint) -> Complaint {
     Complaint { what: format!("{factor}: {}", complaint.what), ..complaint }
 }
 
-/// A table is a set of bundles when all its values are tables; otherwise its lists continue a name with dots.
+/// A table is a set of bundles when all its values are tables; otherwise its lists continue a name
+/// with dots.
 fn from_table(name: &str, table: &toml::Table, factors: &mut Vec<Factor>) -> Result<(), Complaint> {
     if table.is_empty() {
         return Err(Complaint::new(format!("factor `{name}` has no levels")));
@@ -190,7 +201,8 @@ fn from_table(name: &str, table: &toml::Table, factors: &mut Vec<Factor>) -> Res
                 let value = setting_value(&inner, value)?;
                 check_level(&key, &value)
                     .map_err(|c| of_factor(&format!("factor `{name}`, level `{label}`"), c))?;
-                // `postgres.dsn` of the command line and `postgres = { dsn = … }` of the file are one key: the later counts.
+                // `postgres.dsn` of the command line and `postgres = { dsn = … }` of the file are
+                // one key: the later counts.
                 assigned.retain(|(known, _)| *known != key);
                 assigned.push((key, value));
             }
@@ -236,14 +248,17 @@ pub(super) fn combination(
                 .with_help(among("the factors are", &name, &names)));
         };
         // `"on"` in one place and `true` in the other mean the same level.
-        let Some(level) = factor.levels.iter().find(|l| l.label.to_string() == value.to_string()) else {
+        let Some(level) = factor.levels.iter().find(|l| l.label.to_string() == value.to_string())
+        else {
             let labels: Vec<String> = factor.levels.iter().map(|l| l.label.to_string()).collect();
             let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
             let help = among("its levels are", &value.to_string(), &labels);
             // A DSN may hold a password.
             let value = if name.ends_with("dsn") { "a DSN".to_owned() } else { value.to_string() };
-            return Err(Complaint::new(format!("`{place}` names {name} = {value}, which is no level of it"))
-                .with_help(help));
+            return Err(Complaint::new(format!(
+                "`{place}` names {name} = {value}, which is no level of it"
+            ))
+            .with_help(help));
         };
         pairs.push((name, level.label.clone()));
     }

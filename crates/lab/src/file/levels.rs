@@ -38,7 +38,9 @@ pub(crate) fn major(value: &LevelValue) -> Result<u32, Complaint> {
     let text = value.to_string();
     match text.parse::<u32>() {
         Ok(n) if (9..=99).contains(&n) => Ok(n),
-        _ => Err(Complaint::new(format!("`{text}` is no major version of PostgreSQL; write it like \"17\""))),
+        _ => Err(Complaint::new(format!(
+            "`{text}` is no major version of PostgreSQL; write it like \"17\""
+        ))),
     }
 }
 

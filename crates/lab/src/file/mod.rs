@@ -1,4 +1,5 @@
-//! Experiment files: TOML in, [`Experiment`] out; what is wrong is answered with its place and the nearest words.
+//! Experiment files: TOML in, [`Experiment`] out; what is wrong is answered with its place and the
+//! nearest words.
 
 mod answer;
 mod crash;
@@ -44,7 +45,9 @@ impl Source {
     pub fn read(path: &Path) -> Result<Self, FileError> {
         let text = std::fs::read_to_string(path)
             .map_err(|e| FileError::Unreadable { path: path.to_owned(), found: e.to_string() })?;
-        let name = path.file_stem().map_or_else(|| "experiment".into(), |s| s.to_string_lossy().into_owned());
+        let name = path
+            .file_stem()
+            .map_or_else(|| "experiment".into(), |s| s.to_string_lossy().into_owned());
         let base = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // Programs are run elsewhere, and a dry run shows what they are given.
         let base = std::path::absolute(base).unwrap_or_else(|_| base.to_owned());
@@ -57,7 +60,8 @@ impl Source {
 /// # Errors
 /// Anything that the file or an override says that pgdyno does not understand, with its place.
 pub fn parse(source: &Source, overrides: &[Override]) -> Result<Experiment, FileError> {
-    let raw: raw::File = toml::from_str(&source.text).map_err(|e| FileError::in_file(source, &e))?;
+    let raw: raw::File =
+        toml::from_str(&source.text).map_err(|e| FileError::in_file(source, &e))?;
     overrides::apply(source, raw, overrides)
 }
 

@@ -23,11 +23,15 @@ impl Override {
     /// # Errors
     /// There is no `=`, or no key before it.
     pub fn parse(given: &str) -> Result<Self, FileError> {
-        let Some((key, value)) = split_at_equals(given).filter(|(key, _)| !key.trim().is_empty()) else {
+        let Some((key, value)) = split_at_equals(given).filter(|(key, _)| !key.trim().is_empty())
+        else {
             return Err(FileError::InOverride {
                 given: given.to_owned(),
                 what: "there is no `key=value` in it".into(),
-                help: Some("write it like `--set load.duration=2s` or `--set factors.clients=[1,16]`".into()),
+                help: Some(
+                    "write it like `--set load.duration=2s` or `--set factors.clients=[1,16]`"
+                        .into(),
+                ),
             });
         };
         let path = path_of(key.trim());
@@ -56,15 +60,17 @@ impl Override {
         .without_passwords()
     }
 
-    /// The overrides that `--dsn` stands for: the experiment's server; or, where one is named (`NAME:=DSN`) or there are several,
-    /// the levels of a factor `server`. One without a name is called by its place.
+    /// The overrides that `--dsn` stands for: the experiment's server; or, where one is named
+    /// (`NAME:=DSN`) or there are several, the levels of a factor `server`. One without a name is
+    /// called by its place.
     ///
     /// # Errors
     /// One is no DSN, or two have one name.
     pub fn servers(dsns: &[String]) -> Result<Vec<Self>, FileError> {
         let path = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         let one = |path: Vec<String>, dsn: &str| {
-            Self { given: String::new(), value: toml::Value::String(dsn.to_owned()), path }.spelled()
+            Self { given: String::new(), value: toml::Value::String(dsn.to_owned()), path }
+                .spelled()
         };
         if let [only] = dsns
             && named_dsn(only).0.is_none()
@@ -157,7 +163,8 @@ impl Override {
         let mut here = table;
         let Some((last, path)) = self.path.split_last() else { return Ok(()) };
         for key in path {
-            let next = here.entry(key.clone()).or_insert_with(|| toml::Value::Table(toml::Table::new()));
+            let next =
+                here.entry(key.clone()).or_insert_with(|| toml::Value::Table(toml::Table::new()));
             let Some(inner) = next.as_table_mut() else {
                 return Err(FileError::InOverride {
                     given: self.given.clone(),
@@ -183,7 +190,8 @@ impl Override {
 /// The name and the DSN of `NAME:=DSN`. A URI and a list of keywords have no `:=` behind a name.
 fn named_dsn(given: &str) -> (Option<&str>, &str) {
     let is_name = |name: &str| {
-        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || ['_', '-', '.'].contains(&c))
+        !name.is_empty()
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || ['_', '-', '.'].contains(&c))
     };
     match given.split_once(":=") {
         Some((name, dsn)) if is_name(name) => (Some(name), dsn),
@@ -220,16 +228,22 @@ fn path_of(key: &str) -> Vec<String> {
     path
 }
 
-/// `table` as text. Factors are written in one line, since tables would move behind lists, and the last factor varies fastest.
+/// `table` as text. Factors are written in one line, since tables would move behind lists, and the
+/// last factor varies fastest.
 pub(crate) fn rendered(table: &toml::Table) -> Result<String, toml::ser::Error> {
     let mut rest = table.clone();
-    let factors = rest.remove("factors").map(|factors| format!("factors = {factors}\n")).unwrap_or_default();
+    let factors =
+        rest.remove("factors").map(|factors| format!("factors = {factors}\n")).unwrap_or_default();
     Ok(factors + &toml::to_string(&rest)?)
 }
 
-/// The experiment with `overrides` applied one after another, so that an error names the one at fault: the first that no later one
-/// makes good, since some keys only go together.
-pub(super) fn apply(source: &Source, raw: File, overrides: &[Override]) -> Result<Experiment, FileError> {
+/// The experiment with `overrides` applied one after another, so that an error names the one at
+/// fault: the first that no later one makes good, since some keys only go together.
+pub(super) fn apply(
+    source: &Source,
+    raw: File,
+    overrides: &[Override],
+) -> Result<Experiment, FileError> {
     let mut outcome = raw.into_experiment(source);
     let mut table: toml::Table = match overrides {
         [] => toml::Table::new(),
@@ -239,8 +253,10 @@ pub(super) fn apply(source: &Source, raw: File, overrides: &[Override]) -> Resul
     for one in overrides {
         one.set(&mut table)?;
         // Through text, because only text has the spans that `File` asks for.
-        let text = rendered(&table).map_err(|e| FileError::in_override(&one.given, &e.to_string()))?;
-        let raw: File = toml::from_str(&text).map_err(|e| FileError::in_override(&one.given, e.message()))?;
+        let text =
+            rendered(&table).map_err(|e| FileError::in_override(&one.given, &e.to_string()))?;
+        let raw: File =
+            toml::from_str(&text).map_err(|e| FileError::in_override(&one.given, e.message()))?;
         let next = raw.into_experiment(source);
         if let (Ok(_), Err(complaint)) = (&outcome, &next) {
             let (what, help) = (complaint.what.clone(), complaint.help.clone());

@@ -29,7 +29,8 @@ enum BlockSize {
 }
 
 impl ProbeTable {
-    /// What is to be probed when; `given` where the server, and so its storage, is not pgdyno's own.
+    /// What is to be probed when; `given` where the server, and so its storage, is not pgdyno's
+    /// own.
     pub(super) fn into_stages(self, given: bool) -> Result<ProbeStages, Complaint> {
         let kinds = |stage: Option<Spanned<Vec<ProbeKind>>>| {
             let Some(stage) = stage else { return Ok(Vec::new()) };
@@ -57,7 +58,9 @@ impl ProbeTable {
             duration => duration.map_or(defaults.duration, Spanned::into_inner),
         };
         let size = match self.size {
-            Some(size) => size.get_ref().parse::<Bytes>().map_err(|e| Complaint::new(e).at(size.span()))?,
+            Some(size) => {
+                size.get_ref().parse::<Bytes>().map_err(|e| Complaint::new(e).at(size.span()))?
+            }
             None => defaults.size,
         };
         let block_bytes = match self.block_sizes {

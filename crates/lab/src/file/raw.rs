@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pgdyno_model::experiment::{
-    Between, Connect, Experiment, Length, Load, LoadOptions, Loading, OnError, Order, Postgres, Protocol,
-    ReconnectLost, Telemetry, WorkloadChoice,
+    Between, Connect, Experiment, Length, Load, LoadOptions, Loading, OnError, Order, Postgres,
+    Protocol, ReconnectLost, Telemetry, WorkloadChoice,
 };
 use pgdyno_model::level::{Key, LevelValue};
 use pgdyno_model::target::Secret;
@@ -23,7 +23,8 @@ use super::levels::{check_level, flattened, major, set_option, setting_value};
 use super::servers::{place_programs, take_servers};
 use super::storage::{Tables, storages};
 
-/// Seeds the rows of data sets, unless the file says otherwise: runs of one experiment hold the same data.
+/// Seeds the rows of data sets, unless the file says otherwise: runs of one experiment hold the
+/// same data.
 const DATA_SEED: u64 = 1;
 
 #[derive(Deserialize)]
@@ -83,9 +84,11 @@ impl ExperimentTable {
             self.precision.as_ref().map(Spanned::span).or(self.budget.as_ref().map(Spanned::span))
         else {
             if let Some(most) = &self.max_repeats {
-                return Err(Complaint::new("`max_repeats` is given without `precision` or `budget`")
-                    .with_help("`repeats` alone is how often every treatment is run")
-                    .at(most.span()));
+                return Err(Complaint::new(
+                    "`max_repeats` is given without `precision` or `budget`",
+                )
+                .with_help("`repeats` alone is how often every treatment is run")
+                .at(most.span()));
             }
             return Ok((self.repeats.unwrap_or(NonZeroU32::MIN.saturating_add(2)), None));
         };
@@ -143,11 +146,13 @@ impl WorkloadTable {
     fn loading(&mut self, given: bool) -> Result<Loading, Complaint> {
         let percentage = match self.filler_compress_percentage.take() {
             None => Loading::default().filler_compress_percentage,
-            Some(given) => u8::try_from(*given.get_ref()).ok().filter(|p| *p <= 100).ok_or_else(|| {
-                Complaint::new(format!("{}% of filler cannot be blanks", given.get_ref()))
-                    .with_help("0 to 100: 100 is what pgbench writes, 0 hardly shrinks")
-                    .at(given.span())
-            })?,
+            Some(given) => {
+                u8::try_from(*given.get_ref()).ok().filter(|p| *p <= 100).ok_or_else(|| {
+                    Complaint::new(format!("{}% of filler cannot be blanks", given.get_ref()))
+                        .with_help("0 to 100: 100 is what pgbench writes, 0 hardly shrinks")
+                        .at(given.span())
+                })?
+            }
         };
         if given && !self.load_settings.is_empty() {
             return Err(Complaint::new(
@@ -245,7 +250,9 @@ impl LoadTable {
     /// What of it goes beyond the scripts.
     fn options(&mut self) -> Result<LoadOptions, Complaint> {
         let mut options = LoadOptions::default();
-        for (key, value) in [(Key::Rate, self.rate.take()), (Key::LatencyLimit, self.latency_limit.take())] {
+        for (key, value) in
+            [(Key::Rate, self.rate.take()), (Key::LatencyLimit, self.latency_limit.take())]
+        {
             if let Some(value) = value {
                 let (span, value) = (value.span(), value.into_inner());
                 check_level(&key, &value).map_err(|c| c.at(span))?;
@@ -258,9 +265,12 @@ impl LoadTable {
         options.reconnect_lost = self.reconnect_lost.unwrap_or_default();
         for (name, value) in std::mem::take(&mut self.define) {
             if !pgdyno_engine::script::is_variable_name(name.get_ref()) {
-                return Err(Complaint::new(format!("`{}` cannot be a variable's name", name.get_ref()))
-                    .with_help("letters, digits and underscores, no digit first")
-                    .at(name.span()));
+                return Err(Complaint::new(format!(
+                    "`{}` cannot be a variable's name",
+                    name.get_ref()
+                ))
+                .with_help("letters, digits and underscores, no digit first")
+                .at(name.span()));
             }
             let text = match value {
                 LevelValue::Bool(b) => b.to_string(),
@@ -276,7 +286,8 @@ impl LoadTable {
 
 /// A share from its text in percent: 0.03 from `3%`.
 fn percentage(name: &str, text: &str) -> Result<f64, Complaint> {
-    let percent = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+    let percent =
+        text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     match percent {
         Some(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
         _ => Err(Complaint::new(format!("`{text}` is no {name}"))
@@ -341,8 +352,10 @@ impl File {
         let options = self.load.options()?;
         let length = match (self.load.duration, self.load.transactions) {
             (Some(_), Some(_)) => {
-                return Err(Complaint::new("`load.duration` and `load.transactions` are both given")
-                    .with_help("keep the one that shall end a trial"));
+                return Err(Complaint::new(
+                    "`load.duration` and `load.transactions` are both given",
+                )
+                .with_help("keep the one that shall end a trial"));
             }
             (None, Some(n)) => Length::Transactions(n.get()),
             (Some(duration), None) if duration.get_ref().0 < Duration::from_secs(1) => {
@@ -350,7 +363,9 @@ impl File {
                     .with_help("a trial needs at least a second: \"5s\", \"2m\"")
                     .at(duration.span()));
             }
-            (duration, None) => Length::Duration(duration.map_or(Span::from_secs(5), Spanned::into_inner)),
+            (duration, None) => {
+                Length::Duration(duration.map_or(Span::from_secs(5), Spanned::into_inner))
+            }
         };
         let mut settings = BTreeMap::new();
         for (name, value) in flattened(&self.postgres.settings) {
@@ -359,8 +374,10 @@ impl File {
         }
         let storage = storages(self.storage, &at, self.between.trim.unwrap_or(false))?;
         if self.between.prewarm == Some(true) && self.between.drop_caches == Some(true) {
-            return Err(Complaint::new("`between.prewarm` and `between.drop_caches` are both asked for")
-                .with_help("a trial begins warm or cold: keep one of the two"));
+            return Err(Complaint::new(
+                "`between.prewarm` and `between.drop_caches` are both asked for",
+            )
+            .with_help("a trial begins warm or cold: keep one of the two"));
         }
         let mut factors = self.factors.into_factors()?;
         let servers = take_servers(&mut factors);
@@ -387,8 +404,10 @@ impl File {
         let planted = self.crash.as_mut().map(|crash| crash.take_planted(&factors)).transpose()?;
         let clients = self.load.clients.unwrap_or(one);
         let (repeats, stopping) = self.experiment.repeats()?;
-        let margin =
-            self.experiment.margin.map(|m| percentage("margin", m.get_ref()).map_err(|c| c.at(m.span())));
+        let margin = self
+            .experiment
+            .margin
+            .map(|m| percentage("margin", m.get_ref()).map_err(|c| c.at(m.span())));
         Ok(Experiment {
             answer: self.answer.map(super::answer::AnswerTable::into_answer).transpose()?,
             margin: margin.transpose()?,
@@ -445,7 +464,8 @@ impl File {
             telemetry: telemetry(&self.telemetry)?,
             between: Between {
                 vacuum: self.between.vacuum.unwrap_or(true),
-                // On a server that is not ours a checkpoint is asked for only where the file says so.
+                // On a server that is not ours a checkpoint is asked for only where the file says
+                // so.
                 checkpoint: self.between.checkpoint.unwrap_or(!given),
                 drop_caches: self.between.drop_caches.unwrap_or(false),
                 prewarm: self.between.prewarm.unwrap_or(false),

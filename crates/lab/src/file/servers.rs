@@ -1,4 +1,5 @@
-//! Servers as levels: programs are found from the file's folder, and DSNs give way to names that may be shown.
+//! Servers as levels: programs are found from the file's folder, and DSNs give way to names that
+//! may be shown.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,8 +9,8 @@ use pgdyno_model::experiment::Factor;
 use pgdyno_model::level::{Key, LevelValue};
 use pgdyno_model::target::Secret;
 
-/// Takes the DSNs out of `factors` and returns them by name. What is left in a level is the name; the label of a plain level is
-/// the name too.
+/// Takes the DSNs out of `factors` and returns them by name. What is left in a level is the name;
+/// the label of a plain level is the name too.
 ///
 /// Every DSN can be read: the levels were checked.
 pub(super) fn take_servers(factors: &mut [Factor]) -> BTreeMap<String, Secret> {
@@ -27,7 +28,8 @@ pub(super) fn take_servers(factors: &mut [Factor]) -> BTreeMap<String, Secret> {
     servers
 }
 
-/// The name under which `servers` holds `dsn`. Where several reach one place, as different roles, they are numbered.
+/// The name under which `servers` holds `dsn`. Where several reach one place, as different roles,
+/// they are numbered.
 fn named(servers: &mut BTreeMap<String, Secret>, dsn: String) -> String {
     let base = server_name(&dsn).unwrap_or_else(|| "server".to_owned());
     let mut name = base.clone();
@@ -42,7 +44,8 @@ fn named(servers: &mut BTreeMap<String, Secret>, dsn: String) -> String {
 
 /// Places the programs that `factors` name: `at` tells where a relative path starts from.
 pub(super) fn place_programs(factors: &mut [Factor], at: impl Fn(PathBuf) -> PathBuf) {
-    let sets = factors.iter_mut().flat_map(|factor| &mut factor.levels).flat_map(|level| &mut level.sets);
+    let sets =
+        factors.iter_mut().flat_map(|factor| &mut factor.levels).flat_map(|level| &mut level.sets);
     for (_, value) in sets.filter(|(key, _)| *key == Key::PostgresBindir) {
         *value = LevelValue::Text(at(PathBuf::from(value.to_string())).display().to_string());
     }

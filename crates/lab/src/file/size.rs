@@ -39,7 +39,8 @@ struct Sizes {
 pub fn sizes(source: &Source) -> Result<Vec<Size>, FileError> {
     let sizes: Sizes = toml::from_str(&source.text).map_err(|e| FileError::in_file(source, &e))?;
     let size = |(name, table): (String, toml::Value)| {
-        let wrong = |e: toml::de::Error| FileError::in_override(&format!("[size.{name}]"), e.message());
+        let wrong =
+            |e: toml::de::Error| FileError::in_override(&format!("[size.{name}]"), e.message());
         let SizeTable { about, set } = table.try_into().map_err(wrong)?;
         let set = set.iter().map(|(key, value)| Override::parse(&format!("{key}={value}")));
         Ok(Size { name, about, overrides: set.collect::<Result<_, _>>()? })

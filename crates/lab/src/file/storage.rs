@@ -9,8 +9,8 @@ use pgdyno_host::storage::{Stack, StorageError, Wipe};
 use pgdyno_model::Storage;
 use pgdyno_model::level::LevelValue;
 use pgdyno_model::storage::{
-    Backing, DeviceSettings, DiskLatency, EmulatedDisk, FilesystemChoice, Hook, Limit, LoopFile, Raid0,
-    Striper,
+    Backing, DeviceSettings, DiskLatency, EmulatedDisk, FilesystemChoice, Hook, Limit, LoopFile,
+    Raid0, Striper,
 };
 use pgdyno_model::units::{Bytes, Span};
 use serde::Deserialize;
@@ -120,8 +120,8 @@ impl<'de> Deserialize<'de> for Size {
     }
 }
 
-/// Every storage of `tables`; `disk`, a directory of pgdyno's own, where none is described. `at` makes a path absolute; `trim`
-/// has every storage trimmed before each trial.
+/// Every storage of `tables`; `disk`, a directory of pgdyno's own, where none is described. `at`
+/// makes a path absolute; `trim` has every storage trimmed before each trial.
 pub(super) fn storages(
     tables: Tables,
     at: &dyn Fn(PathBuf) -> PathBuf,
@@ -153,9 +153,13 @@ impl StorageTable {
     ) -> Result<Storage, Complaint> {
         let backing = match (self.directory, self.backing) {
             (Some(_), Some(backing)) => {
-                return Err(Complaint::new(format!("`storage.{name}` has a `directory` and a `backing`"))
-                    .with_help("`directory` is short for `backing = { directory = … }`: keep one of the two")
-                    .at(backing.span()));
+                return Err(Complaint::new(format!(
+                    "`storage.{name}` has a `directory` and a `backing`"
+                ))
+                .with_help(
+                    "`directory` is short for `backing = { directory = … }`: keep one of the two",
+                )
+                .at(backing.span()));
             }
             (directory, None) => Backing::Directory(directory.map(at)),
             (None, Some(backing)) => backing_of(backing, at)?,
@@ -175,7 +179,9 @@ impl StorageTable {
                 .at(span));
             }
         }
-        let list = |words: Option<Spanned<Vec<String>>>| words.map(Spanned::into_inner).unwrap_or_default();
+        let list = |words: Option<Spanned<Vec<String>>>| {
+            words.map(Spanned::into_inner).unwrap_or_default()
+        };
         let properties = |table: Option<Spanned<BTreeMap<String, LevelValue>>>| {
             let table = table.map(Spanned::into_inner).unwrap_or_default();
             table.into_iter().map(|(name, value)| (name, value.to_string())).collect()
@@ -213,10 +219,12 @@ impl StorageTable {
     }
 }
 
-/// Whether the storage could be made on some machine; the flag is true where its filesystem is to blame.
+/// Whether the storage could be made on some machine; the flag is true where its filesystem is to
+/// blame.
 fn goes_together(name: &str, storage: &Storage) -> Result<(), (Complaint, bool)> {
     let somewhere = Path::new("/var/lib/pgdyno");
-    let Err(e) = Stack::design(name, storage, somewhere, "pgdyno-00000000", &Wipe::default()) else {
+    let Err(e) = Stack::design(name, storage, somewhere, "pgdyno-00000000", &Wipe::default())
+    else {
         return Ok(());
     };
     let cause = e.source().map_or_else(String::new, |cause| format!(": {cause}"));
@@ -239,22 +247,30 @@ fn another(name: &str, other: &Spanned<String>, names: &[String]) -> Result<(), 
     if names.contains(other) {
         return Ok(());
     }
-    let known: Vec<&str> = names.iter().map(String::as_str).filter(|known| *known != name).collect();
+    let known: Vec<&str> =
+        names.iter().map(String::as_str).filter(|known| *known != name).collect();
     let complaint = Complaint::new(format!("there is no `[storage.{other}]`"));
     let complaint = match nearest(other, &known).first() {
-        Some(near) => complaint.with_help(format!("nearest is `{near}`; described are {}", known.join(", "))),
+        Some(near) => {
+            complaint.with_help(format!("nearest is `{near}`; described are {}", known.join(", ")))
+        }
         None => complaint.with_help(format!("describe it: `[storage.{other}]`")),
     };
     Err(complaint.at(span))
 }
 
-fn backing_of(table: Spanned<BackingTable>, at: &dyn Fn(PathBuf) -> PathBuf) -> Result<Backing, Complaint> {
+fn backing_of(
+    table: Spanned<BackingTable>,
+    at: &dyn Fn(PathBuf) -> PathBuf,
+) -> Result<Backing, Complaint> {
     const KINDS: &str = "`directory`, `loop`, `emulated`, `device`, `ram` or `raid0`";
     let span = table.span();
     let BackingTable { directory, r#loop, emulated, device, ram, raid0, raid0_by, chunk } =
         table.into_inner();
     if raid0.is_none() && (raid0_by.is_some() || chunk.is_some()) {
-        return Err(Complaint::new("`raid0_by` and `chunk` are for a `raid0`, and there is none").at(span));
+        return Err(
+            Complaint::new("`raid0_by` and `chunk` are for a `raid0`, and there is none").at(span)
+        );
     }
     let mut given = Vec::new();
     given.extend(directory.map(|path| Backing::Directory(Some(at(path)))));
@@ -262,11 +278,26 @@ fn backing_of(table: Spanned<BackingTable>, at: &dyn Fn(PathBuf) -> PathBuf) -> 
         let LoopTable { size, directory, sector_size, direct_io } = table;
         let directory = directory.map(at);
         // What a page cache below the filesystem would hide is what is to be measured.
-        Backing::Loop(LoopFile { directory, size: size.0, sector_size, direct_io: direct_io.unwrap_or(true) })
+        Backing::Loop(LoopFile {
+            directory,
+            size: size.0,
+            sector_size,
+            direct_io: direct_io.unwrap_or(true),
+        })
     }));
     given.extend(emulated.map(|table| {
-        let EmulatedTable { size, directory, sector_size, cache, read, write, flush, parallel, log, seed } =
-            table;
+        let EmulatedTable {
+            size,
+            directory,
+            sector_size,
+            cache,
+            read,
+            write,
+            flush,
+            parallel,
+            log,
+            seed,
+        } = table;
         let usual = EmulatedDisk::default();
         Backing::Emulated(EmulatedDisk {
             directory: directory.map(at),
@@ -281,7 +312,8 @@ fn backing_of(table: Spanned<BackingTable>, at: &dyn Fn(PathBuf) -> PathBuf) -> 
     given.extend(device.map(|path| Backing::Device(at(path))));
     given.extend(ram.map(|size| Backing::Ram(size.0)));
     if let Some(members) = raid0 {
-        let members = members.into_iter().map(|member| backing_of(member, at)).collect::<Result<_, _>>()?;
+        let members =
+            members.into_iter().map(|member| backing_of(member, at)).collect::<Result<_, _>>()?;
         given.push(Backing::Raid0(Raid0 { members, by: raid0_by, chunk: chunk.map(|c| c.0) }));
     }
     match (given.pop(), given.is_empty()) {
@@ -289,9 +321,9 @@ fn backing_of(table: Spanned<BackingTable>, at: &dyn Fn(PathBuf) -> PathBuf) -> 
         (Some(_), false) => Err(Complaint::new("a backing is one thing, and several are named")
             .with_help(format!("keep one of {KINDS}"))
             .at(span)),
-        (None, _) => {
-            Err(Complaint::new("a backing of nothing").with_help(format!("name one of {KINDS}")).at(span))
-        }
+        (None, _) => Err(Complaint::new("a backing of nothing")
+            .with_help(format!("name one of {KINDS}"))
+            .at(span)),
     }
 }
 
@@ -311,7 +343,14 @@ impl From<DeviceTable> for DeviceSettings {
             expect,
             restore,
         });
-        Self { scheduler, read_ahead_kb, nr_requests, write_cache, trim: trim.unwrap_or(false), hook }
+        Self {
+            scheduler,
+            read_ahead_kb,
+            nr_requests,
+            write_cache,
+            trim: trim.unwrap_or(false),
+            hook,
+        }
     }
 }
 
@@ -328,7 +367,8 @@ mod tests {
 
     fn with(text: &str, sets: &[&str]) -> Result<Experiment, FileError> {
         let base = PathBuf::from("/base");
-        let source = Source { name: "try".into(), shown: "try.toml".into(), text: text.into(), base };
+        let source =
+            Source { name: "try".into(), shown: "try.toml".into(), text: text.into(), base };
         let sets: Vec<Override> = sets.iter().map(|s| Override::parse(s).unwrap()).collect();
         parse(&source, &sets)
     }
@@ -341,7 +381,10 @@ mod tests {
         let Backing::Raid0(raid) = &e.storage["striped"].backing else { panic!("{:?}", e.storage) };
         assert_eq!((raid.by, raid.chunk), (Some(Striper::Mdadm), Some(Bytes(64 << 10))));
         let Backing::Loop(second) = &raid.members[1] else { panic!("{raid:?}") };
-        assert_eq!((second.size, second.sector_size, second.direct_io), (Bytes(4 << 30), Some(4096), true));
+        assert_eq!(
+            (second.size, second.sector_size, second.direct_io),
+            (Bytes(4 << 30), Some(4096), true)
+        );
         let striped = &e.storage["striped"];
         assert_eq!(striped.wal.as_deref(), Some("log"));
         assert_eq!(striped.tablespaces["log"], ["pgbench_history"]);
@@ -375,7 +418,8 @@ mod tests {
 
     #[test]
     fn an_override_makes_another_filesystem_and_is_blamed_for_one_that_is_not_known() {
-        let text = "[storage.disk]\nbacking = { loop = { size = \"1GiB\" } }\nfilesystem = \"ext4\"\n";
+        let text =
+            "[storage.disk]\nbacking = { loop = { size = \"1GiB\" } }\nfilesystem = \"ext4\"\n";
         let e = with(text, &["storage.disk.filesystem=xfs"]).unwrap();
         assert_eq!(e.storage["disk"].filesystem.as_ref().unwrap().name, "xfs");
         let error = with(text, &["storage.disk.filesystem=xsf"]).unwrap_err();

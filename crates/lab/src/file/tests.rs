@@ -8,7 +8,12 @@ use pgdyno_model::units::Span;
 use super::{FileError, Override, Source, parse};
 
 fn source(text: &str) -> Source {
-    Source { name: "try".into(), shown: "try.toml".into(), text: text.into(), base: PathBuf::from("/base") }
+    Source {
+        name: "try".into(),
+        shown: "try.toml".into(),
+        text: text.into(),
+        base: PathBuf::from("/base"),
+    }
 }
 
 fn error(text: &str) -> String {
@@ -134,7 +139,8 @@ fn wrong_values_are_answered_with_their_place() {
 
 #[test]
 fn a_margin_is_a_share_in_percent() {
-    let margin = |text: &str| with(&format!("[experiment]\nmargin = \"{text}\"\n"), &[]).map(|e| e.margin);
+    let margin =
+        |text: &str| with(&format!("[experiment]\nmargin = \"{text}\"\n"), &[]).map(|e| e.margin);
     assert_eq!(margin("2.5%").unwrap(), Some(0.025));
     assert_eq!(with("", &[]).unwrap().margin, None);
     for wrong in ["0%", "100%", "-3%", "NaN%", "0.03", "%"] {
@@ -152,11 +158,15 @@ fn a_margin_is_a_share_in_percent() {
 fn an_override_wins_and_is_blamed_when_it_is_wrong() {
     let file = "[load]\nduration = \"5s\"\n[factors]\nclients = [1, 8]\n";
     let e =
-        with(file, &["load.duration=2s", "factors.clients=[4]", "storage.disk.directory=/mnt/new"]).unwrap();
+        with(file, &["load.duration=2s", "factors.clients=[4]", "storage.disk.directory=/mnt/new"])
+            .unwrap();
     assert_eq!(e.load.length, Length::Duration(Span::from_secs(2)));
     assert_eq!(e.factors[0].levels.len(), 1);
     assert_eq!(e.storage["disk"].named_directory(), Some(Path::new("/mnt/new")));
-    assert_eq!(with(file, &["load.transactions=10"]).unwrap().load.length, Length::Transactions(10));
+    assert_eq!(
+        with(file, &["load.transactions=10"]).unwrap().load.length,
+        Length::Transactions(10)
+    );
     insta::assert_snapshot!(shown(&with(file, &["load.durations=2s"]).unwrap_err()), @"
     --set load.durations=2s: unknown key `durations`
     help: nearest is `duration`; allowed here: duration, transactions, rate, define, clients, threads, protocol, max_tries, find, warm_up, on_error, slo, reconnect, latency_limit, reconnect_lost
@@ -182,7 +192,8 @@ fn a_load_says_what_pgbenchs_options_say() {
     assert_eq!((options.rate, options.max_tries), (Some(200.0), 3));
     assert_eq!((options.on_error, options.reconnect), (OnError::Continue, false));
     assert_eq!(options.latency_limit, Some("50ms".parse().unwrap()));
-    let defined: Vec<(&str, &str)> = options.define.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
+    let defined: Vec<(&str, &str)> =
+        options.define.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
     assert_eq!(defined, [("batch", "10"), ("flag", "true"), ("name", "x y"), ("share", "2.0")]);
     assert_eq!(e.factors[0].levels[1].sets, [(Key::MaxTries, LevelValue::Int(0))]);
     assert_eq!(e.factors[1].levels[1].sets.len(), 2);
@@ -214,7 +225,8 @@ fn options_of_a_load_that_cannot_be_are_answered_with_their_place() {
 #[test]
 fn relative_paths_start_from_the_files_folder() {
     let e =
-        with("[storage.a]\ndirectory = \"x\"\n[workload]\nscripts = [{ file = \"s.sql\" }]\n", &[]).unwrap();
+        with("[storage.a]\ndirectory = \"x\"\n[workload]\nscripts = [{ file = \"s.sql\" }]\n", &[])
+            .unwrap();
     assert_eq!(e.storage["a"].named_directory(), Some(Path::new("/base/x")));
     assert_eq!(e.workload.scripts, [(PathBuf::from("/base/s.sql"), 1)]);
 }
@@ -275,8 +287,11 @@ fn a_run_that_ends_by_itself_is_asked_for_by_precision_or_budget() {
 
 #[test]
 fn the_highest_rate_is_looked_for_with_an_objective() {
-    let e = with("[load]\nduration = \"20s\"", &["load.find=max_rate", "load.slo=p99 < 20ms, failed < 0.1%"])
-        .unwrap();
+    let e = with(
+        "[load]\nduration = \"20s\"",
+        &["load.find=max_rate", "load.slo=p99 < 20ms, failed < 0.1%"],
+    )
+    .unwrap();
     assert_eq!(e.load.find.unwrap().to_string(), "p99 < 20ms, failed < 0.1%");
     let alone = shown(&with("", &["load.slo=p99 < 20ms", "load.clients=2"]).unwrap_err());
     assert!(
@@ -301,14 +316,18 @@ fn the_highest_rate_is_looked_for_with_an_objective() {
 fn factors_keep_their_order_whatever_is_set() {
     let text = "[factors]\nstage.first = { clients = 1 }\nstage.second = { clients = 2 }\nprotocol = [\"simple\", \"prepared\"]\n\
                 postgres.version = [15]\n[factors.commit]\non = { synchronous_commit = \"on\" }\noff = { synchronous_commit = \"off\" }\n";
-    let source = Source { name: "try".into(), shown: "try".into(), text: text.into(), base: "/".into() };
+    let source =
+        Source { name: "try".into(), shown: "try".into(), text: text.into(), base: "/".into() };
     let names = |overrides: &[Override]| -> Vec<String> {
         parse(&source, overrides).unwrap().factors.into_iter().map(|factor| factor.name).collect()
     };
     assert_eq!(names(&[]), ["stage", "protocol", "postgres.version", "commit"]);
     let set = |text: &str| Override::parse(text).unwrap();
     assert_eq!(names(&[set("workload.scale=2")]), names(&[]));
-    assert_eq!(names(&[set("factors.protocol=[\"extended\"]"), set("load.duration=2s")]), names(&[]));
+    assert_eq!(
+        names(&[set("factors.protocol=[\"extended\"]"), set("load.duration=2s")]),
+        names(&[])
+    );
 }
 
 fn with_dsns(text: &str, dsns: &[&str]) -> Result<Experiment, FileError> {
@@ -350,7 +369,8 @@ fn several_dsns_are_levels_of_a_factor_called_server_and_one_is_the_experiments(
 
 #[test]
 fn a_dsn_of_the_command_line_takes_the_place_of_the_files_without_a_password() {
-    for level in ["\"postgres.dsn\" = \"host=a user=u\"", "postgres = { dsn = \"host=a user=u\" }"] {
+    for level in ["\"postgres.dsn\" = \"host=a user=u\"", "postgres = { dsn = \"host=a user=u\" }"]
+    {
         let file = format!(
             "[factors]\nserver = {{ base = {{ {level}, work_mem = \"1MB\" }}, head = {{ \"postgres.dsn\" = \"host=b\" }} }}\n"
         );
@@ -399,16 +419,19 @@ fn failures_that_are_meant_to_be_name_faults_and_levels() {
     use pgdyno_model::Fault;
     let planted = |rest: &str| parse(&source(&format!("{CRASHED}{rest}")), &[]).unwrap().planted;
     assert_eq!(planted(""), []);
-    let some =
-        planted("[[crash.planted]]\nfaults = [\"power\"]\nlevels = { fsync = false, storage = \"disk\" }\n");
+    let some = planted(
+        "[[crash.planted]]\nfaults = [\"power\"]\nlevels = { fsync = false, storage = \"disk\" }\n",
+    );
     assert_eq!(some[0].faults, [Fault::Power]);
     // Spelled as the factor has it.
-    let pairs: Vec<String> = some[0].levels.iter().map(|(name, level)| format!("{name}={level}")).collect();
+    let pairs: Vec<String> =
+        some[0].levels.iter().map(|(name, level)| format!("{name}={level}")).collect();
     assert_eq!(pairs, ["fsync=off", "storage=disk"]);
     let every = planted("[[crash.planted]]\nfaults = [\"lying-disk\"]\n");
     assert_eq!((every[0].faults.as_slice(), every[0].levels.len()), (&[Fault::EmulatedLie][..], 0));
-    let set =
-        with(CRASHED, &["crash.planted=[{faults=[\"power\"], levels={fsync=\"off\"}}]"]).unwrap().planted;
+    let set = with(CRASHED, &["crash.planted=[{faults=[\"power\"], levels={fsync=\"off\"}}]"])
+        .unwrap()
+        .planted;
     assert_eq!(set.len(), 1);
 }
 

@@ -62,8 +62,13 @@ impl Notices {
     }
 }
 
-/// Connects for setup. Where a server asks for a password and none is given, the terminal is asked for one, once.
-pub(super) fn connect(connect: &Connect, purpose: Purpose, stop: &AtomicBool) -> Result<Connected, Ended> {
+/// Connects for setup. Where a server asks for a password and none is given, the terminal is asked
+/// for one, once.
+pub(super) fn connect(
+    connect: &Connect,
+    purpose: Purpose,
+    stop: &AtomicBool,
+) -> Result<Connected, Ended> {
     let options = ConnectOptions {
         dsn_or_dbname: connect.database.clone(),
         host: connect.host.clone(),
@@ -89,9 +94,17 @@ pub(super) fn connect(connect: &Connect, purpose: Purpose, stop: &AtomicBool) ->
         connected = resolved.connect_with(Some(&handler));
     }
     let (client, target) = connected.map_err(|e| refused(&e).then(purpose.failure()))?;
-    let schemas = control::schemas_of_user(&target).map_err(|e| refused(&e).then(purpose.failure()))?;
+    let schemas =
+        control::schemas_of_user(&target).map_err(|e| refused(&e).then(purpose.failure()))?;
     let notices = Notices(receiver);
-    Ok(Connected { servers: resolved.servers, client, target, schemas, notes: resolved.notes, notices })
+    Ok(Connected {
+        servers: resolved.servers,
+        client,
+        target,
+        schemas,
+        notes: resolved.notes,
+        notices,
+    })
 }
 
 fn unresolved(error: &ConninfoError, connect: &Connect) -> Refused {
@@ -110,17 +123,21 @@ fn refused(error: &ControlError) -> Refused {
     let what = match error {
         ControlError::Connect { address, why, sqlstate, .. } => {
             let fatal = if sqlstate.is_some() { "FATAL:  " } else { "" };
-            let why = without_number(why.strip_prefix("error connecting to server: ").unwrap_or(why));
+            let why =
+                without_number(why.strip_prefix("error connecting to server: ").unwrap_or(why));
             failed(address, &format!("{fatal}{why}"))
         }
         // libpq's words.
-        ControlError::NoPassword { address, .. } => failed(address, "fe_sendauth: no password supplied"),
+        ControlError::NoPassword { address, .. } => {
+            failed(address, "fe_sendauth: no password supplied")
+        }
         other => other.to_string(),
     };
     with_help(Refused::new(what), error.help())
 }
 
-/// What libpq says of a connection to `address`, a socket's path or `host:port`, that failed for the reason `why`.
+/// What libpq says of a connection to `address`, a socket's path or `host:port`, that failed for
+/// the reason `why`.
 pub(super) fn failed(address: &str, why: &str) -> String {
     let place = match address.rsplit_once(':') {
         _ if address.starts_with('/') => format!("on socket \"{address}\""),

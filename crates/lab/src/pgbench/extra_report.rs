@@ -9,8 +9,14 @@ use super::options::Run;
 use super::report::three;
 
 /// The quantiles that are printed.
-pub(super) const QUANTILES: [(&str, f64); 6] =
-    [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
+pub(super) const QUANTILES: [(&str, f64); 6] = [
+    ("p50", 0.5),
+    ("p90", 0.9),
+    ("p95", 0.95),
+    ("p99", 0.99),
+    ("p99.9", 0.999),
+    ("p99.99", 0.9999),
+];
 
 /// What pgdyno adds: one line each, all with the same beginning.
 #[allow(clippy::cast_precision_loss)]
@@ -30,7 +36,12 @@ pub(super) fn text(m: &Measurement, run: &Run) -> String {
     }
     for (index, script) in m.scripts.iter().enumerate() {
         if m.scripts.len() > 1 {
-            let _ = writeln!(text, "pgdyno: script {} latency: {}", index + 1, quantiles(&script.latency));
+            let _ = writeln!(
+                text,
+                "pgdyno: script {} latency: {}",
+                index + 1,
+                quantiles(&script.latency)
+            );
         }
         if run.per_command {
             statements(&mut text, index + 1, script);
@@ -40,7 +51,8 @@ pub(super) fn text(m: &Measurement, run: &Run) -> String {
         let _ = writeln!(text, "pgdyno: errors of SQLSTATE {sqlstate}: {count}");
     }
     if m.lost_connections > 0 {
-        let _ = writeln!(text, "pgdyno: lost connections that were made anew: {}", m.lost_connections);
+        let _ =
+            writeln!(text, "pgdyno: lost connections that were made anew: {}", m.lost_connections);
     }
     if m.measured_s > 0.0 {
         let each = match m.transactions {
@@ -115,9 +127,12 @@ fn since(run: &Run) -> &'static str {
 
 /// `p50 = 0.123 ms, …, max = 4.5 ms`.
 fn quantiles(latency: &Latencies) -> String {
-    let ms = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| format!("{:.3} ms", us / 1000.0));
-    let mut parts: Vec<String> =
-        QUANTILES.iter().map(|(name, q)| format!("{name} = {}", ms(latency.quantile_us(*q)))).collect();
+    let ms =
+        |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| format!("{:.3} ms", us / 1000.0));
+    let mut parts: Vec<String> = QUANTILES
+        .iter()
+        .map(|(name, q)| format!("{name} = {}", ms(latency.quantile_us(*q))))
+        .collect();
     parts.push(format!("max = {}", ms(latency.max_us())));
     parts.join(", ")
 }

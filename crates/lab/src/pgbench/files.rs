@@ -43,7 +43,8 @@ pub(super) fn json(
     out: &mut dyn Write,
 ) -> Result<(), Refused> {
     let wrong = |e: &dyn std::fmt::Display| {
-        let name = file.map_or_else(|| "standard output".to_owned(), |f| format!("\"{}\"", f.display()));
+        let name =
+            file.map_or_else(|| "standard output".to_owned(), |f| format!("\"{}\"", f.display()));
         Refused::new(format!("could not write the results to {name}: {e}"))
     };
     let mut measurement = serde_json::to_value(m).map_err(|e| wrong(&e))?;

@@ -39,7 +39,8 @@ impl Dialect {
         self.0 >= 1700
     }
 
-    /// Whether a report counts, for each script, what was begun, and goes on where nothing ended well (from 18).
+    /// Whether a report counts, for each script, what was begun, and goes on where nothing ended
+    /// well (from 18).
     pub(super) fn reports_all_transactions(self) -> bool {
         self.0 >= 1800
     }
@@ -138,7 +139,8 @@ pub(super) enum Mode {
     Benchmark,
     /// Always.
     Both,
-    /// Always; pgdyno's own, recognised only by its full name so that pgbench's abbreviations stay what they are.
+    /// Always; pgdyno's own, recognised only by its full name so that pgbench's abbreviations stay
+    /// what they are.
     Own,
 }
 

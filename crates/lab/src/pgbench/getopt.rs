@@ -9,8 +9,9 @@ pub(super) struct Parsed {
     pub(super) options: Vec<(Opt, Option<String>)>,
     /// What is no option.
     pub(super) operands: Vec<String>,
-    /// Where it could not be read to its end, the reason: an option that this version does not have, or one whose
-    /// argument is missing or superfluous. What stands before it counts, as in pgbench, which acts as it reads.
+    /// Where it could not be read to its end, the reason: an option that this version does not
+    /// have, or one whose argument is missing or superfluous. What stands before it counts, as in
+    /// pgbench, which acts as it reads.
     pub(super) error: Option<String>,
 }
 
@@ -58,13 +59,15 @@ fn long_option<'a>(
     let flag = match known(dialect).find(|f| f.long == name) {
         Some(flag) => flag,
         None => {
-            let prefixed: Vec<&'static Flag> =
-                known(dialect).filter(|f| f.mode != Mode::Own && f.long.starts_with(name)).collect();
+            let prefixed: Vec<&'static Flag> = known(dialect)
+                .filter(|f| f.mode != Mode::Own && f.long.starts_with(name))
+                .collect();
             match prefixed.as_slice() {
                 [one] => *one,
                 [] => return Err(format!("unrecognized option '--{text}'")),
                 several => {
-                    let names: Vec<String> = several.iter().map(|f| format!("'--{}'", f.long)).collect();
+                    let names: Vec<String> =
+                        several.iter().map(|f| format!("'--{}'", f.long)).collect();
                     return Err(format!(
                         "option '--{text}' is ambiguous; possibilities: {}",
                         names.join(" ")
@@ -78,7 +81,9 @@ fn long_option<'a>(
             return Err(format!("option '--{}' doesn't allow an argument", flag.long));
         }
         (Argument::Required(_), None) => Some(
-            rest.next().cloned().ok_or_else(|| format!("option '--{}' requires an argument", flag.long))?,
+            rest.next()
+                .cloned()
+                .ok_or_else(|| format!("option '--{}' requires an argument", flag.long))?,
         ),
         (_, value) => value,
     };
@@ -101,7 +106,9 @@ fn short_options<'a>(
         }
         let attached = &bundle[at + letter.len_utf8()..];
         let value = if attached.is_empty() {
-            rest.next().cloned().ok_or_else(|| format!("option requires an argument -- '{letter}'"))?
+            rest.next()
+                .cloned()
+                .ok_or_else(|| format!("option requires an argument -- '{letter}'"))?
         } else {
             attached.to_owned()
         };
@@ -111,8 +118,9 @@ fn short_options<'a>(
     Ok(())
 }
 
-/// Takes `args` apart as the dialect that they name does, or where they name none as the newest pgbench that accepts
-/// them, or the newest of all where none does; with a note where the choice matters.
+/// Takes `args` apart as the dialect that they name does, or where they name none as the newest
+/// pgbench that accepts them, or the newest of all where none does; with a note where the choice
+/// matters.
 ///
 /// # Errors
 /// A dialect that is none.
@@ -120,7 +128,8 @@ pub(super) fn choose(args: &[String]) -> Result<(Dialect, Parsed, Option<String>
     let mut refused: Option<(Dialect, String)> = None;
     for dialect in Dialect::ALL {
         let parsed = parse(args, dialect);
-        if let Some((_, Some(asked))) = parsed.options.iter().rfind(|(opt, _)| *opt == Opt::Dialect) {
+        if let Some((_, Some(asked))) = parsed.options.iter().rfind(|(opt, _)| *opt == Opt::Dialect)
+        {
             let asked = Dialect::parse(asked).ok_or_else(|| {
                 let all: Vec<String> = Dialect::ALL.iter().rev().map(ToString::to_string).collect();
                 format!("unknown dialect \"{asked}\"; known are {}", all.join(", "))
@@ -132,12 +141,11 @@ pub(super) fn choose(args: &[String]) -> Result<(Dialect, Parsed, Option<String>
             continue;
         }
         // `-d -c 4`: nobody's database is called `-c`.
-        if let Some((_, Some(name))) = parsed
-            .options
-            .iter()
-            .find(|(opt, name)| *opt == Opt::Dbname && name.as_ref().is_some_and(|n| n.starts_with('-')))
-        {
-            refused.get_or_insert_with(|| (dialect, format!("-d would name a database \"{name}\"")));
+        if let Some((_, Some(name))) = parsed.options.iter().find(|(opt, name)| {
+            *opt == Opt::Dbname && name.as_ref().is_some_and(|n| n.starts_with('-'))
+        }) {
+            refused
+                .get_or_insert_with(|| (dialect, format!("-d would name a database \"{name}\"")));
             continue;
         }
         // Two databases: the older meaning of -d is the one that leaves one.
@@ -196,11 +204,18 @@ mod tests {
             parsed.options.sort_by_key(|(o, _)| *o as u8);
             let mut sorted = expected.options.clone();
             sorted.sort_by_key(|(o, _)| *o as u8);
-            assert_eq!((parsed.options, parsed.operands), (sorted, vec!["db".to_owned()]), "{same}");
+            assert_eq!(
+                (parsed.options, parsed.operands),
+                (sorted, vec!["db".to_owned()]),
+                "{same}"
+            );
             assert_eq!(dialect, "18");
         }
         let wrong = |line| choose(&args(line)).unwrap().1.error.unwrap();
-        assert!(wrong("--c=3").contains("ambiguous") && wrong("--c=3").contains("'--client' '--connect'"));
+        assert!(
+            wrong("--c=3").contains("ambiguous")
+                && wrong("--c=3").contains("'--client' '--connect'")
+        );
         assert!(wrong("-Z").contains("invalid option -- 'Z'"));
         assert!(wrong("-nc").contains("requires an argument -- 'c'"));
         assert!(wrong("--connect=3").contains("doesn't allow an argument"));
@@ -213,7 +228,10 @@ mod tests {
         assert_eq!(chosen("-d mydb -c 2").1.options[0], (Opt::Dbname, Some("mydb".to_owned())));
         assert!(chosen("-d mydb").2, "it is said: the older meaning would do too");
         let (dialect, parsed, said) = chosen("-d -c 2 mydb");
-        assert_eq!((dialect.as_str(), parsed.options[0].clone(), said), ("16", (Opt::Debug, None), true));
+        assert_eq!(
+            (dialect.as_str(), parsed.options[0].clone(), said),
+            ("16", (Opt::Debug, None), true)
+        );
         assert_eq!(chosen("-d mydb otherdb -c 3").0, "18", "for 16 that would be two databases");
         assert_eq!(chosen("--report-latencies").0, "14");
         assert_eq!(chosen("--exit-on-abort --dialect 17").0, "17");

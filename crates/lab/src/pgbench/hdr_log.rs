@@ -14,8 +14,8 @@ use pgdyno_model::{Latencies, Measurement};
 use super::refused::Refused;
 use super::scripts::system_words;
 
-/// An interval log that is being written: one untagged interval after the other while the load runs, then one of the whole
-/// run for each of several scripts, tagged `script1`, `script2`, …
+/// An interval log that is being written: one untagged interval after the other while the load
+/// runs, then one of the whole run for each of several scripts, tagged `script1`, `script2`, …
 pub(super) struct HdrLog {
     path: PathBuf,
     to: BufWriter<File>,
@@ -50,7 +50,8 @@ impl HdrLog {
     /// The window opened at `opened`: times in the log count from there.
     pub(super) fn open(&mut self, opened: Instant) {
         self.begun = true;
-        let began = SystemTime::now().checked_sub(opened.elapsed()).unwrap_or(SystemTime::UNIX_EPOCH);
+        let began =
+            SystemTime::now().checked_sub(opened.elapsed()).unwrap_or(SystemTime::UNIX_EPOCH);
         let mut serializer = V2DeflateSerializer::new();
         let head = IntervalLogWriterBuilder::new()
             .add_comment("latencies in nanoseconds; pgdyno")
@@ -119,7 +120,8 @@ impl HdrLog {
         let whole = Duration::from_secs_f64(m.measured_s.max(0.0));
         if m.scripts.len() > 1 {
             for (n, script) in (1..).zip(&m.scripts) {
-                let written = self.write(&script.latency, Duration::ZERO, whole, Some(&format!("script{n}")));
+                let written =
+                    self.write(&script.latency, Duration::ZERO, whole, Some(&format!("script{n}")));
                 self.note(written);
             }
         }

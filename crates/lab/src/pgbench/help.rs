@@ -18,10 +18,14 @@ const SECTIONS: [Section; 5] = [
     }),
     ("Options to select what to run", selects),
     (BENCHMARKING, |flag| {
-        flag.opt == Opt::ShowScript || is_twofold(flag) || flag.mode == Mode::Benchmark && !selects(flag)
+        flag.opt == Opt::ShowScript
+            || is_twofold(flag)
+            || flag.mode == Mode::Benchmark && !selects(flag)
     }),
     ("Common options", |flag| {
-        flag.mode == Mode::Both && !is_twofold(flag) && !matches!(flag.opt, Opt::Initialize | Opt::ShowScript)
+        flag.mode == Mode::Both
+            && !is_twofold(flag)
+            && !matches!(flag.opt, Opt::Initialize | Opt::ShowScript)
     }),
     ("Options that pgdyno adds", |flag| flag.mode == Mode::Own),
 ];
@@ -50,7 +54,9 @@ pub(super) fn text(dialect: Dialect) -> String {
         if heading == BENCHMARKING {
             // By letter, and a small one before its capital; then those that have none.
             flags.sort_by_key(|flag| {
-                let letter = flag.short.map(|short| (short.to_ascii_lowercase(), short.is_ascii_uppercase()));
+                let letter = flag
+                    .short
+                    .map(|short| (short.to_ascii_lowercase(), short.is_ascii_uppercase()));
                 (letter.is_none(), letter, flag.long)
             });
         }

@@ -43,7 +43,8 @@ impl From<Refused> for Ended {
 
 struct Work<'a> {
     client: ControlClient,
-    /// The schemas that unqualified names mean for the user, in order: new tables go into the first.
+    /// The schemas that unqualified names mean for the user, in order: new tables go into the
+    /// first.
     schemas: Vec<String>,
     notices: Notices,
     what: &'a Initialize,
@@ -116,7 +117,9 @@ pub(super) fn server_words(error: &postgres::Error, query: &str) -> String {
 pub(super) fn server_error(db: &DbError) -> ServerError {
     let (position, internal) = match db.position() {
         Some(ErrorPosition::Original(position)) => (Some(*position), None),
-        Some(ErrorPosition::Internal { position, query }) => (None, Some((*position, query.clone()))),
+        Some(ErrorPosition::Internal { position, query }) => {
+            (None, Some((*position, query.clone())))
+        }
         None => (None, None),
     };
     let owned = |text: Option<&str>| text.map(str::to_owned);
@@ -155,7 +158,11 @@ impl Work<'_> {
             };
             spent.push(format!("{name} {:.2} s", start.elapsed().as_secs_f64()));
         }
-        self.say(&format!("done in {:.2} s ({}).", began.elapsed().as_secs_f64(), spent.join(", ")));
+        self.say(&format!(
+            "done in {:.2} s ({}).",
+            began.elapsed().as_secs_f64(),
+            spent.join(", ")
+        ));
         Ok(())
     }
 
@@ -184,7 +191,9 @@ impl Work<'_> {
     /// What a new table is called.
     fn new_name(&self, table: &str) -> Result<String, Refused> {
         let schema = self.schemas.first().ok_or_else(|| {
-            Refused::new("query failed: ERROR:  no schema has been selected to create in".to_owned())
+            Refused::new(
+                "query failed: ERROR:  no schema has been selected to create in".to_owned(),
+            )
         })?;
         Ok(qualified(schema, table))
     }
@@ -205,19 +214,35 @@ impl Work<'_> {
                 format!("tid int, bid int, aid {aid}, delta int, mtime timestamp, filler char(22)"),
                 false,
             ),
-            ("pgbench_tellers", "tid int not null, bid int, tbalance int, filler char(84)".to_owned(), true),
-            ("pgbench_accounts", format!("aid {aid} not null, bid int, abalance int, filler char(84)"), true),
-            ("pgbench_branches", "bid int not null, bbalance int, filler char(88)".to_owned(), true),
+            (
+                "pgbench_tellers",
+                "tid int not null, bid int, tbalance int, filler char(84)".to_owned(),
+                true,
+            ),
+            (
+                "pgbench_accounts",
+                format!("aid {aid} not null, bid int, abalance int, filler char(84)"),
+                true,
+            ),
+            (
+                "pgbench_branches",
+                "bid int not null, bbalance int, filler char(88)".to_owned(),
+                true,
+            ),
         ];
         for (table, columns, filled) in tables {
             let partitioned = table == "pgbench_accounts" && self.what.partitions > 0;
-            // From PostgreSQL 18 on a partitioned table cannot be unlogged; its partitions can. And the tables that a
-            // foreign key joins are all permanent or all unlogged: pgbench 18 leaves the others permanent too.
-            let partitions_alone = self.server >= 180_000 || self.what.dialect.unlogs_partitions_alone();
+            // From PostgreSQL 18 on a partitioned table cannot be unlogged; its partitions can. And
+            // the tables that a foreign key joins are all permanent or all unlogged: pgbench 18
+            // leaves the others permanent too.
+            let partitions_alone =
+                self.server >= 180_000 || self.what.dialect.unlogs_partitions_alone();
             let unlogged = self.what.unlogged && !(self.what.partitions > 0 && partitions_alone);
             let name = self.new_name(table)?;
-            let mut statement =
-                format!("create{} table {name} ({columns})", if unlogged { " unlogged" } else { "" });
+            let mut statement = format!(
+                "create{} table {name} ({columns})",
+                if unlogged { " unlogged" } else { "" }
+            );
             if partitioned {
                 let method = match self.what.partition_method {
                     PartitionMethod::Range => "range",
@@ -244,7 +269,8 @@ impl Work<'_> {
     }
 
     fn create_partitions(&mut self) -> Result<(), Refused> {
-        let (number, unlogged) = (self.what.partitions, if self.what.unlogged { " unlogged" } else { "" });
+        let (number, unlogged) =
+            (self.what.partitions, if self.what.unlogged { " unlogged" } else { "" });
         self.say(&format!("creating {number} partitions..."));
         let size = (ACCOUNTS * u64::from(self.what.scale)).div_ceil(u64::from(number));
         let accounts = self.names()?.of("pgbench_accounts");
@@ -291,9 +317,16 @@ impl Work<'_> {
         self.copy(&names, "pgbench_branches", "bid, bbalance", scale, false, |row, chunk| {
             let _ = writeln!(chunk, "{row}\t0");
         })?;
-        self.copy(&names, "pgbench_tellers", "tid, bid, tbalance", scale * TELLERS, false, |row, chunk| {
-            let _ = writeln!(chunk, "{row}\t{}\t0", (row - 1) / TELLERS + 1);
-        })?;
+        self.copy(
+            &names,
+            "pgbench_tellers",
+            "tid, bid, tbalance",
+            scale * TELLERS,
+            false,
+            |row, chunk| {
+                let _ = writeln!(chunk, "{row}\t{}\t0", (row - 1) / TELLERS + 1);
+            },
+        )?;
         // The filler is blanks: the server pads the empty string.
         self.copy(
             &names,
@@ -321,7 +354,8 @@ impl Work<'_> {
     ) -> Result<(), Ended> {
         // Frozen rows need no second write later. Partitioned tables do not take them.
         let name = names.of(table);
-        let freeze = if self.server >= 140_000 && self.is_plain(&name)? { " with (freeze on)" } else { "" };
+        let freeze =
+            if self.server >= 140_000 && self.is_plain(&name)? { " with (freeze on)" } else { "" };
         let statement = format!("copy {name} ({columns}) from stdin{freeze}");
         let mut copy = self.client.copy_in(&statement).map_err(|e| failed(&e, &statement))?;
         let began = Instant::now();
@@ -352,8 +386,9 @@ impl Work<'_> {
     /// Whether `name` is a table that is not partitioned.
     fn is_plain(&mut self, name: &str) -> Result<bool, Refused> {
         let name = escape_literal(name);
-        let query =
-            format!("select relkind::text = 'r' from pg_catalog.pg_class where oid = {name}::regclass");
+        let query = format!(
+            "select relkind::text = 'r' from pg_catalog.pg_class where oid = {name}::regclass"
+        );
         let row = self.client.query_one(query.as_str(), &[]).map_err(|e| failed(&e, &query))?;
         Ok(row.get(0))
     }
@@ -385,7 +420,8 @@ impl Work<'_> {
     fn vacuum(&mut self) -> Result<&'static str, Refused> {
         self.say("vacuuming...");
         let names = self.names()?;
-        for table in ["pgbench_branches", "pgbench_tellers", "pgbench_accounts", "pgbench_history"] {
+        for table in ["pgbench_branches", "pgbench_tellers", "pgbench_accounts", "pgbench_history"]
+        {
             self.execute_alone(&format!("vacuum analyze {}", names.of(table)))?;
         }
         Ok("vacuum")
@@ -394,11 +430,9 @@ impl Work<'_> {
     fn primary_keys(&mut self) -> Result<&'static str, Refused> {
         self.say("creating primary keys...");
         let names = self.names()?;
-        let index = self
-            .what
-            .index_tablespace
-            .as_deref()
-            .map_or_else(String::new, |t| format!(" using index tablespace {}", escape_identifier(t)));
+        let index = self.what.index_tablespace.as_deref().map_or_else(String::new, |t| {
+            format!(" using index tablespace {}", escape_identifier(t))
+        });
         for (table, column) in
             [("pgbench_branches", "bid"), ("pgbench_tellers", "tid"), ("pgbench_accounts", "aid")]
         {
@@ -443,7 +477,8 @@ impl Lines<'_> {
     #[allow(clippy::cast_precision_loss)]
     fn after(&mut self, done: u64) -> Option<String> {
         let elapsed = self.began.elapsed();
-        let due = if self.what.quiet { elapsed >= self.next } else { done.is_multiple_of(ROWS_PER_LINE) };
+        let due =
+            if self.what.quiet { elapsed >= self.next } else { done.is_multiple_of(ROWS_PER_LINE) };
         if !due && done != self.rows {
             return None;
         }

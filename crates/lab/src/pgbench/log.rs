@@ -20,8 +20,8 @@ struct Form {
     /// Whether retries are written: where there may be any.
     retries: bool,
     failures_detailed: bool,
-    /// Whether failures of other kinds than serialization and deadlock are failed transactions; else they are the ends
-    /// of clients.
+    /// Whether failures of other kinds than serialization and deadlock are failed transactions;
+    /// else they are the ends of clients.
     others: bool,
 }
 
@@ -47,7 +47,9 @@ impl LogFile {
             && let Ok(mut lost) = self.lost.lock()
         {
             let why = super::scripts::system_words(&error);
-            lost.get_or_insert_with(|| format!("could not write to logfile \"{}\": {why}", self.name));
+            lost.get_or_insert_with(|| {
+                format!("could not write to logfile \"{}\": {why}", self.name)
+            });
         }
         error
     }
@@ -99,7 +101,11 @@ impl TransactionLog for Logs {
         let file = LogFile { name, file, lost: Arc::clone(&self.lost) };
         let file = BufWriter::with_capacity(1 << 16, file);
         Ok(match self.form.aggregate {
-            None => Box::new(EachTransaction { form: self.form.clone(), file, random: fastrand::Rng::new() }),
+            None => Box::new(EachTransaction {
+                form: self.form.clone(),
+                file,
+                random: fastrand::Rng::new(),
+            }),
             Some(seconds) => {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 Box::new(Intervals {
@@ -135,7 +141,9 @@ struct EachTransaction {
 
 impl TransactionSink for EachTransaction {
     fn transaction(&mut self, t: &LoggedTransaction) {
-        if !self.form.counts(t.outcome) || self.form.sampling.is_some_and(|share| self.random.f64() > share) {
+        if !self.form.counts(t.outcome)
+            || self.form.sampling.is_some_and(|share| self.random.f64() > share)
+        {
             return;
         }
         let done = epoch(t.done);

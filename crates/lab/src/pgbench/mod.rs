@@ -43,8 +43,8 @@ pub enum CalledAs {
 
 /// What a command line asks for, its scripts read.
 ///
-/// Reading takes as long as scripts are, or whoever writes one to standard input takes: whoever takes signals does so
-/// between [`Invocation::read`] and [`Invocation::run`].
+/// Reading takes as long as scripts are, or whoever writes one to standard input takes: whoever
+/// takes signals does so between [`Invocation::read`] and [`Invocation::run`].
 #[derive(Debug)]
 pub struct Invocation {
     request: Request,
@@ -55,8 +55,13 @@ impl Invocation {
     /// Reads `args` (without the program's name) as pgbench does.
     ///
     /// # Errors
-    /// The exit status, where they ask for nothing that can be done; what is wrong is said to `err`.
-    pub fn read(args: &[String], called_as: CalledAs, err: &mut (dyn Write + Send)) -> Result<Self, i32> {
+    /// The exit status, where they ask for nothing that can be done; what is wrong is said to
+    /// `err`.
+    pub fn read(
+        args: &[String],
+        called_as: CalledAs,
+        err: &mut (dyn Write + Send),
+    ) -> Result<Self, i32> {
         let mut say = |words: &str| {
             let _ = writeln!(err, "pgbench: {words}");
         };
@@ -71,8 +76,8 @@ impl Invocation {
         }
     }
 
-    /// Does what pgbench would do, and returns its exit status. The report goes to `out`, all else to `err`. When `stop`
-    /// becomes true, a run ends with what was measured so far.
+    /// Does what pgbench would do, and returns its exit status. The report goes to `out`, all else
+    /// to `err`. When `stop` becomes true, a run ends with what was measured so far.
     pub fn run(&self, out: &mut dyn Write, err: &mut (dyn Write + Send), stop: &AtomicBool) -> i32 {
         tell(err, &self.notes);
         let ended = match &self.request {
@@ -85,23 +90,24 @@ impl Invocation {
                 Ok(WELL)
             }
             Request::Initialize(what) => {
-                connection::connect(&what.connect, connection::Purpose::Initialization, stop).and_then(
-                    |connected| {
+                connection::connect(&what.connect, connection::Purpose::Initialization, stop)
+                    .and_then(|connected| {
                         tell(err, &connected.notes);
                         initialize::initialize(connected, what, err, stop).map(|()| WELL)
-                    },
-                )
+                    })
             }
-            Request::Run(what) => connection::connect(&what.connect, connection::Purpose::Setup, stop)
-                .and_then(|connected| {
-                    tell(err, &connected.notes);
-                    run::run(connected, what, out, err, stop).map_err(Ended::Refused)
-                })
-                .map(|ended| match ended {
-                    run::Ended::Well => WELL,
-                    run::Ended::Incomplete => INCOMPLETE,
-                    run::Ended::Interrupted => INTERRUPTED,
-                }),
+            Request::Run(what) => {
+                connection::connect(&what.connect, connection::Purpose::Setup, stop)
+                    .and_then(|connected| {
+                        tell(err, &connected.notes);
+                        run::run(connected, what, out, err, stop).map_err(Ended::Refused)
+                    })
+                    .map(|ended| match ended {
+                        run::Ended::Well => WELL,
+                        run::Ended::Incomplete => INCOMPLETE,
+                        run::Ended::Interrupted => INTERRUPTED,
+                    })
+            }
         };
         let _ = out.flush();
         match ended {
@@ -116,7 +122,12 @@ impl Invocation {
 }
 
 /// Reads `args` and does what they ask for, as [`Invocation`] has it.
-pub fn main(args: &[String], out: &mut dyn Write, err: &mut (dyn Write + Send), stop: &AtomicBool) -> i32 {
+pub fn main(
+    args: &[String],
+    out: &mut dyn Write,
+    err: &mut (dyn Write + Send),
+    stop: &AtomicBool,
+) -> i32 {
     match Invocation::read(args, CalledAs::Pgdyno, err) {
         Ok(invocation) => invocation.run(out, err, stop),
         Err(status) => status,

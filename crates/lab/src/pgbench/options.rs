@@ -182,7 +182,10 @@ struct Reading {
 ///
 /// # Errors
 /// What pgbench would refuse.
-pub(super) fn read(args: &[String], say: &mut dyn FnMut(&str)) -> Result<(Request, Vec<String>), Refused> {
+pub(super) fn read(
+    args: &[String],
+    say: &mut dyn FnMut(&str),
+) -> Result<(Request, Vec<String>), Refused> {
     let (dialect, parsed, note) = getopt::choose(args).map_err(Refused::usage)?;
     // pgbench looks at these before anything else, and only in the first place.
     let first = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
@@ -192,7 +195,9 @@ pub(super) fn read(args: &[String], say: &mut dyn FnMut(&str)) -> Result<(Reques
         [] => None,
     };
     match first {
-        Some("-?" | "--help") => return Ok((Request::Print(super::help::text(dialect)), Vec::new())),
+        Some("-?" | "--help") => {
+            return Ok((Request::Print(super::help::text(dialect)), Vec::new()));
+        }
         Some("-V" | "--version") => return Ok((Request::Print(version()), Vec::new())),
         _ => {}
     }
@@ -251,7 +256,11 @@ pub(super) fn read(args: &[String], say: &mut dyn FnMut(&str)) -> Result<(Reques
 
 /// `--version`.
 fn version() -> String {
-    format!("pgbench (PostgreSQL) {}.0 compatible (pgdyno {})\n", Dialect::NEWEST, env!("CARGO_PKG_VERSION"))
+    format!(
+        "pgbench (PostgreSQL) {}.0 compatible (pgdyno {})\n",
+        Dialect::NEWEST,
+        env!("CARGO_PKG_VERSION")
+    )
 }
 
 impl Reading {
@@ -306,7 +315,9 @@ impl Reading {
                 let (name, value) = text
                     .split_once('=')
                     .filter(|(name, value)| !name.is_empty() && !value.is_empty())
-                    .ok_or_else(|| Refused::new(format!("invalid variable definition: \"{text}\"")))?;
+                    .ok_or_else(|| {
+                        Refused::new(format!("invalid variable definition: \"{text}\""))
+                    })?;
                 if !is_variable_name(name) {
                     return Err(Refused::new(format!("option: invalid variable name: \"{name}\"")));
                 }
@@ -337,7 +348,9 @@ impl Reading {
                 let rate = positive(text, "rate limit", f64::INFINITY)?;
                 run.rate = Some(rate).filter(|rate| rate.is_finite());
             }
-            Opt::Transactions => run.transactions = Some(integer(text, "-t/--transactions", 1, INT_MAX)?),
+            Opt::Transactions => {
+                run.transactions = Some(integer(text, "-t/--transactions", 1, INT_MAX)?)
+            }
             Opt::Time => run.seconds = Some(integer(text, "-T/--time", 1, INT_MAX)?),
             Opt::VacuumAll => run.vacuum_all = true,
             Opt::AggregateInterval => {
@@ -349,7 +362,9 @@ impl Reading {
                 run.max_tries = i32::try_from(leading_integer(text.as_bytes()))
                     .map_err(|_| ())
                     .and_then(|tries| u32::try_from(tries).map_err(|_| ()))
-                    .map_err(|_| Refused::new(format!("invalid number of maximum tries: \"{text}\"")))?;
+                    .map_err(|_| {
+                        Refused::new(format!("invalid number of maximum tries: \"{text}\""))
+                    })?;
             }
             Opt::ProgressTimestamp => run.progress_timestamp = true,
             Opt::SamplingRate => self.sampling = Some(positive(text, "sampling rate", 1.0)?),
@@ -364,8 +379,9 @@ impl Reading {
             Opt::Username => run.connect.user = owned(),
             Opt::RandomSeed | Opt::Version | Opt::Help | Opt::Dialect => {}
             Opt::ReconnectLost => {
-                run.reconnect_lost =
-                    text.parse().map_err(|wrong| Refused::new(format!("--reconnect-lost: {wrong}")))?;
+                run.reconnect_lost = text
+                    .parse()
+                    .map_err(|wrong| Refused::new(format!("--reconnect-lost: {wrong}")))?;
             }
             Opt::Json => run.json = Some(value.map(PathBuf::from)),
             Opt::HdrLog => run.hdr_log = Some(PathBuf::from(text)),
@@ -399,16 +415,19 @@ impl Reading {
         // More threads than clients would have nothing to do.
         run.threads = run.threads.min(run.clients);
         if let Some(extra) = operands.next() {
-            return Err(
-                Refused::new(format!("too many command-line arguments (first is \"{extra}\")")).try_help()
-            );
+            return Err(Refused::new(format!(
+                "too many command-line arguments (first is \"{extra}\")"
+            ))
+            .try_help());
         }
         if self.initialize {
             return self.judge_initialize(given);
         }
         if let Some(flag) = first_of(given, Mode::Initialization) {
-            return Err(Refused::new("some of the specified options cannot be used in benchmarking mode")
-                .detail(format!("--{flag} is for initialization (-i)")));
+            return Err(Refused::new(
+                "some of the specified options cannot be used in benchmarking mode",
+            )
+            .detail(format!("--{flag} is for initialization (-i)")));
         }
         if run.transactions.is_some() && run.seconds.is_some() {
             return Err(Refused::new(
@@ -422,7 +441,10 @@ impl Reading {
         if self.run.progress_timestamp && self.run.progress.is_none() {
             return Err(Refused::new("--progress-timestamp is allowed only under --progress"));
         }
-        if self.run.max_tries == 0 && self.run.latency_limit_ms.is_none() && self.run.seconds.is_none() {
+        if self.run.max_tries == 0
+            && self.run.latency_limit_ms.is_none()
+            && self.run.seconds.is_none()
+        {
             return Err(Refused::new(
                 "an unlimited number of transaction tries can only be used with --latency-limit or a duration (-T)",
             ));
@@ -449,7 +471,9 @@ impl Reading {
             ));
         }
         if self.aggregate.is_some() && !self.log {
-            return Err(Refused::new("log aggregation is allowed only when actually logging transactions"));
+            return Err(Refused::new(
+                "log aggregation is allowed only when actually logging transactions",
+            ));
         }
         if self.prefix.is_some() && !self.log {
             return Err(Refused::new(
@@ -485,11 +509,14 @@ impl Reading {
             )
             .detail(format!("--{flag} is for a run")));
         }
-        if let Some(own) =
-            given.iter().find(|o| matches!(o, Opt::Json | Opt::HdrLog | Opt::ExtraReport | Opt::Reactor))
+        if let Some(own) = given
+            .iter()
+            .find(|o| matches!(o, Opt::Json | Opt::HdrLog | Opt::ExtraReport | Opt::Reactor))
         {
             let name = FLAGS.iter().find(|f| f.opt == *own).map_or("", |f| f.long);
-            return Err(Refused::new(format!("--{name} cannot be used in initialization (-i) mode")));
+            return Err(Refused::new(format!(
+                "--{name} cannot be used in initialization (-i) mode"
+            )));
         }
         if self.init.partitions == 0 && self.method.is_some() {
             return Err(Refused::new("--partition-method requires greater than zero --partitions"));
@@ -518,5 +545,8 @@ impl Run {
 
 /// The name of the first given option that is only for `mode`.
 fn first_of(given: &[Opt], mode: Mode) -> Option<&'static str> {
-    given.iter().find_map(|opt| FLAGS.iter().find(|f| f.opt == *opt && f.mode == mode)).map(|f| f.long)
+    given
+        .iter()
+        .find_map(|opt| FLAGS.iter().find(|f| f.opt == *opt && f.mode == mode))
+        .map(|f| f.long)
 }

@@ -41,10 +41,14 @@ impl Drop for Silent<'_> {
     }
 }
 
-/// Asks this process's terminal, in libpq's words; none where it has no terminal, or nothing is answered.
+/// Asks this process's terminal, in libpq's words; none where it has no terminal, or nothing is
+/// answered.
 pub(super) fn ask(stop: &AtomicBool) -> Result<Option<Secret>, Ended> {
-    let Ok(terminal) = OpenOptions::new().read(true).write(true).open("/dev/tty") else { return Ok(None) };
-    let refused = |e: io::Error| Refused::new(format!("could not read the password from the terminal: {e}"));
+    let Ok(terminal) = OpenOptions::new().read(true).write(true).open("/dev/tty") else {
+        return Ok(None);
+    };
+    let refused =
+        |e: io::Error| Refused::new(format!("could not read the password from the terminal: {e}"));
     let silent = Silent::new(&terminal).map_err(refused)?;
     (&terminal).write_all(b"Password: ").map_err(refused)?;
     // A read would go on after a signal, and whoever pressed Ctrl-C would wait.

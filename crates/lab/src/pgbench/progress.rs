@@ -54,7 +54,8 @@ impl Progress {
         lines
     }
 
-    /// The lines that are due when the load has ended after `measured`: its last second may hold nothing to tell of.
+    /// The lines that are due when the load has ended after `measured`: its last second may hold
+    /// nothing to tell of.
     pub(super) fn finish(&mut self, measured: Duration) -> String {
         let mut lines = String::new();
         while self.next <= measured {

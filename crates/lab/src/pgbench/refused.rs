@@ -63,7 +63,8 @@ impl Refused {
         let error = if self.is_usage { "" } else { "error: " };
         // Nobody is left to be told when standard error is gone.
         let _ = writeln!(to, "pgbench: {error}{}", self.what);
-        for (word, text) in [("detail", &self.detail), ("hint", &self.hint), ("error", &self.then)] {
+        for (word, text) in [("detail", &self.detail), ("hint", &self.hint), ("error", &self.then)]
+        {
             if let Some(text) = text {
                 let _ = writeln!(to, "pgbench: {word}: {text}");
             }

@@ -76,11 +76,18 @@ impl Counts {
     /// The lines on failures and retries, each begun with `mark`.
     fn failure_lines(&self, text: &mut String, mark: &str, run: &Run) {
         let share = |part| three(percent(part, self.all()));
-        let _ =
-            writeln!(text, "{mark}number of failed transactions: {} ({}%)", self.failed, share(self.failed));
+        let _ = writeln!(
+            text,
+            "{mark}number of failed transactions: {} ({}%)",
+            self.failed,
+            share(self.failed)
+        );
         if run.failures_detailed {
-            for (kind, count) in [("serialization", self.serialization), ("deadlock", self.deadlock)] {
-                let _ = writeln!(text, "{mark}number of {kind} failures: {count} ({}%)", share(count));
+            for (kind, count) in
+                [("serialization", self.serialization), ("deadlock", self.deadlock)]
+            {
+                let _ =
+                    writeln!(text, "{mark}number of {kind} failures: {count} ({}%)", share(count));
             }
             if run.continue_on_error {
                 let _ = writeln!(
@@ -105,7 +112,8 @@ impl Counts {
     fn skipped_line(&self, text: &mut String, mark: &str, run: &Run) {
         if run.rate.is_some() && run.latency_limit_ms.is_some() {
             let share = three(percent(self.skipped, self.all()));
-            let _ = writeln!(text, "{mark}number of transactions skipped: {} ({share}%)", self.skipped);
+            let _ =
+                writeln!(text, "{mark}number of transactions skipped: {} ({share}%)", self.skipped);
         }
     }
 }
@@ -198,7 +206,8 @@ fn header(text: &mut String, run: &Run, tables: &Tables) {
         Protocol::Prepared => "prepared",
     };
     let _ = writeln!(text, "query mode: {protocol}");
-    let _ = writeln!(text, "number of clients: {}\nnumber of threads: {}", run.clients, run.threads);
+    let _ =
+        writeln!(text, "number of clients: {}\nnumber of threads: {}", run.clients, run.threads);
     if run.max_tries > 0 {
         let _ = writeln!(text, "maximum number of tries: {}", run.max_tries);
     }
@@ -227,7 +236,13 @@ fn scripts(text: &mut String, m: &Measurement, run: &Run, all: &Counts) {
 
 /// The lines on one of several scripts, whose transactions are among `all`.
 #[allow(clippy::cast_precision_loss)]
-fn one_script(text: &mut String, m: &Measurement, script: &ScriptMeasurement, run: &Run, all: &Counts) {
+fn one_script(
+    text: &mut String,
+    m: &Measurement,
+    script: &ScriptMeasurement,
+    run: &Run,
+    all: &Counts,
+) {
     const MARK: &str = " - ";
     let counts = Counts::of_script(script, run);
     let tps = Number(counts.done as f64 / m.total_s, 6);
@@ -237,11 +252,15 @@ fn one_script(text: &mut String, m: &Measurement, script: &ScriptMeasurement, ru
         if counts.all() == 0 {
             return;
         }
-        let _ =
-            writeln!(text, "{MARK}number of transactions actually processed: {} (tps = {tps})", counts.done);
+        let _ = writeln!(
+            text,
+            "{MARK}number of transactions actually processed: {} (tps = {tps})",
+            counts.done
+        );
     } else {
         let share = Number(percent(counts.done, all.done), 1);
-        let _ = writeln!(text, "{MARK}{} transactions ({share}% of total, tps = {tps})", counts.done);
+        let _ =
+            writeln!(text, "{MARK}{} transactions ({share}% of total, tps = {tps})", counts.done);
     }
     counts.failure_lines(text, MARK, run);
     counts.skipped_line(text, MARK, run);
@@ -260,8 +279,11 @@ fn commands(
     let _ = writeln!(text, "{mark}statement latencies in milliseconds{with}:");
     let lines = chosen.script.commands.iter().map(|command| &command.summary);
     for (command, line) in script.commands.iter().zip(lines) {
-        let mean =
-            if command.count > 0 { command.latency_sum_us / command.count as f64 / 1000.0 } else { 0.0 };
+        let mean = if command.count > 0 {
+            command.latency_sum_us / command.count as f64 / 1000.0
+        } else {
+            0.0
+        };
         let gap = if run.dialect.reports_all_transactions() { " " } else { "  " };
         let _ = write!(text, "   {mean:11.3}  {:10}", command.failures);
         if run.max_tries != 1 {

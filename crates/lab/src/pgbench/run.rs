@@ -87,7 +87,8 @@ pub(super) fn run(
         .map(|path| HdrLog::create(path, run.progress.unwrap_or(Duration::from_secs(1))))
         .transpose()?;
     let logs = run.log.as_ref().map(|log| Arc::new(Logs::new(log, run)));
-    let Some(measurement) = load(servers, run, &tables, logs.as_ref(), log.as_mut(), err, stop)? else {
+    let Some(measurement) = load(servers, run, &tables, logs.as_ref(), log.as_mut(), err, stop)?
+    else {
         return Ok(Ended::Interrupted);
     };
     if run.exit_on_abort && measurement.aborted_clients > 0 {
@@ -133,7 +134,8 @@ fn nonzero(n: u32) -> NonZeroU32 {
     NonZeroU32::new(n).unwrap_or(NonZeroU32::MIN)
 }
 
-/// Offers the load; nothing where a signal came before it was measured. Words of its threads go to `err` as they come.
+/// Offers the load; nothing where a signal came before it was measured. Words of its threads go to
+/// `err` as they come.
 fn load(
     servers: Servers,
     run: &Run,
@@ -144,8 +146,10 @@ fn load(
     stop: &AtomicBool,
 ) -> Result<Option<Measurement>, Refused> {
     let seed = run.seed.unwrap_or_else(|| fastrand::u64(..));
-    let scripts =
-        run.scripts.iter().map(|s| WeightedScript { script: Arc::clone(&s.script), weight: s.weight });
+    let scripts = run
+        .scripts
+        .iter()
+        .map(|s| WeightedScript { script: Arc::clone(&s.script), weight: s.weight });
     // Whoever says more than can be written waits.
     let (words, told) = mpsc::sync_channel::<String>(WORDS);
     let say = words.clone();
@@ -223,7 +227,9 @@ fn load(
 fn options(run: &Run) -> LoadOptions {
     LoadOptions {
         rate: run.rate,
-        latency_limit: run.latency_limit_ms.map(|ms| Span(Duration::from_secs_f64((ms / 1000.0).min(1e9)))),
+        latency_limit: run
+            .latency_limit_ms
+            .map(|ms| Span(Duration::from_secs_f64((ms / 1000.0).min(1e9)))),
         max_tries: run.max_tries,
         on_error: match (run.exit_on_abort, run.continue_on_error) {
             (true, _) => OnError::AbortAll,

@@ -44,14 +44,17 @@ impl Builtin {
     fn text(self) -> &'static str {
         match self {
             Self::TpcbLike => include_str!("../../../../workloads/tpcb-like/tpcb-like.sql"),
-            Self::SimpleUpdate => include_str!("../../../../workloads/simple-update/simple-update.sql"),
+            Self::SimpleUpdate => {
+                include_str!("../../../../workloads/simple-update/simple-update.sql")
+            }
             Self::SelectOnly => include_str!("../../../../workloads/select-only/select-only.sql"),
         }
     }
 
     /// The one whose name begins with `prefix`.
     pub(super) fn find(prefix: &str) -> Result<Self, Refused> {
-        let found: Vec<Self> = Self::ALL.into_iter().filter(|b| b.name().starts_with(prefix)).collect();
+        let found: Vec<Self> =
+            Self::ALL.into_iter().filter(|b| b.name().starts_with(prefix)).collect();
         match found.as_slice() {
             [one] => Ok(*one),
             [] => Err(Refused::new(format!(
@@ -100,8 +103,8 @@ impl Chosen {
         Ok(Self { is_builtin: true, ..Self::of(parsed, weight)? })
     }
 
-    /// Reads `file`, in the language of `asked` or whichever it is in, with a note where that is the old one; `-` is
-    /// standard input.
+    /// Reads `file`, in the language of `asked` or whichever it is in, with a note where that is
+    /// the old one; `-` is standard input.
     pub(super) fn file(
         file: &str,
         weight: u32,
@@ -118,8 +121,9 @@ impl Chosen {
             let what = if e.kind() == std::io::ErrorKind::IsADirectory { "read" } else { "open" };
             Refused::new(format!("could not {what} file \"{file}\": {}", system_words(&e)))
         })?;
-        let whole = String::from_utf8(bytes)
-            .map_err(|_| Refused::new(format!("could not read file \"{file}\": it is not UTF-8")))?;
+        let whole = String::from_utf8(bytes).map_err(|_| {
+            Refused::new(format!("could not read file \"{file}\": it is not UTF-8"))
+        })?;
         // pgbench reads it as a C string.
         let text = whole.split('\0').next().unwrap_or_default();
         let (parsed, note) = match asked {
@@ -135,7 +139,8 @@ impl Chosen {
             chosen.commands_of = Some((PathBuf::from(file), whole.clone()));
         }
         if asked.is_some_and(|dialect| !dialect.has_sync_pipeline())
-            && let Some(command) = chosen.script.commands.iter().find(|c| matches!(c.op, Op::SyncPipeline))
+            && let Some(command) =
+                chosen.script.commands.iter().find(|c| matches!(c.op, Op::SyncPipeline))
         {
             let (line, text) = (command.line, &command.text);
             return Err(Refused::new(format!(
@@ -146,7 +151,8 @@ impl Chosen {
         Ok((chosen, note))
     }
 
-    /// Refuses, as root, commands of a file that another account may change, unless `trust` names it.
+    /// Refuses, as root, commands of a file that another account may change, unless `trust` names
+    /// it.
     pub(super) fn check_trust(&self, trust: &Trust) -> Result<(), Refused> {
         let Some((file, text)) = &self.commands_of else { return Ok(()) };
         trust.check_text(file, text, "run its \\shell commands").map_err(|error| {
@@ -200,12 +206,20 @@ pub(super) fn weighted(text: &str) -> Result<(&str, u32), Refused> {
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return Err(Refused::new(format!("invalid weight specification: {}", &text[at..])));
     }
-    match weight.parse::<i64>().ok().and_then(|n| u32::try_from(n).ok()).filter(|n| *n <= i32::MAX as u32) {
+    match weight
+        .parse::<i64>()
+        .ok()
+        .and_then(|n| u32::try_from(n).ok())
+        .filter(|n| *n <= i32::MAX as u32)
+    {
         Some(weight) => Ok((name, weight)),
         None if digits.parse::<i64>().is_err() => {
             Err(Refused::new(format!("invalid weight specification: {}", &text[at..])))
         }
-        None => Err(Refused::new(format!("weight specification out of range (0 .. {}): {weight}", i32::MAX))),
+        None => Err(Refused::new(format!(
+            "weight specification out of range (0 .. {}): {weight}",
+            i32::MAX
+        ))),
     }
 }
 
@@ -217,9 +231,14 @@ mod tests {
     fn a_command_of_pgbench_17_is_not_one_of_16() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let path = file.path().to_str().unwrap();
-        std::fs::write(path, "\\startpipeline\nSELECT 1;\n\\syncpipeline\nSELECT 2;\n\\endpipeline\n")
-            .unwrap();
-        for (dialect, taken) in [(None, true), (Some("18"), true), (Some("17"), true), (Some("16"), false)] {
+        std::fs::write(
+            path,
+            "\\startpipeline\nSELECT 1;\n\\syncpipeline\nSELECT 2;\n\\endpipeline\n",
+        )
+        .unwrap();
+        for (dialect, taken) in
+            [(None, true), (Some("18"), true), (Some("17"), true), (Some("16"), false)]
+        {
             let dialect = dialect.and_then(Dialect::parse);
             let read = Chosen::file(path, 1, dialect);
             assert_eq!(read.is_ok(), taken, "{dialect:?}");
@@ -231,6 +250,10 @@ mod tests {
         assert_eq!(weighted("a@b@3").unwrap(), ("a@b", 3));
         assert!(weighted("a@x").is_err() && weighted("a@-1").is_err() && weighted("a@").is_err());
         assert_eq!(Builtin::find("t").unwrap(), Builtin::TpcbLike);
-        assert!(Builtin::find("s").is_err() && Builtin::find("").is_err() && Builtin::find("x").is_err());
+        assert!(
+            Builtin::find("s").is_err()
+                && Builtin::find("").is_err()
+                && Builtin::find("x").is_err()
+        );
     }
 }

@@ -24,8 +24,8 @@ pub(super) struct Tables {
 pub(super) const TABLES: [&str; 4] =
     ["pgbench_accounts", "pgbench_branches", "pgbench_history", "pgbench_tellers"];
 
-/// What pgbench's tables are called where names mean nothing of the user's: with the schema in which the user's own
-/// search_path finds them.
+/// What pgbench's tables are called where names mean nothing of the user's: with the schema in
+/// which the user's own search_path finds them.
 pub(super) struct Names(BTreeMap<String, String>);
 
 impl Names {
@@ -34,8 +34,9 @@ impl Names {
     /// # Errors
     /// The server does not tell.
     pub(super) fn look(client: &mut ControlClient, schemas: &[String]) -> Result<Self, Refused> {
-        let list =
-            |names: &mut dyn Iterator<Item = &str>| names.map(escape_literal).collect::<Vec<_>>().join(", ");
+        let list = |names: &mut dyn Iterator<Item = &str>| {
+            names.map(escape_literal).collect::<Vec<_>>().join(", ")
+        };
         let tables = list(&mut TABLES.into_iter());
         let names = list(&mut schemas.iter().map(String::as_str));
         let query = format!(
@@ -47,7 +48,9 @@ impl Names {
         for message in client.simple_query(&query).map_err(|e| failed(&e, &query))? {
             let SimpleQueryMessage::Row(row) = message else { continue };
             // A server may lie about its columns too.
-            let (Ok(Some(table)), Ok(Some(schema))) = (row.try_get(0), row.try_get(1)) else { continue };
+            let (Ok(Some(table)), Ok(Some(schema))) = (row.try_get(0), row.try_get(1)) else {
+                continue;
+            };
             let Some(place) = schemas.iter().position(|name| name == schema) else { continue };
             let first = found.entry(table.to_owned()).or_insert(place);
             *first = place.min(*first);
@@ -59,7 +62,8 @@ impl Names {
         Ok(Self(found.into_iter().map(spelled).collect()))
     }
 
-    /// How SQL spells `table`; one that is not there has its plain name, so that the server says what it would say to pgbench.
+    /// How SQL spells `table`; one that is not there has its plain name, so that the server says
+    /// what it would say to pgbench.
     pub(super) fn of(&self, table: &str) -> String {
         self.0.get(table).cloned().unwrap_or_else(|| table.to_owned())
     }
@@ -97,11 +101,15 @@ pub(super) fn look(
     };
     let names = Names::look(client, schemas)?;
     let count = format!("select count(*) from {}", names.of("pgbench_branches"));
-    let count = one(client, &count)
-        .map_err(|e| missing(format!("could not count number of branches: {}", server_words(&e, &count))))?;
+    let count = one(client, &count).map_err(|e| {
+        missing(format!("could not count number of branches: {}", server_words(&e, &count)))
+    })?;
     let scale = count.first().and_then(|n| n.parse::<u32>().ok()).unwrap_or(0);
     if scale == 0 {
-        return Err(missing(format!("invalid count(*) from pgbench_branches: \"{}\"", count.join(""))));
+        return Err(missing(format!(
+            "invalid count(*) from pgbench_branches: \"{}\"",
+            count.join("")
+        )));
     }
     if run.scale.is_some() {
         let _ = writeln!(
@@ -161,9 +169,11 @@ pub(super) fn vacuum(
     }
     let names = Names::look(client, schemas)?;
     let _ = write!(err, "starting vacuum...");
-    for (doing, table) in
-        [("vacuum", "pgbench_branches"), ("vacuum", "pgbench_tellers"), ("truncate", "pgbench_history")]
-    {
+    for (doing, table) in [
+        ("vacuum", "pgbench_branches"),
+        ("vacuum", "pgbench_tellers"),
+        ("truncate", "pgbench_history"),
+    ] {
         attempt(client, notices, &format!("{doing} {}", names.of(table)), err);
     }
     let _ = writeln!(err, "end.");

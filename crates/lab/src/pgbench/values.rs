@@ -31,8 +31,9 @@ fn leading_number(text: &str) -> f64 {
         let digits = hexadecimal.chars().map_while(|c| c.to_digit(16));
         return digits.fold(0.0, |number, digit| number * 16.0 + f64::from(digit));
     }
-    let numeric =
-        text.find(|c: char| !matches!(c, '0'..='9' | '.' | 'e' | 'E' | '+' | '-')).unwrap_or(text.len());
+    let numeric = text
+        .find(|c: char| !matches!(c, '0'..='9' | '.' | 'e' | 'E' | '+' | '-'))
+        .unwrap_or(text.len());
     (1..=numeric).rev().find_map(|end| text.get(..end)?.parse().ok()).unwrap_or(0.0)
 }
 
@@ -46,8 +47,8 @@ pub(super) fn positive(text: &str, what: &str, max: f64) -> Result<f64, Refused>
     }
 }
 
-/// The seed that `text` names, as `strtoul` reads numbers: a minus sign counts from the other end, and what is too large
-/// is the largest.
+/// The seed that `text` names, as `strtoul` reads numbers: a minus sign counts from the other end,
+/// and what is too large is the largest.
 pub(super) fn seed(text: &str, from: &str) -> Result<u64, Refused> {
     let digits = text.trim_start();
     let (is_negative, digits) = match digits.as_bytes().first() {
@@ -74,7 +75,13 @@ pub(super) fn seed(text: &str, from: &str) -> Result<u64, Refused> {
 /// Open files that this process may have.
 fn open_files() -> Option<u64> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
-    limits.lines().find(|l| l.starts_with("Max open files"))?.split_whitespace().nth(3)?.parse().ok()
+    limits
+        .lines()
+        .find(|l| l.starts_with("Max open files"))?
+        .split_whitespace()
+        .nth(3)?
+        .parse()
+        .ok()
 }
 
 /// The number of clients, for which this process must have enough open files.
@@ -82,10 +89,10 @@ pub(super) fn clients(text: &str) -> Result<u32, Refused> {
     let clients = integer(text, "-c/--client", 1, INT_MAX)?;
     let needed = u64::from(clients) + 3;
     match open_files() {
-        Some(limit) if limit < needed => {
-            Err(Refused::new(format!("need at least {needed} open files, but system limit is {limit}"))
-                .hint("use fewer clients, or raise the limit (ulimit -n)"))
-        }
+        Some(limit) if limit < needed => Err(Refused::new(format!(
+            "need at least {needed} open files, but system limit is {limit}"
+        ))
+        .hint("use fewer clients, or raise the limit (ulimit -n)")),
         _ => Ok(clients),
     }
 }

@@ -30,8 +30,8 @@ pub(super) fn rest(time: Duration, stop: &AtomicBool) -> Result<(), LabError> {
     }
 }
 
-/// Settles the server before a trial: tidying, the user's command, CHECKPOINT, TRIM, cold or warm caches, a rest; in this
-/// order.
+/// Settles the server before a trial: tidying, the user's command, CHECKPOINT, TRIM, cold or warm
+/// caches, a rest; in this order.
 pub(super) fn settle(
     ready: &mut Ready<'_>,
     between: &Between,
@@ -63,8 +63,7 @@ pub(super) fn settle(
 /// Whether the server can do what [`prewarm`] asks of it.
 pub(super) fn check_prewarm(server: &Server) -> Result<(), LabError> {
     let mut client = server.aside()?;
-    let asked =
-        "SELECT pg_catalog.count(*) FROM pg_catalog.pg_available_extensions WHERE name = 'pg_prewarm'";
+    let asked = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_available_extensions WHERE name = 'pg_prewarm'";
     if number(&mut client, "look for the extension pg_prewarm", asked)? > 0 {
         return Ok(());
     }
@@ -77,7 +76,8 @@ fn prewarm(server: &Server, workload: &Workload) -> Result<(), LabError> {
     let mut client = server.loaded()?;
     let extension = prewarm_extension(server, &mut client)?;
     for name in workload.data.table_names() {
-        // All five arguments with their types: no other function of that name in the extension's schema fits better.
+        // All five arguments with their types: no other function of that name in the extension's
+        // schema fits better.
         let sql = format!(
             "SELECT coalesce(pg_catalog.sum({extension}.pg_prewarm(r, 'buffer'::pg_catalog.text, \
              'main'::pg_catalog.text, NULL::pg_catalog.int8, NULL::pg_catalog.int8)), 0)::pg_catalog.int8 \
@@ -92,13 +92,16 @@ fn prewarm(server: &Server, workload: &Workload) -> Result<(), LabError> {
     Ok(())
 }
 
-/// The schema of the extension `pg_prewarm`, quoted; it is made where it is missing, and then goes with what the run made.
+/// The schema of the extension `pg_prewarm`, quoted; it is made where it is missing, and then goes
+/// with what the run made.
 fn prewarm_extension(server: &Server, client: &mut Client) -> Result<String, LabError> {
     const ASKED: &str = "SELECT n.nspname::text FROM pg_catalog.pg_extension AS e \
         JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'pg_prewarm'";
     let found = client.query_opt(ASKED, &[]);
-    let found = found
-        .map_err(|e| LabError::Sql { doing: "look for the extension pg_prewarm".into(), found: said(&e) })?;
+    let found = found.map_err(|e| LabError::Sql {
+        doing: "look for the extension pg_prewarm".into(),
+        found: said(&e),
+    })?;
     if let Some(row) = found {
         return Ok(escape_identifier(row.get(0)));
     }
@@ -161,29 +164,35 @@ pub(super) fn counters(
     stop: &AtomicBool,
 ) -> Result<Counters, LabError> {
     let rows = match &workload.count {
-        Some(count) => Some(number(&mut server.loaded()?, "count the workload's rows", &count.query)?),
+        Some(count) => {
+            Some(number(&mut server.loaded()?, "count the workload's rows", &count.query)?)
+        }
         None => None,
     };
     let mut aside = server.aside()?;
     let database = escape_literal(&server.database());
     if matches!(server, Server::Managed(_)) {
-        // A backend adds what it did to the statistics as it exits, which is after its client has seen it go.
+        // A backend adds what it did to the statistics as it exits, which is after its client has
+        // seen it go.
         let clients = format!(
             "SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity WHERE datname = {database} AND backend_type = 'client backend'"
         );
         let patience = Instant::now() + Duration::from_secs(10);
-        while number(&mut aside, "wait for the clients to leave", &clients)? > 0 && Instant::now() < patience
+        while number(&mut aside, "wait for the clients to leave", &clients)? > 0
+            && Instant::now() < patience
         {
             rest(Duration::from_millis(5), stop)?;
         }
     }
-    let commits = format!("SELECT xact_commit FROM pg_catalog.pg_stat_database WHERE datname = {database}");
+    let commits =
+        format!("SELECT xact_commit FROM pg_catalog.pg_stat_database WHERE datname = {database}");
     let xact_commit = number(&mut aside, "read pg_stat_database", &commits)?;
     Ok(Counters { xact_commit, rows })
 }
 
 impl Counters {
-    /// What came between `self` and `after`, beside what `acknowledged` transactions should have brought.
+    /// What came between `self` and `after`, beside what `acknowledged` transactions should have
+    /// brought.
     pub(super) fn until(self, after: Self, workload: &Workload, acknowledged: u64) -> ServerCount {
         let rows_each = workload.count.as_ref().map(|c| i64::from(c.rows_per_transaction));
         let acknowledged = i64::try_from(acknowledged).unwrap_or(i64::MAX);

@@ -1,4 +1,5 @@
-//! Which trials are still to be run: all of a plan of fixed repeats; else those whose comparisons are open, while there is time.
+//! Which trials are still to be run: all of a plan of fixed repeats; else those whose comparisons
+//! are open, while there is time.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -49,8 +50,11 @@ impl<'a> Course<'a> {
     /// A trial was recorded that took `time`.
     pub(super) fn add(&mut self, trial: &TrialRecord, time: Duration) {
         self.spent += time;
-        let tps =
-            trial.measurement.as_ref().filter(|_| trial.failure.is_none()).and_then(Measurement::compared);
+        let tps = trial
+            .measurement
+            .as_ref()
+            .filter(|_| trial.failure.is_none())
+            .and_then(Measurement::compared);
         let Some(tps) = tps else { return };
         // Of several attempts the first completed one counts, as in the analysis.
         if self.completed.insert(trial.ordinal) {
@@ -65,14 +69,19 @@ impl<'a> Course<'a> {
             self.block = planned.block;
             self.wanted = stopping::wanted(self.plan, &self.tps, planned.block);
             if self.wanted.is_empty() {
-                return Step::End(format!("everything is decided after {} blocks", planned.block - 1));
+                return Step::End(format!(
+                    "everything is decided after {} blocks",
+                    planned.block - 1
+                ));
             }
             let block = each * u32::try_from(self.wanted.len()).unwrap_or(u32::MAX);
             if let Some(budget) = stopping.budget
                 && planned.block > stopping.floor
                 && self.spent + block > budget.0
             {
-                return Step::End(format!("another block does not fit into the budget of {budget}"));
+                return Step::End(format!(
+                    "another block does not fit into the budget of {budget}"
+                ));
             }
         }
         if self.wanted.contains(&planned.treatment) { Step::Run } else { Step::Skip }
@@ -100,12 +109,14 @@ mod tests {
     use crate::resolve::resolve;
 
     fn plan(text: &str) -> Plan {
-        let source = Source { name: "try".into(), shown: "try".into(), text: text.into(), base: "/".into() };
+        let source =
+            Source { name: "try".into(), shown: "try".into(), text: text.into(), base: "/".into() };
         resolve(&parse(&source, &[]).unwrap(), 1).unwrap().0
     }
 
     fn record(planned: PlannedTrial, tps: u64) -> TrialRecord {
-        let measurement = Measurement { measured_s: 1.0, transactions: tps, ..Measurement::default() };
+        let measurement =
+            Measurement { measured_s: 1.0, transactions: tps, ..Measurement::default() };
         TrialRecord {
             ordinal: planned.ordinal,
             block: planned.block,
@@ -122,7 +133,8 @@ mod tests {
         }
     }
 
-    /// Runs the plan, each trial's tps from (treatment, block); the (block, treatment) that were run, and why it ended.
+    /// Runs the plan, each trial's tps from (treatment, block); the (block, treatment) that were
+    /// run, and why it ended.
     fn run(
         plan: &Plan,
         stored: &[TrialRecord],
@@ -140,7 +152,10 @@ mod tests {
                 Step::End(why) => return (ran, Some(why)),
             }
             ran.push((planned.block, planned.treatment));
-            course.add(&record(*planned, tps(planned.treatment, planned.block)), Duration::from_secs(2));
+            course.add(
+                &record(*planned, tps(planned.treatment, planned.block)),
+                Duration::from_secs(2),
+            );
         }
         (ran, None)
     }

@@ -24,8 +24,8 @@ type Content = (Build, String, u32);
 pub(super) struct Templates(BTreeMap<Content, Template>);
 
 impl Templates {
-    /// Gives `server` the data of `treatment`: copied from a cluster that was loaded with the same, else loaded, and then kept
-    /// aside if others will need it.
+    /// Gives `server` the data of `treatment`: copied from a cluster that was loaded with the same,
+    /// else loaded, and then kept aside if others will need it.
     pub(super) fn fill(
         &mut self,
         server: &mut Server,
@@ -65,7 +65,8 @@ fn data_of(key: &ClusterKey) -> String {
     format!("{} at scale {}", key.data, key.scale)
 }
 
-/// Whether the data of cluster `key` are to be kept for later runs: the experiment says so, and they lie in no tablespace.
+/// Whether the data of cluster `key` are to be kept for later runs: the experiment says so, and
+/// they lie in no tablespace.
 fn keeps(prepared: &Prepared, key: &ClusterKey) -> bool {
     prepared.experiment.workload.keep_template
         && prepared.experiment.storage[&key.storage].tablespaces.is_empty()
@@ -74,12 +75,15 @@ fn keeps(prepared: &Prepared, key: &ClusterKey) -> bool {
 /// All that the bytes of a loaded cluster follow from, in words.
 fn content_of(prepared: &Prepared, treatment: &Treatment, cluster: &Cluster) -> String {
     let (data, plan) = (prepared.data(treatment), &prepared.plan);
-    let identity = Filling::new(data, treatment.scale, plan.seed_of_data(), &plan.loading).identity();
+    let identity =
+        Filling::new(data, treatment.scale, plan.seed_of_data(), &plan.loading).identity();
     let spec = cluster.spec();
     let (version, initdb) = (&spec.install.version, spec.initdb.join(" "));
     let (arch, pgdyno) = (std::env::consts::ARCH, env!("CARGO_PKG_VERSION"));
     // The definition too, since a workload's folder may have changed.
-    format!("{identity}\nPostgreSQL {version} on {arch}, initdb {initdb}\npgdyno {pgdyno}\n{data:?}")
+    format!(
+        "{identity}\nPostgreSQL {version} on {arch}, initdb {initdb}\npgdyno {pgdyno}\n{data:?}"
+    )
 }
 
 fn copy(
@@ -97,7 +101,9 @@ fn copy(
         n => format!(", {n} of them by reflink"),
     };
     let (bytes, files) = (Bytes(copied.bytes), copied.files);
-    progress.event(&Event::Note(format!("{what} was copied onto {storage}: {bytes} in {files} files{how}")));
+    progress.event(&Event::Note(format!(
+        "{what} was copied onto {storage}: {bytes} in {files} files{how}"
+    )));
     Ok(())
 }
 
@@ -119,8 +125,9 @@ fn set_aside(
     let there = place.ancestors().find(|directory| directory.exists()).unwrap_or(&place);
     if !room(there).is_ok_and(|available| available >= needed) {
         let place = place.display();
-        let note =
-            format!("no copy of {what} is kept, so that it is loaded anew: no {needed} free in {place}");
+        let note = format!(
+            "no copy of {what} is kept, so that it is loaded anew: no {needed} free in {place}"
+        );
         progress.event(&Event::Note(note));
         return Ok(None);
     }

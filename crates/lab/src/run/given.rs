@@ -1,4 +1,5 @@
-//! A server that pgdyno does not own: one schema is pgdyno's, everything else is left as it is, or put back as it was.
+//! A server that pgdyno does not own: one schema is pgdyno's, everything else is left as it is, or
+//! put back as it was.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -77,14 +78,15 @@ impl GivenServer {
         self.entry.as_ref().map(|entry| schema::mark(&entry.id))
     }
 
-    /// Drops what a killed pgdyno left, by the journal, and makes the schema or finds the one that the file names. Notes are worth
-    /// showing.
+    /// Drops what a killed pgdyno left, by the journal, and makes the schema or finds the one that
+    /// the file names. Notes are worth showing.
     pub(super) fn claim(&mut self) -> Result<Vec<String>, LabError> {
         const LOCK: &str = "SELECT pg_catalog.pg_try_advisory_lock(pg_catalog.hashtext($1))";
         const COMMENT: &str = "SELECT pg_catalog.obj_description(oid, 'pg_namespace') \
             FROM pg_catalog.pg_namespace WHERE nspname = $1";
         let mut keeper = self.given.control()?;
-        let wrong = |e: postgres::Error| LabError::Schema { schema: self.schema.clone(), found: said(&e) };
+        let wrong =
+            |e: postgres::Error| LabError::Schema { schema: self.schema.clone(), found: said(&e) };
         let key = format!("pgdyno schema {}", self.schema);
         let locked: bool = keeper.query_one(LOCK, &[&key]).map_err(wrong)?.get(0);
         if !locked {
@@ -102,7 +104,8 @@ impl GivenServer {
                 self.note_down()?;
             }
             Some(_) if !notes.is_empty() => {
-                return Err(self.wrong(format!("an earlier pgdyno could not drop it: {}", notes.join("; "))));
+                return Err(self
+                    .wrong(format!("an earlier pgdyno could not drop it: {}", notes.join("; "))));
             }
             Some(Some(comment)) if comment.starts_with(MARK) => {
                 let found = "a pgdyno made it that this machine's journal does not know: drop it, once nobody needs it";
@@ -131,12 +134,14 @@ impl GivenServer {
     fn make(&mut self, client: &mut Client) -> Result<(), LabError> {
         let mark = escape_literal(&self.note_down()?);
         let schema = escape_identifier(&self.schema);
-        let sql = format!("BEGIN; CREATE SCHEMA {schema}; COMMENT ON SCHEMA {schema} IS {mark}; COMMIT");
+        let sql =
+            format!("BEGIN; CREATE SCHEMA {schema}; COMMENT ON SCHEMA {schema} IS {mark}; COMMIT");
         client.batch_execute(&sql).map_err(|e| self.wrong(said(&e)))
     }
 
-    /// Finds how each setting of `treatments` can be changed, and tries all of them: before anything is measured. What holds for the
-    /// whole server is put back until a trial asks for it. Notes are worth showing.
+    /// Finds how each setting of `treatments` can be changed, and tries all of them: before
+    /// anything is measured. What holds for the whole server is put back until a trial asks for it.
+    /// Notes are worth showing.
     pub(super) fn check_settings(
         &mut self,
         treatments: &[&BTreeMap<String, String>],
@@ -168,10 +173,16 @@ impl GivenServer {
                     );
                 }
                 Some("postmaster") => {
-                    return refuse("changing it for the whole server takes a restart", Some(RESTART));
+                    return refuse(
+                        "changing it for the whole server takes a restart",
+                        Some(RESTART),
+                    );
                 }
                 Some(context) => {
-                    return refuse(&format!("its context is `{context}`: it cannot be changed"), None);
+                    return refuse(
+                        &format!("its context is `{context}`: it cannot be changed"),
+                        None,
+                    );
                 }
                 None => return refuse("the server has no such setting", None),
             }
@@ -197,11 +208,12 @@ impl GivenServer {
         Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
     }
 
-    /// Makes `settings` hold: those of the whole server now, the others for sessions that [`GivenServer::target`] leads to. The
-    /// server itself judges the values.
+    /// Makes `settings` hold: those of the whole server now, the others for sessions that
+    /// [`GivenServer::target`] leads to. The server itself judges the values.
     pub(super) fn apply(&mut self, settings: &BTreeMap<String, String>) -> Result<(), LabError> {
         if let Some(server_wide) = &mut self.server_wide {
-            let lower = settings.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone()));
+            let lower =
+                settings.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone()));
             let wanted = lower.filter(|(name, _)| server_wide.holds(name)).collect();
             server_wide.apply(&wanted)?;
         }
@@ -266,7 +278,8 @@ impl GivenServer {
         self.server_wide.take().map_or(Ok(Vec::new()), |server_wide| Ok(server_wide.put_back()?))
     }
 
-    /// Drops what bears this run's mark; returns what stays. The journal names it until all of it is gone.
+    /// Drops what bears this run's mark; returns what stays. The journal names it until all of it
+    /// is gone.
     fn drop_ours(&mut self) -> Result<Vec<String>, LabError> {
         let (Some(_keeper), Some(entry)) = (self.keeper.take(), self.entry.take()) else {
             return Ok(Vec::new());
@@ -289,7 +302,8 @@ fn open_to(writers: &[String]) -> String {
 
 impl Drop for GivenServer {
     fn drop(&mut self) {
-        // After an error or a panic; told or not, the next start knows the settings and the schema by the journal.
+        // After an error or a panic; told or not, the next start knows the settings and the schema
+        // by the journal.
         let _ = self.put_back();
         let _ = self.drop_ours();
     }

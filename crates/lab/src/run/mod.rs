@@ -1,4 +1,5 @@
-//! Runs a plan: provisions, then for each trial starts, settles, warms up, measures and stores it, then takes down.
+//! Runs a plan: provisions, then for each trial starts, settles, warms up, measures and stores it,
+//! then takes down.
 
 mod between;
 mod course;
@@ -37,16 +38,19 @@ pub struct Outcome {
     pub run: String,
     /// How this session of it ended.
     pub end: SessionEnd,
-    /// Trials that failed in this session, and treatments whose crash tests were not done to the end (count).
+    /// Trials that failed in this session, and treatments whose crash tests were not done to the
+    /// end (count).
     pub failed: u32,
     /// Of these the treatments (count).
     pub not_crashed: u32,
 }
 
-/// Runs `prepared` from the beginning. What is complete is in the store at `store` when this returns, however it ends.
+/// Runs `prepared` from the beginning. What is complete is in the store at `store` when this
+/// returns, however it ends.
 ///
 /// # Errors
-/// What is wrong before the first trial begins: then nothing is in the store, and nothing is left on the host.
+/// What is wrong before the first trial begins: then nothing is in the store, and nothing is left
+/// on the host.
 pub fn run(
     prepared: &Prepared,
     store: &Path,
@@ -58,12 +62,15 @@ pub fn run(
     session::Session::begin(prepared, None, &mut store, &journal, progress, stop)?.work()
 }
 
-/// Goes on with run `named` of the store at `store`: runs its trials that are not complete. `servers` are for servers
-/// that pgdyno does not own: their passwords were not stored. `more` may set the number of repeats, to more than the run has. `consent` names
-/// devices and files anew: it is not stored either. The experiment comes from the store, so that whoever may change the store has to be trusted.
+/// Goes on with run `named` of the store at `store`: runs its trials that are not complete.
+/// `servers` are for servers that pgdyno does not own: their passwords were not stored. `more` may
+/// set the number of repeats, to more than the run has. `consent` names devices and files anew: it
+/// is not stored either. The experiment comes from the store, so that whoever may change the store
+/// has to be trusted.
 ///
 /// # Errors
-/// As [`run`]; also if nothing is left to do, another process works on the run, or `more` asks for anything but more repeats.
+/// As [`run`]; also if nothing is left to do, another process works on the run, or `more` asks for
+/// anything but more repeats.
 pub fn resume(
     named: &str,
     servers: &[Override],
@@ -94,12 +101,14 @@ pub fn resume(
         text: record.experiment.clone(),
         base: record.folder.clone().into(),
     };
-    let mut overrides = record.overrides.iter().map(|o| Override::parse(o)).collect::<Result<Vec<_>, _>>()?;
+    let mut overrides =
+        record.overrides.iter().map(|o| Override::parse(o)).collect::<Result<Vec<_>, _>>()?;
     overrides.extend_from_slice(more);
     let kept: Vec<String> = overrides.iter().map(|o| o.given.clone()).collect();
     overrides.extend_from_slice(servers);
-    let mut prepared =
-        Prepared::of_run(source, overrides, &record.plan)?.with_trust(trust, None)?.with_wipe(wipe)?;
+    let mut prepared = Prepared::of_run(source, overrides, &record.plan)?
+        .with_trust(trust, None)?
+        .with_wipe(wipe)?;
     prepared.plan = extend::continued(&id, (&record.plan, state), prepared.plan, more)?;
     let as_begun = Plan {
         trials: record.plan.trials.clone(),
@@ -110,14 +119,19 @@ pub fn resume(
         return Err(LabError::PlanChanged { run: id });
     }
     let extension = (!more.is_empty()).then_some(kept);
-    // Its trials are over, be it before all of them were executed; a treatment may be left to be crashed.
+    // Its trials are over, be it before all of them were executed; a treatment may be left to be
+    // crashed.
     let are_trials_over = state == RunState::Completed && more.is_empty();
     let continued = session::Continued { run: &id, extension, are_trials_over };
-    session::Session::begin(&prepared, Some(continued), &mut store, &journal, progress, stop)?.work()
+    session::Session::begin(&prepared, Some(continued), &mut store, &journal, progress, stop)?
+        .work()
 }
 
 /// Clears what killed processes left behind, telling what it was; opens the journal.
-pub(crate) fn clear_leftovers(progress: &dyn Progress, stop: &AtomicBool) -> Result<Journal, LabError> {
+pub(crate) fn clear_leftovers(
+    progress: &dyn Progress,
+    stop: &AtomicBool,
+) -> Result<Journal, LabError> {
     let journal = Journal::open(&paths::state_dir())?;
     for swept in pgdyno_host::sweep(&journal, stop)? {
         progress.event(&Event::Note(swept.to_string()));
@@ -128,7 +142,8 @@ pub(crate) fn clear_leftovers(progress: &dyn Progress, stop: &AtomicBool) -> Res
 /// Opens the store at `path`, made if it is missing; sessions of dead processes are ended.
 ///
 /// # Errors
-/// The store cannot be opened or written; as root also [`LabError::NotTrusted`], if another account may change it.
+/// The store cannot be opened or written; as root also [`LabError::NotTrusted`], if another account
+/// may change it.
 pub fn open_store(path: &Path) -> Result<Store, LabError> {
     open_store_trusting(path, &Trust::default())
 }

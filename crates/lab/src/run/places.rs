@@ -59,12 +59,17 @@ impl Places {
             wipe: prepared.wipe.clone(),
             serials: if keep { Serials::Kept } else { Serials::Hashed },
             needed: estimate::room(prepared),
-            storages: prepared.storages().into_iter().map(|name| (name.to_owned(), State::Down)).collect(),
+            storages: prepared
+                .storages()
+                .into_iter()
+                .map(|name| (name.to_owned(), State::Down))
+                .collect(),
             known: BTreeMap::new(),
         }
     }
 
-    /// Whether the directories that are used as they are can be used: before anything is fetched or made.
+    /// Whether the directories that are used as they are can be used: before anything is fetched or
+    /// made.
     pub(super) fn check_directories(&self, prepared: &Prepared) -> Result<(), LabError> {
         for name in self.storages.keys() {
             if let Backing::Directory(named) = &prepared.experiment.storage[name].backing {
@@ -84,7 +89,9 @@ impl Places {
     ) -> Result<(), LabError> {
         match self.storages.get(name) {
             Some(State::Up(_)) => return Ok(()),
-            Some(State::Broken { why, .. }) => return Err(LabError::Storage { found: why.clone() }),
+            Some(State::Broken { why, .. }) => {
+                return Err(LabError::Storage { found: why.clone() });
+            }
             Some(State::Down) | None => {}
         }
         let (place, facts) = self.made(name, asked, progress, stop)?;
@@ -101,7 +108,8 @@ impl Places {
         stop: &AtomicBool,
     ) -> Result<(Place, StorageFacts), LabError> {
         let default = paths::default_storage_dir();
-        let around = Surroundings { default_directory: &default, account: &self.account, wipe: &self.wipe };
+        let around =
+            Surroundings { default_directory: &default, account: &self.account, wipe: &self.wipe };
         let stack = Stack::plan(name, asked, &around)?;
         self.check_size(name, &stack)?;
         let directory = match stack.is_made() {
@@ -115,7 +123,8 @@ impl Places {
                 return Err(refusal.into());
             }
             for device in asked.devices() {
-                let what = pgdyno_host::storage::safety::describe(device, self.serials == Serials::Kept)?;
+                let what =
+                    pgdyno_host::storage::safety::describe(device, self.serials == Serials::Kept)?;
                 progress.event(&Event::Note(format!("storage {name} overwrites {what}")));
             }
         }

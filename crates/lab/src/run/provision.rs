@@ -1,4 +1,5 @@
-//! Servers for a plan: programs found or fetched, clusters made, data sets loaded, one server running at a time.
+//! Servers for a plan: programs found or fetched, clusters made, data sets loaded, one server
+//! running at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
@@ -46,8 +47,8 @@ pub(crate) fn programs(build: &Build) -> Result<Programs, LabError> {
     Ok(Programs::ToFetch(major, version.to_owned()))
 }
 
-/// The programs of every build that the plan wants, fetched where they are missing. Each judges the settings that it will be
-/// given.
+/// The programs of every build that the plan wants, fetched where they are missing. Each judges the
+/// settings that it will be given.
 pub(crate) fn installs(
     prepared: &Prepared,
     account: &Account,
@@ -75,7 +76,8 @@ pub(crate) fn installs(
                 postgres::fetch(major, account, stop, &tell)?
             }
         };
-        // Before any storage is made. Where the program cannot be asked, the running server is, as it is in any case.
+        // Before any storage is made. Where the program cannot be asked, the running server is, as
+        // it is in any case.
         postgres::judge(&install, &prepared.settings_on(Some(&build)))?;
         installs.insert(build, install);
     }
@@ -131,8 +133,9 @@ impl Ready<'_> {
 }
 
 impl Bench {
-    /// Makes every storage and cluster that the plan needs and lets each cluster judge every setting that it will be given.
-    /// No data yet. A storage that cannot be made costs the treatments on it; only if that is all of them, it is an error.
+    /// Makes every storage and cluster that the plan needs and lets each cluster judge every
+    /// setting that it will be given. No data yet. A storage that cannot be made costs the
+    /// treatments on it; only if that is all of them, it is an error.
     pub(super) fn make(
         prepared: &Prepared,
         installs: BTreeMap<Build, Install>,
@@ -156,7 +159,9 @@ impl Bench {
                 Err(e) if e.is_the_users() || stop.load(Ordering::Relaxed) => return Err(e),
                 Err(e) => {
                     let what = match e.is_unavailable() {
-                        true => format!("storage {storage} is not available here, its trials are left out"),
+                        true => format!(
+                            "storage {storage} is not available here, its trials are left out"
+                        ),
                         false => format!("every trial on {storage} will fail"),
                     };
                     progress.event(&Event::Warning(format!("{what}: {}", e.in_words())));
@@ -168,7 +173,9 @@ impl Bench {
             for name in prepared.lies_on(storage) {
                 room.check(name, &bench.places_mut()?.path(name)?, !bench.is_own(prepared, name))?;
             }
-            for (key, _) in prepared.clusters().into_iter().filter(|(key, _)| key.storage == storage) {
+            for (key, _) in
+                prepared.clusters().into_iter().filter(|(key, _)| key.storage == storage)
+            {
                 let server = bench.cluster(prepared, &key, progress, stop)?;
                 bench.slots.insert(key, Slot { server: Some(server), data: Data::Missing });
             }
@@ -191,12 +198,13 @@ impl Bench {
     }
 
     fn places_mut(&mut self) -> Result<&mut Places, LabError> {
-        let none = || LabError::Storage { found: "a given server lies on no storage of pgdyno's".into() };
+        let none =
+            || LabError::Storage { found: "a given server lies on no storage of pgdyno's".into() };
         self.places.as_mut().ok_or_else(none)
     }
 
-    /// Makes storage `name` and those that clusters on it lie on, unless they stand; first takes down what is in the way,
-    /// with the clusters there.
+    /// Makes storage `name` and those that clusters on it lie on, unless they stand; first takes
+    /// down what is in the way, with the clusters there.
     pub(super) fn stand(
         &mut self,
         prepared: &Prepared,
@@ -205,8 +213,13 @@ impl Bench {
         stop: &AtomicBool,
     ) -> Result<(), LabError> {
         let standing = self.places_mut()?.standing();
-        for other in prepared.excluded_by(name).into_iter().filter(|other| standing.contains(*other)) {
-            progress.event(&Event::Working { what: format!("taking down storage {other}"), share: None });
+        for other in
+            prepared.excluded_by(name).into_iter().filter(|other| standing.contains(*other))
+        {
+            progress.event(&Event::Working {
+                what: format!("taking down storage {other}"),
+                share: None,
+            });
             let on_it = |key: &ClusterKey| prepared.lies_on(&key.storage).contains(other);
             for (_, slot) in self.slots.iter_mut().filter(|(key, _)| on_it(key)) {
                 slot.data = Data::Missing;
@@ -242,17 +255,20 @@ impl Bench {
         let fresh = |storage: &str| {
             let path = places.path(storage)?;
             Ok::<_, LabError>(
-                postgres::cluster::cluster_directory(&path).map_err(pgdyno_host::JournalError::Random)?,
+                postgres::cluster::cluster_directory(&path)
+                    .map_err(pgdyno_host::JournalError::Random)?,
             )
         };
         let asked = &prepared.experiment.storage[&key.storage];
         let mut spec = ClusterSpec::new(install, fresh(&key.storage)?)?;
         spec.wal = asked.wal.as_deref().map(fresh).transpose()?;
-        spec.tablespaces = asked.tablespaces.keys().map(|name| fresh(name)).collect::<Result<_, _>>()?;
+        spec.tablespaces =
+            asked.tablespaces.keys().map(|name| fresh(name)).collect::<Result<_, _>>()?;
         spec.initdb.clone_from(&prepared.experiment.postgres.initdb);
         spec.settings = base_settings(prepared);
         spec.connect = prepared.experiment.postgres.connect;
-        let locations: Vec<_> = spec.tablespaces.iter().map(|path| ClusterSpec::location(path)).collect();
+        let locations: Vec<_> =
+            spec.tablespaces.iter().map(|path| ClusterSpec::location(path)).collect();
         let mut cluster = Cluster::create(spec, &self.journal, stop)?;
         cluster.start(stop)?;
         cluster.check_settings(&prepared.settings_of(key))?;
@@ -290,8 +306,13 @@ impl Bench {
     pub(super) fn usable(&self, prepared: &Prepared) -> Vec<String> {
         let Some(places) = &self.places else { return Vec::new() };
         let standing = places.standing();
-        let all = prepared.storages().into_iter().filter(|name| !places.is_broken(name)).map(str::to_owned);
-        let (mut first, then): (Vec<String>, Vec<String>) = all.partition(|name| standing.contains(name));
+        let all = prepared
+            .storages()
+            .into_iter()
+            .filter(|name| !places.is_broken(name))
+            .map(str::to_owned);
+        let (mut first, then): (Vec<String>, Vec<String>) =
+            all.partition(|name| standing.contains(name));
         first.extend(then);
         first
     }
@@ -323,7 +344,8 @@ impl Bench {
                 progress.event(&Event::Note(note));
             }
             let treatments = prepared.plan.treatments.iter().filter(|t| prepared.key(t) == key);
-            let settings: Vec<&BTreeMap<String, String>> = treatments.map(|t| &t.settings).collect();
+            let settings: Vec<&BTreeMap<String, String>> =
+                treatments.map(|t| &t.settings).collect();
             for note in given.check_settings(&settings, asked, dsn, journal)? {
                 progress.event(&Event::Note(note));
             }
@@ -366,7 +388,8 @@ impl Bench {
         self.rest_but(Some(&key))?;
         if self.places.is_some() {
             self.stand(prepared, &key.storage, progress, stop)?;
-            let device = prepared.experiment.storage[&key.storage].device.overlaid(&treatment.device);
+            let device =
+                prepared.experiment.storage[&key.storage].device.overlaid(&treatment.device);
             self.places_mut()?.set(&key.storage, &device, stop)?;
             if self.slots.get(&key).is_none_or(|slot| slot.server.is_none()) {
                 let server = self.cluster(prepared, &key, progress, stop)?;
@@ -401,7 +424,8 @@ impl Bench {
         Ok(Ready { server, places: self.places.as_ref(), storage: &treatment.storage, prepared })
     }
 
-    /// Takes every server of pgdyno's down, and every storage, so that they can be made again; what could not be is told.
+    /// Takes every server of pgdyno's down, and every storage, so that they can be made again; what
+    /// could not be is told.
     pub(super) fn clear(&mut self) -> Vec<String> {
         let mut told = Vec::new();
         for slot in self.slots.values_mut() {
@@ -450,8 +474,8 @@ impl Room {
         Self { needed: estimate::room(prepared), on: BTreeMap::new(), checked: BTreeSet::new() }
     }
 
-    /// Whether storage `name` in `directory` has room for what is to lie there; what is in a `shared` filesystem counts with
-    /// what was checked before.
+    /// Whether storage `name` in `directory` has room for what is to lie there; what is in a
+    /// `shared` filesystem counts with what was checked before.
     fn check(&mut self, name: &str, directory: &Path, shared: bool) -> Result<(), LabError> {
         let Some((needed, what)) = self.needed.get(name).cloned() else { return Ok(()) };
         if !self.checked.insert(name.to_owned()) {
@@ -479,8 +503,9 @@ impl Room {
     }
 }
 
-/// The settings that hold while data is loaded, and under every treatment that does not say otherwise.
-/// Connections are made enough for the treatment with the most clients, unless the file has its own say.
+/// The settings that hold while data is loaded, and under every treatment that does not say
+/// otherwise. Connections are made enough for the treatment with the most clients, unless the file
+/// has its own say.
 pub(crate) fn base_settings(prepared: &Prepared) -> BTreeMap<String, String> {
     /// Control connections, telemetry, and PostgreSQL's own reserve.
     const OTHERS: u32 = 20;
@@ -490,7 +515,8 @@ pub(crate) fn base_settings(prepared: &Prepared) -> BTreeMap<String, String> {
     let mut settings: BTreeMap<String, String> =
         settings.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
     let treatments = &prepared.plan.treatments;
-    let connections = treatments.iter().map(|t| t.clients).max().unwrap_or(0).saturating_add(OTHERS);
+    let connections =
+        treatments.iter().map(|t| t.clients).max().unwrap_or(0).saturating_add(OTHERS);
     let said = |name: &String| name.eq_ignore_ascii_case("max_connections");
     if connections > DEFAULT && !treatments.iter().any(|t| t.settings.keys().any(said)) {
         settings.insert("max_connections".into(), connections.to_string());

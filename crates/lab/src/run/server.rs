@@ -94,20 +94,24 @@ impl Server {
         self.load_target(&BTreeMap::new()).database
     }
 
-    /// Makes `settings` hold: by the server's configuration, or session by session on a given server.
+    /// Makes `settings` hold: by the server's configuration, or session by session on a given
+    /// server.
     pub(super) fn apply(
         &mut self,
         settings: &BTreeMap<String, String>,
         stop: &AtomicBool,
     ) -> Result<(), LabError> {
         match self {
-            Self::Managed(cluster) => cluster.apply(settings, stop).map(drop).map_err(LabError::from),
+            Self::Managed(cluster) => {
+                cluster.apply(settings, stop).map(drop).map_err(LabError::from)
+            }
             Self::Given(given) => given.apply(settings),
         }
     }
 
-    /// Why a managed server is gone, if something that went wrong is explained by that. Its clients may see it go a
-    /// moment before its end can be known, so it is given that moment. A given server answers for itself.
+    /// Why a managed server is gone, if something that went wrong is explained by that. Its clients
+    /// may see it go a moment before its end can be known, so it is given that moment. A given
+    /// server answers for itself.
     pub(super) fn death(&mut self) -> Option<LabError> {
         const MOMENT: Duration = Duration::from_secs(1);
         let Self::Managed(cluster) = self else { return None };
@@ -147,7 +151,9 @@ impl Server {
 
 /// Runs one statement that is `doing` something.
 pub(crate) fn execute(client: &mut Client, doing: &str, sql: &str) -> Result<(), LabError> {
-    client.batch_execute(sql).map_err(|e| LabError::Sql { doing: doing.to_owned(), found: said(&e) })
+    client
+        .batch_execute(sql)
+        .map_err(|e| LabError::Sql { doing: doing.to_owned(), found: said(&e) })
 }
 
 /// The one bigint that `sql` gives.

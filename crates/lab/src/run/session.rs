@@ -112,7 +112,8 @@ impl<'a> Session<'a> {
             Err(LabError::Interrupted) => SessionEnd::Interrupted,
             Ok(_) | Err(_) => SessionEnd::Failed,
         };
-        // The store first: a take-down that hangs or fails must not cost the word on how the session ended.
+        // The store first: a take-down that hangs or fails must not cost the word on how the
+        // session ended.
         self.store.end_session(self.session, end)?;
         self.progress.event(&Event::TakingDown);
         let Self { bench, progress, run, .. } = self;
@@ -120,13 +121,16 @@ impl<'a> Session<'a> {
             progress.event(&Event::Warning(left));
         }
         match worked {
-            Ok((trials, not_crashed)) => Ok(Outcome { run, end, failed: trials + not_crashed, not_crashed }),
+            Ok((trials, not_crashed)) => {
+                Ok(Outcome { run, end, failed: trials + not_crashed, not_crashed })
+            }
             Err(LabError::Interrupted) => Ok(Outcome { run, end, failed: 0, not_crashed: 0 }),
             Err(e) => Err(e),
         }
     }
 
-    /// Probes, trials, probes, crash tests; how many trials failed, and crash tests were not done to the end.
+    /// Probes, trials, probes, crash tests; how many trials failed, and crash tests were not done
+    /// to the end.
     fn work_through(&mut self) -> Result<(u32, u32), LabError> {
         let probes = &self.prepared.experiment.probe;
         self.probe()?;
@@ -139,7 +143,8 @@ impl<'a> Session<'a> {
         Ok((failed, self.crash()?))
     }
 
-    /// Crashes every treatment that was not crashed to the end yet, on storages and servers of its own; how many could not be.
+    /// Crashes every treatment that was not crashed to the end yet, on storages and servers of its
+    /// own; how many could not be.
     fn crash(&mut self) -> Result<u32, LabError> {
         let left = crashes_left(self.prepared, self.store, &self.run)?;
         if left.is_empty() {
@@ -261,7 +266,13 @@ impl<'a> Session<'a> {
         let treatment = &self.prepared.plan.treatments[planned.treatment];
         let number = planned.ordinal as usize + 1;
         let levels = &treatment.levels;
-        self.progress.event(&Event::Trial { number, of, levels, planned, left: left(Duration::ZERO) });
+        self.progress.event(&Event::Trial {
+            number,
+            of,
+            levels,
+            planned,
+            left: left(Duration::ZERO),
+        });
         let (prepared, progress, stop) = (self.prepared, self.progress, self.stop);
         let trial = Trial { prepared, planned, treatment, progress, stop, left };
         let mut record = trial.record();
@@ -276,7 +287,8 @@ impl<'a> Session<'a> {
     }
 }
 
-/// The treatments that `[crash]` asks to crash and that were not to the end yet; of those that are crashed alike the first.
+/// The treatments that `[crash]` asks to crash and that were not to the end yet; of those that are
+/// crashed alike the first.
 fn crashes_left(prepared: &Prepared, store: &Store, run: &str) -> Result<Vec<usize>, LabError> {
     if prepared.experiment.crash.is_none() {
         return Ok(Vec::new());
@@ -288,12 +300,14 @@ fn crashes_left(prepared: &Prepared, store: &Store, run: &str) -> Result<Vec<usi
         .filter(|crash| crash.outcome.complete)
         .filter_map(|crash| crash.treatment)
         .collect();
-    let is_first =
-        |index: &usize| !treatments[..*index].iter().any(|t| t.is_crashed_alike(&treatments[*index]));
+    let is_first = |index: &usize| {
+        !treatments[..*index].iter().any(|t| t.is_crashed_alike(&treatments[*index]))
+    };
     Ok((0..treatments.len()).filter(is_first).filter(|index| !done.contains(index)).collect())
 }
 
-/// Servers and the storages they lie on; everything checked that can be before anything is measured.
+/// Servers and the storages they lie on; everything checked that can be before anything is
+/// measured.
 fn provide(
     prepared: &Prepared,
     journal: &Journal,
@@ -302,7 +316,9 @@ fn provide(
 ) -> Result<Bench, LabError> {
     if prepared.experiment.postgres.is_external() {
         if prepared.experiment.between.drop_caches {
-            return Err(LabError::DropCaches { why: "the server is not pgdyno's to stop meanwhile" });
+            return Err(LabError::DropCaches {
+                why: "the server is not pgdyno's to stop meanwhile",
+            });
         }
         return Bench::given(prepared, journal, progress);
     }
@@ -318,15 +334,18 @@ fn provide(
 
 /// A run's id begins with the experiment's name, as far as file names and shells like it.
 fn id_stem(name: &str) -> String {
-    let stem: String =
-        name.chars().map(|c| if c.is_ascii_alphanumeric() || "_-.".contains(c) { c } else { '-' }).collect();
+    let stem: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || "_-.".contains(c) { c } else { '-' })
+        .collect();
     let stem = stem.trim_matches(['-', '.']);
     if stem.is_empty() { "run".to_owned() } else { stem.chars().take(60).collect() }
 }
 
 /// A name for the store.
 pub(crate) fn id_of(stem: &str, started_at: Epoch) -> String {
-    // 2026-11-21T06:48:13Z is 20261121-064813 here; four letters tell those of the same second apart.
+    // 2026-11-21T06:48:13Z is 20261121-064813 here; four letters tell those of the same second
+    // apart.
     let stamp: String = started_at.to_string().chars().filter(char::is_ascii_digit).collect();
     let (date, time) = stamp.split_at(stamp.len().min(8));
     let letters: String = std::iter::repeat_with(fastrand::lowercase).take(4).collect();
@@ -334,7 +353,8 @@ pub(crate) fn id_of(stem: &str, started_at: Epoch) -> String {
 }
 
 fn new_run(prepared: &Prepared, started_at: Epoch) -> RunRecord {
-    let folder = std::path::absolute(&prepared.source.base).unwrap_or_else(|_| prepared.source.base.clone());
+    let folder =
+        std::path::absolute(&prepared.source.base).unwrap_or_else(|_| prepared.source.base.clone());
     RunRecord {
         id: id_of(&id_stem(&prepared.plan.name), started_at),
         recipe: prepared.source.name.clone(),

@@ -31,12 +31,18 @@ pub(super) struct Stage<'a> {
 
 impl Stage<'_> {
     /// Measures the storage and stores what was found, one probe at a time.
-    pub(super) fn perform(&self, store: &mut Store, run: &str, session: SessionId) -> Result<(), LabError> {
+    pub(super) fn perform(
+        &self,
+        store: &mut Store,
+        run: &str,
+        session: SessionId,
+    ) -> Result<(), LabError> {
         let blocks = |kind: &ProbeKind| match kind {
             ProbeKind::Fsync => self.stages.block_bytes.as_slice(),
             ProbeKind::Disk => &[8192],
         };
-        let all = self.kinds.iter().flat_map(|kind| blocks(kind).iter().map(move |bytes| (kind, bytes)));
+        let all =
+            self.kinds.iter().flat_map(|kind| blocks(kind).iter().map(move |bytes| (kind, bytes)));
         for (kind, bytes) in all {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(LabError::Interrupted);
@@ -55,7 +61,12 @@ impl Stage<'_> {
         Ok(())
     }
 
-    fn measure(&self, run: &str, kind: ProbeKind, block_bytes: u32) -> Result<ProbeRecord, LabError> {
+    fn measure(
+        &self,
+        run: &str,
+        kind: ProbeKind,
+        block_bytes: u32,
+    ) -> Result<ProbeRecord, LabError> {
         let (name, directory) = (self.name, self.directory);
         let told = |what: &str, share: f64| {
             let what = format!("probing {name}: {what}");
@@ -65,14 +76,20 @@ impl Stage<'_> {
         let started_at = Epoch::of(SystemTime::now());
         let (mut storage, result) = match kind {
             ProbeKind::Fsync => {
-                let options = FsyncOptions { per_test: duration.0, block_bytes, ..FsyncOptions::default() };
-                let (storage, probe) = probe::fsync(directory, &options, self.journal, &told, self.stop)?;
+                let options =
+                    FsyncOptions { per_test: duration.0, block_bytes, ..FsyncOptions::default() };
+                let (storage, probe) =
+                    probe::fsync(directory, &options, self.journal, &told, self.stop)?;
                 (storage, ProbeResult::Fsync(probe))
             }
             ProbeKind::Disk => {
                 let size_from = SizeSource::Experiment;
-                let options =
-                    DiskOptions { per_point: duration.0, size, size_from, ..DiskOptions::default() };
+                let options = DiskOptions {
+                    per_point: duration.0,
+                    size,
+                    size_from,
+                    ..DiskOptions::default()
+                };
                 let (storage, probe) =
                     DiskPlan::new(directory, &options)?.measure(self.journal, &told, self.stop)?;
                 (storage, ProbeResult::Disk(probe))

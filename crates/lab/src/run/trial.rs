@@ -93,7 +93,8 @@ impl Trial<'_> {
         }
     }
 
-    /// Runs the trial on the server of `ready`. A failure is in the record; only an interruption is an error.
+    /// Runs the trial on the server of `ready`. A failure is in the record; only an interruption is
+    /// an error.
     pub(super) fn run(&self, mut ready: Ready<'_>) -> Result<TrialRecord, LabError> {
         let mut record = self.record();
         let mark = ready.server.log_mark();
@@ -139,9 +140,14 @@ impl Trial<'_> {
         }
     }
 
-    /// Looks for the highest rate that keeps the objective: the stretch that confirmed the answer, or the last where none did; with
-    /// all steps.
-    fn find(&self, server: &Server, record: &mut TrialRecord, find: &Find) -> Result<Stretch, LabError> {
+    /// Looks for the highest rate that keeps the objective: the stretch that confirmed the answer,
+    /// or the last where none did; with all steps.
+    fn find(
+        &self,
+        server: &Server,
+        record: &mut TrialRecord,
+        find: &Find,
+    ) -> Result<Stretch, LabError> {
         let plan = &self.prepared.plan;
         let mut steps: Vec<Step> = Vec::new();
         let short = |rate: Option<f64>, number: usize| Offer {
@@ -151,7 +157,8 @@ impl Trial<'_> {
             seed: number as u64,
         };
         // A closed loop tells where to begin.
-        let first = self.stretch(server, record, &Offer { warm_up: plan.warm_up.0, ..short(None, 0) })?;
+        let first =
+            self.stretch(server, record, &Offer { warm_up: plan.warm_up.0, ..short(None, 0) })?;
         steps.push(Step::of(&find.slo, None, false, &first.measurement));
         let tps = first.measurement.tps().filter(|tps| *tps > 0.0 && !first.is_broken());
         let dither = dither(plan.seed, self.planned.ordinal);
@@ -168,7 +175,8 @@ impl Trial<'_> {
             let step = Step::of(&find.slo, Some(ask.rate), ask.confirming, &stretch.measurement);
             let (kept, broken) = (step.broken.is_none(), stretch.is_broken());
             steps.push(step);
-            let place = if ask.confirming && kept && !broken { &mut confirmed } else { &mut latest };
+            let place =
+                if ask.confirming && kept && !broken { &mut confirmed } else { &mut latest };
             *place = Some(stretch);
             if broken {
                 break;
@@ -186,12 +194,18 @@ impl Trial<'_> {
     }
 
     /// Offers one stretch of load and counts in the server what was acknowledged of it.
-    fn stretch(&self, server: &Server, record: &mut TrialRecord, offer: &Offer) -> Result<Stretch, LabError> {
+    fn stretch(
+        &self,
+        server: &Server,
+        record: &mut TrialRecord,
+        offer: &Offer,
+    ) -> Result<Stretch, LabError> {
         let workload = self.prepared.workload(self.treatment);
         let before = between::counters(server, workload, self.stop)?;
         let (measurement, opened) = self.offer(server, record, offer)?;
         let judged = self.judge(server, before, &measurement, record);
-        let (telemetry, count) = (std::mem::take(&mut record.telemetry), record.server_count.take());
+        let (telemetry, count) =
+            (std::mem::take(&mut record.telemetry), record.server_count.take());
         Ok(Stretch { measurement, opened, telemetry, count, judged })
     }
 
@@ -221,7 +235,8 @@ impl Trial<'_> {
             )
         };
         let watched = Watched::new(server.subject(), self.prepared.experiment.telemetry);
-        let sampler = Sampler::start(probes(&watched), self.prepared.experiment.telemetry.interval.0);
+        let sampler =
+            Sampler::start(probes(&watched), self.prepared.experiment.telemetry.interval.0);
         let began = Instant::now();
         let opened: Mutex<Option<Instant>> = Mutex::new(None);
         let on_open = |at: Instant| {
@@ -238,7 +253,8 @@ impl Trial<'_> {
                 left: (self.left)(began.elapsed()),
             });
         };
-        let driven = drive(&spec, &Watch { stop: self.stop, on_open: &on_open, on_second: &on_second });
+        let driven =
+            drive(&spec, &Watch { stop: self.stop, on_open: &on_open, on_second: &on_second });
         let opened = opened.into_inner().ok().flatten();
         let measured = driven.as_ref().map_or(0.0, |m| m.measured_s);
         if let Some(opened) = opened {
@@ -291,9 +307,8 @@ fn unfound(search: &Search) -> String {
             step.rate.unwrap_or(0.0),
             step.broken.as_deref().unwrap_or_default()
         ),
-        None => {
-            "no rate was found that keeps the objective: no transaction ended in a closed loop".to_owned()
-        }
+        None => "no rate was found that keeps the objective: no transaction ended in a closed loop"
+            .to_owned(),
     }
 }
 

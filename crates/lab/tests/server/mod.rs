@@ -48,12 +48,13 @@ pub const TPCB_TABLES: &str = "
 
 /// PostgreSQL of `major`, or of any, for tests: found, or else fetched.
 pub fn install(major: Option<u32>) -> Install {
-    find(None, major)
-        .unwrap()
-        .unwrap_or_else(|| fetch(major.unwrap_or(17), &server_account().unwrap(), &GO_ON, &|_| {}).unwrap())
+    find(None, major).unwrap().unwrap_or_else(|| {
+        fetch(major.unwrap_or(17), &server_account().unwrap(), &GO_ON, &|_| {}).unwrap()
+    })
 }
 
-/// A cluster of this test's own, made and not started, in a folder that goes with it; its server listens on TCP.
+/// A cluster of this test's own, made and not started, in a folder that goes with it; its server
+/// listens on TCP.
 pub fn made(install: Install) -> (Cluster, tempfile::TempDir) {
     let home = tempfile::tempdir().unwrap();
     // The server's account has to pass.
@@ -106,7 +107,9 @@ impl Server {
     /// Kills the server without a chance to tell anyone.
     pub fn kill(&mut self) {
         let pid = self.cluster.pid().unwrap().to_string();
-        assert!(std::process::Command::new("kill").args(["-KILL", &pid]).status().unwrap().success());
+        assert!(
+            std::process::Command::new("kill").args(["-KILL", &pid]).status().unwrap().success()
+        );
     }
 }
 
@@ -137,7 +140,8 @@ impl Session {
 /// A load of one script on `target`; tests change what they are about.
 pub fn spec(target: Target, script: &str) -> LoadSpec {
     let one = std::num::NonZeroU32::MIN;
-    let script = WeightedScript { script: Script::parse("test", script).unwrap().into(), weight: 1 };
+    let script =
+        WeightedScript { script: Script::parse("test", script).unwrap().into(), weight: 1 };
     LoadSpec {
         clients: one,
         threads: one,

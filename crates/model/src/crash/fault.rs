@@ -16,8 +16,8 @@ pub enum Fault {
     Backend,
     /// The filesystem's volatile state goes as with the power.
     Power,
-    /// An emulated disk that acknowledges flushes that it did not do, and then loses power: a planted
-    /// failure, which says nothing of a real drive. Its name was `lying-disk` before.
+    /// An emulated disk that acknowledges flushes that it did not do, and then loses power: a
+    /// planted failure, which says nothing of a real drive. Its name was `lying-disk` before.
     #[serde(alias = "lying-disk")]
     EmulatedLie,
     /// A write of which a part only reached the disk when the power went.
@@ -70,7 +70,8 @@ impl Fault {
         Self::ALL.iter().copied().find(|f| f.name() == name)
     }
 
-    /// Whether an honest server is meant to fail: the fault breaks a promise that PostgreSQL builds on.
+    /// Whether an honest server is meant to fail: the fault breaks a promise that PostgreSQL builds
+    /// on.
     #[must_use]
     pub fn is_planted(self) -> bool {
         self == Self::EmulatedLie
@@ -82,8 +83,8 @@ impl Fault {
         matches!(self, Self::Power | Self::EmulatedLie | Self::TornWrite | Self::IoError)
     }
 
-    /// Whether its rounds show a flush that was skipped only by the commits that hung on the last one: nothing but
-    /// the power fails in them.
+    /// Whether its rounds show a flush that was skipped only by the commits that hung on the last
+    /// one: nothing but the power fails in them.
     #[must_use]
     pub fn hangs_on_the_last_flush(self) -> bool {
         matches!(self, Self::Power | Self::EmulatedLie)
@@ -96,8 +97,12 @@ impl Fault {
             Self::Process => {
                 "the server's processes die; the kernel and its caches live: says nothing of the storage"
             }
-            Self::Immediate => "the server ends without a checkpoint; nothing that it wrote is lost",
-            Self::Backend => "one backend dies; the server throws its shared memory away and recovers",
+            Self::Immediate => {
+                "the server ends without a checkpoint; nothing that it wrote is lost"
+            }
+            Self::Backend => {
+                "one backend dies; the server throws its shared memory away and recovers"
+            }
             Self::Power => {
                 "what the kernel had not made durable is lost, and a server that waited for it must not have \
                  acknowledged; a drive's own cache is not modelled unless the disk is an emulated one"
@@ -122,7 +127,10 @@ impl Fault {
     /// Whether it takes a filesystem that pgdyno made.
     #[must_use]
     pub fn needs_filesystem(self) -> bool {
-        matches!(self, Self::Power | Self::EmulatedLie | Self::TornWrite | Self::IoError | Self::DiskFull)
+        matches!(
+            self,
+            Self::Power | Self::EmulatedLie | Self::TornWrite | Self::IoError | Self::DiskFull
+        )
     }
 
     /// Whether it takes a disk that pgdyno emulates.
@@ -205,6 +213,10 @@ mod tests {
         for fault in Fault::ALL {
             assert_eq!(Fault::parse(fault.name()), Some(*fault));
         }
-        assert_eq!(Fault::parse("lying-disk"), Some(Fault::EmulatedLie), "its name in earlier versions");
+        assert_eq!(
+            Fault::parse("lying-disk"),
+            Some(Fault::EmulatedLie),
+            "its name in earlier versions"
+        );
     }
 }

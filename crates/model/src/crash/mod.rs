@@ -1,7 +1,8 @@
 //! Crash tests: what is broken on purpose, and what is said of what was found.
 //!
-//! A [`Round`] is judged by its oracles ([`Check`]). Rounds of one [`Fault`] come to a [`FaultOutcome`],
-//! faults and their [`Control`]s to a [`CrashOutcome`], which a [`CrashRecord`] keeps.
+//! A [`Round`] is judged by its oracles ([`Check`]). Rounds of one [`Fault`] come to a
+//! [`FaultOutcome`], faults and their [`Control`]s to a [`CrashOutcome`], which a [`CrashRecord`]
+//! keeps.
 
 mod fault;
 mod power;

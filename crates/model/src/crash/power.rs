@@ -7,19 +7,19 @@ use super::{Fault, Round};
 /// What a round put under test, between its baseline and its fault: how much its silence can mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RoundPower {
-    /// Checkpoints that completed (count). Recovery replays WAL since the last of them, so that without one no
-    /// flush of a data file is under test.
+    /// Checkpoints that completed (count). Recovery replays WAL since the last of them, so that
+    /// without one no flush of a data file is under test.
     pub checkpoints: Option<u64>,
     /// Flushes that the storage completed (count); none where nothing counts them.
     pub flushes: Option<u64>,
-    /// Acknowledged commits that the last completed flush made durable and no earlier one (count): what a
-    /// storage that skipped that flush would have lost.
+    /// Acknowledged commits that the last completed flush made durable and no earlier one (count):
+    /// what a storage that skipped that flush would have lost.
     pub last_window: Option<u64>,
-    /// Whether the disk's own flushes were under test, as on an emulated disk; else only those of kernel and
-    /// filesystem.
+    /// Whether the disk's own flushes were under test, as on an emulated disk; else only those of
+    /// kernel and filesystem.
     pub disk_flushes: bool,
-    /// The share of the disk's cache that the cut took, the rest having reached the medium by then: with that
-    /// probability a write whose flush was skipped is lost. None: all of it.
+    /// The share of the disk's cache that the cut took, the rest having reached the medium by then:
+    /// with that probability a write whose flush was skipped is lost. None: all of it.
     #[serde(default)]
     pub cache_lost: Option<f64>,
 }
@@ -31,7 +31,8 @@ impl RoundPower {
         !self.lacks_checkpoint() && (!fault.hangs_on_the_last_flush() || !self.has_empty_window())
     }
 
-    /// Whether flushes of the disk were under test, and an acknowledged commit hung on the last one.
+    /// Whether flushes of the disk were under test, and an acknowledged commit hung on the last
+    /// one.
     fn tests_a_window(&self) -> bool {
         self.disk_flushes && self.last_window.is_some_and(|commits| commits > 0)
     }
@@ -50,16 +51,19 @@ impl RoundPower {
 /// What all rounds of a fault put under test together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct FaultPower {
-    /// Rounds that count towards the bound (count): in which a checkpoint completed and, where the fault is the
-    /// cut alone, an acknowledged commit lay in the last flush window, as far as that was counted.
+    /// Rounds that count towards the bound (count): in which a checkpoint completed and, where the
+    /// fault is the cut alone, an acknowledged commit lay in the last flush window, as far as that
+    /// was counted.
     pub rounds: usize,
     /// Checkpoints that completed (count); none where no round counted them.
     pub checkpoints: Option<u64>,
     /// Flushes that the storage completed (count); none where no round counted them.
     pub flushes: Option<u64>,
-    /// Fewest and most acknowledged commits in the last flush window (count); none where no round counted them.
+    /// Fewest and most acknowledged commits in the last flush window (count); none where no round
+    /// counted them.
     pub last_window: Option<(u64, u64)>,
-    /// Rounds on whose disk flushes were under test with a commit in the last window (count): see [`skip_seen`].
+    /// Rounds on whose disk flushes were under test with a commit in the last window (count): see
+    /// [`skip_seen`].
     pub windows: usize,
     /// Whether the disk's own flushes were under test in every round.
     pub disk_flushes: bool,
@@ -70,7 +74,9 @@ impl FaultPower {
     #[must_use]
     pub fn of(fault: Fault, rounds: &[Round]) -> Self {
         let each = || rounds.iter().map(|round| &round.power);
-        let sum = |counted: fn(&RoundPower) -> Option<u64>| each().filter_map(counted).reduce(|a, b| a + b);
+        let sum = |counted: fn(&RoundPower) -> Option<u64>| {
+            each().filter_map(counted).reduce(|a, b| a + b)
+        };
         let windows = || each().filter_map(|power| power.last_window);
         Self {
             rounds: each().filter(|power| power.counts(fault)).count(),
@@ -83,22 +89,23 @@ impl FaultPower {
     }
 }
 
-/// The probability with which `rounds` would have shown a disk that skips one flush in `one_in`: 1 − Π(1 − lᵢ/k), over
-/// the rounds that put flushes of the disk under test with a commit in the last flush window. lᵢ is the share of the
-/// cache that the cut took, [`RoundPower::cache_lost`].
+/// The probability with which `rounds` would have shown a disk that skips one flush in `one_in`: 1
+/// − Π(1 − lᵢ/k), over the rounds that put flushes of the disk under test with a commit in the last
+/// flush window. lᵢ is the share of the cache that the cut took, [`RoundPower::cache_lost`].
 ///
-/// Only the last flush before the cut matters: a later flush makes durable what an earlier one skipped. So a
-/// round shows the skip with probability lᵢ/k. Assumes that skips are independent of each other and of the load, and
-/// that a commit is one write: several would be lost more often.
+/// Only the last flush before the cut matters: a later flush makes durable what an earlier one
+/// skipped. So a round shows the skip with probability lᵢ/k. Assumes that skips are independent of
+/// each other and of the load, and that a commit is one write: several would be lost more often.
 #[must_use]
 pub fn skip_seen(rounds: &[Round], one_in: f64) -> f64 {
     let powers = rounds.iter().map(|round| round.power).filter(RoundPower::tests_a_window);
     1.0 - powers.map(|power| 1.0 - power.cache_lost.unwrap_or(1.0) / one_in).product::<f64>()
 }
 
-/// The largest probability with which a round can fail although none of `rounds` did, at 95% confidence: the p with
-/// (1 − p)ⁿ = 0.05, which for many rounds is the *rule of three*, 3/n (Hanley and Lippman-Hand, "If nothing goes wrong,
-/// is everything all right?", JAMA 249, 1983). It is about rounds like these: same load, same moments, same faults.
+/// The largest probability with which a round can fail although none of `rounds` did, at 95%
+/// confidence: the p with (1 − p)ⁿ = 0.05, which for many rounds is the *rule of three*, 3/n
+/// (Hanley and Lippman-Hand, "If nothing goes wrong, is everything all right?", JAMA 249, 1983). It
+/// is about rounds like these: same load, same moments, same faults.
 #[must_use]
 #[allow(clippy::cast_precision_loss)]
 pub fn chance_at_most(rounds: u64) -> Option<f64> {

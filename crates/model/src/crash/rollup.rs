@@ -9,13 +9,15 @@ use super::{Fault, FaultPower, Round, Verdict, chance_at_most};
 pub struct FaultOutcome {
     /// The fault.
     pub fault: Fault,
-    /// Its worst round's, unless that is a pass of rounds that put nothing under test, or the fault is planted.
+    /// Its worst round's, unless that is a pass of rounds that put nothing under test, or the fault
+    /// is planted.
     pub verdict: Verdict,
     /// Why.
     pub reason: String,
     /// With how much probability a round would fail at most (95% confidence), where none did.
     pub chance_at_most: Option<f64>,
-    /// Whether it was meant to fail: the failure shows that the instrument sees, and breaks no promise.
+    /// Whether it was meant to fail: the failure shows that the instrument sees, and breaks no
+    /// promise.
     #[serde(default)]
     pub planted: bool,
     /// Its rounds.
@@ -25,8 +27,9 @@ pub struct FaultOutcome {
 impl FaultOutcome {
     /// What `rounds` come to.
     ///
-    /// A pass is bounded by the rounds that put a flush of data files and a commit under test; without any such
-    /// round it is *unknown*. Rounds that did not count them are taken to have done so, and the reason says it.
+    /// A pass is bounded by the rounds that put a flush of data files and a commit under test;
+    /// without any such round it is *unknown*. Rounds that did not count them are taken to have
+    /// done so, and the reason says it.
     #[must_use]
     pub fn of(fault: Fault, rounds: Vec<Round>) -> Self {
         let worst = rounds.iter().max_by_key(|r| r.verdict);
@@ -50,7 +53,8 @@ impl FaultOutcome {
         outcome
     }
 
-    /// Judges it as a planted failure: to fail is what it is meant to, and not to fail is *invalid*.
+    /// Judges it as a planted failure: to fail is what it is meant to, and not to fail is
+    /// *invalid*.
     pub(super) fn plant(&mut self) {
         if self.planted {
             return;
@@ -76,7 +80,9 @@ impl FaultOutcome {
 
     /// Of how many rounds the worst is, and what was found in it.
     fn worst(&self) -> String {
-        let Some(worst) = self.rounds.iter().max_by_key(|r| r.verdict) else { return String::new() };
+        let Some(worst) = self.rounds.iter().max_by_key(|r| r.verdict) else {
+            return String::new();
+        };
         let alike = self.rounds.iter().filter(|r| r.verdict == worst.verdict).count();
         format!("{alike} of {} rounds; round {}: {}", self.rounds.len(), worst.number, worst.reason)
     }
@@ -88,8 +94,10 @@ impl FaultOutcome {
         let lacking = self.lacking();
         if counting == 0 {
             self.verdict = Verdict::Unknown;
-            self.reason =
-                format!("nothing that a storage could have skipped was under test: {}", lacking.join(", "));
+            self.reason = format!(
+                "nothing that a storage could have skipped was under test: {}",
+                lacking.join(", ")
+            );
             return;
         }
         self.chance_at_most = chance_at_most(counting as u64);
@@ -119,7 +127,8 @@ impl FaultOutcome {
         if !self.fault.tests_storage() {
             return Vec::new();
         }
-        let rounds = |is: &dyn Fn(&Round) -> bool| self.rounds.iter().filter(|round| is(round)).count();
+        let rounds =
+            |is: &dyn Fn(&Round) -> bool| self.rounds.iter().filter(|round| is(round)).count();
         let mut lacking = Vec::new();
         let without = rounds(&|round| round.power.lacks_checkpoint());
         if without > 0 {
@@ -128,7 +137,8 @@ impl FaultOutcome {
                 of_all(without, self.rounds.len())
             ));
         }
-        let empty = rounds(&|round| !round.power.lacks_checkpoint() && !round.power.counts(self.fault));
+        let empty =
+            rounds(&|round| !round.power.lacks_checkpoint() && !round.power.counts(self.fault));
         if empty > 0 {
             lacking.push(format!(
                 "no acknowledged commit depended on the last flush before the fault in {}",
@@ -187,7 +197,11 @@ fn counted(rounds: usize) -> String {
 }
 
 fn of_all(some: usize, all: usize) -> String {
-    if some == all { format!("any of {}", counted(all)) } else { format!("{some} of {}", counted(all)) }
+    if some == all {
+        format!("any of {}", counted(all))
+    } else {
+        format!("{some} of {}", counted(all))
+    }
 }
 
 /// A round that must fail, to show that the instrument sees.

@@ -35,7 +35,8 @@ pub struct Round {
     pub tokens: Vec<Lost>,
     /// Age of the oldest of them at the fault (milliseconds).
     pub oldest_lost_ms: Option<f64>,
-    /// From the end of the fault until the server took connections (milliseconds); none if it did not.
+    /// From the end of the fault until the server took connections (milliseconds); none if it did
+    /// not.
     pub recovery_ms: Option<f64>,
     /// What it put under test.
     #[serde(default)]

@@ -29,7 +29,8 @@ pub struct CrashOptions {
     pub under: Under,
     /// Whether positive controls are run.
     pub controls: bool,
-    /// The share of its flushes that a disk which lies acknowledges and does not do; 1: all of them.
+    /// The share of its flushes that a disk which lies acknowledges and does not do; 1: all of
+    /// them.
     #[serde(default = "always")]
     pub lie: f64,
     /// Faults that what is crashed is meant to fail, beside those that always are.
@@ -77,8 +78,8 @@ pub struct CrashOutcome {
     pub settings: std::collections::BTreeMap<String, String>,
     /// The server's version; empty if none came up.
     pub server_version: String,
-    /// The gravest of the faults' verdicts; without a failure among them, *invalid* if a control is lacking or was
-    /// not seen.
+    /// The gravest of the faults' verdicts; without a failure among them, *invalid* if a control is
+    /// lacking or was not seen.
     pub verdict: Verdict,
     /// Why.
     pub reason: String,
@@ -95,8 +96,9 @@ pub struct CrashOutcome {
 impl CrashOutcome {
     /// Draws the session's verdict and its reason from its faults and controls.
     ///
-    /// The gravest fault's verdict is the session's. A fault that every server fails weighs only where nothing
-    /// else was tried. A pass without a control of its fault that was run and seen makes the session *invalid*.
+    /// The gravest fault's verdict is the session's. A fault that every server fails weighs only
+    /// where nothing else was tried. A pass without a control of its fault that was run and seen
+    /// makes the session *invalid*.
     pub fn conclude(&mut self) {
         for fault in &mut self.faults {
             if self.options.plants(fault.fault) {
@@ -118,7 +120,8 @@ impl CrashOutcome {
         if gravest.verdict.is_failure() {
             return own;
         }
-        let blind: Vec<&str> = self.controls.iter().filter(|c| !c.seen).map(|c| c.name.as_str()).collect();
+        let blind: Vec<&str> =
+            self.controls.iter().filter(|c| !c.seen).map(|c| c.name.as_str()).collect();
         if !blind.is_empty() {
             let why = format!("the instrument did not see what was planted: {}", blind.join(", "));
             return (Verdict::Invalid, why);

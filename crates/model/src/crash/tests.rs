@@ -48,9 +48,14 @@ fn control(fault: Option<Fault>, seen: bool) -> Control {
 }
 
 fn session(faults: &[(Fault, Verdict)], controls: Vec<Control>) -> CrashOutcome {
-    let faults = faults.iter().map(|(fault, verdict)| FaultOutcome::of(*fault, rounds(&[*verdict])));
-    let mut outcome =
-        CrashOutcome { faults: faults.collect(), controls, complete: true, ..CrashOutcome::default() };
+    let faults =
+        faults.iter().map(|(fault, verdict)| FaultOutcome::of(*fault, rounds(&[*verdict])));
+    let mut outcome = CrashOutcome {
+        faults: faults.collect(),
+        controls,
+        complete: true,
+        ..CrashOutcome::default()
+    };
     outcome.conclude();
     outcome
 }
@@ -73,7 +78,8 @@ fn what_every_server_fails_does_not_weigh_beside_what_says_something() {
     assert_eq!(good.verdict, Verdict::Pass);
     let bad = session(&[(Fault::Power, LOST), (Fault::EmulatedLie, LOST)], controls());
     assert_eq!((bad.verdict, bad.gravest().map(|f| f.fault)), (LOST, Some(Fault::Power)));
-    let blind = session(&[(Fault::Power, Verdict::Pass), (Fault::EmulatedLie, Verdict::Pass)], controls());
+    let blind =
+        session(&[(Fault::Power, Verdict::Pass), (Fault::EmulatedLie, Verdict::Pass)], controls());
     assert_eq!(blind.verdict, Verdict::Invalid, "the lie was not seen");
 }
 
@@ -107,7 +113,8 @@ fn a_pass_without_a_control_of_its_fault_is_invalid_and_a_failure_stays_one() {
         assert_eq!(power(verdict, vec![control(None, true)]), Verdict::Invalid, "another's");
         assert_eq!(power(verdict, vec![control(Some(Fault::Process), true)]), Verdict::Invalid);
         assert_eq!(power(verdict, vec![control(Some(Fault::Power), true)]), verdict);
-        let one_unseen = vec![control(Some(Fault::Power), true), control(Some(Fault::Power), false)];
+        let one_unseen =
+            vec![control(Some(Fault::Power), true), control(Some(Fault::Power), false)];
         assert_eq!(power(verdict, one_unseen), Verdict::Invalid);
     }
     assert_eq!(power(LOST, Vec::new()), LOST);
@@ -123,7 +130,8 @@ fn a_pass_without_a_control_of_its_fault_is_invalid_and_a_failure_stays_one() {
 #[test]
 fn what_is_not_done_to_the_end_is_unknown_unless_it_failed() {
     for (verdict, expected) in [(Verdict::Pass, Verdict::Unknown), (LOST, LOST)] {
-        let mut outcome = session(&[(Fault::Power, verdict)], vec![control(Some(Fault::Power), true)]);
+        let mut outcome =
+            session(&[(Fault::Power, verdict)], vec![control(Some(Fault::Power), true)]);
         outcome.complete = false;
         outcome.conclude();
         assert_eq!(outcome.verdict, expected);
@@ -143,7 +151,11 @@ fn rounds_that_put_nothing_under_test_bound_nothing() {
     ] {
         for none in none {
             let outcome = FaultOutcome::of(fault, with_power(&none));
-            assert_eq!((outcome.verdict, outcome.chance_at_most), (Verdict::Unknown, None), "{none:?}");
+            assert_eq!(
+                (outcome.verdict, outcome.chance_at_most),
+                (Verdict::Unknown, None),
+                "{none:?}"
+            );
         }
         let some = FaultOutcome::of(fault, with_power(&[full, idle, full, empty]));
         assert_eq!((some.verdict, some.chance_at_most), (Verdict::Pass, chance_at_most(counting)));
@@ -180,7 +192,10 @@ fn what_nobody_counted_is_said() {
     assert_eq!((outcome.verdict, outcome.chance_at_most), (Verdict::Pass, chance_at_most(3)));
     assert!(outcome.reason.contains("checkpoints were not counted"), "{}", outcome.reason);
     let power = outcome.power();
-    assert_eq!((power.checkpoints, power.flushes, power.last_window, power.windows), (None, None, None, 0));
+    assert_eq!(
+        (power.checkpoints, power.flushes, power.last_window, power.windows),
+        (None, None, None, 0)
+    );
 }
 
 #[test]
@@ -189,7 +204,10 @@ fn the_power_of_a_fault_sums_its_rounds() {
     let other = RoundPower { flushes: Some(404), last_window: Some(5), ..full };
     let empty = RoundPower { last_window: Some(0), ..full };
     let power = FaultOutcome::of(Fault::Power, with_power(&[full, other, empty])).power();
-    assert_eq!((power.checkpoints, power.flushes, power.last_window), (Some(9), Some(1204), Some((0, 5))));
+    assert_eq!(
+        (power.checkpoints, power.flushes, power.last_window),
+        (Some(9), Some(1204), Some((0, 5)))
+    );
     assert_eq!((power.rounds, power.windows, power.disk_flushes), (2, 2, true));
     let kernel = RoundPower { disk_flushes: false, ..full };
     let power = FaultOutcome::of(Fault::Power, with_power(&[full, kernel])).power();
@@ -208,8 +226,7 @@ fn records_of_earlier_versions_keep_what_was_said_of_them() {
     let control: Control =
         serde_json::from_str(r#"{"name":"x","seen":true,"verdict":"pass","reason":""}"#).unwrap();
     assert_eq!(control.fault, None);
-    let stored =
-        r#"{"fault":"lying-disk","verdict":"FAIL (lost)","reason":"r","chance_at_most":null,"rounds":[]}"#;
+    let stored = r#"{"fault":"lying-disk","verdict":"FAIL (lost)","reason":"r","chance_at_most":null,"rounds":[]}"#;
     let fault: FaultOutcome = serde_json::from_str(stored).unwrap();
     assert_eq!((fault.fault, fault.verdict, fault.planted), (Fault::EmulatedLie, LOST, false));
 }

@@ -1,5 +1,5 @@
-//! The machine. What it does not tell stays empty; facts that older versions of pgdyno did not collect are empty in
-//! the runs they stored.
+//! The machine. What it does not tell stays empty; facts that older versions of pgdyno did not
+//! collect are empty in the runs they stored.
 
 use std::collections::BTreeMap;
 
@@ -106,9 +106,11 @@ pub struct MemoryFacts {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct KernelFacts {
-    /// `/proc/cmdline` up to ` -- `, what follows being init's; values that look like secrets are left out.
+    /// `/proc/cmdline` up to ` -- `, what follows being init's; values that look like secrets are
+    /// left out.
     pub cmdline: Option<String>,
-    /// CPU vulnerabilities and what is done about each, from `/sys/devices/system/cpu/vulnerabilities`.
+    /// CPU vulnerabilities and what is done about each, from
+    /// `/sys/devices/system/cpu/vulnerabilities`.
     pub vulnerabilities: BTreeMap<String, String>,
     /// Sysctls that databases feel, by name.
     pub sysctl: BTreeMap<String, String>,
@@ -122,7 +124,8 @@ pub struct KernelFacts {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Virtualization {
-    /// The hypervisor: `kvm`, `vmware`, …; `unknown` where the CPU says that there is one and DMI does not say which.
+    /// The hypervisor: `kvm`, `vmware`, …; `unknown` where the CPU says that there is one and DMI
+    /// does not say which.
     pub hypervisor: Option<String>,
     /// The container manager: `docker`, `podman`, `lxc`, …
     pub container: Option<String>,
@@ -149,8 +152,8 @@ pub struct CgroupFacts {
 }
 
 impl HostFacts {
-    /// In what two sessions' machines differ, in words; nothing where both are alike or one of them does not tell.
-    /// What changes by itself (steal) is no difference.
+    /// In what two sessions' machines differ, in words; nothing where both are alike or one of them
+    /// does not tell. What changes by itself (steal) is no difference.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<&'static str> {
         let (a, b) = (self, other);

@@ -41,10 +41,12 @@ pub struct StorageFacts {
     /// The filesystem's block size (bytes), from statvfs.
     #[serde(default)]
     pub block_bytes: Option<u64>,
-    /// Whether new files in the directory are written in place on a copy-on-write filesystem (`chattr +C`).
+    /// Whether new files in the directory are written in place on a copy-on-write filesystem
+    /// (`chattr +C`).
     #[serde(default)]
     pub no_copy_on_write: Option<bool>,
-    /// What else the filesystem tells of itself, by its own names: ZFS's properties, btrfs's profiles.
+    /// What else the filesystem tells of itself, by its own names: ZFS's properties, btrfs's
+    /// profiles.
     #[serde(default)]
     pub geometry: BTreeMap<String, String>,
     /// What could not be found out, and why.
@@ -62,7 +64,8 @@ pub struct StorageFacts {
     /// Why it could not be made; nothing else is known of it then.
     #[serde(default)]
     pub failure: Option<String>,
-    /// Whether that is what this machine lacks (kernel, program, root), so that its trials are left out and none failed.
+    /// Whether that is what this machine lacks (kernel, program, root), so that its trials are left
+    /// out and none failed.
     #[serde(default)]
     pub not_available_here: bool,
 }
@@ -229,7 +232,8 @@ pub struct Health {
 }
 
 impl StorageFacts {
-    /// Every device under the filesystem, the uppermost first; one that carries several of them comes once.
+    /// Every device under the filesystem, the uppermost first; one that carries several of them
+    /// comes once.
     #[must_use]
     pub fn layers(&self) -> Vec<&BlockDevice> {
         fn walk<'a>(devices: &'a [BlockDevice], out: &mut Vec<&'a BlockDevice>) {
@@ -290,8 +294,10 @@ mod tests {
 
     #[test]
     fn options_are_whole_words() {
-        let storage =
-            StorageFacts { mount_options: "rw,relatime,data=ordered".into(), ..StorageFacts::default() };
+        let storage = StorageFacts {
+            mount_options: "rw,relatime,data=ordered".into(),
+            ..StorageFacts::default()
+        };
         assert!(storage.has_option("relatime") && !storage.has_option("atime"));
         assert_eq!((storage.option("data"), storage.option("dat")), (Some("ordered"), None));
     }

@@ -1,5 +1,5 @@
-//! Whether a device began to give less while as much was asked of it: what a used-up burst allowance or a throttle looks like from
-//! outside. Telemetry cannot tell whose decision it was.
+//! Whether a device began to give less while as much was asked of it: what a used-up burst
+//! allowance or a throttle looks like from outside. Telemetry cannot tell whose decision it was.
 
 use pgdyno_model::telemetry::Table;
 
@@ -7,7 +7,8 @@ use super::rates::{column, differences, even, intervals};
 use super::telemetry::own_device;
 use crate::number;
 
-/// The lower level must last so long to count as a lasting one (seconds): checkpoints and write-back come and go.
+/// The lower level must last so long to count as a lasting one (seconds): checkpoints and
+/// write-back come and go.
 const LASTING_S: f64 = 20.0;
 /// By how many times operations must be fewer, and each take longer.
 const TIMES: f64 = 1.5;
@@ -63,7 +64,8 @@ impl Device {
         Some(Self { name, intervals })
     }
 
-    /// What became less at `at`, between the changes at `from` and `to` (seconds from the window's opening); none if nothing did.
+    /// What became less at `at`, between the changes at `from` and `to` (seconds from the window's
+    /// opening); none if nothing did.
     pub(super) fn gave_less(&self, from: f64, at: f64, to: f64) -> Option<String> {
         let (before, after) = (self.level(from, at)?, self.level(at, to)?);
         let lasts = to - at >= LASTING_S;
@@ -87,7 +89,8 @@ impl Device {
     /// The means over whole intervals from `from` to `to`; none without an operation.
     fn level(&self, from: f64, to: f64) -> Option<Level> {
         // The interval in which the change lies belongs to neither side.
-        let within = || self.intervals.iter().filter(|i| i.begin >= from - 0.5 && i.end <= to + 0.5);
+        let within =
+            || self.intervals.iter().filter(|i| i.begin >= from - 0.5 && i.end <= to + 0.5);
         let sum = |of: fn(&Interval) -> f64| within().map(of).sum::<f64>();
         let (seconds, operations) = (sum(|i| i.end - i.begin), sum(|i| i.operations));
         (seconds > 0.0 && operations > 0.0).then(|| Level {
@@ -115,7 +118,8 @@ mod tests {
 
     use super::*;
 
-    /// 60 seconds of a device that changes at second 30: operations/s, milliseconds each, share of time busy, before and after.
+    /// 60 seconds of a device that changes at second 30: operations/s, milliseconds each, share of
+    /// time busy, before and after.
     fn device(before: (f64, f64, f64), after: (f64, f64, f64)) -> Vec<Table> {
         let names = ["rd_ios", "wr_ios", "rd_ticks", "wr_ticks", "io_ticks"];
         let columns = names
@@ -127,7 +131,8 @@ mod tests {
                 let sample = Sample { t_s: f64::from(t), values: sums.map(Some).into() };
                 let (operations, each, busy) = if t < 30 { before } else { after };
                 let half = operations / 2.0;
-                for (sum, grown) in sums.iter_mut().zip([half, half, half * each, half * each, 1000.0 * busy])
+                for (sum, grown) in
+                    sums.iter_mut().zip([half, half, half * each, half * each, 1000.0 * busy])
                 {
                     *sum += grown;
                 }
@@ -150,7 +155,8 @@ mod tests {
             found.starts_with("device vda gave less while as much was asked: 3,000 → 600 operations/s of 5.33 → 26.7 ms each"),
             "{found}"
         );
-        // Fewer are asked for, at the same latency; or each takes longer because more are asked for at once.
+        // Fewer are asked for, at the same latency; or each takes longer because more are asked for
+        // at once.
         assert_eq!(said(full, (600.0, 16.0 / 3.0, 0.4), 60.0), None);
         assert_eq!(said(full, (3000.0, 20.0, 1.0), 60.0), None);
         // The server asks less and the device is slow as well, or it is idle in between.

@@ -1,11 +1,13 @@
-//! A run of one's own beside figures that somebody else published: what can be said is the ratios within each side.
+//! A run of one's own beside figures that somebody else published: what can be said is the ratios
+//! within each side.
 
 use serde::Serialize;
 
 use super::RunView;
 use crate::audit::{Figure, ImportedRun, Recognised, Row};
 
-/// Imported figures and a run. Nothing is computed between the two: they share neither machine nor repeats.
+/// Imported figures and a run. Nothing is computed between the two: they share neither machine nor
+/// repeats.
 #[derive(Clone, Debug, Serialize)]
 pub struct BesideView {
     /// The imported run's name in the store.
@@ -67,7 +69,9 @@ pub fn beside(imported: &ImportedRun, view: &RunView) -> BesideView {
             .to_owned(),
     ];
     if theirs.is_empty() {
-        notes.push("nothing of the report's that was recognised is a rate of transactions".to_owned());
+        notes.push(
+            "nothing of the report's that was recognised is a rate of transactions".to_owned(),
+        );
     }
     if ours.is_empty() {
         notes.push("the run has no completed trial".to_owned());

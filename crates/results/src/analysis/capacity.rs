@@ -40,8 +40,10 @@ pub struct CurvePoint {
 pub(super) fn views(view: &RunView) -> Vec<CapacityView> {
     let Some(find) = &view.plan.find else { return Vec::new() };
     let capacity = |t: &super::TreatmentView| {
-        let trials =
-            view.trials.iter().filter(|x| x.treatment == t.index && x.state == TrialState::Completed);
+        let trials = view
+            .trials
+            .iter()
+            .filter(|x| x.treatment == t.index && x.state == TrialState::Completed);
         let points = trials.flat_map(|x| {
             let steps = x.search.iter().flat_map(|search| &search.steps);
             steps.filter_map(|step| point(x.ordinal, step))

@@ -110,7 +110,10 @@ impl Judged {
         #[allow(clippy::cast_precision_loss)]
         let share = 1.0 / treatments.saturating_sub(1).max(1) as f64;
         self.ratio.ci95 = self.ratio.ci95_at(share);
-        self.p = self.p.zip(self.ratio.p).map(|(together, alone)| together.max((alone / share).min(1.0)));
+        self.p = self
+            .p
+            .zip(self.ratio.p)
+            .map(|(together, alone)| together.max((alone / share).min(1.0)));
         self
     }
 }
@@ -128,13 +131,16 @@ pub(super) fn judge(
     measure: &'static str,
     margin: Option<f64>,
 ) -> Vec<Judged> {
-    let tested = || ratios.iter().zip(weights).filter_map(|(ratio, weight)| Some((ratio.p?, *weight)));
+    let tested =
+        || ratios.iter().zip(weights).filter_map(|(ratio, weight)| Some((ratio.p?, *weight)));
     let (p, tested): (Vec<f64>, Vec<f64>) = tested().unzip();
     let (comparisons, whole) = (p.len(), tested.iter().sum::<f64>());
     let mut together = stats::holm_weighted(&p, &tested).into_iter();
-    let equivalence = |ratio: &Ratio| margin.and_then(|margin| Some((margin, ratio.equivalence_p(margin)?)));
+    let equivalence =
+        |ratio: &Ratio| margin.and_then(|margin| Some((margin, ratio.equivalence_p(margin)?)));
     let alone: Vec<Option<(f64, f64)>> = ratios.iter().map(equivalence).collect();
-    let known = alone.iter().zip(weights).filter_map(|(alone, weight)| Some((alone.as_ref()?.1, *weight)));
+    let known =
+        alone.iter().zip(weights).filter_map(|(alone, weight)| Some((alone.as_ref()?.1, *weight)));
     let (p, known): (Vec<f64>, Vec<f64>) = known.unzip();
     let mut equivalent = stats::holm_weighted(&p, &known).into_iter();
     ratios
@@ -177,8 +183,9 @@ impl Family {
         };
         let pairs: Vec<(usize, usize)> = measured.iter().enumerate().flat_map(after).collect();
         let planned = planned_pairs(plan);
-        let is_planned =
-            |(a, b): &(usize, usize)| planned.iter().any(|(_, x, y)| (x, y) == (a, b) || (x, y) == (b, a));
+        let is_planned = |(a, b): &(usize, usize)| {
+            planned.iter().any(|(_, x, y)| (x, y) == (a, b) || (x, y) == (b, a))
+        };
         let of_plan = pairs.iter().filter(|pair| is_planned(pair)).count();
         #[allow(clippy::cast_precision_loss)]
         let weight = |pair: &(usize, usize)| match (of_plan, pairs.len() - of_plan) {
@@ -200,7 +207,8 @@ impl Family {
         let values: Vec<&[(u32, f64)]> = sums.iter().map(|sums| sums.tps.as_slice()).collect();
         let mut family = Self::new(plan, &values);
         if is_provisional(plan, state) {
-            let with_interval = family.judged.iter_mut().filter(|judged| judged.ratio.ci95.is_some());
+            let with_interval =
+                family.judged.iter_mut().filter(|judged| judged.ratio.ci95.is_some());
             with_interval.for_each(|judged| judged.withheld = Some(NOT_FINISHED.to_owned()));
         }
         family
@@ -245,13 +253,23 @@ pub(super) fn rank(view: &mut RunView, sums: &[Sums], family: &Family) {
     view.best = best;
     let measured = view.treatments.iter().filter(|t| t.trials > 0).count();
     for t in view.treatments.iter_mut().filter(|t| t.trials > 0) {
-        let without =
-            |value, verdict: &str| RatioView { value, verdict: verdict.into(), ..RatioView::default() };
+        let without = |value, verdict: &str| RatioView {
+            value,
+            verdict: verdict.into(),
+            ..RatioView::default()
+        };
         t.ratio_to_best = match best {
-            None => Some(without(None, "no transaction was completed, so that no ratio can be formed")),
-            Some(best) if best == t.index => Some(without(Some(1.0), "the best: the highest geometric mean")),
+            None => {
+                Some(without(None, "no transaction was completed, so that no ratio can be formed"))
+            }
+            Some(best) if best == t.index => {
+                Some(without(Some(1.0), "the best: the highest geometric mean"))
+            }
             Some(best) => family.judged(t.index, best).map(|judged| {
-                words::ratio_to_best(&judged.beside_the_best(measured), limited(sums, t.index, best))
+                words::ratio_to_best(
+                    &judged.beside_the_best(measured),
+                    limited(sums, t.index, best),
+                )
             }),
         };
     }
@@ -301,7 +319,12 @@ fn limited(sums: &[Sums], a: usize, b: usize) -> bool {
 pub(super) fn latency(ratio: impl Fn(Measure) -> Ratio) -> Vec<LatencyRatio> {
     let of = |(name, _): &(&'static str, f64)| {
         let ratio = ratio(Measure::from_name(name)?);
-        Some(LatencyRatio { percentile: name, value: ratio.value?, ci95: ratio.ci95, method: ratio.method })
+        Some(LatencyRatio {
+            percentile: name,
+            value: ratio.value?,
+            ci95: ratio.ci95,
+            method: ratio.method,
+        })
     };
     PERCENTILES.iter().filter_map(of).collect()
 }

@@ -48,7 +48,8 @@ pub struct LatencyFloor {
 impl NoiseFloor {
     /// The floor of `measure` (a share); none where it has no interval.
     pub(super) fn of(&self, measure: Measure) -> Option<f64> {
-        let of_latency = || self.latency.iter().find(|l| l.percentile == measure.name()).map(|l| l.floor);
+        let of_latency =
+            || self.latency.iter().find(|l| l.percentile == measure.name()).map(|l| l.floor);
         if measure == Measure::Tps { Some(self.floor) } else { of_latency() }
     }
 }
@@ -64,14 +65,18 @@ pub(super) fn of(store: &Store, host: &HostFacts) -> Result<Option<NoiseFloor>, 
         let plan = store.run(&summary.id)?.plan;
         let Some(pair) = same_pair(&plan) else { continue };
         let sessions = store.sessions(&summary.id)?;
-        if sessions.is_empty() || !sessions.iter().all(|(_, s, _)| s.host.differences(host).is_empty()) {
+        if sessions.is_empty()
+            || !sessions.iter().all(|(_, s, _)| s.host.differences(host).is_empty())
+        {
             continue;
         }
         let mut tps = [Vec::new(), Vec::new()];
         let mut latency: [[Vec<(u32, f64)>; 2]; PERCENTILES.len()] = Default::default();
         let mut seen = Vec::new();
         for trial in store.trials(&summary.id)? {
-            let Some(side) = pair.iter().position(|index| *index == trial.treatment) else { continue };
+            let Some(side) = pair.iter().position(|index| *index == trial.treatment) else {
+                continue;
+            };
             if trial.failure.is_some() || seen.contains(&trial.ordinal) {
                 continue;
             }

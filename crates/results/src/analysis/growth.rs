@@ -38,16 +38,24 @@ pub(super) fn relations(tables: &[Table], measured: Option<&Measurement>) -> Vec
             let before_bytes = values.next()?;
             let after_bytes = values.next_back()?;
             let grown = after_bytes - before_bytes;
-            let bytes_per_transaction = (grown > 0.0 && transactions > 0.0).then(|| grown / transactions);
-            Some(RelationSize { name: column.name.clone(), before_bytes, after_bytes, bytes_per_transaction })
+            let bytes_per_transaction =
+                (grown > 0.0 && transactions > 0.0).then(|| grown / transactions);
+            Some(RelationSize {
+                name: column.name.clone(),
+                before_bytes,
+                after_bytes,
+                bytes_per_transaction,
+            })
         })
         .collect();
-    sizes.sort_by(|a, b| (b.after_bytes - b.before_bytes).total_cmp(&(a.after_bytes - a.before_bytes)));
+    sizes.sort_by(|a, b| {
+        (b.after_bytes - b.before_bytes).total_cmp(&(a.after_bytes - a.before_bytes))
+    });
     sizes
 }
 
-/// Transactions from `begin` (seconds from the window's opening, at most 0) on: sizes are looked at seldom, so that a part of the
-/// warm-up, or all of it, lies between two looks.
+/// Transactions from `begin` (seconds from the window's opening, at most 0) on: sizes are looked at
+/// seldom, so that a part of the warm-up, or all of it, lies between two looks.
 #[allow(clippy::cast_precision_loss)]
 fn since(measured: &Measurement, begin: f64) -> f64 {
     let warm_up = match measured.warm_up_s > 0.0 {
@@ -57,7 +65,8 @@ fn since(measured: &Measurement, begin: f64) -> f64 {
     measured.transactions as f64 + measured.warm_up_transactions as f64 * warm_up
 }
 
-/// A sentence for the first completed trial of each workload in which something grew by a page or more.
+/// A sentence for the first completed trial of each workload in which something grew by a page or
+/// more.
 pub(super) fn notes(view: &RunView) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let mut out = Vec::new();
@@ -106,7 +115,8 @@ mod tests {
 
     #[test]
     fn what_grew_most_stands_first_and_is_spread_over_transactions() {
-        let column = |name: &str| Column { name: name.into(), unit: "bytes".into(), kind: Kind::Gauge };
+        let column =
+            |name: &str| Column { name: name.into(), unit: "bytes".into(), kind: Kind::Gauge };
         let sample = |t_s, values: [Option<f64>; 4]| Sample { t_s, values: values.to_vec() };
         let table = Table {
             probe: "sizes".into(),
@@ -125,7 +135,10 @@ mod tests {
             ..Measurement::default()
         };
         let sizes = relations(&[table], Some(&measured));
-        assert_eq!(sizes.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(), ["log", "still", "shrunk"]);
+        assert_eq!(
+            sizes.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(),
+            ["log", "still", "shrunk"]
+        );
         assert_eq!(sizes[0].bytes_per_transaction, Some(49.152));
         assert_eq!((sizes[1].bytes_per_transaction, sizes[2].bytes_per_transaction), (None, None));
     }

@@ -44,9 +44,10 @@ pub use scaling::ScalingView;
 pub use stages::StageProbeView;
 use treatment::Sums;
 pub use view::{
-    Change, Comparison, FsyncView, LatencyInterval, LatencyRatio, LatencyView, LogEvent, ObserverView,
-    RateLine, RateTable, RatioView, RunHead, RunView, SecondView, ServerView, SessionView, SettingView,
-    StatementView, Steadiness, TpsView, TreatmentCrash, TreatmentView, TrialState, TrialView, WaitView,
+    Change, Comparison, FsyncView, LatencyInterval, LatencyRatio, LatencyView, LogEvent,
+    ObserverView, RateLine, RateTable, RatioView, RunHead, RunView, SecondView, ServerView,
+    SessionView, SettingView, StatementView, Steadiness, TpsView, TreatmentCrash, TreatmentView,
+    TrialState, TrialView, WaitView,
 };
 pub use why::{FigureView, GapView, PartView, WhyView};
 
@@ -55,12 +56,14 @@ pub use why::{FigureView, GapView, PartView, WhyView};
 /// Trials are read one at a time. Of several attempts at a trial the first completed one counts.
 ///
 /// # Errors
-/// [`StoreError::UnknownRun`]; [`StoreError::Damaged`]; [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
+/// [`StoreError::UnknownRun`]; [`StoreError::Damaged`]; [`StoreError::Sqlite`] or
+/// [`StoreError::Corrupt`].
 pub fn analyse(store: &Store, run: &str) -> Result<RunView, StoreError> {
     read(store, run).map(|(view, _)| view)
 }
 
-/// The run with what its treatments' trials come to, which other comparisons than its own are drawn from.
+/// The run with what its treatments' trials come to, which other comparisons than its own are drawn
+/// from.
 fn read(store: &Store, run: &str) -> Result<(RunView, Vec<Sums>), StoreError> {
     let Gathered { mut view, sums, watched } = gather(store, run)?;
     promise::judge(&mut view, &sums);
@@ -105,13 +108,20 @@ fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
         let (Some(treatment), Some(sum)) =
             (plan.treatments.get(trial.treatment), sums.get_mut(trial.treatment))
         else {
-            let found =
-                format!("trial {} of treatment {}, which the plan has not", trial.ordinal, trial.treatment);
-            return Err(StoreError::Corrupt { path: store.path().into(), what: "a trial".into(), found });
+            let found = format!(
+                "trial {} of treatment {}, which the plan has not",
+                trial.ordinal, trial.treatment
+            );
+            return Err(StoreError::Corrupt {
+                path: store.path().into(),
+                what: "a trial".into(),
+                found,
+            });
         };
         let state = state_of(&trial, &mut completed);
         let session = sessions.iter().position(|(id, ..)| *id == session);
-        let devices = session.map(|i| devices(&sessions[i].1, &treatment.storage)).unwrap_or_default();
+        let devices =
+            session.map(|i| devices(&sessions[i].1, &treatment.storage)).unwrap_or_default();
         sum.add(&trial, state, treatment, &devices);
         watched.add(&trial, treatment);
         let server = servers.add(&trial);
@@ -185,7 +195,11 @@ fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
 }
 
 /// The newest crash tests of `treatment`, or of one that is crashed alike.
-fn crash_of(treatment: &Treatment, all: &[Treatment], crashes: &[CrashView]) -> Option<TreatmentCrash> {
+fn crash_of(
+    treatment: &Treatment,
+    all: &[Treatment],
+    crashes: &[CrashView],
+) -> Option<TreatmentCrash> {
     let is_its = |crash: &&CrashView| {
         crash
             .treatment
@@ -252,7 +266,10 @@ pub(crate) fn as_text<S: Serializer>(at: &Epoch, to: S) -> Result<S::Ok, S::Erro
 }
 
 #[allow(clippy::ref_option)]
-pub(crate) fn as_optional_text<S: Serializer>(at: &Option<Epoch>, to: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn as_optional_text<S: Serializer>(
+    at: &Option<Epoch>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
     match at {
         Some(at) => to.collect_str(at),
         None => to.serialize_none(),

@@ -21,8 +21,8 @@ pub(super) struct Watched {
     resets: BTreeMap<String, BTreeSet<u32>>,
     /// The largest share of its threads that the load generator used.
     generator: Option<(f64, u32)>,
-    /// Why the generator may have been the limit, and with how many threads and clients, in the first such trial; and in
-    /// how many.
+    /// Why the generator may have been the limit, and with how many threads and clients, in the
+    /// first such trial; and in how many.
     limit: Option<(GeneratorLimit, u32, u32)>,
     limited: u32,
     /// What carried the load's bytes where that is not what was to be expected.
@@ -57,8 +57,10 @@ impl Watched {
         if self.generator.is_none_or(|known| share(known) < share((cpus, treatment.threads))) {
             self.generator = Some((cpus, treatment.threads));
         }
-        let timeout =
-            trial.server.as_ref().and_then(|s| s.setting("checkpoint_timeout")?.parse::<f64>().ok());
+        let timeout = trial
+            .server
+            .as_ref()
+            .and_then(|s| s.setting("checkpoint_timeout")?.parse::<f64>().ok());
         if let Some(timeout) = timeout.filter(|timeout| *timeout > m.measured_s) {
             self.shorter_than_checkpoints = Some((m.measured_s, timeout));
         }
@@ -113,7 +115,9 @@ fn progress(view: &RunView, out: &mut Vec<String>) {
     match view.run.state {
         RunState::Completed => {}
         RunState::Running => {
-            out.push(format!("The run is not over: {done} of {most}{planned} trials are completed."));
+            out.push(format!(
+                "The run is not over: {done} of {most}{planned} trials are completed."
+            ));
         }
         RunState::Failed => out.push(format!(
             "Trials failed or could not be run: {done} of {most}{planned} are completed; {resume}."
@@ -142,12 +146,19 @@ fn progress(view: &RunView, out: &mut Vec<String>) {
 
 fn failures(view: &RunView, out: &mut Vec<String>) {
     let name = |t: &TrialView| {
-        format!("trial {} ({}, repeat {})", t.ordinal + 1, super::words::label(&t.factors), t.repeat)
+        format!(
+            "trial {} ({}, repeat {})",
+            t.ordinal + 1,
+            super::words::label(&t.factors),
+            t.repeat
+        )
     };
     for t in &view.trials {
         if let Some(failure) = &t.failure {
-            let later =
-                view.trials.iter().any(|o| o.ordinal == t.ordinal && o.state == TrialState::Completed);
+            let later = view
+                .trials
+                .iter()
+                .any(|o| o.ordinal == t.ordinal && o.state == TrialState::Completed);
             let later = if later { " (another attempt was completed)" } else { "" };
             out.push(format!("Failed: {}: {failure}{later}.", name(t)));
         }
@@ -155,7 +166,8 @@ fn failures(view: &RunView, out: &mut Vec<String>) {
             let met = t.abort_reasons.first().map_or_else(String::new, |r| format!(": {r}"));
             out.push(format!("Clients that gave up in {}: {}{met}.", name(t), t.aborted_clients));
         }
-        let Some(count) = t.server_count.as_ref().filter(|_| t.state == TrialState::Completed) else {
+        let Some(count) = t.server_count.as_ref().filter(|_| t.state == TrialState::Completed)
+        else {
             continue;
         };
         if let (Some(rows), Some(expected)) = (count.rows, count.rows_expected)
@@ -172,7 +184,8 @@ fn failures(view: &RunView, out: &mut Vec<String>) {
         *states.entry(state).or_default() += count;
     }
     if !states.is_empty() {
-        let each: Vec<String> = states.iter().map(|(s, n)| format!("{} × {s}", number::count(*n))).collect();
+        let each: Vec<String> =
+            states.iter().map(|(s, n)| format!("{} × {s}", number::count(*n))).collect();
         out.push(format!("Transactions that ended in an error, by SQLSTATE: {}.", each.join(", ")));
     }
 }
@@ -180,7 +193,10 @@ fn failures(view: &RunView, out: &mut Vec<String>) {
 fn statistics(view: &RunView, out: &mut Vec<String>, context: &mut Vec<String>) {
     let measured: Vec<_> = view.treatments.iter().filter(|t| t.trials > 0).collect();
     if !measured.is_empty() && measured.iter().all(|t| t.trials == 1) {
-        out.push("One repeat only: no interval, so that no difference can be told from chance.".to_owned());
+        out.push(
+            "One repeat only: no interval, so that no difference can be told from chance."
+                .to_owned(),
+        );
     } else {
         for t in measured.iter().filter(|t| t.tps.as_ref().is_some_and(|tps| tps.ci95.is_none())) {
             out.extend(t.reason.as_ref().map(|reason| format!("{}: {reason}.", t.label)));
@@ -231,8 +247,8 @@ fn generator_limited(view: &RunView, out: &mut Vec<String>) {
     }
 }
 
-/// Whether the plan's blocks are not rounds in time: with more than one treatment and repeat, some block's trials
-/// are not neighbours.
+/// Whether the plan's blocks are not rounds in time: with more than one treatment and repeat, some
+/// block's trials are not neighbours.
 fn sequential(view: &RunView) -> bool {
     let blocks: Vec<u32> = view.plan.trials.iter().map(|t| t.block).collect();
     let runs = 1 + blocks.windows(2).filter(|pair| pair[0] != pair[1]).count();
@@ -257,7 +273,8 @@ fn ceiling(view: &RunView, out: &mut Vec<String>) {
 }
 
 fn server(view: &RunView, watched: &Watched, out: &mut Vec<String>, context: &mut Vec<String>) {
-    let fetched = view.servers.iter().filter(|s| matches!(s.build, BuildSource::Fetched { .. })).count();
+    let fetched =
+        view.servers.iter().filter(|s| matches!(s.build, BuildSource::Fetched { .. })).count();
     if fetched > 0 {
         context.push(
             "The server is a fetched build: compiled for size, without lz4, zstd and io_uring. Good for a first look; \
@@ -283,7 +300,8 @@ fn server(view: &RunView, watched: &Watched, out: &mut Vec<String>, context: &mu
     }
     if watched.fsync_off {
         out.push(
-            "fsync was off: what this server acknowledged would not have survived a power loss.".to_owned(),
+            "fsync was off: what this server acknowledged would not have survived a power loss."
+                .to_owned(),
         );
     }
     if let Some((measured, timeout)) = watched.shorter_than_checkpoints {
@@ -302,8 +320,10 @@ fn data(view: &RunView, out: &mut Vec<String>) {
         return;
     }
     let filler = match loading.filler_compress_percentage {
-        100 => "all blanks, as pgbench's is: a filesystem that compresses shrinks it to nearly nothing"
-            .to_owned(),
+        100 => {
+            "all blanks, as pgbench's is: a filesystem that compresses shrinks it to nearly nothing"
+                .to_owned()
+        }
         blanks => format!("{blanks}% blanks and the rest drawn from 64 characters"),
     };
     let partitions = match loading.partitions {
@@ -352,7 +372,9 @@ fn generator(view: &RunView, watched: &Watched, out: &mut Vec<String>, context: 
         );
         let given = view.servers.iter().any(|s| matches!(s.build, BuildSource::Given { .. }));
         if cpus >= 0.9 * f64::from(threads) {
-            out.push(format!("{used}: it may itself have been the limit; give it more with `load.threads`."));
+            out.push(format!(
+                "{used}: it may itself have been the limit; give it more with `load.threads`."
+            ));
         } else if let Some((limit, threads, clients)) = watched.limit {
             let remedy = if threads < clients {
                 "more `load.threads`"
@@ -360,7 +382,9 @@ fn generator(view: &RunView, watched: &Watched, out: &mut Vec<String>, context: 
                 "fewer `load.clients`, or a generator on another machine"
             };
             let many = if watched.limited == 1 { "a trial" } else { "several trials" };
-            out.push(format!("In {many} {limit}: it may itself have been the limit; {remedy} would tell."));
+            out.push(format!(
+                "In {many} {limit}: it may itself have been the limit; {remedy} would tell."
+            ));
         } else if !given {
             let all = view.sessions.first().map_or(0, |s| s.host.cpus);
             context.push(format!("{used}, on the machine of the server, which has {all}."));
@@ -371,7 +395,8 @@ fn generator(view: &RunView, watched: &Watched, out: &mut Vec<String>, context: 
 /// Sessions on hosts or storages that differ.
 fn hosts(view: &RunView, out: &mut Vec<String>) {
     let pairs = view.sessions.windows(2);
-    let different: BTreeSet<&str> = pairs.flat_map(|pair| pair[0].host.differences(&pair[1].host)).collect();
+    let different: BTreeSet<&str> =
+        pairs.flat_map(|pair| pair[0].host.differences(&pair[1].host)).collect();
     if !different.is_empty() {
         let different: Vec<&str> = different.into_iter().collect();
         out.push(format!(
@@ -388,7 +413,9 @@ fn hosts(view: &RunView, out: &mut Vec<String>) {
         };
         of(0) != of(1)
     }) {
-        out.push("The sessions used different storage: their trials may not be comparable.".to_owned());
+        out.push(
+            "The sessions used different storage: their trials may not be comparable.".to_owned(),
+        );
     }
 }
 

@@ -1,4 +1,5 @@
-//! What one trial's transactions were made of: time by statement and by wait event, and what each took of device, WAL and CPU.
+//! What one trial's transactions were made of: time by statement and by wait event, and what each
+//! took of device, WAL and CPU.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +28,8 @@ pub enum Part {
     },
     /// From due to sent: with a rate, the wait for a free client.
     WaitToBeSent,
-    /// All else: meta commands, the load generator between statements, transactions cut by the window's edges.
+    /// All else: meta commands, the load generator between statements, transactions cut by the
+    /// window's edges.
     BetweenStatements,
 }
 
@@ -67,8 +69,8 @@ pub(super) struct Profile {
     pub(super) latency: f64,
     /// Its parts (microseconds a transaction): they add up to it.
     pub(super) parts: BTreeMap<Part, f64>,
-    /// Time of its backends by what they did or waited for (microseconds a transaction), without waiting for the load; none
-    /// where that was not watched.
+    /// Time of its backends by what they did or waited for (microseconds a transaction), without
+    /// waiting for the load; none where that was not watched.
     pub(super) active: Option<BTreeMap<String, f64>>,
     /// By place in [`FIGURES`].
     pub(super) figures: [Option<f64>; FIGURES.len()],
@@ -78,7 +80,12 @@ pub(super) struct Profile {
 
 impl Profile {
     /// None without a transaction.
-    pub(super) fn of(block: u32, m: &Measurement, telemetry: &[Table], devices: &[&str]) -> Option<Self> {
+    pub(super) fn of(
+        block: u32,
+        m: &Measurement,
+        telemetry: &[Table],
+        devices: &[&str],
+    ) -> Option<Self> {
         let latency = m.latency.mean_us()?;
         let tps = m.tps().filter(|tps| *tps > 0.0)?;
         let mut missing = Vec::new();
@@ -87,12 +94,15 @@ impl Profile {
             let found = table.filter(|t| t.samples.len() > 1);
             if found.is_none() {
                 let why = table.and_then(|t| t.unavailable.clone());
-                missing
-                    .push(format!("{what}: {}", why.unwrap_or_else(|| format!("`{probe}` was not watched"))));
+                missing.push(format!(
+                    "{what}: {}",
+                    why.unwrap_or_else(|| format!("`{probe}` was not watched"))
+                ));
             }
             found
         };
-        let active = watched("wait_events", "time by wait event").and_then(|table| active(table, tps));
+        let active =
+            watched("wait_events", "time by wait event").and_then(|table| active(table, tps));
         let mut figures = [None; FIGURES.len()];
         if let Some(table) = watched("diskstats", "the device") {
             device(table, devices, tps, &mut figures);
@@ -105,7 +115,8 @@ impl Profile {
             let busy = ["user", "nice", "system", "irq", "softirq"];
             figures[12] = per_second(table, &busy).map(|cores| cores * 1e6 / tps);
         }
-        figures[13] = (m.generator_cpu_s > 0.0).then(|| m.generator_cpu_s / m.measured_s * 1e6 / tps);
+        figures[13] =
+            (m.generator_cpu_s > 0.0).then(|| m.generator_cpu_s / m.measured_s * 1e6 / tps);
         Some(Self { block, latency, parts: parts(m, latency), active, figures, missing })
     }
 }
@@ -117,7 +128,8 @@ fn parts(m: &Measurement, latency: f64) -> BTreeMap<Part, f64> {
     for script in &m.scripts {
         for s in &script.statements {
             let Some(mean) = s.latency.mean_us() else { continue };
-            let part = Part::Statement { script: script.name.clone(), line: s.line, text: s.text.clone() };
+            let part =
+                Part::Statement { script: script.name.clone(), line: s.line, text: s.text.clone() };
             *parts.entry(part).or_insert(0.0) += mean * s.latency.count() as f64 / transactions;
         }
     }
@@ -129,8 +141,8 @@ fn parts(m: &Measurement, latency: f64) -> BTreeMap<Part, f64> {
     parts
 }
 
-/// Sightings to time: that many backends in an event on average, at that many transactions a second, are so much time of each (J. D. C.
-/// Little, Operations Research 9, 1961).
+/// Sightings to time: that many backends in an event on average, at that many transactions a
+/// second, are so much time of each (J. D. C. Little, Operations Research 9, 1961).
 fn active(table: &Table, tps: f64) -> Option<BTreeMap<String, f64>> {
     let polls = growth(table, column(table, "polls")?).filter(|polls| *polls > 0.0)?;
     let mut out = BTreeMap::new();

@@ -15,8 +15,9 @@ pub(super) fn judge(view: &mut RunView, sums: &[Sums]) {
     let any_flushed = view.treatments.iter().any(is_flushed);
     for t in &mut view.treatments {
         let lost = t.crash.as_ref().and_then(lost);
-        let unflushed = (any_flushed && t.trials > 0 && sums[t.index].fsync_off)
-            .then(|| "fsync is off: its commits are acknowledged before they are on any disk".to_owned());
+        let unflushed = (any_flushed && t.trials > 0 && sums[t.index].fsync_off).then(|| {
+            "fsync is off: its commits are acknowledged before they are on any disk".to_owned()
+        });
         t.not_ranked = lost.or(unflushed);
     }
 }

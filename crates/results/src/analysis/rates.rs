@@ -1,10 +1,12 @@
-//! From raw counters to rates. A counter that went back was reset or wrapped: that interval has no rate. Nor has one in
-//! which the source says that it was reset, though it may have counted beyond its old value since.
+//! From raw counters to rates. A counter that went back was reset or wrapped: that interval has no
+//! rate. Nor has one in which the source says that it was reset, though it may have counted beyond
+//! its old value since.
 
 use pgdyno_model::telemetry::{Kind, STATS_RESET, Sample, Table};
 
-/// `table` without intervals of less than half the usual length: a rate over a sliver of time, such as from the last
-/// second's sample to the one at the window's close, is noise. What it counted goes to its neighbour.
+/// `table` without intervals of less than half the usual length: a rate over a sliver of time, such
+/// as from the last second's sample to the one at the window's close, is noise. What it counted
+/// goes to its neighbour.
 pub(super) fn even(table: &Table) -> Table {
     let mut lengths: Vec<f64> = intervals(table).map(|(a, b)| b.t_s - a.t_s).collect();
     lengths.sort_by(f64::total_cmp);
@@ -60,17 +62,19 @@ pub(super) fn ends(table: &Table, column: usize, scale: f64) -> Vec<Option<f64>>
         .collect()
 }
 
-/// A counter's growth over the whole table, over intervals that have one; none where no interval has.
+/// A counter's growth over the whole table, over intervals that have one; none where no interval
+/// has.
 pub(super) fn growth(table: &Table, column: usize) -> Option<f64> {
     differences(table, column).into_iter().flatten().reduce(|a, b| a + b)
 }
 
-/// When counters of `table` were reset: the ends of those intervals (seconds from the window's opening).
+/// When counters of `table` were reset: the ends of those intervals (seconds from the window's
+/// opening).
 ///
-/// The kernel may take back idle and iowait time that it had counted on another CPU, which is no reset.
+/// The kernel may take back idle and iowait time that it had counted on another CPU, which is no
+/// reset.
 pub(super) fn resets(table: &Table) -> Vec<f64> {
-    let fell =
-        |a: &Sample, b: &Sample, i: usize| matches!((value(a, i), value(b, i)), (Some(a), Some(b)) if b < a);
+    let fell = |a: &Sample, b: &Sample, i: usize| matches!((value(a, i), value(b, i)), (Some(a), Some(b)) if b < a);
     let counters: Vec<usize> = (0..table.columns.len())
         .filter(|i| {
             let c = &table.columns[*i];
@@ -102,7 +106,9 @@ pub(super) fn per_second(table: &Table, column: usize, scale: f64) -> Vec<Option
 
 /// Element by element; none where any is none.
 pub(super) fn sum(columns: impl Iterator<Item = Vec<Option<f64>>>) -> Vec<Option<f64>> {
-    columns.reduce(|a, b| a.into_iter().zip(b).map(|(a, b)| Some(a? + b?)).collect()).unwrap_or_default()
+    columns
+        .reduce(|a, b| a.into_iter().zip(b).map(|(a, b)| Some(a? + b?)).collect())
+        .unwrap_or_default()
 }
 
 /// Three decimals are more than a chart shows; more digits would only make reports large.

@@ -27,9 +27,15 @@ pub struct ScalingView {
 
 /// The client sweeps of `plan`.
 pub(super) fn sweeps(plan: &Plan, sums: &[Sums]) -> Vec<ScalingView> {
-    let bare = |t: &Treatment| Treatment { levels: Levels(Vec::new()), clients: 0, threads: 0, ..t.clone() };
+    let bare = |t: &Treatment| Treatment {
+        levels: Levels(Vec::new()),
+        clients: 0,
+        threads: 0,
+        ..t.clone()
+    };
     let given = |t: &Treatment| {
-        Levels(t.levels.0.iter().filter(|(name, _)| name != "clients").cloned().collect()).to_string()
+        Levels(t.levels.0.iter().filter(|(name, _)| name != "clients").cloned().collect())
+            .to_string()
     };
     let mut groups: Vec<(Treatment, String, Vec<usize>)> = Vec::new();
     for (index, t) in plan.treatments.iter().enumerate() {
@@ -46,14 +52,18 @@ pub(super) fn sweeps(plan: &Plan, sums: &[Sums]) -> Vec<ScalingView> {
     groups
         .into_iter()
         .filter(|(.., members)| {
-            let clients: BTreeSet<u32> = members.iter().map(|i| plan.treatments[*i].clients).collect();
+            let clients: BTreeSet<u32> =
+                members.iter().map(|i| plan.treatments[*i].clients).collect();
             clients.len() > 2
         })
         .map(|(_, given, treatments)| {
             let trials: Vec<(u32, u32, f64)> = treatments
                 .iter()
                 .flat_map(|i| {
-                    sums[*i].tps.iter().map(|(block, tps)| (*block, plan.treatments[*i].clients, *tps))
+                    sums[*i]
+                        .tps
+                        .iter()
+                        .map(|(block, tps)| (*block, plan.treatments[*i].clients, *tps))
                 })
                 .collect();
             let law = stats::scaling(&trials);
@@ -114,9 +124,10 @@ fn shown(fitted: Fitted, show: fn(f64) -> String) -> String {
     }
 }
 
-/// Flushes of the write-ahead log over a trial's telemetry, and its length (seconds): `pg_stat_wal.wal_sync`, from
-/// PostgreSQL 18 on the `fsyncs` of `pg_stat_io` on WAL. None where neither was read. With a `wal_sync_method` that opens
-/// the file for synchronous writing nothing is counted.
+/// Flushes of the write-ahead log over a trial's telemetry, and its length (seconds):
+/// `pg_stat_wal.wal_sync`, from PostgreSQL 18 on the `fsyncs` of `pg_stat_io` on WAL. None where
+/// neither was read. With a `wal_sync_method` that opens the file for synchronous writing nothing
+/// is counted.
 pub(super) fn wal_flushes(tables: &[Table]) -> Option<(f64, f64)> {
     let of = |probe: &str, wanted: &dyn Fn(&str) -> bool| {
         let table = tables.iter().find(|t| t.probe == probe)?;
@@ -130,7 +141,8 @@ pub(super) fn wal_flushes(tables: &[Table]) -> Option<(f64, f64)> {
         .find(|t| t.probe == "pg_stat_wal")
         .and_then(|table| column(table, "wal_sync"))
         .and_then(|_| of("pg_stat_wal", &|name| name == "wal_sync"));
-    by_view.or_else(|| of("pg_stat_io", &|name| name.contains(".wal.") && name.ends_with(".fsyncs")))
+    by_view
+        .or_else(|| of("pg_stat_io", &|name| name.contains(".wal.") && name.ends_with(".fsyncs")))
 }
 
 /// What is to be said of a treatment by Little's law and of its flushes.

@@ -6,10 +6,14 @@ use pgdyno_model::units::Epoch;
 
 use super::view::LogEvent;
 
-/// How the messages begin that are of interest; English, which is what a managed server logs in unless it is told
-/// otherwise.
-const CHECKPOINTS: &[&str] =
-    &["checkpoint starting: ", "checkpoint complete: ", "restartpoint starting: ", "restartpoint complete: "];
+/// How the messages begin that are of interest; English, which is what a managed server logs in
+/// unless it is told otherwise.
+const CHECKPOINTS: &[&str] = &[
+    "checkpoint starting: ",
+    "checkpoint complete: ",
+    "restartpoint starting: ",
+    "restartpoint complete: ",
+];
 
 /// Numbers of such messages: what stands before one, and its name.
 const NUMBERS: &[(&str, &str)] = &[
@@ -72,8 +76,8 @@ fn add_numbers(numbers: &mut BTreeMap<String, f64>, text: &str) {
     }
 }
 
-/// When a line was written, from its beginning as `log_line_prefix = '%m …'` has it in UTC, which is what a managed
-/// server is set to; none for another one.
+/// When a line was written, from its beginning as `log_line_prefix = '%m …'` has it in UTC, which
+/// is what a managed server is set to; none for another one.
 fn written_at(prefix: &str) -> Option<Epoch> {
     let mut words = prefix.split(' ');
     let (date, time, zone) = (words.next()?, words.next()?, words.next()?);
@@ -106,8 +110,15 @@ mod tests {
         );
         assert_eq!(found[1].numbers["buffers"], 103.0);
         assert_eq!((found[1].numbers["write_s"], found[1].numbers["distance_kB"]), (3.5, 541.0));
-        assert_eq!((found[2].numbers["elapsed_s"], found[2].numbers["tuples_removed"]), (0.25, 7.0));
-        assert_eq!(found[2].numbers.get("distance_kB"), None, "lines of another message are not taken");
+        assert_eq!(
+            (found[2].numbers["elapsed_s"], found[2].numbers["tuples_removed"]),
+            (0.25, 7.0)
+        );
+        assert_eq!(
+            found[2].numbers.get("distance_kB"),
+            None,
+            "lines of another message are not taken"
+        );
     }
 
     #[test]
@@ -115,6 +126,9 @@ mod tests {
         let log = "2026-11-21 17:00:01.250 CET [7] LOG:  checkpoint starting: time\nLOG:  checkpoint starting: time\n";
         let found = events(log, Some(Epoch(1)));
         assert_eq!(found.iter().map(|e| e.t_s).collect::<Vec<_>>(), [None, None]);
-        assert_eq!(written_at("2000-03-01 00:00:00.001 UTC [1] "), Some(Epoch(951_868_800_001_000_000)));
+        assert_eq!(
+            written_at("2000-03-01 00:00:00.001 UTC [1] "),
+            Some(Epoch(951_868_800_001_000_000))
+        );
     }
 }

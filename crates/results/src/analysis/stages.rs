@@ -36,7 +36,8 @@ pub struct StageProbeView {
     pub randwrite_iops: Option<f64>,
     /// What is not to be believed without a further look.
     pub warnings: Vec<String>,
-    /// Of an fsync probe: why the storage is suspected to acknowledge what is not yet durable, in few words.
+    /// Of an fsync probe: why the storage is suspected to acknowledge what is not yet durable, in
+    /// few words.
     pub acknowledges_from_cache: Vec<String>,
 }
 
@@ -76,14 +77,19 @@ fn view(record: &ProbeRecord, trials: &[TrialView]) -> StageProbeView {
         randwrite_iops: disk.and_then(|d| highest(d, Pattern::RandWrite)),
         warnings: record.result.warnings().to_vec(),
         acknowledges_from_cache: match &record.result {
-            ProbeResult::Fsync(probe) => probe.suspicions.iter().map(|s| s.words().to_owned()).collect(),
+            ProbeResult::Fsync(probe) => {
+                probe.suspicions.iter().map(|s| s.words().to_owned()).collect()
+            }
             ProbeResult::Disk(_) => Vec::new(),
         },
     }
 }
 
 /// Transfers of `pattern`, point by point, in the direction that it is about.
-fn transfers(probe: &DiskProbe, pattern: Pattern) -> impl Iterator<Item = &pgdyno_model::probe::Transfers> {
+fn transfers(
+    probe: &DiskProbe,
+    pattern: Pattern,
+) -> impl Iterator<Item = &pgdyno_model::probe::Transfers> {
     let points = probe.points.iter().filter(move |p| p.pattern == pattern);
     points.filter_map(move |p| if pattern.writes() { p.write.as_ref() } else { p.read.as_ref() })
 }

@@ -83,7 +83,9 @@ pub(super) fn of(
     let (warm_up_s, warm_up_gain, steady) = match warm_up {
         None | Some(WarmUp::NotJudged { .. }) => (None, None, None),
         Some(WarmUp::None) => (Some(0), None, Some(true)),
-        Some(WarmUp::Until { elements, gain }) => (u32::try_from(elements).ok(), Some(gain), Some(true)),
+        Some(WarmUp::Until { elements, gain }) => {
+            (u32::try_from(elements).ok(), Some(gain), Some(true))
+        }
         Some(WarmUp::NotSteady) => (None, None, Some(false)),
     };
     let autocorrelation = stats::autocorrelation(&tps);
@@ -105,7 +107,8 @@ pub(super) fn of(
     })
 }
 
-/// Why it is not judged whether a series is steady, and why its mean has no interval where it has none.
+/// Why it is not judged whether a series is steady, and why its mean has no interval where it has
+/// none.
 fn reasons(
     tps: &[f64],
     warm_up: Option<WarmUp>,
@@ -158,12 +161,15 @@ fn changes(
         let mut with = near(events, at_s);
         for (source, values) in &sources {
             let mean = |from: f64, to: f64| {
-                let within = values.iter().filter(|(t, _)| (from..to).contains(t)).map(|(_, value)| *value);
+                let within =
+                    values.iter().filter(|(t, _)| (from..to).contains(t)).map(|(_, value)| *value);
                 stats::mean_ci95(&within.collect::<Vec<_>>()).mean
             };
-            let sides = (mean(from_s.max(at_s - BESIDE_S), at_s), mean(at_s, to_s.min(at_s + BESIDE_S)));
+            let sides =
+                (mean(from_s.max(at_s - BESIDE_S), at_s), mean(at_s, to_s.min(at_s + BESIDE_S)));
             let (Some(was), Some(is)) = sides else { continue };
-            // What moves with the load is its consequence: a cause of less work grows while work shrinks.
+            // What moves with the load is its consequence: a cause of less work grows while work
+            // shrinks.
             let against = (after < before) == (is > was);
             if against && was.max(is) >= source.least && was.max(is) > TIMES * was.min(is) {
                 let (was, is) = (number::rate(was), number::rate(is));
@@ -182,7 +188,8 @@ impl Source {
     /// Its values with the middles of their intervals (seconds from the window's opening).
     fn of(&self, tables: &[Table]) -> Option<Vec<(f64, f64)>> {
         let table = even(tables.iter().find(|t| t.probe == self.probe)?);
-        let columns: Vec<usize> = self.columns.iter().filter_map(|name| column(&table, name)).collect();
+        let columns: Vec<usize> =
+            self.columns.iter().filter_map(|name| column(&table, name)).collect();
         let each = columns.iter().map(|i| match table.columns[*i].kind {
             Kind::Counter => per_second(&table, *i, self.scale),
             Kind::Gauge => ends(&table, *i, self.scale),
@@ -236,7 +243,8 @@ mod tests {
     use super::*;
 
     fn seconds(tps: impl IntoIterator<Item = u64>) -> Vec<Second> {
-        let second = |(t_s, transactions)| Second { t_s, length_s: 1.0, transactions, ..Second::default() };
+        let second =
+            |(t_s, transactions)| Second { t_s, length_s: 1.0, transactions, ..Second::default() };
         (0..).zip(tps).map(second).collect()
     }
 
@@ -261,7 +269,10 @@ mod tests {
             samples: (0..=60_i32)
                 .map(|t| {
                     let burst = f64::from((t - 30).clamp(0, 10));
-                    Sample { t_s: f64::from(t), values: vec![Some(400.0 * burst + f64::from(t)), Some(0.0)] }
+                    Sample {
+                        t_s: f64::from(t),
+                        values: vec![Some(400.0 * burst + f64::from(t)), Some(0.0)],
+                    }
                 })
                 .collect(),
             unavailable: None,
@@ -272,7 +283,8 @@ mod tests {
             event(55.0, "automatic vacuum", "db.public.t", Some(15.2)),
         ];
         let found = of(&dip(), &events, &[wal], &[]).unwrap().changes.unwrap();
-        let said: Vec<(u32, &[String])> = found.iter().map(|c| (c.t_s, c.with.as_slice())).collect();
+        let said: Vec<(u32, &[String])> =
+            found.iter().map(|c| (c.t_s, c.with.as_slice())).collect();
         assert_eq!(
             said,
             [
@@ -297,7 +309,8 @@ mod tests {
 
     #[test]
     fn a_timed_checkpoint_is_called_so() {
-        let found = of(&dip(), &[event(30.5, "checkpoint starting", "time", None)], &[], &[]).unwrap();
+        let found =
+            of(&dip(), &[event(30.5, "checkpoint starting", "time", None)], &[], &[]).unwrap();
         assert_eq!(found.changes.unwrap()[0].with, ["checkpoint begins (timed)"]);
     }
 

@@ -66,15 +66,18 @@ pub(super) fn looks(plan: &Plan) -> Option<Looks> {
     plan.stopping.as_ref().map(|s| Looks::between(s.floor, s.ceiling)).or_else(extended)
 }
 
-/// The treatments that block `block` is to measure, by what the blocks before it found: (block, tps) of each treatment's completed
-/// trials. None are left when all comparisons are decided. A plan of fixed repeats wants all of them always.
+/// The treatments that block `block` is to measure, by what the blocks before it found: (block,
+/// tps) of each treatment's completed trials. None are left when all comparisons are decided. A
+/// plan of fixed repeats wants all of them always.
 #[must_use]
 pub fn wanted(plan: &Plan, tps: &[Vec<(u32, f64)>], block: u32) -> BTreeSet<usize> {
     let mut wanted: BTreeSet<usize> = (0..plan.treatments.len()).collect();
     let (Some(stopping), Some(looks)) = (&plan.stopping, looks(plan)) else { return wanted };
     for look in looks.at().iter().filter(|look| **look < block) {
-        let until: Vec<Vec<(u32, f64)>> =
-            tps.iter().map(|all| all.iter().filter(|(b, _)| b <= look).copied().collect()).collect();
+        let until: Vec<Vec<(u32, f64)>> = tps
+            .iter()
+            .map(|all| all.iter().filter(|(b, _)| b <= look).copied().collect())
+            .collect();
         let open = open(plan, stopping, &until);
         // Who was let go stays so.
         wanted.retain(|t| open.contains(t));
@@ -86,7 +89,8 @@ pub fn wanted(plan: &Plan, tps: &[Vec<(u32, f64)>], block: u32) -> BTreeSet<usiz
 fn open(plan: &Plan, stopping: &Stopping, tps: &[Vec<(u32, f64)>]) -> BTreeSet<usize> {
     let pairs = planned_pairs(plan);
     if pairs.is_empty() {
-        let open = (0..plan.treatments.len()).filter(|t| alone(plan, stopping, &tps[*t]) == State::Open);
+        let open =
+            (0..plan.treatments.len()).filter(|t| alone(plan, stopping, &tps[*t]) == State::Open);
         return open.collect();
     }
     let states = states(plan, stopping, &pairs, tps);
@@ -152,8 +156,11 @@ pub(super) fn view(view: &RunView, sums: &[Sums]) -> Option<StoppingView> {
         names.zip(states(plan, stopping, &pairs, &tps)).collect()
     };
     let blocks = tps.iter().flatten().map(|(block, _)| *block).max().unwrap_or(0);
-    let open: Vec<String> =
-        named.iter().filter(|(_, state)| *state == State::Open).map(|(name, _)| name.clone()).collect();
+    let open: Vec<String> = named
+        .iter()
+        .filter(|(_, state)| *state == State::Open)
+        .map(|(name, _)| name.clone())
+        .collect();
     let ended = (view.run.state == RunState::Completed).then_some(if open.is_empty() {
         Ended::Decided
     } else if blocks >= stopping.ceiling {
@@ -183,7 +190,8 @@ fn said(
 ) -> String {
     const SHOWN: usize = 3;
     let count = |wanted: State| named.iter().filter(|(_, state)| *state == wanted).count();
-    let precision = stopping.precision.map_or_else(String::new, |p| format!(" to ±{}%", number::percent(p)));
+    let precision =
+        stopping.precision.map_or_else(String::new, |p| format!(" to ±{}%", number::percent(p)));
     let decided: Vec<String> = [
         (count(State::Different), "different".to_owned()),
         (count(State::Equivalent), "equivalent".to_owned()),
@@ -194,14 +202,17 @@ fn said(
     .filter(|(n, _)| *n > 0)
     .map(|(n, what)| format!("{n} {what}"))
     .collect();
-    let decided = if decided.is_empty() { "nothing is decided".to_owned() } else { decided.join(", ") };
+    let decided =
+        if decided.is_empty() { "nothing is decided".to_owned() } else { decided.join(", ") };
     let mut still = open.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("; ");
     if open.len() > SHOWN {
         still.push_str(&format!("; {} more", open.len() - SHOWN));
     }
     let still = if open.is_empty() { String::new() } else { format!("; still open: {still}") };
     let begin = match ended {
-        Some(Ended::Decided) => format!("The run ended after {blocks} blocks, everything being decided"),
+        Some(Ended::Decided) => {
+            format!("The run ended after {blocks} blocks, everything being decided")
+        }
         Some(Ended::Ceiling) => format!("The run ended at its most repeats, {blocks}"),
         Some(Ended::Budget) => format!(
             "The run ended after {blocks} blocks, its budget{} being spent",

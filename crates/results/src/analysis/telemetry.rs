@@ -5,7 +5,8 @@ use pgdyno_model::telemetry::{Kind, Table};
 use super::rates::{begins, column, differences, ends, even, growth, per_second, short, sum};
 use super::view::{ObserverView, RateLine, RateTable};
 
-/// The kernel counts sectors of 512 bytes, whatever the device's own are (Documentation/block/stat.rst).
+/// The kernel counts sectors of 512 bytes, whatever the device's own are
+/// (Documentation/block/stat.rst).
 const SECTOR: f64 = 512.0;
 const MEGABYTE: f64 = 1e6;
 
@@ -35,7 +36,10 @@ const CHARTS: &[Chart] = &[
         group: "memory",
         title: "page cache that waits for the device",
         unit: "MB",
-        lines: &[("dirty", &["Dirty"], 1.0 / MEGABYTE), ("being written", &["Writeback"], 1.0 / MEGABYTE)],
+        lines: &[
+            ("dirty", &["Dirty"], 1.0 / MEGABYTE),
+            ("being written", &["Writeback"], 1.0 / MEGABYTE),
+        ],
         detail: false,
     },
     Chart {
@@ -112,7 +116,10 @@ const CHARTS: &[Chart] = &[
         group: "sizes",
         title: "size of the loaded database and of pg_wal",
         unit: "MB",
-        lines: &[("database", &["database"], 1.0 / MEGABYTE), ("pg_wal", &["pg_wal"], 1.0 / MEGABYTE)],
+        lines: &[
+            ("database", &["database"], 1.0 / MEGABYTE),
+            ("pg_wal", &["pg_wal"], 1.0 / MEGABYTE),
+        ],
         detail: true,
     },
     Chart {
@@ -144,13 +151,16 @@ const CHARTS: &[Chart] = &[
         group: "observer",
         title: "what this watching cost, of one core",
         unit: "%",
-        lines: &[("sampler", &["sampler_cpu"], 100.0), ("server's backends", &["backends_cpu"], 100.0)],
+        lines: &[
+            ("sampler", &["sampler_cpu"], 100.0),
+            ("server's backends", &["backends_cpu"], 100.0),
+        ],
         detail: true,
     },
 ];
 
-/// Everything that charts show of `tables`; `devices` are the kernel names under the trial's storage, best first. What
-/// stays 0 all the time is left out of charts in detail.
+/// Everything that charts show of `tables`; `devices` are the kernel names under the trial's
+/// storage, best first. What stays 0 all the time is left out of charts in detail.
 pub(super) fn rates(tables: &[Table], devices: &[&str]) -> Vec<RateTable> {
     let mut out = Vec::new();
     for table in tables {
@@ -170,11 +180,19 @@ pub(super) fn rates(tables: &[Table], devices: &[&str]) -> Vec<RateTable> {
                 ".waiting.",
             )),
             "pg_stat_progress" => {
-                out.extend(every_column(table, "progress", "long commands under way", "commands", ""));
+                out.extend(every_column(
+                    table,
+                    "progress",
+                    "long commands under way",
+                    "commands",
+                    "",
+                ));
             }
             _ => {}
         }
-        out.extend(CHARTS.iter().filter(|c| c.probe == table.probe).filter_map(|chart| chart.draw(table)));
+        out.extend(
+            CHARTS.iter().filter(|c| c.probe == table.probe).filter_map(|chart| chart.draw(table)),
+        );
     }
     out.sort_by_key(|table| table.detail);
     out
@@ -190,10 +208,15 @@ impl Chart {
                     Kind::Gauge => ends(table, i, *scale),
                 })
                 .collect();
-            (!each.is_empty()).then(|| RateLine { name: (*name).to_owned(), values: sum(each.into_iter()) })
+            (!each.is_empty())
+                .then(|| RateLine { name: (*name).to_owned(), values: sum(each.into_iter()) })
         };
-        let lines =
-            self.lines.iter().filter_map(line).filter(|line| !self.detail || !is_zero(line)).collect();
+        let lines = self
+            .lines
+            .iter()
+            .filter_map(line)
+            .filter(|line| !self.detail || !is_zero(line))
+            .collect();
         let made = table_of(table, self.group, self.title.to_owned(), self.unit, lines)?;
         Some(RateTable { detail: self.detail, ..made })
     }
@@ -238,7 +261,10 @@ fn cpu(table: &Table) -> Option<RateTable> {
                 (Some(d), Some(t)) if *t > 0.0 => Some(short(100.0 * d / t)),
                 _ => None,
             };
-            RateLine { name: name.to_owned(), values: deltas.into_iter().zip(&total).map(share).collect() }
+            RateLine {
+                name: name.to_owned(),
+                values: deltas.into_iter().zip(&total).map(share).collect(),
+            }
         })
         .collect();
     table_of(table, "cpu", "CPU, all cores together".into(), "%", lines)
@@ -262,7 +288,8 @@ pub(super) fn own_device<'a>(table: &'a Table, devices: &[&str]) -> Option<&'a s
     devices.iter().find_map(|d| all.iter().find(|own| *own == d)).or(all.first()).copied()
 }
 
-/// Throughput, operations and use of every device under the data; all but the storage's own are details.
+/// Throughput, operations and use of every device under the data; all but the storage's own are
+/// details.
 fn diskstats(table: &Table, devices: &[&str]) -> Vec<RateTable> {
     let all = devices_of(table);
     let own = own_device(table, devices);
@@ -270,7 +297,8 @@ fn diskstats(table: &Table, devices: &[&str]) -> Vec<RateTable> {
 }
 
 fn of_device(table: &Table, device: &str, detail: bool) -> Vec<RateTable> {
-    let prefixed = |name: &str| if device.is_empty() { name.to_owned() } else { format!("{device}.{name}") };
+    let prefixed =
+        |name: &str| if device.is_empty() { name.to_owned() } else { format!("{device}.{name}") };
     let rate = |name: &str, scale: f64| -> Option<Vec<Option<f64>>> {
         Some(per_second(table, column(table, &prefixed(name))?, scale))
     };
@@ -305,7 +333,8 @@ fn of_device(table: &Table, device: &str, detail: bool) -> Vec<RateTable> {
 
 /// How busy the busiest and the idlest core were: one full core hides in the mean of many.
 fn cores(table: &Table) -> Option<RateTable> {
-    let mut names: Vec<&str> = table.columns.iter().filter_map(|c| Some(c.name.split_once('.')?.0)).collect();
+    let mut names: Vec<&str> =
+        table.columns.iter().filter_map(|c| Some(c.name.split_once('.')?.0)).collect();
     names.dedup();
     let of = |core: &str, idle: bool| {
         let wanted = |name: &str| {
@@ -381,9 +410,13 @@ fn network(table: &Table) -> Option<RateTable> {
             "tx_bytes" => "out",
             _ => return None,
         };
-        Some(RateLine { name: format!("{interface} {way}"), values: per_second(table, i, 1.0 / MEGABYTE) })
+        Some(RateLine {
+            name: format!("{interface} {way}"),
+            values: per_second(table, i, 1.0 / MEGABYTE),
+        })
     };
-    let lines: Vec<RateLine> = (0..table.columns.len()).filter_map(line).filter(|l| !is_zero(l)).collect();
+    let lines: Vec<RateLine> =
+        (0..table.columns.len()).filter_map(line).filter(|l| !is_zero(l)).collect();
     let made = table_of(table, "network", "network".into(), "MB/s", lines)?;
     Some(RateTable { detail: true, ..made })
 }
@@ -438,7 +471,8 @@ mod tests {
             "Dirty" | STATS_RESET => Kind::Gauge,
             _ => Kind::Counter,
         };
-        let column = |name: &&str| Column { name: (*name).into(), unit: String::new(), kind: kind(name) };
+        let column =
+            |name: &&str| Column { name: (*name).into(), unit: String::new(), kind: kind(name) };
         let sample = |(t_s, values): &(f64, &[f64])| Sample {
             t_s: *t_s,
             values: values.iter().map(|v| v.is_finite().then_some(*v)).collect(),
@@ -474,15 +508,29 @@ mod tests {
     fn device_rates_are_those_of_the_storages_own_device() {
         let disk = table(
             "diskstats",
-            &["vda.wr_ios", "vda.wr_sectors", "vda.io_ticks", "vdb.wr_ios", "vdb.wr_sectors", "vdb.io_ticks"],
-            &[(0.0, &[0.0, 0.0, 0.0, 10.0, 0.0, 0.0]), (0.5, &[0.0, 0.0, 0.0, 60.0, 4000.0, 250.0])],
+            &[
+                "vda.wr_ios",
+                "vda.wr_sectors",
+                "vda.io_ticks",
+                "vdb.wr_ios",
+                "vdb.wr_sectors",
+                "vdb.io_ticks",
+            ],
+            &[
+                (0.0, &[0.0, 0.0, 0.0, 10.0, 0.0, 0.0]),
+                (0.5, &[0.0, 0.0, 0.0, 60.0, 4000.0, 250.0]),
+            ],
         );
         let rates = rates(std::slice::from_ref(&disk), &["vdb1", "vdb"]);
-        let value = |group| rates.iter().find(|r| r.group == group).unwrap().lines[0].values[0].unwrap();
+        let value =
+            |group| rates.iter().find(|r| r.group == group).unwrap().lines[0].values[0].unwrap();
         assert_eq!(value("device_throughput"), 4.096);
         assert_eq!(value("device_operations"), 100.0);
         assert_eq!(value("device_busy"), 50.0);
-        assert!(rates.iter().all(|r| r.detail != r.title.starts_with("vdb:")), "other layers are details");
+        assert!(
+            rates.iter().all(|r| r.detail != r.title.starts_with("vdb:")),
+            "other layers are details"
+        );
     }
 
     #[test]
@@ -490,12 +538,20 @@ mod tests {
         let wal = table(
             "pg_stat_wal",
             &["wal_bytes", STATS_RESET],
-            &[(0.0, &[1e6, 100.0]), (1.0, &[2e6, 100.0]), (2.0, &[9e6, 101.5]), (3.0, &[10e6, 101.5])],
+            &[
+                (0.0, &[1e6, 100.0]),
+                (1.0, &[2e6, 100.0]),
+                (2.0, &[9e6, 101.5]),
+                (3.0, &[10e6, 101.5]),
+            ],
         );
         assert_eq!(resets(&wal), [2.0]);
         assert_eq!(rates(&[wal], &[])[0].lines[0].values, [Some(1.0), None, Some(1.0)]);
-        let cpu =
-            table("cpu", &["user", "iowait"], &[(0.0, &[5.0, 5.0]), (1.0, &[6.0, 4.0]), (2.0, &[1.0, 4.0])]);
+        let cpu = table(
+            "cpu",
+            &["user", "iowait"],
+            &[(0.0, &[5.0, 5.0]), (1.0, &[6.0, 4.0]), (2.0, &[1.0, 4.0])],
+        );
         assert_eq!(resets(&cpu), [2.0], "iowait may fall");
     }
 
@@ -538,7 +594,8 @@ mod tests {
         };
         let seen = observer(&[cost(3.0)]).unwrap();
         assert!(
-            (seen.sampler_cpus - 0.005).abs() < 1e-9 && (seen.backends_cpus.unwrap() - 0.01).abs() < 1e-9
+            (seen.sampler_cpus - 0.005).abs() < 1e-9
+                && (seen.backends_cpus.unwrap() - 0.01).abs() < 1e-9
         );
         assert_eq!(observer(&[cost(f64::NAN)]).unwrap().backends_cpus, None);
         assert_eq!(observer(&[]), None);
@@ -578,7 +635,10 @@ mod tests {
     #[test]
     fn one_sample_missing_values_and_equal_times_make_no_rate() {
         assert_eq!(rates(&[table("pg_stat_wal", &["wal_bytes"], &[(0.0, &[1.0])])], &[]), []);
-        assert_eq!(rates(&[table("pg_stat_wal", &["wal_bytes"], &[(0.0, &[1.0]), (0.0, &[2.0])])], &[]), []);
+        assert_eq!(
+            rates(&[table("pg_stat_wal", &["wal_bytes"], &[(0.0, &[1.0]), (0.0, &[2.0])])], &[]),
+            []
+        );
         assert_eq!(rates(&[table("cpu", &[], &[(0.0, &[]), (1.0, &[])])], &[]), []);
         assert_eq!(rates(&[table("diskstats", &[], &[(0.0, &[]), (1.0, &[])])], &["vda"]), []);
         let gap = table(

@@ -20,7 +20,8 @@ use crate::stats;
 pub(super) struct Sums {
     /// (block, tps, or the maximum rate) of each completed trial.
     pub(super) tps: Vec<(u32, f64)>,
-    /// The same of each of [`PERCENTILES`] (microseconds), of trials with enough transactions for it.
+    /// The same of each of [`PERCENTILES`] (microseconds), of trials with enough transactions for
+    /// it.
     pub(super) percentiles: [Vec<(u32, f64)>; PERCENTILES.len()],
     /// Completed trials in which the generator may have been the limit (count).
     pub(super) generator_limited: usize,
@@ -89,7 +90,12 @@ impl Sums {
         }
         for script in &m.scripts {
             let statements: Vec<&str> = script.statements.iter().map(|s| s.text.as_str()).collect();
-            self.scripts.insert(format!("{} × {}: {}", script.weight, script.name, statements.join(" ")));
+            self.scripts.insert(format!(
+                "{} × {}: {}",
+                script.weight,
+                script.name,
+                statements.join(" ")
+            ));
             for s in &script.statements {
                 let same = |known: &&mut Statement| {
                     known.script == script.name && known.line == s.line && known.text == s.text
@@ -156,8 +162,9 @@ impl Sums {
         let flushes = flushes.filter(|_| self.commits_wait == Some(true));
         let mean_tps = tps.as_ref().map(|tps| tps.mean);
         let per_flush = flushes.and_then(|flushes| Some(mean_tps? / flushes));
-        // A flush carries one commit of each client at most. Where there are more (twice, for the two are not counted over the
-        // very same time), most transactions wrote nothing, and flushes were no limit of theirs.
+        // A flush carries one commit of each client at most. Where there are more (twice, for the
+        // two are not counted over the very same time), most transactions wrote nothing, and
+        // flushes were no limit of theirs.
         let writes = per_flush.is_none_or(|commits| commits <= 2.0 * f64::from(t.clients));
         TreatmentView {
             little: self.little(t, mean_tps),
@@ -191,11 +198,12 @@ impl Sums {
         }
     }
 
-    /// Clients' share of the time that is in latency: tps × mean latency ÷ clients (J. D. C. Little, *A proof for the queuing
-    /// formula L = λW*, Operations Research 9, 1961). Of a closed loop only, and where all time is in transactions that
-    /// ended well.
+    /// Clients' share of the time that is in latency: tps × mean latency ÷ clients (J. D. C.
+    /// Little, *A proof for the queuing formula L = λW*, Operations Research 9, 1961). Of a closed
+    /// loop only, and where all time is in transactions that ended well.
     fn little(&self, t: &Treatment, tps: Option<f64>) -> Option<f64> {
-        let closed = t.options.rate.is_none() && !self.searched && !t.options.reconnect && self.failed == 0;
+        let closed =
+            t.options.rate.is_none() && !self.searched && !t.options.reconnect && self.failed == 0;
         let latency = self.latency.mean_us().filter(|_| closed && t.clients > 0)?;
         Some(tps? * latency / 1e6 / f64::from(t.clients))
     }
@@ -225,10 +233,12 @@ impl Sums {
 pub(super) fn percentile(measurement: &Measurement, quantile: f64) -> Option<f64> {
     const BEYOND: f64 = 10.0;
     let latency = &measurement.latency;
-    (latency.count() as f64 * (1.0 - quantile) >= BEYOND - 1e-6).then(|| latency.quantile_us(quantile))?
+    (latency.count() as f64 * (1.0 - quantile) >= BEYOND - 1e-6)
+        .then(|| latency.quantile_us(quantile))?
 }
 
-/// The trends of tps over repeats of all treatments of a run, in the order of blocks, judged together.
+/// The trends of tps over repeats of all treatments of a run, in the order of blocks, judged
+/// together.
 pub(super) fn drifts(treatments: &[Sums]) -> Vec<Option<stats::Trend>> {
     let in_order = |sums: &Sums| {
         let mut tps = sums.tps.clone();
@@ -243,8 +253,9 @@ fn commits_wait(server: &ServerFacts, treatment: &Treatment) -> Option<bool> {
     if treatment.workload == "select-only" {
         return Some(false);
     }
-    let setting =
-        |name: &str| server.setting(name).or_else(|| treatment.settings.get(name).map(String::as_str));
+    let setting = |name: &str| {
+        server.setting(name).or_else(|| treatment.settings.get(name).map(String::as_str))
+    };
     Some(setting("fsync")? == "on" && setting("synchronous_commit")? != "off")
 }
 

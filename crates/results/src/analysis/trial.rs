@@ -17,8 +17,8 @@ pub(super) fn view(
 ) -> TrialView {
     let measured = trial.measurement.as_ref();
     let completed = measured.filter(|_| state != TrialState::Failed);
-    let events =
-        (!trial.server_log.is_empty()).then(|| server_log::events(&trial.server_log, trial.measured_at));
+    let events = (!trial.server_log.is_empty())
+        .then(|| server_log::events(&trial.server_log, trial.measured_at));
     TrialView {
         ordinal: trial.ordinal,
         block: trial.block,
@@ -41,7 +41,9 @@ pub(super) fn view(
         connect_s: measured.map(|m| m.connect_s),
         aborted_clients: measured.map_or(0, |m| m.aborted_clients),
         abort_reasons: measured.map(|m| m.abort_reasons.clone()).unwrap_or_default(),
-        generator_cpus: measured.filter(|m| m.measured_s > 0.0).map(|m| m.generator_cpu_s / m.measured_s),
+        generator_cpus: measured
+            .filter(|m| m.measured_s > 0.0)
+            .map(|m| m.generator_cpu_s / m.measured_s),
         event_loop_lag: measured.and_then(|m| m.event_loop_lag),
         busiest_thread: measured.filter(|m| m.busiest_thread > 0.0).map(|m| m.busiest_thread),
         generator_limit: measured.and_then(Measurement::limited_by_generator),
@@ -55,7 +57,12 @@ pub(super) fn view(
         sizes: growth::relations(&trial.telemetry, measured),
         observer: telemetry::observer(&trial.telemetry),
         steadiness: completed.and_then(|m| {
-            steadiness::of(&m.series, events.as_deref().unwrap_or_default(), &trial.telemetry, devices)
+            steadiness::of(
+                &m.series,
+                events.as_deref().unwrap_or_default(),
+                &trial.telemetry,
+                devices,
+            )
         }),
         events,
     }
@@ -132,7 +139,8 @@ impl Servers {
     }
 }
 
-/// Settings by name, over all trials; one that some trials lack is shown with the values of those that have it.
+/// Settings by name, over all trials; one that some trials lack is shown with the values of those
+/// that have it.
 fn settings(trials: &[(u32, Vec<Setting>)]) -> Vec<SettingView> {
     let mut out: Vec<SettingView> = Vec::new();
     for (ordinal, settings) in trials {

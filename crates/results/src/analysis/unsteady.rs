@@ -37,15 +37,18 @@ pub(super) fn steadiness(view: &RunView, out: &mut Vec<String>) {
             .filter(|t| t.state == TrialState::Completed)
             .filter_map(|t| Some((t.ordinal + 1, t.steadiness.as_ref()?)))
     };
-    let list = |trials: &[u32]| trials.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let unsteady: Vec<u32> = all().filter(|(_, s)| s.steady == Some(false)).map(|(n, _)| n).collect();
+    let list =
+        |trials: &[u32]| trials.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let unsteady: Vec<u32> =
+        all().filter(|(_, s)| s.steady == Some(false)).map(|(n, _)| n).collect();
     if !unsteady.is_empty() {
         out.push(format!(
             "tps never became steady in trials {}: longer trials, or a longer `load.warm_up`, would tell.",
             list(&unsteady)
         ));
     }
-    let warming = || all().filter(|(_, s)| s.warm_up_gain.is_some_and(|gain| gain.abs() >= MATTERS));
+    let warming =
+        || all().filter(|(_, s)| s.warm_up_gain.is_some_and(|gain| gain.abs() >= MATTERS));
     let longest = warming().max_by_key(|(_, s)| s.warm_up_s);
     if let Some((trial, s)) = longest
         && let (Some(seconds), Some(gain)) = (s.warm_up_s, s.warm_up_gain)
@@ -89,7 +92,9 @@ fn changes<'a>(all: impl Iterator<Item = (u32, &'a Steadiness)>, out: &mut Vec<S
                 Some((before, _)) if with.starts_with("device ") => {
                     before.split_once(':').map_or(before, |(kind, _)| kind).to_owned()
                 }
-                Some((before, _)) => before.rsplit_once(' ').map_or(before, |(name, _)| name).to_owned(),
+                Some((before, _)) => {
+                    before.rsplit_once(' ').map_or(before, |(name, _)| name).to_owned()
+                }
                 None => with.clone(),
             };
             let distinct: BTreeSet<String> = if change.with.is_empty() {
@@ -107,7 +112,8 @@ fn changes<'a>(all: impl Iterator<Item = (u32, &'a Steadiness)>, out: &mut Vec<S
     }
     let mut kinds: Vec<(String, usize)> = kinds.into_iter().collect();
     kinds.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-    let shown: Vec<String> = kinds.iter().take(SHOWN).map(|(kind, n)| format!("{kind} ({n})")).collect();
+    let shown: Vec<String> =
+        kinds.iter().take(SHOWN).map(|(kind, n)| format!("{kind} ({n})")).collect();
     out.push(format!(
         "tps changed {count} {} within {trials} {}, at the same time as: {}. The report's trials say when.",
         if count == 1 { "time" } else { "times" },

@@ -23,20 +23,22 @@ pub struct RunView {
     pub run: RunHead,
     /// What the run's question is answered with, in one or two sentences.
     pub answer: Vec<String>,
-    /// The index of the treatment with the highest geometric mean of tps; none where none can be formed.
+    /// The index of the treatment with the highest geometric mean of tps; none where none can be
+    /// formed.
     pub best: Option<usize>,
     /// Every treatment, in the plan's order.
     pub treatments: Vec<TreatmentView>,
     /// Pairs of treatments that differ in one factor.
     pub comparisons: Vec<Comparison>,
-    /// Where the differences lie: of treatments that are told apart under the same load, each beside the best, and each two that differ in
-    /// one factor.
+    /// Where the differences lie: of treatments that are told apart under the same load, each
+    /// beside the best, and each two that differ in one factor.
     pub why: Vec<WhyView>,
     /// What each treatment's trials tried, where they looked for the highest rate.
     pub capacity: Vec<CapacityView>,
     /// How tps grows with the number of clients, where at least three numbers were measured.
     pub scaling: Vec<ScalingView>,
-    /// How far the same treatment differed from itself on the last session's host; none where that is not known.
+    /// How far the same treatment differed from itself on the last session's host; none where that
+    /// is not known.
     pub noise_floor: Option<NoiseFloor>,
     /// Where a run stands that may end by itself; none for one of fixed repeats.
     pub stopping: Option<StoppingView>,
@@ -48,7 +50,8 @@ pub struct RunView {
     pub fsync: Vec<FsyncView>,
     /// Probes of the storages before and after the trials, in order.
     pub probes: Vec<super::StageProbeView>,
-    /// Crash tests of the treatments, in order; treatments that differ in their load only share one.
+    /// Crash tests of the treatments, in order; treatments that differ in their load only share
+    /// one.
     pub crashes: Vec<crate::report::CrashView>,
     /// The stretches of work.
     pub sessions: Vec<SessionView>,
@@ -125,7 +128,8 @@ pub struct TreatmentView {
     pub trials_planned: usize,
     /// Attempts that failed (count).
     pub attempts_failed: usize,
-    /// Transactions per second, or the maximum rate where trials looked for it; none without a completed trial.
+    /// Transactions per second, or the maximum rate where trials looked for it; none without a
+    /// completed trial.
     pub tps: Option<TpsView>,
     /// What crash tests say of it; none where there were none.
     pub crash: Option<TreatmentCrash>,
@@ -139,11 +143,14 @@ pub struct TreatmentView {
     pub latency_intervals: Vec<LatencyInterval>,
     /// Completed trials in which the load generator may have been the limit (count).
     pub generator_limited: usize,
-    /// Whether tps rises or falls over its repeats, judged with all treatments of the run; none for fewer than four.
+    /// Whether tps rises or falls over its repeats, judged with all treatments of the run; none for
+    /// fewer than four.
     pub drift: Option<Trend>,
-    /// With a rate, where latency counts from when a transaction was due: the same from when it was sent.
+    /// With a rate, where latency counts from when a transaction was due: the same from when it was
+    /// sent.
     pub service_us: Option<LatencyView>,
-    /// Why it is not among those of which the best is chosen: it is known not to keep what it promises.
+    /// Why it is not among those of which the best is chosen: it is known not to keep what it
+    /// promises.
     pub not_ranked: Option<String>,
     /// Its tps over that of the treatment with the highest mean; none without a completed trial.
     pub ratio_to_best: Option<RatioView>,
@@ -155,20 +162,22 @@ pub struct TreatmentView {
     pub failures: BTreeMap<String, u64>,
     /// Whether a commit waits for a flush, as the server said; none if that is not known.
     pub commits_wait: Option<bool>,
-    /// The rate of flushes of one writer on its storage (1/s), where commits wait for one; none where most transactions
-    /// wrote nothing.
+    /// The rate of flushes of one writer on its storage (1/s), where commits wait for one; none
+    /// where most transactions wrote nothing.
     pub fsync_per_second: Option<f64>,
     /// Flushes of the write-ahead log (1/s), where commits wait for one and the server counts them.
     pub wal_flushes_per_second: Option<f64>,
     /// Transactions for each of them: above 1 commits share flushes.
     pub commits_per_flush: Option<f64>,
-    /// tps × mean latency ÷ clients: 1 by Little's law in a closed loop; none for another one, or with failures.
+    /// tps × mean latency ÷ clients: 1 by Little's law in a closed loop; none for another one, or
+    /// with failures.
     pub little: Option<f64>,
     /// Its statements, over all its completed trials.
     pub statements: Vec<StatementView>,
     /// What its backends did or waited for over all its completed trials, the commonest first.
     pub waits: Vec<WaitView>,
-    /// Latency by quantile: (share of transactions, microseconds), to where ten transactions are left.
+    /// Latency by quantile: (share of transactions, microseconds), to where ten transactions are
+    /// left.
     pub quantiles: Vec<(f64, f64)>,
 }
 
@@ -177,7 +186,8 @@ pub struct TreatmentView {
 pub struct TpsView {
     /// The mean of the trials' tps.
     pub mean: f64,
-    /// Student's 95% confidence interval of the mean, cut at 0; none where the treatment's `reason` says why.
+    /// Student's 95% confidence interval of the mean, cut at 0; none where the treatment's `reason`
+    /// says why.
     pub ci95: Option<[f64; 2]>,
     /// The trials' sample standard deviation; none for one trial.
     pub sd: Option<f64>,
@@ -234,9 +244,11 @@ pub struct LatencyRatio {
 pub struct RatioView {
     /// The geometric mean of the ratio; none where none can be formed.
     pub value: Option<f64>,
-    /// Its 95% confidence interval, for itself alone; of a ratio to the best, wider, so that it holds although the data chose the best.
+    /// Its 95% confidence interval, for itself alone; of a ratio to the best, wider, so that it
+    /// holds although the data chose the best.
     pub ci95: Option<[f64; 2]>,
-    /// The interval that the trials of two runs give by themselves, which leaves out how far equal runs differ; none within one run.
+    /// The interval that the trials of two runs give by themselves, which leaves out how far equal
+    /// runs differ; none within one run.
     pub within_runs: Option<[f64; 2]>,
     /// How the interval was made.
     pub method: Option<Method>,
@@ -246,10 +258,11 @@ pub struct RatioView {
     pub p_together: Option<f64>,
     /// Whether `p_together` is at most 5%; none without an interval, or where `withheld` says why.
     pub told_apart: Option<bool>,
-    /// Why there is an interval and no verdict: the run is not finished, or runs are compared and nothing tells how far equal ones differ.
+    /// Why there is an interval and no verdict: the run is not finished, or runs are compared and
+    /// nothing tells how far equal ones differ.
     pub withheld: Option<String>,
-    /// Whether the two are equivalent within the plan's margin (two one-sided tests, Holm); none without an interval or a
-    /// margin.
+    /// Whether the two are equivalent within the plan's margin (two one-sided tests, Holm); none
+    /// without an interval or a margin.
     pub equivalent: Option<bool>,
     /// The smallest true difference (a share) that is told apart in 80% of runs like this one.
     pub detectable: Option<f64>,
@@ -274,7 +287,8 @@ pub struct Comparison {
     pub holm: Option<bool>,
     /// The ratios of percentiles of latency.
     pub latency: Vec<LatencyRatio>,
-    /// Whether a trial of either was generator-limited, so that the difference may be the generator's.
+    /// Whether a trial of either was generator-limited, so that the difference may be the
+    /// generator's.
     pub generator_limited: bool,
     /// All of it in a sentence.
     pub words: String,
@@ -293,7 +307,8 @@ pub struct TrialView {
     pub factors: Levels,
     /// Which of its treatment's trials it is, from 1.
     pub repeat: u32,
-    /// Whether it is completed, failed, or completed though another attempt already was (and left out).
+    /// Whether it is completed, failed, or completed though another attempt already was (and left
+    /// out).
     pub state: TrialState,
     /// Why it failed.
     pub failure: Option<String>,
@@ -329,15 +344,15 @@ pub struct TrialView {
     pub abort_reasons: Vec<String>,
     /// CPU that the load generator used (cores: seconds of CPU a second).
     pub generator_cpus: Option<f64>,
-    /// How long replies and due transactions waited for the load generator's event loops; none if stored before that was
-    /// measured.
+    /// How long replies and due transactions waited for the load generator's event loops; none if
+    /// stored before that was measured.
     pub event_loop_lag: Option<EventLoopLag>,
     /// CPU that the busiest of its threads used (cores).
     pub busiest_thread: Option<f64>,
     /// Why the load generator may have been the limit; none if it was not.
     pub generator_limit: Option<String>,
-    /// Where the highest rate was looked for: every rate that was tried. All else is then of the step that
-    /// confirmed the answer, or of the last where none did.
+    /// Where the highest rate was looked for: every rate that was tried. All else is then of the
+    /// step that confirmed the answer, or of the last where none did.
     pub search: Option<Search>,
     /// Whether its series is steady; none where there is none.
     pub steadiness: Option<Steadiness>,
@@ -357,7 +372,8 @@ pub struct TrialView {
     pub sizes: Vec<super::RelationSize>,
     /// What watching cost; none where it was not measured.
     pub observer: Option<ObserverView>,
-    /// Checkpoints and autovacuum, as the server's log has them; none where the log is out of reach.
+    /// Checkpoints and autovacuum, as the server's log has them; none where the log is out of
+    /// reach.
     pub events: Option<Vec<LogEvent>>,
 }
 
@@ -381,8 +397,9 @@ impl ObserverView {
 /// How steady a trial's tps was from second to second. Whole seconds of the window only.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Steadiness {
-    /// Seconds at the window's beginning that still look like warm-up (MSER-5); 0 for none; none where that cannot be
-    /// told: fewer than 40 seconds, seconds that resemble each other too much, or never steady.
+    /// Seconds at the window's beginning that still look like warm-up (MSER-5); 0 for none; none
+    /// where that cannot be told: fewer than 40 seconds, seconds that resemble each other too much,
+    /// or never steady.
     pub warm_up_s: Option<u32>,
     /// What tps would gain without those seconds (a share).
     pub warm_up_gain: Option<f64>,
@@ -390,12 +407,13 @@ pub struct Steadiness {
     pub steady: Option<bool>,
     /// Why it is not judged whether it became steady: too few seconds, or too few independent ones.
     pub steady_why: Option<String>,
-    /// How many independent seconds its seconds are worth, where those are too few to judge that (count).
+    /// How many independent seconds its seconds are worth, where those are too few to judge that
+    /// (count).
     pub too_alike: Option<f64>,
     /// How neighbouring seconds resemble each other.
     pub autocorrelation: Option<Autocorrelation>,
-    /// The 95% interval of the mean over seconds, as a share of it to either side; it holds for this trial only and says
-    /// nothing of another one. None where `within_why` says why.
+    /// The 95% interval of the mean over seconds, as a share of it to either side; it holds for
+    /// this trial only and says nothing of another one. None where `within_why` says why.
     pub within: Option<f64>,
     /// Why there is no such interval.
     pub within_why: Option<String>,
@@ -412,16 +430,19 @@ pub struct Change {
     pub before: f64,
     /// Mean tps after it, up to the next change.
     pub after: f64,
-    /// What happened or changed at that time by the server's log and telemetry. It need not be the cause.
+    /// What happened or changed at that time by the server's log and telemetry. It need not be the
+    /// cause.
     pub with: Vec<String>,
 }
 
 /// Something of the server's own that the load may have felt.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LogEvent {
-    /// When it was logged (seconds from the window's opening); none where the log's times cannot be read.
+    /// When it was logged (seconds from the window's opening); none where the log's times cannot be
+    /// read.
     pub t_s: Option<f64>,
-    /// `checkpoint starting`, `checkpoint complete`, `automatic vacuum`, `automatic analyze`, …, in the log's own words.
+    /// `checkpoint starting`, `checkpoint complete`, `automatic vacuum`, `automatic analyze`, …, in
+    /// the log's own words.
     pub kind: String,
     /// What it was about: the checkpoint's reasons, or the table.
     pub of: String,
@@ -465,7 +486,8 @@ pub struct StatementView {
     pub failed: u64,
     /// Latency from sent to done; none if it never ended.
     pub latency_us: Option<LatencyView>,
-    /// From sent to the first byte of its reply; none if it never ended, or was stored before this was measured.
+    /// From sent to the first byte of its reply; none if it never ended, or was stored before this
+    /// was measured.
     pub first_byte_us: Option<LatencyView>,
 }
 
@@ -495,7 +517,8 @@ pub struct SecondView {
 /// Rates over time that share a unit and an axis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RateTable {
-    /// What it shows: `cpu`, `device_throughput`, `device_operations`, `device_busy`, `wait_events`, `wal`, `memory`, …
+    /// What it shows: `cpu`, `device_throughput`, `device_operations`, `device_busy`,
+    /// `wait_events`, `wal`, `memory`, …
     pub group: &'static str,
     /// In words.
     pub title: String,

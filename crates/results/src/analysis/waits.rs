@@ -17,7 +17,9 @@ pub(super) struct Waits {
 impl Waits {
     pub(super) fn add(&mut self, tables: &[Table]) {
         let Some(table) = tables.iter().find(|t| t.probe == "wait_events") else { return };
-        let Some(polls) = column(table, "polls").and_then(|polls| growth(table, polls)) else { return };
+        let Some(polls) = column(table, "polls").and_then(|polls| growth(table, polls)) else {
+            return;
+        };
         self.polls += polls;
         for (i, column) in table.columns.iter().enumerate() {
             let Some(event) = column.name.strip_prefix("load.") else { continue };

@@ -1,5 +1,5 @@
-//! Why two treatments differ: where the gap in latency lies, statement by statement and wait event by wait event, and what else
-//! each transaction took.
+//! Why two treatments differ: where the gap in latency lies, statement by statement and wait event
+//! by wait event, and what else each transaction took.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,8 @@ use super::view::RunView;
 use crate::number;
 use crate::stats::{self, Gap};
 
-/// Two treatments taken apart. A is what is compared to, B what is compared; times are means over trials.
+/// Two treatments taken apart. A is what is compared to, B what is compared; times are means over
+/// trials.
 #[derive(Clone, Debug, Serialize)]
 pub struct WhyView {
     /// B's index in its plan.
@@ -22,8 +23,8 @@ pub struct WhyView {
     pub to: usize,
     /// The transaction's mean latency, by statement; none without a transaction on either side.
     pub latency: Option<GapView>,
-    /// The backends' time for each transaction, without waiting for the load, by wait event; none where either was not
-    /// watched.
+    /// The backends' time for each transaction, without waiting for the load, by wait event; none
+    /// where either was not watched.
     pub active: Option<GapView>,
     /// What else each took.
     pub figures: Vec<FigureView>,
@@ -61,7 +62,8 @@ pub struct PartView {
     pub b_us: f64,
     /// B's less A's.
     pub gap_us: Gap,
-    /// Its share of the whole gap: all shares add up to 1, and parts that shrank while the whole grew have negative ones.
+    /// Its share of the whole gap: all shares add up to 1, and parts that shrank while the whole
+    /// grew have negative ones.
     pub share: Option<f64>,
     /// The share's 95% confidence interval (Fieller's).
     pub ci95: Option<[f64; 2]>,
@@ -108,7 +110,8 @@ pub(super) fn explain(a: &Member<'_>, b: &Member<'_>, pairing: &Pairing) -> WhyV
         ));
     }
     words.extend(active.iter().filter_map(waited));
-    let missing: BTreeSet<&String> = a.profiles.iter().chain(b.profiles).flat_map(|p| &p.missing).collect();
+    let missing: BTreeSet<&String> =
+        a.profiles.iter().chain(b.profiles).flat_map(|p| &p.missing).collect();
     WhyView {
         treatment: b.index,
         to: a.index,
@@ -120,8 +123,8 @@ pub(super) fn explain(a: &Member<'_>, b: &Member<'_>, pairing: &Pairing) -> WhyV
     }
 }
 
-/// The pairs of a run that are worth explaining: told apart, under the same load. Each treatment beside the best, and each
-/// two that differ in one factor.
+/// The pairs of a run that are worth explaining: told apart, under the same load. Each treatment
+/// beside the best, and each two that differ in one factor.
 pub(super) fn of_run(view: &RunView, sums: &[Sums]) -> Vec<WhyView> {
     // At rates of their own, latencies are what was asked for.
     if view.plan.find.is_some() {
@@ -150,8 +153,11 @@ pub(super) fn of_run(view: &RunView, sums: &[Sums]) -> Vec<WhyView> {
     pairs
         .into_iter()
         .map(|(b, a)| {
-            let member =
-                |i: usize| Member { index: i, profiles: &sums[i].profiles, name: &view.treatments[i].label };
+            let member = |i: usize| Member {
+                index: i,
+                profiles: &sums[i].profiles,
+                name: &view.treatments[i].label,
+            };
             explain(&member(a), &member(b), &pairing)
         })
         .collect()
@@ -163,7 +169,8 @@ fn same_load(plan: &Plan, a: usize, b: usize) -> bool {
 }
 
 fn latency(a: &Member<'_>, b: &Member<'_>, pairing: &Pairing) -> Option<GapView> {
-    let parts: BTreeSet<&Part> = a.profiles.iter().chain(b.profiles).flat_map(|p| p.parts.keys()).collect();
+    let parts: BTreeSet<&Part> =
+        a.profiles.iter().chain(b.profiles).flat_map(|p| p.parts.keys()).collect();
     let all = parts.into_iter().map(|part| {
         let of = |p: &Profile| p.parts.get(part).copied().unwrap_or(0.0);
         let what = match part {
@@ -188,7 +195,8 @@ fn active(a: &Member<'_>, b: &Member<'_>, pairing: &Pairing) -> Option<GapView> 
         .map(|(event, _)| event)
         .collect();
     let all = events.into_iter().map(|event| {
-        let of = |p: &Profile| p.active.as_ref().and_then(|all| all.get(event)).copied().unwrap_or(0.0);
+        let of =
+            |p: &Profile| p.active.as_ref().and_then(|all| all.get(event)).copied().unwrap_or(0.0);
         let whole = |p: &Profile| p.active.iter().flat_map(|all| all.values()).sum();
         (event.clone(), None, rows(a, of, whole), rows(b, of, whole))
     });
@@ -218,13 +226,15 @@ fn rows(of: &Member<'_>, part: impl Fn(&Profile) -> f64, whole: impl Fn(&Profile
 /// The gap of parts that add up to a whole; none without any.
 fn gap(all: Vec<(String, Option<Part>, Rows, Rows)>, pairing: &Pairing) -> Option<GapView> {
     #[allow(clippy::cast_precision_loss)]
-    let mean =
-        |rows: &Rows, of: fn(&(u32, f64, f64)) -> f64| rows.iter().map(of).sum::<f64>() / rows.len() as f64;
+    let mean = |rows: &Rows, of: fn(&(u32, f64, f64)) -> f64| {
+        rows.iter().map(of).sum::<f64>() / rows.len() as f64
+    };
     let mut parts = Vec::new();
     let mut whole = None;
     for (what, part, a, b) in all {
         let (a, b) = if pairing.is_paired() { in_both(a, b) } else { (a, b) };
-        let trials = |rows: &Rows| rows.iter().map(|(block, _, whole)| (*block, *whole)).collect::<Vec<_>>();
+        let trials =
+            |rows: &Rows| rows.iter().map(|(block, _, whole)| (*block, *whole)).collect::<Vec<_>>();
         let level = pairing.share(&trials(&b), &trials(&a));
         let found = stats::share(level, &a, &b, pairing.is_paired())?;
         whole = Some((mean(&a, |r| r.2), mean(&b, |r| r.2), found.whole));
@@ -249,7 +259,8 @@ fn gap(all: Vec<(String, Option<Part>, Rows, Rows)>, pairing: &Pairing) -> Optio
     Some(GapView { a_us, b_us, gap_us, told_apart, parts })
 }
 
-/// Whether a part's share says anything: not of a gap that may be none, nor where the interval is wider than the gap itself.
+/// Whether a part's share says anything: not of a gap that may be none, nor where the interval is
+/// wider than the gap itself.
 fn has_meaning(part: &PartView, told_apart: Option<bool>) -> bool {
     match (told_apart, part.ci95) {
         (Some(true), Some([lo, hi])) => hi - lo <= 1.0,
@@ -260,10 +271,15 @@ fn has_meaning(part: &PartView, told_apart: Option<bool>) -> bool {
     }
 }
 
-/// The trials of blocks that both have, so that means and gaps are of the same; all where fewer than two blocks do.
+/// The trials of blocks that both have, so that means and gaps are of the same; all where fewer
+/// than two blocks do.
 fn in_both(a: Rows, b: Rows) -> (Rows, Rows) {
     let common = |these: &Rows, those: &Rows| -> Rows {
-        these.iter().filter(|(block, ..)| those.iter().any(|(other, ..)| other == block)).copied().collect()
+        these
+            .iter()
+            .filter(|(block, ..)| those.iter().any(|(other, ..)| other == block))
+            .copied()
+            .collect()
     };
     let (x, y) = (common(&a, &b), common(&b, &a));
     if x.len() < 2 { (a, b) } else { (x, y) }
@@ -280,7 +296,8 @@ fn figures(a: &[Profile], b: &[Profile], pairing: &Pairing) -> Vec<FigureView> {
         };
         #[allow(clippy::cast_precision_loss)]
         let mean = |values: &[(u32, f64)]| {
-            (!values.is_empty()).then(|| values.iter().map(|v| v.1).sum::<f64>() / values.len() as f64)
+            (!values.is_empty())
+                .then(|| values.iter().map(|v| v.1).sum::<f64>() / values.len() as f64)
         };
         let (x, y) = (of(a), of(b));
         let ratio = pairing.ratio(&y, &x);
@@ -302,7 +319,11 @@ const QUOTED: usize = 100;
 /// The largest part of the gap in latency; none where nothing differs.
 fn said(gap: &GapView, a: &str, b: &str) -> Option<String> {
     let ms = |us: f64| number::milliseconds(us);
-    let times = format!("a transaction takes {} ms with {b} and {} ms with {a}", ms(gap.b_us), ms(gap.a_us));
+    let times = format!(
+        "a transaction takes {} ms with {b} and {} ms with {a}",
+        ms(gap.b_us),
+        ms(gap.a_us)
+    );
     if gap.told_apart == Some(false) {
         return Some(format!(
             "No significant difference of mean latency ({times}): there is no gap to explain"
@@ -343,7 +364,8 @@ fn waited(gap: &GapView) -> Option<String> {
 /// `93% (95% CI 91–95%)`
 fn share(part: &PartView) -> Option<String> {
     let percent = number::whole_percent;
-    let interval =
-        part.ci95.map_or_else(String::new, |[lo, hi]| format!(" (95% CI {}–{}%)", percent(lo), percent(hi)));
+    let interval = part
+        .ci95
+        .map_or_else(String::new, |[lo, hi]| format!(" (95% CI {}–{}%)", percent(lo), percent(hi)));
     Some(format!("{}%{interval}", percent(part.share?)))
 }

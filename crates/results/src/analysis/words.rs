@@ -40,9 +40,11 @@ pub(super) fn comparison(
     judged: &Judged,
     generator_limited: bool,
 ) -> Comparison {
-    let level =
-        |levels: &Levels| levels.get(factor).map_or_else(String::new, |level| format!("{factor}={level}"));
-    let given = Levels(levels.0.iter().filter(|(name, _)| name != factor).cloned().collect()).to_string();
+    let level = |levels: &Levels| {
+        levels.get(factor).map_or_else(String::new, |level| format!("{factor}={level}"))
+    };
+    let given =
+        Levels(levels.0.iter().filter(|(name, _)| name != factor).cloned().collect()).to_string();
     let with = if given.is_empty() { String::new() } else { format!("With {given}: ") };
     let (this, that) = (level(levels), level(base));
     let verdict = verdict(&this, &that, judged, None, generator_limited);
@@ -59,7 +61,8 @@ pub(super) fn comparison(
     }
 }
 
-/// What the ratio says of `this` beside `that`; `within_runs` is the interval that the trials of two runs give by themselves.
+/// What the ratio says of `this` beside `that`; `within_runs` is the interval that the trials of
+/// two runs give by themselves.
 pub(super) fn verdict(
     this: &str,
     that: &str,
@@ -70,7 +73,11 @@ pub(super) fn verdict(
     let measure = judged.measure;
     let verdict = match (judged.ratio.value, judged.told_apart()) {
         (Some(value), Some(true)) => {
-            format!("{this} has {}× the {measure} of {that}{}", number::times(value), interval(judged))
+            format!(
+                "{this} has {}× the {measure} of {that}{}",
+                number::times(value),
+                interval(judged)
+            )
         }
         (Some(value), Some(false)) => format!(
             "no significant difference between {this} and {that} (ratio {}{}){}",
@@ -81,7 +88,9 @@ pub(super) fn verdict(
         (Some(value), None) => {
             let alone = within_runs
                 .filter(|_| judged.ratio.ci95.is_none())
-                .map_or_else(String::new, |ci95| format!(" (by these two runs' own trials {})", range(ci95)));
+                .map_or_else(String::new, |ci95| {
+                    format!(" (by these two runs' own trials {})", range(ci95))
+                });
             let value = number::times(value);
             format!(
                 "{this} had {value}× the {measure} of {that}{}{alone}; {}",
@@ -89,7 +98,9 @@ pub(super) fn verdict(
                 reason(judged, "no interval")
             )
         }
-        (None, _) => format!("{this} and {that} cannot be compared: {}", reason(judged, "no ratio")),
+        (None, _) => {
+            format!("{this} and {that} cannot be compared: {}", reason(judged, "no ratio"))
+        }
     };
     format!("{verdict}{}{}", equivalence(judged), limit(generator_limited))
 }
@@ -142,7 +153,9 @@ pub(super) const HOPELESS: f64 = 9.0;
 /// ` (minimum detectable: 3.0%)`; nothing where it is not known, or hopeless.
 pub(super) fn minimum_detectable(share: Option<f64>) -> String {
     let known = share.filter(|share| *share <= HOPELESS);
-    known.map_or_else(String::new, |share| format!(" (minimum detectable: {}%)", number::percent(share)))
+    known.map_or_else(String::new, |share| {
+        format!(" (minimum detectable: {}%)", number::percent(share))
+    })
 }
 
 /// Whether the difference is known to be less than the margin.
@@ -150,7 +163,9 @@ fn equivalence(judged: &Judged) -> String {
     let Some((margin, _)) = judged.equivalence else { return String::new() };
     let margin = number::percent(margin);
     match (judged.equivalent(), judged.told_apart()) {
-        (Some(true), Some(true)) => format!("; the difference is less than the margin of {margin}%"),
+        (Some(true), Some(true)) => {
+            format!("; the difference is less than the margin of {margin}%")
+        }
         (Some(true), _) => format!("; equivalent within the margin of {margin}%"),
         (_, Some(false)) => format!("; not shown to be equivalent within the margin of {margin}%"),
         _ => String::new(),

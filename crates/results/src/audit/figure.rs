@@ -22,7 +22,11 @@ impl Figure {
         let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
         let all_digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
-        if whole.is_empty() || digits.len() > MOST_DIGITS || !all_digits(whole) || !all_digits(fraction) {
+        if whole.is_empty()
+            || digits.len() > MOST_DIGITS
+            || !all_digits(whole)
+            || !all_digits(fraction)
+        {
             return None;
         }
         let decimals = i32::try_from(fraction.len()).ok()?;
@@ -32,7 +36,11 @@ impl Figure {
 
     /// A count: it was not rounded.
     pub(crate) fn count(text: &str, line: usize) -> Option<Self> {
-        text.bytes().all(|b| b.is_ascii_digit()).then(|| Self::read(text, line)).flatten().map(Self::exact)
+        text.bytes()
+            .all(|b| b.is_ascii_digit())
+            .then(|| Self::read(text, line))
+            .flatten()
+            .map(Self::exact)
     }
 
     fn exact(self) -> Self {
@@ -86,7 +94,8 @@ pub(crate) fn proof(text: &str) -> Option<Decimals> {
     }
 }
 
-/// Reads a person's number: thousands apart or not, with a unit or not. `known` is what numbers beside it prove.
+/// Reads a person's number: thousands apart or not, with a unit or not. `known` is what numbers
+/// beside it prove.
 pub(crate) fn written(text: &str, known: Option<Decimals>, line: usize) -> Written {
     let Some(digits) = digits(text) else { return Written::No };
     let read = |decimals: Decimals| {
@@ -94,8 +103,11 @@ pub(crate) fn written(text: &str, known: Option<Decimals>, line: usize) -> Writt
             Decimals::Point => ('.', ','),
             Decimals::Comma => (',', '.'),
         };
-        let plain: String =
-            digits.chars().filter(|c| *c != thousands).map(|c| if c == sign { '.' } else { c }).collect();
+        let plain: String = digits
+            .chars()
+            .filter(|c| *c != thousands)
+            .map(|c| if c == sign { '.' } else { c })
+            .collect();
         Figure::read(&plain, line).map_or(Written::No, Written::Number)
     };
     match shape(&digits) {

@@ -1,7 +1,9 @@
-//! Benchmark reports that others wrote: what they hold, whether their figures agree with each other, what they cannot show.
+//! Benchmark reports that others wrote: what they hold, whether their figures agree with each
+//! other, what they cannot show.
 //!
-//! Pure: bytes in, an [`Audit`] out. A document is read as lines; recognisers find figures in them; rules judge
-//! what was found. Nothing is concluded from what was not recognised, and tolerances come from the digits that were printed.
+//! Pure: bytes in, an [`Audit`] out. A document is read as lines; recognisers find figures in them;
+//! rules judge what was found. Nothing is concluded from what was not recognised, and tolerances
+//! come from the digits that were printed.
 
 mod document;
 mod figure;
@@ -17,8 +19,8 @@ use sha2::{Digest, Sha256};
 
 pub use figure::Figure;
 pub use recognise::{
-    CpuLine, DeviceLine, FsyncLine, Meaning, PgbenchRun, Progress, Recognised, Row, Script, Setting,
-    Statement, StorageFact, StorageWhat, SysbenchRun, Table,
+    CpuLine, DeviceLine, FsyncLine, Meaning, PgbenchRun, Progress, Recognised, Row, Script,
+    Setting, Statement, StorageFact, StorageWhat, SysbenchRun, Table,
 };
 pub use rules::rules;
 
@@ -131,16 +133,16 @@ impl AuditError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Read { .. } => None,
-            Self::NoText { .. } => {
-                Some("save the report as text, Markdown or HTML; archives and PDF are not read".into())
-            }
+            Self::NoText { .. } => Some(
+                "save the report as text, Markdown or HTML; archives and PDF are not read".into(),
+            ),
         }
     }
 }
 
 impl Audit {
-    /// Audits the report that `bytes` hold; none if they are no text. What `name` ends in says what the text does not: that
-    /// it is HTML.
+    /// Audits the report that `bytes` hold; none if they are no text. What `name` ends in says what
+    /// the text does not: that it is HTML.
     #[must_use]
     pub fn of(name: &str, bytes: &[u8]) -> Option<Self> {
         let document = document::Document::read(name, bytes)?;
@@ -185,7 +187,8 @@ impl Recognised {
     pub fn summary(&self) -> String {
         let of_sysbench: usize = self.sysbench.iter().map(|r| r.progress.len()).sum();
         let progress = self.runs.iter().map(|r| r.progress.len()).sum::<usize>() + of_sysbench;
-        let of_scripts = |r: &PgbenchRun| r.scripts.iter().map(|s| s.statements.len()).sum::<usize>();
+        let of_scripts =
+            |r: &PgbenchRun| r.scripts.iter().map(|s| s.statements.len()).sum::<usize>();
         let statements = self.runs.iter().map(|r| r.statements.len() + of_scripts(r)).sum();
         let parts = [
             (self.runs.len(), "pgbench report", "pgbench reports"),
@@ -236,16 +239,27 @@ pub struct ImportedRun {
 }
 
 impl ImportedRun {
-    /// What was recognised in the file `source`, which holds `bytes`, imported at `at`. Its name says the file's, the time, and how
-    /// the file's checksum begins.
+    /// What was recognised in the file `source`, which holds `bytes`, imported at `at`. Its name
+    /// says the file's, the time, and how the file's checksum begins.
     #[must_use]
-    pub fn new(source: &str, bytes: &[u8], recognised: Recognised, at: std::time::SystemTime) -> Self {
-        let sha256: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    pub fn new(
+        source: &str,
+        bytes: &[u8],
+        recognised: Recognised,
+        at: std::time::SystemTime,
+    ) -> Self {
+        let sha256: String =
+            Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
         let imported_at = Epoch::of(at);
-        let stem =
-            Path::new(source).file_stem().map(|s| s.to_string_lossy().to_lowercase()).unwrap_or_default();
-        let stem: String =
-            stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(24).collect();
+        let stem = Path::new(source)
+            .file_stem()
+            .map(|s| s.to_string_lossy().to_lowercase())
+            .unwrap_or_default();
+        let stem: String = stem
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+            .take(24)
+            .collect();
         // 2026-11-21T06:48:13Z is 20261121-064813 here.
         let digits: String = imported_at.to_string().chars().filter(char::is_ascii_digit).collect();
         let (date, time) = digits.split_at(digits.len().min(8));

@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::text::{plain, wrap};
-use crate::audit::{Audit, Checked, Finding, ImportedRun, NotUnderstood, Recognised, Severity, Sure};
+use crate::audit::{
+    Audit, Checked, Finding, ImportedRun, NotUnderstood, Recognised, Severity, Sure,
+};
 use crate::number;
 
 /// More of a quoted line than this is not shown.
@@ -196,15 +198,28 @@ fn verdict(audit: &Audit) -> String {
 pub fn imported(import: &ImportedRun) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{}", plain(&import.id));
-    let _ = writeln!(out, "imported: pgdyno did not measure this, it read it in {}", plain(&import.source));
+    let _ = writeln!(
+        out,
+        "imported: pgdyno did not measure this, it read it in {}",
+        plain(&import.source)
+    );
     let _ = writeln!(out, "on {}, sha256 {}", import.imported_at, plain(&import.sha256));
     let recognised = &import.recognised;
     let _ = writeln!(out, "holds {}", recognised.summary());
-    let value =
-        |figure: Option<crate::audit::Figure>| figure.map_or_else(|| "–".to_owned(), |f| f.value.to_string());
+    let value = |figure: Option<crate::audit::Figure>| {
+        figure.map_or_else(|| "–".to_owned(), |f| f.value.to_string())
+    };
     if !recognised.runs.is_empty() {
-        let mut table =
-            rows(["line", "name", "clients", "threads", "seconds", "transactions", "tps", "latency ms"]);
+        let mut table = rows([
+            "line",
+            "name",
+            "clients",
+            "threads",
+            "seconds",
+            "transactions",
+            "tps",
+            "latency ms",
+        ]);
         for run in &recognised.runs {
             table.add_row([
                 run.line.to_string(),
@@ -225,9 +240,16 @@ pub fn imported(import: &ImportedRun) -> String {
             let figures = row.repeats.iter().chain(row.others.iter().map(|(_, f)| f));
             let figures: Vec<String> = figures.map(|f| f.value.to_string()).collect();
             let (mean, ratio) = (value(row.mean), value(row.ratio));
-            table.add_row([row.line.to_string(), plain(&row.label), figures.join(" "), mean, ratio]);
+            table.add_row([
+                row.line.to_string(),
+                plain(&row.label),
+                figures.join(" "),
+                mean,
+                ratio,
+            ]);
         }
-        let _ = writeln!(out, "\n{}\n{}", if found.tps { "tps" } else { "figures" }, table.trim_fmt());
+        let _ =
+            writeln!(out, "\n{}\n{}", if found.tps { "tps" } else { "figures" }, table.trim_fmt());
     }
     if !recognised.fsync.is_empty() {
         let mut table = rows(["line", "pg_test_fsync", "ops/s"]);
@@ -243,8 +265,13 @@ pub fn imported(import: &ImportedRun) -> String {
     if !recognised.settings.is_empty() {
         let _ = writeln!(out);
         for setting in &recognised.settings {
-            let _ =
-                writeln!(out, "{} = {} (line {})", plain(&setting.name), plain(&setting.value), setting.line);
+            let _ = writeln!(
+                out,
+                "{} = {} (line {})",
+                plain(&setting.name),
+                plain(&setting.value),
+                setting.line
+            );
         }
     }
     out

@@ -16,7 +16,10 @@ pub fn beside(view: &BesideView, markdown: bool) -> String {
     let _ = writeln!(
         out,
         "{}",
-        heading(format!("A: {}, imported from {source}: not measured by pgdyno", plain(&view.imported)))
+        heading(format!(
+            "A: {}, imported from {source}: not measured by pgdyno",
+            plain(&view.imported)
+        ))
     );
     let _ = writeln!(out, "{}\n", table(&view.theirs, markdown));
     let _ = writeln!(out, "{}", heading(format!("B: {}, measured", plain(&view.run))));
@@ -27,14 +30,17 @@ pub fn beside(view: &BesideView, markdown: bool) -> String {
     out
 }
 
-const HEADER: [&str; 7] = ["", "repeats", "clients", "tps", "95% CI", "ratio to best", "mean latency ms"];
+const HEADER: [&str; 7] =
+    ["", "repeats", "clients", "tps", "95% CI", "ratio to best", "mean latency ms"];
 
 fn table(rows: &[BesideRow], markdown: bool) -> String {
     let rows = rows.iter().map(cells);
     if markdown {
-        let line = |cells: [String; 7]| format!("| {} |\n", cells.map(|cell| escaped(&cell)).join(" | "));
+        let line =
+            |cells: [String; 7]| format!("| {} |\n", cells.map(|cell| escaped(&cell)).join(" | "));
         let head = line(HEADER.map(str::to_owned));
-        return rows.fold(format!("{head}|---|{}\n", "--:|".repeat(6)), |all, row| all + &line(row));
+        return rows
+            .fold(format!("{head}|---|{}\n", "--:|".repeat(6)), |all, row| all + &line(row));
     }
     let mut table = comfy_table::Table::new();
     table.load_style(comfy_table::TableStyle::default()).set_header(HEADER).add_rows(rows);
@@ -48,8 +54,9 @@ fn cells(row: &BesideRow) -> [String; 7] {
         row.repeats.map_or_else(unknown, |n| n.to_string()),
         row.clients.map_or_else(unknown, |n| n.to_string()),
         number::rate(row.tps),
-        row.tps_ci95
-            .map_or_else(unknown, |[low, high]| format!("{} to {}", number::rate(low), number::rate(high))),
+        row.tps_ci95.map_or_else(unknown, |[low, high]| {
+            format!("{} to {}", number::rate(low), number::rate(high))
+        }),
         number::times(row.ratio_to_best),
         row.latency_ms.map_or_else(unknown, |ms| number::milliseconds(ms * 1000.0)),
     ]

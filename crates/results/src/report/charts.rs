@@ -49,7 +49,8 @@ pub(super) fn intervals(view: &RunView) -> Option<Intervals> {
         return None;
     }
     // A ceiling within reach is shown; a far one would only press the marks together.
-    let near = view.treatments.iter().filter_map(|t| t.fsync_per_second).filter(|f| *f <= 1.5 * highest);
+    let near =
+        view.treatments.iter().filter_map(|t| t.fsync_per_second).filter(|f| *f <= 1.5 * highest);
     let (step, end) = axis(near.fold(highest, f64::max) * 1.02);
     let place = |value: f64| round((100.0 * value / end).clamp(0.0, 100.0));
     let mut beyond: Vec<String> = view
@@ -93,17 +94,20 @@ pub(super) fn intervals(view: &RunView) -> Option<Intervals> {
         .map(|i| step * f64::from(i))
         .take_while(|value| *value <= end * 1.000_001)
         .map(|value| Tick { at: place(value), label: number::count(whole(value)) })
-        .map(
-            |tick| {
-                if step < 1.0 { Tick { label: number::rate(tick.at * end / 100.0), ..tick } } else { tick }
-            },
-        )
+        .map(|tick| {
+            if step < 1.0 {
+                Tick { label: number::rate(tick.at * end / 100.0), ..tick }
+            } else {
+                tick
+            }
+        })
         .collect();
     let ceilings = rows.iter().any(|row| row.ceiling.is_some());
     Some(Intervals { ticks, rows, ceilings, beyond })
 }
 
-/// A step of 1, 2 or 5 times a power of ten that divides the axis in four to six, and the axis's end.
+/// A step of 1, 2 or 5 times a power of ten that divides the axis in four to six, and the axis's
+/// end.
 fn axis(highest: f64) -> (f64, f64) {
     let power = 10f64.powf((highest / 5.0).log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0]
@@ -149,8 +153,9 @@ pub(super) fn quantiles(view: &RunView) -> Option<Quantiles> {
         .iter()
         .filter(|t| t.quantiles.len() > 1)
         .map(|t| {
-            let point =
-                |(q, us): &(f64, f64)| format!("{:.1} {:.1}", 10.0 * across(*q), 1000.0 - 10.0 * up(*us));
+            let point = |(q, us): &(f64, f64)| {
+                format!("{:.1} {:.1}", 10.0 * across(*q), 1000.0 - 10.0 * up(*us))
+            };
             let points: Vec<String> = t.quantiles.iter().map(point).collect();
             QuantileLine {
                 label: t.label.clone(),
@@ -176,7 +181,8 @@ pub(super) fn quantiles(view: &RunView) -> Option<Quantiles> {
     Some(Quantiles { x, y, lines })
 }
 
-/// Round numbers of milliseconds on a logarithmic axis, where `up` places microseconds (percent); only powers of ten where these are many.
+/// Round numbers of milliseconds on a logarithmic axis, where `up` places microseconds (percent);
+/// only powers of ten where these are many.
 fn decades(up: impl Fn(f64) -> f64) -> Vec<Tick> {
     let y = (-1..=10)
         .flat_map(|power| [1.0, 2.0, 5.0].map(|m| m * 10f64.powi(power)))
@@ -206,10 +212,12 @@ struct Dot {
 
 /// None where no rate was looked for.
 pub(super) fn capacity(view: &RunView) -> Option<Capacity> {
-    let points = || view.capacity.iter().flat_map(|c| c.curve.iter().map(move |p| (c.treatment, p)));
+    let points =
+        || view.capacity.iter().flat_map(|c| c.curve.iter().map(move |p| (c.treatment, p)));
     let latencies = || points().filter_map(|(_, p)| p.latency_us_p99).map(|us| us.max(0.1));
     let right = points().map(|(_, p)| p.rate).fold(0.0, f64::max);
-    let (low, high) = latencies().fold((f64::INFINITY, 0.0_f64), |(lo, hi), us| (lo.min(us), hi.max(us)));
+    let (low, high) =
+        latencies().fold((f64::INFINITY, 0.0_f64), |(lo, hi), us| (lo.min(us), hi.max(us)));
     if right <= 0.0 || low > high {
         return None;
     }
@@ -257,7 +265,8 @@ struct WaitPart {
     text: String,
 }
 
-/// None where no trial was looked at. An event has one colour in all rows; the last colour is that of all the rare ones.
+/// None where no trial was looked at. An event has one colour in all rows; the last colour is that
+/// of all the rare ones.
 pub(super) fn waits(view: &RunView) -> Option<Waits> {
     const OTHERS: &str = "others";
     let mut totals: Vec<(&str, f64)> = Vec::new();
@@ -270,9 +279,14 @@ pub(super) fn waits(view: &RunView) -> Option<Waits> {
     totals.sort_by(|a, b| b.1.total_cmp(&a.1));
     let shown: Vec<&str> = totals.iter().take(COLOURS - 1).map(|(event, _)| *event).collect();
     let row = |t: &crate::analysis::TreatmentView| {
-        let share = |event: &str| t.waits.iter().filter(|w| w.event == event).map(|w| w.share).sum::<f64>();
-        let others =
-            t.waits.iter().filter(|w| !shown.contains(&w.event.as_str())).map(|w| w.share).sum::<f64>();
+        let share =
+            |event: &str| t.waits.iter().filter(|w| w.event == event).map(|w| w.share).sum::<f64>();
+        let others = t
+            .waits
+            .iter()
+            .filter(|w| !shown.contains(&w.event.as_str()))
+            .map(|w| w.share)
+            .sum::<f64>();
         let named = shown.iter().map(|event| (*event, share(event))).chain([(OTHERS, others)]);
         let part = |(colour, (event, share)): (usize, (&str, f64))| WaitPart {
             event: event.to_owned(),
@@ -283,7 +297,8 @@ pub(super) fn waits(view: &RunView) -> Option<Waits> {
         let parts = named.enumerate().filter(|(_, (_, share))| *share > 0.0).map(part).collect();
         WaitRow { label: t.label.clone(), parts }
     };
-    let rows: Vec<WaitRow> = view.treatments.iter().filter(|t| !t.waits.is_empty()).map(row).collect();
+    let rows: Vec<WaitRow> =
+        view.treatments.iter().filter(|t| !t.waits.is_empty()).map(row).collect();
     (!rows.is_empty()).then_some(Waits { rows })
 }
 
@@ -307,7 +322,10 @@ mod tests {
             assert!(end >= highest && end <= highest + step, "{highest}: {step} {end}");
             assert!((2.0..=7.0).contains(&(end / step)), "{highest}: {step} {end}");
             let digit = step / 10f64.powf(step.log10().floor() + 1e-9);
-            assert!([1.0, 2.0, 5.0, 10.0].iter().any(|d| (d - digit).abs() < 0.01), "{highest}: {step}");
+            assert!(
+                [1.0, 2.0, 5.0, 10.0].iter().any(|d| (d - digit).abs() < 0.01),
+                "{highest}: {step}"
+            );
         }
     }
 }

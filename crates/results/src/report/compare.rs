@@ -15,7 +15,15 @@ const LEGEND: &str = "A and B: means over trials. Ratios are B ÷ A; ±: half of
 /// The table's columns after the treatment.
 fn titles(view: &CompareView) -> [String; 7] {
     let m = view.measure;
-    ["trials".into(), format!("{m} A"), format!("{m} B"), m.into(), "p50".into(), "p95".into(), "p99".into()]
+    [
+        "trials".into(),
+        format!("{m} A"),
+        format!("{m} B"),
+        m.into(),
+        "p50".into(),
+        "p95".into(),
+        "p99".into(),
+    ]
 }
 
 /// The comparison in at most `width` columns; plain text, a newline at the end.
@@ -50,7 +58,9 @@ pub fn compare_with(view: &CompareView, width: u16, detail: Detail) -> String {
     for pair in &view.pairs {
         let cells = row(pair);
         let first = Cell::new(plain(&cells[0]));
-        table.add_row([first].into_iter().chain(cells[1..].iter().cloned().map(right)).collect::<Vec<_>>());
+        table.add_row(
+            [first].into_iter().chain(cells[1..].iter().cloned().map(right)).collect::<Vec<_>>(),
+        );
     }
     for column in table.column_iter_mut() {
         column.set_padding((0, 1));
@@ -60,7 +70,9 @@ pub fn compare_with(view: &CompareView, width: u16, detail: Detail) -> String {
     for (title, items) in sections(view, detail) {
         if !items.is_empty() {
             lines.extend([String::new(), title.to_owned()]);
-            lines.extend(items.iter().flat_map(|item| wrap(&format!("- {item}"), usize::from(width), "  ")));
+            lines.extend(
+                items.iter().flat_map(|item| wrap(&format!("- {item}"), usize::from(width), "  ")),
+            );
         }
     }
     lines.push(String::new());
@@ -118,7 +130,8 @@ pub fn compare_markdown(view: &CompareView) -> String {
     out
 }
 
-/// `text` on one line, without what Markdown or HTML would take for more than text; what is between backticks stays code.
+/// `text` on one line, without what Markdown or HTML would take for more than text; what is between
+/// backticks stays code.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in escape_text(text).chars() {
@@ -149,7 +162,8 @@ fn row(pair: &PairView) -> [String; 8] {
             None => number::times(l.value),
         })
     };
-    let label = if pair.label.is_empty() { "the only treatment".to_owned() } else { pair.label.clone() };
+    let label =
+        if pair.label.is_empty() { "the only treatment".to_owned() } else { pair.label.clone() };
     [
         label,
         format!("{} / {}", pair.a.trials, pair.b.trials),
@@ -166,7 +180,10 @@ fn row(pair: &PairView) -> [String; 8] {
 fn sections(view: &CompareView, detail: Detail) -> Vec<(&'static str, Vec<String>)> {
     let unmatched = |name: &str, side: &SideView| {
         (!side.unmatched.is_empty()).then(|| {
-            format!("Only {name} has, and nothing was compared with it: {}.", side.unmatched.join("; "))
+            format!(
+                "Only {name} has, and nothing was compared with it: {}.",
+                side.unmatched.join("; ")
+            )
         })
     };
     let mut notes: Vec<String> =

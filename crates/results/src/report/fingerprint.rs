@@ -85,7 +85,9 @@ fn place(host: &HostFacts) -> Words {
     words.maybe(place.container.as_ref(), |name| format!("a container ({name})"));
     // On hardware of one's own nothing can be stolen.
     let stolen = place.steal.filter(|_| place.hypervisor.is_some());
-    words.maybe(stolen, |share| format!("{}% of CPU time since boot stolen", number::percent(share)));
+    words.maybe(stolen, |share| {
+        format!("{}% of CPU time since boot stolen", number::percent(share))
+    });
     words
 }
 
@@ -96,9 +98,12 @@ fn cpu(host: &HostFacts) -> Words {
     words.maybe(cpu.sockets, |n| counted(n, "socket"));
     words.maybe(cpu.cores, |n| counted(n, "core"));
     words.maybe(cpu.smt, |smt| format!("SMT {}", on(smt)));
-    words.maybe((!cpu.governors.is_empty()).then(|| cpu.governors.join("/")), |g| format!("governor {g}"));
+    words.maybe((!cpu.governors.is_empty()).then(|| cpu.governors.join("/")), |g| {
+        format!("governor {g}")
+    });
     words.maybe(cpu.driver.as_ref(), |driver| format!("driver {driver}"));
-    let preferences = (!cpu.energy_preferences.is_empty()).then(|| cpu.energy_preferences.join("/"));
+    let preferences =
+        (!cpu.energy_preferences.is_empty()).then(|| cpu.energy_preferences.join("/"));
     words.maybe(preferences, |p| format!("energy preference {p}"));
     words.maybe(cpu.allowed_max_khz, |khz| format!("up to {} MHz", number::count(khz / 1000)));
     words.maybe(cpu.boost, |boost| format!("boost {}", on(boost)));
@@ -112,10 +117,9 @@ fn memory(host: &HostFacts) -> Words {
     words.add(host.memory.to_string());
     let nodes = paging.numa_nodes.len();
     words.maybe((nodes > 0).then_some(nodes as u64), |n| counted(n, "NUMA node"));
-    words.maybe(
-        paging.swap,
-        |swap| if swap == Bytes(0) { "no swap".to_owned() } else { format!("swap {swap}") },
-    );
+    words.maybe(paging.swap, |swap| {
+        if swap == Bytes(0) { "no swap".to_owned() } else { format!("swap {swap}") }
+    });
     words.maybe(paging.transparent_hugepage.as_ref(), |thp| {
         let defrag = paging.transparent_hugepage_defrag.as_ref();
         format!(
@@ -150,7 +154,8 @@ fn clock(host: &HostFacts) -> Words {
 }
 
 fn vulnerabilities(host: &HostFacts) -> Words {
-    let affected = host.settings.vulnerabilities.iter().filter(|(_, state)| *state != "Not affected");
+    let affected =
+        host.settings.vulnerabilities.iter().filter(|(_, state)| *state != "Not affected");
     let state = |state: &str| state.trim_start_matches("Mitigation: ").to_owned();
     let all: Vec<String> = affected.map(|(name, s)| format!("{name}: {}", state(s))).collect();
     // What the kernel says of one holds commas and semicolons.
@@ -161,7 +166,8 @@ fn vulnerabilities(host: &HostFacts) -> Words {
 #[must_use]
 pub fn storage(facts: &StorageFacts) -> Vec<Row> {
     let row = |name: &str, text: String| Row { name: name.to_owned(), text, detail: false };
-    let mut rows: Vec<Row> = facts.asked.iter().map(|asked| row("Asked for", stack::asked(asked))).collect();
+    let mut rows: Vec<Row> =
+        facts.asked.iter().map(|asked| row("Asked for", stack::asked(asked))).collect();
     if let Some(why) = &facts.failure {
         let what = if facts.not_available_here { "Not available here" } else { "Not made" };
         rows.push(row(what, why.clone()));
@@ -179,7 +185,9 @@ pub fn storage(facts: &StorageFacts) -> Vec<Row> {
     if let (true, Some(disk)) = (layers.is_empty(), &facts.disk) {
         let mut words = Words::default();
         words.maybe(facts.model.as_ref(), Clone::clone);
-        words.maybe(facts.rotational, |r| if r { "rotational" } else { "not rotational" }.to_owned());
+        words.maybe(facts.rotational, |r| {
+            if r { "rotational" } else { "not rotational" }.to_owned()
+        });
         words.maybe(facts.scheduler.as_ref(), |s| format!("scheduler {s}"));
         words.maybe(facts.write_cache.as_ref(), |c| format!("cache {c}"));
         rows.extend(words.row(disk, false));
@@ -196,7 +204,9 @@ fn filesystem(facts: &StorageFacts) -> String {
     ));
     words.maybe(facts.block_bytes, |n| format!("blocks of {n} bytes"));
     words.0.extend(facts.geometry.iter().map(|(name, value)| format!("{name} {value}")));
-    words.maybe(facts.no_copy_on_write.filter(|no| *no), |_| "written in place (chattr +C)".to_owned());
+    words.maybe(facts.no_copy_on_write.filter(|no| *no), |_| {
+        "written in place (chattr +C)".to_owned()
+    });
     words.0.join(", ")
 }
 
@@ -250,7 +260,8 @@ fn health(health: &Health) -> String {
     };
     let mut words = Words::default();
     words.add(if passed { "health passed" } else { "health FAILED" });
-    words.maybe(health.critical_warning.filter(|n| *n != 0), |n| format!("critical warning {n:#x}"));
+    words
+        .maybe(health.critical_warning.filter(|n| *n != 0), |n| format!("critical warning {n:#x}"));
     words.maybe(health.percentage_used, |n| format!("{n}% used"));
     words.maybe(health.available_spare, |n| format!("{n}% spare"));
     words.maybe(health.media_errors, |n| counted(n, "media error"));
@@ -282,7 +293,8 @@ pub fn host_in_brief(host: &HostFacts) -> String {
 pub fn storage_in_brief(facts: &StorageFacts) -> String {
     if facts.failure.is_some() {
         let asked = facts.asked.as_ref().map(|asked| format!(" ({})", stack::asked(asked)));
-        let what = if facts.not_available_here { "not available here" } else { "could not be made" };
+        let what =
+            if facts.not_available_here { "not available here" } else { "could not be made" };
         return format!("{what}{}", asked.unwrap_or_default());
     }
     let layers = facts.layers();
@@ -303,9 +315,18 @@ pub fn storage_in_brief(facts: &StorageFacts) -> String {
             words.maybe(d.scheduler.as_ref(), Clone::clone);
             words.maybe(d.write_cache.as_ref(), Clone::clone);
         }
-        if words.0.is_empty() { d.name.clone() } else { format!("{} ({})", d.name, words.0.join(", ")) }
+        if words.0.is_empty() {
+            d.name.clone()
+        } else {
+            format!("{} ({})", d.name, words.0.join(", "))
+        }
     });
-    format!("{} ({}) on {}", facts.filesystem, facts.mount_options, each.collect::<Vec<_>>().join(" on "))
+    format!(
+        "{} ({}) on {}",
+        facts.filesystem,
+        facts.mount_options,
+        each.collect::<Vec<_>>().join(" on ")
+    )
 }
 
 #[cfg(test)]
@@ -327,7 +348,10 @@ mod tests {
             size: Bytes(1_000_000_000),
             transport: Some("ata".into()),
             write_cache: Some("write back".into()),
-            health: Some(Health { unavailable: Some("Permission denied".into()), ..Health::default() }),
+            health: Some(Health {
+                unavailable: Some("Permission denied".into()),
+                ..Health::default()
+            }),
             ..BlockDevice::default()
         };
         let partition = BlockDevice {
@@ -349,7 +373,10 @@ mod tests {
             (rows[3].name.as_str(), rows[3].text.as_str()),
             ("sda1", "partition of 0 B, from byte 1048576")
         );
-        assert_eq!(rows[4].text, "disk of 1.0 GB, ata, cache write back, health unknown: Permission denied");
+        assert_eq!(
+            rows[4].text,
+            "disk of 1.0 GB, ata, cache write back, health unknown: Permission denied"
+        );
     }
 
     #[test]

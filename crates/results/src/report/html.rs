@@ -20,8 +20,9 @@ const SCRIPT: &str = include_str!("../../assets/report.js");
 const UPLOT_SCRIPT: &str = include_str!("../../assets/vendor/uPlot/uPlot.iife.min.js");
 const UPLOT_STYLE: &str = include_str!("../../assets/vendor/uPlot/uPlot.min.css");
 
-/// The report as one HTML document, without control characters. Whatever the run's texts hold, they stay text: the template escapes, the data are
-/// escaped for a script element, and the content security policy lets only pgdyno's own scripts run, by their hashes.
+/// The report as one HTML document, without control characters. Whatever the run's texts hold, they
+/// stay text: the template escapes, the data are escaped for a script element, and the content
+/// security policy lets only pgdyno's own scripts run, by their hashes.
 ///
 /// # Errors
 /// [`ReportError::Render`].
@@ -44,7 +45,8 @@ fn render(view: &RunView) -> Result<String, minijinja::Error> {
     environment.add_filter("prose", |text: String| Value::from_safe_string(prose(&text)));
     environment.add_template("report.html", TEMPLATE)?;
     let data = serde_json::to_string(view).map_err(|e| {
-        minijinja::Error::new(minijinja::ErrorKind::BadSerialization, "the run as JSON").with_source(e)
+        minijinja::Error::new(minijinja::ErrorKind::BadSerialization, "the run as JSON")
+            .with_source(e)
     })?;
     environment.get_template("report.html")?.render(context! {
         view => Value::from(Serde(view)),

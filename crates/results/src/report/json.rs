@@ -77,11 +77,12 @@ pub fn json<T: Document>(document: &T) -> Result<String, serde_json::Error> {
 /// # Errors
 /// As [`json`].
 pub fn json_list<T: Document>(documents: &[T]) -> Result<String, serde_json::Error> {
-    serde_json::to_string_pretty(&documents.iter().map(Versioned::new).collect::<Vec<_>>()).map(escape)
+    serde_json::to_string_pretty(&documents.iter().map(Versioned::new).collect::<Vec<_>>())
+        .map(escape)
 }
 
-/// `json` with what a terminal would obey as JSON's own escapes: strings read back as they are. Outside of strings there
-/// is none of it, and serde escapes what is below a blank.
+/// `json` with what a terminal would obey as JSON's own escapes: strings read back as they are.
+/// Outside of strings there is none of it, and serde escapes what is below a blank.
 fn escape(json: String) -> String {
     if !json.chars().any(is_hazard) {
         return json;
@@ -141,7 +142,8 @@ mod tests {
     #[test]
     fn schemas_are_told_apart_and_the_docs_have_them() {
         let docs =
-            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md")).unwrap();
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md"))
+                .unwrap();
         for (n, schema) in SCHEMAS.iter().enumerate() {
             assert!(!SCHEMAS[..n].contains(schema), "{schema} twice");
             assert!(docs.contains(&format!("| `{schema}` |")), "docs/json.md lacks {schema}");

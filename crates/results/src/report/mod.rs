@@ -91,7 +91,8 @@ impl ReportError {
 pub fn write_html(view: &RunView, path: impl AsRef<Path>) -> Result<(), ReportError> {
     let path = path.as_ref();
     let text = html(view)?;
-    replace(path, text.as_bytes()).map_err(|source| ReportError::Write { path: path.into(), source })
+    replace(path, text.as_bytes())
+        .map_err(|source| ReportError::Write { path: path.into(), source })
 }
 
 /// Whether the file at `path` is a report that pgdyno made, of this version or another.

@@ -1,4 +1,5 @@
-//! What a terminal shows of a probe: tables of 80 columns that who knows `pg_test_fsync` can read, and curves in rows.
+//! What a terminal shows of a probe: tables of 80 columns that who knows `pg_test_fsync` can read,
+//! and curves in rows.
 
 use std::fmt::Write as _;
 
@@ -59,9 +60,15 @@ impl<'a> From<&'a ProbeRecord> for ProbeView<'a> {
 pub fn probe(record: &ProbeRecord) -> String {
     let mut out = String::new();
     let state = if record.result.is_complete() { "" } else { ", not complete" };
-    paragraph(&mut out, &format!("{}: {}{}{state}", record.id, record.name, under(&record.storage)));
+    paragraph(
+        &mut out,
+        &format!("{}: {}{}{state}", record.id, record.name, under(&record.storage)),
+    );
     let host = &record.host;
-    paragraph(&mut out, &format!("{}, {}, {} CPUs, {}", host.os, host.kernel, host.cpus, host.memory));
+    paragraph(
+        &mut out,
+        &format!("{}, {}, {} CPUs, {}", host.os, host.kernel, host.cpus, host.memory),
+    );
     match &record.result {
         ProbeResult::Fsync(probe) => fsync(&mut out, probe),
         ProbeResult::Disk(probe) => disk(&mut out, probe),
@@ -136,7 +143,10 @@ fn fsync(out: &mut String, probe: &FsyncProbe) {
         }
     }
     if let Some(rate) = probe.ceiling_for_commits(1) {
-        let _ = writeln!(out, "\nCeiling for commits (synchronous_commit = on, wal_sync_method = fdatasync)");
+        let _ = writeln!(
+            out,
+            "\nCeiling for commits (synchronous_commit = on, wal_sync_method = fdatasync)"
+        );
         for line in wrap(
             &format!(
                 "one client: {} a second; n clients: at most n times that, as PostgreSQL flushes WAL one flush at a time, \
@@ -163,7 +173,9 @@ fn heading(group: FsyncGroup, kilobytes: u32) -> String {
         }
         FsyncGroup::NotSynced => format!("{kilobytes}kB writes that nothing flushes"),
         FsyncGroup::Concurrent => {
-            format!("Concurrent writers, a file each: {kilobytes}kB and fdatasync; ops/sec of all together")
+            format!(
+                "Concurrent writers, a file each: {kilobytes}kB and fdatasync; ops/sec of all together"
+            )
         }
     }
 }
@@ -190,7 +202,9 @@ fn row(out: &mut String, test: &FsyncTest, label: &str) {
 }
 
 fn latencies(latency: &LatencySummary) -> String {
-    [latency.us_p50, latency.us_p99, latency.us_p999, latency.us_max].map(|us| format!(" {us:>7.0}")).concat()
+    [latency.us_p50, latency.us_p99, latency.us_p999, latency.us_max]
+        .map(|us| format!(" {us:>7.0}"))
+        .concat()
 }
 
 fn disk(out: &mut String, probe: &DiskProbe) {
@@ -211,7 +225,8 @@ fn disk(out: &mut String, probe: &DiskProbe) {
         (Pattern::RandWrite, "Random writes, 8 kB"),
         (Pattern::RandRw, "Random reads and writes, 8 kB, 70 to 30"),
     ] {
-        let points: Vec<&DiskPoint> = probe.points.iter().filter(|p| p.pattern == pattern).collect();
+        let points: Vec<&DiskPoint> =
+            probe.points.iter().filter(|p| p.pattern == pattern).collect();
         if points.is_empty() {
             continue;
         }
@@ -225,8 +240,11 @@ fn disk(out: &mut String, probe: &DiskProbe) {
             let sides = [(&point.read, "read"), (&point.write, "write")];
             for (side, name) in sides {
                 let Some(transfers) = side else { continue };
-                let label =
-                    if pattern == Pattern::RandRw { format!("{label}, {name}") } else { label.clone() };
+                let label = if pattern == Pattern::RandRw {
+                    format!("{label}, {name}")
+                } else {
+                    label.clone()
+                };
                 transferred(out, &label, transfers);
             }
         }

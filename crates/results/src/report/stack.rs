@@ -35,7 +35,8 @@ fn backing(backing: &Backing) -> String {
         Backing::Directory(None) => "a directory of pgdyno's".to_owned(),
         Backing::Directory(Some(path)) => format!("directory {}", path.display()),
         Backing::Loop(file) => {
-            let sectors = file.sector_size.map_or_else(String::new, |n| format!(", sectors of {n} bytes"));
+            let sectors =
+                file.sector_size.map_or_else(String::new, |n| format!(", sectors of {n} bytes"));
             let cached = if file.direct_io { "" } else { ", through the page cache" };
             format!("loop file of {}{sectors}{cached}", file.size)
         }

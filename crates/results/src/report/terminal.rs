@@ -12,13 +12,13 @@ use crate::analysis::{
 use crate::number;
 
 /// Lines only under the header: numbers are what is to be seen.
-pub(super) const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
+pub(super) const STYLE: TableStyle =
+    TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
 
 const LEGEND: &str = "p50, p95, p99: latency in ms. ±: half of the 95% confidence interval over trials. \
                       ~: no significant difference from the best.";
 
-const SERVICE: &str =
-    "With a rate, latency counts from when a transaction was due; service p50, p99: from when it was sent.";
+const SERVICE: &str = "With a rate, latency counts from when a transaction was due; service p50, p99: from when it was sent.";
 
 /// Shown where there is nothing.
 pub(super) const NONE: &str = "–";
@@ -26,8 +26,8 @@ pub(super) const NONE: &str = "–";
 /// Sentences shown before the rest is left to the report.
 const COMPARISONS: usize = 6;
 
-/// The run's answer, table, ceiling, comparisons and notes, in at most `width` columns; plain text, a newline at the
-/// end.
+/// The run's answer, table, ceiling, comparisons and notes, in at most `width` columns; plain text,
+/// a newline at the end.
 #[must_use]
 pub fn terminal(view: &RunView, width: u16) -> String {
     terminal_with(view, width, Detail::Full)
@@ -72,7 +72,9 @@ pub fn terminal_with(view: &RunView, width: u16, detail: Detail) -> String {
     ] {
         if !items.is_empty() {
             lines.extend([String::new(), title.to_owned()]);
-            lines.extend(items.iter().flat_map(|item| wrap(&format!("- {item}"), usize::from(width), "  ")));
+            lines.extend(
+                items.iter().flat_map(|item| wrap(&format!("- {item}"), usize::from(width), "  ")),
+            );
         }
     }
     lines.push(String::new());
@@ -100,7 +102,12 @@ fn table(view: &RunView, width: u16) -> String {
         let mut row: Vec<Cell> = factors
             .iter()
             .map(|factor| {
-                Cell::new(t.factors.get(factor).map(|level| plain(&level.to_string())).unwrap_or_default())
+                Cell::new(
+                    t.factors
+                        .get(factor)
+                        .map(|level| plain(&level.to_string()))
+                        .unwrap_or_default(),
+                )
             })
             .collect();
         let verdict = t.crash.as_ref().map_or(NONE, |crash| crash.verdict.name());
@@ -148,7 +155,10 @@ fn numbers(t: &TreatmentView, with_service: bool) -> Vec<String> {
         milliseconds(&t.latency_us, |l| l.p99),
     ];
     if with_service {
-        out.extend([milliseconds(&t.service_us, |l| l.p50), milliseconds(&t.service_us, |l| l.p99)]);
+        out.extend([
+            milliseconds(&t.service_us, |l| l.p50),
+            milliseconds(&t.service_us, |l| l.p99),
+        ]);
     }
     out.push(if t.trials == 0 { NONE.to_owned() } else { number::count(t.failed) });
     out
@@ -198,7 +208,8 @@ pub(super) fn probed(probe: &StageProbeView) -> String {
         1 => "after 1 trial".to_owned(),
         n => format!("after {n} trials"),
     };
-    let flushes = probe.flushes_per_second.map(|f| format!("{} flushes/s of one writer", number::rate(f)));
+    let flushes =
+        probe.flushes_per_second.map(|f| format!("{} flushes/s of one writer", number::rate(f)));
     let megabytes =
         |what: &str, rate: Option<f64>| Some(format!("{what} {} MB/s", number::rate(rate? / 1e6)));
     let iops = |what: &str, rate: Option<f64>| Some(format!("{what} {} IOPS", number::rate(rate?)));
@@ -212,7 +223,8 @@ pub(super) fn probed(probe: &StageProbeView) -> String {
     .into_iter()
     .flatten()
     .collect();
-    let figures = if figures.is_empty() { "nothing to compare".to_owned() } else { figures.join(", ") };
+    let figures =
+        if figures.is_empty() { "nothing to compare".to_owned() } else { figures.join(", ") };
     let partly = if probe.complete { "" } else { " (not complete)" };
     let suspect: String = probe.warnings.iter().map(|w| format!(" Suspect: {w}.")).collect();
     format!("storage `{}`, {when}{partly}: {figures} ({}).{suspect}", probe.storage, probe.id)
@@ -236,22 +248,26 @@ pub(super) fn crashed(crash: &CrashView) -> Vec<String> {
     for fault in &crash.faults {
         lines.push(line(fault));
         // A pass of rounds that did not put everything under test says so.
-        let partly = fault
-            .power
-            .as_ref()
-            .is_some_and(|power| power.figures.rounds < fault.rounds || power.figures.checkpoints.is_none());
+        let partly = fault.power.as_ref().is_some_and(|power| {
+            power.figures.rounds < fault.rounds || power.figures.checkpoints.is_none()
+        });
         if partly && matches!(fault.verdict, Verdict::Pass | Verdict::BoundedLoss) {
             lines.push(format!("{}, {}: {}.", crash.name, fault.fault, fault.reason));
         }
         // What was under test matters where nothing was found.
-        let words =
-            fault.power.as_ref().filter(|_| fault.verdict.failing().is_none()).map(|power| &power.words);
+        let words = fault
+            .power
+            .as_ref()
+            .filter(|_| fault.verdict.failing().is_none())
+            .map(|power| &power.words);
         if let Some(words) = words.filter(|words| !words.is_empty()) {
             lines.push(format!("{}, {}: {}.", crash.name, fault.fault, words.join("; ")));
         }
     }
     let blind = crash.controls.iter().filter(|control| !control.seen);
-    lines.extend(blind.map(|c| format!("{}: invalid: the control `{}` was not seen.", crash.name, c.name)));
+    lines.extend(
+        blind.map(|c| format!("{}: invalid: the control `{}` was not seen.", crash.name, c.name)),
+    );
     if matches!(crash.verdict, Verdict::Invalid | Verdict::Unknown) {
         lines.push(format!("{}: {}: {}.", crash.name, crash.verdict, crash.reason));
     }
@@ -262,16 +278,22 @@ pub(super) fn crashed(crash: &CrashView) -> Vec<String> {
 /// The newest session's machine, a line for it and one for each storage.
 fn machine(view: &RunView) -> Vec<String> {
     let Some(session) = view.sessions.last() else { return Vec::new() };
-    let storage =
-        session.storage.iter().map(|s| format!("storage `{}`: {}", s.name, fingerprint::storage_in_brief(s)));
+    let storage = session
+        .storage
+        .iter()
+        .map(|s| format!("storage `{}`: {}", s.name, fingerprint::storage_in_brief(s)));
     [fingerprint::host_in_brief(&session.host)].into_iter().chain(storage).collect()
 }
 
 /// The largest contributor to each difference, for the first few.
 fn why(view: &RunView) -> Vec<String> {
     const SHOWN: usize = 4;
-    let mut out: Vec<String> =
-        view.why.iter().filter_map(|why| why.words.first()).map(|words| format!("{words}.")).collect();
+    let mut out: Vec<String> = view
+        .why
+        .iter()
+        .filter_map(|why| why.words.first())
+        .map(|words| format!("{words}."))
+        .collect();
     let more = out.len().saturating_sub(SHOWN);
     out.truncate(SHOWN);
     if more > 0 {

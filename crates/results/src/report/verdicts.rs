@@ -21,7 +21,8 @@ pub(super) struct Difference {
 
 /// Every comparison with an interval.
 pub(super) fn differences(view: &RunView) -> Vec<Difference> {
-    let label = |index: usize| view.treatments.get(index).map(|t| t.label.clone()).unwrap_or_default();
+    let label =
+        |index: usize| view.treatments.get(index).map(|t| t.label.clone()).unwrap_or_default();
     let difference = |c: &Comparison| Difference {
         treatment: label(c.treatment),
         to: label(c.to),
@@ -85,8 +86,13 @@ pub(super) fn steadiness(view: &RunView) -> Vec<Row> {
                 effective: s
                     .autocorrelation
                     .map_or_else(|| NONE.to_owned(), |a| format!("{:.0}", a.effective)),
-                within: s.within.map_or_else(|| NONE.to_owned(), |w| format!("±{}%", number::percent(w))),
-                why: s.within_why.clone().filter(|_| s.steady_why.is_none() && s.autocorrelation.is_some()),
+                within: s
+                    .within
+                    .map_or_else(|| NONE.to_owned(), |w| format!("±{}%", number::percent(w))),
+                why: s
+                    .within_why
+                    .clone()
+                    .filter(|_| s.steady_why.is_none() && s.autocorrelation.is_some()),
                 changes: s.changes.iter().flatten().map(change).collect(),
             })
         })
@@ -103,6 +109,7 @@ fn warm_up(s: &Steadiness) -> String {
 }
 
 fn change(c: &Change) -> String {
-    let with = if c.with.is_empty() { "nothing that was watched".to_owned() } else { c.with.join("; ") };
+    let with =
+        if c.with.is_empty() { "nothing that was watched".to_owned() } else { c.with.join("; ") };
     format!("{} s: {} → {} tps ({with})", c.t_s, number::rate(c.before), number::rate(c.after))
 }

@@ -46,7 +46,8 @@ struct FigureRow {
 }
 
 pub(super) fn pairs(view: &RunView) -> Vec<Pair> {
-    let label = |index: usize| view.treatments.get(index).map(|t| t.label.clone()).unwrap_or_default();
+    let label =
+        |index: usize| view.treatments.get(index).map(|t| t.label.clone()).unwrap_or_default();
     let pair = |why: &WhyView| Pair {
         a: label(why.to),
         b: label(why.treatment),
@@ -71,7 +72,12 @@ fn rows(gap: &GapView) -> Vec<Row> {
         rows.push(Row {
             what: format!("{} others", rest.len()),
             code: false,
-            cells: cells(sum(|p| p.a_us), sum(|p| p.b_us), sum(|p| p.gap_us.value), share_of(share, None)),
+            cells: cells(
+                sum(|p| p.a_us),
+                sum(|p| p.b_us),
+                sum(|p| p.gap_us.value),
+                share_of(share, None),
+            ),
         });
     }
     let whole = gap.gap_us.value;
@@ -98,13 +104,20 @@ fn row(part: &PartView) -> Row {
 
 fn cells(a: f64, b: f64, gap: f64, share: String) -> [String; 4] {
     let sign = if gap > 0.0 { "+" } else { "" };
-    [number::milliseconds(a), number::milliseconds(b), format!("{sign}{}", number::milliseconds(gap)), share]
+    [
+        number::milliseconds(a),
+        number::milliseconds(b),
+        format!("{sign}{}", number::milliseconds(gap)),
+        share,
+    ]
 }
 
 fn share_of(share: Option<f64>, ci95: Option<[f64; 2]>) -> String {
     let percent = number::whole_percent;
     match (share, ci95) {
-        (Some(share), Some([lo, hi])) => format!("{}% ({}–{})", percent(share), percent(lo), percent(hi)),
+        (Some(share), Some([lo, hi])) => {
+            format!("{}% ({}–{})", percent(share), percent(lo), percent(hi))
+        }
         (Some(share), None) => format!("{}%", percent(share)),
         (None, _) => NONE.to_owned(),
     }
@@ -113,7 +126,11 @@ fn share_of(share: Option<f64>, ci95: Option<[f64; 2]>) -> String {
 fn figure(f: &FigureView) -> FigureRow {
     let value = |v: Option<f64>| v.map_or_else(|| NONE.to_owned(), number::rate);
     FigureRow {
-        name: if f.unit == "count" { f.name.to_owned() } else { format!("{} ({})", f.name, f.unit) },
+        name: if f.unit == "count" {
+            f.name.to_owned()
+        } else {
+            format!("{} ({})", f.name, f.unit)
+        },
         a: value(f.a),
         b: value(f.b),
         ratio: super::verdicts::with_interval(f.ratio, f.ci95),

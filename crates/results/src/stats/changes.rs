@@ -4,25 +4,30 @@
 const SHORTEST: usize = 3;
 /// Below this many elements nothing is looked for.
 const FEWEST: usize = 20;
-/// Longer series are judged by means of equal stretches, so that the time it takes stays bounded (it grows with the square).
+/// Longer series are judged by means of equal stretches, so that the time it takes stays bounded
+/// (it grows with the square).
 const MOST: usize = 1000;
-/// The penalty for a change, in innovation variances times ln n: 3 of the modified BIC (N. R. Zhang and D. O. Siegmund, *A
-/// modified Bayes information criterion with applications to the analysis of comparative genomic hybridization data*,
-/// Biometrics 63, 2007), and one more for what the choice of a coefficient can make of chance, by simulation.
+/// The penalty for a change, in innovation variances times ln n: 3 of the modified BIC (N. R. Zhang
+/// and D. O. Siegmund, *A modified Bayes information criterion with applications to the analysis of
+/// comparative genomic hybridization data*, Biometrics 63, 2007), and one more for what the choice
+/// of a coefficient can make of chance, by simulation.
 const PENALTY: f64 = 4.0;
 /// Coefficients that are tried: how much of its deviation an element hands on to the next.
 const COEFFICIENTS: [f64; 12] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98];
-/// The mean of the smaller nine tenths of X² for a standard normal X: 1 - 2 c φ(c) / 0.9 with c = 1.644854.
+/// The mean of the smaller nine tenths of X² for a standard normal X: 1 - 2 c φ(c) / 0.9 with c =
+/// 1.644854.
 const TRIMMED: f64 = 0.623_015;
 
-/// The indices at which another mean begins; none where the series is too short (20 elements) or not all numbers.
+/// The indices at which another mean begins; none where the series is too short (20 elements) or
+/// not all numbers.
 ///
-/// Neighbouring seconds resemble each other, which must not pass for changes. So series of both kinds are fitted at once: a
-/// first-order autoregression around a mean that changes, of all coefficients and changes the most likely ones (penalised
-/// likelihood, as S. Chakar, E. Lebarbier, C. Lévy-Leduc and S. Robin, *A robust approach for estimating change-points in the
-/// mean of an AR(1) process*, Bernoulli 23, 2017). For one coefficient the best changes are found by dynamic programming over
-/// all: B. Jackson and others, *An algorithm for optimal partitioning of data on an interval*, IEEE Signal Processing Letters
-/// 12 (2005).
+/// Neighbouring seconds resemble each other, which must not pass for changes. So series of both
+/// kinds are fitted at once: a first-order autoregression around a mean that changes, of all
+/// coefficients and changes the most likely ones (penalised likelihood, as S. Chakar, E. Lebarbier,
+/// C. Lévy-Leduc and S. Robin, *A robust approach for estimating change-points in the mean of an
+/// AR(1) process*, Bernoulli 23, 2017). For one coefficient the best changes are found by dynamic
+/// programming over all: B. Jackson and others, *An algorithm for optimal partitioning of data on
+/// an interval*, IEEE Signal Processing Letters 12 (2005).
 #[must_use]
 pub fn changes(series: &[f64]) -> Option<Vec<usize>> {
     if series.len() < FEWEST || series.iter().any(|v| !v.is_finite()) {
@@ -42,10 +47,12 @@ pub fn changes(series: &[f64]) -> Option<Vec<usize>> {
     Some(if stretch > 1 { sharpen(series, &at, stretch) } else { at })
 }
 
-/// Moves each change that was found by stretches to the element nearby that leaves the least squares on its two sides.
+/// Moves each change that was found by stretches to the element nearby that leaves the least
+/// squares on its two sides.
 #[allow(clippy::cast_precision_loss)]
 fn sharpen(series: &[f64], at: &[usize], stretch: usize) -> Vec<usize> {
-    let bounds: Vec<usize> = [0].into_iter().chain(at.iter().copied()).chain([series.len()]).collect();
+    let bounds: Vec<usize> =
+        [0].into_iter().chain(at.iter().copied()).chain([series.len()]).collect();
     let sharpened = bounds.windows(3).map(|bounds| {
         let [before, at, after] = *bounds else { return bounds[1] };
         let whole: f64 = series[before..after].iter().sum();
@@ -69,14 +76,16 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The best changes for one coefficient, with how unlikely they make the series; none where it does not vary.
+/// The best changes for one coefficient, with how unlikely they make the series; none where it does
+/// not vary.
 #[allow(clippy::cast_precision_loss)]
 fn fit(series: &[f64], coefficient: f64) -> Option<(f64, Vec<usize>)> {
     /// A sum of squares below this share of all is rounding.
     const EXACT: f64 = 1e-12;
     let n = series.len() as f64;
     let variance = innovation_variance(series, coefficient)?;
-    // Each stretch begins anew, with the variance of the whole autoregression instead of an innovation's.
+    // Each stretch begins anew, with the variance of the whole autoregression instead of an
+    // innovation's.
     let beginning = -(1.0 - coefficient * coefficient).ln();
     let penalty = PENALTY * n.ln();
     let partition = Costs::new(series, coefficient).partition(variance * (penalty + beginning));
@@ -85,8 +94,8 @@ fn fit(series: &[f64], coefficient: f64) -> Option<(f64, Vec<usize>)> {
     Some((n * (squares / n).ln() + beginning * (changes + 1.0) + penalty * changes, partition.at))
 }
 
-/// The variance of what is new in each element, from differences, of which the largest tenth may be changes of mean and is
-/// left out.
+/// The variance of what is new in each element, from differences, of which the largest tenth may be
+/// changes of mean and is left out.
 #[allow(clippy::cast_precision_loss)]
 fn innovation_variance(series: &[f64], coefficient: f64) -> Option<f64> {
     let new: Vec<f64> = series.windows(2).map(|pair| pair[1] - coefficient * pair[0]).collect();
@@ -127,7 +136,8 @@ impl<'a> Costs<'a> {
             let new = pair[1] - coefficient * pair[0];
             sums.push((sum + new, squares + new * new));
         }
-        let weights = (0..=series.len()).map(|n| 1.0 / (first + (n as f64 - 1.0) * rest * rest)).collect();
+        let weights =
+            (0..=series.len()).map(|n| 1.0 / (first + (n as f64 - 1.0) * rest * rest)).collect();
         Self { series, first, rest, sums, weights }
     }
 
@@ -148,7 +158,8 @@ impl<'a> Costs<'a> {
         best[0].0 = 0.0;
         for end in SHORTEST..=n {
             for from in 0..=end - SHORTEST {
-                let total = best[from].0 + self.of(from, end) + if from > 0 { penalty } else { 0.0 };
+                let total =
+                    best[from].0 + self.of(from, end) + if from > 0 { penalty } else { 0.0 };
                 if total < best[end].0 {
                     best[end] = (total, from);
                 }
@@ -205,7 +216,8 @@ mod tests {
             let new = part.windows(2).map(|pair| (pair[1] - mean - 0.8 * (pair[0] - mean)).powi(2));
             first + new.sum::<f64>()
         };
-        let least = (-4000..4000).map(|i| squares(f64::from(i) / 1000.0)).fold(f64::INFINITY, f64::min);
+        let least =
+            (-4000..4000).map(|i| squares(f64::from(i) / 1000.0)).fold(f64::INFINITY, f64::min);
         let found = Costs::new(&series, 0.8).of(7, 21);
         assert!(found <= least + 1e-9 && least - found < 1e-5, "{found} {least}");
     }
@@ -236,8 +248,10 @@ mod tests {
         for r in [0.0, 0.5, 0.8, 0.95] {
             let found = (0..50)
                 .filter(|_| {
-                    let mut series: Vec<f64> =
-                        autoregression(&mut random, 120, r).iter().map(|v| 1000.0 + 50.0 * v).collect();
+                    let mut series: Vec<f64> = autoregression(&mut random, 120, r)
+                        .iter()
+                        .map(|v| 1000.0 + 50.0 * v)
+                        .collect();
                     series[40..].iter_mut().for_each(|v| *v -= 250.0);
                     changes(&series).unwrap().iter().any(|at| (39..=41).contains(at))
                 })
@@ -257,8 +271,9 @@ mod tests {
             (300, 0.0, 2.0),
             (300, 0.8, 4.0),
         ] {
-            let found =
-                (0..200).filter(|_| !changes(&autoregression(&mut random, n, r)).unwrap().is_empty()).count();
+            let found = (0..200)
+                .filter(|_| !changes(&autoregression(&mut random, n, r)).unwrap().is_empty())
+                .count();
             let share = found as f64 / 2.0;
             eprintln!("falsely changed, {n} seconds, autocorrelation {r}: {share}%");
             assert!(share <= most, "n={n} r={r}: {share}%");

@@ -39,7 +39,10 @@ mod tests {
     fn a_textbook_example() {
         // 0.005 × 4, 0.01 × 3, 0.03 × 2, and 0.04 × 1 which may not be less than the one before it.
         let close = |a: &[f64], b: &[f64]| {
-            assert!(a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12), "{a:?}");
+            assert!(
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12),
+                "{a:?}"
+            );
         };
         close(&holm(&[0.01, 0.04, 0.03, 0.005]), &[0.03, 0.06, 0.06, 0.02]);
         close(&holm(&[]), &[]);

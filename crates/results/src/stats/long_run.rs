@@ -2,8 +2,9 @@
 
 use super::{CONFIDENCE, ROUNDING, moments, t_quantile};
 
-/// Fewer independent seconds than these are no sample: neither an interval nor a warm-up is judged by them. Where the
-/// seconds resemble each other so much, how much they do cannot be had from them either.
+/// Fewer independent seconds than these are no sample: neither an interval nor a warm-up is judged
+/// by them. Where the seconds resemble each other so much, how much they do cannot be had from them
+/// either.
 pub const LEAST_EFFECTIVE: f64 = 20.0;
 
 /// Fewer elements have no autocorrelation worth a number.
@@ -14,23 +15,27 @@ const FEWEST: usize = 10;
 pub struct Autocorrelation {
     /// The correlation of neighbours (-1 to 1).
     pub first: f64,
-    /// Independent values whose mean would be as sure as this series' (count, at most the series' length).
+    /// Independent values whose mean would be as sure as this series' (count, at most the series'
+    /// length).
     pub effective: f64,
 }
 
-/// The autocorrelation of `series`; none for fewer than 10 elements, one that is not finite, or one that does not vary.
+/// The autocorrelation of `series`; none for fewer than 10 elements, one that is not finite, or one
+/// that does not vary.
 #[must_use]
 pub fn autocorrelation(series: &[f64]) -> Option<Autocorrelation> {
     let found = LongRun::of(series)?;
     Some(Autocorrelation { first: found.first, effective: found.effective().max(1.0) })
 }
 
-/// Half of the 95% interval of the mean of `series` as a share of it; none where its elements are worth fewer than
-/// [`LEAST_EFFECTIVE`] independent ones, where there is no spread, or no positive mean.
+/// Half of the 95% interval of the mean of `series` as a share of it; none where its elements are
+/// worth fewer than [`LEAST_EFFECTIVE`] independent ones, where there is no spread, or no positive
+/// mean.
 #[must_use]
 pub fn relative_error_of_mean(series: &[f64]) -> Option<f64> {
-    /// Series that barely pass for 20 independent elements are mostly worth fewer: by how much an interval of exactly 20
-    /// is widened. From simulations, so that it holds the truth in 95% of those too.
+    /// Series that barely pass for 20 independent elements are mostly worth fewer: by how much an
+    /// interval of exactly 20 is widened. From simulations, so that it holds the truth in 95% of
+    /// those too.
     const CAUTION: f64 = 0.15;
     let found = LongRun::of(series).filter(|found| found.mean > 0.0)?;
     let effective = found.effective();
@@ -57,13 +62,15 @@ pub(super) struct LongRun {
 }
 
 impl LongRun {
-    /// Measures `series`; none for fewer than 10 elements, one that is not finite, or one that does not vary.
+    /// Measures `series`; none for fewer than 10 elements, one that is not finite, or one that does
+    /// not vary.
     ///
-    /// It takes the larger of two estimates, both corrected for the mean being that of the same elements. That of a first-order
-    /// autoregression has the smaller error where it fits: its coefficient as F. H. C. Marriott and J. A. Pope, *Bias in the
-    /// estimation of autocorrelations*, Biometrika 41 (1954), correct it. The other follows any shape: the sum up to where
-    /// pairs of neighbouring autocorrelations are no longer positive, the initial positive sequence of C. J. Geyer,
-    /// *Practical Markov chain Monte Carlo*, Statistical Science 7 (1992).
+    /// It takes the larger of two estimates, both corrected for the mean being that of the same
+    /// elements. That of a first-order autoregression has the smaller error where it fits: its
+    /// coefficient as F. H. C. Marriott and J. A. Pope, *Bias in the estimation of
+    /// autocorrelations*, Biometrika 41 (1954), correct it. The other follows any shape: the sum up
+    /// to where pairs of neighbouring autocorrelations are no longer positive, the initial positive
+    /// sequence of C. J. Geyer, *Practical Markov chain Monte Carlo*, Statistical Science 7 (1992).
     #[allow(clippy::cast_precision_loss)]
     pub(super) fn of(series: &[f64]) -> Option<Self> {
         let count = series.len();
@@ -72,7 +79,8 @@ impl LongRun {
         let n = count as f64;
         let squares = sd * sd * (n - 1.0);
         let at = |lag: usize| {
-            series.iter().zip(&series[lag..]).map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>() / squares
+            series.iter().zip(&series[lag..]).map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>()
+                / squares
         };
         let first = at(1);
 
@@ -81,10 +89,13 @@ impl LongRun {
         // Deviations from their own mean are smaller than those from the true one.
         let variance = of_autoregression / (1.0 - (of_autoregression - 1.0) / n).max(0.3);
 
-        let pairs: Vec<f64> =
-            (0..count / 4).map(|pair| at(2 * pair) + at(2 * pair + 1)).take_while(|sum| *sum > 0.0).collect();
+        let pairs: Vec<f64> = (0..count / 4)
+            .map(|pair| at(2 * pair) + at(2 * pair + 1))
+            .take_while(|sum| *sum > 0.0)
+            .collect();
         let lags = (4 * pairs.len().max(1) - 1) as f64;
-        let of_sequence = (2.0 * pairs.iter().sum::<f64>() - 1.0).max(0.5) / (1.0 - lags / n).max(0.1);
+        let of_sequence =
+            (2.0 * pairs.iter().sum::<f64>() - 1.0).max(0.5) / (1.0 - lags / n).max(0.1);
 
         Some(Self {
             mean,
@@ -105,8 +116,9 @@ impl LongRun {
         n / self.time
     }
 
-    /// Degrees of freedom of a t with this variance. That of an autoregression is a fit: the variance of its logarithm is
-    /// (2 + 4τ) / n for the autocorrelation time τ (the delta method), which is that of as many squares.
+    /// Degrees of freedom of a t with this variance. That of an autoregression is a fit: the
+    /// variance of its logarithm is (2 + 4τ) / n for the autocorrelation time τ (the delta method),
+    /// which is that of as many squares.
     pub(super) fn freedom(&self) -> f64 {
         self.n / (1.0 + 2.0 * self.time)
     }

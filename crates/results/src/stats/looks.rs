@@ -1,18 +1,21 @@
 //! Verdicts while a run goes on: each look spends a part of the chance of a wrong one.
 //!
-//! K. K. G. Lan and D. L. DeMets, *Discrete sequential boundaries for clinical trials*, Biometrika 70 (1983), spend it as a function
-//! of how far the run is; here in proportion to the repeats, between each look and the one before. The looks' shares are
-//! simply added (Bonferroni's inequality), so that with Student's t the promise holds for any number of repeats, where the usual
-//! boundaries are of the normal distribution; it costs repeats, since looks resemble each other. Intervals over looks are
-//! repeated confidence intervals: C. Jennison and B. W. Turnbull, *Interim analyses: the repeated confidence interval approach*,
-//! Journal of the Royal Statistical Society B 51 (1989).
+//! K. K. G. Lan and D. L. DeMets, *Discrete sequential boundaries for clinical trials*, Biometrika
+//! 70 (1983), spend it as a function of how far the run is; here in proportion to the repeats,
+//! between each look and the one before. The looks' shares are simply added (Bonferroni's
+//! inequality), so that with Student's t the promise holds for any number of repeats, where the
+//! usual boundaries are of the normal distribution; it costs repeats, since looks resemble each
+//! other. Intervals over looks are repeated confidence intervals: C. Jennison and B. W. Turnbull,
+//! *Interim analyses: the repeated confidence interval approach*, Journal of the Royal Statistical
+//! Society B 51 (1989).
 
 /// After how many repeats a run is looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Looks(Vec<u32>);
 
 impl Looks {
-    /// The first at `floor`, each at half as many repeats more as the one before, the last at `ceiling`.
+    /// The first at `floor`, each at half as many repeats more as the one before, the last at
+    /// `ceiling`.
     #[must_use]
     pub fn between(floor: u32, ceiling: u32) -> Self {
         let mut at = vec![floor.clamp(1, ceiling.max(1))];
@@ -36,8 +39,8 @@ impl Looks {
         &self.0
     }
 
-    /// The looks at the first of `n` repeats, with the share of the whole chance that each spends; `n` itself is one, since
-    /// the run may have ended there.
+    /// The looks at the first of `n` repeats, with the share of the whole chance that each spends;
+    /// `n` itself is one, since the run may have ended there.
     #[must_use]
     pub fn until(&self, n: u32) -> Vec<(u32, f64)> {
         let ceiling = self.0.last().copied().unwrap_or(1);

@@ -1,8 +1,10 @@
-//! Pure statistics over trials: no clock, no store. What cannot be concluded is said in words, never as a number.
+//! Pure statistics over trials: no clock, no store. What cannot be concluded is said in words,
+//! never as a number.
 //!
-//! Trials of one treatment are taken as independent draws from a normal distribution (for ratios: of their
-//! logarithms). Intervals are Student's: Student, *The probable error of a mean*, Biometrika 6 (1908); for two groups
-//! of unequal variance: B. L. Welch, *The generalization of "Student's" problem*, Biometrika 34 (1947).
+//! Trials of one treatment are taken as independent draws from a normal distribution (for ratios:
+//! of their logarithms). Intervals are Student's: Student, *The probable error of a mean*,
+//! Biometrika 6 (1908); for two groups of unequal variance: B. L. Welch, *The generalization of
+//! "Student's" problem*, Biometrika 34 (1947).
 
 mod changes;
 mod holm;
@@ -58,15 +60,15 @@ pub struct Estimate {
     pub why: Option<&'static str>,
 }
 
-/// The mean of `values` with Student's 95% interval. Values that are not finite are an error of the caller's and make
-/// the mean none.
+/// The mean of `values` with Student's 95% interval. Values that are not finite are an error of the
+/// caller's and make the mean none.
 #[must_use]
 pub fn mean_ci95(values: &[f64]) -> Estimate {
     mean_ci95_at(1.0, values)
 }
 
-/// The same where looks told when the run ends ([`Looks`]): `share` of the chance that the interval is wrong is what the last may
-/// spend, so that it is wider.
+/// The same where looks told when the run ends ([`Looks`]): `share` of the chance that the interval
+/// is wrong is what the last may spend, so that it is wider.
 #[must_use]
 #[allow(clippy::cast_precision_loss)]
 pub fn mean_ci95_at(share: f64, values: &[f64]) -> Estimate {
@@ -75,7 +77,9 @@ pub fn mean_ci95_at(share: f64, values: &[f64]) -> Estimate {
     let Some((mean, sd)) = moments(values) else {
         return match values {
             [] => without(None, None, "no trial is completed"),
-            [only] if only.is_finite() => without(Some(*only), None, "one repeat only: no interval"),
+            [only] if only.is_finite() => {
+                without(Some(*only), None, "one repeat only: no interval")
+            }
             _ => without(None, None, "a value is not a finite number"),
         };
     };
@@ -89,14 +93,20 @@ pub fn mean_ci95_at(share: f64, values: &[f64]) -> Estimate {
     match t_quantile(1.0 - share * (1.0 - CONFIDENCE) / 2.0, (n - 1) as f64) {
         Some(t) => {
             let half = t * sd / (n as f64).sqrt();
-            Estimate { n, mean: Some(mean), sd: Some(sd), ci95: Some([mean - half, mean + half]), why: None }
+            Estimate {
+                n,
+                mean: Some(mean),
+                sd: Some(sd),
+                ci95: Some([mean - half, mean + half]),
+                why: None,
+            }
         }
         None => without(Some(mean), Some(sd), "the interval could not be computed"),
     }
 }
 
-/// The geometric mean of `values` with Student's 95% interval of the mean logarithm. Its `sd` is that of logarithms.
-/// Values that are not finite and positive make the mean none.
+/// The geometric mean of `values` with Student's 95% interval of the mean logarithm. Its `sd` is
+/// that of logarithms. Values that are not finite and positive make the mean none.
 #[must_use]
 pub fn geometric_mean_ci95(values: &[f64]) -> Estimate {
     geometric_mean_ci95_at(1.0, values)
@@ -154,7 +164,9 @@ mod tests {
     #[test]
     fn the_quantiles_are_those_of_the_printed_tables() {
         // Two-sided 95%: the table in any textbook, to four digits.
-        for (freedom, t) in [(1.0, 12.7062), (2.0, 4.3027), (4.0, 2.7764), (9.0, 2.2622), (30.0, 2.0423)] {
+        for (freedom, t) in
+            [(1.0, 12.7062), (2.0, 4.3027), (4.0, 2.7764), (9.0, 2.2622), (30.0, 2.0423)]
+        {
             assert!((t_quantile(0.975, freedom).unwrap() - t).abs() < 5e-5, "{freedom}");
         }
     }

@@ -1,25 +1,27 @@
-//! What a design could have seen: the power of Student's t test, and the smallest difference it finds.
+//! What a design could have seen: the power of Student's t test, and the smallest difference it
+//! finds.
 //!
-//! The noncentral t distribution as any textbook has it: with noncentrality λ the statistic is (Z + λ) / S, where Z is
-//! normal and νS² is χ² with ν degrees of freedom.
+//! The noncentral t distribution as any textbook has it: with noncentrality λ the statistic is (Z +
+//! λ) / S, where Z is normal and νS² is χ² with ν degrees of freedom.
 
 use statrs::distribution::{ChiSquared, Continuous, ContinuousCDF, Normal};
 
 use super::t_quantile;
 
-/// How often a difference of that size is to be found for it to count as one that would have been seen.
+/// How often a difference of that size is to be found for it to count as one that would have been
+/// seen.
 pub const POWER: f64 = 0.8;
 
-/// How often a two-sided t test at level `alpha` with `freedom` degrees of freedom rejects, if the true difference is
-/// `lambda` standard errors (0 to 1); none outside the domain.
+/// How often a two-sided t test at level `alpha` with `freedom` degrees of freedom rejects, if the
+/// true difference is `lambda` standard errors (0 to 1); none outside the domain.
 #[must_use]
 pub fn t_power(lambda: f64, freedom: f64, alpha: f64) -> Option<f64> {
     let critical = t_quantile(1.0 - alpha / 2.0, freedom)?;
     Some(rejected(lambda, freedom, critical)?.clamp(0.0, 1.0))
 }
 
-/// The smallest true difference, in standard errors, that such a test finds with probability `power`; none outside the
-/// domain.
+/// The smallest true difference, in standard errors, that such a test finds with probability
+/// `power`; none outside the domain.
 #[must_use]
 pub(super) fn detectable(freedom: f64, alpha: f64, power: f64) -> Option<f64> {
     let critical = t_quantile(1.0 - alpha / 2.0, freedom)?;
@@ -53,7 +55,8 @@ fn rejected(lambda: f64, freedom: f64, critical: f64) -> Option<f64> {
     // S is not beyond this but once in 10⁹.
     let most = (chi_squared.inverse_cdf(1.0 - 1e-9) / freedom).sqrt();
     let density = |s: f64| {
-        // The density of S from that of νS²; at 0 the rule's end point, where only one degree of freedom has any.
+        // The density of S from that of νS²; at 0 the rule's end point, where only one degree of
+        // freedom has any.
         let s = s.max(1e-9);
         chi_squared.pdf(freedom * s * s) * 2.0 * freedom * s
     };
@@ -76,8 +79,8 @@ mod tests {
 
     #[test]
     fn power_is_that_of_the_published_tables() {
-        // Without a difference it is the level. One-sample t tests as power tables have them (Cohen 1988), λ = d √n:
-        // d = 0.5, n = 34, two-sided 0.05: 0.808; d = 1, n = 10: 0.803.
+        // Without a difference it is the level. One-sample t tests as power tables have them (Cohen
+        // 1988), λ = d √n: d = 0.5, n = 34, two-sided 0.05: 0.808; d = 1, n = 10: 0.803.
         for (lambda, freedom, power) in [
             (0.0, 4.0, 0.05),
             (0.0, 1.0, 0.05),

@@ -76,7 +76,8 @@ pub fn ratio_over(looks: &Looks, a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
     let mut over: Option<Ratio> = None;
     for (look, share) in looks.until(n) {
         // The floor may lie below what an interval takes.
-        let Some(last) = usize::try_from(look).ok().filter(|n| *n >= 2).and_then(|n| blocks.get(n - 1))
+        let Some(last) =
+            usize::try_from(look).ok().filter(|n| *n >= 2).and_then(|n| blocks.get(n - 1))
         else {
             continue;
         };
@@ -88,7 +89,8 @@ pub fn ratio_over(looks: &Looks, a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
         let difference = |(block, value): &(u32, f64)| {
             b.iter().find(|(other, _)| other == block).map(|(_, base)| value.ln() - base.ln())
         };
-        let found = of_differences(&a, &b, &a.iter().filter_map(difference).collect::<Vec<_>>(), share);
+        let found =
+            of_differences(&a, &b, &a.iter().filter_map(difference).collect::<Vec<_>>(), share);
         over = Some(match over {
             Some(earlier) => found.after(earlier),
             None => found,
@@ -121,11 +123,15 @@ fn of_differences(a: &[(u32, f64)], b: &[(u32, f64)], within: &[f64], share: f64
     if a.iter().chain(b).any(|(_, value)| !value.is_finite() || *value <= 0.0) {
         return without(None, "a trial completed no transaction, so that no ratio can be formed");
     }
-    let logs = |trials: &[(u32, f64)]| trials.iter().map(|(_, value)| value.ln()).collect::<Vec<_>>();
+    let logs =
+        |trials: &[(u32, f64)]| trials.iter().map(|(_, value)| value.ln()).collect::<Vec<_>>();
     let (log, method) = match (moments(within), welch(&logs(a), &logs(b))) {
         (Some((mean, sd)), _) => {
             let n = count(within);
-            (LogDifference { difference: mean, error: sd / n.sqrt(), freedom: n - 1.0 }, Method::Paired)
+            (
+                LogDifference { difference: mean, error: sd / n.sqrt(), freedom: n - 1.0 },
+                Method::Paired,
+            )
         }
         (None, Some(log)) => (log, Method::Welch),
         (None, None) => {
@@ -148,7 +154,13 @@ impl Ratio {
 
     /// The ratio whose logarithm is `difference`, with that standard error on `freedom` degrees of
     /// freedom, at a `share` of the level; none without a spread, or where these are no numbers.
-    pub(super) fn of(method: Method, difference: f64, error: f64, freedom: f64, share: f64) -> Option<Self> {
+    pub(super) fn of(
+        method: Method,
+        difference: f64,
+        error: f64,
+        freedom: f64,
+        share: f64,
+    ) -> Option<Self> {
         let ratio = Self::from_log(method, LogDifference { difference, error, freedom }, share);
         ratio.ci95.is_some().then_some(ratio)
     }
@@ -173,7 +185,14 @@ impl Ratio {
             return Self::without(value, TOO_WIDE);
         }
         let p = Some((p / share).min(1.0));
-        Self { value, ci95: Some(ci95), method: Some(method), p, why: None, looks: vec![Look { log, share }] }
+        Self {
+            value,
+            ci95: Some(ci95),
+            method: Some(method),
+            p,
+            why: None,
+            looks: vec![Look { log, share }],
+        }
     }
 
     /// This look after `earlier` ones.
@@ -217,7 +236,8 @@ impl Ratio {
     pub fn ci95_at(&self, share: f64) -> Option<[f64; 2]> {
         let interval = |look: &Look| {
             let LogDifference { difference, error, freedom } = look.log;
-            let half = t_quantile(1.0 - share * look.share * (1.0 - CONFIDENCE) / 2.0, freedom)? * error;
+            let half =
+                t_quantile(1.0 - share * look.share * (1.0 - CONFIDENCE) / 2.0, freedom)? * error;
             Some([(difference - half).exp(), (difference + half).exp()])
         };
         let mut all = None;
@@ -316,7 +336,8 @@ fn welch(a: &[f64], b: &[f64]) -> Option<LogDifference> {
     let ((mean_a, sd_a), (mean_b, sd_b)) = (moments(a)?, moments(b)?);
     let (va, vb) = (sd_a.powi(2) / count(a), sd_b.powi(2) / count(b));
     let together = va + vb;
-    let freedom = together.powi(2) / (va.powi(2) / (count(a) - 1.0) + vb.powi(2) / (count(b) - 1.0));
+    let freedom =
+        together.powi(2) / (va.powi(2) / (count(a) - 1.0) + vb.powi(2) / (count(b) - 1.0));
     // Without any spread there are no degrees of freedom to speak of; the caller sees the error of
     // 0.
     let freedom = if freedom.is_finite() { freedom } else { 1.0 };
@@ -384,7 +405,11 @@ mod tests {
         // 5.1198 on 2 degrees of freedom, one-sided p = (1 - t / √(t² + 2)) / 2 = 0.01805.
         let e = f64::exp;
         let r = ratio(&blocks(&[e(-0.01), 1.0, e(0.01)]), &blocks(&[1.0; 3]));
-        assert!((r.equivalence_p(0.03).unwrap() - 0.018_05).abs() < 1e-5, "{:?}", r.equivalence_p(0.03));
+        assert!(
+            (r.equivalence_p(0.03).unwrap() - 0.018_05).abs() < 1e-5,
+            "{:?}",
+            r.equivalence_p(0.03)
+        );
         assert!(r.equivalence_p(0.001).unwrap() > 0.05);
         for no_margin in [0.0, -0.1, f64::NAN, f64::INFINITY] {
             assert_eq!(r.equivalence_p(no_margin), None);

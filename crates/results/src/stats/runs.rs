@@ -20,7 +20,8 @@ impl EarlierRuns {
     /// Adds `runs` that should be equal to each other: (block, value) of each run's trials. Runs
     /// without a positive value are left out.
     pub fn add_group<'a>(&mut self, runs: impl IntoIterator<Item = &'a [(u32, f64)]>) {
-        let logs = |run: &[(u32, f64)]| run.iter().map(|(_, value)| value.ln()).collect::<Vec<f64>>();
+        let logs =
+            |run: &[(u32, f64)]| run.iter().map(|(_, value)| value.ln()).collect::<Vec<f64>>();
         let sound = |logs: &Vec<f64>| !logs.is_empty() && logs.iter().all(|log| log.is_finite());
         self.groups.push(runs.into_iter().map(logs).filter(sound).collect());
     }
@@ -45,7 +46,9 @@ impl EarlierRuns {
             within.extend(group.iter().filter_map(|logs| own(logs)));
         }
         let freedom = self.freedom();
-        (freedom > 0).then(|| (squares / freedom as f64, if within.is_empty() { 0.0 } else { mean(&within) }))
+        (freedom > 0).then(|| {
+            (squares / freedom as f64, if within.is_empty() { 0.0 } else { mean(&within) })
+        })
     }
 }
 
@@ -59,18 +62,29 @@ impl EarlierRuns {
 /// [`super::unpaired_ratio_at`].
 #[must_use]
 #[allow(clippy::cast_precision_loss)]
-pub fn ratio_across(share: f64, a: &[(u32, f64)], b: &[(u32, f64)], earlier: &EarlierRuns) -> Option<Ratio> {
+pub fn ratio_across(
+    share: f64,
+    a: &[(u32, f64)],
+    b: &[(u32, f64)],
+    earlier: &EarlierRuns,
+) -> Option<Ratio> {
     if earlier.freedom() + 1 < FEWEST_RUNS || a.is_empty() || b.is_empty() {
         return None;
     }
     let (of_runs, of_trials) = earlier.variances()?;
     let alone = unpaired_ratio_at(share, a, b);
-    let logs = |trials: &[(u32, f64)]| trials.iter().map(|(_, value)| value.ln()).collect::<Vec<f64>>();
+    let logs =
+        |trials: &[(u32, f64)]| trials.iter().map(|(_, value)| value.ln()).collect::<Vec<f64>>();
     let (a, b) = (logs(a), logs(b));
     let of_both = own(&a).unwrap_or(of_trials) + own(&b).unwrap_or(of_trials);
     let variance = 2.0 * of_runs + (of_both - 2.0 * of_trials).max(0.0);
-    let across =
-        Ratio::of(Method::Runs, mean(&a) - mean(&b), variance.sqrt(), earlier.freedom() as f64, share);
+    let across = Ratio::of(
+        Method::Runs,
+        mean(&a) - mean(&b),
+        variance.sqrt(),
+        earlier.freedom() as f64,
+        share,
+    );
     let width = |ratio: &Ratio| ratio.ci95.map_or(0.0, |[lo, hi]| hi / lo);
     across.map(|across| if width(&alone) > width(&across) { alone } else { across })
 }
@@ -99,7 +113,8 @@ mod tests {
     fn the_spread_of_runs_by_hand() {
         // Logs of runs' means 0, 0.01, 0.02: S = 0.01. Error √2 × 0.01, t(2) = 4.302653, half =
         // 0.060849.
-        let runs: Vec<Vec<(u32, f64)>> = [0.0f64, 0.01, 0.02].iter().map(|m| trials(&[m.exp()])).collect();
+        let runs: Vec<Vec<(u32, f64)>> =
+            [0.0f64, 0.01, 0.02].iter().map(|m| trials(&[m.exp()])).collect();
         let mut earlier = EarlierRuns::default();
         earlier.add_group(runs.iter().map(Vec::as_slice));
         let ratio = ratio_across(1.0, &trials(&[1.1]), &trials(&[1.0]), &earlier).unwrap();
@@ -132,10 +147,13 @@ mod tests {
                 let before: Vec<_> = (0..earlier).map(|_| run(normal)).collect();
                 let mut known = EarlierRuns::default();
                 known.add_group(before.iter().map(Vec::as_slice));
-                let [lo, hi] = ratio_across(1.0, &run(normal), &run(normal), &known).unwrap().ci95.unwrap();
+                let [lo, hi] =
+                    ratio_across(1.0, &run(normal), &run(normal), &known).unwrap().ci95.unwrap();
                 (lo..=hi).contains(&1.0)
             });
-            eprintln!("across runs, spread {spread}, {earlier} earlier, {repeats} repeats: {held}%");
+            eprintln!(
+                "across runs, spread {spread}, {earlier} earlier, {repeats} repeats: {held}%"
+            );
             assert!((93.5..=99.5).contains(&held), "{spread} {earlier} {repeats}: {held}%");
         }
     }

@@ -1,7 +1,8 @@
 //! How throughput grows with the number of clients: the Universal Scalability Law.
 //!
-//! X(N) = λN / (1 + σ(N − 1) + κN(N − 1)), with λ the throughput of one client, σ the share that cannot run side by side, κ
-//! what each client costs each other one: N. J. Gunther, *Guerrilla Capacity Planning*, Springer 2007, chapter 4.
+//! X(N) = λN / (1 + σ(N − 1) + κN(N − 1)), with λ the throughput of one client, σ the share that
+//! cannot run side by side, κ what each client costs each other one: N. J. Gunther, *Guerrilla
+//! Capacity Planning*, Springer 2007, chapter 4.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,11 +22,12 @@ pub struct Scaling {
     pub kappa: Fitted,
     /// The number of clients with the highest throughput; none if it rises for ever (κ = 0).
     pub peak_clients: Option<Fitted>,
-    /// That throughput; with κ = 0 the one that is approached, λ / σ (1/s); none if there is none (σ = 0 too).
+    /// That throughput; with κ = 0 the one that is approached, λ / σ (1/s); none if there is none
+    /// (σ = 0 too).
     pub peak: Option<Fitted>,
-    /// The knee: that throughput over λ, the clients that would reach it if they did not get in each other's way, where
-    /// the two asymptotic bounds meet (P. J. Denning and J. P. Buzen, *The operational analysis of queueing network
-    /// models*, ACM Computing Surveys 10, 1978).
+    /// The knee: that throughput over λ, the clients that would reach it if they did not get in
+    /// each other's way, where the two asymptotic bounds meet (P. J. Denning and J. P. Buzen, *The
+    /// operational analysis of queueing network models*, ACM Computing Surveys 10, 1978).
     pub knee: Option<Fitted>,
     /// The largest deviation of a number of clients' geometric mean from the law (a share).
     pub worst: f64,
@@ -38,8 +40,9 @@ pub struct Scaling {
 pub struct Fitted {
     /// The value.
     pub value: f64,
-    /// Its 95% confidence interval: jackknife over blocks (R. G. Miller, *The jackknife – a review*, Biometrika 61, 1974);
-    /// none with fewer than three blocks, or where leaving one out leaves no value.
+    /// Its 95% confidence interval: jackknife over blocks (R. G. Miller, *The jackknife – a
+    /// review*, Biometrika 61, 1974); none with fewer than three blocks, or where leaving one out
+    /// leaves no value.
     pub ci95: Option<[f64; 2]>,
 }
 
@@ -120,8 +123,9 @@ fn geometric_means(trials: &[(u32, u32, f64)]) -> BTreeMap<u32, f64> {
         .collect()
 }
 
-/// Least squares of relative errors. N / X = 1/λ + (σ/λ)(N − 1) + (κ/λ)N(N − 1) is linear in three unknowns, none of which
-/// may be negative: the best of the fits with some of the last two left at 0.
+/// Least squares of relative errors. N / X = 1/λ + (σ/λ)(N − 1) + (κ/λ)N(N − 1) is linear in three
+/// unknowns, none of which may be negative: the best of the fits with some of the last two left at
+/// 0.
 fn fit(trials: &[(u32, u32, f64)]) -> Result<Law, &'static str> {
     let means = geometric_means(trials);
     if means.len() < FEWEST {
@@ -137,12 +141,14 @@ fn fit(trials: &[(u32, u32, f64)]) -> Result<Law, &'static str> {
         .collect();
     let mut best: Option<(f64, [f64; 3])> = None;
     for free in [&[0, 1, 2][..], &[0, 1], &[0, 2], &[0]] {
-        let Some(solution) = least_squares(&rows, free).filter(|s| s[0] > 0.0 && s[1] >= 0.0 && s[2] >= 0.0)
+        let Some(solution) =
+            least_squares(&rows, free).filter(|s| s[0] > 0.0 && s[1] >= 0.0 && s[2] >= 0.0)
         else {
             continue;
         };
-        let residual =
-            |row: &[f64; 3]| (1.0 - row.iter().zip(&solution).map(|(a, b)| a * b).sum::<f64>()).powi(2);
+        let residual = |row: &[f64; 3]| {
+            (1.0 - row.iter().zip(&solution).map(|(a, b)| a * b).sum::<f64>()).powi(2)
+        };
         let squares: f64 = rows.iter().map(residual).sum();
         if best.is_none_or(|(least, _)| squares < least) {
             best = Some((squares, solution));
@@ -152,7 +158,8 @@ fn fit(trials: &[(u32, u32, f64)]) -> Result<Law, &'static str> {
     Ok(Law { lambda: 1.0 / one, sigma: contention / one, kappa: pairs / one })
 }
 
-/// The `free` coefficients that bring the rows closest to 1, the others 0; none where they are not determined.
+/// The `free` coefficients that bring the rows closest to 1, the others 0; none where they are not
+/// determined.
 fn least_squares(rows: &[[f64; 3]], free: &[usize]) -> Option<[f64; 3]> {
     // Columns of like size, so that elimination loses nothing.
     let size = |c: usize| rows.iter().map(|r| r[c] * r[c]).sum::<f64>().sqrt();
@@ -226,8 +233,9 @@ mod tests {
             assert_eq!(fitted.ci95, None, "one block has no interval");
         }
         assert!(exact.worst < 1e-9 && exact.measured_to == 64);
-        let amdahl: Vec<_> =
-            CLIENTS.map(|n| (1, n, 1000.0 * f64::from(n) / (1.0 + 0.1 * (f64::from(n) - 1.0)))).into();
+        let amdahl: Vec<_> = CLIENTS
+            .map(|n| (1, n, 1000.0 * f64::from(n) / (1.0 + 0.1 * (f64::from(n) - 1.0))))
+            .into();
         let amdahl = scaling(&amdahl).unwrap();
         assert!(amdahl.kappa.value < 1e-9);
         assert!((amdahl.peak.unwrap().value / 10_000.0 - 1.0).abs() < 1e-3, "{amdahl:?}");
@@ -239,7 +247,8 @@ mod tests {
         let mut held = [0; 3];
         for _ in 0..1000 {
             let found = scaling(&sweep(5, || 0.03 * random.draw())).unwrap();
-            let holds = |f: Fitted, truth: f64| f.ci95.is_some_and(|[lo, hi]| (lo..=hi).contains(&truth));
+            let holds =
+                |f: Fitted, truth: f64| f.ci95.is_some_and(|[lo, hi]| (lo..=hi).contains(&truth));
             let peak = TRUTH.peak().unwrap();
             held[0] += i32::from(holds(found.lambda, 1000.0));
             held[1] += i32::from(found.peak.is_some_and(|f| holds(f, peak)));

@@ -15,7 +15,8 @@ const LEVEL: f64 = 0.001;
 pub enum WarmUp {
     /// It is steady from its beginning, as far as can be told.
     None,
-    /// Its first `elements` are unlike the rest; without them the mean is `gain` higher (a share, negative for lower).
+    /// Its first `elements` are unlike the rest; without them the mean is `gain` higher (a share,
+    /// negative for lower).
     Until {
         /// How many.
         elements: usize,
@@ -31,13 +32,15 @@ pub enum WarmUp {
     },
 }
 
-/// Where `series` becomes steady; none for fewer than 40 elements, one that is not finite, or a mean of 0.
+/// Where `series` becomes steady; none for fewer than 40 elements, one that is not finite, or a
+/// mean of 0.
 ///
-/// MSER-5: the cut that makes the standard error of the rest's mean least, on means of batches of five. K. P. White, *An
-/// effective truncation heuristic for bias reduction in simulation output*, Simulation 69 (1997); K. P. White, M. J. Cobb and
-/// S. C. Spratt, *A comparison of five steady-state truncation heuristics for simulation*, Proc. Winter Simulation
-/// Conference (2000). It always cuts somewhere, on noise too; a cut counts only if what it takes away is unlike the rest
-/// by a t test at 0.1%, whose error allows for neighbours that resemble each other.
+/// MSER-5: the cut that makes the standard error of the rest's mean least, on means of batches of
+/// five. K. P. White, *An effective truncation heuristic for bias reduction in simulation output*,
+/// Simulation 69 (1997); K. P. White, M. J. Cobb and S. C. Spratt, *A comparison of five
+/// steady-state truncation heuristics for simulation*, Proc. Winter Simulation Conference (2000).
+/// It always cuts somewhere, on noise too; a cut counts only if what it takes away is unlike the
+/// rest by a t test at 0.1%, whose error allows for neighbours that resemble each other.
 #[must_use]
 #[allow(clippy::cast_precision_loss)]
 pub fn warm_up(series: &[f64]) -> Option<WarmUp> {
@@ -53,8 +56,8 @@ pub fn warm_up(series: &[f64]) -> Option<WarmUp> {
         let n = (batches.len() - cut) as f64;
         Some((cut, sd * sd * (n - 1.0) / (n * n)))
     };
-    // A few batches alone look steady by chance: no cut beyond the middle is considered, and one there means that it had
-    // better be later.
+    // A few batches alone look steady by chance: no cut beyond the middle is considered, and one
+    // there means that it had better be later.
     let last = batches.len() / 2;
     let cuts = (0..=last).filter_map(statistic);
     let (cut, _) = cuts.min_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -72,7 +75,8 @@ pub fn warm_up(series: &[f64]) -> Option<WarmUp> {
     })
 }
 
-/// Whether the mean of `taken` is unlike that of `rest`, whose elements resemble each other as those of the rest do.
+/// Whether the mean of `taken` is unlike that of `rest`, whose elements resemble each other as
+/// those of the rest do.
 ///
 /// # Errors
 /// How many independent elements both are worth, where that is too few to tell.
@@ -89,24 +93,28 @@ fn unlike(taken: &[f64], rest: &[f64]) -> Result<bool, f64> {
     Ok(differ(taken, rest, found.variance, found.freedom()))
 }
 
-/// Whether the mean of `taken` is unlike that of `rest`, judged by steps from element to element: a trend moves their median
-/// and makes no correlation. The estimate is rough, so that only large differences are found.
+/// Whether the mean of `taken` is unlike that of `rest`, judged by steps from element to element: a
+/// trend moves their median and makes no correlation. The estimate is rough, so that only large
+/// differences are found.
 #[allow(clippy::cast_precision_loss)]
 fn unlike_by_steps(series: &[f64], taken: &[f64], rest: &[f64]) -> bool {
     let n = series.len() as f64;
-    let (Some(one), Some(two)) = (steps_variance(series, 1), steps_variance(series, 2)) else { return false };
+    let (Some(one), Some(two)) = (steps_variance(series, 1), steps_variance(series, 2)) else {
+        return false;
+    };
     if one <= 0.0 {
         return false;
     }
-    // Var(y[i+1] - y[i]) = 2 s² (1 - r) and Var(y[i+2] - y[i]) = 2 s² (1 - r²). The coefficient is taken too high rather than
-    // too low: it has a standard error of about 2.5 / √n.
+    // Var(y[i+1] - y[i]) = 2 s² (1 - r) and Var(y[i+2] - y[i]) = 2 s² (1 - r²). The coefficient is
+    // taken too high rather than too low: it has a standard error of about 2.5 / √n.
     let r = (two / one - 1.0 + 1.0 / n.sqrt()).clamp(0.0, 0.97);
     let time = (1.0 + r) / (1.0 - r);
     let variance = one / 2.0 * (1.0 + r) / (1.0 - r).powi(2);
     n / time >= LEAST_EFFECTIVE && differ(taken, rest, variance, n / (1.0 + 2.0 * time))
 }
 
-/// The variance of steps over `lag` elements, from the nine tenths of them that are nearest to their median.
+/// The variance of steps over `lag` elements, from the nine tenths of them that are nearest to
+/// their median.
 #[allow(clippy::cast_precision_loss)]
 fn steps_variance(series: &[f64], lag: usize) -> Option<f64> {
     /// The mean of the smaller nine tenths of X² for a standard normal X: 1 - 2 c φ(c) / 0.9 with c = 1.644854.
@@ -120,7 +128,8 @@ fn steps_variance(series: &[f64], lag: usize) -> Option<f64> {
     Some(kept.iter().sum::<f64>() / kept.len() as f64 / TRIMMED)
 }
 
-/// A t test at [`LEVEL`]: whether two means differ, where n elements' mean has this variance divided by n.
+/// A t test at [`LEVEL`]: whether two means differ, where n elements' mean has this variance
+/// divided by n.
 #[allow(clippy::cast_precision_loss)]
 fn differ(a: &[f64], b: &[f64], variance: f64, freedom: f64) -> bool {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
@@ -135,7 +144,10 @@ mod tests {
     use super::*;
 
     fn series(random: &mut Normal, n: usize, r: f64, mean: impl Fn(usize) -> f64) -> Vec<f64> {
-        (0..).zip(autoregression(random, n, r)).map(|(i, noise)| mean(i) * (1.0 + 0.05 * noise)).collect()
+        (0..)
+            .zip(autoregression(random, n, r))
+            .map(|(i, noise)| mean(i) * (1.0 + 0.05 * noise))
+            .collect()
     }
 
     #[test]
@@ -160,8 +172,9 @@ mod tests {
         let mut random = Normal(22);
         for (n, r) in [(60, 0.0), (60, 0.4), (60, 0.95), (120, 0.9), (300, 0.4), (300, 0.9)] {
             let mut said = || warm_up(&series(&mut random, n, r, |_| 1000.0)).unwrap();
-            let wrong =
-                (0..1000).filter(|_| matches!(said(), WarmUp::Until { .. } | WarmUp::NotSteady)).count();
+            let wrong = (0..1000)
+                .filter(|_| matches!(said(), WarmUp::Until { .. } | WarmUp::NotSteady))
+                .count();
             eprintln!("warm-up n={n} r={r}: {wrong} of 1000");
             assert!(wrong <= 30, "n={n} r={r}: {wrong} of 1000");
         }
@@ -171,7 +184,12 @@ mod tests {
     fn what_keeps_falling_is_not_steady_and_what_is_short_is_not_judged() {
         let mut random = Normal(23);
         let falling =
-            series(&mut random, 100, 0.0, |i| if i < 70 { 4000.0 - 40.0 * i as f64 } else { 1000.0 });
+            series(
+                &mut random,
+                100,
+                0.0,
+                |i| if i < 70 { 4000.0 - 40.0 * i as f64 } else { 1000.0 },
+            );
         assert_eq!(warm_up(&falling), Some(WarmUp::NotSteady));
         assert_eq!(warm_up(&[1.0; 39]), None);
         assert_eq!(warm_up(&[0.0; 60]), None);
@@ -179,6 +197,8 @@ mod tests {
         assert_eq!(warm_up(&[f64::NAN; 60]), None);
         let mut random = Normal(26);
         let alike = series(&mut random, 60, 0.95, |_| 1000.0);
-        assert!(matches!(warm_up(&alike), Some(WarmUp::NotJudged { effective }) if effective < 20.0));
+        assert!(
+            matches!(warm_up(&alike), Some(WarmUp::NotJudged { effective }) if effective < 20.0)
+        );
     }
 }

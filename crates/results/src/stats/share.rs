@@ -21,32 +21,41 @@ pub struct Share {
     pub part: Gap,
     /// The gap in the whole.
     pub whole: Gap,
-    /// The one divided by the other: shares of parts that add up to the whole add up to 1. None without a gap.
+    /// The one divided by the other: shares of parts that add up to the whole add up to 1. None
+    /// without a gap.
     pub share: Option<f64>,
     /// Its 95% confidence interval; none where the whole's own interval holds 0, or is none.
     pub ci95: Option<[f64; 2]>,
 }
 
-/// How much of the gap from `a` to `b` is in the part: means over trials, paired by block if `paired` and at least two blocks have
-/// both. Interval by E. C. Fieller, *Some problems in interval estimation*, Journal of the Royal Statistical Society B 16 (1954),
-/// with Student's t, at a `level` (1 but for runs that were looked at, [`super::Looks`]) of the chance of a wrong interval; unpaired with the degrees of freedom of the smaller side, which is conservative. None without a
-/// trial on either side or with values that are not finite.
+/// How much of the gap from `a` to `b` is in the part: means over trials, paired by block if
+/// `paired` and at least two blocks have both. Interval by E. C. Fieller, *Some problems in
+/// interval estimation*, Journal of the Royal Statistical Society B 16 (1954), with Student's t, at
+/// a `level` (1 but for runs that were looked at, [`super::Looks`]) of the chance of a wrong
+/// interval; unpaired with the degrees of freedom of the smaller side, which is conservative. None
+/// without a trial on either side or with values that are not finite.
 #[must_use]
 pub fn share(level: f64, a: &Parts, b: &Parts, paired: bool) -> Option<Share> {
-    if a.is_empty() || b.is_empty() || a.iter().chain(b).any(|(_, p, w)| !p.is_finite() || !w.is_finite()) {
+    if a.is_empty()
+        || b.is_empty()
+        || a.iter().chain(b).any(|(_, p, w)| !p.is_finite() || !w.is_finite())
+    {
         return None;
     }
     let in_both = |(block, part, whole): &(u32, f64, f64)| {
         a.iter().find(|(other, ..)| other == block).map(|(_, p, w)| (part - p, whole - w))
     };
-    let within: Vec<(f64, f64)> = if paired { b.iter().filter_map(in_both).collect() } else { Vec::new() };
+    let within: Vec<(f64, f64)> =
+        if paired { b.iter().filter_map(in_both).collect() } else { Vec::new() };
     let means = if within.len() >= 2 {
         Means::of(&within)
     } else {
         let bare = |of: &Parts| of.iter().map(|(_, p, w)| (*p, *w)).collect::<Vec<_>>();
         Means::of(&bare(b)).less(&Means::of(&bare(a)))
     };
-    let t = means.freedom.and_then(|freedom| t_quantile(1.0 - level * (1.0 - CONFIDENCE) / 2.0, freedom));
+    let t = means
+        .freedom
+        .and_then(|freedom| t_quantile(1.0 - level * (1.0 - CONFIDENCE) / 2.0, freedom));
     let gap = |value: f64, variance: f64| {
         let half = t.map(|t| t * variance.sqrt()).filter(|half| *half > ROUNDING * value.abs());
         Gap { value, ci95: half.map(|half| [value - half, value + half]) }
@@ -71,8 +80,10 @@ impl Means {
     #[allow(clippy::cast_precision_loss)]
     fn of(values: &[(f64, f64)]) -> Self {
         let n = values.len() as f64;
-        let (part, whole) =
-            (values.iter().map(|v| v.0).sum::<f64>() / n, values.iter().map(|v| v.1).sum::<f64>() / n);
+        let (part, whole) = (
+            values.iter().map(|v| v.0).sum::<f64>() / n,
+            values.iter().map(|v| v.1).sum::<f64>() / n,
+        );
         let column = |of: fn(&(f64, f64)) -> f64| values.iter().map(of).collect::<Vec<_>>();
         let variance = |values: Vec<f64>| moments(&values).map_or(0.0, |(_, sd)| sd * sd / n);
         let products: f64 = values.iter().map(|v| (v.0 - part) * (v.1 - whole)).sum();
@@ -118,17 +129,23 @@ mod tests {
 
     #[test]
     fn a_share_and_its_interval_by_hand() {
-        // Differences of the part 8, 9, 10, of the whole 10, 10, 13: means 9 and 11, variances of the means 1/3 and 1,
-        // covariance 3 / 2 / 3 = 0.5. t(2)² = 18.5128.
+        // Differences of the part 8, 9, 10, of the whole 10, 10, 13: means 9 and 11, variances of
+        // the means 1/3 and 1, covariance 3 / 2 / 3 = 0.5. t(2)² = 18.5128.
         let a = [(1, 1.0, 2.0), (2, 1.0, 2.0), (3, 1.0, 2.0)];
         let b = [(1, 9.0, 12.0), (2, 10.0, 12.0), (3, 11.0, 15.0)];
         let found = share(1.0, &a, &b, true).unwrap();
-        assert_eq!((found.part.value, found.whole.value, found.share), (9.0, 11.0, Some(9.0 / 11.0)));
+        assert_eq!(
+            (found.part.value, found.whole.value, found.share),
+            (9.0, 11.0, Some(9.0 / 11.0))
+        );
         let t2 = 4.302_653_f64.powi(2);
         let (x, y, z) = (121.0 - t2, 99.0 - t2 / 2.0, 81.0 - t2 / 3.0);
         let root = (y * y - x * z).sqrt();
         let [lo, hi] = found.ci95.unwrap();
-        assert!((lo - (y - root) / x).abs() < 1e-5 && (hi - (y + root) / x).abs() < 1e-5, "{lo} {hi}");
+        assert!(
+            (lo - (y - root) / x).abs() < 1e-5 && (hi - (y + root) / x).abs() < 1e-5,
+            "{lo} {hi}"
+        );
         let half = found.whole.ci95.unwrap()[1] - 11.0;
         assert!((half - 4.302_653).abs() < 1e-5);
     }
@@ -172,7 +189,10 @@ mod tests {
                     .is_some_and(|[lo, hi]| (lo..=hi).contains(&0.75))
             });
             // Unpaired it is conservative.
-            assert!((93.0..=if paired { 97.0 } else { 99.5 }).contains(&share), "{paired}: {share}%");
+            assert!(
+                (93.0..=if paired { 97.0 } else { 99.5 }).contains(&share),
+                "{paired}: {share}%"
+            );
         }
     }
 }

@@ -9,9 +9,11 @@ pub struct Trend {
     pub rising: bool,
     /// Whether each value is beyond the one before it.
     pub every_one: bool,
-    /// The two-sided p-value: the share of all orders of its values that rise or fall as steadily or more so.
+    /// The two-sided p-value: the share of all orders of its values that rise or fall as steadily
+    /// or more so.
     pub chance: f64,
-    /// That p-value where several sequences are judged together by Holm's rule ([`trends`]); alone, the same.
+    /// That p-value where several sequences are judged together by Holm's rule ([`trends`]); alone,
+    /// the same.
     pub chance_together: f64,
 }
 
@@ -32,8 +34,9 @@ impl Trend {
     }
 }
 
-/// The trends of several sequences judged together: each as [`trend`] has it, with Holm's rule over all that have four
-/// values or more. The chance that any of them is significant, if none has a trend, is at most 5%.
+/// The trends of several sequences judged together: each as [`trend`] has it, with Holm's rule over
+/// all that have four values or more. The chance that any of them is significant, if none has a
+/// trend, is at most 5%.
 #[must_use]
 pub fn trends(sequences: &[Vec<f64>]) -> Vec<Option<Trend>> {
     let mut found: Vec<Option<Trend>> = sequences.iter().map(|values| trend(values)).collect();
@@ -48,12 +51,12 @@ pub fn trends(sequences: &[Vec<f64>]) -> Vec<Option<Trend>> {
     found
 }
 
-/// The trend of `values` in their order; none for fewer than four or more than 200, one that is not finite, or as many steps
-/// up as down.
+/// The trend of `values` in their order; none for fewer than four or more than 200, one that is not
+/// finite, or as many steps up as down.
 ///
-/// The exact two-sided test of H. B. Mann, *Nonparametric tests against trend*, Econometrica 13 (1945), with M. G. Kendall's
-/// statistic: pairs in rising order less pairs in falling order. Equal values count for neither, and only orders that differ
-/// are counted.
+/// The exact two-sided test of H. B. Mann, *Nonparametric tests against trend*, Econometrica 13
+/// (1945), with M. G. Kendall's statistic: pairs in rising order less pairs in falling order. Equal
+/// values count for neither, and only orders that differ are counted.
 #[must_use]
 pub fn trend(values: &[f64]) -> Option<Trend> {
     if !is_judged(values) {
@@ -67,13 +70,15 @@ pub fn trend(values: &[f64]) -> Option<Trend> {
         return None;
     }
     let tail: f64 = out_of_order_shares(&groups(values)).iter().take(up.min(down) + 1).sum();
-    // The tails are equal: an order read backwards has as many pairs in order as it had out of order.
+    // The tails are equal: an order read backwards has as many pairs in order as it had out of
+    // order.
     let chance = (2.0 * tail).min(1.0);
     let every_one = up.max(down) == n * (n - 1) / 2;
     Some(Trend { rising: up > down, every_one, chance, chance_together: chance })
 }
 
-/// The share of all orders of `values` whose two-sided p-value is at most `level`: less than `level` where values are few.
+/// The share of all orders of `values` whose two-sided p-value is at most `level`: less than
+/// `level` where values are few.
 #[must_use]
 pub fn share_of_orders_with_trend(values: &[f64], level: f64) -> f64 {
     if !is_judged(values) {
@@ -116,10 +121,12 @@ fn out_of_order_shares(groups: &[usize]) -> Vec<f64> {
     shares
 }
 
-/// The share of the orders of `small` equal values and `large` equal larger ones that have 0, 1, 2, … pairs out of order.
+/// The share of the orders of `small` equal values and `large` equal larger ones that have 0, 1, 2,
+/// … pairs out of order.
 ///
-/// The null distribution of H. B. Mann and D. R. Whitney, *On a test of whether one of two random variables is
-/// stochastically larger than the other*, Annals of Mathematical Statistics 18 (1947), by their recursion over the last value.
+/// The null distribution of H. B. Mann and D. R. Whitney, *On a test of whether one of two random
+/// variables is stochastically larger than the other*, Annals of Mathematical Statistics 18 (1947),
+/// by their recursion over the last value.
 #[allow(clippy::cast_precision_loss)]
 fn between_shares(small: usize, large: usize) -> Vec<f64> {
     // Of no small values and 0, 1, 2, … large ones.
@@ -150,7 +157,8 @@ mod tests {
 
     #[test]
     fn the_chances_are_those_of_counting() {
-        // Four values: 1 of 24 orders rises throughout and 1 falls; 3 more of each have one pair out of order.
+        // Four values: 1 of 24 orders rises throughout and 1 falls; 3 more of each have one pair
+        // out of order.
         let four = trend(&[1.0, 2.0, 3.0, 4.0]).unwrap();
         assert!(four.rising && four.every_one);
         close(four.chance, 2.0 / 24.0);
@@ -176,9 +184,11 @@ mod tests {
 
     #[test]
     fn with_equal_values_too_the_chance_is_the_share_of_all_orders() {
-        for values in
-            [[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [1.0, 1.0, 2.0, 3.0, 3.0, 3.0], [1.0, 1.0, 1.0, 1.0, 1.0, 2.0]]
-        {
+        for values in [
+            [1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+            [1.0, 1.0, 2.0, 3.0, 3.0, 3.0],
+            [1.0, 1.0, 1.0, 1.0, 1.0, 2.0],
+        ] {
             let score = |values: &[f64]| {
                 let pairs = (0..6).flat_map(|i| (i + 1..6).map(move |j| (i, j)));
                 pairs.map(|(i, j)| (values[j] - values[i]).clamp(-0.5, 0.5) * 2.0).sum::<f64>()

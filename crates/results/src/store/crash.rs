@@ -24,7 +24,8 @@ pub struct CrashSummary {
     pub verdict: String,
     /// Whether everything was done that was to be.
     pub complete: bool,
-    /// Where what its failed rounds left is kept on this machine; none where nothing is, or nobody has looked.
+    /// Where what its failed rounds left is kept on this machine; none where nothing is, or nobody
+    /// has looked.
     pub kept: Option<std::path::PathBuf>,
     /// What that takes on the disk (bytes).
     pub kept_bytes: Option<u64>,
@@ -34,9 +35,13 @@ impl Store {
     /// Adds crash tests; `session` is that of their run, where they have one.
     ///
     /// # Errors
-    /// [`StoreError::Unstorable`] for a record that could not be read back, or if there is one of that name;
-    /// [`StoreError::Sqlite`].
-    pub fn add_crash(&mut self, session: Option<SessionId>, crash: &CrashRecord) -> Result<(), StoreError> {
+    /// [`StoreError::Unstorable`] for a record that could not be read back, or if there is one of
+    /// that name; [`StoreError::Sqlite`].
+    pub fn add_crash(
+        &mut self,
+        session: Option<SessionId>,
+        crash: &CrashRecord,
+    ) -> Result<(), StoreError> {
         let what = || format!("crash tests {}", crash.id);
         let host = encode(what, &crash.host)?;
         let storage = encode(what, &crash.storage)?;
@@ -99,8 +104,8 @@ impl Store {
     /// One, whole.
     ///
     /// # Errors
-    /// [`StoreError::UnknownRun`] for a name that is none's; [`StoreError::Damaged`]; [`StoreError::Sqlite`] or
-    /// [`StoreError::Corrupt`].
+    /// [`StoreError::UnknownRun`] for a name that is none's; [`StoreError::Damaged`];
+    /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
     pub fn crash(&self, id: &str) -> Result<CrashRecord, StoreError> {
         let rows = self.rows("read crash tests", &format!("{SELECT} WHERE id = ?"), [id], raw)?;
         match rows.into_iter().next() {
@@ -131,8 +136,7 @@ impl Store {
     }
 }
 
-const SELECT: &str =
-    "SELECT id, run, treatment, name, started_at, pgdyno_version, host, storage, outcome FROM crash_record";
+const SELECT: &str = "SELECT id, run, treatment, name, started_at, pgdyno_version, host, storage, outcome FROM crash_record";
 
 /// A record whose JSON is still to be read.
 type Raw = (CrashRecord, [String; 3]);

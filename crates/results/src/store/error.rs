@@ -138,14 +138,19 @@ impl StoreError {
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
-            Self::Io { .. } => Some("name a place that you may write to with `--store FILE`".to_owned()),
+            Self::Io { .. } => {
+                Some("name a place that you may write to with `--store FILE`".to_owned())
+            }
             Self::Missing { .. } | Self::NoRuns { .. } => Some(
-                "`pgdyno run quickstart` makes a first run; `--store FILE` names another store".to_owned(),
+                "`pgdyno run quickstart` makes a first run; `--store FILE` names another store"
+                    .to_owned(),
             ),
             Self::NotAStore { .. } => {
                 Some("name another file with `--store FILE`; this one was left as it is".to_owned())
             }
-            Self::Newer { .. } => Some("open it with the pgdyno that wrote it, or a newer one".to_owned()),
+            Self::Newer { .. } => {
+                Some("open it with the pgdyno that wrote it, or a newer one".to_owned())
+            }
             Self::Sqlite { source, path, .. } => sqlite_help(source, path),
             Self::UnknownRun { nearest, .. } if nearest.is_empty() => {
                 Some("`pgdyno list` shows all runs".to_owned())
@@ -161,7 +166,8 @@ impl StoreError {
                 Some(format!("wait until it has ended, or end process {pid} with SIGTERM"))
             }
             Self::Damaged { .. } => Some(
-                "restore the file from a backup; `pgdyno verify` tells everything that is damaged".to_owned(),
+                "restore the file from a backup; `pgdyno verify` tells everything that is damaged"
+                    .to_owned(),
             ),
             Self::Corrupt { .. } | Self::Unstorable { .. } => None,
         }
@@ -180,11 +186,12 @@ fn sqlite_help(source: &rusqlite::Error, path: &std::path::Path) -> Option<Strin
             Some("another process holds the store: try again when it is done".to_owned())
         }
         Code::ReadOnly | Code::PermissionDenied | Code::CannotOpen => Some(
-            "check who may write to the file and its folder, or name another with `--store FILE`".to_owned(),
+            "check who may write to the file and its folder, or name another with `--store FILE`"
+                .to_owned(),
         ),
-        Code::DatabaseCorrupt => {
-            Some("restore the file from a backup; `sqlite3 FILE .recover` may save the rest".to_owned())
-        }
+        Code::DatabaseCorrupt => Some(
+            "restore the file from a backup; `sqlite3 FILE .recover` may save the rest".to_owned(),
+        ),
         _ => None,
     }
 }
@@ -192,7 +199,8 @@ fn sqlite_help(source: &rusqlite::Error, path: &std::path::Path) -> Option<Strin
 /// The first few of `names`.
 fn some(names: &[String]) -> String {
     const SHOWN: usize = 4;
-    let mut text = names.iter().take(SHOWN).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+    let mut text =
+        names.iter().take(SHOWN).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
     if names.len() > SHOWN {
         text.push_str(", …");
     }

@@ -24,12 +24,15 @@ pub struct ImportSummary {
 }
 
 impl Store {
-    /// Adds what was recognised in a report; the name under which it is kept. The same figures of the same file are kept once.
+    /// Adds what was recognised in a report; the name under which it is kept. The same figures of
+    /// the same file are kept once.
     ///
     /// # Errors
-    /// [`StoreError::Unstorable`] for figures that could not be read back; [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
+    /// [`StoreError::Unstorable`] for figures that could not be read back; [`StoreError::Sqlite`]
+    /// or [`StoreError::Corrupt`].
     pub fn add_import(&mut self, import: &ImportedRun) -> Result<String, StoreError> {
-        let recognised = encode(|| format!("what was recognised in {}", import.source), &import.recognised)?;
+        let recognised =
+            encode(|| format!("what was recognised in {}", import.source), &import.recognised)?;
         let known = self.rows(
             "look for an imported run",
             "SELECT id FROM imported_run WHERE sha256 = ? AND recognised = ? ORDER BY rowid DESC",
@@ -84,8 +87,8 @@ impl Store {
     /// One imported run, whole.
     ///
     /// # Errors
-    /// [`StoreError::UnknownRun`] for a name that is no imported run's; [`StoreError::Damaged`]; [`StoreError::Sqlite`]
-    /// or [`StoreError::Corrupt`].
+    /// [`StoreError::UnknownRun`] for a name that is no imported run's; [`StoreError::Damaged`];
+    /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
     pub fn import(&self, id: &str) -> Result<ImportedRun, StoreError> {
         let rows = self.rows(
             "read an imported run",
@@ -96,7 +99,8 @@ impl Store {
                 Ok((texts, Epoch(row.get(2)?)))
             },
         )?;
-        let Some(([source, sha256, pgdyno_version, recognised], imported_at)) = rows.into_iter().next()
+        let Some(([source, sha256, pgdyno_version, recognised], imported_at)) =
+            rows.into_iter().next()
         else {
             return Err(self.unknown(id)?);
         };

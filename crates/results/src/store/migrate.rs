@@ -1,4 +1,5 @@
-//! Schema versions: numbered scripts, applied in order, each in the transaction that raises the version.
+//! Schema versions: numbered scripts, applied in order, each in the transaction that raises the
+//! version.
 
 use std::io::Read;
 use std::path::Path;
@@ -31,9 +32,11 @@ pub(super) fn bring_up_to_date(
         let path = path.to_owned();
         move |source| StoreError::Sqlite { doing, path, source }
     };
-    if let Some(found) =
-        foreign(path).map_err(|source| StoreError::Io { doing: "read", path: path.into(), source })?
-    {
+    if let Some(found) = foreign(path).map_err(|source| StoreError::Io {
+        doing: "read",
+        path: path.into(),
+        source,
+    })? {
         return Err(StoreError::NotAStore { path: path.into(), found });
     }
     if version(connection, path, migrations)? == migrations.len() {
@@ -50,7 +53,9 @@ pub(super) fn bring_up_to_date(
             .pragma_update(None, "user_version", becomes)
             .map_err(failed("raise the schema's version"))?;
     }
-    transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed("mark the file"))?;
+    transaction
+        .pragma_update(None, "application_id", APPLICATION_ID)
+        .map_err(failed("mark the file"))?;
     transaction.commit().map_err(failed("commit a migration"))
 }
 
@@ -60,9 +65,11 @@ pub(super) fn is_older(
     path: &Path,
     migrations: &[&str],
 ) -> Result<bool, StoreError> {
-    if let Some(found) =
-        foreign(path).map_err(|source| StoreError::Io { doing: "read", path: path.into(), source })?
-    {
+    if let Some(found) = foreign(path).map_err(|source| StoreError::Io {
+        doing: "read",
+        path: path.into(),
+        source,
+    })? {
         return Err(StoreError::NotAStore { path: path.into(), found });
     }
     Ok(version(connection, path, migrations)? < migrations.len())
@@ -71,8 +78,11 @@ pub(super) fn is_older(
 /// The schema's version; 0 for an empty file.
 fn version(connection: &Connection, path: &Path, migrations: &[&str]) -> Result<usize, StoreError> {
     let read = |query: &str| connection.query_row(query, [], |row| row.get::<_, i64>(0));
-    let failed =
-        |source| StoreError::Sqlite { doing: "read the schema's version", path: path.into(), source };
+    let failed = |source| StoreError::Sqlite {
+        doing: "read the schema's version",
+        path: path.into(),
+        source,
+    };
     let application = read("PRAGMA application_id").map_err(failed)?;
     let version = read("PRAGMA user_version").map_err(failed)?;
     let tables = read("SELECT count(*) FROM sqlite_schema").map_err(failed)?;
@@ -134,8 +144,9 @@ mod tests {
         let broken = "CREATE TABLE b (x INTEGER); CREATE TABLE a (x INTEGER);";
         bring_up_to_date(&mut connection, &path, &[first, broken]).unwrap_err();
         assert_eq!(version(&connection, &path, &[first]).unwrap(), 1);
-        let tables: i64 =
-            connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).unwrap();
+        let tables: i64 = connection
+            .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+            .unwrap();
         assert_eq!(tables, 1);
     }
 }

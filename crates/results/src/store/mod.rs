@@ -1,14 +1,15 @@
 //! The store: one SQLite file that holds every run whole.
 //!
-//! Rows are only added; triggers abort every UPDATE and DELETE. A trial lands in one transaction. The journal is
-//! SQLite's rollback journal, not its write-ahead log: the store is then a single file between transactions, can be
-//! copied as such, read from read-only media and kept on network file systems; there is one small transaction a trial,
-//! so that the log's speed buys nothing. `synchronous = EXTRA` also syncs the folder after the journal's removal, so
-//! that a stored trial stays stored through a power loss.
+//! Rows are only added; triggers abort every UPDATE and DELETE. A trial lands in one transaction.
+//! The journal is SQLite's rollback journal, not its write-ahead log: the store is then a single
+//! file between transactions, can be copied as such, read from read-only media and kept on network
+//! file systems; there is one small transaction a trial, so that the log's speed buys nothing.
+//! `synchronous = EXTRA` also syncs the folder after the journal's removal, so that a stored trial
+//! stays stored through a power loss.
 //!
-//! Every row is sealed with a checksum when it is written (`seal`) and checked when its figures are read. A file may
-//! come from elsewhere: SQLite is told to trust nothing in it, its schema must be pgdyno's own (`schema`), and where
-//! another account may change it, it is opened for reading only.
+//! Every row is sealed with a checksum when it is written (`seal`) and checked when its figures are
+//! read. A file may come from elsewhere: SQLite is told to trust nothing in it, its schema must be
+//! pgdyno's own (`schema`), and where another account may change it, it is opened for reading only.
 
 mod crash;
 mod error;
@@ -79,10 +80,12 @@ pub struct RunSummary {
 }
 
 impl Store {
-    /// Opens the store at `path`, making it and its folders if there is none; only the owner may read what is made.
+    /// Opens the store at `path`, making it and its folders if there is none; only the owner may
+    /// read what is made.
     ///
     /// # Errors
-    /// [`StoreError::Io`], [`StoreError::NotAStore`], [`StoreError::Newer`] or [`StoreError::Sqlite`].
+    /// [`StoreError::Io`], [`StoreError::NotAStore`], [`StoreError::Newer`] or
+    /// [`StoreError::Sqlite`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
         if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
@@ -100,8 +103,9 @@ impl Store {
         Self::connect(path)
     }
 
-    /// Opens the store at `path`; a file that may only be read is opened for reading, and so is one that another account
-    /// may change. Of an older version the latter is brought up to date in memory.
+    /// Opens the store at `path`; a file that may only be read is opened for reading, and so is one
+    /// that another account may change. Of an older version the latter is brought up to date in
+    /// memory.
     ///
     /// # Errors
     /// [`StoreError::Missing`] if there is none, else as [`Store::open`].
@@ -146,7 +150,8 @@ impl Store {
     fn connect_for_reading(path: &Path) -> Result<Self, StoreError> {
         let mut connection = Self::begin(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         if migrate::is_older(&connection, path, migrate::MIGRATIONS)? {
-            let mut copy = Connection::open_in_memory().map_err(sqlite(path, "make room in memory"))?;
+            let mut copy =
+                Connection::open_in_memory().map_err(sqlite(path, "make room in memory"))?;
             rusqlite::backup::Backup::new(&connection, &mut copy)
                 .and_then(|backup| backup.run_to_completion(PAGES_AT_ONCE, Duration::ZERO, None))
                 .map_err(sqlite(path, "copy it into memory"))?;
@@ -162,8 +167,9 @@ impl Store {
         if path.is_dir() {
             return Err(StoreError::NotAStore { path: path.into(), found: "a folder".into() });
         }
-        let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)
-            .map_err(sqlite(path, "open a connection"))?;
+        let connection =
+            Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+                .map_err(sqlite(path, "open a connection"))?;
         connection.busy_timeout(BUSY).map_err(sqlite(path, "set a timeout"))?;
         schema::distrust(&connection).map_err(sqlite(path, "secure a connection"))?;
         Ok(connection)

@@ -38,7 +38,8 @@ impl Stored {
 }
 
 impl Store {
-    /// The run, the probe, the crash tests or the imported run that `name` means: `latest` (of the runs), a full name, or the beginning of one.
+    /// The run, the probe, the crash tests or the imported run that `name` means: `latest` (of the
+    /// runs), a full name, or the beginning of one.
     ///
     /// # Errors
     /// As [`Store::resolve`].
@@ -63,15 +64,17 @@ impl Store {
         }
     }
 
-    /// The full name of the run that `name` means: `latest`, a full name, or the beginning of one. A full name always wins over a
-    /// beginning, also that of something else: then no run is meant.
+    /// The full name of the run that `name` means: `latest`, a full name, or the beginning of one.
+    /// A full name always wins over a beginning, also that of something else: then no run is meant.
     ///
     /// # Errors
-    /// [`StoreError::NoRuns`], [`StoreError::NotARun`], [`StoreError::UnknownRun`] with the nearest names, [`StoreError::AmbiguousRun`];
-    /// [`StoreError::Sqlite`].
+    /// [`StoreError::NoRuns`], [`StoreError::NotARun`], [`StoreError::UnknownRun`] with the nearest
+    /// names, [`StoreError::AmbiguousRun`]; [`StoreError::Sqlite`].
     pub fn resolve(&self, name: &str) -> Result<String, StoreError> {
         let ids = self.ids()?;
-        let Some(latest) = ids.first() else { return Err(StoreError::NoRuns { path: self.path.clone() }) };
+        let Some(latest) = ids.first() else {
+            return Err(StoreError::NoRuns { path: self.path.clone() });
+        };
         if name == "latest" {
             return Ok(latest.clone());
         }

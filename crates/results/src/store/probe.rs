@@ -29,9 +29,13 @@ impl Store {
     /// Adds a probe; `session` is that of its run, where it has one.
     ///
     /// # Errors
-    /// [`StoreError::Unstorable`] for a record that could not be read back, or if there is a probe of that name;
-    /// [`StoreError::Sqlite`].
-    pub fn add_probe(&mut self, session: Option<SessionId>, probe: &ProbeRecord) -> Result<(), StoreError> {
+    /// [`StoreError::Unstorable`] for a record that could not be read back, or if there is a probe
+    /// of that name; [`StoreError::Sqlite`].
+    pub fn add_probe(
+        &mut self,
+        session: Option<SessionId>,
+        probe: &ProbeRecord,
+    ) -> Result<(), StoreError> {
         let what = || format!("probe {}", probe.id);
         let host = encode(what, &probe.host)?;
         let storage = encode(what, &probe.storage)?;
@@ -93,8 +97,8 @@ impl Store {
     /// One probe, whole.
     ///
     /// # Errors
-    /// [`StoreError::UnknownRun`] for a name that is no probe's; [`StoreError::Damaged`]; [`StoreError::Sqlite`] or
-    /// [`StoreError::Corrupt`].
+    /// [`StoreError::UnknownRun`] for a name that is no probe's; [`StoreError::Damaged`];
+    /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
     pub fn probe(&self, id: &str) -> Result<ProbeRecord, StoreError> {
         let rows = self.rows(
             "read a probe",
@@ -105,7 +109,8 @@ impl Store {
                 Ok((row.get(0)?, row.get(1)?, Epoch(row.get(2)?), row.get(3)?, json))
             },
         )?;
-        let Some((run, name, started_at, pgdyno_version, [host, storage, result])) = rows.into_iter().next()
+        let Some((run, name, started_at, pgdyno_version, [host, storage, result])) =
+            rows.into_iter().next()
         else {
             return Err(self.unknown(id)?);
         };

@@ -45,17 +45,19 @@ impl Store {
                 let state = self.state(&summary.id)?;
                 // One that ended by itself had no more to do.
                 let over = state == RunState::Completed;
-                let trials_planned = if over { summary.trials_done } else { summary.trials_planned };
+                let trials_planned =
+                    if over { summary.trials_done } else { summary.trials_planned };
                 Ok(RunSummary { state, trials_planned, ..summary })
             })
             .collect()
     }
 
-    /// Where a run stands. A session that has no end counts as running: whether its process lives is for the machine
-    /// that runs it to say (see [`Store::open_sessions`]).
+    /// Where a run stands. A session that has no end counts as running: whether its process lives
+    /// is for the machine that runs it to say (see [`Store::open_sessions`]).
     ///
     /// # Errors
-    /// [`StoreError::UnknownRun`] for a name that is no run's; [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
+    /// [`StoreError::UnknownRun`] for a name that is no run's; [`StoreError::Sqlite`] or
+    /// [`StoreError::Corrupt`].
     pub fn state(&self, run: &str) -> Result<RunState, StoreError> {
         let counts = self.rows(
             "read a run's state",
@@ -82,7 +84,8 @@ impl Store {
             None => Ok(RunState::Interrupted),
             Some(end) => match self.session_end(end.as_deref())? {
                 Some(SessionEnd::Interrupted) | None => Ok(RunState::Interrupted),
-                // It had fewer to do than were planned: a run may end by itself, and a machine may lack a storage.
+                // It had fewer to do than were planned: a run may end by itself, and a machine may
+                // lack a storage.
                 Some(SessionEnd::Completed) => Ok(RunState::Completed),
                 Some(SessionEnd::Failed) => Ok(RunState::Failed),
             },
@@ -92,7 +95,8 @@ impl Store {
     /// A run as it was begun, or, where it was given more repeats, with the plan that holds since.
     ///
     /// # Errors
-    /// [`StoreError::UnknownRun`] for a name that is no run's; [`StoreError::Damaged`]; [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
+    /// [`StoreError::UnknownRun`] for a name that is no run's; [`StoreError::Damaged`];
+    /// [`StoreError::Sqlite`] or [`StoreError::Corrupt`].
     pub fn run(&self, id: &str) -> Result<RunRecord, StoreError> {
         let rows = self.rows(
             "read a run",
@@ -203,12 +207,15 @@ impl Store {
         self.trial_ids(run)?.into_iter().map(|id| self.trial(id).map(|(_, trial)| trial)).collect()
     }
 
-    /// What identifies each attempt at a run's trials, in the order of recording: one whole trial is large, so that
-    /// the analysis reads one at a time.
+    /// What identifies each attempt at a run's trials, in the order of recording: one whole trial
+    /// is large, so that the analysis reads one at a time.
     pub(crate) fn trial_ids(&self, run: &str) -> Result<Vec<i64>, StoreError> {
-        self.rows("list a run's trials", "SELECT id FROM trial WHERE run = ? ORDER BY id", [run], |row| {
-            row.get(0)
-        })
+        self.rows(
+            "list a run's trials",
+            "SELECT id FROM trial WHERE run = ? ORDER BY id",
+            [run],
+            |row| row.get(0),
+        )
     }
 
     /// One attempt, whole, and the session that made it.
@@ -238,7 +245,9 @@ impl Store {
                 Ok((SessionId(row.get(0)?), record, json))
             },
         )?;
-        let Some((session, mut trial, [measurement, server_count, server])) = rows.into_iter().next() else {
+        let Some((session, mut trial, [measurement, server_count, server])) =
+            rows.into_iter().next()
+        else {
             return Err(self.corrupt("a list of trials", &format!("number {id} is not there")));
         };
         if let Some(json) = measurement {
@@ -296,8 +305,8 @@ impl Store {
         )?;
         rows.into_iter()
             .map(|(rate, v2)| {
-                let latency =
-                    Latencies::from_bytes(&v2).map_err(|e| self.corrupt("an fsync histogram", &e))?;
+                let latency = Latencies::from_bytes(&v2)
+                    .map_err(|e| self.corrupt("an fsync histogram", &e))?;
                 Ok(FsyncRate { latency, ..rate })
             })
             .collect()
@@ -344,7 +353,9 @@ impl Store {
                 ("service", None, None) => Some(measurement.service.get_or_insert_default()),
                 ("script", Some(script), None) => Some(&mut script.latency),
                 ("service", Some(script), None) => Some(script.service.get_or_insert_default()),
-                ("statement", Some(script), Some(i)) => script.statements.get_mut(i).map(|s| &mut s.latency),
+                ("statement", Some(script), Some(i)) => {
+                    script.statements.get_mut(i).map(|s| &mut s.latency)
+                }
                 ("first_byte", Some(script), Some(i)) => {
                     script.statements.get_mut(i).map(|s| &mut s.first_byte)
                 }
@@ -352,7 +363,9 @@ impl Store {
             };
             match place {
                 Some(place) => *place = read,
-                None => return Err(self.corrupt("a histogram", &format!("scope {scope} of nothing"))),
+                None => {
+                    return Err(self.corrupt("a histogram", &format!("scope {scope} of nothing")));
+                }
             }
         }
         Ok(())
@@ -364,7 +377,12 @@ impl Store {
             "SELECT id, probe, columns, unavailable FROM telemetry WHERE trial = ? ORDER BY id",
             [trial],
             |row| {
-                Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?, row.get(3)?))
+                Ok((
+                    row.get::<_, i64>(0)?,
+                    row.get::<_, String>(1)?,
+                    row.get::<_, String>(2)?,
+                    row.get(3)?,
+                ))
             },
         )?;
         tables
@@ -379,7 +397,9 @@ impl Store {
                 )?;
                 let samples = samples
                     .into_iter()
-                    .map(|(t_s, readings)| Ok(Sample { t_s, values: self.json("a sample", &readings)? }))
+                    .map(|(t_s, readings)| {
+                        Ok(Sample { t_s, values: self.json("a sample", &readings)? })
+                    })
                     .collect::<Result<_, StoreError>>()?;
                 Ok(Table { probe, columns, samples, unavailable })
             })
@@ -400,7 +420,11 @@ impl Store {
             .map_err(self.failed(doing))
     }
 
-    pub(super) fn json<T: DeserializeOwned>(&self, what: &str, text: &str) -> Result<T, StoreError> {
+    pub(super) fn json<T: DeserializeOwned>(
+        &self,
+        what: &str,
+        text: &str,
+    ) -> Result<T, StoreError> {
         serde_json::from_str(text).map_err(|e| self.corrupt(what, &e))
     }
 
@@ -420,5 +444,9 @@ fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Epoch> {
 }
 
 fn owner(row: &Row<'_>, first: usize) -> rusqlite::Result<Owner> {
-    Ok(Owner { pid: row.get(first)?, started_ticks: row.get(first + 1)?, boot_id: row.get(first + 2)? })
+    Ok(Owner {
+        pid: row.get(first)?,
+        started_ticks: row.get(first + 1)?,
+        boot_id: row.get(first + 2)?,
+    })
 }

@@ -10,7 +10,8 @@ use rusqlite::limits::Limit;
 
 use super::{StoreError, sqlite};
 
-/// The longest text or blob, and the longest row (bytes): far more than any plan or telemetry takes.
+/// The longest text or blob, and the longest row (bytes): far more than any plan or telemetry
+/// takes.
 const MOST_BYTES: i32 = 256 << 20;
 
 /// Makes SQLite run nothing that the file brings along, and bounds what it takes.
@@ -22,14 +23,20 @@ pub(super) fn distrust(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;")
 }
 
-/// Refuses a store whose tables, views, indexes and triggers are not those that the migrations make. Tables, views and
-/// indexes under other names are the user's own; a trigger is not: it would run when pgdyno writes.
-pub(super) fn check(connection: &Connection, path: &Path, migrations: &[&str]) -> Result<(), StoreError> {
+/// Refuses a store whose tables, views, indexes and triggers are not those that the migrations
+/// make. Tables, views and indexes under other names are the user's own; a trigger is not: it would
+/// run when pgdyno writes.
+pub(super) fn check(
+    connection: &Connection,
+    path: &Path,
+    migrations: &[&str],
+) -> Result<(), StoreError> {
     let failed = sqlite(path, "read the schema");
     let known = Connection::open_in_memory().map_err(&failed)?;
     migrations.iter().try_for_each(|script| known.execute_batch(script)).map_err(&failed)?;
     let (known, found) = (objects(&known).map_err(&failed)?, objects(connection).map_err(&failed)?);
-    let wrong = |found: String| StoreError::Corrupt { path: path.into(), what: "a schema".into(), found };
+    let wrong =
+        |found: String| StoreError::Corrupt { path: path.into(), what: "a schema".into(), found };
     for (object @ (kind, name), text) in &known {
         match found.get(object) {
             None => return Err(wrong(format!("the {kind} {name} is missing"))),
@@ -55,7 +62,8 @@ fn objects(connection: &Connection) -> rusqlite::Result<Objects> {
         .collect()
 }
 
-/// Whether another account may change the store or put a journal beside it. One that cannot be looked at is.
+/// Whether another account may change the store or put a journal beside it. One that cannot be
+/// looked at is.
 pub(super) fn is_foreign(path: &Path) -> bool {
     let Ok(path) = path.canonicalize() else { return true };
     let us = rustix::process::geteuid().as_raw();

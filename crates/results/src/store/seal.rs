@@ -1,8 +1,9 @@
 //! Checksums of stored rows, in a chain for each record, so that damage shows.
 //!
-//! [`add`] seals rows in the transaction that wrote them: it reads them back and stores the SHA-256 of each. The seals
-//! of a run, in order, are its chain: each one's head is the SHA-256 of the head before it and of its own content, so
-//! that a seal that is lost, moved or doubled shows too. [`check`] computes all of it once more.
+//! [`add`] seals rows in the transaction that wrote them: it reads them back and stores the SHA-256
+//! of each. The seals of a run, in order, are its chain: each one's head is the SHA-256 of the head
+//! before it and of its own content, so that a seal that is lost, moved or doubled shows too.
+//! [`check`] computes all of it once more.
 //!
 //! There is no key: who changes rows on purpose can seal them anew. This finds damage, not forgery.
 
@@ -20,8 +21,8 @@ pub(super) struct Part {
     pub(super) name: &'static str,
     /// Its rows of one key, in their order, without columns that SQLite computes.
     rows: &'static str,
-    /// Rows of one record that must have a seal: their keys and rowids, by the record's name. None for what belongs
-    /// to a trial, and is sealed with it.
+    /// Rows of one record that must have a seal: their keys and rowids, by the record's name. None
+    /// for what belongs to a trial, and is sealed with it.
     roots: Option<&'static str>,
 }
 
@@ -115,7 +116,8 @@ const PARTS: &[Part] = &[
 ];
 
 /// Tables whose rows belong to a trial.
-const OF_TRIAL: &[&str] = &["trial", "second", "histogram", "setting", "telemetry", "sample", "server_log"];
+const OF_TRIAL: &[&str] =
+    &["trial", "second", "histogram", "setting", "telemetry", "sample", "server_log"];
 
 /// Something that is not as it was stored.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -145,7 +147,8 @@ pub(super) struct Checked {
     pub(super) damage: Vec<Damage>,
 }
 
-/// Seals the rows of `key` in the table `part`, which this transaction wrote, as the next of `chain`.
+/// Seals the rows of `key` in the table `part`, which this transaction wrote, as the next of
+/// `chain`.
 pub(super) fn add(
     transaction: &Connection,
     chain: &str,
@@ -161,7 +164,8 @@ pub(super) fn add(
         params![chain],
         |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
-    let (position, before) = last.map_or((0, genesis(chain)), |(position, head)| (position + 1, head));
+    let (position, before) =
+        last.map_or((0, genesis(chain)), |(position, head)| (position + 1, head));
     let head = head(&before, part.name, &key, &checksums);
     transaction
         .prepare_cached(
@@ -187,7 +191,8 @@ pub(super) fn check(connection: &Connection, chain: &str) -> rusqlite::Result<Ch
     let mut expected: i64 = 0;
     while let Some(row) = seals.next()? {
         let (position, part): (i64, String) = (row.get(0)?, row.get(1)?);
-        let (key, stored, its_head): (Value, Vec<u8>, Vec<u8>) = (row.get(2)?, row.get(3)?, row.get(4)?);
+        let (key, stored, its_head): (Value, Vec<u8>, Vec<u8>) =
+            (row.get(2)?, row.get(3)?, row.get(4)?);
         let place = format!("place {position}");
         if position != expected {
             let found = format!("place {expected} of the chain is missing");
@@ -212,7 +217,12 @@ pub(super) fn check_head(connection: &Connection, run: &str) -> rusqlite::Result
     )?;
     let mut seals = statement.query([run])?;
     while let Some(row) = seals.next()? {
-        checked.compare(connection, &row.get::<_, String>(0)?, &row.get(1)?, &row.get::<_, Vec<u8>>(2)?)?;
+        checked.compare(
+            connection,
+            &row.get::<_, String>(0)?,
+            &row.get(1)?,
+            &row.get::<_, Vec<u8>>(2)?,
+        )?;
     }
     for part in PARTS.iter().filter(|part| matches!(part.name, "run" | "run_extension")) {
         checked.add_unsealed(connection, part, run)?;
@@ -239,7 +249,12 @@ impl Checked {
         Ok(())
     }
 
-    fn add_unsealed(&mut self, connection: &Connection, part: &Part, record: &str) -> rusqlite::Result<()> {
+    fn add_unsealed(
+        &mut self,
+        connection: &Connection,
+        part: &Part,
+        record: &str,
+    ) -> rusqlite::Result<()> {
         let (unsealed, damage) = without_seal(connection, part, record)?;
         self.unsealed += unsealed;
         self.damage.extend(damage);
@@ -265,19 +280,28 @@ fn compare(part: &str, key: &Value, stored: &[u8], now: &[[u8; LENGTH]]) -> Vec<
     }
     let differ: Vec<usize> =
         (0..stored.len().min(now.len())).filter(|&n| stored[n] != now[n].as_slice()).collect();
-    out.extend(differ.iter().take(NAMED).map(|n| damage(format!("row {} is not as it was stored", n + 1))));
+    out.extend(
+        differ.iter().take(NAMED).map(|n| damage(format!("row {} is not as it was stored", n + 1))),
+    );
     if differ.len() > NAMED {
         out.push(damage(format!("{} more rows are not as they were stored", differ.len() - NAMED)));
     }
     out
 }
 
-/// How many rows of the record were stored before there were seals, and those that lack one although they were not.
-fn without_seal(connection: &Connection, part: &Part, record: &str) -> rusqlite::Result<(u64, Vec<Damage>)> {
+/// How many rows of the record were stored before there were seals, and those that lack one
+/// although they were not.
+fn without_seal(
+    connection: &Connection,
+    part: &Part,
+    record: &str,
+) -> rusqlite::Result<(u64, Vec<Damage>)> {
     let Some(roots) = part.roots else { return Ok((0, Vec::new())) };
     let last: i64 =
-        first(connection, "SELECT last FROM unsealed WHERE part = ?", [part.name], |row| row.get(0))?
-            .unwrap_or(0);
+        first(connection, "SELECT last FROM unsealed WHERE part = ?", [part.name], |row| {
+            row.get(0)
+        })?
+        .unwrap_or(0);
     let mut statement = connection.prepare_cached(roots)?;
     let roots: Vec<(Value, i64)> = statement
         .query_map([record], |row| Ok((row.get(0)?, row.get(1)?)))?
@@ -313,7 +337,11 @@ fn named(name: &str) -> rusqlite::Result<&'static Part> {
 }
 
 /// The checksum of each row of `key` in `part`, in order.
-fn checksums(connection: &Connection, part: &Part, key: &Value) -> rusqlite::Result<Vec<[u8; LENGTH]>> {
+fn checksums(
+    connection: &Connection,
+    part: &Part,
+    key: &Value,
+) -> rusqlite::Result<Vec<[u8; LENGTH]>> {
     let mut statement = connection.prepare_cached(part.rows)?;
     let columns = statement.column_count();
     let rows = statement.query_map([key], |row| checksum(part.name, row, columns))?;

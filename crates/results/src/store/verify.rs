@@ -52,10 +52,12 @@ pub enum RecordState {
 }
 
 impl Store {
-    /// Checks the file, and the records that `names` mean, as [`Store::resolve_any`] has them; without any, all.
+    /// Checks the file, and the records that `names` mean, as [`Store::resolve_any`] has them;
+    /// without any, all.
     ///
     /// # Errors
-    /// A name that is no record's, or an ambiguous one; [`StoreError::Sqlite`] where the file cannot be read at all.
+    /// A name that is no record's, or an ambiguous one; [`StoreError::Sqlite`] where the file
+    /// cannot be read at all.
     pub fn verify(&self, names: &[String]) -> Result<Verification, StoreError> {
         let file = self.check_file();
         let known = self.records()?;
@@ -68,8 +70,10 @@ impl Store {
         if names.is_empty() {
             wanted = known;
         }
-        let records =
-            wanted.into_iter().map(|(id, kind)| self.checked(id, kind)).collect::<Result<Vec<_>, _>>()?;
+        let records = wanted
+            .into_iter()
+            .map(|(id, kind)| self.checked(id, kind))
+            .collect::<Result<Vec<_>, _>>()?;
         let sound = file.is_empty() && records.iter().all(|r| r.state != RecordState::Damaged);
         Ok(Verification { store: self.path.display().to_string(), sound, file, records })
     }
@@ -87,13 +91,22 @@ impl Store {
         self.refuse_damaged(run, seal::check_head(&self.connection, run))
     }
 
-    fn refuse_damaged(&self, id: &str, checked: rusqlite::Result<seal::Checked>) -> Result<(), StoreError> {
+    fn refuse_damaged(
+        &self,
+        id: &str,
+        checked: rusqlite::Result<seal::Checked>,
+    ) -> Result<(), StoreError> {
         let mut damage = checked.map_err(self.failed("check what is stored"))?.damage;
         if damage.is_empty() {
             return Ok(());
         }
         let first = Box::new(damage.swap_remove(0));
-        Err(StoreError::Damaged { path: self.path.clone(), id: id.to_owned(), first, more: damage.len() })
+        Err(StoreError::Damaged {
+            path: self.path.clone(),
+            id: id.to_owned(),
+            first,
+            more: damage.len(),
+        })
     }
 
     fn checked(&self, id: String, kind: &'static str) -> Result<CheckedRecord, StoreError> {
@@ -128,17 +141,21 @@ impl Store {
         Ok(runs.into_iter().flatten().next().unwrap_or_else(|| id.to_owned()))
     }
 
-    /// All records by name, newest first, with those of which only checksums are left. Probes and crash tests of a run
-    /// are checked with it.
+    /// All records by name, newest first, with those of which only checksums are left. Probes and
+    /// crash tests of a run are checked with it.
     fn records(&self) -> Result<Vec<(String, &'static str)>, StoreError> {
-        let of = |kind: &'static str, query: &str| -> Result<Vec<(String, &'static str)>, StoreError> {
-            self.rows("list what is stored", query, params![], |row| Ok((row.get(0)?, kind)))
-        };
+        let of =
+            |kind: &'static str, query: &str| -> Result<Vec<(String, &'static str)>, StoreError> {
+                self.rows("list what is stored", query, params![], |row| Ok((row.get(0)?, kind)))
+            };
         let mut all = of("run", "SELECT id FROM run ORDER BY started_at DESC, rowid DESC")?;
         let newest = "WHERE run IS NULL ORDER BY started_at DESC, rowid DESC";
         all.extend(of("probe", &format!("SELECT id FROM probe_record {newest}"))?);
         all.extend(of("crash test", &format!("SELECT id FROM crash_record {newest}"))?);
-        all.extend(of("import", "SELECT id FROM imported_run ORDER BY imported_at DESC, rowid DESC")?);
+        all.extend(of(
+            "import",
+            "SELECT id FROM imported_run ORDER BY imported_at DESC, rowid DESC",
+        )?);
         let known: BTreeSet<String> = all.iter().map(|(id, _)| id.clone()).collect();
         let sealed = of("missing", "SELECT DISTINCT chain FROM seal ORDER BY chain")?;
         all.extend(sealed.into_iter().filter(|(id, _)| !known.contains(id)));
@@ -147,8 +164,9 @@ impl Store {
 
     /// What SQLite finds wrong with the file.
     fn check_file(&self) -> Vec<String> {
-        let found = self
-            .rows("check the file", "PRAGMA integrity_check(20)", params![], |row| row.get::<_, String>(0));
+        let found = self.rows("check the file", "PRAGMA integrity_check(20)", params![], |row| {
+            row.get::<_, String>(0)
+        });
         match found {
             Ok(lines) => lines.into_iter().filter(|line| line != "ok").collect(),
             Err(error) => {

@@ -19,8 +19,10 @@ impl Store {
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
         let failed = self.failed(doing);
-        let transaction =
-            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&failed)?;
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(&failed)?;
         let done = work(&transaction).map_err(&failed)?;
         transaction.commit().map_err(&failed)?;
         Ok(done)
@@ -46,12 +48,16 @@ impl Store {
             Ok(added)
         })?;
         if added == 0 {
-            return Err(StoreError::Unstorable { what: what(), found: "there is a run of that name".into() });
+            return Err(StoreError::Unstorable {
+                what: what(),
+                found: "there is a run of that name".into(),
+            });
         }
         Ok(())
     }
 
-    /// Gives `run` more repeats: `plan` has its trials, then more; `overrides` are those that make that plan.
+    /// Gives `run` more repeats: `plan` has its trials, then more; `overrides` are those that make
+    /// that plan.
     ///
     /// # Errors
     /// [`StoreError::Sqlite`], also for a run that is not there.
@@ -77,13 +83,19 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::SessionOpen`]; [`StoreError::Sqlite`], also for a run that is not there.
-    pub fn begin_session(&mut self, run: &str, session: &SessionRecord) -> Result<SessionId, StoreError> {
+    pub fn begin_session(
+        &mut self,
+        run: &str,
+        session: &SessionRecord,
+    ) -> Result<SessionId, StoreError> {
         let what = || format!("a session of run {run}");
         let host = encode(what, &session.host)?;
         let storage = encode(what, &session.storage)?;
         let failed = self.failed("add a session");
-        let transaction =
-            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&failed)?;
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(&failed)?;
         // Two processes may resume one run at the same moment: the lock decides which does.
         let open = transaction
             .prepare(
@@ -159,7 +171,8 @@ impl Store {
         // The series and the settings have tables of their own; in the JSON they stay empty.
         let measurement =
             trial.measurement.as_ref().map(|m| encode_without(what, m, "series")).transpose()?;
-        let server = trial.server.as_ref().map(|s| encode_without(what, s, "settings")).transpose()?;
+        let server =
+            trial.server.as_ref().map(|s| encode_without(what, s, "settings")).transpose()?;
         let server_count = trial.server_count.as_ref().map(|c| encode(what, c)).transpose()?;
 
         self.write("add a trial", |transaction| {
@@ -239,7 +252,11 @@ impl Store {
     }
 }
 
-fn add_series(transaction: &Transaction<'_>, trial: i64, measurement: &Measurement) -> rusqlite::Result<()> {
+fn add_series(
+    transaction: &Transaction<'_>,
+    trial: i64,
+    measurement: &Measurement,
+) -> rusqlite::Result<()> {
     let mut add = transaction.prepare(
         "INSERT INTO second (trial, t_s, length_s, transactions, failed,
                              latency_us_p50, latency_us_p95, latency_us_p99, latency_us_max)
@@ -266,7 +283,8 @@ fn add_histograms(
     trial: i64,
     measurement: &Measurement,
 ) -> rusqlite::Result<()> {
-    let mut statement = transaction.prepare("INSERT INTO histogram VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")?;
+    let mut statement =
+        transaction.prepare("INSERT INTO histogram VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")?;
     let mut add = |scope: &str, script: i64, command: i64, latency: &Latencies| {
         statement.execute(params![
             trial,
@@ -305,13 +323,23 @@ fn add_telemetry(transaction: &Transaction<'_>, trial: i64, table: &Table) -> ru
     };
     transaction.execute(
         "INSERT INTO telemetry (trial, probe, columns, unavailable) VALUES (?, ?, ?, ?)",
-        params![trial, table.probe, json(serde_json::to_string(&table.columns))?, table.unavailable],
+        params![
+            trial,
+            table.probe,
+            json(serde_json::to_string(&table.columns))?,
+            table.unavailable
+        ],
     )?;
     let id = transaction.last_insert_rowid();
     let mut add = transaction.prepare("INSERT INTO sample VALUES (?, ?, ?, ?)")?;
     for (position, sample) in (0_i64..).zip(&table.samples) {
         // JSON has no NaN: a reading that is none becomes null, which reads back as none.
-        add.execute(params![id, position, sample.t_s, json(serde_json::to_string(&sample.values))?])?;
+        add.execute(params![
+            id,
+            position,
+            sample.t_s,
+            json(serde_json::to_string(&sample.values))?
+        ])?;
     }
     Ok(())
 }
@@ -321,7 +349,8 @@ pub(super) fn encode<T: Serialize + DeserializeOwned>(
     what: impl Fn() -> String,
     value: &T,
 ) -> Result<String, StoreError> {
-    let unstorable = |e: serde_json::Error| StoreError::Unstorable { what: what(), found: e.to_string() };
+    let unstorable =
+        |e: serde_json::Error| StoreError::Unstorable { what: what(), found: e.to_string() };
     let json = serde_json::to_string(value).map_err(unstorable)?;
     serde_json::from_str::<T>(&json).map_err(unstorable)?;
     Ok(json)
@@ -333,7 +362,8 @@ fn encode_without<T: Serialize + DeserializeOwned>(
     value: &T,
     field: &str,
 ) -> Result<String, StoreError> {
-    let unstorable = |e: serde_json::Error| StoreError::Unstorable { what: what(), found: e.to_string() };
+    let unstorable =
+        |e: serde_json::Error| StoreError::Unstorable { what: what(), found: e.to_string() };
     let mut json: Value = serde_json::from_str(&encode(&what, value)?).map_err(unstorable)?;
     json[field] = Value::Array(Vec::new());
     Ok(json.to_string())

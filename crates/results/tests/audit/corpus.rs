@@ -1,7 +1,8 @@
 //! Precision and recall on published reports whose faults were labelled blind.
 //!
-//! The texts are not ours to keep: `corpus.json` holds their addresses where known, hashes, labels and figures. [`precision_and_recall`]
-//! reads the texts from the folder `PGDYNO_AUDIT_CORPUS` and prints a table; `just audit-corpus FOLDER` calls it.
+//! The texts are not ours to keep: `corpus.json` holds their addresses where known, hashes, labels
+//! and figures. [`precision_and_recall`] reads the texts from the folder `PGDYNO_AUDIT_CORPUS` and
+//! prints a table; `just audit-corpus FOLDER` calls it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -19,7 +20,8 @@ const WITHOUT_RULE: &str = "other";
 /// Rules that name what is worth knowing and no fault: nothing is labelled for them.
 const WITHOUT_LABEL: &[&str] = &["latency-gap"];
 
-/// Rules whose findings and labels stand on one figure each; those of all others hold for a report as a whole.
+/// Rules whose findings and labels stand on one figure each; those of all others hold for a report
+/// as a whole.
 const OF_A_PLACE: &[&str] = &[
     "transactions",
     "littles-law",
@@ -119,7 +121,8 @@ fn label_of(rule: &str) -> &str {
     }
 }
 
-/// Whether a finding is what was labelled: at its place, or anywhere where either holds for the whole report.
+/// Whether a finding is what was labelled: at its place, or anywhere where either holds for the
+/// whole report.
 fn meets(finding: &Finding, label: &Label) -> bool {
     label_of(finding.rule) == label.rule
         && (!OF_A_PLACE.contains(&finding.rule)
@@ -128,7 +131,11 @@ fn meets(finding: &Finding, label: &Label) -> bool {
 }
 
 /// Scores the findings of one report; `said` takes what was wrong or missed.
-fn score(report: &Report, findings: &[&Finding], said: &mut Vec<String>) -> BTreeMap<String, Count> {
+fn score(
+    report: &Report,
+    findings: &[&Finding],
+    said: &mut Vec<String>,
+) -> BTreeMap<String, Count> {
     let mut counts: BTreeMap<String, Count> = BTreeMap::new();
     let (mut seen, mut labelled) = (BTreeSet::new(), BTreeSet::new());
     for finding in findings {
@@ -169,7 +176,12 @@ fn table(set: &str, folder: &Path, said: &mut Vec<String>) -> String {
     let (mut counts, mut serious) = (BTreeMap::<String, Count>::new(), Count::default());
     for report in &reports {
         let bytes = std::fs::read(folder.join(&report.name)).unwrap();
-        assert_eq!(hexadecimal(&bytes), report.sha256, "{} is not the text that was labelled", report.name);
+        assert_eq!(
+            hexadecimal(&bytes),
+            report.sha256,
+            "{} is not the text that was labelled",
+            report.name
+        );
         let audit = Audit::of(&report.name, &bytes).unwrap();
         let all: Vec<&Finding> = audit.findings.iter().collect();
         for (rule, count) in score(report, &all, said) {
@@ -196,7 +208,8 @@ fn table(set: &str, folder: &Path, said: &mut Vec<String>) -> String {
 #[test]
 #[ignore = "needs the corpus' texts: just audit-corpus FOLDER"]
 fn precision_and_recall() {
-    let folder = PathBuf::from(std::env::var_os("PGDYNO_AUDIT_CORPUS").expect("PGDYNO_AUDIT_CORPUS"));
+    let folder =
+        PathBuf::from(std::env::var_os("PGDYNO_AUDIT_CORPUS").expect("PGDYNO_AUDIT_CORPUS"));
     let sets = std::env::var("PGDYNO_AUDIT_SETS").unwrap_or_else(|_| "working".to_owned());
     for set in sets.split(',') {
         let mut said = Vec::new();
@@ -230,7 +243,11 @@ fn every_label_names_a_rule_and_the_corpus_holds_no_sentences() {
                 label.rule
             );
         }
-        assert!(report.address.is_none_or(|address| address.starts_with("https://")), "{}", report.name);
+        assert!(
+            report.address.is_none_or(|address| address.starts_with("https://")),
+            "{}",
+            report.name
+        );
         for (line, name, figure) in &report.figures {
             assert!(*line > 0 && !name.contains(' ') && figure.is_finite(), "{}", report.name);
         }

@@ -11,7 +11,8 @@ fn speaks(text: &str, rule: &str) -> bool {
 
 #[test]
 fn tpc_b_needs_a_branch_for_each_client() {
-    let scaled = |scale: u32| clean().replace("scaling factor: 100", &format!("scaling factor: {scale}"));
+    let scaled =
+        |scale: u32| clean().replace("scaling factor: 100", &format!("scaling factor: {scale}"));
     let audit = of(&scaled(8));
     assert_eq!(found(&audit), [("scale-below-clients", Severity::Warning)]);
     assert_eq!(
@@ -32,7 +33,8 @@ fn tpc_b_needs_a_branch_for_each_client() {
 
 #[test]
 fn runs_that_follow_each_other_differ_in_one_thing() {
-    let other = |from: &str, to: &str| format!("## a\n{}\n## b\n{}", clean(), clean().replace(from, to));
+    let other =
+        |from: &str, to: &str| format!("## a\n{}\n## b\n{}", clean(), clean().replace(from, to));
     let longer = other("duration: 900 s", "duration: 90 s");
     let f = of(&longer);
     let f = f.findings.iter().find(|f| f.rule == "unequal-runs").unwrap();
@@ -70,7 +72,9 @@ fn the_best_of_several_runs_is_told() {
         (found(&audit), finding(&audit, "best-of-n").line),
         (vec![("best-of-n", Severity::Warning)], 1)
     );
-    for other in ["The best of both worlds.", "Mean of 3 runs.", "Should I take the best of 3 runs?"] {
+    for other in
+        ["The best of both worlds.", "Mean of 3 runs.", "Should I take the best of 3 runs?"]
+    {
         assert_eq!(found(&of(&format!("{other}\n\n{}", clean()))), [], "{other}");
     }
     assert_eq!(found(&of("Take the best of 3 runs.\n")), [], "no figure, no report");
@@ -87,7 +91,10 @@ fn reads_from_memory_compare_no_filesystems() {
     let f = finding(&audit, "cached-read-only");
     assert_eq!((f.severity, f.sure), (Severity::Warning, Sure::Likely));
     close(&f.computed["data_mb"], 1600.0);
-    assert_eq!(checked(&of(&report("16 GB RAM", 2000, ["ext4", "xfs"])), "cached-read-only").len(), 1);
+    assert_eq!(
+        checked(&of(&report("16 GB RAM", 2000, ["ext4", "xfs"])), "cached-read-only").len(),
+        1
+    );
     for text in [
         report("16 GB RAM", 100, ["before", "after"]),
         report("a fast one", 100, ["ext4", "xfs"]),
@@ -102,7 +109,10 @@ fn progress(step: u32, tps: &[f64]) -> String {
     let lines: String = (1..)
         .zip(tps)
         .map(|(i, tps)| {
-            format!("progress: {}.0 s, {tps:.1} tps, lat 4.000 ms stddev 1.000, 0 failed\n", i * step)
+            format!(
+                "progress: {}.0 s, {tps:.1} tps, lat 4.000 ms stddev 1.000, 0 failed\n",
+                i * step
+            )
         })
         .collect();
     lines + &run(3_600_000, 4000.0, 3.999, "")
@@ -115,13 +125,15 @@ fn progress_that_collapses_climbs_or_swings_is_told() {
     assert_eq!(lines(&[7060.0, 6420.0, 5040.0]).len(), 3, "they fall");
     assert_eq!(lines(&[3000.0, 3500.0, 4200.0]).len(), 3, "they rise");
     assert_eq!(lines(&[4440.0, 2950.0, 4780.0]).len(), 3, "they swing");
-    for steady in [&[4000.0, 4100.0, 3900.0, 4050.0][..], &[4000.0, 3900.0, 3800.0], &[4000.0, 900.0]] {
+    for steady in
+        [&[4000.0, 4100.0, 3900.0, 4050.0][..], &[4000.0, 3900.0, 3800.0], &[4000.0, 900.0]]
+    {
         assert!(!speaks(&progress(10, steady), "unsteady-progress"), "{steady:?}");
     }
     // Single seconds vary; so do a few transactions.
     let seconds = [
-        4000.0, 4100.0, 900.0, 4050.0, 4000.0, 4020.0, 4060.0, 4000.0, 3900.0, 4000.0, 4000.0, 4000.0,
-        4010.0, 4000.0, 4000.0,
+        4000.0, 4100.0, 900.0, 4050.0, 4000.0, 4020.0, 4060.0, 4000.0, 3900.0, 4000.0, 4000.0,
+        4000.0, 4010.0, 4000.0, 4000.0,
     ];
     assert!(!speaks(&progress(1, &seconds), "unsteady-progress"));
     assert!(!speaks(&progress(10, &[4.0, 1.0, 6.0, 3.0]), "unsteady-progress"));
@@ -133,11 +145,16 @@ fn many_failures_are_told() {
         let line = format!("number of failed transactions: {failed} (1.000%)\nlatency average");
         of(&clean().replace("latency average", &line))
     };
-    assert_eq!(with(400_000).findings.iter().filter(|f| f.rule == "failed-transactions").count(), 3);
+    assert_eq!(
+        with(400_000).findings.iter().filter(|f| f.rule == "failed-transactions").count(),
+        3
+    );
     assert!(with(4_000).findings.iter().all(|f| f.rule != "failed-transactions"));
     let abort = |clients: u32| {
         (0..clients)
-            .map(|c| format!("pgbench: error: client {c} aborted in command 5 (SQL) of script 0; lost\n"))
+            .map(|c| {
+                format!("pgbench: error: client {c} aborted in command 5 (SQL) of script 0; lost\n")
+            })
             .collect::<String>()
     };
     let audit = of(&format!("{}{}", abort(10), run(3_600_000, 4000.0, 3.999, "")));
@@ -198,10 +215,16 @@ fn what_zfs_is_told_and_what_it_shows_agree() {
         ))
     };
     assert_eq!(found(&report("always", "always")), []);
-    assert_eq!(finding(&report("always", "standard"), "zfs-sync-contradiction").severity, Severity::Warning);
+    assert_eq!(
+        finding(&report("always", "standard"), "zfs-sync-contradiction").severity,
+        Severity::Warning
+    );
     let audit = report("standard", "disabled");
     let f = finding(&audit, "zfs-sync-contradiction");
-    assert_eq!((f.severity, f.sure, f.lines.as_slice()), (Severity::Serious, Sure::Likely, &[5, 1][..]));
+    assert_eq!(
+        (f.severity, f.sure, f.lines.as_slice()),
+        (Severity::Serious, Sure::Likely, &[5, 1][..])
+    );
     // What a parent is told holds below it, and another dataset is another.
     let text = |dataset: &str| {
         format!(

@@ -9,8 +9,13 @@ use super::fixture;
 const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/audit.md");
 
 /// The field reports in the order of their numbers.
-const REPORTS: [&str; 5] =
-    ["ssd-acceptance.txt", "filesystems.txt", "group-commit.txt", "billion-rows.txt", "zfs-xfs.txt"];
+const REPORTS: [&str; 5] = [
+    "ssd-acceptance.txt",
+    "filesystems.txt",
+    "group-commit.txt",
+    "billion-rows.txt",
+    "zfs-xfs.txt",
+];
 
 fn rules_table() -> String {
     let mut table = String::from("| rule | looks for | stands on |\n|---|---|---|\n");
@@ -21,17 +26,26 @@ fn rules_table() -> String {
 }
 
 fn findings_table() -> String {
-    let mut table = String::from("| report:line | severity, sure | rule | finding |\n|---|---|---|---|\n");
+    let mut table =
+        String::from("| report:line | severity, sure | rule | finding |\n|---|---|---|---|\n");
     let lower = |what: &dyn std::fmt::Debug| format!("{what:?}").to_lowercase();
     for name in REPORTS {
         let audit = fixture(name);
         if audit.findings.is_empty() {
-            let _ = writeln!(table, "| {name} | | | none: {} was recognised |", audit.recognised.summary());
+            let _ = writeln!(
+                table,
+                "| {name} | | | none: {} was recognised |",
+                audit.recognised.summary()
+            );
         }
         for f in &audit.findings {
             let (severity, sure) = (lower(&f.severity), lower(&f.sure));
             let message = f.message.replace('|', "\\|");
-            let _ = writeln!(table, "| {name}:{} | {severity}, {sure} | `{}` | {message} |", f.line, f.rule);
+            let _ = writeln!(
+                table,
+                "| {name}:{} | {severity}, {sure} | `{}` | {message} |",
+                f.line, f.rule
+            );
         }
     }
     table
@@ -46,7 +60,11 @@ fn compare(name: &str, table: &str) {
     if std::env::var_os("AUDIT_DOCS").is_some_and(|v| v == "write") {
         std::fs::write(DOCS, format!("{}{table}{}", &docs[..from], &docs[to..])).unwrap();
     } else {
-        assert_eq!(&docs[from..to], table, "`just audit-docs` writes the tables of docs/audit.md anew");
+        assert_eq!(
+            &docs[from..to],
+            table,
+            "`just audit-docs` writes the tables of docs/audit.md anew"
+        );
     }
 }
 

@@ -15,7 +15,8 @@ use pgdyno_results::audit::{Audit, Checked, Finding, Severity};
 pub fn fixture(name: &str) -> Audit {
     let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let read = |folder: &str| std::fs::read(here.join(folder).join(name));
-    let bytes = read("tests/fixtures/audit").or_else(|_| read("../../experiments/figures")).unwrap();
+    let bytes =
+        read("tests/fixtures/audit").or_else(|_| read("../../experiments/figures")).unwrap();
     Audit::of(name, &bytes).unwrap()
 }
 

@@ -95,12 +95,20 @@ const PIECES: &[&str] = &[
 ];
 
 fn pieces() -> impl Strategy<Value = String> {
-    let piece = prop_oneof![6 => prop::sample::select(PIECES).prop_map(str::to_owned), 1 => ".{0,12}"];
+    let piece =
+        prop_oneof![6 => prop::sample::select(PIECES).prop_map(str::to_owned), 1 => ".{0,12}"];
     prop::collection::vec(piece, 0..120).prop_map(|parts| parts.concat())
 }
 
 /// A consistent report: `repeats` runs in a loop, none of them short, none equal.
-fn consistent(clients: u32, each: u32, seconds: u32, tps: f64, spread: &[f64], version: u32) -> String {
+fn consistent(
+    clients: u32,
+    each: u32,
+    seconds: u32,
+    tps: f64,
+    spread: &[f64],
+    version: u32,
+) -> String {
     let mut text = String::new();
     for by in spread {
         let length = f64::from(seconds) + 0.004;

@@ -1,4 +1,5 @@
-//! Whole reports: the field reports behind this project, reduced to figures and tool output, and pgbench's output of every version.
+//! Whole reports: the field reports behind this project, reduced to figures and tool output, and
+//! pgbench's output of every version.
 
 use pgdyno_results::audit::{Severity, Sure};
 
@@ -14,7 +15,10 @@ fn filesystems_are_recomputed_and_what_four_repeats_cannot_show_is_said() {
     assert_eq!(checked(&audit, "means")[0].lines.len(), 7);
 
     let alike = finding(&audit, "told-apart");
-    assert_eq!(alike.computed["rows"], serde_json::json!(["ext2", "xfs-default", "xfs-optimized", "jfs"]));
+    assert_eq!(
+        alike.computed["rows"],
+        serde_json::json!(["ext2", "xfs-default", "xfs-optimized", "jfs"])
+    );
     assert_eq!((alike.severity, alike.line), (Severity::Warning, 15));
     assert!(alike.message.contains("cannot be told apart from each other"), "{}", alike.message);
 
@@ -57,7 +61,10 @@ fn a_ratio_in_prose_is_compared_with_the_runs_and_the_gap_has_its_statement() {
 #[test]
 fn a_cache_experiment_is_consistent_and_one_trial_each() {
     let audit = fixture("ssd-acceptance.txt");
-    assert_eq!(found(&audit), [("write-cache", Severity::Warning), ("one-repeat", Severity::Warning)]);
+    assert_eq!(
+        found(&audit),
+        [("write-cache", Severity::Warning), ("one-repeat", Severity::Warning)]
+    );
     close(&finding(&audit, "one-repeat").computed["ratio"], 0.957_742);
     let ceiling = &checked(&audit, "fsync-ceiling")[0].computed;
     // wal_sync_method says which of the rates it is.
@@ -80,7 +87,9 @@ fn scenarios_that_vary_a_setting_are_no_slip() {
 #[test]
 fn a_report_without_figures_is_said_to_hold_none() {
     let audit = fixture("billion-rows.txt");
-    assert!(audit.findings.is_empty() && audit.checked.is_empty() && !audit.recognised.has_figures());
+    assert!(
+        audit.findings.is_empty() && audit.checked.is_empty() && !audit.recognised.has_figures()
+    );
 }
 
 #[test]
@@ -122,7 +131,9 @@ fn the_output_of_every_version_is_read_and_agrees_with_itself() {
         ("18", 8.0, Some(8.0), 403_579.0, 0),
     ] {
         let audit = fixture(&format!("pgbench-{name}.txt"));
-        let [run] = audit.recognised.runs.as_slice() else { panic!("{name}: {:?}", audit.recognised.runs) };
+        let [run] = audit.recognised.runs.as_slice() else {
+            panic!("{name}: {:?}", audit.recognised.runs)
+        };
         let value = |f: Option<pgdyno_results::audit::Figure>| f.map(|f| f.value);
         assert_eq!(value(run.clients), Some(clients), "{name}");
         assert_eq!(value(run.threads), threads, "{name}");
@@ -141,7 +152,11 @@ fn the_output_of_every_version_is_read_and_agrees_with_itself() {
         assert_eq!(audit.not_understood, [], "{name}");
         if matches!(name, "9.6" | "18") {
             assert_eq!(run.scripts.len(), 2, "{name}");
-            assert_eq!((run.scripts[0].statements.len(), run.scripts[1].statements.len()), (7, 1), "{name}");
+            assert_eq!(
+                (run.scripts[0].statements.len(), run.scripts[1].statements.len()),
+                (7, 1),
+                "{name}"
+            );
             assert!(run.scripts.iter().all(|s| s.tps.is_some() && s.percent.is_some()), "{name}");
             assert!(checked(&audit, "scripts").len() >= 3, "{name}");
             assert_eq!(checked(&audit, "statements").len(), 2, "{name}");
@@ -156,7 +171,11 @@ fn progress_without_its_report_is_kept_and_nothing_is_concluded_from_it() {
         "progress: 5.0 s, 4123.1 tps, lat 3.801 ms stddev 3.299\nprogress: 10.0 s, 4100.0 tps, lat 3.9 ms stddev 3.1\n",
     );
     assert_eq!(audit.recognised.summary(), "1 pgbench report, 2 progress lines");
-    assert!(audit.recognised.has_figures() && audit.findings.is_empty() && audit.not_understood.is_empty());
+    assert!(
+        audit.recognised.has_figures()
+            && audit.findings.is_empty()
+            && audit.not_understood.is_empty()
+    );
 }
 
 #[test]
@@ -195,7 +214,10 @@ fn tables_are_read_in_html_and_in_german() {
     let german = fixture("dateisysteme.md");
     let table = &german.recognised.tables[0];
     assert_eq!(table.rows[0].repeats[0].value, 12839.5);
-    assert_eq!(table.rows[2].repeats[0].value, 9012.0, "the comma elsewhere tells what the point is");
+    assert_eq!(
+        table.rows[2].repeats[0].value, 9012.0,
+        "the comma elsewhere tells what the point is"
+    );
     assert_eq!(checked(&german, "means")[0].lines.len(), 3);
     assert_eq!(checked(&german, "ratios")[0].lines.len(), 2);
 }

@@ -51,7 +51,8 @@ fn counted_transactions_are_those_of_all_clients() {
     assert_eq!(finding(&of(&text(700, 800)), "transactions").severity, Severity::Warning);
     assert_eq!(finding(&of(&text(900, 900)), "transactions").severity, Severity::Serious);
     assert_eq!(checked(&of(&text(800, 800)), "transactions").len(), 1);
-    let failed = text(700, 800).replace("tps =", "number of failed transactions: 100 (12.500%)\ntps =");
+    let failed =
+        text(700, 800).replace("tps =", "number of failed transactions: 100 (12.500%)\ntps =");
     assert_eq!(checked(&of(&failed), "transactions").len(), 1, "failed ones were done too");
 }
 
@@ -65,15 +66,19 @@ fn latency_times_tps_is_the_clients() {
     assert_eq!(finding(&under, "littles-law").severity, Severity::Warning);
     assert_eq!(checked(&of(&run(3_600_000, 4000.0, 3.98, "")), "littles-law").len(), 1);
     // With a rate clients wait on purpose, and latency counts their waiting.
-    let rate = run(3_600_000, 4000.0, 9.0, "")
-        .replace("latency stddev", "rate limit schedule lag: avg 2.859 (max 27.065) ms\nlatency stddev");
+    let rate = run(3_600_000, 4000.0, 9.0, "").replace(
+        "latency stddev",
+        "rate limit schedule lag: avg 2.859 (max 27.065) ms\nlatency stddev",
+    );
     assert!(!found(&of(&rate)).iter().any(|(rule, _)| *rule == "littles-law"));
 }
 
 #[test]
 fn statements_are_no_more_than_their_transaction() {
     let list = |a: f64, b: f64| {
-        format!("statement latencies in milliseconds:\n  {a:.3}  UPDATE a SET x = 1;\n  {b:.3}  END;\n")
+        format!(
+            "statement latencies in milliseconds:\n  {a:.3}  UPDATE a SET x = 1;\n  {b:.3}  END;\n"
+        )
     };
     let with = |a, b| of(&run(3_600_000, 4000.0, 3.99, &list(a, b)));
     assert_eq!(finding(&with(3.0, 2.0), "statements").severity, Severity::Serious);
@@ -82,8 +87,7 @@ fn statements_are_no_more_than_their_transaction() {
     // Rounding may add up: half a unit of each.
     assert_eq!(checked(&with(3.0, 0.991), "statements").len(), 1);
     // A branch is not always taken.
-    let branch =
-        "statement latencies in milliseconds:\n 0.001  \\if :x\n 3.000 UPDATE a SET x = 1;\n 2.000 END;\n";
+    let branch = "statement latencies in milliseconds:\n 0.001  \\if :x\n 3.000 UPDATE a SET x = 1;\n 2.000 END;\n";
     let audit = of(&run(3_600_000, 4000.0, 3.99, branch));
     assert!(found(&audit).iter().all(|(rule, _)| *rule != "statements"));
 }
@@ -91,7 +95,9 @@ fn statements_are_no_more_than_their_transaction() {
 #[test]
 fn a_gap_is_named_only_where_there_is_one() {
     let list = |a: f64| {
-        format!("statement latencies in milliseconds:\n  {a:.3}  UPDATE a SET x = 1;\n  1.000  END;\n")
+        format!(
+            "statement latencies in milliseconds:\n  {a:.3}  UPDATE a SET x = 1;\n  1.000  END;\n"
+        )
     };
     let two = |a: f64, b: f64| {
         of(&format!(
@@ -108,7 +114,8 @@ fn a_gap_is_named_only_where_there_is_one() {
 fn scripts_add_up() {
     let text = super::fixture("pgbench-18.txt");
     assert!(checked(&text, "scripts").len() >= 3);
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/audit/pgbench-18.txt");
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures/audit/pgbench-18.txt");
     let wrong = std::fs::read_to_string(path).unwrap().replace("101234 (tps", "90123 (tps");
     assert_eq!(finding(&of(&wrong), "scripts").severity, Severity::Warning);
 }
@@ -140,7 +147,9 @@ fn means_and_ratios_of_tables_are_computed_again() {
 #[test]
 fn a_ratio_column_beside_one_column_of_tps() {
     let table = |ratio: &str| {
-        format!("| fs | tps | ratio |\n|---|---|---|\n| xfs | 10904 | 100% |\n| zfs | 7530 | {ratio} |\n")
+        format!(
+            "| fs | tps | ratio |\n|---|---|---|\n| xfs | 10904 | 100% |\n| zfs | 7530 | {ratio} |\n"
+        )
     };
     assert_eq!(checked(&of(&table("69.1%")), "ratios").len(), 1);
     assert!(of(&table("69.1%")).findings.iter().all(|f| f.rule == "one-repeat"));
@@ -188,22 +197,27 @@ fn one_measurement_is_one() {
     assert_eq!(found(&headed("## Run 1", "## Run 2:")), []);
     assert_eq!(found(&headed("1st repeat", "2nd repeat")), []);
     assert_eq!(finding(&headed("## ext4", "## xfs"), "one-repeat").computed["runs"], 2);
-    let table = |head: &str| of(&format!("| fs | {head} |\n|---|---|\n| xfs | 10904 |\n| zfs | 7530 |\n"));
+    let table =
+        |head: &str| of(&format!("| fs | {head} |\n|---|---|\n| xfs | 10904 |\n| zfs | 7530 |\n"));
     assert_eq!(finding(&table("tps"), "one-repeat").sure, Sure::Likely);
     assert_eq!(finding(&table("mean tps"), "one-repeat").severity, Severity::Note);
     assert_eq!(found(&table("median tps")), []);
     // Rows that are repeats.
     let below = |head: &str| {
-        of(&format!("| {head} | tps |\n|---|---|\n| 1 | 4012.5 |\n| 2 | 3987.1 |\n| 3 | 4055.9 |\n"))
+        of(&format!(
+            "| {head} | tps |\n|---|---|\n| 1 | 4012.5 |\n| 2 | 3987.1 |\n| 3 | 4055.9 |\n"
+        ))
     };
     assert_eq!(found(&below("run")), []);
     assert!(checked(&below("run"), "told-apart")[0].message.contains("n = 3"));
     assert_eq!(found(&below("")), [], "numbers that count may be of repeats");
     assert_eq!(
-        finding(&of("| clients | tps |\n|---|---|\n| 1 | 401.5 |\n| 8 | 3987.1 |\n"), "one-repeat").line,
+        finding(&of("| clients | tps |\n|---|---|\n| 1 | 401.5 |\n| 8 | 3987.1 |\n"), "one-repeat")
+            .line,
         3
     );
-    let spread = of("| fs | tps | stddev |\n|---|---|---|\n| xfs | 10904 | 31 |\n| zfs | 7530 | 28 |\n");
+    let spread =
+        of("| fs | tps | stddev |\n|---|---|---|\n| xfs | 10904 | 31 |\n| zfs | 7530 | 28 |\n");
     assert_eq!(found(&spread), []);
 }
 
@@ -242,7 +256,8 @@ fn a_claimed_ratio_is_judged_only_where_its_names_are_clear() {
     let table = "| fs | tps |\n|---|---|\n| xfs | 10904 |\n| zfs | 7530 |\n\n";
     let said = |words: &str| of(&format!("{table}{words}\n"));
     assert_eq!(finding(&said("zfs reaches 80% of xfs."), "claimed-ratio").sure, Sure::Certain);
-    for right in ["zfs reaches 69% of xfs.", "zfs reaches about 70% of xfs.", "xfs is 145% of zfs"] {
+    for right in ["zfs reaches 69% of xfs.", "zfs reaches about 70% of xfs.", "xfs is 145% of zfs"]
+    {
         assert_eq!(checked(&said(right), "claimed-ratio").len(), 1, "{right}");
     }
     for open in [
@@ -276,7 +291,9 @@ fn a_claimed_spread_is_one_of_the_usual_ones() {
 
 /// Three runs that agree with themselves and differ a little.
 pub(crate) fn clean() -> String {
-    [3_600_000, 3_590_000, 3_610_000].map(|n| run(n, n as f64 / 900.0, 14_400_000.0 / n as f64, "")).concat()
+    [3_600_000, 3_590_000, 3_610_000]
+        .map(|n| run(n, n as f64 / 900.0, 14_400_000.0 / n as f64, ""))
+        .concat()
 }
 
 #[test]
@@ -308,16 +325,20 @@ fn settings_that_give_durability_away_are_told() {
     ] {
         assert_eq!(found(&of(&format!("{fine}\n\n{}", clean()))), [], "{fine}");
     }
-    let protected = "RAID controller with BBU\nmount -o nobarrier /dev/sda /mnt\nWrite cache is: Enabled\n\n";
+    let protected =
+        "RAID controller with BBU\nmount -o nobarrier /dev/sda /mnt\nWrite cache is: Enabled\n\n";
     let audit = of(&format!("{protected}{}", clean()));
     assert_eq!(found(&audit), [("barriers-off", Severity::Note)]);
     assert_eq!(checked(&audit, "write-cache").len(), 1);
     let varied = of("fsync = on\nfsync = off\n");
     assert_eq!(found(&varied), [("fsync-off", Severity::Warning)]);
     // Between two runs, it is what is compared; quoted lines are lines.
-    let runs = [3_600_000, 32_400_000].map(|n| run(n, n as f64 / 900.0, 14_400_000.0 / n as f64, ""));
-    let compared =
-        format!("{}\n```sql\nALTER SYSTEM SET synchronous_commit = off;\n```\n{}", runs[0], runs[1]);
+    let runs =
+        [3_600_000, 32_400_000].map(|n| run(n, n as f64 / 900.0, 14_400_000.0 / n as f64, ""));
+    let compared = format!(
+        "{}\n```sql\nALTER SYSTEM SET synchronous_commit = off;\n```\n{}",
+        runs[0], runs[1]
+    );
     let quoted: String = compared.lines().map(|l| format!(">{l}  \n")).collect();
     for text in [compared, quoted] {
         let audit = of(&text);
@@ -343,15 +364,24 @@ fn commits_cannot_outrun_the_flushes() {
     assert_eq!((f.severity, f.sure), (Severity::Serious, Sure::Likely));
     close(&f.computed["ceiling_tps"], 1600.0);
     assert_eq!(
-        checked(&of(&format!("{}{}", probe(400.0), run(3_600_000, 4000.0, 3.99, ""))), "fsync-ceiling").len(),
+        checked(
+            &of(&format!("{}{}", probe(400.0), run(3_600_000, 4000.0, 3.99, ""))),
+            "fsync-ceiling"
+        )
+        .len(),
         1
     );
     // Commits that do not wait, and loads that do not write, are not bound.
-    let asynchronous =
-        of(&format!("synchronous_commit = off\n{}{}", probe(100.0), run(3_600_000, 4000.0, 3.99, "")));
+    let asynchronous = of(&format!(
+        "synchronous_commit = off\n{}{}",
+        probe(100.0),
+        run(3_600_000, 4000.0, 3.99, "")
+    ));
     assert!(asynchronous.findings.iter().all(|f| f.rule != "fsync-ceiling"));
     let reads = run(3_600_000, 4000.0, 3.99, "").replace("TPC-B (sort of)", "select only");
-    assert!(of(&format!("{}{reads}", probe(100.0))).findings.iter().all(|f| f.rule != "fsync-ceiling"));
+    assert!(
+        of(&format!("{}{reads}", probe(100.0))).findings.iter().all(|f| f.rule != "fsync-ceiling")
+    );
 }
 
 #[test]
@@ -367,13 +397,17 @@ fn fsync_rates_agree_with_their_times() {
 
 #[test]
 fn a_run_is_to_hold_a_checkpoint() {
-    let short = |more: &str| format!("{more}{}", run(240_000, 4000.0, 3.99, "").replace("900 s", "60 s"));
+    let short =
+        |more: &str| format!("{more}{}", run(240_000, 4000.0, 3.99, "").replace("900 s", "60 s"));
     let f = of(&short(""));
     assert_eq!(
         (finding(&f, "checkpoint-cycle").severity, finding(&f, "checkpoint-cycle").sure),
         (Severity::Warning, Sure::Likely)
     );
-    assert_eq!(finding(&of(&short("checkpoint_timeout = 2min\n")), "checkpoint-cycle").sure, Sure::Certain);
+    assert_eq!(
+        finding(&of(&short("checkpoint_timeout = 2min\n")), "checkpoint-cycle").sure,
+        Sure::Certain
+    );
     assert_eq!(checked(&of(&short("checkpoint_timeout = 30s\n")), "checkpoint-cycle").len(), 1);
     let reads = short("").replace("TPC-B (sort of)", "select only");
     assert!(of(&reads).findings.iter().all(|f| f.rule != "checkpoint-cycle"));
@@ -405,7 +439,9 @@ fn percentages_add_up() {
     assert_eq!(checked(&cpu("23.06"), "percentages").len(), 1);
     assert_eq!(finding(&cpu("33.06"), "percentages").line, 2);
     let shares = |last: &str| {
-        of(&format!("| event | share |\n|---|---|\n| wal | 60% |\n| lock | 30% |\n| io | {last} |\n"))
+        of(&format!(
+            "| event | share |\n|---|---|\n| wal | 60% |\n| lock | 30% |\n| io | {last} |\n"
+        ))
     };
     assert_eq!(checked(&shares("10%"), "percentages").len(), 1);
     assert_eq!(finding(&shares("25%"), "percentages").severity, Severity::Warning);

@@ -1,4 +1,5 @@
-//! Reports as people write them: repeats under headings, warm-ups, quotations, settings, claims and heads of tables.
+//! Reports as people write them: repeats under headings, warm-ups, quotations, settings, claims and
+//! heads of tables.
 
 use pgdyno_results::audit::{Severity, Sure};
 
@@ -26,7 +27,11 @@ fn a_warm_up_is_no_repeat() {
         let text = format!("{heading}\n{warm}\n## Run 1\n{a}\n## Run 2\n{b}");
         assert_eq!(found(&of(&text)), [], "{heading}");
         assert!(checked(&of(&text), "told-apart")[0].message.contains("n = 2"), "{heading}");
-        assert_eq!(n_of(&format!("{heading}\n{warm}\n## Result\n{a}")), 1, "{heading}: the only measurement");
+        assert_eq!(
+            n_of(&format!("{heading}\n{warm}\n## Result\n{a}")),
+            1,
+            "{heading}: the only measurement"
+        );
     }
     // A sentence that speaks of one names none.
     assert_eq!(n_of(&format!("After a warm-up of 60 s:\n{a}")), 1);
@@ -38,7 +43,8 @@ fn a_warm_up_is_no_repeat() {
         "{:?}",
         table.recognised.tables
     );
-    let below = of("| run | tps |\n|---|---|\n| warm-up | 10 |\n| 1 | 100 |\n| 2 | 102 |\n| 3 | 101 |\n");
+    let below =
+        of("| run | tps |\n|---|---|\n| warm-up | 10 |\n| 1 | 100 |\n| 2 | 102 |\n| 3 | 101 |\n");
     assert_eq!(below.recognised.tables[0].rows[0].repeats.len(), 3);
 }
 
@@ -93,7 +99,9 @@ fn runs_with_other_settings_are_no_repeats() {
 fn quoted_figures_are_not_counted_again() {
     let [a, b] = two();
     let quoted: String = a.lines().map(|l| format!("> {l}\n")).collect();
-    let audit = of(&format!("## ext4\n{a}\nNow the other:\n\n{b}\nYou wrote:\n\n{quoted}\nwhich is odd.\n"));
+    let audit = of(&format!(
+        "## ext4\n{a}\nNow the other:\n\n{b}\nYou wrote:\n\n{quoted}\nwhich is odd.\n"
+    ));
     assert_eq!(audit.recognised.runs.len(), 2);
     // Figures that stand in a quotation only are figures.
     assert_eq!(of(&quoted).recognised.runs.len(), 1);
@@ -127,14 +135,18 @@ fn settings_are_read_as_people_write_them() {
             "{text}"
         );
     }
-    for said in
-        ["All of this with fsync off.", "fsync was disabled", "We turned off fsync for it.", "## fsync=off"]
-    {
+    for said in [
+        "All of this with fsync off.",
+        "fsync was disabled",
+        "We turned off fsync for it.",
+        "## fsync=off",
+    ] {
         let audit = of(&format!("{said}\n\n{}", clean()));
         let f = finding(&audit, "fsync-off");
         assert_eq!((f.severity, f.sure, f.line), (Severity::Warning, Sure::Likely, 1), "{said}");
     }
-    let rows = of("| setup | tps |\n|---|---|\n| disk, fsync=off | 900 |\n| disk, fsync=on | 300 |\n");
+    let rows =
+        of("| setup | tps |\n|---|---|\n| disk, fsync=off | 900 |\n| disk, fsync=on | 300 |\n");
     assert_eq!(finding(&rows, "fsync-off").severity, Severity::Note, "what is compared");
     for fine in [
         "Never run with fsync off.",
@@ -184,17 +196,24 @@ fn a_claimed_change_is_judged_where_its_figures_are_clear() {
     let runs = |words: &str| of(&format!("## default\n{a}\n## tuned\n{fast}\n{words}\n"));
     let f = runs("The throughput is 4 times higher.");
     close(&finding(&f, "claimed-change").computed["ratio"], 2.0);
-    assert_eq!(checked(&runs("Performance doubled, throughput is higher."), "claimed-change").len(), 1);
+    assert_eq!(
+        checked(&runs("Performance doubled, throughput is higher."), "claimed-change").len(),
+        1
+    );
     assert_eq!(
         finding(&runs("## tps = 8000.000000 (+50% to the default)"), "claimed-change").severity,
         Severity::Warning
     );
-    assert_eq!(checked(&runs("## tps = 8000.000000 (+100% to the default)"), "claimed-change").len(), 1);
+    assert_eq!(
+        checked(&runs("## tps = 8000.000000 (+100% to the default)"), "claimed-change").len(),
+        1
+    );
 }
 
 #[test]
 fn tables_are_read_whatever_their_throughput_is_called() {
-    let table = |head: &str| of(&format!("| fs | {head} |\n|---|---|\n| xfs | 10904 |\n| zfs | 7530 |\n"));
+    let table =
+        |head: &str| of(&format!("| fs | {head} |\n|---|---|\n| xfs | 10904 |\n| zfs | 7530 |\n"));
     for head in [
         "transactions/sec",
         "Transactions per second",
@@ -208,16 +227,25 @@ fn tables_are_read_whatever_their_throughput_is_called() {
     ] {
         assert_eq!(found(&table(head)), [("one-repeat", Severity::Warning)], "{head}");
     }
-    for other in
-        ["throughput (MB/s)", "IOPS", "clients", "size", "p99 latency", "median runtime", "average latency"]
-    {
+    for other in [
+        "throughput (MB/s)",
+        "IOPS",
+        "clients",
+        "size",
+        "p99 latency",
+        "median runtime",
+        "average latency",
+    ] {
         assert_eq!(found(&table(other)), [], "{other}");
     }
-    let said = of("Each test was run 3 times.\n\n| fs | tps |\n|---|---|\n| xfs | 10904 |\n| zfs | 7530 |\n");
+    let said = of(
+        "Each test was run 3 times.\n\n| fs | tps |\n|---|---|\n| xfs | 10904 |\n| zfs | 7530 |\n",
+    );
     assert_eq!(found(&said), [], "what repeats there were is said");
     // A row without figures is no head.
-    let audit =
-        of("| cpu | tps |\n|---|---|\n| this one is the client | |\n| first | 160.9 |\n| second | 158.2 |\n");
+    let audit = of(
+        "| cpu | tps |\n|---|---|\n| this one is the client | |\n| first | 160.9 |\n| second | 158.2 |\n",
+    );
     assert_eq!(finding(&audit, "one-repeat").lines, [4, 5]);
 }
 

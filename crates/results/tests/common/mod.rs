@@ -1,25 +1,26 @@
-//! A run that never happened: quickstart's plan, measured by arithmetic. The same values every time.
+//! A run that never happened: quickstart's plan, measured by arithmetic. The same values every
+//! time.
 
 use std::collections::BTreeMap;
 
 use pgdyno_model::crash::{
-    Aim, Check, CheckOutcome, Control, CrashOptions, CrashOutcome, Failing, FaultOutcome, Lost, Round,
-    RoundPower,
+    Aim, Check, CheckOutcome, Control, CrashOptions, CrashOutcome, Failing, FaultOutcome, Lost,
+    Round, RoundPower,
 };
 use pgdyno_model::experiment::{Length, LoadOptions, Protocol};
 use pgdyno_model::facts::{BuildSource, HostFacts, Owner, ServerFacts, Setting, StorageFacts};
 use pgdyno_model::ledger::Token;
 use pgdyno_model::measurement::{Measurement, ScriptMeasurement, Second, StatementMeasurement};
 use pgdyno_model::probe::{
-    DiskPoint, DiskProbe, Flushes, FsyncGroup, FsyncOutcome, FsyncProbe, FsyncTest, LatencySummary, Pattern,
-    ProbeResult, Transfers,
+    DiskPoint, DiskProbe, Flushes, FsyncGroup, FsyncOutcome, FsyncProbe, FsyncTest, LatencySummary,
+    Pattern, ProbeResult, Transfers,
 };
 use pgdyno_model::record::{FsyncRate, ServerCount, SessionEnd, SessionRecord};
 use pgdyno_model::telemetry::{Column, Kind, Sample, Table};
 use pgdyno_model::units::{Bytes, Epoch, Span};
 use pgdyno_model::{
-    CrashRecord, Fault, Latencies, LevelValue, Levels, Plan, PlannedTrial, ProbeRecord, RunRecord, Treatment,
-    TrialRecord, Verdict,
+    CrashRecord, Fault, Latencies, LevelValue, Levels, Plan, PlannedTrial, ProbeRecord, RunRecord,
+    Treatment, TrialRecord, Verdict,
 };
 use pgdyno_results::{RunView, Store, analyse};
 
@@ -27,7 +28,8 @@ pub(crate) const RUN: &str = "quickstart-20261121T070000Z-abcd";
 const SECONDS: u32 = 5;
 const START: u64 = 1_795_244_400_000_000_000;
 
-/// A small generator of uniform and normal deviates (xorshift64*, Box–Muller): the same values everywhere.
+/// A small generator of uniform and normal deviates (xorshift64*, Box–Muller): the same values
+/// everywhere.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -170,8 +172,10 @@ pub(crate) fn fsync_probe() -> ProbeRecord {
         us_p999: 12_700.1,
         us_max: 90_112.0,
     };
-    let measured = |operations: u64| FsyncOutcome::Measured(Flushes { operations, seconds: 5.0, latency });
-    let test = |group, name: &str, files, outcome| FsyncTest { group, name: name.into(), files, outcome };
+    let measured =
+        |operations: u64| FsyncOutcome::Measured(Flushes { operations, seconds: 5.0, latency });
+    let test =
+        |group, name: &str, files, outcome| FsyncTest { group, name: name.into(), files, outcome };
     let tests = vec![
         test(
             FsyncGroup::OneBlock,
@@ -185,7 +189,8 @@ pub(crate) fn fsync_probe() -> ProbeRecord {
         test(FsyncGroup::NotSynced, "write", 1, measured(2_400_123)),
         test(FsyncGroup::Concurrent, "fdatasync", 64, measured(20_480)),
     ];
-    let warnings = vec!["sda is a disk of this test, and what it says is not to be believed at all".into()];
+    let warnings =
+        vec!["sda is a disk of this test, and what it says is not to be believed at all".into()];
     let probe = FsyncProbe {
         block_bytes: 8192,
         seconds_per_test: 5.0,
@@ -284,10 +289,18 @@ pub(crate) fn crash_record(treatment: usize, verdict: Verdict) -> CrashRecord {
                 cache_lost: None,
             },
             verdict: if lost > 0 { verdict } else { Verdict::Pass },
-            reason: if lost > 0 { found.into() } else { "every acknowledged transaction is there".into() },
+            reason: if lost > 0 {
+                found.into()
+            } else {
+                "every acknowledged transaction is there".into()
+            },
             checks: vec![Check {
                 name: "acknowledged transactions are there".into(),
-                outcome: if lost > 0 { CheckOutcome::Failed(found.into()) } else { CheckOutcome::Passed },
+                outcome: if lost > 0 {
+                    CheckOutcome::Failed(found.into())
+                } else {
+                    CheckOutcome::Passed
+                },
             }],
             notes: Vec::new(),
             log: if lost > 0 { "LOG:  redo done at 0/27F6350".into() } else { String::new() },
@@ -331,8 +344,9 @@ fn nanoseconds(value: f64) -> u64 {
 /// A completed trial of `planned`.
 pub(crate) fn trial(plan: &Plan, planned: PlannedTrial) -> TrialRecord {
     let treatment = &plan.treatments[planned.treatment];
-    let mut random =
-        Random(0x9E37_79B9_7F4A_7C15 ^ (u64::from(planned.ordinal) + 1).wrapping_mul(0x1234_5678_9ABC));
+    let mut random = Random(
+        0x9E37_79B9_7F4A_7C15 ^ (u64::from(planned.ordinal) + 1).wrapping_mul(0x1234_5678_9ABC),
+    );
     let base = [820.0, 3400.0, 2900.0, 7900.0][planned.treatment];
     let drift = 1.0 + 0.03 * f64::from(planned.block) + 0.02 * random.uniform();
     let per_second = base * drift;
@@ -400,7 +414,9 @@ pub(crate) fn trial(plan: &Plan, planned: PlannedTrial) -> TrialRecord {
         treatment: planned.treatment,
         repeat: planned.repeat,
         started_at: Epoch(START + 10_000_000_000 * u64::from(planned.ordinal)),
-        measured_at: Some(Epoch(START + 10_000_000_000 * u64::from(planned.ordinal) + 3_000_000_000)),
+        measured_at: Some(Epoch(
+            START + 10_000_000_000 * u64::from(planned.ordinal) + 3_000_000_000,
+        )),
         failure: None,
         measurement: Some(m),
         server_count: Some(ServerCount {
@@ -520,7 +536,8 @@ pub(crate) fn failed_trial(planned: PlannedTrial) -> TrialRecord {
         started_at: Epoch(START + 10_000_000_000 * u64::from(planned.ordinal)),
         measured_at: None,
         failure: Some(
-            "the server ended during the warm-up: could not write to file: No space left on device".into(),
+            "the server ended during the warm-up: could not write to file: No space left on device"
+                .into(),
         ),
         measurement: None,
         server_count: None,
@@ -549,7 +566,11 @@ pub(crate) fn fill(store: &mut Store, record: &RunRecord, failing: Option<u32>) 
     store.add_probe(Some(session), &probe).unwrap();
     for (number, verdict) in (0..).zip([Verdict::Pass, Verdict::Fail(Failing::Lost)]) {
         let crash = crash_record(number, verdict);
-        let id = if record.id == RUN { crash.id.clone() } else { format!("crash-{number}-{}", record.id) };
+        let id = if record.id == RUN {
+            crash.id.clone()
+        } else {
+            format!("crash-{number}-{}", record.id)
+        };
         let crash = CrashRecord { id, run: Some(record.id.clone()), ..crash };
         store.add_crash(Some(session), &crash).unwrap();
     }
@@ -566,7 +587,11 @@ pub(crate) fn fill(store: &mut Store, record: &RunRecord, failing: Option<u32>) 
 }
 
 /// A whole run whose trials are what [`trial`] makes of them, each after `change`; analysed.
-pub(crate) fn fill_with(store: &mut Store, record: &RunRecord, change: impl Fn(&mut TrialRecord)) -> RunView {
+pub(crate) fn fill_with(
+    store: &mut Store,
+    record: &RunRecord,
+    change: impl Fn(&mut TrialRecord),
+) -> RunView {
     fill_on(store, record, &session_record(), change)
 }
 

@@ -48,7 +48,10 @@ fn asynchronous_commit_may_lose_the_latest_and_nothing_older_and_no_gap() {
     assert_eq!(judged.verdict, Verdict::Fail(Failing::Lost));
     assert_eq!(
         failed,
-        ["each client's are there without a gap", "transactions are there in the order of acknowledgement"]
+        [
+            "each client's are there without a gap",
+            "transactions are there in the order of acknowledgement"
+        ]
     );
 }
 
@@ -57,7 +60,11 @@ fn what_slow_flushes_delay_is_late_and_not_lost() {
     // 800 ms: more than 3 × 200, within 3 × (200 + 100).
     let (judged, failed) = spoiled(&asynchronous(Some(100), None), cut_from(2));
     assert_eq!((judged.verdict, failed), (Verdict::BoundedLoss, vec![]), "{}", judged.reason);
-    assert!(judged.reason.contains("late") && judged.reason.contains("100 ms"), "{}", judged.reason);
+    assert!(
+        judged.reason.contains("late") && judged.reason.contains("100 ms"),
+        "{}",
+        judged.reason
+    );
     // One millisecond less than it takes: 3 × (200 + 66).
     let (judged, _) = spoiled(&asynchronous(Some(66), None), cut_from(2));
     assert_eq!(judged.verdict, Verdict::Fail(Failing::Lost), "{}", judged.reason);
@@ -91,7 +98,8 @@ fn what_the_server_never_reported_as_flushed_is_late_whatever_its_age() {
     }
 }
 
-/// One client that was acknowledged `count` transactions, `apart_ms` apart, the last right before the fault.
+/// One client that was acknowledged `count` transactions, `apart_ms` apart, the last right before
+/// the fault.
 fn steady(count: u64, apart_ms: u64) -> History {
     let last = u64::try_from(SECOND.as_millis()).unwrap();
     let entry = |n: u64| {
@@ -112,11 +120,14 @@ fn the_loss_of_everything_is_never_allowed() {
         judge(&history, &Aftermath::Up(Box::new(found)), promise)
     };
     // A load older than the bound, by whatever is known of the server.
-    for promise in [asynchronous(None, None), asynchronous(Some(1), None), asynchronous(Some(1), Some(1))] {
+    for promise in
+        [asynchronous(None, None), asynchronous(Some(1), None), asynchronous(Some(1), Some(1))]
+    {
         let judged = judged(40, 20, &promise);
         assert_eq!(judged.verdict, Verdict::Fail(Failing::Lost), "{}", judged.reason);
     }
-    // A load within it says nothing of the storage; nor does one that is within it for its flushes alone.
+    // A load within it says nothing of the storage; nor does one that is within it for its flushes
+    // alone.
     assert_eq!(judged(20, 20, &ASYNCHRONOUS).verdict, Verdict::Unknown);
     assert_eq!(judged(40, 20, &asynchronous(Some(100), None)).verdict, Verdict::Unknown);
     // A few that are all young are an accident.
@@ -132,8 +143,8 @@ fn the_loss_of_everything_is_never_allowed() {
 
 #[test]
 fn one_that_was_begun_after_anothers_acknowledgement_is_not_there_without_it() {
-    // Client 1's third to fifth are gone, of which none is a gap of its own; client 0 began its fifth (450 ms) after the
-    // fourth of client 1 was acknowledged (400 ms).
+    // Client 1's third to fifth are gone, of which none is a gap of its own; client 0 began its
+    // fifth (450 ms) after the fourth of client 1 was acknowledged (400 ms).
     for promise in [DURABLE, ASYNCHRONOUS] {
         let (judged, failed) = spoiled(&promise, |found| {
             rows(found).retain(|r| r.token.client == 0 || r.token.sequence < 4);
@@ -143,7 +154,10 @@ fn one_that_was_begun_after_anothers_acknowledgement_is_not_there_without_it() {
         assert_eq!(judged.verdict, Verdict::Fail(Failing::Lost));
         let order = "transactions are there in the order of acknowledgement".to_owned();
         assert!(failed.contains(&order), "{failed:?}");
-        assert!(!failed.contains(&"each client's are there without a gap".to_owned()), "{failed:?}");
+        assert!(
+            !failed.contains(&"each client's are there without a gap".to_owned()),
+            "{failed:?}"
+        );
     }
     // Begun before that acknowledgement, it may be there alone.
     let (judged, failed) = spoiled(&ASYNCHRONOUS, |found| {

@@ -72,7 +72,8 @@ fn a_ledger_knows_of_each_transaction_before_the_server_does_and_what_became_of_
     let answers = |_| -> Answer {
         Box::new(|sql, _| match sql {
             "BEGIN" => after(MS, done(b'T')),
-            // The second is refused once; the fourth's connection breaks before its COMMIT, the fifth's in it.
+            // The second is refused once; the fourth's connection breaks before its COMMIT, the
+            // fifth's in it.
             "INSERT 2" => after(MS, error("40001", b'E')),
             "INSERT 4" | "END 5" => vec![(MS, Act::HangUp)],
             "ROLLBACK" => after(MS, done(b'I')),

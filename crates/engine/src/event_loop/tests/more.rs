@@ -45,8 +45,9 @@ fn with_a_rate_every_arrival_during_a_stall_is_seen_to_wait() {
     let m = load.run(stalls).measurement;
     // Poisson: 500 arrivals in five seconds, give or take five standard deviations.
     assert!((390..610).contains(&m.transactions), "{}", m.transactions);
-    // Some hundred were due during the stall, uniformly spread: a fifth of all waited 0 to 1 s, so that the ninth decile
-    // of latency lies near half of it. A closed loop would have seen one long latency.
+    // Some hundred were due during the stall, uniformly spread: a fifth of all waited 0 to 1 s, so
+    // that the ninth decile of latency lies near half of it. A closed loop would have seen one long
+    // latency.
     let p90 = m.latency.quantile_us(0.9).unwrap();
     assert!((300_000.0..700_000.0).contains(&p90), "{p90}");
     assert!(m.latency.quantile_us(0.5).unwrap() < 20_000.0);
@@ -98,7 +99,8 @@ fn a_retry_repeats_the_same_draws_until_it_may_no_more() {
     let m = &seen.measurement;
     assert_eq!((m.transactions, m.failed, m.sums.retried, m.sums.retries), (10, 0, 10, 20));
     assert_eq!((m.scripts[0].commands[2].retries, m.scripts[0].commands[2].count), (20, 10));
-    let updates: Vec<&String> = seen.asked[0].iter().filter(|sql| sql.starts_with("UPDATE")).collect();
+    let updates: Vec<&String> =
+        seen.asked[0].iter().filter(|sql| sql.starts_with("UPDATE")).collect();
     assert_eq!(updates.len(), 30);
     for tries in updates.chunks(3) {
         assert!(tries.iter().all(|sql| *sql == tries[0]), "{tries:?}");
@@ -217,13 +219,22 @@ fn a_pipeline_is_sent_at_once_and_its_errors_belong_to_their_statements() {
             })
         };
         let m = load.run(fails).measurement;
-        assert_eq!((m.transactions, m.failed, m.aborted_clients), (5, 1, 0), "{:?}", m.abort_reasons);
+        assert_eq!(
+            (m.transactions, m.failed, m.aborted_clients),
+            (5, 1, 0),
+            "{:?}",
+            m.abort_reasons
+        );
         let failed: Vec<_> = m.scripts[0].statements.iter().map(|s| s.failed).collect();
         assert_eq!(failed, [0, 1, 0, 0]);
     }
     for (script, protocol, words) in [
         (script, Protocol::Simple, "cannot use pipeline mode with the simple query protocol"),
-        ("\\startpipeline\nSELECT 1;", Protocol::Extended, "end of script reached with pipeline open"),
+        (
+            "\\startpipeline\nSELECT 1;",
+            Protocol::Extended,
+            "end of script reached with pipeline open",
+        ),
         ("\\startpipeline\n\\startpipeline", Protocol::Extended, "already in pipeline mode"),
         ("\\endpipeline", Protocol::Extended, "not in pipeline mode"),
     ] {
@@ -243,7 +254,8 @@ fn conditions_choose_what_is_executed() {
         ..Load::new(script)
     };
     let seen = load.run(steady(MS));
-    let numbers: Vec<&str> = seen.asked[0].iter().filter_map(|sql| sql.strip_prefix("SELECT ")).collect();
+    let numbers: Vec<&str> =
+        seen.asked[0].iter().filter_map(|sql| sql.strip_prefix("SELECT ")).collect();
     let expected = ["10", "9", "9", "3", "9", "0", "9", "11", "9", "9", "3", "9", "0", "9"];
     assert_eq!(numbers, expected);
 }
@@ -277,7 +289,11 @@ fn a_reply_that_comes_in_parts_has_its_first_byte_before_its_last() {
         })
     };
     for protocol in [Protocol::Simple, Protocol::Prepared] {
-        let load = Load { protocol, length: Length::Transactions(20), ..Load::new("SELECT 1;\nSELECT 2;") };
+        let load = Load {
+            protocol,
+            length: Length::Transactions(20),
+            ..Load::new("SELECT 1;\nSELECT 2;")
+        };
         let m = load.run(in_parts).measurement;
         assert_eq!(m.transactions, 20);
         for statement in &m.scripts[0].statements {
@@ -297,7 +313,10 @@ fn with_a_rate_service_time_is_recorded_beside_latency() {
     let load = |change| Load { change, ..Load::new("SELECT 1;") };
     let m = load(|spec| spec.options.rate = Some(150.0)).run(steady(10 * MS)).measurement;
     let service = m.service.as_ref().unwrap();
-    assert_eq!((service.count(), m.scripts[0].service.as_ref()), (m.latency.count(), Some(service)));
+    assert_eq!(
+        (service.count(), m.scripts[0].service.as_ref()),
+        (m.latency.count(), Some(service))
+    );
     // One client does a hundred a second: the rest waits, which service time does not see.
     assert!((service.max_us().unwrap() - 10_000.0).abs() < 50.0, "{service:?}");
     assert!(m.latency.quantile_us(0.5).unwrap() > 200_000.0, "{:?}", m.latency);
@@ -315,16 +334,25 @@ fn what_holds_the_event_loop_up_is_seen_as_its_lag() {
         } else {
             |spec| spec.options.rate = Some(200.0)
         };
-        Load { clients: 8, network: Network { pace, ..Network::default() }, change, ..Load::new("SELECT 1;") }
-            .run(steady(MS))
-            .measurement
+        Load {
+            clients: 8,
+            network: Network { pace, ..Network::default() },
+            change,
+            ..Load::new("SELECT 1;")
+        }
+        .run(steady(MS))
+        .measurement
     };
     let free = load(MS, false).event_loop_lag.unwrap();
     assert!(free.max_us < 10.0, "{free:?}");
-    // Making a connection takes the loop 4 ms, during which others become due: at 200 a second it is busy most of the time.
+    // Making a connection takes the loop 4 ms, during which others become due: at 200 a second it
+    // is busy most of the time.
     let held_up = load(4 * MS, true);
     let lag = held_up.event_loop_lag.unwrap();
-    assert!(lag.p99_us > 3_000.0 && lag.max_us >= lag.p99_us && lag.p99_us >= lag.p50_us, "{lag:?}");
+    assert!(
+        lag.p99_us > 3_000.0 && lag.max_us >= lag.p99_us && lag.p99_us >= lag.p50_us,
+        "{lag:?}"
+    );
 }
 
 #[test]
@@ -348,7 +376,12 @@ fn replies_that_overtake_each_other_reach_their_own_clients() {
         };
         let seen = load.run(crossing);
         let m = &seen.measurement;
-        assert_eq!((m.transactions, m.failed, m.aborted_clients), (16 * 30, 0, 0), "{:?}", m.abort_reasons);
+        assert_eq!(
+            (m.transactions, m.failed, m.aborted_clients),
+            (16 * 30, 0, 0),
+            "{:?}",
+            m.abort_reasons
+        );
         for (n, asked) in seen.asked.iter().enumerate() {
             let expected = [format!("SELECT 1 = {n}"), format!("SELECT 2 = {n}")];
             assert_eq!(asked.len(), 61, "60 statements and a goodbye");

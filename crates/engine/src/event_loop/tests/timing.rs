@@ -20,7 +20,8 @@ fn a_load_ends_when_its_last_client_does() {
 
 #[test]
 fn a_transaction_without_sql_takes_as_long_as_its_steps() {
-    let load = |script, clients| Load { clients, length: Length::Transactions(5), ..Load::new(script) };
+    let load =
+        |script, clients| Load { clients, length: Length::Transactions(5), ..Load::new(script) };
     let m = load("\\sleep 20 ms", 3).run(steady(MS)).measurement;
     let mean_ms = m.sums.latency_sum_us / m.sums.latency_count as f64 / 1000.0;
     assert!((20.0..20.1).contains(&mean_ms), "{mean_ms}");
@@ -34,7 +35,9 @@ fn a_transaction_without_sql_takes_as_long_as_its_steps() {
 fn what_queued_up_during_the_warm_up_is_no_latency_of_the_window() {
     // The server does nothing until half a second after the opening.
     let wakes_late = |_| -> Answer {
-        Box::new(|_, now| after(MS.max(Moment(0).after(2 * SECOND + SECOND / 2).since(now)), done(b'I')))
+        Box::new(|_, now| {
+            after(MS.max(Moment(0).after(2 * SECOND + SECOND / 2).since(now)), done(b'I'))
+        })
     };
     let load = |warm_up, change| Load { clients: 2, warm_up, change, ..Load::new("SELECT 1;") };
     let rate: fn(&mut LoadSpec) = |spec| spec.options.rate = Some(100.0);
@@ -42,15 +45,17 @@ fn what_queued_up_during_the_warm_up_is_no_latency_of_the_window() {
     // Two were under way at the opening, and had been since the load began.
     let max = m.latency.max_us().unwrap();
     assert!((2_300_000.0..2_500_100.0).contains(&max), "{max}");
-    // Those due in the first half second of the window waited for it; those due before were not sent.
+    // Those due in the first half second of the window waited for it; those due before were not
+    // sent.
     let p85 = m.latency.quantile_us(0.85).unwrap();
     assert!(p85 < 100_000.0, "{p85}");
     assert!((400..600).contains(&m.transactions), "{}", m.transactions);
     assert!(m.sums.lag_max_us < 510_000.0, "{}", m.sums.lag_max_us);
 
     // One that is steady is measured as if it had not been warmed up.
-    let wakes_in_time =
-        |_| -> Answer { Box::new(|_, now| after(MS.max(Moment(0).after(SECOND).since(now)), done(b'I'))) };
+    let wakes_in_time = |_| -> Answer {
+        Box::new(|_, now| after(MS.max(Moment(0).after(SECOND).since(now)), done(b'I')))
+    };
     let m = load(SECOND, rate).run(wakes_in_time).measurement;
     assert!(m.latency.quantile_us(0.99).unwrap() < 10_000.0, "{:?}", m.latency);
     assert!(m.sums.lag_max_us < 10_000.0, "{}", m.sums.lag_max_us);

@@ -75,11 +75,13 @@ fn zfs_ashift(facts: &Facts<'_>) -> Judged {
     if !is_zfs(&facts.storage.filesystem) {
         return Judged::Idle;
     }
-    let Some(ashift) = facts.storage.geometry.get("ashift").and_then(|a| a.parse::<u32>().ok()) else {
+    let Some(ashift) = facts.storage.geometry.get("ashift").and_then(|a| a.parse::<u32>().ok())
+    else {
         return Judged::Unseen(unseen(facts, "ashift"));
     };
     let sector = 1_u64.checked_shl(ashift).unwrap_or(u64::MAX);
-    let Some((block, disk)) = facts.disks().filter_map(|d| Some((d.physical_block_bytes?, &d.name))).max()
+    let Some((block, disk)) =
+        facts.disks().filter_map(|d| Some((d.physical_block_bytes?, &d.name))).max()
     else {
         return Judged::Unseen("the disks' block size".to_owned());
     };

@@ -63,10 +63,16 @@ fn governor(facts: &Facts<'_>) -> Judged {
         let (severity, consequence) = if slow {
             (Severity::Warning, "the CPUs stay at their lowest frequency")
         } else {
-            (Severity::Note, "the frequency follows the load, late after each pause, and trials differ by it")
+            (
+                Severity::Note,
+                "the frequency follows the load, late after each pause, and trials differ by it",
+            )
         };
-        finding(severity, format!("CPU frequency governor `{governors}` (driver {driver}): {consequence}."))
-            .remedy("cpupower frequency-set -g performance")
+        finding(
+            severity,
+            format!("CPU frequency governor `{governors}` (driver {driver}): {consequence}."),
+        )
+        .remedy("cpupower frequency-set -g performance")
     });
     found.into()
 }
@@ -79,7 +85,11 @@ fn frequency_limit(facts: &Facts<'_>) -> Judged {
     let found = (allowed < most).then(|| {
         finding(
             Severity::Warning,
-            format!("the CPUs are held to {} MHz; the hardware has {} MHz.", allowed / 1000, most / 1000),
+            format!(
+                "the CPUs are held to {} MHz; the hardware has {} MHz.",
+                allowed / 1000,
+                most / 1000
+            ),
         )
         .remedy(format!("cpupower frequency-set -u {most}"))
     });

@@ -66,7 +66,10 @@ fn of_kind<'a>(facts: &Facts<'a>, kind: DeviceKind) -> impl Iterator<Item = &'a 
 fn instance_store(facts: &Facts<'_>) -> Judged {
     each(facts.disks(), |disk| {
         let model = disk.model.as_deref().filter(|m| m.contains("Instance Storage"))?;
-        let words = format!("{} ({model}) is emptied when the instance stops, or its host fails.", disk.name);
+        let words = format!(
+            "{} ({model}) is emptied when the instance stops, or its host fails.",
+            disk.name
+        );
         Some(
             finding(Severity::Danger, words)
                 .remedy("keep on it only what may be lost, or what is replicated"),
@@ -80,24 +83,25 @@ fn alignment(facts: &Facts<'_>) -> Judged {
         let physical = partition.physical_block_bytes.unwrap_or(512).max(512);
         // Some USB bridges claim sizes that are no multiple of a block.
         let stripe = partition.optimal_io_bytes.filter(|n| n % physical == 0);
-        let (severity, what, unit) =
-            if !offset.is_multiple_of(physical) || partition.alignment_offset.is_some_and(|n| n != 0) {
-                (
-                    Severity::Warning,
-                    "within a physical block: writes of a block touch two, and must read first",
-                    physical,
-                )
-            } else if let Some(stripe) = stripe.filter(|n| !offset.is_multiple_of(*n)) {
-                (Severity::Warning, "within a stripe: writes of a stripe touch two", stripe)
-            } else if !offset.is_multiple_of(MEBIBYTE) {
-                (
-                    Severity::Note,
-                    "at no multiple of 1 MiB, which fits erase blocks that the disk does not tell of",
-                    MEBIBYTE,
-                )
-            } else {
-                return None;
-            };
+        let (severity, what, unit) = if !offset.is_multiple_of(physical)
+            || partition.alignment_offset.is_some_and(|n| n != 0)
+        {
+            (
+                Severity::Warning,
+                "within a physical block: writes of a block touch two, and must read first",
+                physical,
+            )
+        } else if let Some(stripe) = stripe.filter(|n| !offset.is_multiple_of(*n)) {
+            (Severity::Warning, "within a stripe: writes of a stripe touch two", stripe)
+        } else if !offset.is_multiple_of(MEBIBYTE) {
+            (
+                Severity::Note,
+                "at no multiple of 1 MiB, which fits erase blocks that the disk does not tell of",
+                MEBIBYTE,
+            )
+        } else {
+            return None;
+        };
         let words = format!("{} begins {offset} bytes into its disk, {what}.", partition.name);
         Some(finding(severity, words).remedy(format!(
             "save the data, and make the partition anew from a multiple of {unit} bytes: parted --align optimal"

@@ -28,9 +28,11 @@ pub(super) const RULES: &[Rule] = &[
 fn smart(facts: &Facts<'_>) -> Judged {
     let disks: Vec<(&BlockDevice, &Health)> =
         facts.disks().filter_map(|d| d.health.as_ref().map(|h| (d, h))).collect();
-    let found: Vec<Finding> = disks.iter().flat_map(|(disk, health)| of_disk(disk, health)).collect();
-    let silent =
-        disks.iter().find_map(|(d, h)| h.unavailable.as_ref().map(|why| format!("{}: {why}", d.name)));
+    let found: Vec<Finding> =
+        disks.iter().flat_map(|(disk, health)| of_disk(disk, health)).collect();
+    let silent = disks
+        .iter()
+        .find_map(|(d, h)| h.unavailable.as_ref().map(|why| format!("{}: {why}", d.name)));
     match silent {
         _ if !found.is_empty() => Judged::Found(found),
         Some(why) => Judged::Unseen(why),
@@ -85,11 +87,17 @@ fn raid_state(facts: &Facts<'_>) -> Judged {
                 "{name} ({}) lacks {lacks} of its members: no redundancy, and another speed.",
                 raid.level
             );
-            found.push(finding(Severity::Danger, words).remedy(format!("mdadm --detail /dev/{name}")));
+            found.push(
+                finding(Severity::Danger, words).remedy(format!("mdadm --detail /dev/{name}")),
+            );
         }
-        if let Some(action) = raid.sync_action.as_deref().filter(|a| !matches!(*a, "idle" | "frozen")) {
+        if let Some(action) =
+            raid.sync_action.as_deref().filter(|a| !matches!(*a, "idle" | "frozen"))
+        {
             let words = format!("{name} is busy with `{action}`: trials share the disks with it.");
-            found.push(finding(Severity::Warning, words).remedy(format!("mdadm --wait /dev/{name}")));
+            found.push(
+                finding(Severity::Warning, words).remedy(format!("mdadm --wait /dev/{name}")),
+            );
         }
     }
     found.into()

@@ -159,7 +159,9 @@ fn huge_pages(facts: &Facts<'_>) -> Judged {
 }
 
 fn overcommit(facts: &Facts<'_>) -> Judged {
-    let Some(mode) = facts.sysctl("vm.overcommit_memory") else { return no_sysctl("vm.overcommit_memory") };
+    let Some(mode) = facts.sysctl("vm.overcommit_memory") else {
+        return no_sysctl("vm.overcommit_memory");
+    };
     let found = (mode != 2).then(|| {
         finding(
             Severity::Note,

@@ -1,4 +1,5 @@
-//! The rules, one subject a file. A new rule is one more item of a slice; a new subject a file and its line here.
+//! The rules, one subject a file. A new rule is one more item of a slice; a new subject a file and
+//! its line here.
 
 mod copy_on_write;
 mod cpu;
@@ -12,7 +13,8 @@ use pgdyno_model::facts::{BlockDevice, DeviceKind};
 
 use super::advice::{Facts, Rule};
 
-/// The rules about what lies under a directory; on screen they come in this order within a severity.
+/// The rules about what lies under a directory; on screen they come in this order within a
+/// severity.
 pub(super) const OF_STORAGE: &[&[Rule]] =
     &[place::RULES, mount::RULES, health::RULES, device::RULES, copy_on_write::RULES];
 

@@ -47,7 +47,8 @@ fn barriers(facts: &Facts<'_>) -> Judged {
     if storage.devices.is_empty() {
         return Judged::Idle;
     }
-    let off = ["nobarrier", "barrier=0", "barrier=none"].into_iter().find(|o| storage.has_option(o));
+    let off =
+        ["nobarrier", "barrier=0", "barrier=none"].into_iter().find(|o| storage.has_option(o));
     let found = off.map(|option| {
         finding(
             Severity::Danger,
@@ -155,7 +156,10 @@ fn access_time(facts: &Facts<'_>) -> Judged {
             ),
         ))
     };
-    let remedy =
-        if zfs { format!("zfs set atime=off {}", storage.source) } else { remount(facts, "noatime") };
+    let remedy = if zfs {
+        format!("zfs set atime=off {}", storage.source)
+    } else {
+        remount(facts, "noatime")
+    };
     found.map(|f| f.remedy(remedy)).into()
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use pgdyno_model::facts::{
-    BlockDevice, CpuFacts, DeviceKind, Health, HostFacts, KernelFacts, LoopFacts, MemoryFacts, RaidFacts,
-    StorageFacts, Virtualization,
+    BlockDevice, CpuFacts, DeviceKind, Health, HostFacts, KernelFacts, LoopFacts, MemoryFacts,
+    RaidFacts, StorageFacts, Virtualization,
 };
 use pgdyno_model::units::Bytes;
 
@@ -12,7 +12,8 @@ use super::super::advice::Severity::{Danger, Note, Warning};
 use super::super::advice::{Severity, advise};
 use super::{OF_HOST, OF_STORAGE};
 
-/// A machine on which there is nothing to say: xfs on a partition of an NVMe drive with power-loss protection.
+/// A machine on which there is nothing to say: xfs on a partition of an NVMe drive with power-loss
+/// protection.
 fn well_set() -> (HostFacts, StorageFacts) {
     let sysctls = [
         ("kernel.numa_balancing", "0"),
@@ -109,12 +110,18 @@ fn array(storage: &mut StorageFacts, degraded: u32, sync_action: &str) {
     };
     between(
         storage,
-        BlockDevice { name: "md0".into(), kind: DeviceKind::Md, raid: Some(raid), ..BlockDevice::default() },
+        BlockDevice {
+            name: "md0".into(),
+            kind: DeviceKind::Md,
+            raid: Some(raid),
+            ..BlockDevice::default()
+        },
     );
 }
 
 fn loop_device(storage: &mut StorageFacts, direct_io: bool) {
-    let backing = LoopFacts { file: "/images/1".into(), direct_io: Some(direct_io), ..LoopFacts::default() };
+    let backing =
+        LoopFacts { file: "/images/1".into(), direct_io: Some(direct_io), ..LoopFacts::default() };
     between(
         storage,
         BlockDevice {
@@ -130,7 +137,9 @@ fn loop_device(storage: &mut StorageFacts, direct_io: bool) {
 fn zfs(storage: &mut StorageFacts, property: &str, value: &str) {
     storage.filesystem = "zfs".into();
     storage.source = "tank/pg".into();
-    for (name, set) in [("sync", "standard"), ("ashift", "12"), ("state", "ONLINE"), (property, value)] {
+    for (name, set) in
+        [("sync", "standard"), ("ashift", "12"), ("state", "ONLINE"), (property, value)]
+    {
         storage.geometry.insert(name.to_owned(), set.to_owned());
     }
 }
@@ -174,7 +183,9 @@ const CASES: &[Case] = &[
     ("raid-state", Danger, |_, s| array(s, 1, "idle")),
     ("raid-state", Warning, |_, s| array(s, 0, "check")),
     ("zfs-pool", Danger, |_, s| zfs(s, "state", "DEGRADED")),
-    ("instance-store", Danger, |_, s| disk(s).model = Some("Amazon EC2 NVMe Instance Storage".into())),
+    ("instance-store", Danger, |_, s| {
+        disk(s).model = Some("Amazon EC2 NVMe Instance Storage".into())
+    }),
     ("alignment", Warning, |_, s| s.devices[0].offset = Some(Bytes(63 * 512))),
     ("alignment", Warning, |_, s| s.devices[0].alignment_offset = Some(-1)),
     ("alignment", Warning, |_, s| s.devices[0].optimal_io_bytes = Some(3 << 20)),
@@ -267,9 +278,15 @@ fn what_cannot_be_seen_is_said_and_not_called_fine() {
     let advised = advise(&host, Some(&storage));
     assert_eq!(advised.advice, Vec::new());
     let unseen: BTreeSet<&str> = advised.unseen.iter().map(|u| u.rule).collect();
-    for rule in
-        ["smart", "write-cache", "dirty-background", "overcommit", "clocksource", "steal", "autogroup"]
-    {
+    for rule in [
+        "smart",
+        "write-cache",
+        "dirty-background",
+        "overcommit",
+        "clocksource",
+        "steal",
+        "autogroup",
+    ] {
         assert!(unseen.contains(rule), "{rule}: {unseen:?}");
     }
     zfs(&mut storage, "sync", "standard");
@@ -315,6 +332,7 @@ fn danger_comes_first() {
     sysctl(&mut host, "vm.swappiness", "60");
     host.virtualization.steal = Some(0.5);
     storage.mount_options.push_str(",discard,barrier=0");
-    let severities: Vec<_> = advise(&host, Some(&storage)).advice.iter().map(|a| a.severity).collect();
+    let severities: Vec<_> =
+        advise(&host, Some(&storage)).advice.iter().map(|a| a.severity).collect();
     assert_eq!(severities, [Danger, Warning, Note, Note]);
 }

@@ -1,4 +1,5 @@
-//! A loaded cluster kept aside: a copy of its data directory, with which other clusters begin where they would load the same.
+//! A loaded cluster kept aside: a copy of its data directory, with which other clusters begin where
+//! they would load the same.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -11,7 +12,9 @@ use sha2::{Digest, Sha256};
 
 use super::{Cluster, ClusterError, ControlError, StopMode};
 use crate::beneath::{Copied, CopyError, Directory, LARGEST_TEXT, TreeCopy};
-use crate::journal::{Entry, Journal, JournalError, MARKER, Made, nofollow, random_hex, sync_directory};
+use crate::journal::{
+    Entry, Journal, JournalError, MARKER, Made, nofollow, random_hex, sync_directory,
+};
 use crate::marked::remove_made;
 use crate::paths::default_storage_dir;
 use crate::postgres::settings;
@@ -60,7 +63,8 @@ impl KeptTemplate {
         all
     }
 
-    /// Removes it: what says that it is one goes last, so that a removal that is cut short can be taken up again.
+    /// Removes it: what says that it is one goes last, so that a removal that is cut short can be
+    /// taken up again.
     ///
     /// # Errors
     /// A file that cannot be removed.
@@ -101,7 +105,8 @@ fn size(directory: &Path) -> u64 {
 }
 
 impl Template {
-    /// Keeps the data of `cluster` aside, below `storage`. Its server is stopped, and runs again at the end if it did.
+    /// Keeps the data of `cluster` aside, below `storage`. Its server is stopped, and runs again at
+    /// the end if it did.
     ///
     /// # Errors
     /// [`ClusterError`]; what was copied is removed.
@@ -130,12 +135,23 @@ impl Template {
     }
 
     /// Copies the data of the stopped `cluster`, with the segments `wal` alone.
-    fn fill(&self, cluster: &Cluster, wal: &[String], stop: &AtomicBool) -> Result<Copied, ClusterError> {
+    fn fill(
+        &self,
+        cluster: &Cluster,
+        wal: &[String],
+        stop: &AtomicBool,
+    ) -> Result<Copied, ClusterError> {
         let source_owner = cluster.spec.account.uid;
-        let mut copy =
-            TreeCopy { source_owner, owner: None, keeps_links: false, stop, copied: Copied::default() };
+        let mut copy = TreeCopy {
+            source_owner,
+            owner: None,
+            keeps_links: false,
+            stop,
+            copied: Copied::default(),
+        };
         let data = cluster.open_data()?;
-        let ours = Directory::open(&self.directory).map_err(|e| wrong("open", &self.directory, e))?;
+        let ours =
+            Directory::open(&self.directory).map_err(|e| wrong("open", &self.directory, e))?;
         let made = copy.make_directory(&ours, "data")?;
         copy.contents(&data, &made, &["pg_wal", "postmaster.opts"])?;
         let kept = copy.make_directory(&made, "pg_wal")?;
@@ -191,12 +207,16 @@ impl Template {
         self.directory.join("data")
     }
 
-    /// Gives `cluster`, of the same programs and the same initdb options and without tablespaces, this data in place of its own.
-    /// Its server is stopped, and runs at the end.
+    /// Gives `cluster`, of the same programs and the same initdb options and without tablespaces,
+    /// this data in place of its own. Its server is stopped, and runs at the end.
     ///
     /// # Errors
     /// [`ClusterError`]: the cluster is then of no use.
-    pub fn copy_into(&self, cluster: &mut Cluster, stop: &AtomicBool) -> Result<Copied, ClusterError> {
+    pub fn copy_into(
+        &self,
+        cluster: &mut Cluster,
+        stop: &AtomicBool,
+    ) -> Result<Copied, ClusterError> {
         cluster.stop(StopMode::Fast);
         let copied = self.fill_data(cluster, stop)?;
         cluster.start(stop)?;
@@ -204,12 +224,14 @@ impl Template {
         Ok(copied)
     }
 
-    /// Replaces what is in the data directory of the stopped `cluster`. Its directories are ours meanwhile, so that the
-    /// server's account cannot enter them; each is handed over when it is complete, the data directory last.
+    /// Replaces what is in the data directory of the stopped `cluster`. Its directories are ours
+    /// meanwhile, so that the server's account cannot enter them; each is handed over when it is
+    /// complete, the data directory last.
     fn fill_data(&self, cluster: &Cluster, stop: &AtomicBool) -> Result<Copied, ClusterError> {
         let owner = Some(&cluster.spec.account);
         let source_owner = rustix::process::geteuid().as_raw();
-        let mut copy = TreeCopy { source_owner, owner, keeps_links: false, stop, copied: Copied::default() };
+        let mut copy =
+            TreeCopy { source_owner, owner, keeps_links: false, stop, copied: Copied::default() };
         let failed = |what| move |e| wrong(what, &self.data(), e);
         let ours = Directory::open(&self.directory).map_err(failed("open"))?;
         let from = ours.directory("data").map_err(failed("open"))?;
@@ -222,7 +244,9 @@ impl Template {
             Some((above, pg_wal)) => Some((take_over(above)?, take_over(pg_wal)?)),
             None => None,
         };
-        for directory in [Some(&data), elsewhere.as_ref().map(|(_, pg_wal)| pg_wal)].into_iter().flatten() {
+        for directory in
+            [Some(&data), elsewhere.as_ref().map(|(_, pg_wal)| pg_wal)].into_iter().flatten()
+        {
             directory.empty(&[]).map_err(|e| wrong("empty", directory.path(), e))?;
         }
         copy.contents(&from, &data, &["pg_wal"])?;
@@ -247,7 +271,9 @@ impl Template {
         }
         copy.give(&data, mode)?;
         // A crash test may cut the power at any later moment.
-        for directory in [Some(&data), elsewhere.as_ref().map(|(above, _)| above)].into_iter().flatten() {
+        for directory in
+            [Some(&data), elsewhere.as_ref().map(|(above, _)| above)].into_iter().flatten()
+        {
             let flushed = rustix::fs::syncfs(directory);
             flushed.map_err(|e| wrong("flush the filesystem of", directory.path(), e.into()))?;
         }
@@ -281,8 +307,8 @@ impl Cluster {
         open().map_err(|e| wrong("open", &self.data(), e))
     }
 
-    /// Opens the directory that holds `pg_wal`, and `pg_wal`. The link in `data` may lead anywhere by now; where its
-    /// target lies pgdyno knows itself.
+    /// Opens the directory that holds `pg_wal`, and `pg_wal`. The link in `data` may lead anywhere
+    /// by now; where its target lies pgdyno knows itself.
     fn open_wal(&self, data: &Directory) -> Result<(Directory, Directory), ClusterError> {
         let open = || {
             let above = match &self.spec.wal {
@@ -295,21 +321,28 @@ impl Cluster {
         open().map_err(|e| wrong("open the WAL of", &self.data(), e))
     }
 
-    /// Has the copied configuration in `data`, which includes the original's settings file, include this cluster's
-    /// instead.
+    /// Has the copied configuration in `data`, which includes the original's settings file, include
+    /// this cluster's instead.
     fn include_own_settings(&self, data: &Directory) -> Result<(), ClusterError> {
         let include = settings::quote(&self.spec.settings_file().to_string_lossy());
         let replace = || {
-            let text =
-                String::from_utf8(data.read(CONFIGURATION, LARGEST_TEXT)?).map_err(io::Error::other)?;
-            let mut lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("include ")).collect();
+            let text = String::from_utf8(data.read(CONFIGURATION, LARGEST_TEXT)?)
+                .map_err(io::Error::other)?;
+            let mut lines: Vec<&str> =
+                text.lines().filter(|line| !line.starts_with("include ")).collect();
             let own = format!("include {include}");
             lines.push(&own);
             let text = lines.join("\n") + "\n";
-            data.replace_file(OsStr::new(CONFIGURATION), text.as_bytes(), Some(&self.spec.account), 0o600)
+            data.replace_file(
+                OsStr::new(CONFIGURATION),
+                text.as_bytes(),
+                Some(&self.spec.account),
+                0o600,
+            )
         };
-        replace()
-            .map_err(|e| wrong("set the settings file in the copied", &self.data().join(CONFIGURATION), e))
+        replace().map_err(|e| {
+            wrong("set the settings file in the copied", &self.data().join(CONFIGURATION), e)
+        })
     }
 
     /// The copied superuser has the original's password.
@@ -320,8 +353,8 @@ impl Cluster {
     }
 }
 
-/// The segments that a clean end of the server needs: the one that is written to now, and the next. All others were kept only
-/// to be written again.
+/// The segments that a clean end of the server needs: the one that is written to now, and the next.
+/// All others were kept only to be written again.
 fn wal_to_keep(cluster: &mut Cluster) -> Result<[String; 2], ClusterError> {
     const ASKED: &str = "SELECT pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn()), \
         pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn() + \

@@ -24,7 +24,8 @@ pub(super) fn download(
     progress: &dyn Fn(FetchProgress),
 ) -> Result<String, FetchError> {
     let failed = |why: String| FetchError::Download { url: url.to_owned(), why };
-    let tls = ureq::tls::TlsConfig::builder().root_certs(ureq::tls::RootCerts::PlatformVerifier).build();
+    let tls =
+        ureq::tls::TlsConfig::builder().root_certs(ureq::tls::RootCerts::PlatformVerifier).build();
     let agent = ureq::Agent::config_builder()
         .tls_config(tls)
         .user_agent(concat!("pgdyno/", env!("CARGO_PKG_VERSION")))
@@ -39,7 +40,8 @@ pub(super) fn download(
         .new_agent();
     let response = agent.get(url).call().map_err(|e| failed(e.to_string()))?;
     let total = response.body().content_length();
-    let too_large = || failed(format!("it has more than {LARGEST_ARCHIVE}, the most that is taken"));
+    let too_large =
+        || failed(format!("it has more than {LARGEST_ARCHIVE}, the most that is taken"));
     if total.is_some_and(|total| total > LARGEST_ARCHIVE.0) {
         return Err(too_large());
     }
@@ -53,8 +55,9 @@ pub(super) fn download(
             return Err(FetchError::Interrupted);
         }
         progress(FetchProgress::Downloading { done, total });
-        let n =
-            body.read(&mut buffer).map_err(|e| failed(format!("it broke off after {done} bytes: {e}")))?;
+        let n = body
+            .read(&mut buffer)
+            .map_err(|e| failed(format!("it broke off after {done} bytes: {e}")))?;
         if n == 0 {
             break;
         }

@@ -1,7 +1,7 @@
 //! What an unpacked build holds, written down when it was unpacked: nothing else of it is run.
 //!
-//! The manifest lies in the build. It tells of damage and of what somebody changed by hand; who may write to the cache
-//! at all is a question of its path ([`crate::trust`]).
+//! The manifest lies in the build. It tells of damage and of what somebody changed by hand; who may
+//! write to the cache at all is a question of its path ([`crate::trust`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -65,7 +65,8 @@ pub(super) enum Checked {
     Changed(String),
 }
 
-/// Writes down what is in the folder `build`, which was unpacked from the archive with that SHA-256.
+/// Writes down what is in the folder `build`, which was unpacked from the archive with that
+/// SHA-256.
 pub(super) fn write(build: &Path, archive: &str) -> io::Result<()> {
     let directory = Directory::open(build)?;
     let manifest = Manifest { archive: archive.to_owned(), entries: entries_of(&directory)? };
@@ -106,7 +107,9 @@ fn compare(build: &Path, archive: &str) -> io::Result<Checked> {
     for (path, held) in &manifest.entries {
         match found.get(path) {
             None => return Ok(Checked::Changed(format!("`{path}` is missing"))),
-            Some(now) if now != held => return Ok(Checked::Changed(format!("`{path}` was changed"))),
+            Some(now) if now != held => {
+                return Ok(Checked::Changed(format!("`{path}` was changed")));
+            }
             Some(_) => {}
         }
     }
@@ -121,7 +124,11 @@ fn entries_of(build: &Directory) -> io::Result<BTreeMap<String, Held>> {
     Ok(entries)
 }
 
-fn collect(directory: &Directory, at: &Path, entries: &mut BTreeMap<String, Held>) -> io::Result<()> {
+fn collect(
+    directory: &Directory,
+    at: &Path,
+    entries: &mut BTreeMap<String, Held>,
+) -> io::Result<()> {
     for entry in directory.entries()? {
         let path = at.join(&entry.name);
         let held = match entry.kind {

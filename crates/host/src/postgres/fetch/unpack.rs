@@ -1,4 +1,5 @@
-//! Unpacking a verified archive: whole, within limits, and nothing that leads out of the build's folder.
+//! Unpacking a verified archive: whole, within limits, and nothing that leads out of the build's
+//! folder.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -44,7 +45,8 @@ pub(super) fn unpack(
             if whole && Install::open(&build.join("bin"), source).is_ok() {
                 return Ok(());
             }
-            let aside = builds.join(own_name().map_err(|e| io_error("name a directory in", builds, e))?);
+            let aside =
+                builds.join(own_name().map_err(|e| io_error("name a directory in", builds, e))?);
             fs::rename(build, &aside).map_err(|e| io_error("move aside", build, e))?;
             let _ = fs::remove_dir_all(&aside);
         }
@@ -83,7 +85,9 @@ fn unpack_into(archive: &Path, work: &Path, stop: &AtomicBool) -> Result<(), Fet
         let mut entry = entry.map_err(|e| failed(e.to_string()))?;
         bytes = bytes.saturating_add(entry.size());
         if count >= MOST_ENTRIES || bytes > LARGEST_BUILD.0 {
-            return Err(failed(format!("it holds more than {MOST_ENTRIES} files or {LARGEST_BUILD}")));
+            return Err(failed(format!(
+                "it holds more than {MOST_ENTRIES} files or {LARGEST_BUILD}"
+            )));
         }
         if let Some(why) = refusal(&entry) {
             return Err(failed(why));
@@ -91,7 +95,9 @@ fn unpack_into(archive: &Path, work: &Path, stop: &AtomicBool) -> Result<(), Fet
         match entry.unpack_in(work) {
             Ok(true) => {}
             Ok(false) => return Err(failed("it holds a path that leads out of it".into())),
-            Err(e) if e.kind() == io::ErrorKind::StorageFull => return Err(io_error("write below", work, e)),
+            Err(e) if e.kind() == io::ErrorKind::StorageFull => {
+                return Err(io_error("write below", work, e));
+            }
             Err(e) => return Err(failed(e.to_string())),
         }
     }

@@ -1,4 +1,5 @@
-//! Load of pgdyno's own where fio is not installed: a thread for each request under way, `pread` and `pwrite`.
+//! Load of pgdyno's own where fio is not installed: a thread for each request under way, `pread`
+//! and `pwrite`.
 
 use std::fs::File;
 use std::io;
@@ -63,7 +64,10 @@ pub(super) fn measure(
                 })
             })
             .collect();
-        threads.into_iter().map(|t| t.join().unwrap_or_else(|p| std::panic::resume_unwind(p))).collect()
+        threads
+            .into_iter()
+            .map(|t| t.join().unwrap_or_else(|p| std::panic::resume_unwind(p)))
+            .collect()
     });
     let done = done.map_err(failed)?;
     let mut took = done.iter().map(|d| d.took).max().unwrap_or_default();
@@ -92,14 +96,17 @@ pub(super) fn measure(
     })
 }
 
-/// Requests one after the other, until the time is over or, where there is none, the last block is done.
+/// Requests one after the other, until the time is over or, where there is none, the last block is
+/// done.
 fn requests(point: &Planned, file: &File, next: &AtomicU64, stop: &AtomicBool) -> io::Result<Done> {
     let blocks = point.length / u64::from(point.block_bytes);
     let mut buffer = AlignedBuffer::new(point.block_bytes as usize);
     let (mut read, mut write) = (Latencies::new(), Latencies::new());
     let began = Instant::now();
     let mut last = began;
-    while point.for_.is_none_or(|for_| last.duration_since(began) < for_) && !stop.load(Ordering::Relaxed) {
+    while point.for_.is_none_or(|for_| last.duration_since(began) < for_)
+        && !stop.load(Ordering::Relaxed)
+    {
         let (block, writes) = match point.pattern {
             Pattern::Write | Pattern::Read => {
                 (next.fetch_add(1, Ordering::Relaxed), point.pattern == Pattern::Write)

@@ -29,10 +29,15 @@ impl Fio {
     /// The first fio in `PATH`; none if there is none.
     pub(super) fn find() -> Result<Option<Self>, ProbeError> {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let found = std::env::split_paths(&path).map(|folder| folder.join("fio")).find(|p| p.is_file());
+        let found =
+            std::env::split_paths(&path).map(|folder| folder.join("fio")).find(|p| p.is_file());
         let Some(program) = found else { return Ok(None) };
         let failed = |source| ProbeError::Io { what: "run", path: program.clone(), source };
-        let answer = Command::new(&program).arg("--version").stdin(Stdio::null()).output().map_err(failed)?;
+        let answer = Command::new(&program)
+            .arg("--version")
+            .stdin(Stdio::null())
+            .output()
+            .map_err(failed)?;
         let version = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
         Ok(Some(Self { program, version }))
     }
@@ -84,7 +89,12 @@ impl Fio {
         }
         add(&["--lat_percentiles=1", "--clat_percentiles=0", PERCENTILES, "--output-format=json+"]);
         args.push(argument("--output=", answer(place).as_os_str().as_bytes()));
-        Step::Run { program: self.program.clone(), args, as_account: None, output: place.join("fio.log") }
+        Step::Run {
+            program: self.program.clone(),
+            args,
+            as_account: None,
+            output: place.join("fio.log"),
+        }
     }
 
     #[allow(clippy::too_many_arguments)]

@@ -1,4 +1,5 @@
-//! The raw curves of a disk: sequential throughput by position, random requests by queue depth, reads and writes mixed.
+//! The raw curves of a disk: sequential throughput by position, random requests by queue depth,
+//! reads and writes mixed.
 
 mod builtin;
 mod fio;
@@ -91,7 +92,9 @@ struct Planned {
 impl Planned {
     fn label(&self) -> String {
         match self.pattern {
-            Pattern::Read | Pattern::Write => format!("{} at {}", self.pattern.name(), Bytes(self.offset)),
+            Pattern::Read | Pattern::Write => {
+                format!("{} at {}", self.pattern.name(), Bytes(self.offset))
+            }
             _ => format!("{}, queue depth {}", self.pattern.name(), self.queue_depth),
         }
     }
@@ -109,8 +112,9 @@ impl DiskPlan {
         let (target, span) = if kind.is_dir() {
             (Target::Directory(real), options.size)
         } else if kind.is_block_device() {
-            let size =
-                File::open(&real).and_then(|mut d| d.seek(SeekFrom::End(0))).map_err(failed("open"))?;
+            let size = File::open(&real)
+                .and_then(|mut d| d.seek(SeekFrom::End(0)))
+                .map_err(failed("open"))?;
             (Target::Device(real), Bytes(size))
         } else {
             return Err(ProbeError::NoTarget { path: path.to_owned() });
@@ -128,7 +132,14 @@ impl DiskPlan {
             .filter(|p| may_write || !p.pattern.writes())
             .collect();
         let fio = if options.builtin { None } else { fio::Fio::find()? };
-        Ok(Self { target, span: Bytes(zone * zones), size, points, per_point: options.per_point, fio })
+        Ok(Self {
+            target,
+            span: Bytes(zone * zones),
+            size,
+            points,
+            per_point: options.per_point,
+            fio,
+        })
     }
 
     /// What will be done, line by line: the very argument vectors.
@@ -143,13 +154,16 @@ impl DiskPlan {
         }
         for point in &self.points {
             lines.push(match &self.fio {
-                Some(fio) => {
-                    fio.step(point, &self.file(&place), &place, self.is_read_only(), true).to_string()
-                }
+                Some(fio) => fio
+                    .step(point, &self.file(&place), &place, self.is_read_only(), true)
+                    .to_string(),
                 None => builtin::line(point, &self.file(&place)),
             });
         }
-        lines.push(format!("remove {} and all below it, if it bears pgdyno's marker", place.display()));
+        lines.push(format!(
+            "remove {} and all below it, if it bears pgdyno's marker",
+            place.display()
+        ));
         lines
     }
 
@@ -171,8 +185,8 @@ impl DiskPlan {
         }
     }
 
-    /// Measures every point. What was made is removed, however it ends; on `stop` what was measured so far is handed
-    /// back.
+    /// Measures every point. What was made is removed, however it ends; on `stop` what was measured
+    /// so far is handed back.
     ///
     /// # Errors
     /// [`ProbeError`]: nothing could be measured.
@@ -189,8 +203,11 @@ impl DiskPlan {
         let place = ProbeDirectory::make(&self.parent(), needed, self.size, journal, stop)?;
         let file = self.file(place.path());
         let prepared = self.prepare(&file);
-        let direct =
-            prepared.map_err(|source| ProbeError::Io { what: "make", path: file.clone(), source })?;
+        let direct = prepared.map_err(|source| ProbeError::Io {
+            what: "make",
+            path: file.clone(),
+            source,
+        })?;
         let mut probe = DiskProbe {
             driver: self.fio.as_ref().map_or_else(|| builtin::NAME.to_owned(), fio::Fio::name),
             direct,
@@ -202,7 +219,10 @@ impl DiskPlan {
             warnings: Vec::new(),
         };
         for (done, point) in self.points.iter().enumerate() {
-            progress(&format!("disk probe of {}", self.path().display()), share(done, self.points.len()));
+            progress(
+                &format!("disk probe of {}", self.path().display()),
+                share(done, self.points.len()),
+            );
             match self.point(point, &file, place.path(), direct, journal, stop) {
                 Ok(measured) => probe.points.push(measured),
                 Err(e) if probe.points.is_empty() => return Err(e),
@@ -229,12 +249,15 @@ impl DiskPlan {
         stop: &AtomicBool,
     ) -> Result<DiskPoint, ProbeError> {
         match &self.fio {
-            Some(fio) => fio.measure(point, file, place, self.is_read_only(), direct, journal, stop),
+            Some(fio) => {
+                fio.measure(point, file, place, self.is_read_only(), direct, journal, stop)
+            }
             None => builtin::measure(point, file, direct, stop),
         }
     }
 
-    /// Makes the file that is measured, with all its room; whether it, or the device, can be read past the page cache.
+    /// Makes the file that is measured, with all its room; whether it, or the device, can be read
+    /// past the page cache.
     fn prepare(&self, file: &Path) -> io::Result<bool> {
         if let Target::Directory(_) = self.target {
             let made = File::create_new(file)?;
@@ -277,7 +300,8 @@ impl DiskPlan {
     }
 }
 
-/// All points: the file is filled first, so that what is read later was written, and random writes find blocks.
+/// All points: the file is filled first, so that what is read later was written, and random writes
+/// find blocks.
 fn points(zone: u64, zones: u64, per_point: Duration) -> Vec<Planned> {
     let sequential = |pattern, for_| {
         (0..zones).map(move |z| Planned {

@@ -27,14 +27,17 @@ fn all_points(builtin: bool) -> DiskProbe {
     assert_eq!((probe.points.len(), probe.span), (2 + 2 + 3 * 7, Bytes(16 << 20)));
     for point in &probe.points {
         let done = |side: Option<Transfers>| {
-            side.is_some_and(|t| t.operations > 0 && t.iops > 0.0 && t.latency.us_max >= t.latency.us_p50)
+            side.is_some_and(|t| {
+                t.operations > 0 && t.iops > 0.0 && t.latency.us_max >= t.latency.us_p50
+            })
         };
         let reads = matches!(point.pattern, Pattern::Read | Pattern::RandRead);
         assert!(done(point.read) || !reads, "{point:?}");
         assert!(done(point.write) != reads || point.pattern == Pattern::RandRw, "{point:?}");
         assert!(point.seconds > 0.0, "{point:?}");
     }
-    let filled: u64 = probe.points.iter().filter(|p| p.pattern == Pattern::Write).map(|p| p.length.0).sum();
+    let filled: u64 =
+        probe.points.iter().filter(|p| p.pattern == Pattern::Write).map(|p| p.length.0).sum();
     assert_eq!(filled, 16 << 20);
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     assert!(journal.entries().unwrap().is_empty());
@@ -118,8 +121,9 @@ fn what_is_no_answer_of_fios_is_told_with_the_point() {
     assert!(told("").contains("randread, queue depth 1"));
     assert!(told("fio: note\n{\"jobs\": []}").contains("0 jobs"));
     let side = r#"{"total_ios": 0, "iops": 0, "bw_bytes": 0, "runtime": 0, "lat_ns": {"mean": 0, "max": 0}}"#;
-    let answer =
-        |error: i32| format!(r#"{{"jobs": [{{"error": {error}, "read": {side}, "write": {side}}}]}}"#);
+    let answer = |error: i32| {
+        format!(r#"{{"jobs": [{{"error": {error}, "read": {side}, "write": {side}}}]}}"#)
+    };
     assert!(told(&answer(5)).contains("Input/output error"), "{}", told(&answer(5)));
     assert!(told(&answer(0)).contains("no request"));
 }
@@ -139,7 +143,9 @@ fn a_target_that_will_not_do_is_told() {
     let of_an_experiment = DiskOptions { size_from: SizeSource::Experiment, ..small };
     assert!(told(dir.path(), &of_an_experiment).1.contains("probe.size"));
     let state = tempfile::tempdir().unwrap();
-    let huge = DiskPlan::new(dir.path(), &DiskOptions { size: Bytes(1 << 60), ..options(true) }).unwrap();
-    let error = huge.measure(&journal(state.path()), &|_, _| {}, &AtomicBool::new(false)).unwrap_err();
+    let huge =
+        DiskPlan::new(dir.path(), &DiskOptions { size: Bytes(1 << 60), ..options(true) }).unwrap();
+    let error =
+        huge.measure(&journal(state.path()), &|_, _| {}, &AtomicBool::new(false)).unwrap_err();
     assert!(matches!(error, ProbeError::NoRoom { .. }), "{error}");
 }

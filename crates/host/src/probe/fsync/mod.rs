@@ -1,4 +1,5 @@
-//! How fast written data become durable in a directory: `pg_test_fsync`'s tests with percentiles and concurrent writers.
+//! How fast written data become durable in a directory: `pg_test_fsync`'s tests with percentiles
+//! and concurrent writers.
 
 mod test;
 
@@ -48,8 +49,8 @@ impl Default for FsyncOptions {
     }
 }
 
-/// Does `pg_test_fsync`'s job in `directory`. Its files are removed when it is done, however it ends. On `stop` what was
-/// measured so far is handed back.
+/// Does `pg_test_fsync`'s job in `directory`. Its files are removed when it is done, however it
+/// ends. On `stop` what was measured so far is handed back.
 ///
 /// # Errors
 /// [`ProbeError`]; interrupted before the first test was done.
@@ -89,17 +90,17 @@ pub fn fsync(
             }
             _ => vec![&one],
         };
-        let found = measure(&work, &paths, options.per_test, stop).map_err(|source| ProbeError::Io {
-            what: "write and flush a file in",
-            path: directory.to_owned(),
-            source,
+        let found = measure(&work, &paths, options.per_test, stop).map_err(|source| {
+            ProbeError::Io { what: "write and flush a file in", path: directory.to_owned(), source }
         })?;
         let outcome = match found {
             Found::Stopped => break,
             Found::NotAvailable(why) => FsyncOutcome::NotAvailable(why),
-            Found::Measured { operations, latency, seconds } => {
-                FsyncOutcome::Measured(Flushes { operations, seconds, latency: LatencySummary::of(&latency) })
-            }
+            Found::Measured { operations, latency, seconds } => FsyncOutcome::Measured(Flushes {
+                operations,
+                seconds,
+                latency: LatencySummary::of(&latency),
+            }),
         };
         probe.tests.push(FsyncTest { group, name, files, outcome });
     }
@@ -111,8 +112,8 @@ pub fn fsync(
     Ok((storage, probe))
 }
 
-/// The rate at which one writer makes a block durable with fdatasync in `directory`: one test of the probe, for as long
-/// as `for_`.
+/// The rate at which one writer makes a block durable with fdatasync in `directory`: one test of
+/// the probe, for as long as `for_`.
 ///
 /// # Errors
 /// [`ProbeError`].
@@ -143,8 +144,8 @@ pub fn fsync_rate(
     })
 }
 
-/// A file of `bytes` in `place`, written whole and durable: what is tested is to overwrite it, as PostgreSQL does its
-/// recycled WAL segments, not to grow it.
+/// A file of `bytes` in `place`, written whole and durable: what is tested is to overwrite it, as
+/// PostgreSQL does its recycled WAL segments, not to grow it.
 fn filled(
     place: &ProbeDirectory<'_>,
     name: &str,
@@ -183,14 +184,20 @@ mod tests {
         let (dir, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let journal = Journal::open(state.path()).unwrap();
         let run = AtomicBool::new(false);
-        let rate = fsync_rate("ssd", dir.path(), Duration::from_millis(50), &journal, &run).unwrap();
+        let rate =
+            fsync_rate("ssd", dir.path(), Duration::from_millis(50), &journal, &run).unwrap();
         assert!(rate.flushes > 0 && rate.seconds >= 0.05 && rate.per_second() > 0.0, "{rate:?}");
         assert_eq!(
             (rate.latency.count(), rate.method.as_str(), rate.block_bytes),
             (rate.flushes, "fdatasync", 8192)
         );
-        let stopped =
-            fsync_rate("ssd", dir.path(), Duration::from_secs(600), &journal, &AtomicBool::new(true));
+        let stopped = fsync_rate(
+            "ssd",
+            dir.path(),
+            Duration::from_secs(600),
+            &journal,
+            &AtomicBool::new(true),
+        );
         assert!(stopped.unwrap_err().is_interrupted());
         assert_eq!((names(dir.path()), journal.entries().unwrap().len()), (0, 0));
     }
@@ -199,8 +206,11 @@ mod tests {
     fn every_test_of_pg_test_fsync_is_done_and_so_are_several_writers() {
         let (dir, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let journal = Journal::open(state.path()).unwrap();
-        let options =
-            FsyncOptions { per_test: Duration::from_millis(10), writers: vec![1, 3], ..Default::default() };
+        let options = FsyncOptions {
+            per_test: Duration::from_millis(10),
+            writers: vec![1, 3],
+            ..Default::default()
+        };
         let run = AtomicBool::new(false);
         let (storage, probe) = fsync(dir.path(), &options, &journal, &|_, _| {}, &run).unwrap();
         assert!(!storage.filesystem.is_empty() && probe.complete);
@@ -216,7 +226,10 @@ mod tests {
                     assert!(found.operations > 0 && found.seconds >= 0.01, "{test:?}");
                 }
                 FsyncOutcome::NotAvailable(why) => {
-                    assert!(test.name == "fsync_writethrough" || why.contains("O_DIRECT"), "{test:?}");
+                    assert!(
+                        test.name == "fsync_writethrough" || why.contains("O_DIRECT"),
+                        "{test:?}"
+                    );
                 }
             }
         }

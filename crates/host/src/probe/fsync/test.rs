@@ -27,8 +27,8 @@ pub(super) struct Test {
 pub(super) enum Work {
     /// Blocks written one after the other from the file's start, then a flush.
     Flushed { flags: OFlags, writes: u32, bytes: u32, flush: Flush },
-    /// The file opened, one block written, closed, opened and closed again; the flush comes before the first close or
-    /// after the second opening.
+    /// The file opened, one block written, closed, opened and closed again; the flush comes before
+    /// the first close or after the second opening.
     Reopened { bytes: u32, flush_after_close: bool },
     /// Not on this platform.
     NotHere(&'static str),
@@ -38,7 +38,9 @@ impl Work {
     /// Whether an operation ends with its data durable.
     fn flushes(&self) -> bool {
         match self {
-            Self::Flushed { flags, flush, .. } => flags.intersects(DSYNC) || !matches!(flush, Flush::No),
+            Self::Flushed { flags, flush, .. } => {
+                flags.intersects(DSYNC) || !matches!(flush, Flush::No)
+            }
             Self::Reopened { .. } | Self::NotHere(_) => true,
         }
     }
@@ -62,7 +64,8 @@ impl Flush {
     }
 }
 
-/// `O_DSYNC`. Not rustix's: its `OFlags::DSYNC` is `O_SYNC` on Linux (1.1.6), which flushes metadata, too.
+/// `O_DSYNC`. Not rustix's: its `OFlags::DSYNC` is `O_SYNC` on Linux (1.1.6), which flushes
+/// metadata, too.
 const DSYNC: OFlags = OFlags::from_bits_retain(libc::O_DSYNC.cast_unsigned());
 
 /// The default `wal_sync_method` on Linux, one block of `bytes`.
@@ -93,11 +96,13 @@ pub(super) fn all(block_bytes: u32, writers: &[u32]) -> Vec<Test> {
         let work = Work::Flushed { flags: sync, writes, bytes: kilobytes * 1024, flush: Flush::No };
         add(FsyncGroup::OpenSyncSizes, &name, 1, work);
     }
-    for (name, flush_after_close) in [("write, fsync, close", false), ("write, close, fsync", true)] {
+    for (name, flush_after_close) in [("write, fsync, close", false), ("write, close, fsync", true)]
+    {
         let work = Work::Reopened { bytes: block_bytes, flush_after_close };
         add(FsyncGroup::OtherDescriptor, name, 1, work);
     }
-    let write = Work::Flushed { flags: OFlags::empty(), writes: 1, bytes: block_bytes, flush: Flush::No };
+    let write =
+        Work::Flushed { flags: OFlags::empty(), writes: 1, bytes: block_bytes, flush: Flush::No };
     add(FsyncGroup::NotSynced, "write", 1, write);
     for &files in writers {
         add(FsyncGroup::Concurrent, "fdatasync", files, fdatasync(block_bytes));
@@ -105,8 +110,8 @@ pub(super) fn all(block_bytes: u32, writers: &[u32]) -> Vec<Test> {
     tests
 }
 
-/// Where nothing is flushed, one operation of so many is timed: an unflushed write takes so little that reading the clock
-/// after each would cost a quarter of the rate.
+/// Where nothing is flushed, one operation of so many is timed: an unflushed write takes so little
+/// that reading the clock after each would cost a quarter of the rate.
 const SAMPLED: u64 = 16;
 
 /// What a test found, or why it cannot be done here.
@@ -122,7 +127,12 @@ pub(super) enum Found {
 }
 
 /// Repeats `work` on every file of `paths` at the same time, a thread each, for `for_`.
-pub(super) fn measure(work: &Work, paths: &[&Path], for_: Duration, stop: &AtomicBool) -> io::Result<Found> {
+pub(super) fn measure(
+    work: &Work,
+    paths: &[&Path],
+    for_: Duration,
+    stop: &AtomicBool,
+) -> io::Result<Found> {
     if let Work::NotHere(why) = work {
         return Ok(Found::NotAvailable((*why).to_owned()));
     }
@@ -185,7 +195,8 @@ impl<'a> Writer<'a> {
         Ok(Self { work, path, file, block: AlignedBuffer::new(bytes as usize) })
     }
 
-    /// Operations one after the other, how many, and how long all took. Each is timed from the end of the one before it.
+    /// Operations one after the other, how many, and how long all took. Each is timed from the end
+    /// of the one before it.
     fn repeat(&self, for_: Duration, stop: &AtomicBool) -> io::Result<(Latencies, u64, Duration)> {
         let untimed = if self.work.flushes() { 0 } else { SAMPLED - 1 };
         let mut latency = Latencies::new();
@@ -223,7 +234,8 @@ impl<'a> Writer<'a> {
                     file.sync_all()?;
                 }
                 drop(file);
-                // Opened again in both cases, as pg_test_fsync does, so that the times can be compared.
+                // Opened again in both cases, as pg_test_fsync does, so that the times can be
+                // compared.
                 let file = open(self.path, true, OFlags::empty())?;
                 if *flush_after_close { file.sync_all() } else { Ok(()) }
             }
@@ -241,7 +253,8 @@ mod tests {
     fn obtained(flags: OFlags) -> i32 {
         let path = tempfile::NamedTempFile::new().unwrap();
         let file = open(path.path(), true, flags).unwrap();
-        let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd())).unwrap();
+        let info =
+            std::fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd())).unwrap();
         let octal = info.lines().find_map(|line| line.strip_prefix("flags:")).unwrap();
         i32::from_str_radix(octal.trim(), 8).unwrap()
     }

@@ -103,7 +103,8 @@ impl Cache {
     /// Covers what the medium gave for `offset` with what was written since.
     pub(super) fn overlay(&self, offset: u64, buffer: &mut [u8]) {
         let end = offset + buffer.len() as u64;
-        let before = self.visible.range(..offset).next_back().filter(|(_, piece)| piece.end > offset);
+        let before =
+            self.visible.range(..offset).next_back().filter(|(_, piece)| piece.end > offset);
         for (&start, piece) in before.into_iter().chain(self.visible.range(offset..end)) {
             let (from, to) = (start.max(offset), piece.end.min(end));
             let into = &mut buffer[index(from - offset)..index(to - offset)];
@@ -166,9 +167,11 @@ impl Cache {
 
     /// Makes room in `visible` for a write over `start..end`.
     fn carve(&mut self, start: u64, end: u64) {
-        let before = self.visible.range_mut(..start).next_back().filter(|(_, piece)| piece.end > start);
+        let before =
+            self.visible.range_mut(..start).next_back().filter(|(_, piece)| piece.end > start);
         if let Some((&at, piece)) = before {
-            let rest = (piece.end > end).then(|| Piece { skip: piece.skip + (end - at), ..piece.clone() });
+            let rest =
+                (piece.end > end).then(|| Piece { skip: piece.skip + (end - at), ..piece.clone() });
             piece.end = start;
             if let Some(rest) = rest {
                 self.visible.insert(end, rest);

@@ -1,4 +1,5 @@
-//! Talking to the process that serves a disk: one line of JSON each way, over a Unix socket in the disk's own directory.
+//! Talking to the process that serves a disk: one line of JSON each way, over a Unix socket in the
+//! disk's own directory.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -82,8 +83,10 @@ impl Control {
             stream.set_read_timeout(Some(PATIENCE))?;
             Ok(stream)
         };
-        let stream = connected()
-            .map_err(|source| ControlError::Unreachable { directory: directory.to_owned(), source })?;
+        let stream = connected().map_err(|source| ControlError::Unreachable {
+            directory: directory.to_owned(),
+            source,
+        })?;
         Ok(Self { directory: directory.to_owned(), stream: BufReader::new(stream) })
     }
 
@@ -98,7 +101,8 @@ impl Control {
         }
     }
 
-    /// Arms a fault, beside those that are armed; its number. Where several rules hit one request, the oldest has its way.
+    /// Arms a fault, beside those that are armed; its number. Where several rules hit one request,
+    /// the oldest has its way.
     ///
     /// # Errors
     /// [`ControlError`].
@@ -125,7 +129,8 @@ impl Control {
         self.done(&Request::Lie(on))
     }
 
-    /// Begins its random numbers anew: the same seed before the same requests makes the same of them.
+    /// Begins its random numbers anew: the same seed before the same requests makes the same of
+    /// them.
     ///
     /// # Errors
     /// [`ControlError`].
@@ -144,8 +149,8 @@ impl Control {
         self.done(&Request::BeginBaseline)
     }
 
-    /// Cuts its power: from this instant nothing reaches the medium, and every request fails with EIO. One that has no power
-    /// already stays as it is.
+    /// Cuts its power: from this instant nothing reaches the medium, and every request fails with
+    /// EIO. One that has no power already stays as it is.
     ///
     /// # Errors
     /// [`ControlError`].
@@ -155,8 +160,9 @@ impl Control {
         status.cut.ok_or_else(|| self.unexpected(&Response::Status(Box::new(status.clone()))))
     }
 
-    /// Serves the durable bytes again. Armed faults are gone. [`crate::storage::MadeStack::power_cycle`] does this at the right
-    /// time: what still has the disk open would go on as if nothing had happened, and that is refused.
+    /// Serves the durable bytes again. Armed faults are gone.
+    /// [`crate::storage::MadeStack::power_cycle`] does this at the right time: what still has the
+    /// disk open would go on as if nothing had happened, and that is refused.
     ///
     /// # Errors
     /// [`ControlError::Refused`]: its file is still open.
@@ -220,7 +226,9 @@ impl Control {
                 Err(ControlError::Refused { directory: self.directory.clone(), why })
             }
             Ok(response) => Ok(response),
-            Err(source) => Err(ControlError::Unreachable { directory: self.directory.clone(), source }),
+            Err(source) => {
+                Err(ControlError::Unreachable { directory: self.directory.clone(), source })
+            }
         }
     }
 
@@ -235,7 +243,8 @@ pub(super) fn listen(directory: &Path) -> io::Result<UnixListener> {
     at_socket(directory, |path| UnixListener::bind(path))
 }
 
-/// Calls `work` with a short path to the socket in `directory`: a socket's own must stay below 108 bytes.
+/// Calls `work` with a short path to the socket in `directory`: a socket's own must stay below 108
+/// bytes.
 fn at_socket<T>(directory: &Path, work: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
     let open = File::open(directory)?;
     work(&Path::new("/proc/self/fd").join(open.as_raw_fd().to_string()).join("control"))

@@ -8,9 +8,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use fuser::{
-    Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
-    KernelConfig, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty,
-    ReplyEntry, ReplyOpen, ReplyWrite, Request, Session, WriteFlags,
+    Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
+    InitFlags, KernelConfig, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData,
+    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite, Request, Session, WriteFlags,
 };
 
 use super::cache::index;
@@ -25,7 +25,8 @@ const DISK: INodeNo = INodeNo(2);
 const FOREVER: Duration = Duration::from_secs(365 * 86400);
 /// The largest request (bytes).
 const MAX_WRITE: u32 = 1 << 20;
-/// Requests of the loop device that may be under way: more than its own queue of 128 would ever send.
+/// Requests of the loop device that may be under way: more than its own queue of 128 would ever
+/// send.
 const MAX_BACKGROUND: u16 = 256;
 
 /// The filesystem of one file.
@@ -79,14 +80,18 @@ impl OneFile {
 
 impl Filesystem for OneFile {
     fn init(&mut self, _req: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        // Direct I/O that does not wait for the request before it; without, the disk would serve one at a time.
+        // Direct I/O that does not wait for the request before it; without, the disk would serve
+        // one at a time.
         let wanted = InitFlags::FUSE_ASYNC_DIO | InitFlags::FUSE_ASYNC_READ;
         config
             .add_capabilities(wanted)
             .map_err(|missing| io::Error::other(format!("this kernel's FUSE lacks {missing:?}")))?;
-        let refused = |_| io::Error::other("this kernel's FUSE does not take the sizes of requests");
+        let refused =
+            |_| io::Error::other("this kernel's FUSE does not take the sizes of requests");
         config.set_max_write(MAX_WRITE).map_err(refused)?;
-        config.set_max_background(MAX_BACKGROUND).map_err(|_| io::Error::other("no background requests"))?;
+        config
+            .set_max_background(MAX_BACKGROUND)
+            .map_err(|_| io::Error::other("no background requests"))?;
         Ok(())
     }
 
@@ -124,7 +129,8 @@ impl Filesystem for OneFile {
             return reply.error(Errno::EISDIR);
         }
         self.shared.opened.fetch_add(1, Ordering::SeqCst);
-        // No page of the file is cached above the disk: what was acknowledged is in the disk's hands.
+        // No page of the file is cached above the disk: what was acknowledged is in the disk's
+        // hands.
         let flags = FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES;
         reply.opened(FileHandle(0), flags);
     }
@@ -188,7 +194,14 @@ impl Filesystem for OneFile {
         self.shared.take(Job::Written { answer, length, reply });
     }
 
-    fn fsync(&self, _req: &Request, _ino: INodeNo, _fh: FileHandle, _datasync: bool, reply: ReplyEmpty) {
+    fn fsync(
+        &self,
+        _req: &Request,
+        _ino: INodeNo,
+        _fh: FileHandle,
+        _datasync: bool,
+        reply: ReplyEmpty,
+    ) {
         self.shared.take(Job::Flush { began: MonotonicTime::now(), reply });
     }
 

@@ -14,7 +14,8 @@ pub(super) trait Medium {
     fn zero_at(&mut self, offset: u64, length: u64) -> io::Result<()>;
 }
 
-/// A sparse file. Its own filesystem's cache is no part of the emulation: what is in the file survives a cut.
+/// A sparse file. Its own filesystem's cache is no part of the emulation: what is in the file
+/// survives a cut.
 impl Medium for File {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.read_exact_at(buffer, offset)

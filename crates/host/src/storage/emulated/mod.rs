@@ -1,11 +1,13 @@
 //! A disk that pgdyno emulates: its power can be cut, it can lie, tear, fail and take its time.
 //!
-//! It is one file of a FUSE filesystem in a process of its own; a loop device over it carries any filesystem, so that real journals
-//! and directory fsyncs are under test. What was flushed lies in a sparse file; what was written since is in that process's memory,
-//! as in a drive's volatile cache, and is lost when the power is cut.
+//! It is one file of a FUSE filesystem in a process of its own; a loop device over it carries any
+//! filesystem, so that real journals and directory fsyncs are under test. What was flushed lies in
+//! a sparse file; what was written since is in that process's memory, as in a drive's volatile
+//! cache, and is lost when the power is cut.
 //!
-//! [`Control`] speaks to a disk: [`Control::cut`], [`Control::arm`] a [`Rule`], [`Control::lie`]. After a cut every request fails with
-//! EIO until [`crate::storage::MadeStack::power_cycle`] has unmounted, given power again and mounted.
+//! [`Control`] speaks to a disk: [`Control::cut`], [`Control::arm`] a [`Rule`], [`Control::lie`].
+//! After a cut every request fails with EIO until [`crate::storage::MadeStack::power_cycle`] has
+//! unmounted, given power again and mounted.
 
 mod cache;
 mod control;
@@ -59,8 +61,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The arguments that make this program call [`serve`]: none are said where it is `pgdyno` itself.
 static SERVED_BY: OnceLock<Vec<OsString>> = OnceLock::new();
 
-/// Says with which arguments this program calls [`serve`], where it is not `pgdyno`; a test names its test that does. The first
-/// call counts.
+/// Says with which arguments this program calls [`serve`], where it is not `pgdyno`; a test names
+/// its test that does. The first call counts.
 pub fn serve_by<S: AsRef<std::ffi::OsStr>>(arguments: &[S]) {
     let _ = SERVED_BY.set(arguments.iter().map(|a| a.as_ref().to_owned()).collect());
 }
@@ -148,7 +150,9 @@ impl DiskServer {
         for path in [&self.directory, &point] {
             fs::DirBuilder::new()
                 .create(path)
-                .and_then(|()| fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o700)))
+                .and_then(|()| {
+                    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o700))
+                })
                 .map_err(|e| io_error("make the directory", path, e))?;
         }
         let order_file = order_of(&self.directory);
@@ -161,9 +165,15 @@ impl DiskServer {
         let mut child = self.spawn(log)?;
         let until = Instant::now() + PATIENCE;
         loop {
-            let why = if let Some(status) = child.try_wait().map_err(|e| io_error("wait for", &point, e))? {
+            let why = if let Some(status) =
+                child.try_wait().map_err(|e| io_error("wait for", &point, e))?
+            {
                 let output = said(&fs::read(&log_file).unwrap_or_default());
-                return Err(StepError::Failed { program: "pgdyno emulated-disk".into(), status, output });
+                return Err(StepError::Failed {
+                    program: "pgdyno emulated-disk".into(),
+                    status,
+                    output,
+                });
             } else if self.is_ready() {
                 return Ok(());
             } else if stop.load(Ordering::Relaxed) {
@@ -237,8 +247,8 @@ impl fmt::Display for DiskServer {
     }
 }
 
-/// Takes the mount of the emulated disk in `directory` down, and sees its process end. One that was never there is
-/// gone already.
+/// Takes the mount of the emulated disk in `directory` down, and sees its process end. One that was
+/// never there is gone already.
 pub(crate) fn stop_serving(directory: &Path) -> Result<(), StepError> {
     let source = source_of(directory);
     let unmount = || {

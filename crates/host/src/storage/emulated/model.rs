@@ -84,7 +84,8 @@ impl<M: Medium> Disk<M> {
         }
         self.counters.writes += 1;
         self.counters.written_bytes += length;
-        let write = Cached { sequence: self.counters.writes, offset, data: Data::Bytes(data.into()) };
+        let write =
+            Cached { sequence: self.counters.writes, offset, data: Data::Bytes(data.into()) };
         match verdict {
             Some((rule, Effect::Tear(unit))) => {
                 let torn = self.torn(rule, &write, unit);
@@ -281,7 +282,8 @@ impl<M: Medium> Disk<M> {
         };
         let newest = cached.len();
         for (n, write) in cached.into_iter().enumerate() {
-            let tear = cut.tear.filter(|unit| n + 1 == newest && write.data.length() > unit.bytes());
+            let tear =
+                cut.tear.filter(|unit| n + 1 == newest && write.data.length() > unit.bytes());
             let kept = if let Some(unit) = tear {
                 facts.torn = true;
                 self.counters.torn += 1;
@@ -327,7 +329,8 @@ impl<M: Medium> Disk<M> {
         Cached { data: write.data.first(kept), ..write.clone() }
     }
 
-    /// How many bytes of a torn write arrive: one of the `places` of a page, else any number of units.
+    /// How many bytes of a torn write arrive: one of the `places` of a page, else any number of
+    /// units.
     fn somewhere(&mut self, write: &Cached, unit: TearUnit, places: &[Vec<u64>]) -> u64 {
         let units = write.data.length().div_ceil(unit.bytes());
         let anywhere: Vec<u64>;
@@ -368,7 +371,8 @@ impl Effect {
         }
     }
 
-    /// What lies over the medium once a write has had this effect: nothing where a cut loses the cache.
+    /// What lies over the medium once a write has had this effect: nothing where a cut loses the
+    /// cache.
     fn beneath<'a>(&self, cache: &'a Cache) -> Option<&'a Cache> {
         (!matches!(self, Self::TearAndCut(..))).then_some(cache)
     }
@@ -381,15 +385,16 @@ impl Rule {
         let pages = self.on.pages(content, data, Some(unit), before);
         let before = before();
         let tears = |at: usize| {
-            let ends = tears(&before[at..at + PAGE_SIZE], &data[at..at + PAGE_SIZE], unit).into_iter();
+            let ends =
+                tears(&before[at..at + PAGE_SIZE], &data[at..at + PAGE_SIZE], unit).into_iter();
             ends.map(|end| (at + end) as u64).collect()
         };
         pages.into_iter().map(tears).collect()
     }
 }
 
-/// What a read of the disk gives, or of the medium alone. Zeros where the disk's own files cannot be
-/// read: the request then fails by itself.
+/// What a read of the disk gives, or of the medium alone. Zeros where the disk's own files cannot
+/// be read: the request then fails by itself.
 fn there<M: Medium>(medium: &M, cache: Option<&Cache>, offset: u64, length: u64) -> Vec<u8> {
     let mut bytes = vec![0; index(length)];
     if medium.read_at(offset, &mut bytes).is_ok()

@@ -1,8 +1,8 @@
 //! Pages of PostgreSQL as a disk sees them: bytes that are known by their headers
 //! (src/include/storage/bufpage.h).
 //!
-//! A torn page shows only where recovery needs the page as it was. [`is_older_version`] tells that by
-//! the page's two versions.
+//! A torn page shows only where recovery needs the page as it was. [`is_older_version`] tells that
+//! by the page's two versions.
 
 use super::rule::TearUnit;
 

@@ -177,8 +177,8 @@ pub enum Hits {
 pub enum DiskError {
     /// Input/output error.
     Eio,
-    /// No space left on device: what a thinly provisioned volume answers that cannot grow. To a filesystem it is an error of the
-    /// device, not a full filesystem.
+    /// No space left on device: what a thinly provisioned volume answers that cannot grow. To a
+    /// filesystem it is an error of the device, not a full filesystem.
     Enospc,
 }
 
@@ -204,11 +204,12 @@ impl TearUnit {
     }
 }
 
-/// How the power goes. What was flushed on a disk that does not lie is on the medium and stays; this is about the rest.
+/// How the power goes. What was flushed on a disk that does not lie is on the medium and stays;
+/// this is about the rest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cut {
-    /// The share of the cached writes that had reached the medium all the same, each drawn by the disk's seed: a drive writes back
-    /// in an order of its own. 0: none.
+    /// The share of the cached writes that had reached the medium all the same, each drawn by the
+    /// disk's seed: a drive writes back in an order of its own. 0: none.
     pub survives: f64,
     /// The newest write in the cache reaches the medium in part.
     pub tear: Option<TearUnit>,
@@ -220,7 +221,8 @@ pub struct Cut {
 pub enum Effect {
     /// It fails, and nothing of it is done.
     Fail(DiskError),
-    /// The power goes: with a write, when it is in the cache; with a flush, before anything is durable by it.
+    /// The power goes: with a write, when it is in the cache; with a flush, before anything is
+    /// durable by it.
     Cut(Cut),
     /// A write reaches the disk in part, its first bytes. It is acknowledged as whole. A write that
     /// fits into one unit is not hit.

@@ -1,5 +1,6 @@
-//! The process that serves a disk. It is pgdyno's own program in another process, so that the death of the one that wanted the disk
-//! takes nothing from under a mounted filesystem; it ends when its mount is taken down.
+//! The process that serves a disk. It is pgdyno's own program in another process, so that the death
+//! of the one that wanted the disk takes nothing from under a mounted filesystem; it ends when its
+//! mount is taken down.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader};
@@ -15,7 +16,8 @@ use super::model::Disk;
 use super::shared::Shared;
 use super::write_log::WriteLog;
 use super::{
-    DIRECTORY, Order, ServerId, fuse, image_of, mount_point_of, order_of, server_id_of, write_log_of,
+    DIRECTORY, Order, ServerId, fuse, image_of, mount_point_of, order_of, server_id_of,
+    write_log_of,
 };
 use crate::journal::{nofollow, write_new};
 use crate::process::{current_owner, is_alive};
@@ -41,7 +43,8 @@ pub enum ServeError {
     Orphaned,
 }
 
-/// Serves the disk that the environment names until its mount is taken down; that is what `pgdyno emulated-disk` does.
+/// Serves the disk that the environment names until its mount is taken down; that is what
+/// `pgdyno emulated-disk` does.
 ///
 /// # Errors
 /// [`ServeError`].
@@ -62,7 +65,8 @@ pub fn serve() -> Result<(), ServeError> {
         .map_err(io::Error::from)
         .and_then(|text| write_new(&id_file, &text))
         .map_err(failed("write", &id_file))?;
-    // Waits end when they are due, not up to 50 µs later; threads inherit it. Where it cannot be set they end later.
+    // Waits end when they are due, not up to 50 µs later; threads inherit it. Where it cannot be
+    // set they end later.
     let _ = fs::write("/proc/self/timerslack_ns", "1");
     let disk = &order.disk;
     let image = image_of(&directory);
@@ -148,7 +152,9 @@ fn answer(request: Request, shared: &Shared) -> Response {
             let until = Instant::now() + Duration::from_secs(5);
             while shared.opened.load(Ordering::SeqCst) > 0 {
                 if Instant::now() >= until {
-                    return Response::Refused("its file is still open; detach the loop device first".into());
+                    return Response::Refused(
+                        "its file is still open; detach the loop device first".into(),
+                    );
                 }
                 std::thread::sleep(Duration::from_millis(5));
             }

@@ -103,8 +103,8 @@ impl FlushFacts {
 /// A power cut that happened. It tells the same until the next cut, also once there is power again.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CutFacts {
-    /// When: no request succeeded after it. [`MonotonicTime::to_instant`] puts it among the instants
-    /// of the process that asks.
+    /// When: no request succeeded after it. [`MonotonicTime::to_instant`] puts it among the
+    /// instants of the process that asks.
     #[serde(default)]
     pub at: MonotonicTime,
     /// The flushes before it.

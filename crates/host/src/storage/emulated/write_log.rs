@@ -40,8 +40,12 @@ pub(super) struct WriteLog {
 impl WriteLog {
     /// Begins one; the file must not exist.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
-        let file =
-            File::options().append(true).create_new(true).mode(0o600).custom_flags(nofollow()).open(path)?;
+        let file = File::options()
+            .append(true)
+            .create_new(true)
+            .mode(0o600)
+            .custom_flags(nofollow())
+            .open(path)?;
         Ok(Self { file: BufWriter::with_capacity(1 << 20, file) })
     }
 
@@ -79,7 +83,11 @@ pub struct LogFacts {
 }
 
 /// Reads through a log: `each` gets every write up to `up_to` that no cut lost, whole or in part.
-fn replay(log: &Path, up_to: u64, each: &mut dyn FnMut(u64, Data) -> io::Result<()>) -> io::Result<LogFacts> {
+fn replay(
+    log: &Path,
+    up_to: u64,
+    each: &mut dyn FnMut(u64, Data) -> io::Result<()>,
+) -> io::Result<LogFacts> {
     // A cut comes after the writes that it loses; whether it counts is known only when it is found.
     let mut facts = LogFacts::default();
     let mut lost: BTreeMap<u64, u64> = BTreeMap::new();
@@ -88,7 +96,8 @@ fn replay(log: &Path, up_to: u64, each: &mut dyn FnMut(u64, Data) -> io::Result<
         match head {
             Head::Write { n, .. } | Head::Discard { n, .. } => newest = *n,
             Head::Flush { after } => facts.flushed_after.push(*after),
-            // The cut came after write `newest`: a disk that had no more writes than `up_to` may not have seen it.
+            // The cut came after write `newest`: a disk that had no more writes than `up_to` may
+            // not have seen it.
             Head::Lost { n, kept } if newest < up_to => {
                 lost.insert(*n, *kept);
             }
@@ -143,8 +152,8 @@ pub fn log_facts(log: &Path) -> io::Result<LogFacts> {
     replay(log, 0, &mut |_, _| Ok(()))
 }
 
-/// Makes `image`, which must not exist, a disk of `size` bytes as it was after write `n` of `log`: every write up to it in
-/// order, but for those that a cut before lost.
+/// Makes `image`, which must not exist, a disk of `size` bytes as it was after write `n` of `log`:
+/// every write up to it in order, but for those that a cut before lost.
 ///
 /// # Errors
 /// The log cannot be read, or the image cannot be written.

@@ -37,8 +37,14 @@ pub(super) static BCACHEFS: BlockFilesystem = BlockFilesystem {
     driver: Driver::of_its_name,
     properties: |mounted| {
         let text = program::output("bcachefs", &["show-super", &mounted.source])?;
-        let volatile =
-            ["External UUID", "Internal UUID", "Label", "Created", "Sequence number", "Time of last"];
+        let volatile = [
+            "External UUID",
+            "Internal UUID",
+            "Label",
+            "Created",
+            "Sequence number",
+            "Time of last",
+        ];
         Ok(block::colon_properties(&text, &volatile))
     },
     version: ("bcachefs", "version"),

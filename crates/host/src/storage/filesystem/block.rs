@@ -115,7 +115,8 @@ impl BlockFilesystem {
 
     /// The options as asked for, without those that only name the volume's own devices.
     fn asked(&self, volume: &Volume<'_>) -> Vec<String> {
-        let defaults: Vec<&str> = ["noatime"].into_iter().chain(self.mount.iter().copied()).collect();
+        let defaults: Vec<&str> =
+            ["noatime"].into_iter().chain(self.mount.iter().copied()).collect();
         options::merged(&defaults, &volume.choice.mount)
     }
 
@@ -162,7 +163,9 @@ impl Filesystem for BlockFilesystem {
     }
 
     fn check(&self, volume: &Volume<'_>) -> Result<(), FilesystemError> {
-        for (field, properties) in [("pool", &volume.choice.pool), ("dataset", &volume.choice.dataset)] {
+        for (field, properties) in
+            [("pool", &volume.choice.pool), ("dataset", &volume.choice.dataset)]
+        {
             if let Some(name) = properties.keys().next() {
                 let help = "use `mkfs` and `mount`, or `filesystem = \"zfs\"`";
                 return Err(self.refuse(field, name, "only zfs has pools and datasets", help));
@@ -228,7 +231,9 @@ pub(super) fn no_option(option: &str) -> Option<(&'static str, &'static str)> {
     let orders = ["remount", "bind", "rbind", "move", "loop", "noauto", "nofail"];
     let why = match option {
         "ro" => "PostgreSQL writes to it",
-        order if orders.contains(&order) => "it is no option of a filesystem but an order to mount(8)",
+        order if orders.contains(&order) => {
+            "it is no option of a filesystem but an order to mount(8)"
+        }
         _ => return None,
     };
     Some((why, "leave it out"))
@@ -240,10 +245,13 @@ pub(super) fn mounted(
     source: &Path,
     point: &Path,
 ) -> Result<Mounted, FilesystemError> {
-    let table = |source| FilesystemError::Io { path: PathBuf::from("/proc/self/mountinfo"), source };
+    let table =
+        |source| FilesystemError::Io { path: PathBuf::from("/proc/self/mountinfo"), source };
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let found = match mountinfo::mounted_at(point).map_err(table)? {
-        Some(m) if m.filesystem == filesystem && real(Path::new(&m.source)) == real(source) => return Ok(m),
+        Some(m) if m.filesystem == filesystem && real(Path::new(&m.source)) == real(source) => {
+            return Ok(m);
+        }
         Some(m) => format!("{} ({}) is mounted there", m.filesystem, m.source),
         None => "nothing is mounted there".to_owned(),
     };
@@ -262,8 +270,8 @@ pub(super) fn kernel_has(name: &'static str) -> Result<(), FilesystemError> {
     }
 }
 
-/// `Key: value` lines as properties, but for those whose key begins with one of `volatile`: times, counters and names, which
-/// differ between two filesystems that are made alike.
+/// `Key: value` lines as properties, but for those whose key begins with one of `volatile`: times,
+/// counters and names, which differ between two filesystems that are made alike.
 pub(super) fn colon_properties(text: &str, volatile: &[&str]) -> BTreeMap<String, String> {
     let pair = |line: &str| {
         let (key, value) = line.split_once(':')?;

@@ -79,10 +79,12 @@ pub(super) static BTRFS: BlockFilesystem = BlockFilesystem {
     version: ("mkfs.btrfs", "-V"),
 };
 
-/// From the kernel's folder of the filesystem in `/sys/fs/btrfs`, and the profiles from `btrfs filesystem usage`.
+/// From the kernel's folder of the filesystem in `/sys/fs/btrfs`, and the profiles from
+/// `btrfs filesystem usage`.
 fn properties(mounted: &Mounted) -> Result<BTreeMap<String, String>, FilesystemError> {
     let point = mounted.point.display().to_string();
-    let mut properties = profiles(&program::output("btrfs", &["filesystem", "usage", "-b", &point])?);
+    let mut properties =
+        profiles(&program::output("btrfs", &["filesystem", "usage", "-b", &point])?);
     let folder = folder_of(mounted)?;
     for name in ["nodesize", "sectorsize", "checksum"] {
         if let Ok(text) = fs::read_to_string(folder.join(name)) {
@@ -90,7 +92,8 @@ fn properties(mounted: &Mounted) -> Result<BTreeMap<String, String>, FilesystemE
         }
     }
     properties.insert("features".into(), Tree::here().names(folder.join("features")).join(" "));
-    properties.insert("devices".into(), Tree::here().names(folder.join("devices")).len().to_string());
+    properties
+        .insert("devices".into(), Tree::here().names(folder.join("devices")).len().to_string());
     Ok(properties)
 }
 
@@ -98,7 +101,8 @@ fn properties(mounted: &Mounted) -> Result<BTreeMap<String, String>, FilesystemE
 fn folder_of(mounted: &Mounted) -> Result<PathBuf, FilesystemError> {
     let all = Path::new("/sys/fs/btrfs");
     let device = mounted.device();
-    let ours = |folder: &PathBuf| device.as_ref().is_some_and(|d| folder.join("devices").join(d).exists());
+    let ours =
+        |folder: &PathBuf| device.as_ref().is_some_and(|d| folder.join("devices").join(d).exists());
     Tree::here().names(all).into_iter().map(|name| all.join(name)).find(ours).ok_or_else(|| {
         FilesystemError::Io {
             path: all.join("*/devices").join(device.unwrap_or_else(|| mounted.source.clone())),
@@ -111,7 +115,8 @@ fn folder_of(mounted: &Mounted) -> Result<PathBuf, FilesystemError> {
 fn profiles(usage: &str) -> BTreeMap<String, String> {
     let mut properties: BTreeMap<String, String> = BTreeMap::new();
     for line in usage.lines() {
-        let Some((kind, profile)) = line.split_once(": Size:").and_then(|(head, _)| head.split_once(','))
+        let Some((kind, profile)) =
+            line.split_once(": Size:").and_then(|(head, _)| head.split_once(','))
         else {
             continue;
         };

@@ -18,7 +18,9 @@ pub enum FilesystemError {
         nearest: Vec<&'static str>,
     },
     /// The kernel has no such filesystem, not as a module either.
-    #[error("cannot mount {name}: this kernel ({kernel}) has no such filesystem, built in or as a module")]
+    #[error(
+        "cannot mount {name}: this kernel ({kernel}) has no such filesystem, built in or as a module"
+    )]
     NotInKernel {
         /// The filesystem.
         name: &'static str,

@@ -36,7 +36,8 @@ const fn ext(name: &'static str, tools: &'static [Tool; 2]) -> BlockFilesystem {
             ("-F", "it forces what mke2fs holds to be wrong"),
             ("-V", "it only tells the version"),
         ],
-        // 224 KiB with blocks of 4096 bytes (mke2fs 1.47); the rest is for pgdyno's own look at both ends.
+        // 224 KiB with blocks of 4096 bytes (mke2fs 1.47); the rest is for pgdyno's own look at
+        // both ends.
         least: |_| 1 << 20,
         stripes_by: None,
         mount: &[],
@@ -54,8 +55,9 @@ const fn ext(name: &'static str, tools: &'static [Tool; 2]) -> BlockFilesystem {
     }
 }
 
-/// Blocks of 4096 bytes also on small volumes, where mke2fs takes 1024, so that a small trial stands for a large one;
-/// the inode tables and the journal written now, not by a thread of the kernel's while trials run.
+/// Blocks of 4096 bytes also on small volumes, where mke2fs takes 1024, so that a small trial
+/// stands for a large one; the inode tables and the journal written now, not by a thread of the
+/// kernel's while trials run.
 fn mkfs(volume: &Volume<'_>) -> Vec<String> {
     let mut extended = "lazy_itable_init=0,lazy_journal_init=0,nodiscard".to_owned();
     let mut others = Vec::new();
@@ -78,11 +80,13 @@ fn mkfs(volume: &Volume<'_>) -> Vec<String> {
     own.into_iter().map(str::to_owned).chain(others).collect()
 }
 
-/// The driver that lists the filesystem under `/sys/fs`, and its own list of options, which names the defaults too.
+/// The driver that lists the filesystem under `/sys/fs`, and its own list of options, which names
+/// the defaults too.
 fn driver(mounted: &Mounted) -> Driver {
     let device = mounted.device().unwrap_or_default();
     let names = ["ext4", "ext3", "ext2"];
-    let name = names.into_iter().find(|name| Path::new("/sys/fs").join(name).join(&device).exists());
+    let name =
+        names.into_iter().find(|name| Path::new("/sys/fs").join(name).join(&device).exists());
     let list = name.map(|name| Path::new("/proc/fs").join(name).join(&device).join("options"));
     let text = list.and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
     Driver {

@@ -8,7 +8,12 @@ use crate::storage::program;
 pub(super) static F2FS: BlockFilesystem = BlockFilesystem {
     name: "f2fs",
     tools: &[
-        Tool { program: "mkfs.f2fs", debian: "f2fs-tools", fedora: Some("f2fs-tools"), purpose: "makes it" },
+        Tool {
+            program: "mkfs.f2fs",
+            debian: "f2fs-tools",
+            fedora: Some("f2fs-tools"),
+            purpose: "makes it",
+        },
         Tool {
             program: "dump.f2fs",
             debian: "f2fs-tools",
@@ -37,10 +42,13 @@ pub(super) static F2FS: BlockFilesystem = BlockFilesystem {
     driver: Driver::of_its_name,
     properties: |mounted| {
         let text = program::output("dump.f2fs", &[&mounted.source])?;
-        let geometry =
-            text.lines().filter_map(|line| line.strip_prefix("Info: ")).map(|l| l.replacen(" = ", ": ", 1));
+        let geometry = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("Info: "))
+            .map(|l| l.replacen(" = ", ": ", 1));
         let text = geometry.collect::<Vec<_>>().join("\n");
-        let volatile = ["CKPT", "checkpoint", "superblock encrypt", "MKFS", "FSCK", "Mounted", "Check FS"];
+        let volatile =
+            ["CKPT", "checkpoint", "superblock encrypt", "MKFS", "FSCK", "Mounted", "Check FS"];
         Ok(block::colon_properties(&text, &volatile))
     },
     version: ("mkfs.f2fs", "-V"),

@@ -8,7 +8,12 @@ use crate::storage::program;
 pub(super) static JFS: BlockFilesystem = BlockFilesystem {
     name: "jfs",
     tools: &[
-        Tool { program: "mkfs.jfs", debian: "jfsutils", fedora: Some("jfsutils"), purpose: "makes it" },
+        Tool {
+            program: "mkfs.jfs",
+            debian: "jfsutils",
+            fedora: Some("jfsutils"),
+            purpose: "makes it",
+        },
         Tool {
             program: "jfs_tune",
             debian: "jfsutils",
@@ -21,7 +26,10 @@ pub(super) static JFS: BlockFilesystem = BlockFilesystem {
     label_flag: "-L",
     // The superblock has room for 16, jfs_tune and blkid show 11.
     label_bytes: 11,
-    refused: &[("-V", "it only tells the version"), ("-j", "the journal would lie on another device")],
+    refused: &[
+        ("-V", "it only tells the version"),
+        ("-j", "the journal would lie on another device"),
+    ],
     // mkfs.jfs(8).
     least: |_| 16 << 20,
     stripes_by: None,
@@ -34,7 +42,8 @@ pub(super) static JFS: BlockFilesystem = BlockFilesystem {
     driver: Driver::of_its_name,
     properties: |mounted| {
         let text = program::output("jfs_tune", &["-l", &mounted.source])?;
-        let volatile = ["JFS magic", "JFS state", "Filesystem creation", "File system UUID", "Volume label"];
+        let volatile =
+            ["JFS magic", "JFS state", "Filesystem creation", "File system UUID", "Volume label"];
         Ok(block::colon_properties(&text, &volatile))
     },
     version: ("mkfs.jfs", "-V"),

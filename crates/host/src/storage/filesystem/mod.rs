@@ -1,10 +1,11 @@
 //! Filesystems: how each is made, mounted, read back and taken down. One file a filesystem.
 //!
-//! Sane defaults for PostgreSQL are the same everywhere, so that filesystems can be compared: `noatime`, since a
-//! read that writes measures the wrong thing; nothing is left to be initialised in the background while trials
-//! run; nothing is discarded when the filesystem is made nor while it is used, since that would give back the blocks of a
-//! preallocated loop file (`storage.<name>.device.trim` and the mount option `discard` do it where it is wanted). Everything else is the default of the
-//! filesystem's own programs.
+//! Sane defaults for PostgreSQL are the same everywhere, so that filesystems can be compared:
+//! `noatime`, since a read that writes measures the wrong thing; nothing is left to be initialised
+//! in the background while trials run; nothing is discarded when the filesystem is made nor while
+//! it is used, since that would give back the blocks of a preallocated loop file
+//! (`storage.<name>.device.trim` and the mount option `discard` do it where it is wanted).
+//! Everything else is the default of the filesystem's own programs.
 
 mod bcachefs;
 mod block;
@@ -38,7 +39,8 @@ pub struct Volume<'a> {
     pub devices: &'a [PathBuf],
     /// An empty directory.
     pub mount_point: &'a Path,
-    /// The filesystem's label or the pool's name: `pgdyno-` and eight hexadecimal digits of the journal's id.
+    /// The filesystem's label or the pool's name: `pgdyno-` and eight hexadecimal digits of the
+    /// journal's id.
     pub label: &'a str,
     /// What the experiment asks for.
     pub choice: &'a FilesystemChoice,
@@ -61,8 +63,8 @@ pub trait Filesystem: Sync {
         false
     }
 
-    /// The least that each of the volume's devices must have for its program to make it. Measured, or from the program's
-    /// own manual; 0 where neither is at hand.
+    /// The least that each of the volume's devices must have for its program to make it. Measured,
+    /// or from the program's own manual; 0 where neither is at hand.
     fn least(&self, _: &Volume<'_>) -> Bytes {
         Bytes(0)
     }
@@ -72,8 +74,8 @@ pub trait Filesystem: Sync {
         label.to_owned()
     }
 
-    /// Whether `volume` can be made at all: what was asked is free of contradictions, and names nothing but the
-    /// volume's own devices. Needs no root and asks nothing of the machine.
+    /// Whether `volume` can be made at all: what was asked is free of contradictions, and names
+    /// nothing but the volume's own devices. Needs no root and asks nothing of the machine.
     ///
     /// # Errors
     /// [`FilesystemError`]: what contradicts what.
@@ -88,8 +90,9 @@ pub trait Filesystem: Sync {
     /// The steps that make and mount it.
     fn make(&self, volume: &Volume<'_>) -> Vec<Step>;
 
-    /// The steps that unmount it and undo what [`Self::make`] did beyond the devices. Each one also succeeds where there is
-    /// nothing to undo, so that they serve after a half-done [`Self::make`].
+    /// The steps that unmount it and undo what [`Self::make`] did beyond the devices. Each one also
+    /// succeeds where there is nothing to undo, so that they serve after a half-done
+    /// [`Self::make`].
     fn take_down(&self, volume: &Volume<'_>) -> Vec<Step>;
 
     /// What was obtained, read from the kernel and from the filesystem's own programs.
@@ -142,8 +145,13 @@ mod tests {
     use super::*;
 
     /// A volume of `members` devices with what `choice` asks for.
-    fn with_volume<T>(choice: &FilesystemChoice, members: usize, act: impl FnOnce(&Volume<'_>) -> T) -> T {
-        let devices: Vec<PathBuf> = (0..members).map(|n| format!("/disk/s/device-{n}").into()).collect();
+    fn with_volume<T>(
+        choice: &FilesystemChoice,
+        members: usize,
+        act: impl FnOnce(&Volume<'_>) -> T,
+    ) -> T {
+        let devices: Vec<PathBuf> =
+            (0..members).map(|n| format!("/disk/s/device-{n}").into()).collect();
         let (mount_point, label, log) =
             (Path::new("/disk/s/mnt"), "pgdyno-1a2b3c4d", Path::new("/disk/s/log"));
         act(&Volume { devices: &devices, mount_point, label, choice, chunk: None, log })
@@ -155,7 +163,9 @@ mod tests {
 
     fn shown(choice: &FilesystemChoice, members: usize) -> String {
         let filesystem = by_name(&choice.name).unwrap();
-        let steps = with_volume(choice, members, |v| [filesystem.make(v), filesystem.take_down(v)].concat());
+        let steps = with_volume(choice, members, |v| {
+            [filesystem.make(v), filesystem.take_down(v)].concat()
+        });
         steps.iter().map(|step| format!("{step}\n")).collect()
     }
 
@@ -193,7 +203,10 @@ mod tests {
                 _ => choice.dataset = [(word.into(), "x".into())].into(),
             }
             let error = with_volume(&choice, 1, |v| by_name(name).unwrap().check(v)).unwrap_err();
-            assert!(matches!(error, FilesystemError::Refused { .. }) && error.help().is_some(), "{error}");
+            assert!(
+                matches!(error, FilesystemError::Refused { .. }) && error.help().is_some(),
+                "{error}"
+            );
             format!("{error}\n")
         };
         let all: String = [
@@ -242,7 +255,10 @@ mod tests {
         let error = by_name("ext5").err().unwrap();
         assert_eq!(error.to_string(), "pgdyno knows no filesystem `ext5`");
         let help = error.help().unwrap();
-        assert!(help.starts_with("known are, the most alike first: ext2, ext3, ext4, xfs, "), "{help}");
+        assert!(
+            help.starts_with("known are, the most alike first: ext2, ext3, ext4, xfs, "),
+            "{help}"
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! NILFS2, a log-structured filesystem. Its cleaner (`nilfs_cleanerd`) is a daemon that mount.nilfs2 starts; pgdyno mounts
-//! without it, so that nothing moves blocks while trials run: a volume that is too small for a trial's writes fills up.
+//! NILFS2, a log-structured filesystem. Its cleaner (`nilfs_cleanerd`) is a daemon that
+//! mount.nilfs2 starts; pgdyno mounts without it, so that nothing moves blocks while trials run: a
+//! volume that is too small for a trial's writes fills up.
 
 use super::Tool;
 use super::block::{self, BlockFilesystem, Driver};
@@ -38,7 +39,10 @@ pub(super) static NILFS2: BlockFilesystem = BlockFilesystem {
         Rule { asked: "barrier", shown: Shown::Unless(&["nobarrier"]) },
         Rule { asked: "nodiscard", shown: Shown::Unless(&["discard"]) },
         Rule { asked: "order=relaxed", shown: Shown::Unless(&["order=strict"]) },
-        Rule { asked: "errors=remount-ro", shown: Shown::Unless(&["errors=continue", "errors=panic"]) },
+        Rule {
+            asked: "errors=remount-ro",
+            shown: Shown::Unless(&["errors=continue", "errors=panic"]),
+        },
     ],
     driver: Driver::of_its_name,
     properties: |mounted| {

@@ -1,8 +1,8 @@
 //! Mount options: which were asked for, and whether the kernel shows them.
 //!
-//! A kernel may take an option and drop it (btrfs: `nodatacow` beside `compress`; ext4: `nobh`), show it under another name
-//! (`barrier=0` and `nobarrier`), or show nothing where it is the default. Only the first is an error. An option that
-//! no rule names must be shown as it was asked.
+//! A kernel may take an option and drop it (btrfs: `nodatacow` beside `compress`; ext4: `nobh`),
+//! show it under another name (`barrier=0` and `nobarrier`), or show nothing where it is the
+//! default. Only the first is an error. An option that no rule names must be shown as it was asked.
 
 /// How the kernel shows an option that it honours.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +38,8 @@ const GENERAL: &[Rule] = &[
 /// Words about access times: the last one asked for counts.
 const ACCESS_TIMES: &[&str] = &["noatime", "relatime", "strictatime", "atime"];
 
-/// What an option is about: `noatime` and `relatime` the access times, `nodiscard` and `discard=async` the discards.
+/// What an option is about: `noatime` and `relatime` the access times, `nodiscard` and
+/// `discard=async` the discards.
 fn subject(option: &str) -> &str {
     if ACCESS_TIMES.contains(&option) {
         return "atime";
@@ -47,17 +48,26 @@ fn subject(option: &str) -> &str {
     name.strip_prefix("no").unwrap_or(name)
 }
 
-/// pgdyno's defaults and the user's options, one at a time. A default yields to what the user says about the same.
+/// pgdyno's defaults and the user's options, one at a time. A default yields to what the user says
+/// about the same.
 pub(super) fn merged(defaults: &[&str], user: &[String]) -> Vec<String> {
-    let user: Vec<String> =
-        user.iter().flat_map(|list| list.split(',')).filter(|o| !o.is_empty()).map(str::to_owned).collect();
+    let user: Vec<String> = user
+        .iter()
+        .flat_map(|list| list.split(','))
+        .filter(|o| !o.is_empty())
+        .map(str::to_owned)
+        .collect();
     let overridden = |option: &str| user.iter().any(|u| subject(u) == subject(option));
     let kept = defaults.iter().filter(|o| !overridden(o)).map(|&o| o.to_owned());
     kept.chain(user.iter().cloned()).collect()
 }
 
 /// The first option of `asked` that `shown` does not bear out.
-pub(super) fn first_missing<'a>(asked: &'a [String], shown: &[String], rules: &[Rule]) -> Option<&'a str> {
+pub(super) fn first_missing<'a>(
+    asked: &'a [String],
+    shown: &[String],
+    rules: &[Rule],
+) -> Option<&'a str> {
     let last_access_time = asked.iter().rposition(|o| ACCESS_TIMES.contains(&o.as_str()));
     asked
         .iter()
@@ -67,7 +77,8 @@ pub(super) fn first_missing<'a>(asked: &'a [String], shown: &[String], rules: &[
         .find(|option| !is_shown(option, shown, rules))
 }
 
-/// What is to be seen in place of `option`: those of `shown` about the same, else those of the table of mounts.
+/// What is to be seen in place of `option`: those of `shown` about the same, else those of the
+/// table of mounts.
 pub(super) fn instead(option: &str, shown: &[String], mounted: &[String]) -> String {
     let same: Vec<&str> =
         shown.iter().map(String::as_str).filter(|s| subject(s) == subject(option)).collect();
@@ -99,18 +110,21 @@ fn matches(option: &str, pattern: &str) -> bool {
     }
 }
 
-/// Whether two options say the same: letter by letter, or in values that are the same size (`256k`, `262144`), or where the
-/// kernel adds a level that was left to it (`compress=zstd`, `compress=zstd:3`).
+/// Whether two options say the same: letter by letter, or in values that are the same size (`256k`,
+/// `262144`), or where the kernel adds a level that was left to it (`compress=zstd`,
+/// `compress=zstd:3`).
 fn same(shown: &str, asked: &str) -> bool {
     if shown == asked {
         return true;
     }
-    let (Some((key, a)), Some((asked_key, b))) = (shown.split_once('='), asked.split_once('=')) else {
+    let (Some((key, a)), Some((asked_key, b))) = (shown.split_once('='), asked.split_once('='))
+    else {
         return false;
     };
     let sizes = || Some(size(a)? == size(b)?);
     key == asked_key
-        && (sizes().unwrap_or(false) || (!b.contains(':') && a.split_once(':').is_some_and(|(a, _)| a == b)))
+        && (sizes().unwrap_or(false)
+            || (!b.contains(':') && a.split_once(':').is_some_and(|(a, _)| a == b)))
 }
 
 /// A number with the kernel's suffixes, which are powers of 1024.
@@ -183,7 +197,10 @@ mod tests {
         let told = |option| instead(option, &shown, &list("rw,noatime"));
         assert_eq!(told("commit=7"), "the kernel took it and shows commit=5");
         assert_eq!(told("nodelalloc"), "the kernel took it and shows delalloc");
-        assert_eq!(told("nobh"), "the kernel took it and shows nothing of the kind, but rw,noatime");
+        assert_eq!(
+            told("nobh"),
+            "the kernel took it and shows nothing of the kind, but rw,noatime"
+        );
     }
 
     #[test]
@@ -194,6 +211,9 @@ mod tests {
             ["noatime", "data=journal", "commit=60"]
         );
         assert_eq!(merged(&["noatime"], &list("noatime")), ["noatime"]);
-        assert_eq!(merged(&["noatime", "nodiscard"], &list("discard=async")), ["noatime", "discard=async"]);
+        assert_eq!(
+            merged(&["noatime", "nodiscard"], &list("discard=async")),
+            ["noatime", "discard=async"]
+        );
     }
 }

@@ -1,7 +1,8 @@
 //! An overlay over a directory: where PostgreSQL's files lie in a container without a volume.
 //!
-//! Lower directory (empty), upper directory and work directory lie beside the mount point, in the stack's own marked directory:
-//! every file that PostgreSQL makes is written through overlayfs into the upper one.
+//! Lower directory (empty), upper directory and work directory lie beside the mount point, in the
+//! stack's own marked directory: every file that PostgreSQL makes is written through overlayfs into
+//! the upper one.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,7 +25,10 @@ const RULES: &[Rule] = &[
     Rule { asked: "index=off", shown: Shown::Unless(&["index=on"]) },
     Rule { asked: "metacopy=off", shown: Shown::Unless(&["metacopy=on"]) },
     Rule { asked: "nfs_export=off", shown: Shown::Unless(&["nfs_export=on"]) },
-    Rule { asked: "redirect_dir=off", shown: Shown::Unless(&["redirect_dir=on", "redirect_dir=follow"]) },
+    Rule {
+        asked: "redirect_dir=off",
+        shown: Shown::Unless(&["redirect_dir=on", "redirect_dir=follow"]),
+    },
     Rule { asked: "xino=off", shown: Shown::Unless(&["xino=on", "xino=auto"]) },
     Rule { asked: "xino=auto", shown: Shown::Unless(&["xino=on", "xino=off"]) },
 ];
@@ -33,7 +37,12 @@ fn home<'a>(volume: &Volume<'a>) -> &'a Path {
     volume.mount_point.parent().unwrap_or(volume.mount_point)
 }
 
-fn refuse(field: &'static str, word: &str, why: &'static str, help: &'static str) -> FilesystemError {
+fn refuse(
+    field: &'static str,
+    word: &str,
+    why: &'static str,
+    help: &'static str,
+) -> FilesystemError {
     FilesystemError::Refused { filesystem: NAME, field, word: word.to_owned(), why, help }
 }
 
@@ -78,7 +87,12 @@ impl Filesystem for Overlay {
             }
             if DIRECTORIES.iter().any(|key| option.starts_with(key)) {
                 let why = "pgdyno makes the overlay's directories itself, and takes them down";
-                return Err(refuse("mount", &option, why, "name the directory they lie in as `backing`"));
+                return Err(refuse(
+                    "mount",
+                    &option,
+                    why,
+                    "name the directory they lie in as `backing`",
+                ));
             }
         }
         let path = home(volume).display().to_string();

@@ -8,7 +8,12 @@ use crate::storage::program;
 pub(super) static REISERFS: BlockFilesystem = BlockFilesystem {
     name: "reiserfs",
     tools: &[
-        Tool { program: "mkfs.reiserfs", debian: "reiserfsprogs", fedora: None, purpose: "makes it" },
+        Tool {
+            program: "mkfs.reiserfs",
+            debian: "reiserfsprogs",
+            fedora: None,
+            purpose: "makes it",
+        },
         Tool {
             program: "debugreiserfs",
             debian: "reiserfsprogs",
@@ -37,7 +42,8 @@ pub(super) static REISERFS: BlockFilesystem = BlockFilesystem {
     driver: Driver::of_its_name,
     properties: |mounted| {
         let text = program::output("debugreiserfs", &[&mounted.source])?;
-        let volatile = ["UUID", "LABEL", "Free blocks", "Mount count", "Last check", "Filesystem state"];
+        let volatile =
+            ["UUID", "LABEL", "Free blocks", "Mount count", "Last check", "Filesystem state"];
         Ok(block::colon_properties(&text, &volatile))
     },
     version: ("mkfs.reiserfs", "-V"),

@@ -23,14 +23,18 @@ pub struct Tool {
 ///
 /// # Errors
 /// [`FilesystemError::ToolMissing`]: the first that is not.
-pub(super) fn installed(filesystem: &'static str, tools: &'static [Tool]) -> Result<(), FilesystemError> {
+pub(super) fn installed(
+    filesystem: &'static str,
+    tools: &'static [Tool],
+) -> Result<(), FilesystemError> {
     match tools.iter().find(|tool| program::locate(tool.program).is_none()) {
         Some(tool) => Err(FilesystemError::ToolMissing { filesystem, tool }),
         None => Ok(()),
     }
 }
 
-/// The first line that a program prints of its version, on whichever of its outputs; some end with a failure then.
+/// The first line that a program prints of its version, on whichever of its outputs; some end with
+/// a failure then.
 ///
 /// # Errors
 /// [`FilesystemError::Program`]: it cannot be run.

@@ -13,7 +13,12 @@ const USER_QUOTA: Shown = Shown::As(&["usrquota"]);
 pub(super) static XFS: BlockFilesystem = BlockFilesystem {
     name: "xfs",
     tools: &[
-        Tool { program: "mkfs.xfs", debian: "xfsprogs", fedora: Some("xfsprogs"), purpose: "makes it" },
+        Tool {
+            program: "mkfs.xfs",
+            debian: "xfsprogs",
+            fedora: Some("xfsprogs"),
+            purpose: "makes it",
+        },
         Tool {
             program: "xfs_info",
             debian: "xfsprogs",

@@ -1,7 +1,8 @@
-//! ZFS: OpenZFS in the kernel, or zfs-fuse in user space, whichever answers; the record tells which it was.
+//! ZFS: OpenZFS in the kernel, or zfs-fuse in user space, whichever answers; the record tells which
+//! it was.
 //!
-//! A pool of the volume's devices with one dataset in it, `data`, which is mounted by ZFS itself. The pool is entered in no
-//! cache file, so that nothing imports it again at the next boot.
+//! A pool of the volume's devices with one dataset in it, `data`, which is mounted by ZFS itself.
+//! The pool is entered in no cache file, so that nothing imports it again at the next boot.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -73,7 +74,10 @@ fn dataset(volume: &Volume<'_>) -> String {
 }
 
 /// The user's properties, and before them pgdyno's where the user names none of its own.
-fn properties<'a>(own: &[(&'a str, &'a str)], user: &'a BTreeMap<String, String>) -> Vec<(&'a str, &'a str)> {
+fn properties<'a>(
+    own: &[(&'a str, &'a str)],
+    user: &'a BTreeMap<String, String>,
+) -> Vec<(&'a str, &'a str)> {
     let kept = own.iter().copied().filter(|(name, _)| !user.contains_key(*name));
     kept.chain(user.iter().map(|(name, value)| (name.as_str(), value.as_str()))).collect()
 }
@@ -99,7 +103,12 @@ fn mount_of(volume: &Volume<'_>) -> Mount {
     }
 }
 
-fn refused(field: &'static str, word: &str, why: &'static str, help: &'static str) -> FilesystemError {
+fn refused(
+    field: &'static str,
+    word: &str,
+    why: &'static str,
+    help: &'static str,
+) -> FilesystemError {
     FilesystemError::Refused { filesystem: "zfs", field, word: word.to_owned(), why, help }
 }
 
@@ -110,8 +119,18 @@ impl Filesystem for Zfs {
 
     fn tools(&self) -> &'static [Tool] {
         &[
-            Tool { program: "zpool", debian: "zfsutils-linux", fedora: None, purpose: "makes the pool" },
-            Tool { program: "zfs", debian: "zfsutils-linux", fedora: None, purpose: "makes the dataset" },
+            Tool {
+                program: "zpool",
+                debian: "zfsutils-linux",
+                fedora: None,
+                purpose: "makes the pool",
+            },
+            Tool {
+                program: "zfs",
+                debian: "zfsutils-linux",
+                fedora: None,
+                purpose: "makes the dataset",
+            },
         ]
     }
 
@@ -127,7 +146,8 @@ impl Filesystem for Zfs {
     fn check(&self, volume: &Volume<'_>) -> Result<(), FilesystemError> {
         for (field, words) in [("mkfs", &volume.choice.mkfs), ("mount", &volume.choice.mount)] {
             if let Some(word) = words.first() {
-                let help = "set properties in `pool` (zpool create -o) and `dataset` (zfs create -o)";
+                let help =
+                    "set properties in `pool` (zpool create -o) and `dataset` (zfs create -o)";
                 return Err(refused(field, word, "ZFS is told by properties", help));
             }
         }
@@ -148,7 +168,8 @@ impl Filesystem for Zfs {
         match volume.chunk.filter(|_| volume.devices.len() > 1) {
             Some(chunk) => {
                 let why = "it stripes record by record";
-                let help = "set `recordsize` in `dataset`, or stripe `by = \"mdadm\"` or `by = \"lvm\"`";
+                let help =
+                    "set `recordsize` in `dataset`, or stripe `by = \"mdadm\"` or `by = \"lvm\"`";
                 Err(refused("chunk", &chunk.to_string(), why, help))
             }
             None => Ok(()),
@@ -181,21 +202,24 @@ impl Filesystem for Zfs {
     }
 
     fn take_down(&self, volume: &Volume<'_>) -> Vec<Step> {
-        // The unmount first: it says who still uses it, and it also ends the mount of a zfs-fuse that has died.
-        vec![Step::Unmount(mount_of(volume)), Step::DestroyPool(Pool { name: volume.label.to_owned() })]
+        // The unmount first: it says who still uses it, and it also ends the mount of a zfs-fuse
+        // that has died.
+        vec![
+            Step::Unmount(mount_of(volume)),
+            Step::DestroyPool(Pool { name: volume.label.to_owned() }),
+        ]
     }
 
     fn read_back(&self, volume: &Volume<'_>) -> Result<FilesystemFacts, FilesystemError> {
         let dataset = dataset(volume);
         let table = |source| FilesystemError::Io { path: "/proc/self/mountinfo".into(), source };
         let mounted = mountinfo::mounted_at(volume.mount_point).map_err(table)?;
-        let mounted =
-            mounted.filter(|m| m.source == dataset && m.filesystem.ends_with("zfs")).ok_or_else(|| {
-                FilesystemError::NotMounted {
-                    filesystem: "zfs",
-                    mount_point: volume.mount_point.to_owned(),
-                    found: format!("the dataset {dataset} is not mounted there"),
-                }
+        let mounted = mounted
+            .filter(|m| m.source == dataset && m.filesystem.ends_with("zfs"))
+            .ok_or_else(|| FilesystemError::NotMounted {
+                filesystem: "zfs",
+                mount_point: volume.mount_point.to_owned(),
+                found: format!("the dataset {dataset} is not mounted there"),
             })?;
         let missing = |option: String, shown: String| FilesystemError::NotObtained {
             filesystem: "zfs",
@@ -204,7 +228,8 @@ impl Filesystem for Zfs {
             shown,
         };
         for (name, asked) in dataset_properties(volume) {
-            let found = program::output("zfs", &["get", "-H", "-p", "-o", "value", name, &dataset])?;
+            let found =
+                program::output("zfs", &["get", "-H", "-p", "-o", "value", name, &dataset])?;
             if !same(found.trim(), asked) {
                 let shown = format!("`zfs get` shows {name}={}", found.trim());
                 return Err(missing(format!("{name}={asked}"), shown));
@@ -214,7 +239,10 @@ impl Filesystem for Zfs {
             let text = program::output("zpool", &["get", name, volume.label])?;
             let found = pool_values(&text).into_values().next().unwrap_or_default();
             if !same(&found, asked) {
-                return Err(missing(format!("{name}={asked}"), format!("`zpool get` shows {name}={found}")));
+                return Err(missing(
+                    format!("{name}={asked}"),
+                    format!("`zpool get` shows {name}={found}"),
+                ));
             }
         }
         Ok(FilesystemFacts {
@@ -244,7 +272,8 @@ fn tools_version() -> String {
     text.lines().next().unwrap_or_default().trim().to_owned()
 }
 
-/// All properties of dataset and pool but those that tell what is in them; the pool's as `pool.<name>`.
+/// All properties of dataset and pool but those that tell what is in them; the pool's as
+/// `pool.<name>`.
 fn told(pool: &str, dataset: &str) -> Result<BTreeMap<String, String>, FilesystemError> {
     const VOLATILE: &[&str] = &[
         "allocated",
@@ -274,17 +303,21 @@ fn told(pool: &str, dataset: &str) -> Result<BTreeMap<String, String>, Filesyste
         "written",
     ];
     let stays = |name: &str| !VOLATILE.contains(&name) && !name.starts_with("usedby");
-    let text = program::output("zfs", &["get", "-H", "-p", "-o", "property,value", "all", dataset])?;
+    let text =
+        program::output("zfs", &["get", "-H", "-p", "-o", "property,value", "all", dataset])?;
     let of_dataset = text.lines().filter_map(|line| line.split_once('\t'));
-    let mut all: BTreeMap<String, String> =
-        of_dataset.filter(|(name, _)| stays(name)).map(|(name, value)| (name.into(), value.into())).collect();
+    let mut all: BTreeMap<String, String> = of_dataset
+        .filter(|(name, _)| stays(name))
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
     let text = program::output("zpool", &["get", "all", pool])?;
     let of_pool = pool_values(&text).into_iter().filter(|(name, _)| stays(name));
     all.extend(of_pool.map(|(name, value)| (format!("pool.{name}"), value)));
     Ok(all)
 }
 
-/// The table of `zpool get`: pool, property, value, source, with a header; zfs-fuse knows no `-H` for it.
+/// The table of `zpool get`: pool, property, value, source, with a header; zfs-fuse knows no `-H`
+/// for it.
 fn pool_values(table: &str) -> BTreeMap<String, String> {
     let row = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -296,8 +329,8 @@ fn pool_values(table: &str) -> BTreeMap<String, String> {
     table.lines().skip(1).filter_map(row).collect()
 }
 
-/// Whether a property has the value that was asked for: sizes count as numbers, no quota is 0, and a feature in use is
-/// also enabled.
+/// Whether a property has the value that was asked for: sizes count as numbers, no quota is 0, and
+/// a feature in use is also enabled.
 fn same(found: &str, asked: &str) -> bool {
     let sizes = || Some(size(found)? == size(asked.trim_end_matches(['B', 'b']))?);
     found == asked

@@ -30,7 +30,10 @@ impl Stack {
                     "leave `filesystem` out (or say \"none\", or \"overlay\"), or choose a loop file or a device as `backing`",
                 );
             }
-            (Backing::Loop(_) | Backing::Emulated(_) | Backing::Device(_) | Backing::Raid0(_), None) => {
+            (
+                Backing::Loop(_) | Backing::Emulated(_) | Backing::Device(_) | Backing::Raid0(_),
+                None,
+            ) => {
                 return refuse(
                     "a block device carries no files without a filesystem".into(),
                     "add `filesystem`, for example `filesystem = \"ext4\"`",
@@ -51,16 +54,20 @@ impl Stack {
                     "name two or more",
                 );
             }
-            let joins =
-                |m: &Backing| matches!(m, Backing::Loop(_) | Backing::Emulated(_) | Backing::Device(_));
+            let joins = |m: &Backing| {
+                matches!(m, Backing::Loop(_) | Backing::Emulated(_) | Backing::Device(_))
+            };
             if !raid.members.iter().all(joins) {
                 return refuse(
                     "a RAID-0 joins loop files, emulated disks and devices only".into(),
                     "name such as its members",
                 );
             }
-            let named =
-                raid.members.iter().flat_map(Backing::devices).collect::<std::collections::BTreeSet<_>>();
+            let named = raid
+                .members
+                .iter()
+                .flat_map(Backing::devices)
+                .collect::<std::collections::BTreeSet<_>>();
             if named.len() != self.named().len() {
                 return refuse("a device is named twice".into(), "name each member once");
             }
@@ -81,7 +88,8 @@ impl Stack {
             }
         }
         let sectors = loop_files(backing).into_iter().map(|f| f.sector_size);
-        let sectors = sectors.chain(backing.emulated().into_iter().map(|d| d.sector_size)).flatten();
+        let sectors =
+            sectors.chain(backing.emulated().into_iter().map(|d| d.sector_size)).flatten();
         if let Some(size) = sectors.into_iter().find(|s| ![512, 4096].contains(s)) {
             return refuse(format!("a sector size of {size} bytes"), "choose 512 or 4096");
         }

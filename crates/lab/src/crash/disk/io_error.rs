@@ -1,9 +1,9 @@
 //! An I/O error: one request fails with EIO, and the power goes after the next checkpoint.
 //!
-//! The kernel tells of a failed write once and takes the page for clean. A server that repeats fsync
-//! then completes its checkpoint (`data_sync_retry=on`) without what the write held. Only a cut after
-//! that checkpoint shows it. Load waits from before the failure to the cut where data files are
-//! struck: a page that is changed once more is written once more.
+//! The kernel tells of a failed write once and takes the page for clean. A server that repeats
+//! fsync then completes its checkpoint (`data_sync_retry=on`) without what the write held. Only a
+//! cut after that checkpoint shows it. Load waits from before the failure to the cut where data
+//! files are struck: a page that is changed once more is written once more.
 
 use std::sync::{Arc, Mutex};
 
@@ -68,7 +68,9 @@ pub(super) fn strike(
     let mut bystander = control::connect_to_own(target)?;
     let mut notes = Vec::new();
     let checkpoints = match request {
-        Request::DataWrite => fail_data_write(disk, &mut bystander, target, draws, &mut notes, stop)?,
+        Request::DataWrite => {
+            fail_data_write(disk, &mut bystander, target, draws, &mut notes, stop)?
+        }
         Request::DataFlush => {
             hold_load(&mut bystander)?;
             let checkpoints = Checkpoints::begin(target);
@@ -81,7 +83,8 @@ pub(super) fn strike(
                 Request::WalFlush => Selector::all(Operation::Flush),
                 _ => Selector::writes_of(Content::WalPage),
             };
-            has_failed(disk, on, 1 + drawn(draws, 5), stop, &|| false)?.then(|| Checkpoints::begin(target))
+            has_failed(disk, on, 1 + drawn(draws, 5), stop, &|| false)?
+                .then(|| Checkpoints::begin(target))
         }
     };
     let Some(checkpoints) = checkpoints else {
@@ -96,7 +99,8 @@ pub(super) fn strike(
     Ok(Ok(notes))
 }
 
-/// Fails the write of a page that recovery repairs, and that it does not from the next checkpoint on.
+/// Fails the write of a page that recovery repairs, and that it does not from the next checkpoint
+/// on.
 fn fail_data_write(
     disk: &mut Control,
     bystander: &mut Client,

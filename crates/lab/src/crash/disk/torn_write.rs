@@ -11,7 +11,12 @@ use super::*;
 /// How many writes are passed over at most, try by try. A slow load changes few pages.
 const AMONG: [i64; 4] = [24, 8, 3, 1];
 
-pub(super) fn strike(disks: &mut [Control], target: &Target, draws: &mut Random, stop: &AtomicBool) -> Met {
+pub(super) fn strike(
+    disks: &mut [Control],
+    target: &Target,
+    draws: &mut Random,
+    stop: &AtomicBool,
+) -> Met {
     let Some(data) = disks.first_mut() else { return Ok(Err(NO_DISK.into())) };
     let unit = if draws.unit() < 0.5 { TearUnit::Bytes512 } else { TearUnit::Bytes4096 };
     let effect = Effect::TearAndCut(unit, Cut::default());
@@ -36,7 +41,8 @@ pub(super) fn strike(disks: &mut [Control], target: &Target, draws: &mut Random,
     }
     // Where pages are written elsewhere each time, the older version stays whole.
     let on = Selector::writes_of(Content::DataPage);
-    data.arm(&Rule { on, hits: Hits::Nth(1 + drawn(draws, 8)), effect }).map_err(|e| refused(&e))?;
+    data.arm(&Rule { on, hits: Hits::Nth(1 + drawn(draws, 8)), effect })
+        .map_err(|e| refused(&e))?;
     Ok(match wait_for_cut(data, &Repeated::begin("CHECKPOINT", target), stop)? {
         Some(cut) => Ok(vec![format!(
             "write {} tore within a data page at {} bytes; in {} checkpoints the filesystem wrote no \

@@ -1,7 +1,8 @@
 //! Looks at a server after a fault, for the oracles.
 //!
-//! First all is read, then something is written, at last the server is stopped cleanly and started again: [`look`]. Each
-//! step has a time limit, after which the server is killed and the rest could not be observed: [`watchdog`].
+//! First all is read, then something is written, at last the server is stopped cleanly and started
+//! again: [`look`]. Each step has a time limit, after which the server is killed and the rest could
+//! not be observed: [`watchdog`].
 
 mod restart;
 mod rows;
@@ -21,8 +22,8 @@ use super::watcher::parse_lsn;
 use crate::LabError;
 use watchdog::Watchdog;
 
-/// A session as it was begun, without just-in-time compilation, which takes longer than the short queries that it is
-/// begun for: their costs are overrated.
+/// A session as it was begun, without just-in-time compilation, which takes longer than the short
+/// queries that it is begun for: their costs are overrated.
 const PLAIN: &str = "RESET ALL; SET jit = off";
 
 /// What was known of the server before the fault.
@@ -39,7 +40,8 @@ pub(super) struct Before {
 /// What the settings say of durability.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
-    /// How long the WAL writer sleeps, where commits are asynchronous; none where they are synchronous.
+    /// How long the WAL writer sleeps, where commits are asynchronous; none where they are
+    /// synchronous.
     pub(super) wal_writer_delay: Option<Duration>,
     pub(super) checksums: bool,
 }
@@ -68,7 +70,8 @@ fn recovered(client: &mut Client) -> Observed<u64> {
     let sql = "SELECT redo_lsn::text FROM pg_catalog.pg_control_checkpoint()";
     let row = client.query_one(sql, &[]).map_err(|e| unseen(&e))?;
     let text: String = row.get(0);
-    parse_lsn(&text).ok_or_else(|| Unseen::CouldNotRun(format!("`{text}` is no position in the log")))
+    parse_lsn(&text)
+        .ok_or_else(|| Unseen::CouldNotRun(format!("`{text}` is no position in the log")))
 }
 
 /// What verification goes by.
@@ -81,8 +84,8 @@ pub(super) struct Terms<'a> {
     pub(super) stop: &'a AtomicBool,
 }
 
-/// Everything that the oracles are given. The server, which runs, is stopped and started for the last of it; it may run
-/// when this returns.
+/// Everything that the oracles are given. The server, which runs, is stopped and started for the
+/// last of it; it may run when this returns.
 pub(super) fn look(
     cluster: &mut Cluster,
     before: &Before,
@@ -98,14 +101,20 @@ pub(super) fn look(
     Ok(found)
 }
 
-fn read_all(cluster: &mut Cluster, before: &Before, terms: &Terms<'_>, watchdog: &Watchdog<'_>) -> Found {
-    let connected = watchdog.step("connecting", || cluster.control(DATABASE).map_err(|e| refused(&e)));
-    // A connection that broke fails each of what comes after it, as it should: none of that was seen.
+fn read_all(
+    cluster: &mut Cluster,
+    before: &Before,
+    terms: &Terms<'_>,
+    watchdog: &Watchdog<'_>,
+) -> Found {
+    let connected =
+        watchdog.step("connecting", || cluster.control(DATABASE).map_err(|e| refused(&e)));
+    // A connection that broke fails each of what comes after it, as it should: none of that was
+    // seen.
     let mut session = Session { client: connected, watchdog };
-    let system_identifier = before
-        .system_identifier
-        .clone()
-        .and_then(|was| Ok((was, session.ask("reading the system identifier", system_identifier)?)));
+    let system_identifier = before.system_identifier.clone().and_then(|was| {
+        Ok((was, session.ask("reading the system identifier", system_identifier)?))
+    });
     // Where the checkpoint at recovery's end found the log to end.
     let wal = before.acknowledged.clone().and_then(|acknowledged| {
         let recovered = session.ask("reading where recovery ended", recovered)?;
@@ -168,8 +177,8 @@ impl Session<'_> {
     }
 }
 
-/// What an error means: the server itself refusing to read what was durably there is damage. Anything else, as a lost
-/// connection, a lack of memory or an operator, says nothing of it.
+/// What an error means: the server itself refusing to read what was durably there is damage.
+/// Anything else, as a lost connection, a lack of memory or an operator, says nothing of it.
 fn unseen(error: &postgres::Error) -> Unseen {
     match error.code() {
         Some(code) if is_damage(code.code()) => {

@@ -12,8 +12,9 @@ use super::rows::{self, Access};
 use super::watchdog::Watchdog;
 use super::{PLAIN, Session, Terms, refused, unseen};
 
-/// One row of each table is written again with the values that it has: nothing is there afterwards that another round, or
-/// a second verification, would take for a transaction. What tells the new version is the transaction that left it.
+/// One row of each table is written again with the values that it has: nothing is there afterwards
+/// that another round, or a second verification, would take for a transaction. What tells the new
+/// version is the transaction that left it.
 const ROWS: [(&str, &str, &str); 4] = [
     ("pgbench_accounts", "abalance", "aid = 1"),
     ("pgbench_tellers", "tbalance", "tid = 1"),
@@ -48,10 +49,16 @@ pub(super) fn write(client: &mut Client) -> Observed<Vec<Written>> {
     let mut transaction = client.transaction().map_err(|e| refusal(&e))?;
     let mut written = Vec::new();
     for (table, column, condition) in ROWS {
-        let sql = format!("UPDATE {table} SET {column} = {column} WHERE {condition} RETURNING xmin::text");
+        let sql = format!(
+            "UPDATE {table} SET {column} = {column} WHERE {condition} RETURNING xmin::text"
+        );
         // A row that is missing is another oracle's.
         for row in transaction.query(&sql, &[]).map_err(|e| refusal(&e))? {
-            written.push(Written { table, condition: condition.to_owned(), transaction: row.get(0) });
+            written.push(Written {
+                table,
+                condition: condition.to_owned(),
+                transaction: row.get(0),
+            });
         }
     }
     transaction.commit().map_err(|e| refusal(&e))?;
@@ -61,15 +68,17 @@ pub(super) fn write(client: &mut Client) -> Observed<Vec<Written>> {
 /// What it means that a write failed.
 fn refusal(error: &postgres::Error) -> Unseen {
     match error.code() {
-        Some(code) if refuses_writes(code.code()) => {
-            Unseen::Damaged(format!("it takes no writes: {} (SQLSTATE {})", said(error), code.code()))
-        }
+        Some(code) if refuses_writes(code.code()) => Unseen::Damaged(format!(
+            "it takes no writes: {} (SQLSTATE {})",
+            said(error),
+            code.code()
+        )),
         _ => unseen(error),
     }
 }
 
-/// Stops the server cleanly, has its pages' checksums verified if there are any, starts it again, and looks whether what
-/// was `written` last and every row that was loaded are there.
+/// Stops the server cleanly, has its pages' checksums verified if there are any, starts it again,
+/// and looks whether what was `written` last and every row that was loaded are there.
 pub(super) fn look(
     cluster: &mut Cluster,
     has_checksums: bool,
@@ -83,32 +92,42 @@ pub(super) fn look(
     });
     let checksums = match &stopped {
         Err(unseen) => Err(unseen.clone()),
-        Ok(()) if has_checksums => {
-            watchdog.step("pg_checksums", || match cluster.check_checksums(&|| watchdog.has_fired()) {
+        Ok(()) if has_checksums => watchdog.step("pg_checksums", || {
+            match cluster.check_checksums(&|| watchdog.has_fired()) {
                 Checksums::Checked(complaints) => Ok(complaints),
                 Checksums::NotThere(why) => Err(Unseen::NotApplicable(why)),
                 Checksums::CouldNotRun(why) => Err(Unseen::CouldNotRun(why)),
-            })
-        }
+            }
+        }),
         Ok(()) => Err(Unseen::NotApplicable("the cluster was made without page checksums".into())),
     };
     let restarted = stopped.and_then(|()| {
-        watchdog.step("starting the server again", || match cluster.start_within(terms.limit, terms.stop) {
-            Ok(()) => Ok(()),
-            Err(_) if watchdog.has_fired() => Err(Unseen::CouldNotRun("it was killed".into())),
-            Err(e @ ClusterError::Interrupted) => Err(Unseen::CouldNotRun(e.to_string())),
-            Err(e) => Err(Unseen::Damaged(e.to_string().lines().collect::<Vec<_>>().join("; "))),
+        watchdog.step("starting the server again", || {
+            match cluster.start_within(terms.limit, terms.stop) {
+                Ok(()) => Ok(()),
+                Err(_) if watchdog.has_fired() => Err(Unseen::CouldNotRun("it was killed".into())),
+                Err(e @ ClusterError::Interrupted) => Err(Unseen::CouldNotRun(e.to_string())),
+                Err(e) => {
+                    Err(Unseen::Damaged(e.to_string().lines().collect::<Vec<_>>().join("; ")))
+                }
+            }
         })
     });
     let client = match &restarted {
-        Ok(()) => watchdog.step("connecting", || cluster.control(DATABASE).map_err(|e| refused(&e))),
+        Ok(()) => {
+            watchdog.step("connecting", || cluster.control(DATABASE).map_err(|e| refused(&e)))
+        }
         // That it does not run is told; that its rows cannot be seen then follows.
-        Err(Unseen::Damaged(_)) => Err(Unseen::NotApplicable("the server did not start again".into())),
+        Err(Unseen::Damaged(_)) => {
+            Err(Unseen::NotApplicable("the server did not start again".into()))
+        }
         Err(unseen) => Err(unseen.clone()),
     };
     let mut session = Session { client, watchdog };
     let unwritten = match written {
-        Ok(written) => session.ask("looking for the last write", |client| unwritten(client, written)),
+        Ok(written) => {
+            session.ask("looking for the last write", |client| unwritten(client, written))
+        }
         Err(Unseen::Damaged(_)) => Err(Unseen::NotApplicable("the server took no write".into())),
         Err(unseen) => Err(unseen.clone()),
     };

@@ -36,7 +36,8 @@ struct Loaded {
     constant: &'static str,
 }
 
-/// pgbench's: a `filler` that nobody gives a value is null, that of accounts is blank and padded to its 84 bytes.
+/// pgbench's: a `filler` that nobody gives a value is null, that of accounts is blank and padded to
+/// its 84 bytes.
 const DATA_SET: [Loaded; 3] = [
     Loaded {
         table: "pgbench_accounts",
@@ -54,7 +55,11 @@ const DATA_SET: [Loaded; 3] = [
 ];
 
 /// Counts the rows of each table of the data set.
-pub(super) fn count(session: &mut Session<'_>, scale: u32, access: Access) -> Observed<Vec<TableRows>> {
+pub(super) fn count(
+    session: &mut Session<'_>,
+    scale: u32,
+    access: Access,
+) -> Observed<Vec<TableRows>> {
     let by = if access == Access::Scan { "a scan" } else { "its key" };
     DATA_SET
         .iter()
@@ -66,7 +71,12 @@ pub(super) fn count(session: &mut Session<'_>, scale: u32, access: Access) -> Ob
 }
 
 /// The server counts, so that a large table works too.
-fn count_table(client: &mut Client, table: &Loaded, scale: u32, access: Access) -> Observed<TableRows> {
+fn count_table(
+    client: &mut Client,
+    table: &Loaded,
+    scale: u32,
+    access: Access,
+) -> Observed<TableRows> {
     let Loaded { table: name, key, rows_per_scale, constant } = table;
     // A condition that every row meets, so that the index serves it.
     let every = format!("{key} >= -2147483648");
@@ -94,8 +104,8 @@ fn count_table(client: &mut Client, table: &Loaded, scale: u32, access: Access) 
     Ok(found)
 }
 
-/// Some keys of each fault that the numbers tell of. They are the finding: an example that cannot be had takes nothing
-/// from it.
+/// Some keys of each fault that the numbers tell of. They are the finding: an example that cannot
+/// be had takes nothing from it.
 fn examples(client: &mut Client, table: &Loaded, found: &TableRows) -> Vec<String> {
     let (Loaded { table: name, key, constant, .. }, loaded) = (table, found.loaded);
     let faults = [
@@ -121,7 +131,8 @@ fn examples(client: &mut Client, table: &Loaded, found: &TableRows) -> Vec<Strin
     let seen = faults.iter().filter(|(is_seen, ..)| *is_seen);
     seen.map(|(_, what, sql)| match client.query(&format!("{sql} LIMIT {NAMED}"), &[]) {
         Ok(keys) => {
-            let keys: Vec<String> = keys.iter().map(|row| row.get::<_, i64>(0).to_string()).collect();
+            let keys: Vec<String> =
+                keys.iter().map(|row| row.get::<_, i64>(0).to_string()).collect();
             let more = if keys.len() < NAMED { "" } else { ", …" };
             format!("it {what} {key} {}{more}", keys.join(", "))
         }

@@ -23,12 +23,13 @@ const TABLES: &str = "SELECT c.oid, c.oid::regclass::text FROM pg_catalog.pg_cla
     JOIN pg_catalog.pg_am a ON a.oid = c.relam \
     WHERE a.amname = 'heap' AND c.relkind IN ('r', 't', 'm') AND c.relpersistence = 'p'";
 
-/// Entries of the leaves of B-tree $3 (its oid; $4 its name) that lead to no used line pointer of table $1 ($2).
+/// Entries of the leaves of B-tree $3 (its oid; $4 its name) that lead to no used line pointer of
+/// table $1 ($2).
 ///
-/// A page of zeros has neither pointers nor entries: what extended the file was not replayed, and that is no fault. The
-/// first item of a leaf with a right sibling is its high key, which leads nowhere. A posting list leads to several tuples.
-/// A line pointer that is dead or redirects is used. The pages are taken with their numbers as int4, which also versions
-/// before 14 accept.
+/// A page of zeros has neither pointers nor entries: what extended the file was not replayed, and
+/// that is no fault. The first item of a leaf with a right sibling is its high key, which leads
+/// nowhere. A posting list leads to several tuples. A line pointer that is dead or redirects is
+/// used. The pages are taken with their numbers as int4, which also versions before 14 accept.
 const DANGLING: &str = "WITH tuples AS MATERIALIZED ( \
         SELECT n AS block, count(*) AS pointers, array_agg(i.lp::int4) FILTER (WHERE i.lp_flags = 0) AS unused \
         FROM generate_series(0, (pg_catalog.pg_relation_size($1::oid) / current_setting('block_size')::int8)::int4 - 1) n \
@@ -52,7 +53,9 @@ fn has_extension(client: &mut Client, name: &str) -> Observed<()> {
     let sql = "SELECT count(*) > 0 FROM pg_catalog.pg_extension WHERE extname = $1";
     match client.query_one(sql, &[&name]).map_err(|e| unseen(&e))?.get(0) {
         true => Ok(()),
-        false => Err(Unseen::NotApplicable(format!("this installation lacks the extension {name}"))),
+        false => {
+            Err(Unseen::NotApplicable(format!("this installation lacks the extension {name}")))
+        }
     }
 }
 
@@ -67,7 +70,8 @@ fn relations(client: &mut Client, sql: &str) -> Observed<Vec<Relation>> {
     Ok(rows.iter().map(|row| Relation { oid: row.get(0), name: row.get(1) }).collect())
 }
 
-/// The complaints of `check` about each of `relations`, one step a relation. What the server refuses to read is one.
+/// The complaints of `check` about each of `relations`, one step a relation. What the server
+/// refuses to read is one.
 fn complaints(
     session: &mut Session<'_>,
     doing: &str,
@@ -88,7 +92,8 @@ fn complaints(
     Ok(complaints)
 }
 
-/// Every B-tree of the database, each key of its table looked for in it, each page against its parent.
+/// Every B-tree of the database, each key of its table looked for in it, each page against its
+/// parent.
 pub(super) fn btrees(session: &mut Session<'_>) -> Observed<Vec<String>> {
     let all = session.ask("listing the B-trees", |client| {
         has_extension(client, "amcheck")?;
@@ -109,12 +114,15 @@ pub(super) fn heaps(session: &mut Session<'_>) -> Observed<Vec<String>> {
         has_extension(client, "amcheck")?;
         let there = "SELECT count(*) > 0 FROM pg_catalog.pg_proc WHERE proname = 'verify_heapam'";
         if !client.query_one(there, &[]).map_err(|e| unseen(&e))?.get::<_, bool>(0) {
-            return Err(Unseen::NotApplicable("amcheck before PostgreSQL 14 has no verify_heapam".into()));
+            return Err(Unseen::NotApplicable(
+                "amcheck before PostgreSQL 14 has no verify_heapam".into(),
+            ));
         }
         relations(client, TABLES)
     })?;
     complaints(session, "amcheck of", &all, |client, table| {
-        let sql = "SELECT blkno, offnum, msg FROM verify_heapam($1::oid::regclass, check_toast => true)";
+        let sql =
+            "SELECT blkno, offnum, msg FROM verify_heapam($1::oid::regclass, check_toast => true)";
         let found = client.query(sql, &[&table.oid]).map_err(|e| unseen(&e))?;
         let line = |row: &postgres::Row| {
             let (block, offset): (Option<i64>, Option<i32>) = (row.get(0), row.get(1));
@@ -126,8 +134,9 @@ pub(super) fn heaps(session: &mut Session<'_>) -> Observed<Vec<String>> {
     })
 }
 
-/// Every entry of every B-tree on a table leads to a used line pointer of it. amcheck looks the other way: from the table
-/// into the index. Tables that hold others' long values are left out, for they cannot be locked.
+/// Every entry of every B-tree on a table leads to a used line pointer of it. amcheck looks the
+/// other way: from the table into the index. Tables that hold others' long values are left out, for
+/// they cannot be locked.
 pub(super) fn pointers(session: &mut Session<'_>) -> Observed<Vec<String>> {
     let all = session.ask("listing the B-trees", |client| {
         has_extension(client, "pageinspect")?;
@@ -146,7 +155,8 @@ pub(super) fn pointers(session: &mut Session<'_>) -> Observed<Vec<String>> {
         Ok(rows.iter().filter(|row| row.get::<_, bool>(4)).map(pair).collect::<Vec<_>>())
     })?;
     let (indexes, tables): (Vec<Relation>, Vec<Relation>) = all.into_iter().unzip();
-    let table_of = |index: &Relation| indexes.iter().position(|i| i.oid == index.oid).map(|at| &tables[at]);
+    let table_of =
+        |index: &Relation| indexes.iter().position(|i| i.oid == index.oid).map(|at| &tables[at]);
     complaints(session, "comparing the pages of", &indexes, |client, index| {
         let Some(table) = table_of(index) else { return Ok(Vec::new()) };
         // No vacuum takes entries and then tuples away while both are read.
@@ -182,19 +192,25 @@ pub(super) fn visibility(session: &mut Session<'_>) -> Observed<Vec<String>> {
     })?;
     complaints(session, "checking the visibility map of", &all, |client, table| {
         let mut told = Vec::new();
-        for (function, claim) in [("pg_check_visible", "all-visible"), ("pg_check_frozen", "all-frozen")] {
+        for (function, claim) in
+            [("pg_check_visible", "all-visible"), ("pg_check_frozen", "all-frozen")]
+        {
             let sql = format!("SELECT t::text FROM {function}($1::oid::regclass) t");
             let mut look = || client.query(&sql, &[&table.oid]).map_err(|e| unseen(&e));
             let mut found = look()?;
             if !found.is_empty() {
-                // The horizon that it compares with can go back for a moment (before PostgreSQL 18): damage stays.
+                // The horizon that it compares with can go back for a moment (before PostgreSQL
+                // 18): damage stays.
                 std::thread::sleep(AGAIN);
                 found = look()?;
             }
-            let tuples = found.iter().take(NAMED).map(|row| row.get::<_, String>(0)).collect::<Vec<_>>();
+            let tuples =
+                found.iter().take(NAMED).map(|row| row.get::<_, String>(0)).collect::<Vec<_>>();
             if !tuples.is_empty() {
                 let (count, tuples) = (found.len(), tuples.join(", "));
-                told.push(format!("{count} tuples on pages that the map calls {claim} are not: {tuples}"));
+                told.push(format!(
+                    "{count} tuples on pages that the map calls {claim} are not: {tuples}"
+                ));
             }
         }
         Ok(told)

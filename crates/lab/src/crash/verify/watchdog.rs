@@ -1,5 +1,5 @@
-//! Time limits of verification. A control connection waits for its answer without end, and so does the stop of a server:
-//! what ends them is the end of the server's processes.
+//! Time limits of verification. A control connection waits for its answer without end, and so does
+//! the stop of a server: what ends them is the end of the server's processes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,8 @@ use pgdyno_host::postgres::KillSwitch;
 /// How long a signal, or the end of a limit, may go unnoticed.
 const WATCH: Duration = Duration::from_millis(50);
 
-/// Kills the server under verification when one step of it lasts longer than its limit, or when a signal asks for the end.
+/// Kills the server under verification when one step of it lasts longer than its limit, or when a
+/// signal asks for the end.
 ///
 /// The limit is of each step, not of all together: that of a large data set takes long and gets on.
 pub(super) struct Watchdog<'a> {
@@ -83,7 +84,9 @@ impl<'a> Watchdog<'a> {
             let late = state.step.as_ref().filter(|(_, began)| began.elapsed() > self.limit);
             if state.fired.is_none() {
                 state.fired = match late {
-                    _ if self.stop.load(Ordering::Relaxed) => Some("verification was interrupted".into()),
+                    _ if self.stop.load(Ordering::Relaxed) => {
+                        Some("verification was interrupted".into())
+                    }
                     Some((name, _)) => Some(format!(
                         "verification did not end within {} s: {name}. The server was killed",
                         self.limit.as_secs_f64()

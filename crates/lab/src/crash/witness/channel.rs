@@ -1,12 +1,13 @@
-//! Messages between two sides that share a secret, over TCP: authenticated, numbered, bounded; not encrypted.
+//! Messages between two sides that share a secret, over TCP: authenticated, numbered, bounded; not
+//! encrypted.
 //!
 //! 1. The witness sends a greeting and a random number.
 //! 2. The client sends another, and a code over both by the secret.
 //! 3. The witness does likewise.
 //!
-//! So neither learns anything from the other that it can use later. Codes are HMAC-SHA-256. Each direction has a key of
-//! its own, derived from secret and numbers. Each message's code covers its place in the order: what is changed,
-//! replayed, left out or put elsewhere has the wrong code.
+//! So neither learns anything from the other that it can use later. Codes are HMAC-SHA-256. Each
+//! direction has a key of its own, derived from secret and numbers. Each message's code covers its
+//! place in the order: what is changed, replayed, left out or put elsewhere has the wrong code.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -40,7 +41,9 @@ pub(super) enum ChannelError {
     NoWitness,
     #[error("the secret is not the one of the other side")]
     Secret,
-    #[error("message {0} does not bear the code of the secret: it was changed, replayed or is out of order")]
+    #[error(
+        "message {0} does not bear the code of the secret: it was changed, replayed or is out of order"
+    )]
     Code(u64),
     #[error("a message of {0} bytes was announced, and the longest is {LONGEST}")]
     TooLong(u32),
@@ -104,7 +107,8 @@ impl Handshake<'_> {
 
 fn code(key: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {
     // HMAC takes keys of any length.
-    let mut code = Hmac::<Sha256>::new_from_slice(key).unwrap_or_else(|_| unreachable!("any key will do"));
+    let mut code =
+        Hmac::<Sha256>::new_from_slice(key).unwrap_or_else(|_| unreachable!("any key will do"));
     parts.iter().for_each(|part| code.update(part));
     code
 }
@@ -123,12 +127,15 @@ impl Channel {
     pub(super) fn connect(address: &str, secret: &Secret) -> io::Result<Self> {
         let (began, address) = (Instant::now(), address.to_owned());
         let (found, stream) = mpsc::channel();
-        // Neither looking a name up nor connecting can be told to end; nobody waits for this thread then.
+        // Neither looking a name up nor connecting can be told to end; nobody waits for this thread
+        // then.
         thread::spawn(move || found.send(open(&address)));
         loop {
             match stream.recv_timeout(LOOK) {
                 Ok(stream) => return Self::as_client(stream?, secret),
-                Err(RecvTimeoutError::Disconnected) => return Err(io::Error::other("its thread ended")),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(io::Error::other("its thread ended"));
+                }
                 Err(RecvTimeoutError::Timeout) if interruption::ends(began) => {
                     return Err(ChannelError::Ended.into());
                 }
@@ -220,7 +227,10 @@ impl Channel {
         let mut proof = [0; 32];
         read_until(&mut self.stream, &mut proof, until)?;
         let number = self.receiving.count;
-        self.receiving.code(length, &message).verify_slice(&proof).map_err(|_| ChannelError::Code(number))?;
+        self.receiving
+            .code(length, &message)
+            .verify_slice(&proof)
+            .map_err(|_| ChannelError::Code(number))?;
         self.receiving.count += 1;
         Ok(Some(message))
     }
@@ -244,7 +254,8 @@ fn prepare(stream: &TcpStream) -> io::Result<()> {
     stream.set_write_timeout(Some(PATIENCE))
 }
 
-/// Fills `buffer`, all of it before `until`, however slowly bytes come, unless this process is told to end.
+/// Fills `buffer`, all of it before `until`, however slowly bytes come, unless this process is told
+/// to end.
 fn read_until(stream: &mut TcpStream, mut buffer: &mut [u8], until: Instant) -> io::Result<()> {
     let began = Instant::now();
     while !buffer.is_empty() {

@@ -1,4 +1,5 @@
-//! What this machine itself keeps of a session: with which programs and settings the server ran, and where.
+//! What this machine itself keeps of a session: with which programs and settings the server ran,
+//! and where.
 //!
 //! It is written before load begins and outlives the cut. Nothing of it comes over the network.
 
@@ -39,7 +40,8 @@ pub(super) struct LocalSession {
     pub(super) checksums: bool,
     /// The cluster's identifier.
     pub(super) system_identifier: u64,
-    /// What asynchronous commit may lose at most (milliseconds); none where commits are synchronous.
+    /// What asynchronous commit may lose at most (milliseconds); none where commits are
+    /// synchronous.
     pub(super) loses_at_most_ms: Option<u64>,
 }
 
@@ -95,7 +97,8 @@ impl LocalSession {
 }
 
 fn unusable(path: &Path, error: &io::Error) -> LabError {
-    let found = format!("what this machine keeps of it in {} cannot be used: {error}", path.display());
+    let found =
+        format!("what this machine keeps of it in {} cannot be used: {error}", path.display());
     crash(found, format!("remove {} if that session is given up", path.display()))
 }
 

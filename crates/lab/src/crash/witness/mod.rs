@@ -1,8 +1,9 @@
-//! A witness: a process, on another machine where a plug is to be pulled, that keeps the ledger durably while load runs here.
+//! A witness: a process, on another machine where a plug is to be pulled, that keeps the ledger
+//! durably while load runs here.
 //!
-//! Both sides share a secret and prove that to each other before anything is said (`channel`). What a client does is on the
-//! witness's disk before the client goes on. A witness hears and tells of deeds alone: what is run when the machine is back
-//! stands in this machine's own state (`local`).
+//! Both sides share a secret and prove that to each other before anything is said (`channel`). What
+//! a client does is on the witness's disk before the client goes on. A witness hears and tells of
+//! deeds alone: what is run when the machine is back stands in this machine's own state (`local`).
 
 mod channel;
 mod local;
@@ -25,7 +26,8 @@ pub use plug::{Plugged, Witness, plug};
 pub use secret::{SecretError, shared_secret};
 pub use server::serve;
 
-/// The most records that a session may have: what one that is read back takes of memory is bounded by it.
+/// The most records that a session may have: what one that is read back takes of memory is bounded
+/// by it.
 const MOST_RECORDS: usize = 20_000_000;
 
 /// The longest name of a session or a machine (bytes).
@@ -91,7 +93,8 @@ enum Standing {
 
 /// What clients' deeds come to. A torn last record is one that the client never heard to be kept.
 fn history(records: &[Record], clients: u32) -> History {
-    let mut history = History { clients: vec![Vec::new(); usize::try_from(clients).unwrap_or_default()] };
+    let mut history =
+        History { clients: vec![Vec::new(); usize::try_from(clients).unwrap_or_default()] };
     for record in records {
         let client = usize::try_from(record.token.client).unwrap_or(usize::MAX);
         let Some(entries) = history.clients.get_mut(client) else { continue };
@@ -129,10 +132,12 @@ impl Connection {
     fn ask(&mut self, ask: &Ask) -> io::Result<Answer> {
         self.channel.send(&serde_json::to_vec(ask)?)?;
         let message = self.channel.receive(channel::PATIENCE)?;
-        let message =
-            message.ok_or_else(|| io::Error::new(io::ErrorKind::UnexpectedEof, "the witness hung up"))?;
+        let message = message
+            .ok_or_else(|| io::Error::new(io::ErrorKind::UnexpectedEof, "the witness hung up"))?;
         match serde_json::from_slice(&message)? {
-            Answer::Refused(why) => Err(io::Error::other(format!("the witness refuses: {}", harmless(&why)))),
+            Answer::Refused(why) => {
+                Err(io::Error::other(format!("the witness refuses: {}", harmless(&why))))
+            }
             answer => Ok(answer),
         }
     }
@@ -149,7 +154,8 @@ impl Connection {
         let mut records = Vec::new();
         let mut from = Some(0);
         while let Some(at) = from {
-            let Answer::History(some, next) = self.ask(&Ask::History(session.to_owned(), at))? else {
+            let Answer::History(some, next) = self.ask(&Ask::History(session.to_owned(), at))?
+            else {
                 return Err(unexpected());
             };
             if next.is_some_and(|next| next <= at) || records.len() + some.len() > MOST_RECORDS {
@@ -171,7 +177,8 @@ fn harmless(text: &str) -> String {
     text.chars().take(200).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// The ledger of a load at a witness. Its calls wait for the witness's disk: each client needs a thread of its own.
+/// The ledger of a load at a witness. Its calls wait for the witness's disk: each client needs a
+/// thread of its own.
 struct WitnessLedger {
     address: String,
     secret: Secret,

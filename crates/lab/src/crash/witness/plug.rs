@@ -1,4 +1,5 @@
-//! The fault `plug`: load until somebody pulls the plug, and at the next start of the same command the judgement.
+//! The fault `plug`: load until somebody pulls the plug, and at the next start of the same command
+//! the judgement.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -57,11 +58,17 @@ impl Witness {
     }
 
     fn failed(&self, what: &str, e: &std::io::Error) -> LabError {
-        LabError::Witness { what: format!("{what} the witness at {}", self.address), found: e.to_string() }
+        LabError::Witness {
+            what: format!("{what} the witness at {}", self.address),
+            found: e.to_string(),
+        }
     }
 
     fn standing(&self, connection: &mut Connection, session: &str) -> Result<Standing, LabError> {
-        match connection.ask(&Ask::Session(session.to_owned())).map_err(|e| self.failed("ask", &e))? {
+        match connection
+            .ask(&Ask::Session(session.to_owned()))
+            .map_err(|e| self.failed("ask", &e))?
+        {
             Answer::Session(standing) => Ok(standing),
             _ => Err(self.failed("ask", &super::unexpected())),
         }
@@ -74,12 +81,14 @@ impl Witness {
     }
 }
 
-/// Offers load to what `prepared` describes until the plug is pulled, its ledger at `witness`; or, if this machine was under
-/// such load and was started anew since, judges what is there by what the witness heard.
+/// Offers load to what `prepared` describes until the plug is pulled, its ledger at `witness`; or,
+/// if this machine was under such load and was started anew since, judges what is there by what the
+/// witness heard.
 ///
 /// # Errors
-/// The witness cannot be reached, does not share the secret, or drops; the storage is none that outlives a restart; this
-/// machine and the witness do not know of the same session; as [`super::super::crash`].
+/// The witness cannot be reached, does not share the secret, or drops; the storage is none that
+/// outlives a restart; this machine and the witness do not know of the same session; as
+/// [`super::super::crash`].
 pub fn plug(
     prepared: &Prepared,
     witness: &Witness,
@@ -93,7 +102,8 @@ pub fn plug(
     match LocalSession::read()? {
         Some(session) if session.boot_id != owner.boot_id => {
             is_open_there(witness, &mut connection, &session)?;
-            let record = judge_return(prepared, &session, &mut connection, witness, progress, stop)?;
+            let record =
+                judge_return(prepared, &session, &mut connection, witness, progress, stop)?;
             open_store(store)?.add_crash(None, &record)?;
             witness.close(&session.id, &record.outcome.verdict.to_string())?;
             session.remove()?;
@@ -110,8 +120,10 @@ pub fn plug(
                     help: "pull the plug while it does, or end it first".into(),
                 });
             }
-            let note =
-                format!("session {} ended without a restart of the machine: it is begun anew", session.id);
+            let note = format!(
+                "session {} ended without a restart of the machine: it is begun anew",
+                session.id
+            );
             progress.event(&Event::Note(note));
             if witness.standing(&mut connection, &session.id)? == Standing::Open {
                 witness.close(&session.id, "no restart")?;
@@ -147,7 +159,10 @@ fn is_open_there(
         Standing::Unknown => "knows nothing of it",
     };
     Err(LabError::Crash {
-        what: format!("{} anew, whose session {} waits for its judgement", session.name, session.id),
+        what: format!(
+            "{} anew, whose session {} waits for its judgement",
+            session.name, session.id
+        ),
         found: format!("the witness at {} {found}", witness.address),
         help: format!(
             "start the witness with the `--directory` that it had, or remove {} if that session is given up",
@@ -156,10 +171,15 @@ fn is_open_there(
     })
 }
 
-/// Refuses to begin where the witness has an open session of a machine that knows nothing of it: what was run stands in this
-/// machine's own state alone, and is never taken from the network.
-fn refuse_unknown(witness: &Witness, connection: &mut Connection, machine: &str) -> Result<(), LabError> {
-    let asked = connection.ask(&Ask::Open(machine.to_owned())).map_err(|e| witness.failed("ask", &e))?;
+/// Refuses to begin where the witness has an open session of a machine that knows nothing of it:
+/// what was run stands in this machine's own state alone, and is never taken from the network.
+fn refuse_unknown(
+    witness: &Witness,
+    connection: &mut Connection,
+    machine: &str,
+) -> Result<(), LabError> {
+    let asked =
+        connection.ask(&Ask::Open(machine.to_owned())).map_err(|e| witness.failed("ask", &e))?;
     match asked {
         Answer::Open(None) => Ok(()),
         Answer::Open(Some(id)) => {
@@ -169,7 +189,10 @@ fn refuse_unknown(witness: &Witness, connection: &mut Connection, machine: &str)
                     "anything: the witness at {} has the open session {id} of this machine",
                     witness.address
                 ),
-                found: format!("what this machine kept of it, {}, is missing", local::path().display()),
+                found: format!(
+                    "what this machine kept of it, {}, is missing",
+                    local::path().display()
+                ),
                 help: format!(
                     "bring that file back; or remove {id}.witness from the witness's directory if that session is given up"
                 ),
@@ -179,7 +202,8 @@ fn refuse_unknown(witness: &Witness, connection: &mut Connection, machine: &str)
     }
 }
 
-/// Whether one lost transaction would have been seen: the same server judged by a ledger that has one more.
+/// Whether one lost transaction would have been seen: the same server judged by a ledger that has
+/// one more.
 ///
 /// A plug that is pulled for a control is more than anybody can be asked for.
 fn control(history: &History, aftermath: &Aftermath, promise: &Promise) -> Control {
@@ -211,7 +235,8 @@ fn control(history: &History, aftermath: &Aftermath, promise: &Promise) -> Contr
 fn machine(boot_id: &str) -> String {
     let id = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
     match id.trim() {
-        // Then it cannot be known again after a restart: nothing is judged that is not surely this machine's.
+        // Then it cannot be known again after a restart: nothing is judged that is not surely this
+        // machine's.
         "" => format!("boot {boot_id}"),
         id => id.to_owned(),
     }
@@ -281,8 +306,11 @@ impl Under<'_> {
         };
         let told = Instant::now();
         let on_second = |live: &pgdyno_engine::Live| {
-            let what =
-                format!("session {id}: {:.0} tps, {} s: pull the plug", live.tps, told.elapsed().as_secs());
+            let what = format!(
+                "session {id}: {:.0} tps, {} s: pull the plug",
+                live.tps,
+                told.elapsed().as_secs()
+            );
             progress.event(&Event::Working { what, share: None });
         };
         let watch = pgdyno_engine::Watch { stop, on_open: &|_| {}, on_second: &on_second };
@@ -297,7 +325,11 @@ impl Under<'_> {
         match driven {
             Ok(measured) if !stop.load(Ordering::Relaxed) => Err(LabError::Witness {
                 what: format!("go on with the load whose ledger is at {}", self.witness.address),
-                found: measured.abort_reasons.first().cloned().unwrap_or_else(|| "it ended by itself".into()),
+                found: measured
+                    .abort_reasons
+                    .first()
+                    .cloned()
+                    .unwrap_or_else(|| "it ended by itself".into()),
             }),
             Ok(_) | Err(pgdyno_engine::LoadError::Interrupted) => ended,
             Err(e) => Err(e.into()),
@@ -318,7 +350,8 @@ fn judge_return(
         let what = format!("session {}: the machine is back: {what}", header.id);
         progress.event(&Event::Working { what, share: None });
     };
-    let records = connection.history(&header.id).map_err(|e| witness.failed("read the ledger of", &e))?;
+    let records =
+        connection.history(&header.id).map_err(|e| witness.failed("read the ledger of", &e))?;
     let history = history(&records, header.options.clients);
     // The witness's clock: the last that it heard.
     let struck_at = Duration::from_millis(records.last().map_or(0, |record| record.at_ms));
@@ -345,8 +378,9 @@ fn judge_return(
         Ok(cluster) => cluster,
         Err(e) => {
             // There is nothing left to be judged: the next start begins anew.
-            let closed =
-                witness.close(&header.id, &format!("not judged: {e}")).and_then(|()| header.remove());
+            let closed = witness
+                .close(&header.id, &format!("not judged: {e}"))
+                .and_then(|()| header.remove());
             let closed = closed.err().map(|e| format!("; {}", e.in_words())).unwrap_or_default();
             let found = format!("{}{closed}", LabError::from(e).in_words());
             let help = "what a pgdyno that was killed left behind goes at the next start of any other command of pgdyno's: \

@@ -1,4 +1,5 @@
-//! The secret that a witness and its clients share: from a file or the environment, never from arguments, which others see.
+//! The secret that a witness and its clients share: from a file or the environment, never from
+//! arguments, which others see.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -44,7 +45,9 @@ pub enum SecretError {
         uid: u32,
     },
     /// Too short or too long.
-    #[error("will not use the secret in {place}: it has {length} bytes, and takes {SHORTEST} to {LONGEST}")]
+    #[error(
+        "will not use the secret in {place}: it has {length} bytes, and takes {SHORTEST} to {LONGEST}"
+    )]
     Length {
         /// The file, or the variable.
         place: String,

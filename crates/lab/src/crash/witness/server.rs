@@ -1,7 +1,8 @@
 //! The witness itself: takes down what clients do, each deed on its disk before it answers.
 //!
-//! Clients that do not prove to know the secret get a few seconds and nothing else; the oldest of many of them gives way.
-//! Those that do are bounded too: the length of a message, the time it takes, idle time, connections, sessions, records.
+//! Clients that do not prove to know the secret get a few seconds and nothing else; the oldest of
+//! many of them gives way. Those that do are bounded too: the length of a message, the time it
+//! takes, idle time, connections, sessions, records.
 
 use std::collections::VecDeque;
 use std::fs::{self, DirBuilder, File};
@@ -38,8 +39,9 @@ const LONGEST_LINE: u64 = 64 << 10;
 /// The end of a session's file.
 const CLOSED: &str = "closed: ";
 
-/// Witnesses on `listen` until `stop`, keeping what it hears in `directory`; `told` hears of sessions, and first of the address.
-/// Where no `secret` is given it makes one, and tells how the other side is started with it.
+/// Witnesses on `listen` until `stop`, keeping what it hears in `directory`; `told` hears of
+/// sessions, and first of the address. Where no `secret` is given it makes one, and tells how the
+/// other side is started with it.
 ///
 /// # Errors
 /// It cannot listen there, or cannot write there; others than root and the caller could.
@@ -120,7 +122,10 @@ impl Door {
 
     /// The connection `number` has proved itself, or is over.
     fn leave(&self, number: u64) {
-        self.unproved.lock().unwrap_or_else(PoisonError::into_inner).retain(|(other, _)| *other != number);
+        self.unproved
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|(other, _)| *other != number);
     }
 }
 
@@ -131,11 +136,15 @@ fn converse(stream: TcpStream, entered: u64, book: &Book) {
     let others = book.door.served.fetch_add(1, Ordering::Relaxed);
     while let Ok(Some(message)) = channel.receive(IDLE) {
         let answer = match serde_json::from_slice(&message) {
-            _ if others >= MOST_SERVED => Answer::Refused(format!("it serves {MOST_SERVED} connections")),
+            _ if others >= MOST_SERVED => {
+                Answer::Refused(format!("it serves {MOST_SERVED} connections"))
+            }
             Ok(ask) => book.answer(ask).unwrap_or_else(|e| Answer::Refused(e.to_string())),
             Err(e) => Answer::Refused(format!("it does not understand that: {e}")),
         };
-        let sent = serde_json::to_vec(&answer).map_err(io::Error::from).and_then(|text| channel.send(&text));
+        let sent = serde_json::to_vec(&answer)
+            .map_err(io::Error::from)
+            .and_then(|text| channel.send(&text));
         if sent.is_err() || others >= MOST_SERVED {
             break;
         }
@@ -173,10 +182,16 @@ impl Book {
             Ask::Tell(session, token, deed) => {
                 let open = match &*self.lock() {
                     Some(open) if open.id == session => Arc::clone(open),
-                    _ => return Err(io::Error::other("that session is not the one that began last")),
+                    _ => {
+                        return Err(io::Error::other(
+                            "that session is not the one that began last",
+                        ));
+                    }
                 };
                 if open.records.fetch_add(1, Ordering::Relaxed) >= MOST_RECORDS {
-                    return Err(io::Error::other(format!("a session has at most {MOST_RECORDS} records")));
+                    return Err(io::Error::other(format!(
+                        "a session has at most {MOST_RECORDS} records"
+                    )));
                 }
                 let at_ms = u64::try_from(open.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
                 let mut line = serde_json::to_vec(&Record { token, deed, at_ms })?;
@@ -218,7 +233,9 @@ impl Book {
             return Err(io::Error::other("that is no machine's name"));
         }
         if fs::read_dir(&self.directory)?.count() >= MOST_SESSIONS {
-            return Err(io::Error::other(format!("its directory holds {MOST_SESSIONS} sessions already")));
+            return Err(io::Error::other(format!(
+                "its directory holds {MOST_SESSIONS} sessions already"
+            )));
         }
         let mut file = File::options().append(true).create_new(true).mode(0o600).open(&path)?;
         let mut line = serde_json::to_vec(&Header { id: id.clone(), machine })?;
@@ -271,7 +288,8 @@ fn is_closed(path: &Path) -> io::Result<bool> {
     Ok(String::from_utf8_lossy(&end).lines().any(|line| line.starts_with(CLOSED)))
 }
 
-/// Some records of a session's file from the byte `from` on, and where the next ones begin; none after the last.
+/// Some records of a session's file from the byte `from` on, and where the next ones begin; none
+/// after the last.
 fn records(path: &Path, from: u64) -> io::Result<(Vec<Record>, Option<u64>)> {
     let mut file = BufReader::new(File::open(path)?);
     let mut at = file.seek(SeekFrom::Start(from))?;
@@ -284,7 +302,8 @@ fn records(path: &Path, from: u64) -> io::Result<(Vec<Record>, Option<u64>)> {
             return Ok((records, None));
         }
         at += u64::try_from(read).unwrap_or_default();
-        // The header, the word that closes it, and a line cut short, which was never answered, are no records.
+        // The header, the word that closes it, and a line cut short, which was never answered, are
+        // no records.
         records.extend(serde_json::from_slice::<Record>(&line));
     }
     Ok((records, Some(at)))

@@ -126,7 +126,12 @@ pub(super) fn differences(a: &Side<'_>, b: &Side<'_>) -> Vec<Difference> {
         n => format!("may have been the limit in {n} of {} trials", side.sums.tps.len()),
     };
     if a.sums.generator_limited + b.sums.generator_limited > 0 {
-        out.0.push(Difference { what: GENERATOR.into(), a: limited(a), b: limited(b), names: Vec::new() });
+        out.0.push(Difference {
+            what: GENERATOR.into(),
+            a: limited(a),
+            b: limited(b),
+            names: Vec::new(),
+        });
     }
     out.0
 }
@@ -181,8 +186,9 @@ fn apart<T: Serialize>(a: &T, b: &T) -> (String, String) {
     let names: BTreeSet<&String> =
         a.keys().chain(b.keys()).filter(|name| a.get(*name) != b.get(*name)).collect();
     let show = |of: &BTreeMap<String, String>| {
-        let each =
-            names.iter().map(|name| format!("{name} = {}", of.get(*name).map_or(NONE, String::as_str)));
+        let each = names
+            .iter()
+            .map(|name| format!("{name} = {}", of.get(*name).map_or(NONE, String::as_str)));
         shortened(&each.collect::<Vec<_>>().join(", "))
     };
     (show(&a), show(&b))
@@ -194,7 +200,8 @@ fn fields<T: Serialize>(value: &T) -> BTreeMap<String, String> {
             Value::Null => {}
             Value::Object(map) => {
                 for (name, inner) in map {
-                    let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                    let path =
+                        if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
                     walk(&path, inner, out);
                 }
             }
@@ -222,10 +229,9 @@ fn shortened(text: &str) -> String {
 fn servers(a: &Side<'_>, b: &Side<'_>, out: &mut Found) {
     let of = |side: &Side<'_>| {
         let ran = |s: &&ServerView| {
-            side.view
-                .trials
-                .iter()
-                .any(|t| t.treatment == side.index && t.tps.is_some() && s.trials.contains(&t.ordinal))
+            side.view.trials.iter().any(|t| {
+                t.treatment == side.index && t.tps.is_some() && s.trials.contains(&t.ordinal)
+            })
         };
         side.view.servers.iter().filter(ran).cloned().collect::<Vec<_>>()
     };
@@ -256,8 +262,9 @@ fn servers(a: &Side<'_>, b: &Side<'_>, out: &mut Found) {
     let (x, y) = (settings(a, &x), settings(b, &y));
     let names: BTreeSet<&String> = x.keys().chain(y.keys()).collect();
     for name in names {
-        let value =
-            |of: &BTreeMap<String, String>| Some(of.get(name).cloned().unwrap_or_else(|| "(default)".into()));
+        let value = |of: &BTreeMap<String, String>| {
+            Some(of.get(name).cloned().unwrap_or_else(|| "(default)".into()))
+        };
         out.add(&format!("setting {name}"), &[name], value(&x), value(&y));
     }
 }
@@ -281,7 +288,8 @@ fn settings(side: &Side<'_>, servers: &[ServerView]) -> BTreeMap<String, String>
         let unit = setting.unit.as_deref().unwrap_or_default();
         let entry = values.entry(setting.name.clone()).or_default();
         entry.extend(setting.value.iter().map(|value| with_unit(value, unit)));
-        let of_mine = setting.values.iter().filter(|(_, ordinals)| ordinals.iter().any(|o| mine.contains(o)));
+        let of_mine =
+            setting.values.iter().filter(|(_, ordinals)| ordinals.iter().any(|o| mine.contains(o)));
         entry.extend(of_mine.map(|(value, _)| with_unit(value, unit)));
     }
     values.retain(|_, values| !values.is_empty());
@@ -322,7 +330,11 @@ fn storages(a: &Side<'_>, b: &Side<'_>, out: &mut Found) {
         let layers = s.layers();
         let disks: Vec<String> =
             layers.iter().filter(|d| d.kind != DeviceKind::Partition).map(each).collect();
-        if disks.is_empty() { format!("{:?}", (&s.scheduler, &s.write_cache)) } else { disks.join(", ") }
+        if disks.is_empty() {
+            format!("{:?}", (&s.scheduler, &s.write_cache))
+        } else {
+            disks.join(", ")
+        }
     };
     if queue(&x) != queue(&y) {
         let both = |s: &StorageFacts| {
@@ -335,8 +347,10 @@ fn storages(a: &Side<'_>, b: &Side<'_>, out: &mut Found) {
                 ]
             });
             let known = top.into_iter().flatten().flatten().collect::<Vec<_>>();
-            let old = [&s.scheduler, &s.write_cache].into_iter().flatten().cloned().collect::<Vec<_>>();
-            Some(if known.is_empty() { old } else { known }.join(", ")).filter(|text| !text.is_empty())
+            let old =
+                [&s.scheduler, &s.write_cache].into_iter().flatten().cloned().collect::<Vec<_>>();
+            Some(if known.is_empty() { old } else { known }.join(", "))
+                .filter(|text| !text.is_empty())
         };
         let names = [
             "storage",
@@ -351,7 +365,8 @@ fn storages(a: &Side<'_>, b: &Side<'_>, out: &mut Found) {
 }
 
 fn filesystem(s: &StorageFacts) -> String {
-    let geometry: String = s.geometry.iter().map(|(name, value)| format!(", {name} {value}")).collect();
+    let geometry: String =
+        s.geometry.iter().map(|(name, value)| format!(", {name} {value}")).collect();
     let blocks = s.block_bytes.map_or_else(String::new, |n| format!(", blocks of {n} bytes"));
     shortened(&format!("{}{blocks}{geometry}", s.filesystem))
 }
@@ -363,9 +378,13 @@ fn device(s: &StorageFacts) -> Option<String> {
         words.extend(d.model.clone());
         words.extend(d.serial.as_ref().or(d.wwn.as_ref()).map(|serial| format!("serial {serial}")));
         words.extend(
-            d.raid.as_ref().map(|raid| format!("{} of {}", raid.level, raid.disks.unwrap_or_default())),
+            d.raid
+                .as_ref()
+                .map(|raid| format!("{} of {}", raid.level, raid.disks.unwrap_or_default())),
         );
-        words.extend(d.backing.as_ref().and_then(|b| Some(format!("a file on {}", b.filesystem.as_ref()?))));
+        words.extend(
+            d.backing.as_ref().and_then(|b| Some(format!("a file on {}", b.filesystem.as_ref()?))),
+        );
         words.join(" ")
     };
     let layers = s.layers();
@@ -386,11 +405,14 @@ fn load(a: &Side<'_>, b: &Side<'_>, out: &mut Found) {
     let (of_x, of_y) = (options(x), options(y));
     let names: BTreeSet<&String> = of_x.keys().chain(of_y.keys()).collect();
     for name in names {
-        let value = |of: &BTreeMap<String, String>| of.get(name).cloned().unwrap_or_else(|| NONE.to_owned());
+        let value = |of: &BTreeMap<String, String>| {
+            of.get(name).cloned().unwrap_or_else(|| NONE.to_owned())
+        };
         add(name, value(&of_x), value(&of_y));
     }
-    let length =
-        |plan: &Plan| fields(&plan.length).into_iter().map(|(kind, n)| format!("{kind} {n}")).collect();
+    let length = |plan: &Plan| {
+        fields(&plan.length).into_iter().map(|(kind, n)| format!("{kind} {n}")).collect()
+    };
     let (p, q) = (&a.view.plan, &b.view.plan);
     add("window", length(p), length(q));
     let slo = |plan: &Plan| {

@@ -23,7 +23,9 @@ pub enum CompareError {
         known: Vec<String>,
     },
     /// `--by` names nothing that can differ.
-    #[error("cannot compare by `{by}`: it is no factor of either run, and nothing that must be equal")]
+    #[error(
+        "cannot compare by `{by}`: it is no factor of either run, and nothing that must be equal"
+    )]
     NoSuchFactor {
         /// What was given.
         by: String,

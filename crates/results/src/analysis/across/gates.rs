@@ -35,7 +35,9 @@ struct Limits {
 impl Limits {
     fn of(gate: &Gate, floor: Option<&NoiseFloor>) -> Self {
         let bound = gate.bound();
-        let floor = floor.and_then(|floor| floor.of(gate.measure)).filter(|floor| gate.margin.abs() < *floor);
+        let floor = floor
+            .and_then(|floor| floor.of(gate.measure))
+            .filter(|floor| gate.margin.abs() < *floor);
         let Some(share) = floor else { return Self { holds: bound, fails: bound, floor } };
         let (less, more) = (1.0 / (1.0 + share), 1.0 + share);
         let (holds, fails) = if gate.below { (less, more) } else { (more, less) };
@@ -83,7 +85,8 @@ pub(super) fn judge(
                 _ => GateState::Unknown,
             };
             let share = if is_together(&gate) { first } else { 1.0 };
-            let catches = alone.and_then(|_| found.ratio.shown_beyond(limits.holds, gate.below, share));
+            let catches =
+                alone.and_then(|_| found.ratio.shown_beyond(limits.holds, gate.below, share));
             Judged { gate, pair, state, catches: catches.map(|ratio| ratio - 1.0), found, limits }
         })
         .collect()
@@ -126,24 +129,32 @@ pub(super) fn said(judged: Judged, labels: &[String]) -> GateView {
         _ => "no change can be formed".to_owned(),
     };
     let asks_less = limits.floor.map(|floor| {
-        format!("the gate asks for less than the noise floor of this host, {}%", number::percent(floor))
+        format!(
+            "the gate asks for less than the noise floor of this host, {}%",
+            number::percent(floor)
+        )
     });
     let verdict = match state {
         GateState::Exceeded => "exceeded".to_owned(),
         GateState::Kept => "passed".to_owned(),
         GateState::Open => format!(
             "undecided: {}",
-            asks_less.unwrap_or_else(|| "the interval does not exclude the limit on either side".to_owned())
+            asks_less.unwrap_or_else(
+                || "the interval does not exclude the limit on either side".to_owned()
+            )
         ),
         GateState::NotShown => format!(
             "not shown: {}",
-            asks_less.unwrap_or_else(|| "the interval does not lie wholly beyond the limit".to_owned())
+            asks_less
+                .unwrap_or_else(|| "the interval does not lie wholly beyond the limit".to_owned())
         ),
         GateState::Unknown => unknown(&gate, &found),
     };
     let power = catches.map_or_else(String::new, |change| format!(" {}", power(gate.form, change)));
-    let of =
-        labels.get(pair).filter(|label| !label.is_empty()).map_or_else(String::new, |l| format!(", {l}"));
+    let of = labels
+        .get(pair)
+        .filter(|label| !label.is_empty())
+        .map_or_else(String::new, |l| format!(", {l}"));
     let unless = if gate.form == Form::FailUnless { "unless " } else { "" };
     GateView {
         words: format!("{unless}{gate}{of}: {measured}; {verdict}.{power}"),
@@ -164,7 +175,11 @@ fn unknown(gate: &Gate, found: &Found) -> String {
     if let Some(why) = &found.withheld {
         return why.clone();
     }
-    let few = if gate.measure == Measure::Tps { "" } else { "too few transactions for that percentile, or " };
+    let few = if gate.measure == Measure::Tps {
+        ""
+    } else {
+        "too few transactions for that percentile, or "
+    };
     format!("undecided: {few}{}", found.ratio.why.unwrap_or("no interval"))
 }
 

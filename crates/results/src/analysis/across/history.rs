@@ -39,7 +39,9 @@ impl History {
             }
             let plan = store.run(&summary.id)?.plan;
             let alike = [&of_a.plan, &of_b.plan].iter().any(|other| {
-                plan.length == other.length && plan.warm_up == other.warm_up && plan.find == other.find
+                plan.length == other.length
+                    && plan.warm_up == other.warm_up
+                    && plan.find == other.find
             });
             if !alike {
                 continue;
@@ -68,10 +70,16 @@ impl History {
                     return None;
                 }
                 let levels = |levels: &pgdyno_model::Levels| others(levels, by);
-                if levels(&view.treatments[index].factors) != levels(&a.view.treatments[i].factors) {
+                if levels(&view.treatments[index].factors) != levels(&a.view.treatments[i].factors)
+                {
                     return None;
                 }
-                let this = Side { view, sums: &sums[index], treatment: &view.plan.treatments[index], index };
+                let this = Side {
+                    view,
+                    sums: &sums[index],
+                    treatment: &view.plan.treatments[index],
+                    index,
+                };
                 let differences = equal::differences(&of_a, &this);
                 let on_purpose = |d: &equal::Difference| {
                     d.is_named(by, |name| equal::is_bundle(name, of_a.treatment, this.treatment))
@@ -79,11 +87,12 @@ impl History {
                 if !differences.iter().all(on_purpose) {
                     return None;
                 }
-                let like = match (differences.is_empty(), equal::differences(&of_b, &this).is_empty()) {
-                    (true, _) => Like::A,
-                    (_, true) => Like::B,
-                    _ => Like::Neither,
-                };
+                let like =
+                    match (differences.is_empty(), equal::differences(&of_b, &this).is_empty()) {
+                        (true, _) => Like::A,
+                        (_, true) => Like::B,
+                        _ => Like::Neither,
+                    };
                 Some((like, &sums[index]))
             });
             earlier.runs.extend(candidate);
@@ -118,7 +127,13 @@ impl Earlier<'_> {
     ///
     /// Runs that should be equal to either side are enough where there are three of them; else all
     /// are taken together, and what they differ in on purpose counts as spread.
-    pub(super) fn ratio(&self, measure: Measure, a: &Sums, b: &Sums, pairing: &Pairing) -> Option<Ratio> {
+    pub(super) fn ratio(
+        &self,
+        measure: Measure,
+        a: &Sums,
+        b: &Sums,
+        pairing: &Pairing,
+    ) -> Option<Ratio> {
         let of = |wanted: &[Like]| -> Vec<&[(u32, f64)]> {
             self.runs
                 .iter()

@@ -24,7 +24,9 @@ use equal::Side;
 pub use error::CompareError;
 use history::History;
 use ratios::{Found, Ratios};
-pub use view::{CompareView, GateState, GateView, MemberView, Outcome, PairView, SideView, Unequal};
+pub use view::{
+    CompareView, GateState, GateView, MemberView, Outcome, PairView, SideView, Unequal,
+};
 
 /// What is asked of a comparison.
 #[derive(Clone, Debug, Default)]
@@ -47,7 +49,12 @@ pub struct Asked {
 ///
 /// # Errors
 /// [`CompareError`].
-pub fn compare(store: &Store, a: &str, b: &str, asked: &Asked) -> Result<CompareView, CompareError> {
+pub fn compare(
+    store: &Store,
+    a: &str,
+    b: &str,
+    asked: &Asked,
+) -> Result<CompareView, CompareError> {
     let (a, b) = (Chosen::of(store, a)?, Chosen::of(store, b)?);
     let same_run = a.view.run.id == b.view.run.id;
     let by = named(&asked.by, &a.view, &b.view)?;
@@ -117,7 +124,11 @@ fn pair_views(judged: &[Judged], found: &[Found], ratios: &Ratios<'_>) -> Vec<Pa
         let verdict = words::verdict("B", "A", judged, found.within_runs, limited);
         let label = pair_label(x, y);
         PairView {
-            words: if label.is_empty() { format!("{verdict}.") } else { format!("{label}: {verdict}.") },
+            words: if label.is_empty() {
+                format!("{verdict}.")
+            } else {
+                format!("{label}: {verdict}.")
+            },
             label,
             a: member(x),
             b: member(y),
@@ -166,7 +177,13 @@ impl Chosen {
 
     fn side(self, unmatched: Vec<String>) -> SideView {
         let run = self.view.run;
-        SideView { run: run.id, recipe: run.recipe, started_at: run.started_at, state: run.state, unmatched }
+        SideView {
+            run: run.id,
+            recipe: run.recipe,
+            started_at: run.started_at,
+            state: run.state,
+            unmatched,
+        }
     }
 }
 
@@ -195,9 +212,12 @@ fn chosen(view: &RunView, which: &str) -> Result<Vec<usize>, CompareError> {
         wanted.push((factor.trim(), level.trim()));
     }
     let has = |levels: &Levels| {
-        wanted.iter().all(|(factor, level)| levels.get(factor).is_some_and(|l| l.to_string() == *level))
+        wanted
+            .iter()
+            .all(|(factor, level)| levels.get(factor).is_some_and(|l| l.to_string() == *level))
     };
-    let found: Vec<usize> = view.treatments.iter().filter(|t| has(&t.factors)).map(|t| t.index).collect();
+    let found: Vec<usize> =
+        view.treatments.iter().filter(|t| has(&t.factors)).map(|t| t.index).collect();
     if found.is_empty() { Err(unknown("none has these levels".to_owned())) } else { Ok(found) }
 }
 
@@ -207,7 +227,8 @@ fn named(by: &[String], a: &RunView, b: &RunView) -> Result<Vec<String>, Compare
     for name in by {
         // Errors name a setting so.
         let bare = name.strip_prefix("setting ").unwrap_or(name);
-        let setting = |v: &RunView| v.servers.iter().any(|s| s.settings.iter().any(|x| x.name == bare));
+        let setting =
+            |v: &RunView| v.servers.iter().any(|s| s.settings.iter().any(|x| x.name == bare));
         let own = Key::NAMES.contains(&bare) || equal::names().contains(&bare);
         if own || factors().any(|f| f == bare) || setting(a) || setting(b) {
             continue;
@@ -260,7 +281,12 @@ fn matched(a: &Chosen, b: &Chosen, by: &[String], same_run: bool) -> Vec<(usize,
 }
 
 /// `by` and the factors in which the named treatments have different levels.
-fn with_levels(mut by: Vec<String>, a: &Chosen, b: &Chosen, pairs: &[(usize, usize)]) -> Vec<String> {
+fn with_levels(
+    mut by: Vec<String>,
+    a: &Chosen,
+    b: &Chosen,
+    pairs: &[(usize, usize)],
+) -> Vec<String> {
     for (i, j) in pairs {
         let (x, y) = (&a.view.treatments[*i].factors, &b.view.treatments[*j].factors);
         for (factor, _) in x.0.iter().chain(&y.0) {
@@ -298,11 +324,18 @@ fn unequal(a: &Chosen, b: &Chosen, pairs: &[(usize, usize)], by: &[String]) -> V
         let (x, y) = (&a.view.plan.treatments[*i], &b.view.plan.treatments[*j]);
         for d in equal::differences(&a.treatment(*i), &b.treatment(*j)) {
             let on_purpose = d.is_named(by, |name| equal::is_bundle(name, x, y));
-            let same =
-                |u: &&mut Unequal| (&u.what, &u.a, &u.b, u.on_purpose) == (&d.what, &d.a, &d.b, on_purpose);
+            let same = |u: &&mut Unequal| {
+                (&u.what, &u.a, &u.b, u.on_purpose) == (&d.what, &d.a, &d.b, on_purpose)
+            };
             match out.iter_mut().find(same) {
                 Some(known) => known.pairs.push(pair),
-                None => out.push(Unequal { what: d.what, a: d.a, b: d.b, on_purpose, pairs: vec![pair] }),
+                None => out.push(Unequal {
+                    what: d.what,
+                    a: d.a,
+                    b: d.b,
+                    on_purpose,
+                    pairs: vec![pair],
+                }),
             }
         }
     }
@@ -314,11 +347,16 @@ fn unequal(a: &Chosen, b: &Chosen, pairs: &[(usize, usize)], by: &[String]) -> V
 fn pair_label(x: &TreatmentView, y: &TreatmentView) -> String {
     let (a, b) = (&x.factors, &y.factors);
     let only_b = b.0.iter().filter(|(factor, _)| a.get(factor).is_none());
-    let level =
-        |of: &Levels, factor: &str| of.get(factor).map_or_else(|| "–".to_owned(), ToString::to_string);
+    let level = |of: &Levels, factor: &str| {
+        of.get(factor).map_or_else(|| "–".to_owned(), ToString::to_string)
+    };
     let each = a.0.iter().chain(only_b).map(|(factor, _)| {
         let (before, after) = (level(a, factor), level(b, factor));
-        if before == after { format!("{factor}={before}") } else { format!("{factor}={before}→{after}") }
+        if before == after {
+            format!("{factor}={before}")
+        } else {
+            format!("{factor}={before}→{after}")
+        }
     });
     each.collect::<Vec<_>>().join(" ")
 }
@@ -346,7 +384,10 @@ fn why(
         (side.view.plan.treatments[t].clients, side.view.plan.treatments[t].options.rate)
     };
     let searched = a.view.plan.find.is_some() || b.view.plan.find.is_some();
-    if searched || judged.withheld.is_some() || judged.told_apart() == Some(false) || load(a, i) != load(b, j)
+    if searched
+        || judged.withheld.is_some()
+        || judged.told_apart() == Some(false)
+        || load(a, i) != load(b, j)
     {
         return None;
     }

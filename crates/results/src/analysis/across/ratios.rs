@@ -42,7 +42,9 @@ impl<'a> Ratios<'a> {
         Self {
             pairing: if same_run { Pairing::of(of_b) } else { Pairing::across(of_b, of_a) },
             earlier: (!same_run).then(|| earlier.collect()),
-            is_provisional: [a, b].iter().any(|side| is_provisional(&side.view.plan, side.view.run.state)),
+            is_provisional: [a, b]
+                .iter()
+                .any(|side| is_provisional(&side.view.plan, side.view.run.state)),
             a,
             b,
             pairs,
@@ -54,7 +56,8 @@ impl<'a> Ratios<'a> {
         let (i, j) = self.pairs[pair];
         let (a, b) = (&self.a.sums[i], &self.b.sums[j]);
         let alone = self.pairing.ratio(b.values(measure), a.values(measure));
-        let not_finished = (self.is_provisional && alone.ci95.is_some()).then(|| NOT_FINISHED.to_owned());
+        let not_finished =
+            (self.is_provisional && alone.ci95.is_some()).then(|| NOT_FINISHED.to_owned());
         let Some(earlier) = self.earlier.as_ref().map(|all| &all[pair]) else {
             return Found { ratio: alone, within_runs: None, withheld: not_finished };
         };

@@ -33,11 +33,14 @@ fn honesty(view: &RunView) -> Vec<String> {
 }
 
 fn one(probe: &StageProbeView) -> String {
-    let rate = probe
-        .flushes_per_second
-        .map_or_else(String::new, |flushes| format!("{} flushes/s of one writer", number::rate(flushes)));
+    let rate = probe.flushes_per_second.map_or_else(String::new, |flushes| {
+        format!("{} flushes/s of one writer", number::rate(flushes))
+    });
     match probe.acknowledges_from_cache.as_slice() {
-        [] => format!("Storage `{}` shows no sign that it acknowledges from a cache: {rate}.", probe.storage),
+        [] => format!(
+            "Storage `{}` shows no sign that it acknowledges from a cache: {rate}.",
+            probe.storage
+        ),
         why => format!(
             "Storage `{}` acknowledges from a cache, as far as can be seen from here: {rate}; {}.",
             probe.storage,
@@ -78,10 +81,9 @@ fn speed(view: &RunView) -> String {
     const SHOWN: usize = 4;
     let of = |t: &TreatmentView| {
         t.tps.as_ref()?;
-        let p99 = t
-            .latency_us
-            .as_ref()
-            .map_or_else(String::new, |latency| format!(", p99 {} ms", number::milliseconds(latency.p99)));
+        let p99 = t.latency_us.as_ref().map_or_else(String::new, |latency| {
+            format!(", p99 {} ms", number::milliseconds(latency.p99))
+        });
         Some(format!("{} {}{p99}", t.label, rate(view, t)))
     };
     let all: Vec<String> = view.treatments.iter().filter_map(of).collect();

@@ -41,8 +41,11 @@ fn levels(view: &RunView) -> Option<(String, String, String)> {
     let of = |factor: &String| -> Vec<String> {
         let mut labels: Vec<String> = Vec::new();
         for t in &view.treatments {
-            let label =
-                t.factors.get(factor).map(ToString::to_string).filter(|label| !labels.contains(label));
+            let label = t
+                .factors
+                .get(factor)
+                .map(ToString::to_string)
+                .filter(|label| !labels.contains(label));
             labels.extend(label);
         }
         labels
@@ -58,14 +61,24 @@ fn levels(view: &RunView) -> Option<(String, String, String)> {
 }
 
 /// The effect for each two treatments that differ in these levels alone.
-fn effects(view: &RunView, family: &Family, factor: &str, level: &str, against: &str) -> Vec<Effect> {
-    let has = |levels: &Levels, label: &str| levels.get(factor).is_some_and(|l| l.to_string() == label);
-    let others =
-        |levels: &Levels| Levels(levels.0.iter().filter(|(name, _)| name != factor).cloned().collect());
+fn effects(
+    view: &RunView,
+    family: &Family,
+    factor: &str,
+    level: &str,
+    against: &str,
+) -> Vec<Effect> {
+    let has =
+        |levels: &Levels, label: &str| levels.get(factor).is_some_and(|l| l.to_string() == label);
+    let others = |levels: &Levels| {
+        Levels(levels.0.iter().filter(|(name, _)| name != factor).cloned().collect())
+    };
     let of = |t: &super::TreatmentView| {
         let given = others(&t.factors);
-        let other =
-            view.treatments.iter().find(|o| has(&o.factors, against) && others(&o.factors) == given)?;
+        let other = view
+            .treatments
+            .iter()
+            .find(|o| has(&o.factors, against) && others(&o.factors) == given)?;
         Some(Effect { given: given.to_string(), judged: family.judged(t.index, other.index)? })
     };
     view.treatments.iter().filter(|t| has(&t.factors, level)).filter_map(of).collect()
@@ -91,10 +104,16 @@ fn said(words: &str, against: &str, effects: &[Effect], measure: &str) -> String
     let size = |effect: &Effect| effect.judged.ratio.value.map_or(0.0, |v| v.ln().abs());
     let part = |found: Vec<&Effect>, what: &str| {
         let most = found.iter().max_by(|a, b| size(a).total_cmp(&size(b)))?;
-        Some(format!("{what} in {} (most: {}{})", found.len(), one(&most.judged, measure), with(most)))
+        Some(format!(
+            "{what} in {} (most: {}{})",
+            found.len(),
+            one(&most.judged, measure),
+            with(most)
+        ))
     };
-    let count =
-        |found: Vec<&Effect>, what: &str| (!found.is_empty()).then(|| format!("{what} in {}", found.len()));
+    let count = |found: Vec<&Effect>, what: &str| {
+        (!found.is_empty()).then(|| format!("{what} in {}", found.len()))
+    };
     let parts: Vec<String> = [
         part(of(&|j| is(j, true)), "a gain"),
         part(of(&|j| is(j, false)), "a cost"),
@@ -104,7 +123,12 @@ fn said(words: &str, against: &str, effects: &[Effect], measure: &str) -> String
     .into_iter()
     .flatten()
     .collect();
-    format!("{} against {against}, of {} combinations: {}.", capital(words), effects.len(), parts.join(", "))
+    format!(
+        "{} against {against}, of {} combinations: {}.",
+        capital(words),
+        effects.len(),
+        parts.join(", ")
+    )
 }
 
 /// One effect: `costs 66% of the tps (95% CI 61–70%)`.
@@ -112,7 +136,9 @@ fn one(judged: &Judged, measure: &str) -> String {
     /// From here on a gain is told as a multiple.
     const MULTIPLE: f64 = 2.0;
     let ratio = &judged.ratio;
-    let Some(value) = ratio.value else { return format!("not known ({})", ratio.why.unwrap_or("no ratio")) };
+    let Some(value) = ratio.value else {
+        return format!("not known ({})", ratio.why.unwrap_or("no ratio"));
+    };
     let percent = |share: f64| number::percent(share.abs());
     let (verb, change) = match value {
         v if v < 1.0 => ("costs", format!("{}% of the {measure}", percent(1.0 - v))),
@@ -121,13 +147,24 @@ fn one(judged: &Judged, measure: &str) -> String {
     };
     let interval = ratio.ci95.map_or_else(String::new, |[lo, hi]| match value {
         v if v >= MULTIPLE => format!(" (95% CI {}–{}×)", number::times(lo), number::times(hi)),
-        v if v < 1.0 && hi < 1.0 => format!(" (95% CI {}–{}%)", percent(1.0 - hi), percent(1.0 - lo)),
-        v if v >= 1.0 && lo >= 1.0 => format!(" (95% CI {}–{}%)", percent(lo - 1.0), percent(hi - 1.0)),
-        _ => format!(" (ratio {}, 95% CI {}–{})", number::times(value), number::times(lo), number::times(hi)),
+        v if v < 1.0 && hi < 1.0 => {
+            format!(" (95% CI {}–{}%)", percent(1.0 - hi), percent(1.0 - lo))
+        }
+        v if v >= 1.0 && lo >= 1.0 => {
+            format!(" (95% CI {}–{}%)", percent(lo - 1.0), percent(hi - 1.0))
+        }
+        _ => format!(
+            " (ratio {}, 95% CI {}–{})",
+            number::times(value),
+            number::times(lo),
+            number::times(hi)
+        ),
     });
     match judged.told_apart() {
         Some(true) => format!("{verb} {change}{interval}"),
-        Some(false) => format!("no significant difference{}", minimum_detectable(judged.detectable())),
+        Some(false) => {
+            format!("no significant difference{}", minimum_detectable(judged.detectable()))
+        }
         None if judged.withheld.is_some() => format!("so far it {verb} {change}{interval}"),
         None => format!("it {verb} {change} ({})", ratio.why.unwrap_or("no interval")),
     }

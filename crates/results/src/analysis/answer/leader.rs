@@ -21,7 +21,8 @@ pub(super) fn speed(view: &RunView) -> Result<Vec<(&TreatmentView, f64)>, String
     match measured.first() {
         None => Err("No trial is completed yet: nothing can be said.".to_owned()),
         Some((_, mean)) if *mean <= 0.0 => {
-            Err("No transaction was completed in any trial: nothing can be said about speed.".to_owned())
+            Err("No transaction was completed in any trial: nothing can be said about speed."
+                .to_owned())
         }
         Some(_) => Ok(measured),
     }
@@ -31,13 +32,16 @@ pub(super) fn answer(view: &RunView) -> Vec<String> {
     let mut out: Vec<String> = ahead(view).into_iter().collect();
     // The first factor is what the question is about: it is spoken of even where it did nothing
     // that is significant.
-    let effects = view.plan.factors.iter().enumerate().filter_map(|(i, factor)| effect(view, factor, i == 0));
+    let effects =
+        view.plan.factors.iter().enumerate().filter_map(|(i, factor)| effect(view, factor, i == 0));
     if view.treatments.len() > 1 {
         out.extend(effects.take(2));
     }
     if let Some(pair) = floor::same_pair(&view.plan) {
         let [a, b] = pair.map(|index| view.treatments[index].label.as_str());
-        out.push(format!("{a} and {b} are the same treatment: what differs between them is noise."));
+        out.push(format!(
+            "{a} and {b} are the same treatment: what differs between them is noise."
+        ));
     }
     out
 }
@@ -48,9 +52,11 @@ pub(super) fn ahead(view: &RunView) -> Option<String> {
     let mut measured = speed(view).ok()?;
     let all = measured.len();
     measured.retain(|(t, _)| t.not_ranked.is_none());
-    let ((best, mean), (slowest, least)) = measured.first().copied().zip(measured.last().copied())?;
+    let ((best, mean), (slowest, least)) =
+        measured.first().copied().zip(measured.last().copied())?;
     let found = rate(view, best);
-    let keeps = view.plan.find.as_ref().map_or_else(String::new, |find| format!(" that keep {}", find.slo));
+    let keeps =
+        view.plan.find.as_ref().map_or_else(String::new, |find| format!(" that keep {}", find.slo));
     if measured.len() == 1 {
         let latency = best.latency_us.as_ref().map_or_else(String::new, |l| {
             format!(
@@ -96,11 +102,13 @@ pub(super) fn ahead(view: &RunView) -> Option<String> {
 fn beside(equals: &[&TreatmentView]) -> String {
     let (some, more) = equals.split_at(equals.len().min(2));
     let names: Vec<&str> = some.iter().map(|t| t.label.as_str()).collect();
-    let mut said = format!(", but there is no significant difference from {}", names.join(" and from "));
+    let mut said =
+        format!(", but there is no significant difference from {}", names.join(" and from "));
     if !more.is_empty() {
         said.push_str(&format!(" and {} more", more.len()));
     }
-    let detectable = equals.iter().filter_map(|t| t.ratio_to_best.as_ref()?.detectable).reduce(f64::max);
+    let detectable =
+        equals.iter().filter_map(|t| t.ratio_to_best.as_ref()?.detectable).reduce(f64::max);
     said.push_str(&minimum_detectable(detectable));
     said
 }

@@ -19,7 +19,8 @@ pub(super) fn command(view: &RunView, kind: AnswerKind) -> Option<String> {
         // What continues it, and why it ended, stand in the notes.
         return None;
     }
-    let open = |c: &&Comparison| c.ratio.told_apart != Some(true) && c.ratio.equivalent != Some(true);
+    let open =
+        |c: &&Comparison| c.ratio.told_apart != Some(true) && c.ratio.equivalent != Some(true);
     let open: Vec<&Comparison> = view.comparisons.iter().filter(open).collect();
     if open.is_empty() {
         return None;
@@ -29,7 +30,8 @@ pub(super) fn command(view: &RunView, kind: AnswerKind) -> Option<String> {
         // The trials of one repeat may build on each other, so that none can be added.
         let again = "One repeat decides nothing: run it anew with `--set experiment.repeats=5`";
         let precise = ", or with `--set experiment.precision=2%` for as many as it takes";
-        // The stages of a sweep follow each other, which leaves no blocks after which a run could end.
+        // The stages of a sweep follow each other, which leaves no blocks after which a run could
+        // end.
         return Some(format!("{again}{}.", if kind == AnswerKind::Sweep { "" } else { precise }));
     }
     let more = if repeats < 5 { 10 } else { 2 * repeats };

@@ -15,7 +15,8 @@ pub(super) fn answer(view: &RunView) -> Vec<String> {
     let mut out = Vec::new();
     if crashed.is_empty() {
         out.push(
-            "No crash test is done yet: which of them keep what they acknowledged is not known.".to_owned(),
+            "No crash test is done yet: which of them keep what they acknowledged is not known."
+                .to_owned(),
         );
     } else {
         out.push(kept(view, &crashed));
@@ -29,7 +30,8 @@ pub(super) fn answer(view: &RunView) -> Vec<String> {
     match leader::speed(view) {
         Err(nothing) => out.push(nothing),
         Ok(_) if crashed.is_empty() => {}
-        Ok(_) => out.extend(leader::ahead(view).map(|said| format!("Of those that may be ranked, {said}"))),
+        Ok(_) => out
+            .extend(leader::ahead(view).map(|said| format!("Of those that may be ranked, {said}"))),
     }
     out
 }
@@ -68,7 +70,11 @@ fn kept(view: &RunView, crashed: &[&TreatmentView]) -> String {
         ));
     }
     if !unknown.is_empty() {
-        parts.push(format!("of {} it could not be told ({})", unknown.len(), listed(&unknown, SHOWN, "; ")));
+        parts.push(format!(
+            "of {} it could not be told ({})",
+            unknown.len(),
+            listed(&unknown, SHOWN, "; ")
+        ));
     }
     format!("{}.", parts.join("; "))
 }

@@ -8,8 +8,12 @@ use crate::number;
 const SHOWN: usize = 6;
 
 pub(super) fn answer(view: &RunView) -> Vec<String> {
-    let mut out: Vec<String> =
-        view.scaling.iter().take(SHOWN).filter_map(|s| one(view, &s.given, &s.treatments)).collect();
+    let mut out: Vec<String> = view
+        .scaling
+        .iter()
+        .take(SHOWN)
+        .filter_map(|s| one(view, &s.given, &s.treatments))
+        .collect();
     if out.is_empty() {
         return leader::answer(view);
     }
@@ -22,8 +26,11 @@ pub(super) fn answer(view: &RunView) -> Vec<String> {
 /// One sweep: its highest tps, and what that is of the tps of the fewest clients.
 fn one(view: &RunView, given: &str, treatments: &[usize]) -> Option<String> {
     let clients = |t: &TreatmentView| view.plan.treatments[t.index].clients;
-    let mut measured: Vec<&TreatmentView> =
-        treatments.iter().filter_map(|i| view.treatments.get(*i)).filter(|t| t.tps.is_some()).collect();
+    let mut measured: Vec<&TreatmentView> = treatments
+        .iter()
+        .filter_map(|i| view.treatments.get(*i))
+        .filter(|t| t.tps.is_some())
+        .collect();
     measured.sort_by_key(|t| clients(t));
     let tps = |t: &TreatmentView| t.tps.as_ref().map_or(0.0, |tps| tps.mean);
     let highest = measured.iter().copied().max_by(|a, b| tps(a).total_cmp(&tps(b)))?;

@@ -1,4 +1,5 @@
-//! What a browser would show of HTML, line by line, through a tokenizer that knows where each token stands.
+//! What a browser would show of HTML, line by line, through a tokenizer that knows where each token
+//! stands.
 
 use html5gum::{DefaultEmitter, HtmlString, StartTag, Token, Tokenizer};
 
@@ -134,8 +135,9 @@ impl Page {
                 self.cells.push(Cell { text: String::new(), line });
                 // A cell over several columns stands in the first of them.
                 let columns = tag.attributes.get(&HtmlString(b"colspan".to_vec()));
-                let columns =
-                    columns.and_then(|v| String::from_utf8_lossy(v).trim().parse().ok()).unwrap_or(1);
+                let columns = columns
+                    .and_then(|v| String::from_utf8_lossy(v).trim().parse().ok())
+                    .unwrap_or(1);
                 for _ in 1..columns.min(MOST_COLUMNS) {
                     self.cells.push(Cell { text: String::new(), line });
                 }
@@ -245,8 +247,7 @@ mod tests {
 
     #[test]
     fn listings_keep_their_lines_and_paragraphs_do_not() {
-        let html =
-            "<p>one\ntwo</p>\n<pre>tps = 5\nlatency &lt; 3 ms</pre>\n<script>var tps = 9;</script><p>x<br>y";
+        let html = "<p>one\ntwo</p>\n<pre>tps = 5\nlatency &lt; 3 ms</pre>\n<script>var tps = 9;</script><p>x<br>y";
         let expected: [(usize, &str); 5] =
             [(1, "one two"), (3, "tps = 5"), (4, "latency < 3 ms"), (5, "x"), (5, "y")];
         assert_eq!(shown(html), expected.map(|(n, t)| (n, t.to_owned())));
@@ -256,7 +257,8 @@ mod tests {
     fn a_row_has_its_cells_and_each_its_line() {
         let html = "<table>\n<tr><th>fs</th><th colspan=2>tps</th></tr>\n<tr>\n<td>ext2</td>\n<td>542</td>\n<td><b>605</b></td>\n</tr></table>";
         let rows: Vec<Line> = lines(html).into_iter().filter(|l| !l.cells.is_empty()).collect();
-        let cells = |row: &Line| row.cells.iter().map(|c| (c.line, c.text.clone())).collect::<Vec<_>>();
+        let cells =
+            |row: &Line| row.cells.iter().map(|c| (c.line, c.text.clone())).collect::<Vec<_>>();
         assert_eq!(cells(&rows[0]), [(2, "fs".into()), (2, "tps".into()), (2, String::new())]);
         assert_eq!(cells(&rows[1]), [(4, "ext2".into()), (5, "542".into()), (6, "605".into())]);
     }

@@ -1,4 +1,5 @@
-//! A file as lines that know where they stand: text and Markdown as they are, HTML as a reader sees it.
+//! A file as lines that know where they stand: text and Markdown as they are, HTML as a reader sees
+//! it.
 
 mod html;
 
@@ -30,7 +31,8 @@ pub(crate) struct Cell {
 }
 
 impl Document {
-    /// The text of a file; none where it is no text. `name` decides what a file is that its text does not tell.
+    /// The text of a file; none where it is no text. `name` decides what a file is that its text
+    /// does not tell.
     pub(crate) fn read(name: &str, bytes: &[u8]) -> Option<Self> {
         let (text, garbled) = decoded(bytes)?;
         // Lines are those that editors and grep count.
@@ -39,7 +41,8 @@ impl Document {
         Some(Self { lines, garbled })
     }
 
-    /// What stands at a line of the file: where HTML breaks no line there, the line that it belongs to.
+    /// What stands at a line of the file: where HTML breaks no line there, the line that it belongs
+    /// to.
     pub(crate) fn quote(&self, line: usize) -> &str {
         let at = self.lines.iter().find(|l| l.number == line && !l.text.is_empty());
         let before = || self.lines.iter().rev().find(|l| l.number <= line && !l.text.is_empty());
@@ -93,7 +96,11 @@ fn plain(text: &str) -> Vec<Line> {
 
 /// The line without HTML's line break at its end, as Markdown bears it.
 fn without_break(text: &str) -> &str {
-    ["<br>", "<br/>", "<br />"].iter().find_map(|mark| text.strip_suffix(mark)).unwrap_or(text).trim_end()
+    ["<br>", "<br/>", "<br />"]
+        .iter()
+        .find_map(|mark| text.strip_suffix(mark))
+        .unwrap_or(text)
+        .trim_end()
 }
 
 /// The cells of a row of a Markdown table, of psql's, or of one with tabs; none of another line.
@@ -137,7 +144,8 @@ mod tests {
 
     #[test]
     fn other_encodings_are_read_and_binary_files_are_not() {
-        let utf16: Vec<u8> = [0xff, 0xfe].into_iter().chain("tps".bytes().flat_map(|b| [b, 0])).collect();
+        let utf16: Vec<u8> =
+            [0xff, 0xfe].into_iter().chain("tps".bytes().flat_map(|b| [b, 0])).collect();
         assert_eq!(Document::read("a", &utf16).unwrap().lines[0].text, "tps");
         let latin = Document::read("a", b"pr\xf9m\xecr 5").unwrap();
         assert!(latin.garbled && latin.lines[0].text.ends_with(" 5"));

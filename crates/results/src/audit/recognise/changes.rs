@@ -178,7 +178,8 @@ pub(super) fn find(scan: &mut Scan<'_>, names: &[String]) -> Vec<ChangeClaim> {
         if scan.read[at] && tps.is_none() || !FASTER.iter().any(|word| lower.contains(word)) {
             continue;
         }
-        let Some((change, words)) = times(&lower).or_else(|| percent(&lower, line.number, tps.is_some()))
+        let Some((change, words)) =
+            times(&lower).or_else(|| percent(&lower, line.number, tps.is_some()))
         else {
             continue;
         };
@@ -236,17 +237,23 @@ fn tps_of(lower: &str, line: usize) -> Option<Figure> {
     Figure::read(digits.trim_end_matches('.'), line)
 }
 
-/// The only percentage of the line, where a sign before it or a word beside it says that it is of a change.
+/// The only percentage of the line, where a sign before it or a word beside it says that it is of a
+/// change.
 fn percent(lower: &str, line: usize, beside_tps: bool) -> Option<(Change, String)> {
     if lower.matches('%').count() != 1 {
         return None;
     }
     let before = lower.split_once('%')?.0.trim_end();
-    let start = before.char_indices().rev().take_while(|(_, c)| c.is_ascii_digit() || matches!(c, '.' | ','));
+    let start = before
+        .char_indices()
+        .rev()
+        .take_while(|(_, c)| c.is_ascii_digit() || matches!(c, '.' | ','));
     let start = start.last().map(|(at, _)| at)?;
     let digits = before[start..].trim_start_matches(['.', ',']);
     let signed = before[..start].ends_with(['+', '-', '−']);
-    let ranged = before[..start].trim_end().ends_with(|c: char| c.is_ascii_digit() || matches!(c, '–' | '~'))
+    let ranged = before[..start]
+        .trim_end()
+        .ends_with(|c: char| c.is_ascii_digit() || matches!(c, '–' | '~'))
         || signed
             && before[..start]
                 .trim_end_matches(['+', '-', '−'])
@@ -271,7 +278,8 @@ fn times(lower: &str) -> Option<(Change, String)> {
     }
     let mut found = None;
     for (start, _) in lower.char_indices().filter(|(_, c)| c.is_ascii_digit()) {
-        let joined = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | ',' | '-' | '–' | '_');
+        let joined =
+            |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | ',' | '-' | '–' | '_');
         if lower[..start].chars().next_back().is_some_and(joined) {
             continue;
         }
@@ -311,7 +319,10 @@ mod tests {
         let of = |text: &str| times(text);
         assert_eq!(of("xfs is twice as fast as ext4").unwrap().0, Change::Times(2.0, 2.0));
         assert_eq!(of("tps is 2.5x higher").unwrap().0, Change::Times(2.5, 2.5));
-        assert_eq!(of("производительность выросла почти в 4 раза").unwrap().0, Change::Times(4.0, 4.0));
+        assert_eq!(
+            of("производительность выросла почти в 4 раза").unwrap().0,
+            Change::Times(4.0, 4.0)
+        );
         assert_eq!(of("tps 4,5倍遅くなった").unwrap().0, Change::Times(4.0, 5.0));
         for none in ["run it 3 times", "5 times 60 s", "tps of 3 xfs volumes is higher"] {
             assert_eq!(of(none), None, "{none}");
@@ -319,7 +330,9 @@ mod tests {
         let percent = |text: &str| percent(text, 1, text.contains("tps =")).map(|(_, words)| words);
         assert_eq!(percent("zfs is 25% slower"), Some("25%".to_owned()));
         assert_eq!(percent("tps = 537.8 (+35% to the default)"), Some("35%".to_owned()));
-        for none in ["zfs reaches 75% of xfs", "10-20% faster", "+5% to +9% faster", "fillfactor 90%"] {
+        for none in
+            ["zfs reaches 75% of xfs", "10-20% faster", "+5% to +9% faster", "fillfactor 90%"]
+        {
             assert_eq!(percent(none), None, "{none}");
         }
     }

@@ -96,8 +96,8 @@ fn lone_names(scan: &Scan<'_>) -> Vec<String> {
     let mut names = Vec::new();
     for line in scan.lines {
         let text = name_of(&line.text);
-        let one_word =
-            !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+        let one_word = !text.is_empty()
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
         if one_word
             && text.len() <= 24
             && text.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -144,7 +144,13 @@ pub(super) fn ratios(scan: &mut Scan<'_>, names: &[String]) -> Vec<RatioClaim> {
         let mentioned = mentioned(&lower, names);
         let [of, to] = mentioned.as_slice() else { continue };
         let about = ABOUT.iter().any(|word| lower.contains(word));
-        found.push(RatioClaim { line: line.number, of: of.clone(), to: to.clone(), percent, about });
+        found.push(RatioClaim {
+            line: line.number,
+            of: of.clone(),
+            to: to.clone(),
+            percent,
+            about,
+        });
         scan.read[at] = true;
     }
     found
@@ -168,7 +174,8 @@ fn percentage(lower: &str, line: usize) -> Option<Figure> {
     }
 }
 
-/// The names in the order in which the sentence has them, each once; longer names before those that they contain.
+/// The names in the order in which the sentence has them, each once; longer names before those that
+/// they contain.
 pub(super) fn mentioned(lower: &str, names: &[String]) -> Vec<String> {
     let mut by_length: Vec<&String> = names.iter().collect();
     by_length.sort_by_key(|name| std::cmp::Reverse(name.len()));
@@ -178,10 +185,11 @@ pub(super) fn mentioned(lower: &str, names: &[String]) -> Vec<String> {
         let needle = name.to_lowercase();
         for (at, _) in lower.match_indices(&needle) {
             let end = at + needle.len();
-            let part_of_word =
-                |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
-            let bounded =
-                !part_of_word(lower[..at].chars().next_back()) && !part_of_word(lower[end..].chars().next());
+            let part_of_word = |c: Option<char>| {
+                c.is_some_and(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+            };
+            let bounded = !part_of_word(lower[..at].chars().next_back())
+                && !part_of_word(lower[end..].chars().next());
             if bounded && !taken[at..end].contains(&true) {
                 taken[at..end].fill(true);
                 found.push((at, name.clone()));
@@ -219,7 +227,8 @@ pub(super) fn spreads(scan: &mut Scan<'_>) -> Vec<SpreadClaim> {
 fn spread(before: &str, after: &str, line: usize) -> Option<SpreadClaim> {
     let (rest, mean) = before.trim_end().rsplit_once([' ', ':', '=', '('])?;
     let name = rest.trim_end_matches([':', ' ', '=']).rsplit([' ', '(', ',', ';', '[']).next()?;
-    let spread = after.trim_start().split(|c: char| c.is_whitespace() || matches!(c, ')' | ';')).next()?;
+    let spread =
+        after.trim_start().split(|c: char| c.is_whitespace() || matches!(c, ')' | ';')).next()?;
     let spread = spread.trim_end_matches([',', '.']);
     let read = |text: &str| match written(text, None, line) {
         Written::Number(figure) => Some(figure),
@@ -238,7 +247,10 @@ mod tests {
     #[test]
     fn a_mean_with_its_spread_is_read_from_a_sentence() {
         let claim = spread("je to méně než chyba (JFS: 581 ", "48 tps, XFS", 3).unwrap();
-        assert_eq!((claim.name.as_str(), claim.mean.value, claim.spread.value), ("JFS", 581.0, 48.0));
+        assert_eq!(
+            (claim.name.as_str(), claim.mean.value, claim.spread.value),
+            ("JFS", 581.0, 48.0)
+        );
         assert_eq!(spread("bude ", "na stejné úrovni", 1), None);
         assert_eq!(spread("", "", 1), None);
     }

@@ -20,8 +20,10 @@ pub(super) enum Role {
 /// What a column is by its name.
 pub(super) fn role(name: &str) -> Role {
     let lower = name.trim().to_lowercase();
-    let words: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect();
-    let begins = |beginnings: &[&str]| words.iter().any(|w| beginnings.iter().any(|b| w.starts_with(b)));
+    let words: Vec<&str> =
+        lower.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect();
+    let begins =
+        |beginnings: &[&str]| words.iter().any(|w| beginnings.iter().any(|b| w.starts_with(b)));
     let is = |known: &[&str]| words.iter().any(|w| known.contains(w));
     // Languages that part no words.
     let has = |known: &[&str]| known.iter().any(|k| lower.contains(k));
@@ -32,7 +34,8 @@ pub(super) fn role(name: &str) -> Role {
         return Role::WarmUp;
     }
     let other = begins(&[
-        "lat", "cpu", "util", "idle", "wait", "hit", "read", "writ", "client", "klient", "user", "thread",
+        "lat", "cpu", "util", "idle", "wait", "hit", "read", "writ", "client", "klient", "user",
+        "thread",
     ]) || is(&["ms", "us", "s", "iops", "mb", "gb"])
         || has(&["延迟"]);
     // `transactions/s` and `ops/s` end in what seconds are called too.
@@ -48,8 +51,17 @@ pub(super) fn role(name: &str) -> Role {
     {
         return Role::Ratio;
     }
-    if begins(&["mean", "average", "avg", "průměr", "prumer", "mittel", "durchschnitt", "moyenne", "средн"])
-        || has(&["平均", "∅", "ø"])
+    if begins(&[
+        "mean",
+        "average",
+        "avg",
+        "průměr",
+        "prumer",
+        "mittel",
+        "durchschnitt",
+        "moyenne",
+        "средн",
+    ]) || has(&["平均", "∅", "ø"])
     {
         return Role::Mean;
     }
@@ -64,8 +76,20 @@ pub(super) fn role(name: &str) -> Role {
 
 /// `run 3`, `#3`, `tps 3`: the number of a repeat.
 fn repeat(words: &[&str]) -> Option<u32> {
-    const NAMES: &[&str] =
-        &["run", "r", "test", "trial", "repeat", "tps", "lauf", "versuch", "pokus", "měření", "прогон", "第"];
+    const NAMES: &[&str] = &[
+        "run",
+        "r",
+        "test",
+        "trial",
+        "repeat",
+        "tps",
+        "lauf",
+        "versuch",
+        "pokus",
+        "měření",
+        "прогон",
+        "第",
+    ];
     let numbers: Vec<&str> = words
         .iter()
         .map(|word| NAMES.iter().find_map(|name| word.strip_prefix(name)).unwrap_or(word))
@@ -106,14 +130,17 @@ pub(super) fn names_tps(text: &str) -> bool {
         "吞吐",
     ];
     // A disk's throughput is of bytes.
-    const BYTES: &[&str] = &["mb/s", "gb/s", "mib/s", "gib/s", "kb/s", "kib/s", "mbps", "bandwidth"];
+    const BYTES: &[&str] =
+        &["mb/s", "gb/s", "mib/s", "gib/s", "kb/s", "kib/s", "mbps", "bandwidth"];
     let lower = text.to_lowercase();
     let words = || lower.split(|c: char| !c.is_alphanumeric());
     !BYTES.iter().any(|unit| lower.contains(unit))
-        && (words().any(|word| WORDS.contains(&word)) || PER_SECOND.iter().any(|words| lower.contains(words)))
+        && (words().any(|word| WORDS.contains(&word))
+            || PER_SECOND.iter().any(|words| lower.contains(words)))
 }
 
-/// Whether a column is called a time that a load or a query took, of one measurement and no percentile.
+/// Whether a column is called a time that a load or a query took, of one measurement and no
+/// percentile.
 pub(super) fn names_time(name: &str) -> bool {
     const TIMES: &[&str] = &[
         "latency",
@@ -152,5 +179,6 @@ pub(super) fn names_time(name: &str) -> bool {
         "connection",
     ];
     let lower = name.to_lowercase();
-    TIMES.iter().any(|word| lower.contains(word)) && !OTHERWISE.iter().any(|word| lower.contains(word))
+    TIMES.iter().any(|word| lower.contains(word))
+        && !OTHERWISE.iter().any(|word| lower.contains(word))
 }

@@ -57,10 +57,13 @@ fn options_of(text: &str) -> String {
 /// The scale that `pgbench -i` filled a database with, where one line does it.
 pub(super) fn initialised_scale(text: &str) -> Option<f64> {
     let (_, rest) = text.split_once("pgbench ")?;
-    let words: Vec<&str> = rest.split_whitespace().map(|w| w.trim_matches(['`', '"', '\''])).collect();
+    let words: Vec<&str> =
+        rest.split_whitespace().map(|w| w.trim_matches(['`', '"', '\''])).collect();
     words.iter().any(|w| matches!(*w, "-i" | "--initialize")).then_some(())?;
-    let separate = words.windows(2).find(|pair| matches!(pair[0], "-s" | "--scale")).map(|pair| pair[1]);
-    let joined = || words.iter().find_map(|w| w.strip_prefix("--scale=").or_else(|| w.strip_prefix("-s")));
+    let separate =
+        words.windows(2).find(|pair| matches!(pair[0], "-s" | "--scale")).map(|pair| pair[1]);
+    let joined =
+        || words.iter().find_map(|w| w.strip_prefix("--scale=").or_else(|| w.strip_prefix("-s")));
     separate.or_else(joined).and_then(|scale| scale.parse().ok())
 }
 
@@ -110,7 +113,8 @@ fn read(text: &str, line: usize) -> Option<Command> {
                 command.rate_limited = true;
             }
             "-s" | "--scale" => command.scale = value().and_then(|v| Figure::count(v, line)),
-            "-j" | "--jobs" | "-M" | "--protocol" | "-P" | "--progress" | "-L" | "--latency-limit" => {
+            "-j" | "--jobs" | "-M" | "--protocol" | "-P" | "--progress" | "-L"
+            | "--latency-limit" => {
                 value();
             }
             "-n" | "-r" | "-C" | "-l" => {}
@@ -125,7 +129,10 @@ fn read(text: &str, line: usize) -> Option<Command> {
 pub(super) fn builtin_writes(kind: &str) -> Option<bool> {
     if kind.contains("select only") {
         Some(false)
-    } else if kind.contains("tpc-b") || kind.contains("simple update") || kind.starts_with("update only") {
+    } else if kind.contains("tpc-b")
+        || kind.contains("simple update")
+        || kind.starts_with("update only")
+    {
         Some(true)
     } else {
         None
@@ -143,7 +150,9 @@ pub(super) fn statements_write<'a>(texts: impl Iterator<Item = &'a str>) -> Opti
         }
         if text.starts_with("select") && !text.contains('(') {
             reads = Some(reads.unwrap_or(true));
-        } else if !text.starts_with('\\') && !["begin", "end", "commit"].iter().any(|w| text.starts_with(w)) {
+        } else if !text.starts_with('\\')
+            && !["begin", "end", "commit"].iter().any(|w| text.starts_with(w))
+        {
             reads = Some(false);
         }
     }
@@ -156,12 +165,16 @@ mod tests {
 
     #[test]
     fn options_are_read_however_they_are_written() {
-        let command = read("$ nohup pgbench -M prepared -c32 -j 8 --time=120 -r db >>log 2>&1 &", 4).unwrap();
+        let command =
+            read("$ nohup pgbench -M prepared -c32 -j 8 --time=120 -r db >>log 2>&1 &", 4).unwrap();
         let value = |f: Option<Figure>| f.map(|f| f.value);
         assert_eq!((value(command.clients), value(command.duration_s)), (Some(32.0), Some(120.0)));
         assert_eq!(command.writes, Some(true));
         let shell = read("/usr/bin/pgbench -c $i -f a.sql -T 120 -n", 1).unwrap();
-        assert_eq!((shell.clients, shell.writes, value(shell.duration_s)), (None, None, Some(120.0)));
+        assert_eq!(
+            (shell.clients, shell.writes, value(shell.duration_s)),
+            (None, None, Some(120.0))
+        );
         assert_eq!(read("pgbench -S -T 60", 1).unwrap().writes, Some(false));
         for none in ["pgbench -i -s 32", "pgbench is a program", "pgbench", "pgbench |"] {
             assert_eq!(read(none, 1), None, "{none}");

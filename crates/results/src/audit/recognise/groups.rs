@@ -1,8 +1,8 @@
 //! Which runs are repeats of one thing, and which only warm up.
 //!
-//! Nobody writes it down in one way. Runs are repeats where the same command printed the same parameters, and where all
-//! that stands between them only counts, or stood right above the run before as well. Anything else between two runs may have
-//! changed something, and be it SQL.
+//! Nobody writes it down in one way. Runs are repeats where the same command printed the same
+//! parameters, and where all that stands between them only counts, or stood right above the run
+//! before as well. Anything else between two runs may have changed something, and be it SQL.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,8 @@ pub(super) fn groups(
     commands: &[Command],
     warm_ups: &BTreeSet<usize>,
 ) -> Vec<Vec<usize>> {
-    let options = |span: &Span| commands.iter().rev().find(|c| c.line < span.line).map(|c| &c.options);
+    let options =
+        |span: &Span| commands.iter().rev().find(|c| c.line < span.line).map(|c| &c.options);
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut before: Option<usize> = None;
     for (at, span) in spans.iter().enumerate() {
@@ -63,11 +64,14 @@ pub(super) fn warm_ups(scan: &Scan<'_>, spans: &[Span]) -> BTreeSet<usize> {
         let heading = preamble(scan, spans, *at).last().is_some_and(|text| names_warm_up(text));
         let comment = || {
             let from = at.checked_sub(1).map_or(0, |before| spans[before].last_line);
-            let mut lines = scan.lines.iter().filter(|l| l.number > from && l.number < spans[*at].line);
+            let mut lines =
+                scan.lines.iter().filter(|l| l.number > from && l.number < spans[*at].line);
             lines
                 .rfind(|l| l.text.contains("pgbench ") || l.text.contains("sysbench "))
                 .and_then(|l| l.text.rsplit_once('#'))
-                .is_some_and(|(command, comment)| command.contains("bench ") && names_warm_up(comment))
+                .is_some_and(|(command, comment)| {
+                    command.contains("bench ") && names_warm_up(comment)
+                })
         };
         heading || comment()
     });
@@ -80,7 +84,8 @@ fn preamble<'a>(scan: &'a Scan<'_>, spans: &[Span], at: usize) -> Vec<&'a str> {
         Some(before) => spans[before].last_line,
         None => spans[at].line.saturating_sub(ABOVE),
     };
-    let between = scan.lines.iter().enumerate().filter(|(_, l)| l.number > from && l.number < spans[at].line);
+    let between =
+        scan.lines.iter().enumerate().filter(|(_, l)| l.number > from && l.number < spans[at].line);
     between
         .filter(|(i, l)| {
             let text = l.text.trim();
@@ -100,7 +105,8 @@ fn is_prompt(text: &str) -> bool {
 fn timeless(text: &str) -> String {
     let is_time = |word: &&str| {
         let word = word.trim_matches(['[', ']', '(', ')', ',']);
-        let parts: Vec<&str> = word.split([':', '-', 'T', '.', '+', 'Z']).filter(|p| !p.is_empty()).collect();
+        let parts: Vec<&str> =
+            word.split([':', '-', 'T', '.', '+', 'Z']).filter(|p| !p.is_empty()).collect();
         word.contains([':', '-'])
             && parts.len() >= 2
             && parts.iter().all(|p| p.bytes().all(|b| b.is_ascii_digit()))
@@ -203,9 +209,11 @@ const FILLERS: &[&str] = &[
 /// `Run 2`, `=== 3rd repeat ===`, `pgbench, run 2 of 3`: a heading that only counts.
 pub(super) fn counts_runs(text: &str) -> bool {
     let lower = claims::name_of(text).to_lowercase();
-    let words: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect();
+    let words: Vec<&str> =
+        lower.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect();
     let is_number = |word: &str| {
-        let digits = ["st", "nd", "rd", "th"].iter().find_map(|end| word.strip_suffix(end)).unwrap_or(word);
+        let digits =
+            ["st", "nd", "rd", "th"].iter().find_map(|end| word.strip_suffix(end)).unwrap_or(word);
         !digits.is_empty() && digits.len() <= 2 && digits.bytes().all(|b| b.is_ascii_digit())
     };
     let counts = |word: &str| is_number(word) || ORDINALS.contains(&word);
@@ -221,7 +229,9 @@ mod tests {
 
     #[test]
     fn headings_that_count_and_headings_that_name() {
-        for counts in ["## Run 1", "=== 3rd repeat ===", "pgbench, run 2 of 3:", "Second run", "run again"] {
+        for counts in
+            ["## Run 1", "=== 3rd repeat ===", "pgbench, run 2 of 3:", "Second run", "run again"]
+        {
             assert!(counts_runs(counts), "{counts}");
         }
         for names in ["## ext4", "Run with fsync off", "Test 2: tuned", "1", "runs", "run"] {

@@ -93,8 +93,12 @@ impl Scan<'_> {
 /// All that is recognised, and what looks like a figure and is not.
 pub(super) fn recognise(document: &Document) -> (Evidence, Vec<NotUnderstood>) {
     let read = vec![false; document.lines.len()];
-    let mut scan =
-        Scan { lines: &document.lines, read, decimals: thousands(document), not_understood: Vec::new() };
+    let mut scan = Scan {
+        lines: &document.lines,
+        read,
+        decimals: thousands(document),
+        not_understood: Vec::new(),
+    };
     let scan = &mut scan;
     let runs = pgbench::find(scan);
     let mut runs = without_quoted(scan, runs);
@@ -128,8 +132,17 @@ pub(super) fn recognise(document: &Document) -> (Evidence, Vec<NotUnderstood>) {
         document.quote(one.line).clone_into(&mut one.quoted);
     }
     not_understood.sort_by_key(|one| one.line);
-    let evidence =
-        Evidence { recognised, commands, groups, sysbench_groups, warm_ups, said, changes, ratios, spreads };
+    let evidence = Evidence {
+        recognised,
+        commands,
+        groups,
+        sysbench_groups,
+        warm_ups,
+        said,
+        changes,
+        ratios,
+        spreads,
+    };
     (evidence, not_understood)
 }
 
@@ -164,7 +177,9 @@ fn label(scan: &Scan<'_>, line: usize) -> Option<String> {
     const NEAR: usize = 6;
     let first = scan.lines.iter().position(|l| l.number == line)?;
     let near = (0..first).rev().take(NEAR);
-    let over = near.into_iter().find(|i| !scan.lines[*i].text.trim().is_empty() && !is_command(scan, *i))?;
+    let over = near
+        .into_iter()
+        .find(|i| !scan.lines[*i].text.trim().is_empty() && !is_command(scan, *i))?;
     if scan.read[over] {
         return None;
     }
@@ -183,12 +198,15 @@ fn is_command(scan: &Scan<'_>, at: usize) -> bool {
     prompt || text.contains("pgbench ") || text.starts_with('\\') || text.ends_with(';')
 }
 
-/// Runs that a quotation repeats, or of which only a known tps stands once more, are no runs of their own.
+/// Runs that a quotation repeats, or of which only a known tps stands once more, are no runs of
+/// their own.
 fn without_quoted(scan: &Scan<'_>, runs: Vec<PgbenchRun>) -> Vec<PgbenchRun> {
     let quoted = |run: &PgbenchRun| scan.lines.iter().any(|l| l.number == run.line && l.quoted);
-    let figures = |run: &PgbenchRun| (run.tps().map(|f| f.value), run.transactions.map(|f| f.value));
-    let bare =
-        |run: &PgbenchRun| run.transactions.is_none() && run.clients.is_none() && run.progress.is_empty();
+    let figures =
+        |run: &PgbenchRun| (run.tps().map(|f| f.value), run.transactions.map(|f| f.value));
+    let bare = |run: &PgbenchRun| {
+        run.transactions.is_none() && run.clients.is_none() && run.progress.is_empty()
+    };
     let fine = |figure: Figure| figure.half < 0.005;
     let mut kept: Vec<PgbenchRun> = Vec::new();
     let originals: Vec<_> = runs.iter().filter(|r| !quoted(r)).map(figures).collect();
@@ -197,7 +215,10 @@ fn without_quoted(scan: &Scan<'_>, runs: Vec<PgbenchRun>) -> Vec<PgbenchRun> {
         let copied = quoted(&run) && (known || originals.contains(&figures(&run)));
         let said_again = bare(&run)
             && run.tps().is_some_and(|tps| {
-                fine(tps) && kept.iter().any(|k| !bare(k) && k.tps().is_some_and(|t| t.value == tps.value))
+                fine(tps)
+                    && kept
+                        .iter()
+                        .any(|k| !bare(k) && k.tps().is_some_and(|t| t.value == tps.value))
             });
         if !(copied || said_again) {
             kept.push(run);
@@ -218,10 +239,14 @@ fn leftover(scan: &mut Scan<'_>) {
         }
         let words = || lower.split(|c: char| !(c.is_alphanumeric() || c == '/'));
         if columns::names_tps(&lower) || SIGNS[1..].iter().any(|sign| lower.contains(sign)) {
-            told.push((line.number, "it seems to hold a figure, and no recogniser reads it".to_owned()));
+            told.push((
+                line.number,
+                "it seems to hold a figure, and no recogniser reads it".to_owned(),
+            ));
         } else if lower.contains('%')
-            && words()
-                .any(|w| matches!(w, "performance" | "výkonu" | "leistung" | "性能" | "производительность"))
+            && words().any(|w| {
+                matches!(w, "performance" | "výkonu" | "leistung" | "性能" | "производительность")
+            })
         {
             told.push((line.number, "a percentage, and it is not clear of what".to_owned()));
         }

@@ -112,7 +112,8 @@ pub struct Progress {
 }
 
 impl PgbenchRun {
-    /// tps over the whole run; where connections were made once, their time may be in it (to 13) or not (from 14 on).
+    /// tps over the whole run; where connections were made once, their time may be in it (to 13) or
+    /// not (from 14 on).
     pub(crate) fn tps(&self) -> Option<Figure> {
         self.tps_including
             .or(self.tps_without)
@@ -130,7 +131,8 @@ impl PgbenchRun {
             .or(self.tps_including)
     }
 
-    /// Whether clients sent when they could, and every transaction was kept: then latency and tps are bound to the clients.
+    /// Whether clients sent when they could, and every transaction was kept: then latency and tps
+    /// are bound to the clients.
     pub(crate) fn closed_loop(&self) -> bool {
         let none = |count: Option<Figure>| count.is_none_or(|f| f.value == 0.0);
         self.schedule_lag_ms.is_none()
@@ -140,7 +142,8 @@ impl PgbenchRun {
             && none(self.retried)
     }
 
-    /// The mean latency as printed. Versions 9.4 and 9.5 print 0 where transactions were counted out.
+    /// The mean latency as printed. Versions 9.4 and 9.5 print 0 where transactions were counted
+    /// out.
     pub(crate) fn latency(&self) -> Option<Figure> {
         self.latency_average_ms.filter(|l| l.value > 0.0)
     }
@@ -150,7 +153,8 @@ impl PgbenchRun {
         let kind = self.transaction_type.as_deref().unwrap_or_default().to_ascii_lowercase();
         let known = super::command::builtin_writes(&kind);
         known.or_else(|| {
-            let statements = || self.statements.iter().chain(self.scripts.iter().flat_map(|s| &s.statements));
+            let statements =
+                || self.statements.iter().chain(self.scripts.iter().flat_map(|s| &s.statements));
             super::command::statements_write(statements().map(|s| s.text.as_str()))
         })
     }
@@ -355,7 +359,8 @@ impl Open {
                 return once(slot, Some(value.trim().to_owned()));
             }
         }
-        let first = |value: &str| value.trim().split([' ', '/']).next().unwrap_or_default().to_owned();
+        let first =
+            |value: &str| value.trim().split([' ', '/']).next().unwrap_or_default().to_owned();
         for (key, slot) in [
             ("scaling factor:", &mut run.scale),
             ("number of clients:", &mut run.clients),
@@ -369,7 +374,10 @@ impl Open {
         ] {
             if let Some(value) = text.strip_prefix(key) {
                 let value = first(value);
-                return once(slot, Figure::count(&value, line).or_else(|| Figure::read(&value, line)));
+                return once(
+                    slot,
+                    Figure::count(&value, line).or_else(|| Figure::read(&value, line)),
+                );
             }
         }
         if let Some(value) = text.strip_prefix("number of transactions actually processed:") {

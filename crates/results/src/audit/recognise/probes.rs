@@ -49,7 +49,13 @@ pub(super) fn fsync(scan: &mut Scan<'_>) -> Vec<FsyncLine> {
     let mut found = Vec::new();
     for (at, line) in scan.lines.iter().enumerate() {
         let text = line.text.trim();
-        let heads = ["Compare file sync", "Compare open_sync", "Test if fsync", "Non-Sync'ed", "Non-sync'ed"];
+        let heads = [
+            "Compare file sync",
+            "Compare open_sync",
+            "Test if fsync",
+            "Non-Sync'ed",
+            "Non-sync'ed",
+        ];
         if heads.iter().any(|head| text.starts_with(head)) {
             section = text.trim_end_matches(':').to_owned();
             scan.read[at] = true;
@@ -68,7 +74,12 @@ fn fsync_line(text: &str, section: &str, line: usize) -> Option<FsyncLine> {
     let (method, number) = before.trim_end().rsplit_once(char::is_whitespace)?;
     let us = after.trim().strip_suffix("usecs/op").and_then(|us| Figure::read(us.trim(), line));
     let method = method.trim().trim_end_matches(':').to_owned();
-    Some(FsyncLine { section: section.to_owned(), method, per_second: Figure::read(number, line)?, us })
+    Some(FsyncLine {
+        section: section.to_owned(),
+        method,
+        per_second: Figure::read(number, line)?,
+        us,
+    })
 }
 
 /// iostat's lines on CPUs and devices.

@@ -1,6 +1,8 @@
-//! What prose says of runs and settings: `with fsync off`, `best of 3 runs`, `16 GB of memory`, clients that gave up.
+//! What prose says of runs and settings: `with fsync off`, `best of 3 runs`, `16 GB of memory`,
+//! clients that gave up.
 //!
-//! A sentence is believed only where it is short, states, and neither asks, advises nor makes conditions.
+//! A sentence is believed only where it is short, states, and neither asks, advises nor makes
+//! conditions.
 
 use super::Scan;
 use super::columns::{names_time, names_tps};
@@ -81,31 +83,40 @@ pub(super) fn find(scan: &Scan<'_>) -> Said {
     said
 }
 
-/// Whether the line says that a setting is off; and whether rows beside it, or the sentence itself, say otherwise.
+/// Whether the line says that a setting is off; and whether rows beside it, or the sentence itself,
+/// say otherwise.
 fn setting_off(scan: &Scan<'_>, at: usize, lower: &str, aliases: &[&str]) -> Option<bool> {
     let line = &scan.lines[at];
     let [label, ..] = line.cells.as_slice() else {
         // `#fsync = off` is a comment of a configuration file; `## fsync = off` heads what follows.
         let comment = lower.starts_with('#') && !lower.starts_with("##");
-        let said =
-            lower.chars().count() <= LONGEST && !comment && !is_advice(lower) && states_off(lower, aliases);
+        let said = lower.chars().count() <= LONGEST
+            && !comment
+            && !is_advice(lower)
+            && states_off(lower, aliases);
         return said.then(|| {
-            aliases.iter().any(|a| lower.contains(&format!("{a} = on")) || lower.contains(&format!("{a}=on")))
+            aliases
+                .iter()
+                .any(|a| lower.contains(&format!("{a} = on")) || lower.contains(&format!("{a}=on")))
         });
     };
     // What a row measured stands in its label.
     let measured = |at: usize| {
         let cells = &scan.lines[at].cells;
-        cells.len() >= 2 && cells[1..].iter().any(|c| c.text.starts_with(|c: char| c.is_ascii_digit()))
+        cells.len() >= 2
+            && cells[1..].iter().any(|c| c.text.starts_with(|c: char| c.is_ascii_digit()))
     };
     if !measured(at) || !states_off(&label.text.to_lowercase(), aliases) {
         return None;
     }
     let end = |step: &mut dyn Iterator<Item = usize>| {
-        step.take_while(|i| !scan.lines[*i].cells.is_empty()).filter(|i| measured(*i)).collect::<Vec<_>>()
+        step.take_while(|i| !scan.lines[*i].cells.is_empty())
+            .filter(|i| measured(*i))
+            .collect::<Vec<_>>()
     };
     let head = (0..at).rev().take_while(|i| !scan.lines[*i].cells.is_empty()).last()?;
-    let of_figures = scan.lines[head].cells[1..].iter().any(|c| names_tps(&c.text) || names_time(&c.text));
+    let of_figures =
+        scan.lines[head].cells[1..].iter().any(|c| names_tps(&c.text) || names_time(&c.text));
     if !of_figures {
         return None;
     }
@@ -159,11 +170,22 @@ fn is_advice(lower: &str) -> bool {
     super::storage::is_conditional(lower) || WORDS.iter().any(|word| lower.contains(word))
 }
 
-/// Whether one of the setting's names stands before a word for off, or behind a verb that turned it off.
+/// Whether one of the setting's names stands before a word for off, or behind a verb that turned it
+/// off.
 fn states_off(lower: &str, aliases: &[&str]) -> bool {
-    const OFF: &[&str] =
-        &["off", "disabled", "выкл", "отключ", "关闭", "aus", "ausgeschaltet", "désactivé", "vypnut"];
-    const BETWEEN: &[&str] = &["=", ":", "to ", "is ", "was ", "set ", "turned ", "switched ", "been "];
+    const OFF: &[&str] = &[
+        "off",
+        "disabled",
+        "выкл",
+        "отключ",
+        "关闭",
+        "aus",
+        "ausgeschaltet",
+        "désactivé",
+        "vypnut",
+    ];
+    const BETWEEN: &[&str] =
+        &["=", ":", "to ", "is ", "was ", "set ", "turned ", "switched ", "been "];
     const VERBS: &[&str] = &[
         "disabled ",
         "turned off ",
@@ -181,7 +203,9 @@ fn states_off(lower: &str, aliases: &[&str]) -> bool {
             let joined = |c: Option<char>| {
                 c.is_some_and(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '('))
             };
-            if joined(before.chars().next_back().filter(|c| *c != '(')) || joined(after.chars().next()) {
+            if joined(before.chars().next_back().filter(|c| *c != '('))
+                || joined(after.chars().next())
+            {
                 return false;
             }
             let before = before.trim_end_matches(['`', '\'', '"']);
@@ -191,7 +215,9 @@ fn states_off(lower: &str, aliases: &[&str]) -> bool {
             }
             let off = OFF.iter().any(|word| {
                 let inflected = !word.is_ascii();
-                after.strip_prefix(word).is_some_and(|rest| inflected || !joined(rest.chars().next()))
+                after
+                    .strip_prefix(word)
+                    .is_some_and(|rest| inflected || !joined(rest.chars().next()))
             });
             off || VERBS.iter().any(|verb| before.ends_with(verb))
         })
@@ -200,16 +226,35 @@ fn states_off(lower: &str, aliases: &[&str]) -> bool {
 
 /// `best of 3`, `the best of three runs`: that only the best was kept.
 fn best_of(lower: &str) -> Option<String> {
-    const BEST: &[&str] =
-        &["best", "fastest", "highest", "maximum", "лучший", "лучшее", "лучшие", "nejlepší", "bester"];
+    const BEST: &[&str] = &[
+        "best",
+        "fastest",
+        "highest",
+        "maximum",
+        "лучший",
+        "лучшее",
+        "лучшие",
+        "nejlepší",
+        "bester",
+    ];
     const OF: &[&str] =
         &["of", "out", "from", "among", "the", "all", "my", "our", "из", "z", "ze", "aus", "von"];
     const NUMBERS: &[&str] = &[
-        "two", "three", "four", "five", "six", "seven", "ten", "two", "трёх", "трех", "пяти", "tří", "drei",
-        "fünf",
+        "two", "three", "four", "five", "six", "seven", "ten", "two", "трёх", "трех", "пяти",
+        "tří", "drei", "fünf",
     ];
-    const WHAT: &[&str] =
-        &["result", "results", "score", "value", "run", "tps", "time", "figure", "результат", "значение"];
+    const WHAT: &[&str] = &[
+        "result",
+        "results",
+        "score",
+        "value",
+        "run",
+        "tps",
+        "time",
+        "figure",
+        "результат",
+        "значение",
+    ];
     if lower.chars().count() > LONGEST || lower.contains('?') || lower.contains("should") {
         return None;
     }
@@ -217,7 +262,8 @@ fn best_of(lower: &str) -> Option<String> {
     {
         return Some((*words).to_owned());
     }
-    let words: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect();
+    let words: Vec<&str> =
+        lower.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect();
     let at = words.iter().position(|word| BEST.contains(word))?;
     let mut rest = words[at + 1..].iter().copied().peekable();
     while rest.next_if(|w| WHAT.contains(w)).is_some() {}
@@ -252,12 +298,14 @@ fn best_of(lower: &str) -> Option<String> {
         "pokusů",
         "results",
     ];
-    let fits = what.map_or(lower.ends_with(number) || lower.contains("best of"), |w| runs.contains(&w));
+    let fits =
+        what.map_or(lower.ends_with(number) || lower.contains("best of"), |w| runs.contains(&w));
     (fits && (what.is_some() || names_tps(lower) || lower.contains("best of")))
         .then(|| format!("{} of {number}", words[at]))
 }
 
-/// `each test was run 3 times`, `the median of five runs`: that figures are made of several measurements.
+/// `each test was run 3 times`, `the median of five runs`: that figures are made of several
+/// measurements.
 fn repeats(lower: &str) -> bool {
     const MADE: &[&str] = &[
         "average of",
@@ -307,26 +355,32 @@ fn repeats(lower: &str) -> bool {
     {
         return false;
     }
-    let words: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect();
+    let words: Vec<&str> =
+        lower.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect();
     let counted = words.windows(2).any(|pair| {
         RUNS.contains(&pair[1])
-            && (NUMBERS.contains(&pair[0]) || pair[0].parse().is_ok_and(|n: u32| (2..=100).contains(&n)))
+            && (NUMBERS.contains(&pair[0])
+                || pair[0].parse().is_ok_and(|n: u32| (2..=100).contains(&n)))
     });
-    counted && (MADE.iter().any(|made| lower.contains(made)) || words.iter().any(|w| EACH.contains(w)))
+    counted
+        && (MADE.iter().any(|made| lower.contains(made)) || words.iter().any(|w| EACH.contains(w)))
 }
 
 /// `16 GB RAM`, `Memory: 15Gi`: the machine's memory in GB.
 fn memory(lower: &str) -> Option<f64> {
-    let named = ["ram", "memory", "память", "озу", "内存", "speicher", "paměť"].iter().any(|name| {
-        lower.split(|c: char| !c.is_alphanumeric()).any(|w| w == *name)
-            || !name.is_ascii() && lower.contains(name)
-    });
-    let other =
-        ["work_mem", "shared", "used", "maintenance", "cache", "per "].iter().any(|w| lower.contains(w));
+    let named =
+        ["ram", "memory", "память", "озу", "内存", "speicher", "paměť"].iter().any(|name| {
+            lower.split(|c: char| !c.is_alphanumeric()).any(|w| w == *name)
+                || !name.is_ascii() && lower.contains(name)
+        });
+    let other = ["work_mem", "shared", "used", "maintenance", "cache", "per "]
+        .iter()
+        .any(|w| lower.contains(w));
     if !named || other || lower.chars().count() > LONGEST {
         return None;
     }
-    let spaced = ["gib", "gb", "gi"].iter().fold(lower.to_owned(), |text, unit| text.replace(unit, " gb "));
+    let spaced =
+        ["gib", "gb", "gi"].iter().fold(lower.to_owned(), |text, unit| text.replace(unit, " gb "));
     let words: Vec<&str> = spaced.split_whitespace().collect();
     let figure = |pair: &&[&str]| pair[1] == "gb" && pair[0].parse::<f64>().is_ok();
     let mut found = words.windows(2).filter(figure).filter_map(|pair| pair[0].parse::<f64>().ok());
@@ -382,11 +436,15 @@ mod tests {
 
     #[test]
     fn figures_of_several_runs_are_told_from_other_numbers() {
-        for said in ["each test was run 3 times", "the median of five runs", "3 iterations per configuration"]
-        {
+        for said in [
+            "each test was run 3 times",
+            "the median of five runs",
+            "3 iterations per configuration",
+        ] {
             assert!(repeats(said), "{said}");
         }
-        for other in ["xfs is 3 times faster", "each run takes 60 s", "should be repeated 3 times", "3 runs"]
+        for other in
+            ["xfs is 3 times faster", "each run takes 60 s", "should be repeated 3 times", "3 runs"]
         {
             assert!(!repeats(other), "{other}");
         }

@@ -104,11 +104,20 @@ const NAMES: &[&str] = &[
 const SWITCHES: &[&str] = &["fsync", "full_page_writes", "synchronous_commit"];
 
 /// What stands in a line that starts a server, or hands it options.
-const STARTERS: &[&str] =
-    &["postgres ", "pg_ctl ", "postmaster ", "docker ", "podman ", "command:", "args:", "cmd [", "/"];
+const STARTERS: &[&str] = &[
+    "postgres ",
+    "pg_ctl ",
+    "postmaster ",
+    "docker ",
+    "podman ",
+    "command:",
+    "args:",
+    "cmd [",
+    "/",
+];
 
-/// Finds all: at the beginning of a line, behind a prompt, in lists and options of a command, in what psql prints. Those in
-/// prose are not believed here.
+/// Finds all: at the beginning of a line, behind a prompt, in lists and options of a command, in
+/// what psql prints. Those in prose are not believed here.
 pub(super) fn find(scan: &mut Scan<'_>) -> Vec<Setting> {
     let mut found = Vec::new();
     for at in 0..scan.lines.len() {
@@ -131,7 +140,11 @@ pub(super) fn find(scan: &mut Scan<'_>) -> Vec<Setting> {
         if !pairs.is_empty() {
             scan.read[at] = true;
         }
-        found.extend(pairs.into_iter().map(|(name, value)| Setting { name, value, line: line.number }));
+        found.extend(pairs.into_iter().map(|(name, value)| Setting {
+            name,
+            value,
+            line: line.number,
+        }));
     }
     found
 }
@@ -147,7 +160,8 @@ fn bare(text: &str) -> &str {
     };
     let item = item.trim_start();
     let digits = item.bytes().take_while(u8::is_ascii_digit).count();
-    let numbered = (1..=3).contains(&digits).then(|| item[digits..].strip_prefix(['.', ')'])).flatten();
+    let numbered =
+        (1..=3).contains(&digits).then(|| item[digits..].strip_prefix(['.', ')'])).flatten();
     numbered.unwrap_or(item).trim_start().trim_matches('`')
 }
 
@@ -156,7 +170,9 @@ fn without_prompt(text: &str) -> &str {
     for prompt in ["=# ", "=> ", "-# ", "-> ", "=*# "] {
         if let Some((database, rest)) = text.split_once(prompt)
             && !database.is_empty()
-            && database.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '@' | '.' | ':'))
+            && database
+                .chars()
+                .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '@' | '.' | ':'))
         {
             return rest.trim_start();
         }
@@ -198,7 +214,8 @@ fn options(text: &str) -> Vec<(String, String)> {
             _ => None,
         };
         // `PGOPTIONS=-c name=value`
-        let option = option.or_else(|| word.ends_with("=-c").then(|| words.get(i + 1).copied()).flatten());
+        let option =
+            option.or_else(|| word.ends_with("=-c").then(|| words.get(i + 1).copied()).flatten());
         found.extend(option.and_then(|option| assignment(&option.replace('-', "_"))));
     }
     found
@@ -215,12 +232,15 @@ fn entry(text: &str) -> Option<(String, String)> {
     let name = name.trim().trim_matches(['"', '\'']).to_ascii_lowercase();
     let value = value.split(" #").next()?.trim();
     let inside = value.trim_matches(['"', '\'']);
-    let switch = SWITCHES.contains(&name.as_str()) && inside.starts_with(|c: char| c.is_ascii_digit());
-    let word = !switch && !inside.is_empty() && !inside.contains(char::is_whitespace) && is_value(inside);
+    let switch =
+        SWITCHES.contains(&name.as_str()) && inside.starts_with(|c: char| c.is_ascii_digit());
+    let word =
+        !switch && !inside.is_empty() && !inside.contains(char::is_whitespace) && is_value(inside);
     (known(&name) && word).then(|| (name, inside.to_owned()))
 }
 
-/// Whether a word may be a setting's value: a boolean, a figure with a unit, one of the names that matter here.
+/// Whether a word may be a setting's value: a boolean, a figure with a unit, one of the names that
+/// matter here.
 fn is_value(word: &str) -> bool {
     let digits = word.bytes().take_while(u8::is_ascii_digit).count();
     let figure = digits > 0 && word.len() - digits <= 3;
@@ -244,7 +264,8 @@ fn shown(scan: &Scan<'_>, at: usize) -> Option<String> {
 /// A row of psql or of a table of settings: `fsync | off`.
 fn row(scan: &Scan<'_>, at: usize) -> Option<(String, String)> {
     const NAMES: &[&str] = &["name", "parameter", "setting", "параметр", "nastavení", "参数"];
-    const VALUES: &[&str] = &["setting", "value", "current_setting", "значение", "hodnota", "wert", "值"];
+    const VALUES: &[&str] =
+        &["setting", "value", "current_setting", "значение", "hodnota", "wert", "值"];
     let cells = &scan.lines[at].cells;
     let [name, value, rest @ ..] = cells.as_slice() else { return None };
     let name = name.text.to_ascii_lowercase();
@@ -257,7 +278,8 @@ fn row(scan: &Scan<'_>, at: usize) -> Option<(String, String)> {
     let of_table = |i: &usize| {
         let line = &scan.lines[*i];
         !line.cells.is_empty()
-            || line.text.starts_with(['-', '+']) && line.text.bytes().all(|b| matches!(b, b'-' | b'+' | b' '))
+            || line.text.starts_with(['-', '+'])
+                && line.text.bytes().all(|b| matches!(b, b'-' | b'+' | b' '))
     };
     let head = (0..at).rev().take_while(of_table).last();
     let headed = head.is_some_and(|i| match scan.lines[i].cells.as_slice() {
@@ -334,7 +356,8 @@ mod tests {
     #[test]
     fn settings_of_a_command_are_read_and_a_mention_of_them_is_not() {
         let found = |text: &str| {
-            let document = crate::audit::document::Document::read("a.txt", text.as_bytes()).unwrap();
+            let document =
+                crate::audit::document::Document::read("a.txt", text.as_bytes()).unwrap();
             let settings = super::super::recognise(&document).0.recognised.settings;
             settings.into_iter().map(|s| format!("{}={}", s.name, s.value)).collect::<Vec<_>>()
         };
@@ -342,13 +365,20 @@ mod tests {
             found("postgres -D d -c fsync=off -c shared_buffers=8GB"),
             ["fsync=off", "shared_buffers=8GB"]
         );
-        assert_eq!(found("PGOPTIONS='-c synchronous_commit=off' pgbench -c 8"), ["synchronous_commit=off"]);
-        assert_eq!(found("With pgbench -c 8, or with -c fsync=off, tps rises."), Vec::<String>::new());
+        assert_eq!(
+            found("PGOPTIONS='-c synchronous_commit=off' pgbench -c 8"),
+            ["synchronous_commit=off"]
+        );
+        assert_eq!(
+            found("With pgbench -c 8, or with -c fsync=off, tps rises."),
+            Vec::<String>::new()
+        );
     }
 
     #[test]
     fn times_have_units() {
-        let of = |value: &str| Setting { name: String::new(), value: value.into(), line: 1 }.seconds();
+        let of =
+            |value: &str| Setting { name: String::new(), value: value.into(), line: 1 }.seconds();
         assert_eq!(
             (of("30min"), of("300"), of("5 min"), of("1h")),
             (Some(1800.0), Some(300.0), Some(300.0), Some(3600.0))

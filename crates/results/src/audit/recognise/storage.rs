@@ -52,14 +52,21 @@ pub(super) fn find(scan: &mut Scan<'_>) -> Vec<StorageFact> {
             found.push(StorageFact { what, words: words.to_owned(), line: line.number });
             scan.read[at] = true;
         };
-        // `zfs set sync=disabled tank`, `zfs create -o sync=disabled tank/pg`, `zpool create -O sync=disabled tank disks`
+        // `zfs set sync=disabled tank`, `zfs create -o sync=disabled tank/pg`,
+        // `zpool create -O sync=disabled tank disks`
         let prompt = words.iter().take_while(|w| matches!(**w, "#" | "$" | "sudo" | "-")).count();
-        if let [program @ ("zfs" | "zpool"), action @ ("set" | "create"), options @ ..] = &words[prompt..] {
+        if let [program @ ("zfs" | "zpool"), action @ ("set" | "create"), options @ ..] =
+            &words[prompt..]
+        {
             let flag = if *program == "zfs" { "-o" } else { "-O" };
             let is_property = |at: usize| *action == "set" || at > 0 && options[at - 1] == flag;
             for (at, option) in options.iter().enumerate() {
-                if let Some((property, value)) = option.split_once('=').filter(|_| is_property(at)) {
-                    add(StorageWhat::Zfs { property: property.to_owned(), value: value.to_owned() }, text);
+                if let Some((property, value)) = option.split_once('=').filter(|_| is_property(at))
+                {
+                    add(
+                        StorageWhat::Zfs { property: property.to_owned(), value: value.to_owned() },
+                        text,
+                    );
                 }
             }
             zfs = false;
@@ -79,7 +86,9 @@ pub(super) fn find(scan: &mut Scan<'_>) -> Vec<StorageFact> {
             _ => zfs = false,
         }
         let lower = words.join(" ").to_lowercase();
-        if let Some(words) = mounted_without_barriers(&lower).or_else(|| stated(line, &lower, BARRIERS_OFF)) {
+        if let Some(words) =
+            mounted_without_barriers(&lower).or_else(|| stated(line, &lower, BARRIERS_OFF))
+        {
             add(StorageWhat::BarriersOff, words);
         } else if option(&lower, &["barrier=1", "barrier"]) && lower.contains(" type ") {
             add(StorageWhat::BarriersOn, "barrier=1");
@@ -145,7 +154,8 @@ pub(super) fn is_conditional(lower: &str) -> bool {
     WORDS.iter().any(|word| lower.contains(word))
 }
 
-/// Longer lines, tables, and what is conditional or forbidden speak of something else than of what was done.
+/// Longer lines, tables, and what is conditional or forbidden speak of something else than of what
+/// was done.
 fn stated(line: &Line, lower: &str, phrases: &[&'static str]) -> Option<&'static str> {
     const LONGEST: usize = 160;
     if !line.cells.is_empty() || lower.chars().count() > LONGEST || is_conditional(lower) {
@@ -177,7 +187,8 @@ const BARRIERS_OFF: &[&str] = &[
 
 /// Whether a program shows a write cache that is on or off.
 fn shown_cache(lower: &str) -> Option<(bool, &'static str)> {
-    const ON: &[&str] = &["write cache is: enabled", "write-caching = 1", "current cache policy: writeback"];
+    const ON: &[&str] =
+        &["write cache is: enabled", "write-caching = 1", "current cache policy: writeback"];
     const OFF: &[&str] =
         &["write cache is: disabled", "write-caching = 0", "current cache policy: writethrough"];
     either(lower, ON, OFF, |phrases| phrases.iter().find(|words| lower.contains(**words)).copied())
@@ -237,8 +248,8 @@ fn either(
 /// What keeps a cache's contents, unless the line denies it.
 fn protection(lower: &str) -> Option<&'static str> {
     const DENIED: &[&str] = &[
-        "no ", "not ", "without", "lack", "ohne ", "kein", "bez ", "без ", "нет ", "没有", "无", "missing",
-        "fail",
+        "no ", "not ", "without", "lack", "ohne ", "kein", "bez ", "без ", "нет ", "没有", "无",
+        "missing", "fail",
     ];
     const WORDS: &[&str] = &[
         "battery",
@@ -280,9 +291,11 @@ mod tests {
         ] {
             assert!(mounted_without_barriers(off).is_some(), "{off}");
         }
-        for other in
-            ["rw,barrier=1", "xfs refuses nobarrier, barrier, delaylog", "mounted `barrier=0` or `nobarrier`"]
-        {
+        for other in [
+            "rw,barrier=1",
+            "xfs refuses nobarrier, barrier, delaylog",
+            "mounted `barrier=0` or `nobarrier`",
+        ] {
             assert_eq!(mounted_without_barriers(other), None, "{other}");
         }
     }
@@ -294,14 +307,19 @@ mod tests {
         for other in ["what if barriers are off?", "never run with barriers disabled"] {
             assert_eq!(stated(&line, other, BARRIERS_OFF), None, "{other}");
         }
-        let row = Line { cells: vec![super::super::super::document::Cell::default(); 2], ..Line::default() };
+        let row = Line {
+            cells: vec![super::super::super::document::Cell::default(); 2],
+            ..Line::default()
+        };
         assert_eq!(stated(&row, "barriers off", BARRIERS_OFF), None);
     }
 
     #[test]
     fn a_journal_mode_is_no_write_cache_and_a_denied_battery_protects_nothing() {
         let line = Line::default();
-        let cache = |lower: &str| shown_cache(lower).or_else(|| stated_cache(&line, lower)).map(|(on, _)| on);
+        let cache = |lower: &str| {
+            shown_cache(lower).or_else(|| stated_cache(&line, lower)).map(|(on, _)| on)
+        };
         assert_eq!(cache("rw,data=writeback,nobarrier"), None);
         assert_eq!(cache("some drives are write-through while some are write-back cache"), None);
         assert_eq!(cache("raid write cache on or off"), None);

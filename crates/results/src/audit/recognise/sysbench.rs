@@ -1,4 +1,5 @@
-//! sysbench's report of a load on a database (0.5 to 1.1), whole or in part, and its interval lines.
+//! sysbench's report of a load on a database (0.5 to 1.1), whole or in part, and its interval
+//! lines.
 
 use serde::{Deserialize, Serialize};
 
@@ -84,7 +85,8 @@ impl SysbenchRun {
         let Some((key, value)) = text.split_once(':') else { return Taken::Strange };
         let value = value.trim();
         let first = value.split_whitespace().next().unwrap_or_default();
-        let number = |text: &str| Figure::read(text.trim_end_matches("ms").trim_end_matches('s'), line);
+        let number =
+            |text: &str| Figure::read(text.trim_end_matches("ms").trim_end_matches('s'), line);
         let rate = || number(value.split_once('(')?.1.split_once(" per sec")?.0.trim());
         let average = || number(first.split_once('/')?.0);
         let count = || Figure::count(first, line);
@@ -174,7 +176,8 @@ pub(super) fn find(scan: &mut Scan<'_>) -> Vec<SysbenchRun> {
                 if open.as_ref().is_none_or(|run| run.transactions.is_some()) {
                     runs.extend(closed(open.take(), &mut progress));
                 }
-                let run = open.get_or_insert_with(|| SysbenchRun { line: line.number, ..Default::default() });
+                let run = open
+                    .get_or_insert_with(|| SysbenchRun { line: line.number, ..Default::default() });
                 run.take(text, line.number);
                 run.last_line = line.number;
                 scan.read[at] = true;

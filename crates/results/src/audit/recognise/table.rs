@@ -129,8 +129,9 @@ fn columns_end(scan: &Scan<'_>, at: usize) -> usize {
 /// A label and the figures behind it, to the line's end; none of another line.
 fn columns(line: &Line) -> Option<(String, Vec<String>)> {
     let words: Vec<&str> = line.text.split_whitespace().collect();
-    let is_number =
-        |word: &&str| matches!(*word, "-" | "–" | "n/a") || !matches!(written(word, None, 1), Written::No);
+    let is_number = |word: &&str| {
+        matches!(*word, "-" | "–" | "n/a") || !matches!(written(word, None, 1), Written::No)
+    };
     let first = words.iter().rposition(|word| !is_number(word))? + 1;
     let numbers = &words[first..];
     if numbers.is_empty()
@@ -153,8 +154,10 @@ fn table(scan: &mut Scan<'_>, at: usize, end: usize) -> Option<Table> {
     let lines: Vec<&Line> = scan.lines[at..end].iter().filter(|line| !is_rule(line)).collect();
     let mut proofs = lines.iter().flat_map(|l| numbers(l)).filter_map(|text| proof(&text));
     let first = proofs.next();
-    let known = if proofs.all(|other| Some(other) == first) { first.or(scan.decimals) } else { None };
-    let rule = scan.lines[at..end].iter().skip(1).find(|line| is_rule(line)).map(|line| line.number);
+    let known =
+        if proofs.all(|other| Some(other) == first) { first.or(scan.decimals) } else { None };
+    let rule =
+        scan.lines[at..end].iter().skip(1).find(|line| is_rule(line)).map(|line| line.number);
     let mut header = Vec::new();
     let mut rows = Vec::new();
     let mut ambiguous = Vec::new();
@@ -163,7 +166,8 @@ fn table(scan: &mut Scan<'_>, at: usize, end: usize) -> Option<Table> {
             Ok(Some(row)) => rows.push(row),
             // Markdown's head ends where its rule is: rows without figures may follow.
             Ok(None)
-                if rows.is_empty() && (header.is_empty() || rule.is_none_or(|rule| line.number < rule)) =>
+                if rows.is_empty()
+                    && (header.is_empty() || rule.is_none_or(|rule| line.number < rule)) =>
             {
                 header = line.cells.iter().map(|cell| cell.text.clone()).collect();
             }
@@ -176,10 +180,12 @@ fn table(scan: &mut Scan<'_>, at: usize, end: usize) -> Option<Table> {
         scan.lines[..at].iter().rev().filter(|l| !l.text.trim().is_empty()).take(2).collect();
     let mut head_line = None;
     if !with_cells {
-        let near = above
-            .first()
-            .filter(|line| at > 0 && !scan.lines[at - 1].text.trim().is_empty() && line.text.len() < 200);
-        header = near.map(|l| l.text.split_whitespace().map(str::to_owned).collect()).unwrap_or_default();
+        let near = above.first().filter(|line| {
+            at > 0 && !scan.lines[at - 1].text.trim().is_empty() && line.text.len() < 200
+        });
+        header = near
+            .map(|l| l.text.split_whitespace().map(str::to_owned).collect())
+            .unwrap_or_default();
         head_line = near.map(|_| at - 1);
     }
     let roles: Vec<Role> = header.iter().map(|name| role(name)).collect();
@@ -188,13 +194,16 @@ fn table(scan: &mut Scan<'_>, at: usize, end: usize) -> Option<Table> {
     let caption = caption.map_or("", |l| l.text.as_str());
     let around = above.iter().map(|l| l.text.as_str()).chain(lines.iter().map(|l| l.text.as_str()));
     let summarised = around.chain(header.iter().map(String::as_str)).any(summarises);
-    let says_tps =
-        header.iter().any(|name| names_tps(name)) || names_tps(&header.join(" ")) || names_tps(caption);
+    let says_tps = header.iter().any(|name| names_tps(name))
+        || names_tps(&header.join(" "))
+        || names_tps(caption);
     // Cells alone say which figures are of which column.
     let says_time = with_cells && header.iter().skip(1).any(|name| names_time(name));
-    let understood =
-        says_tps || says_time || roles.iter().any(|r| matches!(r, Role::Mean | Role::Ratio | Role::Share));
-    if !understood || (rows.is_empty() && ambiguous.is_empty()) || (lines.len() < 2 && !with_cells) {
+    let understood = says_tps
+        || says_time
+        || roles.iter().any(|r| matches!(r, Role::Mean | Role::Ratio | Role::Share));
+    if !understood || (rows.is_empty() && ambiguous.is_empty()) || (lines.len() < 2 && !with_cells)
+    {
         return None;
     }
     for (line, number) in ambiguous {
@@ -282,7 +291,8 @@ fn meant(raw: Vec<Raw>, header: &[String], roles: &[Role], aligned: bool) -> (Me
     let spread = column(Role::Spread);
     if aligned && let Some(repeats) = named_repeats(roles) {
         let rows = raw.into_iter().map(|raw| {
-            let at = |column: Option<usize>| column.and_then(|c| raw.figures.get(c).copied().flatten());
+            let at =
+                |column: Option<usize>| column.and_then(|c| raw.figures.get(c).copied().flatten());
             Row {
                 repeats: repeats.iter().filter_map(|c| at(Some(*c))).collect(),
                 mean: at(mean),
@@ -300,7 +310,8 @@ fn meant(raw: Vec<Raw>, header: &[String], roles: &[Role], aligned: bool) -> (Me
         return (Meaning::Named, rows);
     }
     // Means and ratios are told from the right: rows may have fewer repeats than others.
-    let dense: Vec<Vec<Figure>> = raw.iter().map(|r| r.figures.iter().flatten().copied().collect()).collect();
+    let dense: Vec<Vec<Figure>> =
+        raw.iter().map(|r| r.figures.iter().flatten().copied().collect()).collect();
     let named = |role: Role| header.iter().zip(roles).any(|(_, r)| *r == role);
     for with_ratio in [true, false] {
         if spread.is_some()
@@ -312,7 +323,14 @@ fn meant(raw: Vec<Raw>, header: &[String], roles: &[Role], aligned: bool) -> (Me
         let rows = raw.into_iter().zip(dense).map(|(raw, mut figures)| {
             let ratio = if with_ratio && figures.len() >= 3 { figures.pop() } else { None };
             let mean = if figures.len() >= 2 { figures.pop() } else { None };
-            Row { label: raw.label, line: raw.line, repeats: figures, mean, ratio, ..Row::default() }
+            Row {
+                label: raw.label,
+                line: raw.line,
+                repeats: figures,
+                mean,
+                ratio,
+                ..Row::default()
+            }
         });
         return (Meaning::Computed, rows.collect());
     }
@@ -320,11 +338,19 @@ fn meant(raw: Vec<Raw>, header: &[String], roles: &[Role], aligned: bool) -> (Me
         let at = |column: Option<usize>| column.and_then(|c| raw.figures.get(c).copied().flatten());
         let special = [mean, ratio, share, spread];
         // With one column of tps the others are other things.
-        let tps: Vec<usize> =
-            roles.iter().skip(1).enumerate().filter(|(_, r)| **r == Role::Tps).map(|(c, _)| c).collect();
+        let tps: Vec<usize> = roles
+            .iter()
+            .skip(1)
+            .enumerate()
+            .filter(|(_, r)| **r == Role::Tps)
+            .map(|(c, _)| c)
+            .collect();
         let counts = |c: usize| aligned && matches!(tps.as_slice(), [only] if *only != c);
-        let others =
-            raw.figures.iter().enumerate().filter(|(c, _)| !special.contains(&Some(*c)) && !counts(*c));
+        let others = raw
+            .figures
+            .iter()
+            .enumerate()
+            .filter(|(c, _)| !special.contains(&Some(*c)) && !counts(*c));
         Row {
             others: others.filter_map(|(c, f)| f.map(|f| (c + 1, f))).collect(),
             mean: at(mean),
@@ -339,7 +365,8 @@ fn meant(raw: Vec<Raw>, header: &[String], roles: &[Role], aligned: bool) -> (Me
     (Meaning::Unknown, rows.collect())
 }
 
-/// The columns, from the second on, that the header names as repeats: `run 1`, `run 2`, …, or one `tps` over several.
+/// The columns, from the second on, that the header names as repeats: `run 1`, `run 2`, …, or one
+/// `tps` over several.
 fn named_repeats(roles: &[Role]) -> Option<Vec<usize>> {
     let roles = roles.get(1..)?;
     let numbered: Vec<(usize, u32)> = roles
@@ -348,8 +375,11 @@ fn named_repeats(roles: &[Role]) -> Option<Vec<usize>> {
         .filter_map(|(c, r)| if let Role::Repeat(n) = r { Some((c, *n)) } else { None })
         .collect();
     // The first may have been the warm-up.
-    let from =
-        if roles.contains(&Role::WarmUp) { numbered.first().map_or(1, |(_, n)| (*n).min(2)) } else { 1 };
+    let from = if roles.contains(&Role::WarmUp) {
+        numbered.first().map_or(1, |(_, n)| (*n).min(2))
+    } else {
+        1
+    };
     if numbered.len() >= 2 && numbered.iter().zip(from..).all(|((_, n), expected)| *n == expected) {
         return Some(numbered.into_iter().map(|(c, _)| c).collect());
     }
@@ -359,7 +389,8 @@ fn named_repeats(roles: &[Role]) -> Option<Vec<usize>> {
         .then(|| (first..=first + spanned).collect())
 }
 
-/// The columns of tps as rows, where each row of the table is a repeat: `| run | tps |`, `| 1 | … |`, `| 2 | … |`.
+/// The columns of tps as rows, where each row of the table is a repeat: `| run | tps |`,
+/// `| 1 | … |`, `| 2 | … |`.
 fn repeats_below(raw: &[Raw], header: &[String], roles: &[Role]) -> Option<Vec<Row>> {
     const NAMES: &[&str] = &[
         "run",
@@ -377,14 +408,16 @@ fn repeats_below(raw: &[Raw], header: &[String], roles: &[Role]) -> Option<Vec<R
         "次数",
     ];
     let named = header.first()?.to_lowercase();
-    let named = named.split(|c: char| !(c.is_alphanumeric() || c == '#')).any(|word| NAMES.contains(&word));
+    let named =
+        named.split(|c: char| !(c.is_alphanumeric() || c == '#')).any(|word| NAMES.contains(&word));
     let warm = |raw: &&Raw| role(&raw.label) != Role::WarmUp;
     let raw: Vec<&Raw> = raw.iter().filter(warm).collect();
     let mut labels = raw.iter().map(|r| r.label.to_lowercase()).enumerate();
     let counted = raw.len() >= 2
         && labels.all(|(at, label)| {
             label.split_once(' ').is_some_and(|(name, number)| {
-                NAMES.contains(&name) && number.trim_start_matches('#').trim() == (at + 1).to_string()
+                NAMES.contains(&name)
+                    && number.trim_start_matches('#').trim() == (at + 1).to_string()
             })
         });
     if !(counted || named && numbered(raw.iter().map(|r| r.label.as_str()))) {
@@ -395,7 +428,10 @@ fn repeats_below(raw: &[Raw], header: &[String], roles: &[Role]) -> Option<Vec<R
         .map(|(column, _)| Row {
             label: header[column].clone(),
             line: raw[0].line,
-            repeats: raw.iter().filter_map(|r| r.figures.get(column - 1).copied().flatten()).collect(),
+            repeats: raw
+                .iter()
+                .filter_map(|r| r.figures.get(column - 1).copied().flatten())
+                .collect(),
             ..Row::default()
         })
         .filter(|row| row.repeats.len() == raw.len())

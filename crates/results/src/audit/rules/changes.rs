@@ -33,8 +33,9 @@ struct Compared {
 }
 
 fn of_runs(a: &PgbenchRun, b: &PgbenchRun, sure: Sure) -> Option<Compared> {
-    let meant =
-        |run: &PgbenchRun| run.tps_connected().map(|f| Meant { value: f.value, line: f.line, named: true });
+    let meant = |run: &PgbenchRun| {
+        run.tps_connected().map(|f| Meant { value: f.value, line: f.line, named: true })
+    };
     let latencies = a.latency().zip(b.latency()).map(|(a, b)| (a.value, b.value));
     Some(Compared { a: meant(a)?, b: meant(b)?, latencies, sure })
 }
@@ -78,11 +79,13 @@ fn fits(claim: &ChangeClaim, ratio: f64) -> bool {
             })
         }
         Change::Times(low, high) => {
-            let slack = |n: f64| (TIMES_SLACK * n).max(0.5) + if claim.about { TIMES_SLACK * n } else { 0.0 };
+            let slack = |n: f64| {
+                (TIMES_SLACK * n).max(0.5) + if claim.about { TIMES_SLACK * n } else { 0.0 }
+            };
             // `3 times faster` is said of three times as much, and of four.
-            [ratio, ratio - 1.0]
-                .iter()
-                .any(|times| *times >= low - slack(low) && (claim.at_least || *times <= high + slack(high)))
+            [ratio, ratio - 1.0].iter().any(|times| {
+                *times >= low - slack(low) && (claim.at_least || *times <= high + slack(high))
+            })
         }
     }
 }
@@ -103,13 +106,17 @@ fn changes(evidence: &Evidence, verdicts: &mut Verdicts) {
             exact(a.value / b.value)
         );
         let computed = json!({ "ratio": a.value / b.value, "claimed": claim.words });
-        let by_latency =
-            latencies.filter(|(a, b)| *a > 0.0 && *b > 0.0).is_some_and(|(a, b)| fits(claim, larger(a, b)));
+        let by_latency = latencies
+            .filter(|(a, b)| *a > 0.0 && *b > 0.0)
+            .is_some_and(|(a, b)| fits(claim, larger(a, b)));
         if fits(claim, ratio) || by_latency {
             verdicts.right(&lines, format!("{words}, as is said ({})", claim.words), computed);
         } else {
-            let message =
-                format!("{words} ({}%), not `{}`", exact((a.value / b.value - 1.0) * 100.0), claim.words);
+            let message = format!(
+                "{words} ({}%), not `{}`",
+                exact((a.value / b.value - 1.0) * 100.0),
+                claim.words
+            );
             verdicts.found(Severity::Warning, sure, &lines, message, computed);
         }
     }

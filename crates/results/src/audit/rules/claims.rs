@@ -51,7 +51,8 @@ fn ratio(evidence: &Evidence, verdicts: &mut Verdicts) {
         };
         let fits = |percent: f64| (percent - claim.percent.value).abs() <= slack;
         let lines = [claim.line, of.line, to.line];
-        let words = format!("{} ÷ {} is {}: {}%", claim.of, claim.to, exact(computed), exact(percent));
+        let words =
+            format!("{} ÷ {} is {}: {}%", claim.of, claim.to, exact(computed), exact(percent));
         let said = format!("{}{}%", if claim.about { "about " } else { "" }, claim.percent.value);
         let json = json!({ "ratio": computed, "claimed_percent": claim.percent.value, "of": claim.of, "to": claim.to });
         if fits(percent) {
@@ -59,14 +60,26 @@ fn ratio(evidence: &Evidence, verdicts: &mut Verdicts) {
         } else if fits(100.0 / computed) {
             verdicts.right(
                 &lines,
-                format!("{} ÷ {} is {}, as is said ({said})", claim.to, claim.of, exact(1.0 / computed)),
+                format!(
+                    "{} ÷ {} is {}, as is said ({said})",
+                    claim.to,
+                    claim.of,
+                    exact(1.0 / computed)
+                ),
                 json,
             );
         } else {
             let both = of.named && to.named;
-            let how = if both { "" } else { " (which run is which follows from the one that is named)" };
+            let how =
+                if both { "" } else { " (which run is which follows from the one that is named)" };
             let sure = if both { Sure::Certain } else { Sure::Likely };
-            verdicts.found(Severity::Warning, sure, &lines, format!("{words}, not {said}{how}"), json);
+            verdicts.found(
+                Severity::Warning,
+                sure,
+                &lines,
+                format!("{words}, not {said}{how}"),
+                json,
+            );
         }
     }
 }
@@ -85,14 +98,19 @@ fn rows(evidence: &Evidence, of: &str, to: &str) -> Option<(Meant, Meant)> {
     })
 }
 
-/// Both names as the two runs of the report; one of them may be named by the other's being the other one.
+/// Both names as the two runs of the report; one of them may be named by the other's being the
+/// other one.
 fn runs(evidence: &Evidence, of: &str, to: &str) -> Option<(Meant, Meant)> {
     let [first, second] = evidence.recognised.runs.as_slice() else { return None };
     let is = |run: &crate::audit::PgbenchRun, name: &str| {
         run.label.as_deref().is_some_and(|l| l.eq_ignore_ascii_case(name))
     };
     let meant = |run: &crate::audit::PgbenchRun, name: &str| {
-        run.tps_connected().map(|f: Figure| Meant { value: f.value, line: f.line, named: is(run, name) })
+        run.tps_connected().map(|f: Figure| Meant {
+            value: f.value,
+            line: f.line,
+            named: is(run, name),
+        })
     };
     let straight = is(first, of) || is(second, to);
     let crossed = is(first, to) || is(second, of);
@@ -115,8 +133,12 @@ fn spread(evidence: &Evidence, verdicts: &mut Verdicts) {
         });
         let fits = measures.iter().find(|(_, value)| claim.spread.may_print(*value, *value));
         if let Some((name, value)) = fits {
-            let message =
-                format!("`{}`: ± {} is its {name}, {}", row.label, claim.spread.value, exact(*value));
+            let message = format!(
+                "`{}`: ± {} is its {name}, {}",
+                row.label,
+                claim.spread.value,
+                exact(*value)
+            );
             verdicts.right(&lines, message, json);
         } else {
             let known: Vec<String> =

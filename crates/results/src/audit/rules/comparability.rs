@@ -43,17 +43,21 @@ pub(super) const RULES: &[Rule] = &[
 fn scale_below_clients(evidence: &Evidence, verdicts: &mut Verdicts) {
     let runs = evidence.recognised.runs.iter().filter(|run| {
         // Only TPC-B updates a branch in each transaction.
-        run.transaction_type.as_deref().is_some_and(|kind| kind.to_ascii_lowercase().contains("tpc-b"))
+        run.transaction_type
+            .as_deref()
+            .is_some_and(|kind| kind.to_ascii_lowercase().contains("tpc-b"))
     });
     let sized: Vec<(Figure, Figure)> = runs.filter_map(|run| run.scale.zip(run.clients)).collect();
     let (below, right): (Vec<_>, Vec<_>) =
         sized.into_iter().partition(|(scale, clients)| scale.value < clients.value);
-    let lines =
-        |pairs: &[(Figure, Figure)]| pairs.iter().flat_map(|(s, c)| [s.line, c.line]).collect::<Vec<_>>();
+    let lines = |pairs: &[(Figure, Figure)]| {
+        pairs.iter().flat_map(|(s, c)| [s.line, c.line]).collect::<Vec<_>>()
+    };
     if let Some((scale, clients)) =
         below.iter().max_by(|a, b| (a.1.value / a.0.value).total_cmp(&(b.1.value / b.0.value)))
     {
-        let runs = if below.len() == 1 { String::new() } else { format!(" ({} such runs)", below.len()) };
+        let runs =
+            if below.len() == 1 { String::new() } else { format!(" ({} such runs)", below.len()) };
         let branches = if scale.value == 1.0 {
             "1 branch, which"
         } else {
@@ -64,10 +68,12 @@ fn scale_below_clients(evidence: &Evidence, verdicts: &mut Verdicts) {
              than storage or settings{runs}",
             scale.value, clients.value
         );
-        let computed = json!({ "scale": scale.value, "clients": clients.value, "runs": below.len() });
+        let computed =
+            json!({ "scale": scale.value, "clients": clients.value, "runs": below.len() });
         verdicts.found(Severity::Warning, Sure::Likely, &lines(&below), message, computed);
     } else if !right.is_empty() {
-        let message = format!("{} runs of TPC-B have a scale of their clients or more", right.len());
+        let message =
+            format!("{} runs of TPC-B have a scale of their clients or more", right.len());
         verdicts.right(&lines(&right), message, json!({ "runs": right.len() }));
     }
 }
@@ -98,7 +104,8 @@ fn differences(a: &PgbenchRun, b: &PgbenchRun) -> (Vec<String>, Vec<usize>) {
 fn unequal_runs(evidence: &Evidence, verdicts: &mut Verdicts) {
     let runs: Vec<&PgbenchRun> =
         evidence.recognised.runs.iter().filter(|r| !evidence.warm_ups.contains(&r.line)).collect();
-    let mut durations: Vec<f64> = runs.iter().filter_map(|r| r.duration_s.map(|d| d.value)).collect();
+    let mut durations: Vec<f64> =
+        runs.iter().filter_map(|r| r.duration_s.map(|d| d.value)).collect();
     durations.sort_by(f64::total_cmp);
     durations.dedup();
     let (mut pairs, mut unequal) = (0_usize, Vec::new());
@@ -107,10 +114,13 @@ fn unequal_runs(evidence: &Evidence, verdicts: &mut Verdicts) {
         let alike = a.transaction_type.is_some()
             && a.transaction_type == b.transaction_type
             && a.scripts.len() == b.scripts.len();
-        let (Some(before), Some(after), true) = (a.duration_s, b.duration_s, alike) else { continue };
+        let (Some(before), Some(after), true) = (a.duration_s, b.duration_s, alike) else {
+            continue;
+        };
         pairs += 1;
         let (mut said, mut lines) = differences(a, b);
-        let longer = (before.value - after.value).abs() > SAME_LENGTH * before.value.max(after.value);
+        let longer =
+            (before.value - after.value).abs() > SAME_LENGTH * before.value.max(after.value);
         let (varied, other_length) = (said.len(), longer && durations.len() == 2);
         if other_length {
             said.insert(0, format!("duration ({} and {} s)", before.value, after.value));
@@ -125,11 +135,18 @@ fn unequal_runs(evidence: &Evidence, verdicts: &mut Verdicts) {
         let message = format!(
             "two runs of one load that follow each other differ in {said}: what is compared is not all that differs"
         );
-        verdicts.found(Severity::Warning, Sure::Possible, lines, message, json!({ "differ_in": said }));
+        verdicts.found(
+            Severity::Warning,
+            Sure::Possible,
+            lines,
+            message,
+            json!({ "differ_in": said }),
+        );
     }
     if unequal.is_empty() && pairs > 0 {
         let lines: Vec<usize> = runs.iter().map(|r| r.line).collect();
-        let message = format!("{} runs do not differ in duration, nor in two parameters at once", runs.len());
+        let message =
+            format!("{} runs do not differ in duration, nor in two parameters at once", runs.len());
         verdicts.right(&lines, message, json!({ "pairs": pairs }));
     }
 }
@@ -143,15 +160,21 @@ fn best_of_n(evidence: &Evidence, verdicts: &mut Verdicts) {
             "`{words}`: the best of several runs is no estimate of what is to be expected; it grows with the number of runs, and most where \
              runs vary most. The others, or their mean and spread, are not shown"
         );
-        verdicts.found(Severity::Warning, Sure::Likely, &[*line], message, json!({ "words": words }));
+        verdicts.found(
+            Severity::Warning,
+            Sure::Likely,
+            &[*line],
+            message,
+            json!({ "words": words }),
+        );
     }
 }
 
 /// Words by which storages are told from each other.
 const STORAGE: &[&str] = &[
-    "ext2", "ext3", "ext4", "xfs", "zfs", "btrfs", "jfs", "reiserfs", "f2fs", "ntfs", "ufs", "ufs2",
-    "bcachefs", "raid0", "raid1", "raid5", "raid6", "raid10", "hdd", "ssd", "nvme", "sata", "ebs", "gp2",
-    "gp3", "io1", "io2",
+    "ext2", "ext3", "ext4", "xfs", "zfs", "btrfs", "jfs", "reiserfs", "f2fs", "ntfs", "ufs",
+    "ufs2", "bcachefs", "raid0", "raid1", "raid5", "raid6", "raid10", "hdd", "ssd", "nvme", "sata",
+    "ebs", "gp2", "gp3", "io1", "io2",
 ];
 
 /// The storages that labels of runs and rows name, each once.
@@ -167,7 +190,8 @@ fn storages(evidence: &Evidence) -> Vec<&'static str> {
         .chain(rows)
         .flat_map(|label| {
             let lower = label.to_lowercase();
-            let words: Vec<String> = lower.split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect();
+            let words: Vec<String> =
+                lower.split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect();
             STORAGE.iter().copied().filter(move |name| words.iter().any(|w| w == name))
         })
         .collect();
@@ -194,8 +218,9 @@ fn cached_read_only(evidence: &Evidence, verdicts: &mut Verdicts) {
         return;
     }
     let buffers = evidence.recognised.settings.iter().filter(|s| s.name == "shared_buffers");
-    let buffers =
-        buffers.filter_map(|s| Some((megabytes(&s.value)?, s.line))).max_by(|a, b| a.0.total_cmp(&b.0));
+    let buffers = buffers
+        .filter_map(|s| Some((megabytes(&s.value)?, s.line)))
+        .max_by(|a, b| a.0.total_cmp(&b.0));
     let memory = evidence.said.memory.map(|(gb, line)| (gb * 1024.0, line));
     let Some((size, said_at)) = memory.or(buffers) else { return };
     let made = match evidence.said.scales.as_slice() {
@@ -204,10 +229,12 @@ fn cached_read_only(evidence: &Evidence, verdicts: &mut Verdicts) {
     };
     let reads = |run: &&PgbenchRun| run.writes() == Some(false);
     let runs = evidence.recognised.runs.iter().filter(reads);
-    let mut loads: Vec<(f64, usize)> = runs.filter_map(|r| Some((r.scale?.value, r.line))).collect();
+    let mut loads: Vec<(f64, usize)> =
+        runs.filter_map(|r| Some((r.scale?.value, r.line))).collect();
     if loads.is_empty() {
         let commands = evidence.commands.iter().filter(|c| c.writes == Some(false));
-        loads = commands.filter_map(|c| Some((c.scale.map(|s| s.value).or(made)?, c.line))).collect();
+        loads =
+            commands.filter_map(|c| Some((c.scale.map(|s| s.value).or(made)?, c.line))).collect();
     }
     let Some((scale, _)) = loads.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0)) else { return };
     let mut lines: Vec<usize> = loads.iter().map(|(_, line)| *line).collect();

@@ -89,7 +89,11 @@ fn checkpoint_cycle(evidence: &Evidence, verdicts: &mut Verdicts) {
     for command in lone(evidence) {
         match command.duration_s {
             Some(duration) => {
-                loads.push(Load { length_s: duration.value, line: command.line, writes: command.writes });
+                loads.push(Load {
+                    length_s: duration.value,
+                    line: command.line,
+                    writes: command.writes,
+                });
             }
             None => counted(evidence, command, timeout_s, &cycle, verdicts),
         }
@@ -109,7 +113,8 @@ fn started_by<'a>(evidence: &'a Evidence, run: &PgbenchRun) -> Option<&'a Comman
     evidence.commands.iter().rev().find(|command| command.line < run.line)
 }
 
-/// Whether a script that is not shown reads only, by what it is called; none where that does not tell.
+/// Whether a script that is not shown reads only, by what it is called; none where that does not
+/// tell.
 fn named_writes(kind: &str) -> Option<bool> {
     let name = kind.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
     ["select", "read", "ro.", "lookup"].iter().any(|word| name.contains(word)).then_some(false)
@@ -142,7 +147,8 @@ fn judge_length(loads: &[Load], timeout_s: f64, said: bool, cycle: &str, verdict
     let lines: Vec<usize> = loads.iter().map(|load| load.line).collect();
     let length = number(first.length_s);
     let cycles = first.length_s / timeout_s;
-    let computed = json!({ "seconds": first.length_s, "checkpoint_timeout_s": timeout_s, "cycles": cycles });
+    let computed =
+        json!({ "seconds": first.length_s, "checkpoint_timeout_s": timeout_s, "cycles": cycles });
     let what = match loads.len() {
         1 => format!("{length} s of load are"),
         n => format!("{n} times {length} s of load are each"),
@@ -165,13 +171,23 @@ fn judge_length(loads: &[Load], timeout_s: f64, said: bool, cycle: &str, verdict
 }
 
 /// Transactions that were counted out, at the tps of the report's only table.
-fn counted(evidence: &Evidence, command: &Command, timeout_s: f64, cycle: &str, verdicts: &mut Verdicts) {
-    let (Some(clients), Some(each)) = (command.clients, command.transactions_per_client) else { return };
-    let mut tables = evidence.recognised.tables.iter().filter(|t| t.tps);
-    let (Some(table), None, true) = (tables.next(), tables.next(), lone(evidence).count() == 1) else {
+fn counted(
+    evidence: &Evidence,
+    command: &Command,
+    timeout_s: f64,
+    cycle: &str,
+    verdicts: &mut Verdicts,
+) {
+    let (Some(clients), Some(each)) = (command.clients, command.transactions_per_client) else {
         return;
     };
-    let tps = table.rows.iter().flat_map(|r| r.repeats.iter().map(|f| f.value)).filter(|v| *v > 0.0);
+    let mut tables = evidence.recognised.tables.iter().filter(|t| t.tps);
+    let (Some(table), None, true) = (tables.next(), tables.next(), lone(evidence).count() == 1)
+    else {
+        return;
+    };
+    let tps =
+        table.rows.iter().flat_map(|r| r.repeats.iter().map(|f| f.value)).filter(|v| *v > 0.0);
     let (low, high) = tps.fold((f64::INFINITY, 0.0_f64), |(l, h), v| (l.min(v), h.max(v)));
     if high <= 0.0 {
         return;
@@ -188,25 +204,38 @@ fn counted(evidence: &Evidence, command: &Command, timeout_s: f64, cycle: &str, 
             number(shortest),
             number(longest)
         );
-        verdicts.found(Severity::Warning, Sure::Likely, &[command.line, table.line], message, computed);
+        verdicts.found(
+            Severity::Warning,
+            Sure::Likely,
+            &[command.line, table.line],
+            message,
+            computed,
+        );
     }
 }
 
 fn client_limit(evidence: &Evidence, verdicts: &mut Verdicts) {
     for run in &evidence.recognised.runs {
         // What connecting leaves out of a run that reconnects is most of its time.
-        let rate =
-            run.tps_connected().zip(run.tps()).map(|(a, b)| if a.value > 2.0 * b.value { b } else { a });
+        let rate = run
+            .tps_connected()
+            .zip(run.tps())
+            .map(|(a, b)| if a.value > 2.0 * b.value { b } else { a });
         let (Some(clients), Some(tps)) = (run.clients, rate) else { continue };
         // 8.4 had one thread and did not print it.
         let threads = run.threads.map_or(1.0, |t| t.value).max(1.0);
         let each = tps.value / threads;
         let crowd = clients.value / threads;
         let lines = [run.threads.map_or(clients.line, |t| t.line), tps.line];
-        let computed = json!({ "tps_per_thread": each, "clients_per_thread": crowd, "threads": threads });
-        let of =
-            if threads > 1.0 { format!("each of {threads} threads") } else { "the one thread".to_owned() };
-        let words = format!("{} tps for {of} of pgbench, {} clients a thread", number(each), exact(crowd));
+        let computed =
+            json!({ "tps_per_thread": each, "clients_per_thread": crowd, "threads": threads });
+        let of = if threads > 1.0 {
+            format!("each of {threads} threads")
+        } else {
+            "the one thread".to_owned()
+        };
+        let words =
+            format!("{} tps for {of} of pgbench, {} clients a thread", number(each), exact(crowd));
         let busy = if crowd >= FEW_CLIENTS { BUSY_THREAD_TPS } else { FAST_THREAD_TPS };
         if each > busy || (each > CROWDED_THREAD_TPS && crowd >= MANY_CLIENTS) {
             let message = format!(

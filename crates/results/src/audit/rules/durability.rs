@@ -57,7 +57,13 @@ fn values<'a>(evidence: &'a Evidence, name: &str) -> Vec<&'a Setting> {
     evidence.recognised.settings.iter().filter(|s| s.name == name).collect()
 }
 
-fn off(evidence: &Evidence, name: &str, severity: Severity, message: &str, verdicts: &mut Verdicts) {
+fn off(
+    evidence: &Evidence,
+    name: &str,
+    severity: Severity,
+    message: &str,
+    verdicts: &mut Verdicts,
+) {
     let shown = values(evidence, name);
     let (off, on): (Vec<&Setting>, Vec<&Setting>) = shown.into_iter().partition(|s| s.is_off());
     let lines: Vec<usize> = off.iter().map(|s| s.line).collect();
@@ -73,9 +79,11 @@ fn off(evidence: &Evidence, name: &str, severity: Severity, message: &str, verdi
     } else if on.is_empty() && !runs_on_both_sides(evidence, &off) {
         verdicts.found(severity, Sure::Certain, &lines, message.to_owned(), computed);
     } else {
-        let severity = if severity == Severity::Serious { Severity::Warning } else { Severity::Note };
-        let message =
-            format!("{message}. The report varies it: where it is off, figures are of another promise");
+        let severity =
+            if severity == Severity::Serious { Severity::Warning } else { Severity::Note };
+        let message = format!(
+            "{message}. The report varies it: where it is off, figures are of another promise"
+        );
         verdicts.found(severity, Sure::Certain, &lines, message, computed);
     }
 }
@@ -90,7 +98,8 @@ fn said_off(
     verdicts: &mut Verdicts,
 ) -> bool {
     let said: Vec<_> = evidence.said.off.iter().filter(|s| s.name == name).collect();
-    let Some(first) = said.first().map(|s| s.line).filter(|_| evidence.recognised.has_figures()) else {
+    let Some(first) = said.first().map(|s| s.line).filter(|_| evidence.recognised.has_figures())
+    else {
         return false;
     };
     let runs = &evidence.recognised.runs;
@@ -102,9 +111,10 @@ fn said_off(
     // A sentence may be of something else than what was measured: never more than a warning.
     let (severity, more) = match (varied, severity) {
         (false, severity) => (severity.min(Severity::Warning), ""),
-        (true, _) => {
-            (Severity::Note, ". The report varies it: where it is off, figures are of another promise")
-        }
+        (true, _) => (
+            Severity::Note,
+            ". The report varies it: where it is off, figures are of another promise",
+        ),
     };
     verdicts.found(severity, Sure::Likely, &lines, format!("{message}{more}"), computed);
     true
@@ -129,7 +139,10 @@ fn full_page_writes(evidence: &Evidence, verdicts: &mut Verdicts) {
     }
 }
 
-fn facts<'a>(evidence: &'a Evidence, what: &'a StorageWhat) -> impl Iterator<Item = &'a StorageFact> {
+fn facts<'a>(
+    evidence: &'a Evidence,
+    what: &'a StorageWhat,
+) -> impl Iterator<Item = &'a StorageFact> {
     evidence.recognised.storage.iter().filter(move |f| f.what == *what)
 }
 
@@ -218,7 +231,11 @@ fn fsync_ceiling(evidence: &Evidence, verdicts: &mut Verdicts) {
             number(ceiling)
         );
         if tps.low() <= flush.per_second.high() * clients.value {
-            verdicts.right(&lines, format!("{words}; {} tps are below", exact(tps.value)), computed);
+            verdicts.right(
+                &lines,
+                format!("{words}; {} tps are below", exact(tps.value)),
+                computed,
+            );
         } else if run.writes() == Some(true) {
             let message = format!(
                 "{words}, but {} tps are claimed: commits did not wait, or the probe was of another storage",

@@ -56,7 +56,14 @@ struct Verdicts {
 }
 
 impl Verdicts {
-    fn found(&mut self, severity: Severity, sure: Sure, lines: &[usize], message: String, computed: Value) {
+    fn found(
+        &mut self,
+        severity: Severity,
+        sure: Sure,
+        lines: &[usize],
+        message: String,
+        computed: Value,
+    ) {
         let line = lines.first().copied().unwrap_or(1);
         self.findings.push(Finding {
             rule: self.rule,
@@ -72,7 +79,13 @@ impl Verdicts {
 
     fn right(&mut self, lines: &[usize], message: String, computed: Value) {
         let line = lines.first().copied().unwrap_or(1);
-        self.checked.push(Checked { rule: self.rule, line, lines: lines.to_vec(), message, computed });
+        self.checked.push(Checked {
+            rule: self.rule,
+            line,
+            lines: lines.to_vec(),
+            message,
+            computed,
+        });
     }
 }
 

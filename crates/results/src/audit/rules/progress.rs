@@ -6,7 +6,8 @@ use super::{Rule, Verdicts, exact, number};
 use crate::audit::recognise::Evidence;
 use crate::audit::{Progress, Severity, Sure};
 
-/// Lines are joined to stretches of at least this (seconds): seconds by themselves vary at every checkpoint.
+/// Lines are joined to stretches of at least this (seconds): seconds by themselves vary at every
+/// checkpoint.
 const STRETCH_S: f64 = 5.0;
 
 /// Fewer stretches than these show nothing.
@@ -15,7 +16,8 @@ const LEAST: usize = 3;
 /// A stretch below this share of the median has collapsed.
 const COLLAPSED: f64 = 0.5;
 
-/// The highest stretch over the lowest, the most extreme tenth at each end left out, from which on they swing.
+/// The highest stretch over the lowest, the most extreme tenth at each end left out, from which on
+/// they swing.
 const SWING: f64 = 1.5;
 
 /// The last over the first, or less than one over this, where every stretch goes the same way.
@@ -66,7 +68,8 @@ fn stretches(progress: &[Progress]) -> Vec<Stretch> {
         let follows = before.is_some_and(|b| at - b > 0.0 && at - b < 1.5 * step);
         match found.last_mut() {
             Some(open) if follows && open.length_s + step / 2.0 < STRETCH_S => {
-                open.tps = (open.tps * open.length_s + point.tps.value * step) / (open.length_s + step);
+                open.tps =
+                    (open.tps * open.length_s + point.tps.value * step) / (open.length_s + step);
                 open.length_s += step;
             }
             _ => found.push(Stretch { line: point.tps.line, tps: point.tps.value, length_s: step }),
@@ -78,8 +81,12 @@ fn stretches(progress: &[Progress]) -> Vec<Stretch> {
 }
 
 fn unsteady(evidence: &Evidence, verdicts: &mut Verdicts) {
-    let runs =
-        evidence.recognised.runs.iter().filter(|r| !evidence.warm_ups.contains(&r.line)).map(|r| &r.progress);
+    let runs = evidence
+        .recognised
+        .runs
+        .iter()
+        .filter(|r| !evidence.warm_ups.contains(&r.line))
+        .map(|r| &r.progress);
     let runs = runs.chain(evidence.recognised.sysbench.iter().map(|r| &r.progress));
     for progress in runs {
         let stretches = stretches(progress);
@@ -100,7 +107,8 @@ fn unsteady(evidence: &Evidence, verdicts: &mut Verdicts) {
         let climb = last.tps / first.tps.max(f64::MIN_POSITIVE);
         let computed = json!({ "stretches": sorted.len(), "median_tps": median, "lowest_tps": sorted[0], "highest_tps": sorted[sorted.len() - 1] });
         let range = format!("{} to {} tps", exact(first.tps), exact(last.tps));
-        let (lines, what) = if let Some(lowest) = low.iter().min_by(|a, b| a.tps.total_cmp(&b.tps)) {
+        let (lines, what) = if let Some(lowest) = low.iter().min_by(|a, b| a.tps.total_cmp(&b.tps))
+        {
             let lines: Vec<usize> = low.iter().map(|s| s.line).collect();
             (
                 lines,
@@ -126,7 +134,11 @@ fn unsteady(evidence: &Evidence, verdicts: &mut Verdicts) {
                 ),
             )
         } else {
-            verdicts.right(&all, format!("{} stretches of progress are steady", sorted.len()), computed);
+            verdicts.right(
+                &all,
+                format!("{} stretches of progress are steady", sorted.len()),
+                computed,
+            );
             continue;
         };
         let message = format!(
@@ -164,7 +176,12 @@ fn failed(evidence: &Evidence, verdicts: &mut Verdicts) {
         }
         from = run.last_line;
         if let (Some(failed), Some(done)) = (run.failed, run.transactions) {
-            judge(failed.value, failed.value + done.value, &[failed.line, done.line], "transactions failed");
+            judge(
+                failed.value,
+                failed.value + done.value,
+                &[failed.line, done.line],
+                "transactions failed",
+            );
         }
     }
     for run in &evidence.recognised.sysbench {

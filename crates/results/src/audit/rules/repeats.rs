@@ -11,12 +11,13 @@ use crate::stats::{CONFIDENCE, Trend, holm, mean_ci95, ratio, share_of_orders_wi
 /// What chance does no more often than this is told from it.
 const BY_CHANCE: f64 = 1.0 - CONFIDENCE;
 
-/// Two-sided p-value up to which a row is counted as one that rises or falls: one of twenty orders either way. Four repeats,
-/// the fewest that are judged, reach it when all rise or all fall (2 of 24 orders).
+/// Two-sided p-value up to which a row is counted as one that rises or falls: one of twenty orders
+/// either way. Four repeats, the fewest that are judged, reach it when all rise or all fall (2 of
+/// 24 orders).
 const STEADY: f64 = 0.1;
 
-/// Rows together are judged in two ways: how many rise or fall, and how steadily the steadiest does. Each may err in half as
-/// many reports.
+/// Rows together are judged in two ways: how many rise or fall, and how steadily the steadiest
+/// does. Each may err in half as many reports.
 const EACH_WAY: f64 = BY_CHANCE / 2.0;
 
 /// They are no chance where such rows would be found in less than one of a hundred reports.
@@ -119,7 +120,11 @@ fn one_repeat(evidence: &Evidence, verdicts: &mut Verdicts) {
                 continue;
             }
             let message = match shown.len() {
-                1 => format!("`{}`: n = 1 ({}): no spread, so no interval", row.label, joined(&shown)),
+                1 => format!(
+                    "`{}`: n = 1 ({}): no spread, so no interval",
+                    row.label,
+                    joined(&shown)
+                ),
                 n => format!(
                     "`{}`: n = 1 in effect: {n} equal values ({}), of which no spread and no interval can be had",
                     row.label,
@@ -141,8 +146,7 @@ fn one_repeat(evidence: &Evidence, verdicts: &mut Verdicts) {
         } else {
             format!("{} runs of sysbench, n = 1 each", single.len())
         };
-        let computed =
-            json!({ "runs": single.len(), "tps": single.iter().map(|s| s.values[0]).collect::<Vec<_>>() });
+        let computed = json!({ "runs": single.len(), "tps": single.iter().map(|s| s.values[0]).collect::<Vec<_>>() });
         let sure = if single.len() == 1 { Sure::Certain } else { Sure::Likely };
         verdicts.found(
             Severity::Warning,
@@ -156,8 +160,11 @@ fn one_repeat(evidence: &Evidence, verdicts: &mut Verdicts) {
 
 /// A table of which nobody says what was repeated.
 fn unknown_repeats(table: &crate::audit::Table, said_at: Option<usize>, verdicts: &mut Verdicts) {
-    let rows: Vec<_> =
-        table.rows.iter().filter(|r| !r.has_spread && (r.mean.is_some() || !r.others.is_empty())).collect();
+    let rows: Vec<_> = table
+        .rows
+        .iter()
+        .filter(|r| !r.has_spread && (r.mean.is_some() || !r.others.is_empty()))
+        .collect();
     let lines: Vec<usize> = rows.iter().map(|r| r.line).collect();
     // Rows that only count may be repeats.
     let times = !table.tps && table.has_time_column();
@@ -178,7 +185,8 @@ fn unknown_repeats(table: &crate::audit::Table, said_at: Option<usize>, verdicts
         let message = "figures are of several measurements by what is said".to_owned();
         verdicts.right(&[line, table.line], message, computed);
     } else if (times || table.has_tps_column()) && !table.summarised {
-        let rows = if rows.len() == 1 { "1 row".to_owned() } else { format!("{} rows", rows.len()) };
+        let rows =
+            if rows.len() == 1 { "1 row".to_owned() } else { format!("{} rows", rows.len()) };
         let what = if times { "times" } else { "tps" };
         let message = format!(
             "{rows} of {what}, and no word of repeats: each figure seems to be n = 1, so no interval can be had, and differences cannot be told from noise"
@@ -189,7 +197,8 @@ fn unknown_repeats(table: &crate::audit::Table, said_at: Option<usize>, verdicts
 
 fn single_runs(evidence: &Evidence, verdicts: &mut Verdicts) {
     let all = run_samples(evidence);
-    let single: Vec<&Sample> = all.iter().filter(|s| s.values.windows(2).all(|p| p[0] == p[1])).collect();
+    let single: Vec<&Sample> =
+        all.iter().filter(|s| s.values.windows(2).all(|p| p[0] == p[1])).collect();
     let lines: Vec<usize> = single.iter().flat_map(|s| s.lines.clone()).collect();
     let (count, runs) = (single.len(), &evidence.recognised.runs);
     if count == 0 {
@@ -197,7 +206,8 @@ fn single_runs(evidence: &Evidence, verdicts: &mut Verdicts) {
     }
     let mut computed =
         json!({ "runs": count, "tps": single.iter().map(|s| s.values[0]).collect::<Vec<_>>() });
-    let mut parameters: Vec<String> = runs.iter().map(crate::audit::PgbenchRun::parameters).collect();
+    let mut parameters: Vec<String> =
+        runs.iter().map(crate::audit::PgbenchRun::parameters).collect();
     parameters.sort();
     let alike = parameters.windows(2).all(|pair| pair[0] == pair[1]);
     let ratio = match single.as_slice() {
@@ -243,7 +253,8 @@ impl<'a> Rising<'a> {
             tested.iter().filter_map(|s| Some((*s, trend(&s.values)?))).collect();
         let least = trends.iter().map(|(_, t)| t.chance).fold(1.0, f64::min);
         let rows: Vec<_> = trends.into_iter().filter(|(_, t)| t.chance <= STEADY).collect();
-        // A few repeats have few orders, so that a row is counted by chance less often than at the level.
+        // A few repeats have few orders, so that a row is counted by chance less often than at the
+        // level.
         let chances: Vec<f64> =
             tested.iter().map(|s| share_of_orders_with_trend(&s.values, STEADY)).collect();
         Self {
@@ -303,8 +314,10 @@ fn rising(evidence: &Evidence, verdicts: &mut Verdicts) {
             let lines: Vec<usize> = found.rows.iter().flat_map(|(s, _)| s.lines.clone()).collect();
             verdicts.found(Severity::Warning, sure, &lines, found.message(), computed);
         } else if !tested.is_empty() {
-            let message =
-                format!("{} rows of four repeats or more: no more rise or fall than by chance", tested.len());
+            let message = format!(
+                "{} rows of four repeats or more: no more rise or fall than by chance",
+                tested.len()
+            );
             verdicts.right(&lines, message, computed);
         }
     }
@@ -337,16 +350,28 @@ fn told_apart(evidence: &Evidence, verdicts: &mut Verdicts) {
         let lines: Vec<usize> = samples.iter().flat_map(|s| s.lines.clone()).collect();
         if !samples.is_empty() {
             let rows: Vec<Value> = samples.iter().map(|s| interval(s)).collect();
-            let mut words: Vec<String> = samples.iter().take(SAID).map(|s| interval_words(s)).collect();
+            let mut words: Vec<String> =
+                samples.iter().take(SAID).map(|s| interval_words(s)).collect();
             if let Some(more) = samples.len().checked_sub(SAID).filter(|n| *n > 0) {
                 words.push(format!("and {more} more"));
             }
             let words = words.join("; ");
-            verdicts.right(&lines, format!("95% intervals of means: {words}"), json!({ "intervals": rows }));
+            verdicts.right(
+                &lines,
+                format!("95% intervals of means: {words}"),
+                json!({ "intervals": rows }),
+            );
         }
         if samples.len() > MOST_ROWS {
-            let message = format!("{} rows are too many to compare each with each: none was", samples.len());
-            verdicts.found(Severity::Note, Sure::Certain, &lines, message, json!({ "rows": samples.len() }));
+            let message =
+                format!("{} rows are too many to compare each with each: none was", samples.len());
+            verdicts.found(
+                Severity::Note,
+                Sure::Certain,
+                &lines,
+                message,
+                json!({ "rows": samples.len() }),
+            );
         } else if samples.len() >= 2 {
             compare(&samples, &lines, verdicts);
         }
@@ -403,7 +428,8 @@ fn compare(samples: &[&Sample], lines: &[usize], verdicts: &mut Verdicts) {
             "p_holm": p, "would_have_been_seen_percent": pair.ratio.detectable(pairs.len()).map(|d| d * 100.0),
         })
     };
-    let all: Vec<Value> = pairs.iter().zip(p.iter().copied()).map(|(pair, p)| shown(pair, p)).collect();
+    let all: Vec<Value> =
+        pairs.iter().zip(p.iter().copied()).map(|(pair, p)| shown(pair, p)).collect();
     if alike.is_empty() {
         let message = format!("{} rows are told apart from each other", samples.len());
         verdicts.right(lines, message, json!({ "pairs": all }));
@@ -423,8 +449,10 @@ fn compare(samples: &[&Sample], lines: &[usize], verdicts: &mut Verdicts) {
     let mut sentences = Vec::new();
     if !group.is_empty() {
         let names = group.iter().map(|at| name(*at)).collect::<Vec<_>>().join(", ");
-        let least =
-            beside.iter().filter_map(|(pair, _)| pair.ratio.detectable(pairs.len())).fold(f64::NAN, f64::max);
+        let least = beside
+            .iter()
+            .filter_map(|(pair, _)| pair.ratio.detectable(pairs.len()))
+            .fold(f64::NAN, f64::max);
         let seen = if least.is_finite() {
             format!("; only a difference over {}% would have been seen", number(least * 100.0))
         } else {
@@ -480,7 +508,8 @@ mod tests {
         assert!((so_many - counted).abs() < 1e-12 && significant, "{so_many}");
 
         let mut random = Normal(31);
-        let mut drawn = || (0..5).map(|_| row((0..4).map(|_| random.draw()).collect())).collect::<Vec<_>>();
+        let mut drawn =
+            || (0..5).map(|_| row((0..4).map(|_| random.draw()).collect())).collect::<Vec<_>>();
         let times = 100_000;
         let found = (0..times).filter(|_| rising(&drawn()).0 <= counted + 1e-9).count();
         // 509 of 100,000 are expected, with a standard error of 22.

@@ -84,13 +84,17 @@ fn counted(run: &PgbenchRun, verdicts: &mut Verdicts) {
     let computed = json!({ "done": done.value, "wanted": wanted.value });
     let lost = [run.failed, run.skipped].iter().flatten().map(|f| f.value).sum::<f64>();
     if done.value < wanted.value && done.value + lost == wanted.value {
-        let message =
-            format!("{} transactions done, {lost} failed or skipped: {} in all", done.value, wanted.value);
+        let message = format!(
+            "{} transactions done, {lost} failed or skipped: {} in all",
+            done.value, wanted.value
+        );
         verdicts.right(&lines, message, computed);
     } else if done.value < wanted.value {
         let missing = number(wanted.value - done.value - lost);
-        let message =
-            format!("{missing} of {} transactions were not done: clients ended early", wanted.value);
+        let message = format!(
+            "{missing} of {} transactions were not done: clients ended early",
+            wanted.value
+        );
         verdicts.found(Severity::Warning, Sure::Certain, &lines, message, computed);
     } else if done.value > wanted.value {
         let message = format!("{} transactions were done of {}", done.value, wanted.value);
@@ -102,7 +106,8 @@ fn counted(run: &PgbenchRun, verdicts: &mut Verdicts) {
 
 /// Transactions ÷ tps against the duration.
 fn lasted(run: &PgbenchRun, verdicts: &mut Verdicts) {
-    let (Some(done), Some(duration), Some(tps)) = (run.transactions, run.duration_s, run.tps()) else {
+    let (Some(done), Some(duration), Some(tps)) = (run.transactions, run.duration_s, run.tps())
+    else {
         return;
     };
     if done.value <= 0.0 || duration.value <= 0.0 || tps.low() <= 0.0 {
@@ -115,8 +120,8 @@ fn lasted(run: &PgbenchRun, verdicts: &mut Verdicts) {
         // Nobody says how long it took.
         _ => duration.value * EDGES + 1.0,
     };
-    let one =
-        run.latency_average_ms.map_or(0.0, Figure::high) + run.latency_stddev_ms.map_or(0.0, Figure::high);
+    let one = run.latency_average_ms.map_or(0.0, Figure::high)
+        + run.latency_stddev_ms.map_or(0.0, Figure::high);
     let low = duration.low() - duration.value * EDGES - 0.1 - connecting;
     // Where no deviation is printed, the last transactions may have taken far longer than the mean.
     let edges = if run.latency_stddev_ms.is_some() { EDGES } else { 2.0 * EDGES };
@@ -126,17 +131,25 @@ fn lasted(run: &PgbenchRun, verdicts: &mut Verdicts) {
     let computed =
         json!({ "seconds": length, "printed_seconds": duration.value, "off_percent": off * 100.0 });
     let lines = [done.line, tps.line, duration.line];
-    let sum = format!("{} transactions ÷ {} tps are {} s", done.value, exact(tps.value), exact(length));
+    let sum =
+        format!("{} transactions ÷ {} tps are {} s", done.value, exact(tps.value), exact(length));
     if longest < low || shortest > high {
         let severity = if off.abs() > SERIOUS { Severity::Serious } else { Severity::Warning };
         let sure = if longest < low { Sure::Certain } else { Sure::Likely };
-        verdicts.found(severity, sure, &lines, format!("{sum}, not {} s", duration.value), computed);
+        verdicts.found(
+            severity,
+            sure,
+            &lines,
+            format!("{sum}, not {} s", duration.value),
+            computed,
+        );
     } else {
         verdicts.right(&lines, format!("{sum}, as its duration says"), computed);
     }
 }
 
-/// What may be called the mean latency of a transaction, its lines, and whether it is printed as such.
+/// What may be called the mean latency of a transaction, its lines, and whether it is printed as
+/// such.
 fn latency_of(run: &PgbenchRun) -> Option<(Figure, Vec<usize>, bool)> {
     if let Some(latency) = run.latency() {
         return Some((latency, vec![latency.line], true));
@@ -157,11 +170,14 @@ fn littles_law(evidence: &Evidence, verdicts: &mut Verdicts) {
         {
             continue;
         }
-        let (Some(clients), Some((latency, mut lines, printed))) = (run.clients, latency_of(run)) else {
+        let (Some(clients), Some((latency, mut lines, printed))) = (run.clients, latency_of(run))
+        else {
             continue;
         };
-        // Time in which nobody could send is no time between transactions; where both are printed, each guards its side.
-        let (Some(most), Some(least)) = (run.tps_connected(), run.tps().or(run.tps_connected())) else {
+        // Time in which nobody could send is no time between transactions; where both are printed,
+        // each guards its side.
+        let (Some(most), Some(least)) = (run.tps_connected(), run.tps().or(run.tps_connected()))
+        else {
             continue;
         };
         let derived = run.latency_stddev_ms.is_none() && printed;
@@ -193,7 +209,13 @@ fn littles_law(evidence: &Evidence, verdicts: &mut Verdicts) {
             } else {
                 Severity::Warning
             };
-            verdicts.found(severity, Sure::Certain, &lines, format!("{sum}: more than there are"), computed);
+            verdicts.found(
+                severity,
+                Sure::Certain,
+                &lines,
+                format!("{sum}: more than there are"),
+                computed,
+            );
         } else if at_most < clients.value * (1.0 - IDLE) {
             let share = number((1.0 - at_most / clients.value) * 100.0);
             let message = format!(
@@ -233,7 +255,13 @@ fn statements(evidence: &Evidence, verdicts: &mut Verdicts) {
             line: tps.line,
         });
         if run.scripts.is_empty() {
-            add_up(&run.statements, run.latency().or(implied), implied, "the transaction", verdicts);
+            add_up(
+                &run.statements,
+                run.latency().or(implied),
+                implied,
+                "the transaction",
+                verdicts,
+            );
         }
         for script in &run.scripts {
             add_up(&script.statements, script.latency_average_ms, None, &script.name, verdicts);
@@ -259,7 +287,8 @@ fn add_up(
     let lines: Vec<usize> =
         std::iter::once(whole.line).chain(statements.iter().map(|s| s.latency_ms.line)).collect();
     let share = sum / whole.value;
-    let computed = json!({ "sum_ms": sum, "transaction_ms": whole.value, "share_percent": share * 100.0 });
+    let computed =
+        json!({ "sum_ms": sum, "transaction_ms": whole.value, "share_percent": share * 100.0 });
     let words = format!(
         "statement latencies, {} in number, add up to {} ms; {name} takes {} ms",
         statements.len(),
@@ -278,7 +307,8 @@ fn add_up(
         );
     } else if sum + half < whole.low() * (1.0 - OUTSIDE) {
         let outside = number((1.0 - share) * 100.0);
-        let message = format!("{words}: {outside}% of it is in none of them, so it may be the client's");
+        let message =
+            format!("{words}: {outside}% of it is in none of them, so it may be the client's");
         verdicts.found(Severity::Warning, Sure::Likely, &lines, message, computed);
     } else {
         verdicts.right(&lines, words, computed);
@@ -311,14 +341,21 @@ fn latency_gap(evidence: &Evidence, verdicts: &mut Verdicts) {
 fn gap(evidence: &Evidence, alike: &[&PgbenchRun], verdicts: &mut Verdicts) {
     let latency = |run: &&&PgbenchRun| latency_of(run).map_or(f64::NAN, |(l, ..)| l.value);
     let by_latency = |a: &&&PgbenchRun, b: &&&PgbenchRun| latency(a).total_cmp(&latency(b));
-    let (Some(slow), Some(fast)) = (alike.iter().max_by(by_latency), alike.iter().min_by(by_latency)) else {
+    let (Some(slow), Some(fast)) =
+        (alike.iter().max_by(by_latency), alike.iter().min_by(by_latency))
+    else {
         return;
     };
-    let (Some((slow_ms, ..)), Some((fast_ms, ..))) = (latency_of(slow), latency_of(fast)) else { return };
+    let (Some((slow_ms, ..)), Some((fast_ms, ..))) = (latency_of(slow), latency_of(fast)) else {
+        return;
+    };
     let gap = slow_ms.value - fast_ms.value;
     // Repeats of one thing differ by chance.
     let group = |run: &PgbenchRun| {
-        evidence.groups.iter().position(|g| g.iter().any(|i| evidence.recognised.runs[*i].line == run.line))
+        evidence
+            .groups
+            .iter()
+            .position(|g| g.iter().any(|i| evidence.recognised.runs[*i].line == run.line))
     };
     if group(slow) == group(fast) || gap <= SERIOUS * slow_ms.value {
         return;

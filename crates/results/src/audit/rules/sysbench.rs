@@ -46,7 +46,12 @@ fn sums(run: &SysbenchRun) -> Vec<Sum> {
     };
     let time = run.total_time_s.filter(|t| t.low() > 0.0);
     if let (Some(done), Some(time)) = (run.transactions, time) {
-        add("transactions ÷ total time", quotient(done, time), run.per_second, &[Some(done), Some(time)]);
+        add(
+            "transactions ÷ total time",
+            quotient(done, time),
+            run.per_second,
+            &[Some(done), Some(time)],
+        );
     }
     if let (Some(queries), Some(time)) = (run.queries, time) {
         add(
@@ -100,12 +105,15 @@ fn arithmetic(evidence: &Evidence, verdicts: &mut Verdicts) {
             let off = (middle - printed.value) / printed.value;
             let severity = if off.abs() > SERIOUS { Severity::Serious } else { Severity::Warning };
             let message = format!("{what} is {}, not {}", exact(middle), exact(printed.value));
-            let json = json!({ "computed": middle, "printed": printed.value, "off_percent": off * 100.0 });
+            let json =
+                json!({ "computed": middle, "printed": printed.value, "off_percent": off * 100.0 });
             verdicts.found(severity, Sure::Certain, &lines, message, json);
         }
         if !right.is_empty() {
-            let message =
-                format!("{} figures of sysbench agree with those that they are computed of", right.len());
+            let message = format!(
+                "{} figures of sysbench agree with those that they are computed of",
+                right.len()
+            );
             verdicts.right(&right, message, json!({ "figures": right.len() }));
         }
     }

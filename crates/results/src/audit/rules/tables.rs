@@ -59,7 +59,11 @@ fn means(evidence: &Evidence, verdicts: &mut Verdicts) {
         if !lines.is_empty() {
             let computed: serde_json::Map<_, _> =
                 right.iter().map(|r| (r.label.clone(), json!(r.mean.map(|m| m.value)))).collect();
-            verdicts.right(&lines, format!("{} means are those of their rows", lines.len()), computed.into());
+            verdicts.right(
+                &lines,
+                format!("{} means are those of their rows", lines.len()),
+                computed.into(),
+            );
         }
     }
 }
@@ -87,7 +91,8 @@ fn ratios(evidence: &Evidence, verdicts: &mut Verdicts) {
 fn judge_ratios(table: &Table, verdicts: &mut Verdicts) {
     let rows: Vec<(&Row, Figure, Figure)> =
         table.rows.iter().filter_map(|row| Some((row, row.ratio?, basis(row)?))).collect();
-    // Percent where one row is 100, plain where one is 1: the row that all others are compared with.
+    // Percent where one row is 100, plain where one is 1: the row that all others are compared
+    // with.
     let base_of = |whole: f64| {
         let mut bases = rows.iter().filter(|(_, ratio, _)| ratio.value == whole);
         bases.next().filter(|_| bases.next().is_none()).map(|(row, _, value)| (row, *value, whole))
@@ -104,7 +109,8 @@ fn judge_ratios(table: &Table, verdicts: &mut Verdicts) {
         others.into_iter().partition(|(_, ratio, value)| holds(*ratio, *value));
     // A column of which little is so is a ratio of something else, unless it can be nothing else.
     let said = table.meaning != Meaning::Unknown || right.len() > wrong.len();
-    if !wrong.is_empty() && right.len() <= wrong.len() && !(said && right.len() + wrong.len() <= 2) {
+    if !wrong.is_empty() && right.len() <= wrong.len() && !(said && right.len() + wrong.len() <= 2)
+    {
         return;
     }
     for (row, ratio, value) in wrong {
@@ -117,8 +123,7 @@ fn judge_ratios(table: &Table, verdicts: &mut Verdicts) {
             exact(ratio.value)
         );
         let sure = if right.is_empty() { Sure::Likely } else { Sure::Certain };
-        let computed =
-            json!({ "ratio": computed, "printed": ratio.value, "row": row.label, "base": base_row.label });
+        let computed = json!({ "ratio": computed, "printed": ratio.value, "row": row.label, "base": base_row.label });
         verdicts.found(Severity::Serious, sure, &[ratio.line, base_row.line], message, computed);
     }
     if !right.is_empty() {
@@ -127,8 +132,11 @@ fn judge_ratios(table: &Table, verdicts: &mut Verdicts) {
             .iter()
             .map(|(row, _, value)| (row.label.clone(), json!(value.value / base.value * whole)))
             .collect();
-        let message =
-            format!("{} ratios to `{}` are right to their printed digits", lines.len(), base_row.label);
+        let message = format!(
+            "{} ratios to `{}` are right to their printed digits",
+            lines.len(),
+            base_row.label
+        );
         verdicts.right(&lines, message, computed.into());
     }
 }
@@ -157,7 +165,13 @@ fn hundred(parts: &[Figure], lines: &[usize], what: &str, whole: bool, verdicts:
     let computed = json!({ "sum_percent": sum });
     let words = format!("{what} add up to {}%", exact(sum));
     if sum > 100.0 + tolerance || (whole && sum < 100.0 - tolerance) {
-        verdicts.found(Severity::Warning, Sure::Certain, lines, format!("{words}, not to 100%"), computed);
+        verdicts.found(
+            Severity::Warning,
+            Sure::Certain,
+            lines,
+            format!("{words}, not to 100%"),
+            computed,
+        );
     } else if sum >= 100.0 - tolerance {
         verdicts.right(lines, words, computed);
     }

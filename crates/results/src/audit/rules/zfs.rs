@@ -41,10 +41,13 @@ fn properties<'a>(evidence: &'a Evidence, name: &str) -> Vec<Property<'a>> {
         StorageWhat::Zfs { property, value } if property == name => {
             let is_set = fact.words.contains('=');
             // Behind the command: what is neither an option nor an assignment.
-            let mut words =
-                fact.words.split_whitespace().skip_while(|w| is_set && !matches!(*w, "set" | "create"));
+            let mut words = fact
+                .words
+                .split_whitespace()
+                .skip_while(|w| is_set && !matches!(*w, "set" | "create"));
             let dataset = words.find(|w| {
-                !is_set || !(matches!(*w, "set" | "create") || w.starts_with('-') || w.contains('='))
+                !is_set
+                    || !(matches!(*w, "set" | "create") || w.starts_with('-') || w.contains('='))
             });
             Some(Property { dataset: dataset.unwrap_or_default(), value, line: fact.line, is_set })
         }
@@ -75,7 +78,8 @@ fn sync_contradiction(evidence: &Evidence, verdicts: &mut Verdicts) {
         let over = |p: &&Property<'_>| {
             p.is_set
                 && p.line < shown.line
-                && (p.dataset == shown.dataset || shown.dataset.starts_with(&format!("{}/", p.dataset)))
+                && (p.dataset == shown.dataset
+                    || shown.dataset.starts_with(&format!("{}/", p.dataset)))
         };
         let set: Vec<&Property<'_>> = all.iter().filter(over).collect();
         let Some(last) = set.last() else { continue };
@@ -97,7 +101,8 @@ fn sync_contradiction(evidence: &Evidence, verdicts: &mut Verdicts) {
 
 fn logbias(evidence: &Evidence, verdicts: &mut Verdicts) {
     let all = properties(evidence, "logbias");
-    let (throughput, other): (Vec<_>, Vec<_>) = all.into_iter().partition(|p| p.value == "throughput");
+    let (throughput, other): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|p| p.value == "throughput");
     let lines = |all: &[Property<'_>]| all.iter().map(|p| p.line).collect::<Vec<_>>();
     if throughput.is_empty() {
         if let Some(first) = other.first() {

@@ -37,7 +37,11 @@ pub fn crash_with(record: &CrashRecord, is_there: &dyn Fn(&str) -> bool) -> Stri
     };
     let head = format!(
         "{}: PostgreSQL {}, {}{on}; {} clients, seed {}",
-        record.id, outcome.server_version, record.name, outcome.options.clients, outcome.options.seed
+        record.id,
+        outcome.server_version,
+        record.name,
+        outcome.options.clients,
+        outcome.options.seed
     );
     paragraph(&mut out, 0, &head);
     out.push('\n');
@@ -52,7 +56,8 @@ pub fn crash_with(record: &CrashRecord, is_there: &dyn Fn(&str) -> bool) -> Stri
     out
 }
 
-/// One fault: what it came to, what was under test, what it models, and rounds that did not simply pass.
+/// One fault: what it came to, what was under test, what it models, and rounds that did not simply
+/// pass.
 fn one(out: &mut String, fault: &FaultOutcome, is_there: &dyn Fn(&str) -> bool) {
     let reason = match fault.verdict {
         Verdict::Pass => fault.reason.clone(),
@@ -63,7 +68,10 @@ fn one(out: &mut String, fault: &FaultOutcome, is_there: &dyn Fn(&str) -> bool) 
         verdict => {
             let failed = |r: &&Round| r.verdict.failing() == verdict.failing();
             let alike = fault.rounds.iter().filter(failed).count();
-            format!("{verdict} in {alike} of {}", number::counted(fault.rounds.len() as u64, "round"))
+            format!(
+                "{verdict} in {alike} of {}",
+                number::counted(fault.rounds.len() as u64, "round")
+            )
         }
     };
     paragraph(out, 0, &format!("{}: {reason}", fault.fault));
@@ -96,7 +104,10 @@ fn because(outcome: &CrashOutcome) -> String {
     match outcome.verdict {
         Verdict::Invalid | Verdict::Unknown => outcome.reason.clone(),
         Verdict::AsPlanted(_) if !gravest.says_something_of_the_server() => {
-            format!("{} fails on every server, which says nothing about a drive of yours", gravest.fault)
+            format!(
+                "{} fails on every server, which says nothing about a drive of yours",
+                gravest.fault
+            )
         }
         Verdict::AsPlanted(_) => {
             format!("{} failed, which the experiment expects ([[crash.planted]])", gravest.fault)
@@ -187,13 +198,19 @@ fn controls(out: &mut String, outcome: &CrashOutcome) {
     for (at, control) in outcome.controls.iter().enumerate() {
         // One round may be the control of several faults.
         let alike = |other: &&Control| {
-            Control { fault: None, ..(*other).clone() } == Control { fault: None, ..control.clone() }
+            Control { fault: None, ..(*other).clone() }
+                == Control { fault: None, ..control.clone() }
         };
         if outcome.controls[..at].iter().any(|other| alike(&other)) {
             continue;
         }
-        let faults: Vec<&str> =
-            outcome.controls.iter().filter(alike).filter_map(|c| c.fault).map(Fault::name).collect();
+        let faults: Vec<&str> = outcome
+            .controls
+            .iter()
+            .filter(alike)
+            .filter_map(|c| c.fault)
+            .map(Fault::name)
+            .collect();
         let of = match faults.as_slice() {
             [] => String::new(),
             [only] if control.name.starts_with(only) => String::new(),

@@ -11,8 +11,8 @@ pub struct PowerView {
     /// The figures.
     #[serde(flatten)]
     pub figures: FaultPower,
-    /// The probability that a disk that skips one flush in 10 would have been seen; none where a disk's flushes
-    /// were not under test, or the fault is planted.
+    /// The probability that a disk that skips one flush in 10 would have been seen; none where a
+    /// disk's flushes were not under test, or the fault is planted.
     pub one_in_10_seen: Option<f64>,
     /// The same for one flush in 100.
     pub one_in_100_seen: Option<f64>,
@@ -25,13 +25,19 @@ impl PowerView {
     #[must_use]
     pub fn of(fault: &FaultOutcome) -> Self {
         let figures = fault.power();
-        let silent = matches!(fault.verdict, Verdict::Pass | Verdict::BoundedLoss | Verdict::Unknown);
+        let silent =
+            matches!(fault.verdict, Verdict::Pass | Verdict::BoundedLoss | Verdict::Unknown);
         let seen = |one_in: f64| {
-            let told = silent && !fault.planted && figures.disk_flushes && figures.last_window.is_some();
+            let told =
+                silent && !fault.planted && figures.disk_flushes && figures.last_window.is_some();
             told.then(|| skip_seen(&fault.rounds, one_in))
         };
-        let mut view =
-            Self { figures, one_in_10_seen: seen(10.0), one_in_100_seen: seen(100.0), words: Vec::new() };
+        let mut view = Self {
+            figures,
+            one_in_10_seen: seen(10.0),
+            one_in_100_seen: seen(100.0),
+            words: Vec::new(),
+        };
         view.words = view.words(fault.rounds.len(), silent && !fault.planted);
         view
     }
@@ -41,7 +47,8 @@ impl PowerView {
         if (checkpoints, flushes, last_window) == (None, None, None) {
             return Vec::new();
         }
-        let counted = |count: Option<u64>| count.map_or_else(|| "not counted".to_owned(), number::count);
+        let counted =
+            |count: Option<u64>| count.map_or_else(|| "not counted".to_owned(), number::count);
         let window = match last_window {
             None => "not counted".to_owned(),
             Some((fewest, most)) if fewest == most => number::count(most),

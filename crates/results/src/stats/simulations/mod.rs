@@ -1,5 +1,6 @@
-//! Experiments with a known truth: what the verdicts promise is counted. Seeds are fixed, so that every count is the same
-//! everywhere. The figures in docs/statistics.md are what these tests print with `--nocapture`.
+//! Experiments with a known truth: what the verdicts promise is counted. Seeds are fixed, so that
+//! every count is the same everywhere. The figures in docs/statistics.md are what these tests print
+//! with `--nocapture`.
 
 mod repeats;
 mod within;
@@ -27,8 +28,9 @@ enum Host {
     Skewed,
 }
 
-/// What the verdicts are promised for. Where neighbours resemble each other, an order that alternates puts trials of a
-/// treatment side by side, and its blocks are then not independent; a drawn order makes them so.
+/// What the verdicts are promised for. Where neighbours resemble each other, an order that
+/// alternates puts trials of a treatment side by side, and its blocks are then not independent; a
+/// drawn order makes them so.
 const PROMISED: [(Host, Order); 8] = [
     (Host::Quiet, Order::Interleaved),
     (Host::Blocks, Order::Interleaved),
@@ -42,7 +44,8 @@ const PROMISED: [(Host, Order); 8] = [
 /// The spread of trials on the log scale: 3%.
 const SPREAD: f64 = 0.03;
 
-/// A run of `blocks` over treatments of these true speeds, ordered as plans are: each treatment's (block, tps).
+/// A run of `blocks` over treatments of these true speeds, ordered as plans are: each treatment's
+/// (block, tps).
 fn run(
     random: &mut Normal,
     (host, order): (Host, Order),
@@ -117,10 +120,13 @@ fn among_equal_treatments_at_most_5_of_100_runs_find_a_difference() {
             let share = share(2, |random| {
                 let trials = run(random, host, &vec![1000.0; treatments], blocks);
                 let pairs = (0..treatments).flat_map(|i| (i + 1..treatments).map(move |j| (i, j)));
-                let p: Vec<f64> = pairs.map(|(i, j)| ratio(&trials[i], &trials[j]).p.unwrap()).collect();
+                let p: Vec<f64> =
+                    pairs.map(|(i, j)| ratio(&trials[i], &trials[j]).p.unwrap()).collect();
                 holm(&p).iter().any(|p| *p <= 0.05)
             });
-            eprintln!("falsely different, {host:?}, {treatments} treatments, {blocks} blocks: {share:.1}%");
+            eprintln!(
+                "falsely different, {host:?}, {treatments} treatments, {blocks} blocks: {share:.1}%"
+            );
             // Three standard errors above 5%.
             assert!(share <= 6.5, "{host:?}, {treatments} treatments, {blocks} blocks: {share}%");
         }
@@ -158,7 +164,9 @@ fn treatments_at_the_margin_are_called_equivalent_in_at_most_5_of_100_runs_and_e
             })
         };
         let (at_margin, equal) = (equivalent(1.06), equivalent(1.0));
-        eprintln!("called equivalent, {host:?}: {at_margin:.1}% at the margin, {equal:.1}% when equal");
+        eprintln!(
+            "called equivalent, {host:?}: {at_margin:.1}% at the margin, {equal:.1}% when equal"
+        );
         assert!(at_margin <= 6.5, "{host:?}: {at_margin}%");
         assert!(equal >= 50.0, "{host:?}: {equal}%");
     }
@@ -181,7 +189,10 @@ fn differences_are_found_as_often_as_predicted() {
                     "power, {host:?}, {blocks} blocks, {:.0}%: {found:.1}%, predicted {predicted:.1}%",
                     100.0 * difference
                 );
-                assert!((found - predicted).abs() <= 3.0, "{host:?}, {blocks}: {found}% {predicted}%");
+                assert!(
+                    (found - predicted).abs() <= 3.0,
+                    "{host:?}, {blocks}: {found}% {predicted}%"
+                );
             }
         }
     }
@@ -189,7 +200,8 @@ fn differences_are_found_as_often_as_predicted() {
 
 #[test]
 fn the_difference_that_would_have_been_seen_is_seen() {
-    // Each run states what it would have seen; over runs, a difference of the median statement is found about that often.
+    // Each run states what it would have seen; over runs, a difference of the median statement is
+    // found about that often.
     let mut random = Normal(5);
     let mut stated: Vec<f64> = (0..TIMES)
         .map(|_| {
@@ -200,10 +212,14 @@ fn the_difference_that_would_have_been_seen_is_seen() {
     stated.sort_by(f64::total_cmp);
     let median = stated[stated.len() / 2];
     let found = share(6, |random| {
-        let trials = run(random, (Host::Blocks, Order::Interleaved), &[1000.0 * (1.0 + median), 1000.0], 6);
+        let trials =
+            run(random, (Host::Blocks, Order::Interleaved), &[1000.0 * (1.0 + median), 1000.0], 6);
         ratio(&trials[0], &trials[1]).p.unwrap() <= 0.05
     });
-    eprintln!("a difference of {:.1}%, the median of what was stated: found in {found:.1}%", 100.0 * median);
+    eprintln!(
+        "a difference of {:.1}%, the median of what was stated: found in {found:.1}%",
+        100.0 * median
+    );
     assert!((70.0..=85.0).contains(&found), "{found}%");
 }
 
@@ -235,7 +251,8 @@ fn pairs_of(treatments: usize) -> Vec<(usize, usize)> {
     (0..treatments).flat_map(|i| (i + 1..treatments).map(move |j| (i, j))).collect()
 }
 
-/// A run over these true speeds that stops measuring a treatment once all its pairs are told apart or known to `precision`.
+/// A run over these true speeds that stops measuring a treatment once all its pairs are told apart
+/// or known to `precision`.
 fn sequential_run(
     random: &mut Normal,
     host: (Host, Order),
@@ -322,12 +339,14 @@ fn what_stopping_by_itself_costs_and_saves_in_repeats() {
     for difference in [0.03, 0.06, 0.12] {
         // The fewest repeats that find the difference in 80% of runs, had anybody known it.
         let error = |n: u32| SPREAD * 2f64.sqrt() / f64::from(n).sqrt();
-        let power = |n: u32| t_power(f64::ln_1p(difference) / error(n), f64::from(n) - 1.0, 0.05).unwrap();
+        let power =
+            |n: u32| t_power(f64::ln_1p(difference) / error(n), f64::from(n) - 1.0, 0.05).unwrap();
         let fixed = (2..).find(|n| power(*n) >= 0.8).unwrap();
         let (mut blocks, mut runs) = (0.0, 0.0);
         let found = share_of(TIMES / 2, 12, |random| {
             let speeds = [1000.0 * (1.0 + difference), 1000.0];
-            let ended = sequential_run(random, (Host::Blocks, Order::Randomized), &speeds, &looks, 0.0);
+            let ended =
+                sequential_run(random, (Host::Blocks, Order::Randomized), &speeds, &looks, 0.0);
             blocks += f64::from(ended.blocks);
             runs += 1.0;
             ended.apart[0]
@@ -357,8 +376,8 @@ fn hostile(random: &mut Normal) -> f64 {
     }
 }
 
-/// Whatever comes in: no panic, no number that is none, no interval that does not hold its value, and a reason for whatever
-/// is missing.
+/// Whatever comes in: no panic, no number that is none, no interval that does not hold its value,
+/// and a reason for whatever is missing.
 #[test]
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn no_input_makes_a_panic_or_a_number_that_is_none() {
@@ -383,7 +402,8 @@ fn no_input_makes_a_panic_or_a_number_that_is_none() {
             assert_eq!(estimate.ci95.is_none(), estimate.why.is_some(), "{a:?} {estimate:?}");
             estimate.mean.into_iter().for_each(|mean| sound(mean, estimate.ci95));
         }
-        let blocks = |values: &[f64]| (1..).zip(values.iter().copied()).collect::<Vec<(u32, f64)>>();
+        let blocks =
+            |values: &[f64]| (1..).zip(values.iter().copied()).collect::<Vec<(u32, f64)>>();
         for r in [
             ratio(&blocks(&a), &blocks(&b)),
             unpaired_ratio(&blocks(&a), &blocks(&b)),
@@ -394,7 +414,9 @@ fn no_input_makes_a_panic_or_a_number_that_is_none() {
             r.value.into_iter().for_each(|value| sound(value, r.ci95));
             let p = [r.p, r.equivalence_p(0.03), r.below_p(0.97), r.above_p(1.03)];
             p.into_iter().flatten().for_each(|p| assert!((0.0..=1.0).contains(&p), "{p}"));
-            r.detectable(3).into_iter().for_each(|share| assert!(share.is_finite() && share >= 0.0));
+            r.detectable(3)
+                .into_iter()
+                .for_each(|share| assert!(share.is_finite() && share >= 0.0));
         }
         assert!(holm(&series).iter().all(|p| p.is_finite()));
         match warm_up(&series) {
@@ -405,7 +427,9 @@ fn no_input_makes_a_panic_or_a_number_that_is_none() {
             _ => {}
         }
         if let Some(found) = autocorrelation(&series) {
-            assert!(found.first.is_finite() && found.effective.is_finite() && found.effective >= 1.0);
+            assert!(
+                found.first.is_finite() && found.effective.is_finite() && found.effective >= 1.0
+            );
             let error = relative_error_of_mean(&series);
             assert!(error.is_none_or(|e| e.is_finite() && e > 0.0));
         }
@@ -413,14 +437,21 @@ fn no_input_makes_a_panic_or_a_number_that_is_none() {
             assert!(at > 0 && at < series.len());
         }
         for t in trends(&[a.clone(), b, series.clone()]).into_iter().flatten() {
-            assert!((0.0..=1.0).contains(&t.chance) && (t.chance..=1.0).contains(&t.chance_together));
+            assert!(
+                (0.0..=1.0).contains(&t.chance) && (t.chance..=1.0).contains(&t.chance_together)
+            );
         }
         let sweep: Vec<(u32, u32, f64)> =
             (0..).zip(&series).map(|(i, x)| (i / 7, 1 << (i % 7), *x)).collect();
         if let Ok(law) = scaling(&sweep) {
-            for fitted in
-                [Some(law.lambda), Some(law.sigma), Some(law.kappa), law.peak, law.peak_clients, law.knee]
-            {
+            for fitted in [
+                Some(law.lambda),
+                Some(law.sigma),
+                Some(law.kappa),
+                law.peak,
+                law.peak_clients,
+                law.knee,
+            ] {
                 fitted.into_iter().for_each(|f| sound(f.value, f.ci95));
             }
         }

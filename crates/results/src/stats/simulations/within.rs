@@ -1,7 +1,7 @@
 //! Trials that are steady, whatever their seconds look like, and what is said of them.
 //!
-//! The table of docs/statistics.md, section "Within a trial", is what [`the_truth_within_a_trial`] prints:
-//! `just seconds`.
+//! The table of docs/statistics.md, section "Within a trial", is what [`the_truth_within_a_trial`]
+//! prints: `just seconds`.
 
 use super::super::random::{Normal, autoregression};
 use super::super::{WarmUp, changes, relative_error_of_mean, warm_up};
@@ -76,8 +76,9 @@ fn said(seconds: Seconds, n: usize, r: f64, times: u32) -> Said {
     }
 }
 
-/// Series of two minutes that are not steady: those whose warm-up is found, those not judged, and those of another kind whose
-/// fall is found (shares in percent). The one begins 30% lower for half a minute, the other loses a quarter after 40 s.
+/// Series of two minutes that are not steady: those whose warm-up is found, those not judged, and
+/// those of another kind whose fall is found (shares in percent). The one begins 30% lower for half
+/// a minute, the other loses a quarter after 40 s.
 fn found(r: f64, times: u32) -> (f64, f64, f64) {
     let mut random = Normal(16);
     let (mut warm_ups, mut not_judged, mut falls) = (0, 0, 0);
@@ -102,8 +103,13 @@ fn found(r: f64, times: u32) -> (f64, f64, f64) {
 fn what_is_not_steady_is_found_or_not_judged() {
     for (r, least) in [(0.0, 95.0), (0.5, 80.0), (0.9, 0.0)] {
         let (warm_ups, not_judged, falls) = found(r, 100);
-        eprintln!("found, autocorrelation {r}: warm-up {warm_ups}%, not judged {not_judged}%; fall {falls}%");
-        assert!(warm_ups >= least && warm_ups + not_judged >= 90.0, "{r}: {warm_ups}% {not_judged}%");
+        eprintln!(
+            "found, autocorrelation {r}: warm-up {warm_ups}%, not judged {not_judged}%; fall {falls}%"
+        );
+        assert!(
+            warm_ups >= least && warm_ups + not_judged >= 90.0,
+            "{r}: {warm_ups}% {not_judged}%"
+        );
         assert!(falls >= 95.0, "{r}: {falls}%");
     }
 }
@@ -111,14 +117,20 @@ fn what_is_not_steady_is_found_or_not_judged() {
 #[test]
 fn what_is_said_of_steady_seconds_holds_however_alike_neighbours_are() {
     for seconds in [Seconds::Alike, Seconds::Checkpoints] {
-        for (n, r) in [(60, 0.0), (120, 0.5), (60, 0.8), (120, 0.9), (300, 0.8), (60, 0.95), (120, 0.95)] {
+        for (n, r) in
+            [(60, 0.0), (120, 0.5), (60, 0.8), (120, 0.9), (300, 0.8), (60, 0.95), (120, 0.95)]
+        {
             let found = said(seconds, n, r, 200);
             eprintln!("{seconds:?}, {n} seconds, autocorrelation {r}: {found:?}");
-            // Where it mostly speaks: two standard errors below 93%. Where it hardly does, it is wrong as rarely.
+            // Where it mostly speaks: two standard errors below 93%. Where it hardly does, it is
+            // wrong as rarely.
             let wrong = found.spoken * (100.0 - found.covered) / 100.0;
             assert!(found.spoken < 50.0 || found.covered >= 90.0, "{seconds:?} {n} {r}: {found:?}");
             assert!(wrong <= 8.0, "{seconds:?} {n} {r}: {found:?}");
-            assert!(found.warm_ups <= 5.0 && found.changes <= 8.0, "{seconds:?} {n} {r}: {found:?}");
+            assert!(
+                found.warm_ups <= 5.0 && found.changes <= 8.0,
+                "{seconds:?} {n} {r}: {found:?}"
+            );
         }
     }
 }
@@ -138,7 +150,9 @@ fn under_20_effective_seconds_it_is_mostly_silent() {
 #[ignore = "takes minutes; prints the table of docs/statistics.md"]
 fn the_truth_within_a_trial() {
     const TIMES: u32 = 1000;
-    eprintln!("Two minutes that are not steady: autocorrelation: warm-up found, not judged; fall found");
+    eprintln!(
+        "Two minutes that are not steady: autocorrelation: warm-up found, not judged; fall found"
+    );
     for r in [0.0, 0.5, 0.8, 0.9, 0.95] {
         let (warm_ups, not_judged, falls) = found(r, TIMES);
         eprintln!("{r}: {warm_ups:.0}%, {not_judged:.0}%; {falls:.0}%");
@@ -150,12 +164,16 @@ fn the_truth_within_a_trial() {
         );
         for r in [0.0, 0.5, 0.8, 0.9, 0.95] {
             for n in [60, 120, 300, 600] {
-                let Said { spoken, covered, warm_ups, not_judged, changes } = said(seconds, n, r, TIMES);
+                let Said { spoken, covered, warm_ups, not_judged, changes } =
+                    said(seconds, n, r, TIMES);
                 eprintln!(
                     "{r} {n}: {spoken:.0}%, {covered:.1}%; {warm_ups:.1}%, {not_judged:.0}%; {changes:.1}%"
                 );
                 if seconds == Seconds::Alike {
-                    assert!(spoken < 20.0 || (92.5..=98.0).contains(&covered), "{r} {n}: {covered}%");
+                    assert!(
+                        spoken < 20.0 || (92.5..=98.0).contains(&covered),
+                        "{r} {n}: {covered}%"
+                    );
                 }
                 if seconds != Seconds::Hidden {
                     assert!(spoken * (100.0 - covered) / 100.0 <= 6.0, "{r} {n}: {covered}%");

@@ -66,7 +66,8 @@ impl Expected {
     }
 }
 
-/// The write that each sector holds; a sector that is not of one write is torn within, which no disk does.
+/// The write that each sector holds; a sector that is not of one write is torn within, which no
+/// disk does.
 fn sectors(bytes: &[u8]) -> Vec<u8> {
     let whole = |sector: &[u8]| {
         assert!(sector.iter().all(|b| *b == sector[0]), "a sector of several writes");
@@ -186,11 +187,18 @@ fn a_disk_that_skips_one_flush_in_k_loses_exactly_what_was_written_since_it_real
         disk.cut(&Cut::default());
         let found = sectors(disk.medium());
         for n in 1..=40_u8 {
-            assert_eq!(found[usize::from(n)], if n <= kept { n } else { 0 }, "seed {seed}, kept {kept}");
+            assert_eq!(
+                found[usize::from(n)],
+                if n <= kept { n } else { 0 },
+                "seed {seed}, kept {kept}"
+            );
         }
         let cut = disk.status().cut.unwrap();
         let counts = cut.since_baseline;
-        assert_eq!((counts.acknowledged_flushes, counts.flushes, counts.lies), (40, 40 - lies, lies));
+        assert_eq!(
+            (counts.acknowledged_flushes, counts.flushes, counts.lies),
+            (40, 40 - lies, lies)
+        );
         assert_eq!(cut.dropped, u64::from(40 - kept));
         assert!(0 < lies && lies < 40, "{lies}");
         let FlushFacts { acknowledged, done, .. } = cut.flushes;
@@ -221,7 +229,11 @@ fn a_cut_tells_its_instant_and_the_flushes_before_it_also_when_there_is_power_ag
     let cut = disk.status().cut.unwrap();
     let (acknowledged, done) = (cut.flushes.acknowledged.unwrap(), cut.flushes.done.unwrap());
     assert_eq!((done.began, acknowledged.began), (began, lied));
-    assert!(done.completed <= acknowledged.began && acknowledged.completed <= before && before <= cut.at);
+    assert!(
+        done.completed <= acknowledged.began
+            && acknowledged.completed <= before
+            && before <= cut.at
+    );
     let longest = acknowledged.duration().max(done.duration());
     assert_eq!(u128::from(cut.flushes.longest_ns), longest.as_nanos());
     assert_eq!((cut.since_baseline.flushes, cut.since_baseline.acknowledged_flushes), (1, 2));
@@ -338,7 +350,8 @@ fn a_page_that_recovery_needs_tears_between_the_durable_version_and_the_newest()
         disk.arm(Rule { on, hits: Hits::Nth(1), effect: cut });
         assert_eq!(disk.write(0, &newest), Err(DiskError::Eio));
         let rules = disk.status().rules;
-        // What a cut leaves below is the durable version; what a failed write leaves is in the cache.
+        // What a cut leaves below is the durable version; what a failed write leaves is in the
+        // cache.
         assert_eq!(rules.iter().find(|rule| rule.id == failing).unwrap().selected, 0);
         let torn = &disk.medium()[..newest.len()];
         assert!(torn != durable && torn != newest && torn != cached);

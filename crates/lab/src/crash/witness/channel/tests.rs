@@ -29,8 +29,10 @@ fn meet(client: &str, witness: &str) -> (io::Result<Channel>, io::Result<Channel
 /// A client and a witness that know each other, with a hand on the wire between them.
 fn tapped() -> (Channel, Channel, TcpStream, TcpStream) {
     let ((to_tap, mut from_client), (mut to_witness, from_tap)) = (pair(), pair());
-    let accepting = thread::spawn(move || Channel::accept(from_tap, &secret("a secret of both")).unwrap());
-    let connecting = thread::spawn(move || Channel::as_client(to_tap, &secret("a secret of both")).unwrap());
+    let accepting =
+        thread::spawn(move || Channel::accept(from_tap, &secret("a secret of both")).unwrap());
+    let connecting =
+        thread::spawn(move || Channel::as_client(to_tap, &secret("a secret of both")).unwrap());
     let pass = |from: &mut TcpStream, to: &mut TcpStream, length: usize| {
         let mut bytes = vec![0; length];
         from.read_exact(&mut bytes).unwrap();
@@ -92,7 +94,8 @@ fn a_witness_that_only_claims_to_know_the_secret_is_refused() {
     ];
     for proof in proofs {
         let (to_witness, mut to_client) = pair();
-        let connecting = thread::spawn(move || Channel::as_client(to_witness, &secret("a secret of both")));
+        let connecting =
+            thread::spawn(move || Channel::as_client(to_witness, &secret("a secret of both")));
         to_client.write_all(GREETING).unwrap();
         to_client.write_all(&[1; 32]).unwrap();
         let mut heard = [0; 64];

@@ -30,10 +30,16 @@ impl Running {
             let tell = |text: &str| drop(telling.send(text.to_owned()));
             serve("127.0.0.1:0".parse().unwrap(), &there, None, &stopping, &tell).unwrap();
         });
-        let address =
-            told.recv().unwrap().split([' ', ',']).find(|w| w.starts_with("127.")).unwrap().to_owned();
+        let address = told
+            .recv()
+            .unwrap()
+            .split([' ', ','])
+            .find(|w| w.starts_with("127."))
+            .unwrap()
+            .to_owned();
         let hint = told.recv().unwrap();
-        let secret = hint.split(' ').find_map(|word| word.strip_prefix("PGDYNO_WITNESS_SECRET=")).unwrap();
+        let secret =
+            hint.split(' ').find_map(|word| word.strip_prefix("PGDYNO_WITNESS_SECRET=")).unwrap();
         assert!(secret.len() == 64 && hint.contains(&format!("--witness {address}")), "{hint}");
         Self {
             secret: Secret::new(secret.into()),
@@ -82,9 +88,13 @@ fn a_session_is_heard_told_again_in_pieces_and_closed() {
     assert!(matches!(open(&mut client), Answer::Open(Some(id)) if id == "plug-1"));
     client.done(&Ask::Close("plug-1".into(), "why\nclosed: \u{1b}[2J".into())).unwrap();
     assert!(matches!(open(&mut client), Answer::Open(None)));
-    assert!(matches!(client.ask(&Ask::Session("plug-1".into())).unwrap(), Answer::Session(Standing::Closed)));
+    assert!(matches!(
+        client.ask(&Ask::Session("plug-1".into())).unwrap(),
+        Answer::Session(Standing::Closed)
+    ));
     assert!(!fs::read_to_string(&file).unwrap().contains('\u{1b}'));
-    let late = refused(&mut client, &Ask::Tell("plug-1".into(), Token { client: 3, sequence: 1 }, deed));
+    let late =
+        refused(&mut client, &Ask::Tell("plug-1".into(), Token { client: 3, sequence: 1 }, deed));
     assert!(late.contains("not the one that began last"), "{late}");
 }
 
@@ -106,7 +116,10 @@ fn names_with_parts_of_paths_lead_nowhere() {
             assert!(why.contains("that is no session's name"), "{ask:?}: {why}");
         }
     }
-    assert!(refused(&mut client, &Ask::Begin("plug-1".into(), "m".repeat(81))).contains("machine's name"));
+    assert!(
+        refused(&mut client, &Ask::Begin("plug-1".into(), "m".repeat(81)))
+            .contains("machine's name")
+    );
     assert_eq!(fs::read_dir(witness.directory.path().join("witness")).unwrap().count(), 0);
     assert!(!fs::read_to_string(outside).unwrap().contains(CLOSED));
 }
@@ -114,7 +127,8 @@ fn names_with_parts_of_paths_lead_nowhere() {
 #[test]
 fn a_thousand_connections_that_prove_nothing_keep_nobody_out() {
     let witness = Running::new();
-    let silent: Vec<TcpStream> = (0..1000).map(|_| TcpStream::connect(&witness.address).unwrap()).collect();
+    let silent: Vec<TcpStream> =
+        (0..1000).map(|_| TcpStream::connect(&witness.address).unwrap()).collect();
     let mut client = witness.connect();
     client.done(&Ask::Begin("plug-1".into(), "machine".into())).unwrap();
     // The old ones were hung up on: what is kept for those that prove nothing is bounded.
@@ -135,7 +149,8 @@ fn who_does_not_prove_to_know_the_secret_changes_nothing() {
     // Answered or reset, and then hung up on.
     let _ = old.read_to_end(&mut heard);
     assert!(!String::from_utf8_lossy(&heard).contains("done"));
-    let error = Connection::to(&witness.address, &Secret::new("another secret of somebody's".into())).err();
+    let error =
+        Connection::to(&witness.address, &Secret::new("another secret of somebody's".into())).err();
     assert!(error.unwrap().to_string().contains("the secret is not the one of the other side"));
     assert_eq!(fs::read_dir(witness.directory.path().join("witness")).unwrap().count(), 0);
     // It goes on serving.
