@@ -95,8 +95,11 @@ fn print_error(message: &str) {
     }
 }
 
+/// Returns the workspace's folder: the nearest one around the current folder that has `crates/`.
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+    let here = std::env::current_dir().unwrap_or_default();
+    let around = here.ancestors().find(|folder| folder.join("crates").is_dir());
+    around.map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), Path::to_owned)
 }
 
 fn name_of(folder: &Path) -> String {
