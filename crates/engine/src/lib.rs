@@ -2,8 +2,7 @@
 //!
 //! [`drive`] connects all clients, runs one event loop a thread, and adds up what their recorders
 //! saw. A [`client`] is a state machine without I/O; a [`reactor`] carries its bytes and tells it
-//! the time, so that the same client runs on epoll, on `io_uring`, in blocking reads and on a
-//! simulated network.
+//! the time, so that the same client runs on epoll, on `io_uring` and on a simulated network.
 
 mod aggregate;
 pub mod client;

@@ -19,7 +19,6 @@ use crate::load::{LoadError, seconds_of};
 use crate::pace::Pacer;
 use crate::program::Program;
 use crate::random::Random;
-use crate::reactor::blocking::Blocking;
 use crate::reactor::choice::{Chosen, ReactorChoice, choose};
 use crate::reactor::epoll::Epoll;
 use crate::reactor::uring::Uring;
@@ -129,25 +128,16 @@ impl Worker {
             })
         });
         let chosen = choose(self.reactor, &streams, reconnects);
-        let clock = self.clock;
-        let outcome = match (&chosen, streams.pop()) {
-            (Chosen::Blocking, Some(stream)) => {
-                self.offer(Blocking::new(clock, stream, connector), &keys)
-            }
-            (Chosen::Uring, last @ Some(_)) => {
-                streams.extend(last);
-                self.offer(Uring::new(clock, streams, connector), &keys)
-            }
-            (_, None) => {
+        let (reactor, clock) = (chosen.to_string(), self.clock);
+        let outcome = match chosen {
+            Chosen::Uring => self.offer(Uring::new(clock, streams, connector), &keys),
+            Chosen::Epoll { .. } if reconnects => {
                 let count = self.clients.len();
                 self.offer(Epoll::unconnected(clock, count, connector), &keys)
             }
-            (_, last) => {
-                streams.extend(last);
-                self.offer(Epoll::new(clock, streams, connector), &keys)
-            }
+            Chosen::Epoll { .. } => self.offer(Epoll::new(clock, streams, connector), &keys),
         };
-        Ok(outcome?.map(|outcome| Outcome { reactor: chosen.to_string(), ..outcome }))
+        Ok(outcome?.map(|outcome| Outcome { reactor, ..outcome }))
     }
 
     /// Offers the load on `reactor`, whose connections are known to the server by `keys`.

@@ -1,7 +1,6 @@
 //! What carries a thread's bytes and tells its time.
 
 mod alarm;
-pub mod blocking;
 mod buffers;
 pub(crate) mod choice;
 pub mod epoll;

@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::blocking::Blocking;
 use super::epoll::Epoll;
 use super::uring::Uring;
 use super::{Connector, Driver, Keep, Reactor};
@@ -101,10 +100,9 @@ fn turn<R: Reactor>(reactor: &mut R, seen: &mut Seen, done: impl Fn(&Seen) -> bo
     }
 }
 
-/// Calls `$test` with a maker of each reactor: the blocking one has one connection only.
+/// Calls `$test` with a maker of each reactor.
 macro_rules! on_every_reactor {
     ($test:ident, $connections:expr) => {
-        $test(1, |streams, connector| Blocking::new(clock(), one(streams), connector));
         $test($connections, |streams, connector| Epoll::new(clock(), streams, connector));
         match Uring::probe() {
             Ok(()) => {
@@ -119,10 +117,6 @@ macro_rules! on_every_reactor {
             }
         }
     };
-}
-
-fn one(mut streams: Vec<Stream>) -> Stream {
-    streams.pop().unwrap()
 }
 
 type Make<'a, R> = &'a dyn Fn(Vec<Stream>, Option<Connector>) -> io::Result<R>;
