@@ -1,4 +1,4 @@
-//! Integers in decimal, written straight into a buffer.
+//! Numbers in decimal; integers are written straight into a buffer.
 //!
 //! Digits that are made one by one and then copied are read back before they have left the
 //! processor's store buffer, which costs more than to make them: eight are made at a time, in one
@@ -92,6 +92,15 @@ fn eight(n: u64) -> u64 {
     let halves = (n / 10_000) | ((n % 10_000) << 32);
     let quarters = split(halves, 10_486, 20, 0x0000_007f_0000_007f, 100, 16);
     split(quarters, 103, 10, 0x000f_000f_000f_000f, 10, 8)
+}
+
+/// `x` as C's `%f` writes it, but for what is no number.
+pub(crate) fn six_decimals(x: f64) -> String {
+    match x {
+        x if x.is_nan() => "NaN".to_owned(),
+        x if x.is_infinite() => if x > 0.0 { "Infinity" } else { "-Infinity" }.to_owned(),
+        x => format!("{x:.6}"),
+    }
 }
 
 #[cfg(test)]

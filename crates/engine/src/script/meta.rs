@@ -3,7 +3,7 @@
 use super::error::ScriptError;
 use super::parser::{Parser, fold};
 use super::token::Tokens;
-use super::{Command, Expr, Function, Op, Piece, Store, expr};
+use super::{Command, Expr, Function, Op, Piece, Store, expr_parser};
 
 const COMMANDS: &str = "meta commands are \\set, \\gset, \\aset, \\if, \\elif, \\else, \\endif, \\sleep, \\shell, \\setshell, \
                         \\startpipeline, \\syncpipeline and \\endpipeline";
@@ -32,7 +32,7 @@ impl Parser<'_> {
         let op = match name.as_str() {
             "set" => {
                 let variable = self.slot(tokens.argument("\\set name expression")?.1);
-                let expression = expr::parse(&mut tokens, &mut |name| self.slot(name))?;
+                let expression = expr_parser::parse(&mut tokens, &mut |name| self.slot(name))?;
                 Op::Set { variable, expression }
             }
             "gset" | "aset" => return self.store(begin, &mut tokens, &name),
@@ -40,8 +40,8 @@ impl Parser<'_> {
                 let (amount, unit) = tokens.sleep(&mut |name| self.slot(name))?;
                 Op::Sleep { amount, unit }
             }
-            "if" => Op::If(expr::parse(&mut tokens, &mut |name| self.slot(name))?),
-            "elif" => Op::Elif(expr::parse(&mut tokens, &mut |name| self.slot(name))?),
+            "if" => Op::If(expr_parser::parse(&mut tokens, &mut |name| self.slot(name))?),
+            "elif" => Op::Elif(expr_parser::parse(&mut tokens, &mut |name| self.slot(name))?),
             "else" => bare(&mut tokens, Op::Else)?,
             "endif" => bare(&mut tokens, Op::Endif)?,
             "startpipeline" => bare(&mut tokens, Op::StartPipeline)?,

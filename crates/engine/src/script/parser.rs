@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::error::{Place, ScriptError};
-use super::{Command, Op, Piece, Script, Slot, conditions, token};
+use super::{Command, Op, Piece, Script, Slot, characters, conditions};
 
 /// How much of an SQL command reports show at most (bytes).
 const LONGEST_SUMMARY: usize = 127;
@@ -87,7 +87,7 @@ impl<'a> Parser<'a> {
         let mut text = 0;
         let mut at = 0;
         while let Some(colon) = sql[at..].find(':').map(|n| at + n) {
-            let length = token::name_length(&sql[colon + 1..]);
+            let length = characters::name_length(&sql[colon + 1..]);
             if length == 0 {
                 // Of `::type`, no colon begins a variable.
                 at = colon + sql[colon..].bytes().take_while(|&b| b == b':').count();

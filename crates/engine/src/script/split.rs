@@ -1,6 +1,6 @@
 //! Cutting a script into commands, with psql's idea of quotes, comments and parentheses.
 
-use super::token::is_name_start;
+use super::characters::{is_name_start, is_space};
 
 /// A command's bytes in the text, from its first to just past its last.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,17 +10,6 @@ pub(super) enum Part {
     Sql { begin: usize, end: usize, is_ended: bool, escapes: Vec<usize> },
     /// Begins with the backslash; what follows its last word may be blank.
     Meta(usize, usize),
-}
-
-/// White space, as psql has it.
-pub(super) fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'\x0b' | b'\x0c')
-}
-
-/// Bytes of the backslash and the newline after it that `text` begins with, which are white space
-/// in a meta command.
-pub(super) fn continuation(text: &[u8]) -> Option<usize> {
-    [&b"\\\n"[..], b"\\\r\n"].into_iter().find(|mark| text.starts_with(mark)).map(<[u8]>::len)
 }
 
 /// The next command at or after `at`, which moves past it.
