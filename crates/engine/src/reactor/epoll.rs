@@ -3,8 +3,11 @@
 use std::io;
 use std::time::Duration;
 
-use rustix::event::epoll;
+use rustix::event::{Timespec, epoll};
 use rustix::fd::OwnedFd;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
 
 use super::alarm::Alarm;
 use super::{Connector, Driver, Keep, Reactor, timespec};
@@ -36,6 +39,8 @@ struct Link {
 pub struct Epoll {
     connector: Option<Connector>,
     epoll: OwnedFd,
+    /// Watched for its edges.
+    timer: OwnedFd,
     alarm: Alarm,
     clock: Clock,
     links: Vec<Link>,
@@ -78,8 +83,9 @@ impl Epoll {
         connector: Option<Connector>,
     ) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let alarm = Alarm::new(clock)?;
-        epoll::add(&epoll, &alarm, ALARM, epoll::EventFlags::IN | epoll::EventFlags::ET)?;
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        epoll::add(&epoll, &timer, ALARM, epoll::EventFlags::IN | epoll::EventFlags::ET)?;
         let mut links = Vec::with_capacity(streams.len());
         for (index, stream) in streams.into_iter().enumerate() {
             if let Some(stream) = &stream {
@@ -96,7 +102,8 @@ impl Epoll {
         Ok(Self {
             connector,
             epoll,
-            alarm,
+            timer,
+            alarm: Alarm::new(clock),
             clock,
             events: Vec::with_capacity(EVENTS),
             scratch: vec![0; READ].into_boxed_slice(),
@@ -203,6 +210,16 @@ impl Epoll {
         self.unread.push(index);
     }
 
+    /// Sees that the timer goes off at `at`, or before.
+    #[inline]
+    fn set_timer(&mut self, at: Moment) -> io::Result<()> {
+        if let Some(it_value) = self.alarm.advance(at) {
+            let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
+            timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &once)?;
+        }
+        Ok(())
+    }
+
     fn report_gone(&mut self, driver: &mut impl Driver) {
         while let Some((index, how)) = self.gone.pop() {
             // What the server said before it hung up is still to be heard.
@@ -259,7 +276,7 @@ impl Reactor for Epoll {
         self.report_gone(driver);
         // With more to read, or nothing left to wait for, only what is there is taken.
         let timeout = if self.unread.is_empty() && until > now {
-            self.alarm.set(until)?;
+            self.set_timer(until)?;
             None
         } else {
             Some(timespec(Duration::ZERO))
@@ -282,7 +299,7 @@ impl Reactor for Epoll {
             let event = self.events[n];
             let flags = event.flags;
             if event.data.u64() == ALARM.u64() {
-                self.alarm.gone_off();
+                self.alarm.went_off();
                 continue;
             }
             let Ok(index) = usize::try_from(event.data.u64()) else { continue };

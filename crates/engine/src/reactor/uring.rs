@@ -14,6 +14,7 @@ use io_uring::types::{Fd, SubmitArgs, TimeoutFlags, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use rustix::fd::{AsFd, AsRawFd};
 
+use super::alarm::Alarm;
 use super::buffers::Buffers;
 use super::{Connector, Driver, Keep, Reactor};
 use crate::connect::Stream;
@@ -90,9 +91,8 @@ pub struct Uring {
     completed: Vec<Completion>,
     /// Submissions queued since the last system call (count).
     queued: u32,
-    /// When the timer goes off.
-    alarm: Moment,
-    /// The same as the kernel reads it when it is handed the timer.
+    alarm: Alarm,
+    /// When the timer goes off, as the kernel reads it when it is handed the timer.
     alarm_time: Box<Timespec>,
 }
 
@@ -144,7 +144,7 @@ impl Uring {
             completed: Vec::with_capacity(2 * links.len() + 1),
             links,
             queued: 0,
-            alarm: Moment::NEVER,
+            alarm: Alarm::new(clock),
             alarm_time: Box::default(),
         };
         for index in 0..uring.links.len() {
@@ -312,16 +312,12 @@ impl Uring {
         Ok(())
     }
 
-    /// Sees that there is a completion at `at`, or before. The kernel is told only when that is
-    /// earlier than what it knows: a limit for each wait would start and cancel a timer every time.
-    fn set_alarm(&mut self, at: Moment) -> io::Result<()> {
-        if at >= self.alarm {
-            return Ok(());
-        }
-        let time = self.clock.kernel_time(at);
+    /// Sees that there is a completion at `at`, or before.
+    #[inline]
+    fn set_timer(&mut self, at: Moment) -> io::Result<()> {
+        let Some(time) = self.alarm.advance(at) else { return Ok(()) };
         let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or_default();
         *self.alarm_time = Timespec::new().sec(time.tv_sec.cast_unsigned()).nsec(nanoseconds);
-        self.alarm = at;
         let entry = opcode::Timeout::new(&raw const *self.alarm_time)
             .flags(TimeoutFlags::ABS)
             .build()
@@ -372,7 +368,7 @@ impl Uring {
             for completion in std::mem::take(&mut self.completed) {
                 let link = completion.link();
                 if completion.data == ALARM {
-                    self.alarm = Moment::NEVER;
+                    self.alarm.went_off();
                 } else if index.is_some_and(|index| index != link) {
                     others.push(completion);
                 } else if completion.is_send() {
@@ -446,7 +442,7 @@ impl Reactor for Uring {
     fn turn(&mut self, now: Moment, until: Moment, driver: &mut impl Driver) -> io::Result<()> {
         if self.completed.is_empty() {
             if until > now {
-                self.set_alarm(until)?;
+                self.set_timer(until)?;
                 self.enter(None)?;
             } else {
                 self.enter(Some(Duration::ZERO))?;
@@ -458,7 +454,7 @@ impl Reactor for Uring {
             let completion = self.completed[next];
             let index = completion.link();
             if completion.data == ALARM {
-                self.alarm = Moment::NEVER;
+                self.alarm.went_off();
             } else if completion.is_send() {
                 self.sent(index, completion.result)?;
             } else {
