@@ -8,11 +8,12 @@ use pgdyno_model::measurement::{
 };
 use pgdyno_model::{Latencies, Measurement};
 
-use crate::event_loop::Outcome;
-use crate::load::{Live, LoadSpec, WeightedScript};
+use crate::observer::Live;
+use crate::outcome::Outcome;
 use crate::recorder::Interval;
 use crate::schedule::{Moment, Phase, Schedule};
-use crate::script::Command;
+use crate::script::{Command, WeightedScript};
+use crate::spec::LoadSpec;
 use crate::tally::{CommandTally, ScriptTally, StatementTally, Tally, merge};
 
 /// A second of a phase.

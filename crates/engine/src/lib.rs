@@ -6,13 +6,19 @@
 
 mod aggregate;
 pub mod client;
+mod client_log;
 pub mod connect;
 pub mod copy;
+mod cpu_time;
 mod digits;
+mod driver;
+mod error;
 mod event_loop;
+mod failure;
 pub mod ledger;
-mod load;
 mod log;
+mod observer;
+mod outcome;
 pub mod pace;
 pub mod program;
 pub mod random;
@@ -21,13 +27,19 @@ pub mod recorder;
 pub mod schedule;
 pub mod script;
 mod seeds;
+mod spec;
+pub mod sqlstate;
 mod tally;
 mod worker;
 
-pub use load::{
-    Live, LoadError, LoadSpec, PgbenchSeeds, Phase, Say, Told, Watch, WeightedScript, drive,
-};
+pub use client_log::{Say, Told};
+pub use driver::drive;
+pub use error::LoadError;
+pub use failure::Failure;
 pub use log::{LoggedOutcome, LoggedTransaction, TransactionLog, TransactionSink};
+pub use observer::{Live, Watch};
 pub use pgdyno_wire::ServerError;
 pub use reactor::choice::ReactorChoice;
-pub use recorder::Failure;
+pub use schedule::Phase;
+pub use script::WeightedScript;
+pub use spec::{LoadSpec, PgbenchSeeds};

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::SystemTime;
 
-use crate::recorder::Failure;
+use crate::failure::Failure;
 
 /// Takes what is to be logged; each thread opens a sink of its own, so that none waits for another.
 pub trait TransactionLog: Send + Sync {

@@ -11,9 +11,11 @@ use pgdyno_wire::WireError;
 use pgdyno_wire::frontend::{self, Execution};
 use thiserror::Error;
 
-use crate::load::{Say, WeightedScript};
+use crate::client_log::Say;
 use crate::random::Random;
-use crate::script::{Content, Expr, Op, Piece, Slot, Store, Value, is_variable_name, ways};
+use crate::script::{
+    Content, Expr, Op, Piece, Slot, Store, Value, WeightedScript, is_variable_name, ways,
+};
 
 /// Variables that one statement may have as parameters.
 pub const MOST_PARAMETERS: usize = 255;

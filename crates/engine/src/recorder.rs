@@ -7,76 +7,11 @@ use pgdyno_model::experiment::LoadOptions;
 use pgdyno_model::measurement::Sums;
 use pgdyno_model::{Latencies, LatencyCounts};
 
+use crate::failure::Failure;
 use crate::log::{LoggedOutcome, LoggedTransaction, TransactionSink};
 use crate::program::Program;
 use crate::schedule::{Exchange, Moment, Phase, Schedule, Timeline};
 use crate::tally::{KEPT_REASONS, Tally};
-
-/// SQLSTATEs for what the engine itself finds wrong.
-pub mod sqlstate {
-    /// The connection was lost.
-    pub const CONNECTION_FAILURE: &str = "08006";
-    /// The server broke the protocol.
-    pub const PROTOCOL_VIOLATION: &str = "08P01";
-    /// The server wants what the engine does not do, such as COPY.
-    pub const FEATURE_NOT_SUPPORTED: &str = "0A000";
-    /// An expression has no value, or a statement cannot be put into a message.
-    pub const DATA_EXCEPTION: &str = "22000";
-    /// A script ended inside a transaction block.
-    pub const ACTIVE_TRANSACTION: &str = "25001";
-    /// The transaction was not done when the time for it was over.
-    pub const QUERY_CANCELED: &str = "57014";
-    /// Two transactions could not both be had.
-    pub const SERIALIZATION_FAILURE: &str = "40001";
-    /// Two transactions waited for each other.
-    pub const DEADLOCK_DETECTED: &str = "40P01";
-    /// A `\gset` met more or less than one row.
-    pub const CARDINALITY_VIOLATION: &str = "21000";
-    /// A program that a script runs failed.
-    pub const EXTERNAL_ROUTINE: &str = "38000";
-    /// The ledger cannot be kept.
-    pub const IO_ERROR: &str = "58030";
-    /// A script used a pipeline as it must not.
-    pub const PIPELINE: &str = "0A000";
-}
-
-/// What kind of error failed a transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Failure {
-    /// It could not be serialized with others (SQLSTATE 40001).
-    Serialization,
-    /// It waited for one that waited for it (SQLSTATE 40P01).
-    Deadlock,
-    /// Anything else.
-    Other,
-}
-
-impl Failure {
-    /// The kind of SQLSTATE `code`.
-    #[must_use]
-    pub fn of(code: &str) -> Self {
-        match code {
-            sqlstate::SERIALIZATION_FAILURE => Self::Serialization,
-            sqlstate::DEADLOCK_DETECTED => Self::Deadlock,
-            _ => Self::Other,
-        }
-    }
-
-    /// Where `sums` counts it.
-    fn count_in(self, sums: &mut Sums) -> &mut u64 {
-        match self {
-            Self::Serialization => &mut sums.serialization_failures,
-            Self::Deadlock => &mut sums.deadlock_failures,
-            Self::Other => &mut sums.other_failures,
-        }
-    }
-
-    /// Whether another try may fare better.
-    #[must_use]
-    pub fn is_passing(self) -> bool {
-        self != Self::Other
-    }
-}
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -1,8 +1,8 @@
 //! Where each client's and thread's randomness comes from.
 
-use crate::load::LoadSpec;
 use crate::random::Random;
 use crate::script::Value;
+use crate::spec::LoadSpec;
 
 /// A client's number, and the seeds of its two streams of randomness: for scripts, and for the
 /// choice among them.
@@ -26,11 +26,6 @@ pub(crate) struct Seeds {
     pub(crate) threads: Vec<(Vec<ClientSeeds>, ThreadSeeds)>,
     /// `default_seed`, where it is drawn with them.
     pub(crate) default_seed: Option<Value>,
-}
-
-/// Event loops of a load (count).
-pub(crate) fn threads_of(spec: &LoadSpec) -> u32 {
-    spec.threads.get().min(spec.clients.get())
 }
 
 impl Seeds {
@@ -57,7 +52,7 @@ impl Seeds {
                 ClientSeeds { id, random, choice }
             })
             .collect();
-        let threads = threads_of(spec);
+        let threads = spec.event_loops();
         let mut dealt = Vec::new();
         for left in (1..=threads).rev() {
             let share = all.len().div_ceil(left as usize);

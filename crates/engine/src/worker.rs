@@ -13,9 +13,11 @@ use pgdyno_model::target::{Servers, Target};
 
 use crate::client::Client;
 use crate::connect::{self, CONNECT_TIMEOUT, Connection};
-use crate::event_loop::{self, Outcome};
+use crate::cpu_time::thread_cpu_seconds;
+use crate::error::LoadError;
+use crate::event_loop;
 use crate::ledger::Ledger;
-use crate::load::{LoadError, seconds_of};
+use crate::outcome::Outcome;
 use crate::pace::Pacer;
 use crate::program::Program;
 use crate::random::Random;
@@ -68,11 +70,6 @@ struct Cancel {
     /// The server that the client is connected to.
     target: Target,
     key: (u32, Vec<u8>),
-}
-
-/// CPU time of the calling thread, user and system (seconds).
-fn thread_cpu_seconds() -> f64 {
-    seconds_of(rustix::time::ClockId::ThreadCPUTime)
 }
 
 impl Worker {

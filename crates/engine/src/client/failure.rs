@@ -2,84 +2,15 @@
 
 use pgdyno_model::experiment::OnError;
 use pgdyno_wire::backend::Status;
-use pgdyno_wire::{ServerError, frontend};
+use pgdyno_wire::frontend;
 
+use super::abort::{Abort, EVALUATION, Fault};
 use super::expected::Expected;
-use super::{Client, Next, State, Turn};
-use crate::load::Told;
+use super::state::{Client, Next, State, Turn};
+use crate::client_log::Told;
+use crate::failure::Failure;
 use crate::program::{Action, Step};
-use crate::recorder::{Failure, sqlstate};
 use crate::schedule::Moment;
-
-/// What pgbench says of an expression without a value.
-pub(super) const EVALUATION: &str = "evaluation of meta-command failed";
-
-/// An error of the server's, and the step and statement that met it.
-#[derive(Debug)]
-pub(super) struct Fault {
-    pub(super) step: usize,
-    pub(super) statement: Option<usize>,
-    pub(super) error: Box<ServerError>,
-}
-
-/// Why a client gives up: an SQLSTATE, words for people that name it too, and those that pgbench
-/// would use.
-pub(super) struct Abort {
-    code: String,
-    reason: String,
-    /// Empty where `cause` says it all.
-    said: String,
-    /// Whether the server said it.
-    is_from_server: bool,
-    /// What pgbench says of it beforehand.
-    causes: Vec<String>,
-}
-
-impl Abort {
-    /// For what the engine itself finds wrong.
-    pub(super) fn own(code: &str, reason: &str) -> Self {
-        Self {
-            code: code.to_owned(),
-            reason: format!("{reason} (SQLSTATE {code})"),
-            said: reason.to_owned(),
-            is_from_server: false,
-            causes: Vec::new(),
-        }
-    }
-
-    /// For a ledger that cannot be kept: what is not written down must not happen.
-    #[cold]
-    pub(super) fn ledger(error: &std::io::Error) -> Self {
-        Self::own(sqlstate::IO_ERROR, &format!("the ledger cannot be kept: {error}"))
-    }
-
-    /// For `error` of the server's, about `what`; in libpq's `words`.
-    pub(super) fn server(what: &str, error: &ServerError, words: String) -> Self {
-        Self {
-            reason: format!("{what}: {error}"),
-            code: error.code.clone(),
-            said: words,
-            is_from_server: true,
-            causes: Vec::new(),
-        }
-    }
-
-    /// The same, its words said by the server.
-    pub(super) fn said_by_server(mut self) -> Self {
-        self.is_from_server = true;
-        self
-    }
-
-    pub(super) fn saying(mut self, said: &str) -> Self {
-        said.clone_into(&mut self.said);
-        self
-    }
-
-    pub(super) fn caused(mut self, cause: String) -> Self {
-        self.causes.push(cause);
-        self
-    }
-}
 
 impl Client {
     /// What the server said of `fault`, in libpq's words.

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::failure::{Abort, Fault};
-use super::{Client, Next, State, Turn};
-use crate::load::Told;
-use crate::recorder::sqlstate;
+use super::abort::{Abort, Fault};
+use super::state::{Client, Next, State, Turn};
+use crate::client_log::Told;
+use crate::sqlstate;
 
 /// How long a client waits before its second new connection in a row; twice as long before each
 /// further one.

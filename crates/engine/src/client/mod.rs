@@ -4,6 +4,7 @@
 //! In steady state it allocates nothing: replies are read in place, values live in slots, and all
 //! buffers are the caller's or reused.
 
+mod abort;
 mod expected;
 mod failure;
 mod lost;
@@ -11,6 +12,7 @@ mod reply;
 mod result;
 mod send;
 mod shell;
+mod state;
 mod steps;
 mod tell;
 mod transaction;
@@ -20,139 +22,18 @@ use std::rc::Rc;
 
 use pgdyno_wire::frontend;
 
+pub use state::{Client, Next, Turn};
+
 use crate::ledger::{Book, ClientLedger, Places};
-use crate::pace::Pacer;
 use crate::program::Program;
 use crate::random::Random;
-use crate::recorder::{Recorder, sqlstate};
 use crate::schedule::{Exchange, Moment};
-use crate::script::{Content, Value};
+use crate::script::Value;
+use crate::sqlstate;
+use abort::{Abort, Fault};
 use expected::Expected;
-use failure::{Abort, Fault};
 use reply::{Event, Replies};
-
-/// What a client waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// More bytes from the server.
-    Reply,
-    /// That moment.
-    Wake(Moment),
-    /// To be woken in this turn, with a new reading of the clock: time has passed that no event
-    /// tells of.
-    Again,
-    /// A new connection; then to be woken.
-    Connect,
-    /// Nothing more: its connection is to be closed once what it appended is sent.
-    Close,
-}
-
-/// What a client is called with.
-pub struct Turn<'a> {
-    /// The time: of the reply's arrival, where there is one.
-    pub now: Moment,
-    /// What is to be sent is appended here.
-    pub out: &'a mut Vec<u8>,
-    /// What counts its transactions.
-    pub recorder: &'a mut Recorder,
-    /// What it shares with its thread's other clients.
-    pub pacer: &'a mut Pacer,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// Between transactions.
-    Between,
-    /// Its transaction is chosen and not yet due, or waits for a connection.
-    Due,
-    /// The script's statement of this index was sent.
-    Sent(usize),
-    /// Waits for all replies of its pipeline.
-    Piped,
-    /// Waits in a script, or has waited for a program that the script ran.
-    Asleep,
-    /// At the end of a script that sent nothing: when that was is still to be read.
-    Computed,
-    /// ROLLBACK was sent after a failure.
-    RollingBack,
-    /// Will do nothing more.
-    Ended,
-}
-
-/// What a pipeline's replies are to come for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Piped {
-    /// A statement: its step, index, whether it was to be parsed, and when it was sent.
-    Statement { step: usize, statement: usize, parsed: bool, sent: Moment },
-    /// The end of an implicit transaction.
-    Sync,
-}
-
-impl Piped {
-    /// What the server says of it first.
-    fn expected(&self) -> Expected {
-        match self {
-            Self::Statement { parsed: true, .. } => Expected::Parsed { described: false },
-            Self::Statement { .. } => Expected::Bound { described: false },
-            Self::Sync => Expected::Ready,
-        }
-    }
-}
-
-/// One connection's load.
-///
-/// What every statement needs comes first, so that it lies in few cache lines: of a thousand
-/// clients none is in a cache.
-pub struct Client {
-    /// Shared by its thread's clients.
-    program: Rc<Program>,
-    variables: Vec<Option<Content>>,
-    /// By statement number: whether the server holds it prepared.
-    prepared: Vec<bool>,
-    replies: Replies,
-    piped: VecDeque<Piped>,
-    script: usize,
-    step: usize,
-    /// When the last statement was sent, or the last wait began.
-    sent: Moment,
-    /// When the first byte of the present reply arrived.
-    first_byte: Moment,
-    random: Random,
-    /// `random` as it was before the transaction's first try.
-    before: Random,
-    /// When the transaction was due.
-    due: Moment,
-    /// When it was begun.
-    begun: Moment,
-    /// The transaction's number among the client's.
-    number: u64,
-    /// Transactions left to start once the window is open.
-    quota: Option<u64>,
-    /// The error that the present statement or pipeline met, and where.
-    error: Option<Fault>,
-    /// What made the transaction fail.
-    failure: Option<Fault>,
-    /// Where its transactions are written down, if they are.
-    book: Option<Box<Book>>,
-    /// A stream of its own, so that a script's draws do not depend on how many scripts there are.
-    choice: Random,
-    /// What a result is put into variables from.
-    answers: result::Answers,
-    state: State,
-    id: u32,
-    /// Tries after the first.
-    retries: u32,
-    /// Queries of the present statement that are complete, where they are counted.
-    queries: u32,
-    /// New connections in a row after lost ones, since a transaction last ended well.
-    reconnections: u32,
-    /// Whether the transaction has sent any statement.
-    asked: bool,
-    /// Whether statements are sent without waiting for replies.
-    piping: bool,
-    /// Whether it has a connection.
-    connected: bool,
-}
+use state::{Piped, State};
 
 impl Client {
     /// Client `id` of `program`, with streams of randomness of its own.

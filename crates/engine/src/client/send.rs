@@ -2,13 +2,13 @@
 
 use pgdyno_wire::{WireError, frontend};
 
+use super::abort::Abort;
 use super::expected::Expected;
-use super::failure::Abort;
-use super::{Client, Piped};
+use super::state::{Client, Piped};
 use crate::program::{Request, Statement};
-use crate::recorder::sqlstate;
 use crate::schedule::Moment;
 use crate::script::Piece;
+use crate::sqlstate;
 
 impl Client {
     /// Appends the messages that execute `statement`, of index `index`.

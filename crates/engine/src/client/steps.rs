@@ -4,15 +4,16 @@ use std::rc::Rc;
 
 use pgdyno_wire::frontend;
 
-use super::failure::{Abort, EVALUATION};
-use super::{Client, Next, Piped, State, Turn, shell};
-use crate::load::Told;
+use super::abort::{Abort, EVALUATION};
+use super::shell;
+use super::state::{Client, Next, Piped, State, Turn};
+use crate::client_log::Told;
 use crate::program::{Action, LinkedScript};
-use crate::recorder::sqlstate;
 use crate::schedule::Moment;
 use crate::script::{
     EvalError, Expr, Piece, Scope, Slot, Value, is_variable_name, leading_integer,
 };
+use crate::sqlstate;
 
 /// The longest command line that pgbench runs (bytes).
 const LONGEST_COMMAND_LINE: usize = 254;

@@ -3,8 +3,8 @@
 use pgdyno_wire::ServerError;
 use pgdyno_wire::frame::HEADER;
 
-use super::Client;
-use crate::load::Told;
+use super::state::Client;
+use crate::client_log::Told;
 use crate::program::{Action, Request};
 
 impl Client {

@@ -6,10 +6,11 @@
 use pgdyno_wire::backend::Status;
 use pgdyno_wire::frontend;
 
-use super::failure::Abort;
-use super::{Client, Next, State, Turn};
-use crate::recorder::{Ended, sqlstate};
+use super::abort::Abort;
+use super::state::{Client, Next, State, Turn};
+use crate::recorder::Ended;
 use crate::schedule::{Moment, Timeline};
+use crate::sqlstate;
 
 impl Client {
     /// The transaction as it ends now.

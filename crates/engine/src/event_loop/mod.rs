@@ -7,26 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::client::{Client, Next, Turn};
+use crate::outcome::Outcome;
 use crate::pace::Pacer;
 use crate::reactor::{Driver, Keep, Reactor};
 use crate::recorder::Recorder;
 use crate::schedule::Moment;
-use crate::tally::Tally;
 
 /// How long a stop may go unnoticed.
 const STOP_CHECK: Duration = Duration::from_millis(50);
-
-/// What a thread's load came to.
-pub(crate) struct Outcome {
-    /// What was counted.
-    pub(crate) tally: Tally,
-    /// When the loop ended.
-    pub(crate) ended: Moment,
-    /// Clients (by index) whose statement was under way when they were told to stop.
-    pub(crate) cut_off: Vec<usize>,
-    /// What carried its bytes.
-    pub(crate) reactor: String,
-}
 
 struct Clients {
     clients: Vec<Client>,

@@ -14,14 +14,14 @@ use pgdyno_model::units::Span;
 
 use crate::aggregate::Aggregate;
 use crate::client::Client;
-use crate::load::{LoadSpec, WeightedScript};
 use crate::pace::Pacer;
 use crate::program::{Program, Rules};
 use crate::random::Random;
 use crate::reactor::sim::{Act, Network, Peer, Sim};
 use crate::recorder::{Extras, Interval, Recorder};
 use crate::schedule::{Clock, Moment, Schedule};
-use crate::script::Script;
+use crate::script::{Script, WeightedScript};
+use crate::spec::LoadSpec;
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);

@@ -7,8 +7,8 @@ use super::*;
 use pgdyno_model::experiment::OnError;
 use pgdyno_model::units::Span;
 
+use crate::failure::Failure;
 use crate::log::{LoggedOutcome, LoggedTransaction, TransactionLog, TransactionSink};
-use crate::recorder::Failure;
 
 /// A log that keeps all it is told.
 #[derive(Default)]
