@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 /// What a client's words are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum ClientLogKind {
     /// What ends the client.
     Error,
     /// An error that does not, or what the client does next.
@@ -16,4 +16,4 @@ pub enum Told {
 }
 
 /// Takes a client's words as things happen.
-pub type Say = Arc<dyn Fn(Told, &str) + Send + Sync>;
+pub type ClientLog = Arc<dyn Fn(ClientLogKind, &str) + Send + Sync>;

@@ -10,14 +10,14 @@ const ZEROS: u64 = u64::from_ne_bytes([b'0'; 8]);
 
 /// An integer of up to eight characters and its text, made once however often it is written.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Short {
+pub struct ShortInteger {
     /// The text from the lowest byte on.
     text: u64,
     value: i32,
     length: u8,
 }
 
-impl Short {
+impl ShortInteger {
     /// `n`, unless it is too long.
     #[inline]
     pub(crate) fn of(n: i64) -> Option<Self> {
@@ -51,7 +51,7 @@ impl Short {
 /// Appends `n` to `out`.
 #[inline]
 pub(crate) fn write_signed(n: i64, out: &mut Vec<u8>) {
-    match Short::of(n) {
+    match ShortInteger::of(n) {
         Some(short) => short.write(out),
         None => write_long(n, out),
     }
@@ -60,7 +60,7 @@ pub(crate) fn write_signed(n: i64, out: &mut Vec<u8>) {
 /// Appends `n` to `out`.
 #[inline]
 pub(crate) fn write(n: u64, out: &mut Vec<u8>) {
-    match i64::try_from(n).ok().and_then(Short::of) {
+    match i64::try_from(n).ok().and_then(ShortInteger::of) {
         Some(short) => short.write(out),
         None => write_unsigned(n, out),
     }

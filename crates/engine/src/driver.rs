@@ -11,14 +11,14 @@ use pgdyno_model::experiment::Length;
 use crate::aggregate::Aggregate;
 use crate::cpu_time::process_cpu_seconds;
 use crate::error::LoadError;
-use crate::ledger::Places;
-use crate::observer::Watch;
-use crate::program::{Program, Rules};
-use crate::recorder::Extras;
+use crate::ledger::LedgerBindings;
+use crate::observer::LoadObserver;
+use crate::program::{ClientPolicy, Program};
+use crate::recorder::RecorderOptions;
 use crate::schedule::{Clock, Moment, Schedule};
 use crate::seeds::Seeds;
 use crate::spec::LoadSpec;
-use crate::worker::{Report, Worker};
+use crate::worker::{Worker, WorkerReport};
 
 /// How long after the window's closing a transaction under way may take.
 const GRACE: Duration = Duration::from_secs(30);
@@ -34,7 +34,7 @@ const WATCH: Duration = Duration::from_millis(25);
 /// # Errors
 /// Nothing was measured: a client could not connect, the scripts cannot be run, all clients gave up
 /// before the window opened, or the load was interrupted before that.
-pub fn drive(spec: &LoadSpec, watch: &Watch<'_>) -> Result<Measurement, LoadError> {
+pub fn run_load(spec: &LoadSpec, watch: &LoadObserver<'_>) -> Result<Measurement, LoadError> {
     let seeds = Seeds::draw(spec);
     let seed = spec.pgbench_seeds.map_or(spec.seed, |pgbench| pgbench.seed);
     let mut variables = spec.variables.clone();
@@ -47,15 +47,15 @@ pub fn drive(spec: &LoadSpec, watch: &Watch<'_>) -> Result<Measurement, LoadErro
     let (clock, base) = (Clock::new(Instant::now()), SystemTime::now());
     // Whatever way this function is left, its threads are told.
     let stop = StopOnDrop(Arc::new(AtomicBool::new(false)));
-    program.rules = Rules {
+    program.rules = ClientPolicy {
         say: spec.say.clone(),
         say_failures: spec.say_failures,
         say_steps: spec.say_steps,
         stop: Arc::clone(&stop.0),
-        ..Rules::of(&spec.options)
+        ..ClientPolicy::of(&spec.options)
     };
     if spec.ledger.is_some() {
-        Places::of(&program).map_err(LoadError::NoLedger)?;
+        LedgerBindings::of(&program).map_err(LoadError::NoLedger)?;
     }
     let program = Arc::new(program);
     let (reports, inbox) = channel();
@@ -81,7 +81,7 @@ pub fn drive(spec: &LoadSpec, watch: &Watch<'_>) -> Result<Measurement, LoadErro
             thread,
             transactions,
             rate: spec.options.rate.map(|rate| rate / f64::from(spec.event_loops())),
-            extras: Extras { log, ..Extras::of(&spec.options) },
+            extras: RecorderOptions { log, ..RecorderOptions::of(&spec.options) },
             ledger: spec.ledger.clone(),
             reactor: spec.reactor,
             go: wait,
@@ -106,8 +106,8 @@ pub fn drive(spec: &LoadSpec, watch: &Watch<'_>) -> Result<Measurement, LoadErro
         let _ = go.send(schedule);
     }
     let mut aggregate = Aggregate::new(schedule, connected, threads.len());
-    let run = Run { spec, watch, clock, schedule, stop: &stop.0, inbox: &inbox };
-    let measurement = run.watch_to_the_end(&mut aggregate);
+    let run = LoadSupervisor { spec, watch, clock, schedule, stop: &stop.0, inbox: &inbox };
+    let measurement = run.supervise(&mut aggregate);
     stop.0.store(true, Ordering::Relaxed);
     for (go, thread) in threads {
         drop(go);
@@ -119,7 +119,7 @@ pub fn drive(spec: &LoadSpec, watch: &Watch<'_>) -> Result<Measurement, LoadErro
 
 /// Waits until all `threads` have what they need; returns when the last client had its connection.
 fn wait_until_ready(
-    inbox: &Receiver<Report>,
+    inbox: &Receiver<WorkerReport>,
     threads: usize,
     clock: Clock,
     stop: &AtomicBool,
@@ -131,10 +131,10 @@ fn wait_until_ready(
             return Err(LoadError::Interrupted);
         }
         match receive(inbox, WATCH)? {
-            Some(Report::Connected) => connected = clock.now(),
-            Some(Report::Ready) => ready += 1,
-            Some(Report::Broken(error)) => return Err(error),
-            Some(Report::Interval(..) | Report::Ended(..)) | None => {}
+            Some(WorkerReport::Connected) => connected = clock.now(),
+            Some(WorkerReport::Ready) => ready += 1,
+            Some(WorkerReport::Broken(error)) => return Err(error),
+            Some(WorkerReport::Interval(..) | WorkerReport::Ended(..)) | None => {}
         }
     }
     Ok(connected)
@@ -148,7 +148,10 @@ impl Drop for StopOnDrop {
     }
 }
 
-fn receive(inbox: &Receiver<Report>, wait: Duration) -> Result<Option<Report>, LoadError> {
+fn receive(
+    inbox: &Receiver<WorkerReport>,
+    wait: Duration,
+) -> Result<Option<WorkerReport>, LoadError> {
     match inbox.recv_timeout(wait) {
         Ok(report) => Ok(Some(report)),
         Err(RecvTimeoutError::Timeout) => Ok(None),
@@ -159,17 +162,17 @@ fn receive(inbox: &Receiver<Report>, wait: Duration) -> Result<Option<Report>, L
 }
 
 /// The calling thread's part while the load runs.
-struct Run<'a> {
+struct LoadSupervisor<'a> {
     spec: &'a LoadSpec,
-    watch: &'a Watch<'a>,
+    watch: &'a LoadObserver<'a>,
     clock: Clock,
     schedule: Schedule,
     stop: &'a AtomicBool,
-    inbox: &'a Receiver<Report>,
+    inbox: &'a Receiver<WorkerReport>,
 }
 
-impl Run<'_> {
-    fn watch_to_the_end(&self, aggregate: &mut Aggregate) -> Result<Measurement, LoadError> {
+impl LoadSupervisor<'_> {
+    fn supervise(&self, aggregate: &mut Aggregate) -> Result<Measurement, LoadError> {
         let mut cpu_at_opening = None;
         let mut cpu_at_closing = None;
         let mut stopped_at = None;
@@ -194,21 +197,21 @@ impl Run<'_> {
                 [self.schedule.opening, self.schedule.closing].into_iter().find(|edge| *edge > now);
             let wait = edge.map_or(WATCH, |edge| edge.since(now).min(WATCH));
             match receive(self.inbox, wait)? {
-                Some(Report::Interval(thread, interval, cpu)) => {
+                Some(WorkerReport::Interval(thread, interval, cpu)) => {
                     aggregate.add_cpu(thread, interval.phase, cpu);
                     aggregate.add(thread, interval);
                     while let Some(live) = aggregate.next_live() {
                         (self.watch.on_second)(&live);
                     }
                 }
-                Some(Report::Ended(thread, outcome)) => {
+                Some(WorkerReport::Ended(thread, outcome)) => {
                     aggregate.ended(thread, &outcome);
                     while let Some(live) = aggregate.next_live() {
                         (self.watch.on_second)(&live);
                     }
                 }
-                Some(Report::Broken(error)) => return Err(error),
-                Some(Report::Connected | Report::Ready) | None => {}
+                Some(WorkerReport::Broken(error)) => return Err(error),
+                Some(WorkerReport::Connected | WorkerReport::Ready) | None => {}
             }
         }
         let cpu_now = process_cpu_seconds();

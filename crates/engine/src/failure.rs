@@ -6,7 +6,7 @@ use crate::sqlstate;
 
 /// What kind of error failed a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Failure {
+pub enum FailureKind {
     /// It could not be serialized with others (SQLSTATE 40001).
     Serialization,
     /// It waited for one that waited for it (SQLSTATE 40P01).
@@ -15,7 +15,7 @@ pub enum Failure {
     Other,
 }
 
-impl Failure {
+impl FailureKind {
     /// The kind of SQLSTATE `code`.
     #[must_use]
     pub fn of(code: &str) -> Self {

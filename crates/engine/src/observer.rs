@@ -9,18 +9,18 @@ use pgdyno_model::measurement::Sums;
 use crate::schedule::Phase;
 
 /// What the caller sees, and may say, while the load runs.
-pub struct Watch<'a> {
+pub struct LoadObserver<'a> {
     /// Becomes true when the load is to end.
     pub stop: &'a AtomicBool,
     /// Called once, from the calling thread, when the window opens; with when it did.
     pub on_open: &'a (dyn Fn(Instant) + Sync),
     /// Called about once a second, from the calling thread, in every phase.
-    pub on_second: &'a (dyn Fn(&Live) + Sync),
+    pub on_second: &'a (dyn Fn(&LiveSecond) + Sync),
 }
 
 /// The load in its last whole second, or the part of it that a phase ended.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Live {
+pub struct LiveSecond {
     /// The phase it lay in.
     pub phase: Phase,
     /// From the phase's beginning to the second's end.

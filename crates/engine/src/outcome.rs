@@ -4,7 +4,7 @@ use crate::schedule::Moment;
 use crate::tally::Tally;
 
 /// What a thread's load came to.
-pub(crate) struct Outcome {
+pub(crate) struct ThreadOutcome {
     /// What was counted.
     pub(crate) tally: Tally,
     /// When the loop ended.

@@ -7,11 +7,11 @@ use pgdyno_model::experiment::LoadOptions;
 use pgdyno_model::measurement::Sums;
 use pgdyno_model::{Latencies, LatencyCounts};
 
-use crate::failure::Failure;
-use crate::log::{LoggedOutcome, LoggedTransaction, TransactionSink};
+use crate::failure::FailureKind;
 use crate::program::Program;
 use crate::schedule::{Exchange, Moment, Phase, Schedule, Timeline};
-use crate::tally::{KEPT_REASONS, Tally};
+use crate::tally::{MAX_REASONS, Tally};
+use crate::transaction_log::{LoggedOutcome, LoggedTransaction, TransactionSink};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -35,7 +35,7 @@ pub struct Interval {
 }
 
 /// The interval that is being filled.
-struct Filling {
+struct CurrentInterval {
     phase: Phase,
     second: u32,
     end: Moment,
@@ -46,7 +46,7 @@ struct Filling {
 
 /// A transaction that has ended, well or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct FinishedTransaction {
     /// The client's number.
     pub client: u32,
     /// The transaction's number among the client's.
@@ -61,7 +61,7 @@ pub struct Ended {
 
 /// What a thread's recorder does besides counting.
 #[derive(Default)]
-pub struct Extras {
+pub struct RecorderOptions {
     /// Where transactions are logged, and the wall clock's time of moment 0.
     pub log: Option<(Box<dyn TransactionSink>, SystemTime)>,
     /// Beyond which latency a transaction is late.
@@ -70,7 +70,7 @@ pub struct Extras {
     pub service: bool,
 }
 
-impl Extras {
+impl RecorderOptions {
     /// What `options` ask for; no log.
     #[must_use]
     pub fn of(options: &LoadOptions) -> Self {
@@ -90,7 +90,7 @@ const NOTED: usize = 512;
 /// What is to be counted is noted first, and counted with others: by the time that a server process
 /// has run, nothing of the counts is in the caches, and each would be waited for; of many one after
 /// the other the processor fetches several at once.
-struct Counting {
+struct LatencyBuffer {
     counts: Vec<LatencyCounts>,
     /// By script: where its first statement's are, and how many statements have any.
     statements: Vec<(u32, usize)>,
@@ -98,7 +98,7 @@ struct Counting {
     noted: Vec<(u32, u64)>,
 }
 
-impl Counting {
+impl LatencyBuffer {
     /// The present second's transactions.
     const SECOND: u32 = 0;
 
@@ -147,12 +147,12 @@ impl Counting {
 pub struct Recorder {
     schedule: Schedule,
     tally: Tally,
-    counting: Counting,
+    counting: LatencyBuffer,
     /// What did not wait for the event loop at all.
     prompt: u64,
-    filling: Filling,
+    filling: CurrentInterval,
     ended: Box<dyn FnMut(Interval) + Send>,
-    extras: Extras,
+    extras: RecorderOptions,
 }
 
 impl Recorder {
@@ -163,7 +163,7 @@ impl Recorder {
         schedule: Schedule,
         ended: Box<dyn FnMut(Interval) + Send>,
     ) -> Self {
-        Self::with(program, schedule, ended, Extras::default())
+        Self::with(program, schedule, ended, RecorderOptions::default())
     }
 
     /// One that does `extras` too.
@@ -172,9 +172,9 @@ impl Recorder {
         program: &Program,
         schedule: Schedule,
         ended: Box<dyn FnMut(Interval) + Send>,
-        extras: Extras,
+        extras: RecorderOptions,
     ) -> Self {
-        let filling = Filling {
+        let filling = CurrentInterval {
             phase: Phase::WarmUp,
             second: 0,
             end: schedule.start,
@@ -189,7 +189,7 @@ impl Recorder {
         let mut recorder = Self {
             schedule,
             tally,
-            counting: Counting::new(program),
+            counting: LatencyBuffer::new(program),
             prompt: 0,
             filling,
             ended,
@@ -244,7 +244,7 @@ impl Recorder {
         let filling = &mut self.filling;
         let latency = (filling.transactions > 0).then(|| {
             let mut latency = Latencies::new();
-            self.counting.drain(Counting::SECOND, &mut latency);
+            self.counting.drain(LatencyBuffer::SECOND, &mut latency);
             latency
         });
         if let (Phase::Measuring, [script], Some(latency)) =
@@ -318,7 +318,7 @@ impl Recorder {
         self.tally.reconnections.1 += took;
     }
 
-    fn log(&mut self, ended: &Ended, outcome: LoggedOutcome) {
+    fn log(&mut self, ended: &FinishedTransaction, outcome: LoggedOutcome) {
         let Some((sink, base)) = &mut self.extras.log else { return };
         let at = |moment: Moment| *base + Duration::from_nanos(moment.0);
         sink.transaction(&LoggedTransaction {
@@ -337,8 +337,8 @@ impl Recorder {
 
     /// Counts a transaction that ended well.
     #[inline]
-    pub fn transaction(&mut self, ended: &Ended) {
-        let Ended { times, script, .. } = *ended;
+    pub fn transaction(&mut self, ended: &FinishedTransaction) {
+        let FinishedTransaction { times, script, .. } = *ended;
         let times = self.schedule.counted(times);
         self.tick(times.done);
         if self.extras.log.is_some() {
@@ -351,7 +351,7 @@ impl Recorder {
         let latency = times.latency();
         let lag = times.sent.nanoseconds_since(times.due);
         self.filling.transactions += 1;
-        self.counting.note(Counting::SECOND, latency);
+        self.counting.note(LatencyBuffer::SECOND, latency);
         self.filling.sums.add(latency, lag);
         self.filling.sums.tried(ended.retries);
         if self.filling.phase == Phase::WarmUp {
@@ -382,7 +382,7 @@ impl Recorder {
     }
 
     /// Counts a transaction that was never sent.
-    pub fn skipped(&mut self, ended: &Ended) {
+    pub fn skipped(&mut self, ended: &FinishedTransaction) {
         self.tick(ended.times.done);
         self.log(ended, LoggedOutcome::Skipped);
         self.filling.sums.skipped += 1;
@@ -395,13 +395,13 @@ impl Recorder {
     /// that is `statement` if it is an SQL command.
     pub fn failure(
         &mut self,
-        ended: &Ended,
+        ended: &FinishedTransaction,
         step: Option<usize>,
         statement: Option<usize>,
         code: &str,
     ) {
-        let Ended { times, script, .. } = *ended;
-        let kind = Failure::of(code);
+        let FinishedTransaction { times, script, .. } = *ended;
+        let kind = FailureKind::of(code);
         self.tick(times.done);
         self.log(ended, LoggedOutcome::Failed(kind));
         self.filling.failed += 1;
@@ -442,7 +442,7 @@ impl Recorder {
     /// Counts a client that gave up.
     pub fn aborted(&mut self, reason: String) {
         self.tally.aborted_clients += 1;
-        if self.tally.abort_reasons.len() < KEPT_REASONS {
+        if self.tally.abort_reasons.len() < MAX_REASONS {
             self.tally.abort_reasons.push(reason);
         }
     }

@@ -7,11 +7,11 @@ use std::time::Duration;
 use pgdyno_model::experiment::{Length, LoadOptions, Protocol};
 use pgdyno_model::target::Servers;
 
-use crate::client_log::Say;
+use crate::client_log::ClientLog;
 use crate::ledger::Ledger;
-use crate::log::TransactionLog;
 use crate::reactor::choice::ReactorChoice;
-use crate::script::{Content, WeightedScript};
+use crate::script::{VariableValue, WeightedScript};
+use crate::transaction_log::TransactionLog;
 
 /// Says that all randomness is to be pgbench's for `--random-seed`: the same values for one client,
 /// and for every client of many; which script a client chooses, and when with a rate, is pgbench's
@@ -42,7 +42,7 @@ pub struct LoadSpec {
     /// Where all randomness comes from.
     pub seed: u64,
     /// Variables that scripts find set, such as `scale`.
-    pub variables: Vec<(String, Content)>,
+    pub variables: Vec<(String, VariableValue)>,
     /// What is done beyond the scripts; its variables win over `variables`.
     pub options: LoadOptions,
     /// Where every transaction is logged.
@@ -50,7 +50,7 @@ pub struct LoadSpec {
     /// Where every transaction is written down before it is sent (see [`crate::ledger`]).
     pub ledger: Option<Arc<dyn Ledger>>,
     /// Is told of clients' errors as they happen, in pgbench's manner.
-    pub say: Option<Say>,
+    pub say: Option<ClientLog>,
     /// Whether `say` is told also of errors that fail a transaction or have it tried again.
     pub say_failures: bool,
     /// Whether `say` is told also of every step that clients take, and of every reply.

@@ -17,15 +17,15 @@ use crate::cpu_time::thread_cpu_seconds;
 use crate::error::LoadError;
 use crate::event_loop;
 use crate::ledger::Ledger;
-use crate::outcome::Outcome;
+use crate::outcome::ThreadOutcome;
 use crate::pace::Pacer;
 use crate::program::Program;
 use crate::random::Random;
-use crate::reactor::choice::{Chosen, ReactorChoice, choose};
+use crate::reactor::choice::{ReactorChoice, ReactorKind, choose};
 use crate::reactor::epoll::Epoll;
 use crate::reactor::uring::Uring;
 use crate::reactor::{Connector, Reactor};
-use crate::recorder::{Extras, Interval, Recorder};
+use crate::recorder::{Interval, Recorder, RecorderOptions};
 use crate::schedule::{Clock, Schedule};
 use crate::seeds::{ClientSeeds, ThreadSeeds};
 
@@ -33,14 +33,14 @@ use crate::seeds::{ClientSeeds, ThreadSeeds};
 const CANCEL: Duration = Duration::from_millis(100);
 
 /// What threads tell the calling thread.
-pub(crate) enum Report {
+pub(crate) enum WorkerReport {
     /// Its clients have their connections.
     Connected,
     /// It has all that it needs, and waits for the schedule.
     Ready,
     /// A thread's second, and the CPU time that it used in it (seconds).
     Interval(usize, Interval, f64),
-    Ended(usize, Box<Outcome>),
+    Ended(usize, Box<ThreadOutcome>),
     Broken(LoadError),
 }
 
@@ -58,15 +58,15 @@ pub(crate) struct Worker {
     pub(crate) transactions: Option<u64>,
     /// Its transactions per second, where there is a rate.
     pub(crate) rate: Option<f64>,
-    pub(crate) extras: Extras,
+    pub(crate) extras: RecorderOptions,
     pub(crate) ledger: Option<Arc<dyn Ledger>>,
     pub(crate) reactor: ReactorChoice,
     pub(crate) go: Receiver<Schedule>,
-    pub(crate) reports: Sender<Report>,
+    pub(crate) reports: Sender<WorkerReport>,
 }
 
 /// What a request to cancel a client's statement needs.
-struct Cancel {
+struct CancelTarget {
     /// The server that the client is connected to.
     target: Target,
     key: (u32, Vec<u8>),
@@ -78,14 +78,14 @@ impl Worker {
         let reports = self.reports.clone();
         let index = self.index;
         let report = match catch_unwind(AssertUnwindSafe(|| self.load())) {
-            Ok(Ok(Some(outcome))) => Report::Ended(index, Box::new(outcome)),
+            Ok(Ok(Some(outcome))) => WorkerReport::Ended(index, Box::new(outcome)),
             // Nobody waits for one that was told to stop before it began.
             Ok(Ok(None)) => return,
-            Ok(Err(error)) => Report::Broken(error),
+            Ok(Err(error)) => WorkerReport::Broken(error),
             Err(panic) => {
                 let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
                 let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-                Report::Broken(LoadError::Panicked(
+                WorkerReport::Broken(LoadError::Panicked(
                     text.unwrap_or_else(|| "without a message".to_owned()),
                 ))
             }
@@ -94,7 +94,7 @@ impl Worker {
         let _ = reports.send(report);
     }
 
-    fn load(self) -> Result<Option<Outcome>, LoadError> {
+    fn load(self) -> Result<Option<ThreadOutcome>, LoadError> {
         let mut streams = Vec::with_capacity(self.clients.len());
         let mut keys = Vec::with_capacity(self.clients.len());
         let servers = Arc::clone(&self.servers);
@@ -115,7 +115,7 @@ impl Worker {
             let (Connection { stream, key }, target) = connect(&mut balance)
                 .map_err(|cause| LoadError::Connect { client: client.id, cause })?;
             streams.push(stream);
-            keys.push(key.map(|key| Cancel { key, target }));
+            keys.push(key.map(|key| CancelTarget { key, target }));
         }
         let connector = renewed.then(|| -> Connector {
             Box::new(move |_| {
@@ -127,25 +127,25 @@ impl Worker {
         let chosen = choose(self.reactor, &streams, reconnects);
         let (reactor, clock) = (chosen.to_string(), self.clock);
         let outcome = match chosen {
-            Chosen::Uring => self.offer(Uring::new(clock, streams, connector), &keys),
-            Chosen::Epoll { .. } if reconnects => {
+            ReactorKind::Uring => self.offer(Uring::new(clock, streams, connector), &keys),
+            ReactorKind::Epoll { .. } if reconnects => {
                 let count = self.clients.len();
                 self.offer(Epoll::unconnected(clock, count, connector), &keys)
             }
-            Chosen::Epoll { .. } => self.offer(Epoll::new(clock, streams, connector), &keys),
+            ReactorKind::Epoll { .. } => self.offer(Epoll::new(clock, streams, connector), &keys),
         };
-        Ok(outcome?.map(|outcome| Outcome { reactor, ..outcome }))
+        Ok(outcome?.map(|outcome| ThreadOutcome { reactor, ..outcome }))
     }
 
     /// Offers the load on `reactor`, whose connections are known to the server by `keys`.
     fn offer<R: Reactor>(
         mut self,
         reactor: io::Result<R>,
-        keys: &[Option<Cancel>],
-    ) -> Result<Option<Outcome>, LoadError> {
+        keys: &[Option<CancelTarget>],
+    ) -> Result<Option<ThreadOutcome>, LoadError> {
         let mut reactor = reactor.map_err(LoadError::System)?;
         let reconnects = self.program.rules.reconnect_each;
-        if self.reports.send(Report::Connected).is_err() {
+        if self.reports.send(WorkerReport::Connected).is_err() {
             return Ok(None);
         }
         // All that takes time is made before the load begins.
@@ -165,12 +165,12 @@ impl Worker {
         let mut before = thread_cpu_seconds();
         let ended = Box::new(move |interval| {
             let now = thread_cpu_seconds();
-            let _ = reports.send(Report::Interval(index, interval, now - before));
+            let _ = reports.send(WorkerReport::Interval(index, interval, now - before));
             before = now;
         });
         let extras = std::mem::take(&mut self.extras);
         let mut recorder = Recorder::with(&self.program, Schedule::default(), ended, extras);
-        if self.reports.send(Report::Ready).is_err() {
+        if self.reports.send(WorkerReport::Ready).is_err() {
             return Ok(None);
         }
         let Ok(schedule) = self.go.recv() else { return Ok(None) };
@@ -191,9 +191,10 @@ impl Worker {
 
     /// Asks the server to drop what stopped clients had asked for; best effort, within a time
     /// limit.
-    fn cancel(cut_off: &[usize], keys: &[Option<Cancel>]) {
+    fn cancel(cut_off: &[usize], keys: &[Option<CancelTarget>]) {
         let end = Instant::now() + CANCEL;
-        for Cancel { target, key } in cut_off.iter().filter_map(|index| keys.get(*index)?.as_ref())
+        for CancelTarget { target, key } in
+            cut_off.iter().filter_map(|index| keys.get(*index)?.as_ref())
         {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() || connect::cancel(target, key, left).is_err() {

@@ -9,7 +9,7 @@ pub(super) const EVALUATION: &str = "evaluation of meta-command failed";
 
 /// An error of the server's, and the step and statement that met it.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct StatementError {
     pub(super) step: usize,
     pub(super) statement: Option<usize>,
     pub(super) error: Box<ServerError>,

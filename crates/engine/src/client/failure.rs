@@ -4,24 +4,24 @@ use pgdyno_model::experiment::OnError;
 use pgdyno_wire::backend::Status;
 use pgdyno_wire::frontend;
 
-use super::abort::{Abort, EVALUATION, Fault};
-use super::expected::Expected;
-use super::state::{Client, Next, State, Turn};
-use crate::client_log::Told;
-use crate::failure::Failure;
+use super::abort::{Abort, EVALUATION, StatementError};
+use super::expected::ExpectedReply;
+use super::state::{Client, ClientContext, State, Wait};
+use crate::client_log::ClientLogKind;
+use crate::failure::FailureKind;
 use crate::program::{Action, Step};
 use crate::schedule::Moment;
 
 impl Client {
     /// What the server said of `fault`, in libpq's words.
-    pub(super) fn words(&self, fault: &Fault) -> String {
+    pub(super) fn words(&self, fault: &StatementError) -> String {
         let query = fault.statement.map(|statement| self.query_text(statement));
         fault.error.libpq_text(query.as_deref())
     }
 
     fn say_failure(&self, words: impl FnOnce() -> String) {
         if self.program.rules.say_failures {
-            self.say(Told::News, &words());
+            self.say(ClientLogKind::News, &words());
         }
     }
 
@@ -41,8 +41,8 @@ impl Client {
 
     /// A statement met an error: another try or transaction may fare better, or the client gives
     /// up.
-    pub(super) fn failed(&mut self, fault: Fault, turn: &mut Turn<'_>) -> Next {
-        let kind = Failure::of(&fault.error.code);
+    pub(super) fn failed(&mut self, fault: StatementError, turn: &mut ClientContext<'_>) -> Wait {
+        let kind = FailureKind::of(&fault.error.code);
         let goes_on = kind.is_passing()
             || self.program.rules.on_error == OnError::Continue && fault.error.severity == "ERROR";
         self.step = fault.step;
@@ -68,8 +68,8 @@ impl Client {
         match frontend::query(turn.out, b"ROLLBACK") {
             Ok(()) => {
                 self.state = State::RollingBack;
-                self.replies.expect(Expected::Result);
-                Next::Reply
+                self.replies.expect(ExpectedReply::Result);
+                Wait::ForReply
             }
             Err(error) => unreachable!("ROLLBACK fits into a message: {error}"),
         }
@@ -100,10 +100,10 @@ impl Client {
     }
 
     /// The failed transaction is rolled back.
-    pub(super) fn after_failure(&mut self, turn: &mut Turn<'_>) -> Next {
+    pub(super) fn after_failure(&mut self, turn: &mut ClientContext<'_>) -> Wait {
         let Some(fault) = self.failure.take() else { return self.another(turn) };
         let closing = turn.recorder.schedule().closing;
-        if Failure::of(&fault.error.code).is_passing() && self.has_tries_left(turn.now) {
+        if FailureKind::of(&fault.error.code).is_passing() && self.has_tries_left(turn.now) {
             if turn.now >= closing {
                 // Neither failed nor done: the load ends before it can be known.
                 turn.recorder.abandoned();
@@ -133,18 +133,18 @@ impl Client {
 
     /// Tells the ledger, if there is one, that the transaction failed; what follows if that cannot
     /// be kept.
-    fn note_failure(&mut self, turn: &mut Turn<'_>) -> Option<Next> {
+    fn note_failure(&mut self, turn: &mut ClientContext<'_>) -> Option<Wait> {
         let error = self.book.as_mut()?.failed(turn.now).err()?;
         Some(self.abort(&Abort::ledger(&error), turn))
     }
 
     /// Gives up, with its transaction.
-    pub(super) fn abort(&mut self, abort: &Abort, turn: &mut Turn<'_>) -> Next {
+    pub(super) fn abort(&mut self, abort: &Abort, turn: &mut ClientContext<'_>) -> Wait {
         let fault = self.failure.take().map(|fault| (Some(fault.step), fault.statement));
         let (step, statement) = fault.unwrap_or(match self.state {
-            State::Sent(statement) => (Some(self.step), Some(statement)),
-            State::Piped | State::Asleep => (Some(self.step), None),
-            State::Between | State::Due | State::Computed | State::RollingBack | State::Ended => {
+            State::AwaitingReply(statement) => (Some(self.step), Some(statement)),
+            State::AwaitingPipeline | State::Sleeping => (Some(self.step), None),
+            State::Idle | State::Due | State::Computed | State::RollingBack | State::Ended => {
                 (None, None)
             }
         });
@@ -160,10 +160,10 @@ impl Client {
         &mut self,
         abort: &Abort,
         statement: Option<usize>,
-        turn: &mut Turn<'_>,
-    ) -> Next {
+        turn: &mut ClientContext<'_>,
+    ) -> Wait {
         for cause in &abort.causes {
-            self.say(Told::Error, cause);
+            self.say(ClientLogKind::Error, cause);
         }
         let steps = self.program.scripts[self.script].steps.len();
         let (id, script, at) = (self.id, self.script, self.step);
@@ -187,13 +187,13 @@ impl Client {
             }
         };
         if !abort.said.is_empty() {
-            self.say(Told::Error, &last);
+            self.say(ClientLogKind::Error, &last);
         }
         turn.recorder.aborted(format!("client {id}: {}", abort.reason));
         if self.program.rules.on_error == OnError::AbortAll {
             self.program.rules.stop.store(true, std::sync::atomic::Ordering::Relaxed);
         }
         self.stop(turn.out);
-        Next::Close
+        Wait::Close
     }
 }

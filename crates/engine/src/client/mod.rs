@@ -5,16 +5,16 @@
 //! buffers are the caller's or reused.
 
 mod abort;
+mod debug_log;
 mod expected;
 mod failure;
-mod lost;
+mod reconnect;
 mod reply;
 mod result;
 mod send;
 mod shell;
 mod state;
 mod steps;
-mod tell;
 mod transaction;
 
 use std::collections::VecDeque;
@@ -22,18 +22,18 @@ use std::rc::Rc;
 
 use pgdyno_wire::frontend;
 
-pub use state::{Client, Next, Turn};
+pub use state::{Client, ClientContext, Wait};
 
-use crate::ledger::{Book, ClientLedger, Places};
+use crate::ledger::{ClientLedger, LedgerBindings, TransactionLedger};
 use crate::program::Program;
 use crate::random::Random;
 use crate::schedule::{Exchange, Moment};
 use crate::script::Value;
 use crate::sqlstate;
-use abort::{Abort, Fault};
-use expected::Expected;
-use reply::{Event, Replies};
-use state::{Piped, State};
+use abort::{Abort, StatementError};
+use expected::ExpectedReply;
+use reply::{ReplyEvent, ReplyReader};
+use state::{PendingReply, State};
 
 impl Client {
     /// Client `id` of `program`, with streams of randomness of its own.
@@ -48,7 +48,7 @@ impl Client {
         let mut variables = program.initial.clone();
         variables[program.client_id.index()].get_or_insert(Value::Int(id.into()).into());
         let prepared = vec![false; program.statements];
-        let replies = Replies::new(program.rules.say.is_some());
+        let replies = ReplyReader::new(program.rules.say.is_some());
         Self {
             id,
             program,
@@ -58,8 +58,8 @@ impl Client {
             variables,
             prepared,
             replies,
-            answers: result::Answers::default(),
-            state: State::Between,
+            answers: result::QueryResults::default(),
+            state: State::Idle,
             script: 0,
             step: 0,
             number: 0,
@@ -86,8 +86,8 @@ impl Client {
     /// # Errors
     /// The variable that its scripts lack.
     pub fn keeping(self, ledger: Box<dyn ClientLedger>) -> Result<Self, &'static str> {
-        let places = Places::of(&self.program)?;
-        Ok(Self { book: Some(Box::new(Book::new(ledger, places))), ..self })
+        let places = LedgerBindings::of(&self.program)?;
+        Ok(Self { book: Some(Box::new(TransactionLedger::new(ledger, places))), ..self })
     }
 
     /// The same client before its first connection.
@@ -105,7 +105,7 @@ impl Client {
     /// Whether a statement is under way at the server.
     #[must_use]
     pub fn awaits_reply(&self) -> bool {
-        matches!(self.state, State::Sent(_) | State::Piped | State::RollingBack)
+        matches!(self.state, State::AwaitingReply(_) | State::AwaitingPipeline | State::RollingBack)
     }
 
     /// Whether it will do nothing more.
@@ -121,39 +121,41 @@ impl Client {
     }
 
     /// Begins its first transaction, or goes on after what it waited for.
-    pub fn wake(&mut self, turn: &mut Turn<'_>) -> Next {
+    pub fn wake(&mut self, turn: &mut ClientContext<'_>) -> Wait {
         match self.state {
-            State::Between => self.begin(turn),
+            State::Idle => self.begin(turn),
             State::Due => self.start(turn),
             State::Computed => self.complete(turn),
-            State::Asleep => {
+            State::Sleeping => {
                 let slept = turn.now.nanoseconds_since(self.sent);
                 turn.recorder.command(self.script, self.step, slept, turn.now);
                 self.step += 1;
                 self.advance(turn)
             }
-            State::Sent(_) | State::Piped | State::RollingBack => Next::Reply,
-            State::Ended => Next::Close,
+            State::AwaitingReply(_) | State::AwaitingPipeline | State::RollingBack => {
+                Wait::ForReply
+            }
+            State::Ended => Wait::Close,
         }
     }
 
     /// Has a new connection, on which nothing is prepared yet; it is to be woken.
     pub fn reconnected(&mut self) {
         self.connected = true;
-        self.replies = Replies::new(self.program.rules.say.is_some());
+        self.replies = ReplyReader::new(self.program.rules.say.is_some());
         self.prepared.fill(false);
     }
 
     /// Takes `bytes` from the server.
-    pub fn receive(&mut self, mut bytes: &[u8], turn: &mut Turn<'_>) -> Next {
+    pub fn receive(&mut self, mut bytes: &[u8], turn: &mut ClientContext<'_>) -> Wait {
         if self.program.rules.say_steps {
             self.say_receiving();
         }
         self.replies.arrive();
-        let mut next = Next::Reply;
+        let mut next = Wait::ForReply;
         while !bytes.is_empty() {
             if self.state == State::Ended {
-                return Next::Close;
+                return Wait::Close;
             }
             if !self.connected {
                 break;
@@ -173,19 +175,21 @@ impl Client {
             }
         }
         match self.state {
-            State::Asleep | State::Computed | State::Ended | State::Between | State::Due => next,
-            State::Sent(_) | State::Piped | State::RollingBack => Next::Reply,
+            State::Sleeping | State::Computed | State::Ended | State::Idle | State::Due => next,
+            State::AwaitingReply(_) | State::AwaitingPipeline | State::RollingBack => {
+                Wait::ForReply
+            }
         }
     }
 
     /// Gives up because the time for its transaction is over.
-    pub fn expire(&mut self, turn: &mut Turn<'_>) -> Next {
+    pub fn expire(&mut self, turn: &mut ClientContext<'_>) -> Wait {
         match self.state {
-            State::Ended => return Next::Close,
+            State::Ended => return Wait::Close,
             // Nothing was begun.
-            State::Between | State::Due => {
+            State::Idle | State::Due => {
                 self.stop(turn.out);
-                return Next::Close;
+                return Wait::Close;
             }
             _ => {}
         }
@@ -205,24 +209,24 @@ impl Client {
     }
 
     /// Acts on one message; returns what to wait for if that changed.
-    fn take(&mut self, event: Event, turn: &mut Turn<'_>) -> Option<Next> {
+    fn take(&mut self, event: ReplyEvent, turn: &mut ClientContext<'_>) -> Option<Wait> {
         match event {
-            Event::Ready => return Some(self.ready(turn)),
-            Event::Notice(notice) => self.say_notice(&notice),
-            Event::Error(error) => {
+            ReplyEvent::Ready => return Some(self.ready(turn)),
+            ReplyEvent::Notice(notice) => self.say_notice(&notice),
+            ReplyEvent::Error(error) => {
                 // Of several errors the first is the cause.
                 if self.error.is_none() {
                     let (step, statement) = self.answering();
-                    self.error = Some(Fault { step, statement, error });
+                    self.error = Some(StatementError { step, statement, error });
                 }
             }
-            Event::Parsed => {
+            ReplyEvent::Parsed => {
                 let statement = match (self.state, self.piped.front_mut()) {
-                    (_, Some(Piped::Statement { statement, parsed, .. })) => {
+                    (_, Some(PendingReply::Statement { statement, parsed, .. })) => {
                         *parsed = false;
                         Some(*statement)
                     }
-                    (State::Sent(statement), _) => Some(statement),
+                    (State::AwaitingReply(statement), _) => Some(statement),
                     _ => None,
                 };
                 if let Some(statement) = statement {
@@ -230,17 +234,17 @@ impl Client {
                     self.prepared[number] = true;
                 }
             }
-            Event::Copy => {
+            ReplyEvent::Copy => {
                 let reason = format!("{}: COPY is not supported in scripts", self.place());
                 let abort = Abort::own(sqlstate::FEATURE_NOT_SUPPORTED, &reason)
                     .caused("COPY is not supported in pgbench, aborting".to_owned())
                     .saying("");
                 return Some(self.abort(&abort, turn));
             }
-            Event::Columns(columns) => self.answers.columns(columns),
-            Event::Row(row) => self.answers.row(row),
-            Event::Complete => match self.piped.front() {
-                Some(&Piped::Statement { step, statement, sent, .. }) => {
+            ReplyEvent::Columns(columns) => self.answers.columns(columns),
+            ReplyEvent::Row(row) => self.answers.row(row),
+            ReplyEvent::Complete => match self.piped.front() {
+                Some(&PendingReply::Statement { step, statement, sent, .. }) => {
                     self.piped.pop_front();
                     self.expect_piped();
                     self.count_statement(step, statement, sent, turn);
@@ -259,8 +263,8 @@ impl Client {
     /// The step that the server's next message is about, and its statement if it has one.
     fn answering(&self) -> (usize, Option<usize>) {
         match (self.state, self.piped.front()) {
-            (_, Some(Piped::Statement { step, statement, .. })) => (*step, Some(*statement)),
-            (State::Sent(statement), _) => (self.step, Some(statement)),
+            (_, Some(PendingReply::Statement { step, statement, .. })) => (*step, Some(*statement)),
+            (State::AwaitingReply(statement), _) => (self.step, Some(statement)),
             _ => (self.step, None),
         }
     }
@@ -270,7 +274,7 @@ impl Client {
         step: usize,
         statement: usize,
         sent: Moment,
-        turn: &mut Turn<'_>,
+        turn: &mut ClientContext<'_>,
     ) {
         let first_byte = std::mem::replace(&mut self.first_byte, Moment::NEVER);
         let times = Exchange { sent, first_byte, done: turn.now };
@@ -279,7 +283,7 @@ impl Client {
     }
 
     /// The server awaits the next command.
-    fn ready(&mut self, turn: &mut Turn<'_>) -> Next {
+    fn ready(&mut self, turn: &mut ClientContext<'_>) -> Wait {
         let next = self.answered(turn);
         // What was read so far belongs to no later reply.
         self.first_byte = Moment::NEVER;
@@ -287,23 +291,23 @@ impl Client {
     }
 
     /// The present reply, or the part of a pipeline that a Sync ends, is complete.
-    fn answered(&mut self, turn: &mut Turn<'_>) -> Next {
+    fn answered(&mut self, turn: &mut ClientContext<'_>) -> Wait {
         if !self.piped.is_empty() {
             // Statements after an error, and the Sync that ends their transaction.
             while let Some(piped) = self.piped.pop_front() {
                 match piped {
-                    Piped::Sync => break,
+                    PendingReply::Sync => break,
                     // It was to be prepared, and was passed over.
-                    Piped::Statement { statement, parsed: true, .. } => {
+                    PendingReply::Statement { statement, parsed: true, .. } => {
                         let number = self.program.scripts[self.script].statements[statement].number;
                         self.prepared[number] = false;
                     }
-                    Piped::Statement { .. } => {}
+                    PendingReply::Statement { .. } => {}
                 }
             }
             self.expect_piped();
-            if self.state != State::Piped || !self.piped.is_empty() {
-                return Next::Reply;
+            if self.state != State::AwaitingPipeline || !self.piped.is_empty() {
+                return Wait::ForReply;
             }
             self.piping = false;
             self.replies.ends = false;
@@ -320,7 +324,7 @@ impl Client {
             return self.advance(turn);
         }
         match self.state {
-            State::Sent(statement) => {
+            State::AwaitingReply(statement) => {
                 if let Some(fault) = self.error.take() {
                     return self.failed(fault, turn);
                 }
@@ -341,10 +345,10 @@ impl Client {
                 }
                 None => self.after_failure(turn),
             },
-            State::Between
+            State::Idle
             | State::Due
-            | State::Piped
-            | State::Asleep
+            | State::AwaitingPipeline
+            | State::Sleeping
             | State::Computed
             | State::Ended => {
                 let reason = "the server sent ReadyForQuery without having been asked anything";
@@ -355,7 +359,7 @@ impl Client {
 
     /// Awaits the reply to the first of what was sent in the pipeline and is not answered yet.
     fn expect_piped(&mut self) {
-        let expected = self.piped.front().map_or(Expected::Nothing, Piped::expected);
+        let expected = self.piped.front().map_or(ExpectedReply::Nothing, PendingReply::expected);
         self.replies.expect_next(expected);
     }
 

@@ -3,7 +3,7 @@
 //! Messages that a client need not read, result rows above all, are skipped where they lie; only a
 //! message that was torn and must be read is put together in a buffer.
 
-use super::expected::{Expected, is_unsolicited};
+use super::expected::{ExpectedReply, is_unsolicited};
 use pgdyno_wire::backend::{Status, command_complete, ready_for_query, tag};
 use pgdyno_wire::frame::HEADER;
 use pgdyno_wire::{Frame, Header, Message, ServerError, WireError};
@@ -13,8 +13,8 @@ const MAX_READ: usize = 1 << 20;
 
 /// What a client must know of.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Event {
-    /// The server awaits the next command; [`Replies::status`] says how.
+pub(super) enum ReplyEvent {
+    /// The server awaits the next command; [`ReplyReader::status`] says how.
     Ready,
     Error(Box<ServerError>),
     /// A notice or a warning, where they are wanted.
@@ -32,13 +32,13 @@ pub(super) enum Event {
 }
 
 /// What has arrived and is not yet acted on.
-pub(super) struct Replies {
+pub(super) struct ReplyReader {
     /// The beginning of a message whose rest has not arrived.
     torn: Vec<u8>,
     /// Bytes of the present message still to be passed over.
     skip: usize,
     /// What may come next.
-    expected: Expected,
+    expected: ExpectedReply,
     /// Whether what it belongs to has not left yet: bytes that are here already cannot answer it.
     unsent: bool,
     /// The session's state as the server last said.
@@ -51,12 +51,12 @@ pub(super) struct Replies {
     notices: bool,
 }
 
-impl Replies {
+impl ReplyReader {
     pub(super) fn new(notices: bool) -> Self {
         Self {
             torn: Vec::with_capacity(64),
             skip: 0,
-            expected: Expected::Nothing,
+            expected: ExpectedReply::Nothing,
             unsent: false,
             status: Status::Idle,
             rows: false,
@@ -67,20 +67,20 @@ impl Replies {
 
     /// Awaits the reply to what is about to be sent.
     #[inline]
-    pub(super) fn expect(&mut self, expected: Expected) {
+    pub(super) fn expect(&mut self, expected: ExpectedReply) {
         self.expected = expected;
         self.unsent = true;
     }
 
     /// Awaits the next reply of what was sent together.
     #[inline]
-    pub(super) fn expect_next(&mut self, expected: Expected) {
+    pub(super) fn expect_next(&mut self, expected: ExpectedReply) {
         self.expected = expected;
     }
 
     /// Whether nothing is awaited.
     pub(super) fn expects_nothing(&self) -> bool {
-        self.expected == Expected::Nothing
+        self.expected == ExpectedReply::Nothing
     }
 
     /// Learns that bytes have come since the last of them was sent.
@@ -112,7 +112,7 @@ impl Replies {
 
     /// The next event in `bytes`, which moves past it; none when more bytes are needed.
     #[inline]
-    pub(super) fn next(&mut self, bytes: &mut &[u8]) -> Result<Option<Event>, WireError> {
+    pub(super) fn next(&mut self, bytes: &mut &[u8]) -> Result<Option<ReplyEvent>, WireError> {
         self.pass(bytes);
         if !self.torn.is_empty()
             && let Some(event) = self.mended(bytes)?
@@ -153,7 +153,7 @@ impl Replies {
 
     /// Goes on with the message that was torn; what it comes to, if it is all there and must be
     /// known of.
-    fn mended(&mut self, bytes: &mut &[u8]) -> Result<Option<Event>, WireError> {
+    fn mended(&mut self, bytes: &mut &[u8]) -> Result<Option<ReplyEvent>, WireError> {
         self.draw(bytes, HEADER);
         let Some(header) = Header::read(&self.torn)? else { return Ok(None) };
         if self.skippable(header.tag) {
@@ -178,19 +178,19 @@ impl Replies {
     /// What a message comes to. Those that every statement has are read by themselves: a value that
     /// may be any message is much to hand over.
     #[inline]
-    fn read(&mut self, tag: u8, body: &[u8]) -> Result<Event, WireError> {
+    fn read(&mut self, tag: u8, body: &[u8]) -> Result<ReplyEvent, WireError> {
         if tag != tag::ERROR_RESPONSE {
             self.note(tag)?;
         }
         match tag {
             tag::READY_FOR_QUERY => {
                 self.status = ready_for_query(body)?;
-                Ok(Event::Ready)
+                Ok(ReplyEvent::Ready)
             }
-            tag::COMMAND_COMPLETE => command_complete(body).map(|_| Event::Complete),
+            tag::COMMAND_COMPLETE => command_complete(body).map(|_| ReplyEvent::Complete),
             _ => {
                 let event = read(Frame { tag, body })?;
-                if let Event::Error(error) = &event {
+                if let ReplyEvent::Error(error) = &event {
                     self.note_error(error)?;
                 }
                 Ok(event)
@@ -237,23 +237,23 @@ fn check(header: Header) -> Result<(), WireError> {
     Ok(())
 }
 
-fn read(frame: Frame<'_>) -> Result<Event, WireError> {
+fn read(frame: Frame<'_>) -> Result<ReplyEvent, WireError> {
     match Message::read(frame)? {
         Message::ErrorResponse(fields) => {
-            Ok(Event::Error(Box::new(ServerError::from_fields(fields))))
+            Ok(ReplyEvent::Error(Box::new(ServerError::from_fields(fields))))
         }
         Message::NoticeResponse(fields) => {
-            Ok(Event::Notice(Box::new(ServerError::from_fields(fields))))
+            Ok(ReplyEvent::Notice(Box::new(ServerError::from_fields(fields))))
         }
-        Message::ParseComplete => Ok(Event::Parsed),
-        Message::CopyIn(_) | Message::CopyOut(_) | Message::CopyBoth(_) => Ok(Event::Copy),
+        Message::ParseComplete => Ok(ReplyEvent::Parsed),
+        Message::CopyIn(_) | Message::CopyOut(_) | Message::CopyBoth(_) => Ok(ReplyEvent::Copy),
         Message::RowDescription(row) => {
-            Ok(Event::Columns(row.columns().map(|c| c.name.to_vec()).collect()))
+            Ok(ReplyEvent::Columns(row.columns().map(|c| c.name.to_vec()).collect()))
         }
         Message::DataRow(row) => {
-            Ok(Event::Row(row.values().map(|v| v.map(<[u8]>::to_vec)).collect()))
+            Ok(ReplyEvent::Row(row.values().map(|v| v.map(<[u8]>::to_vec)).collect()))
         }
-        Message::EmptyQuery => Ok(Event::Complete),
+        Message::EmptyQuery => Ok(ReplyEvent::Complete),
         // Nothing else may follow start-up.
         _ => Err(WireError::Unknown { message: "reply", field: "type", value: frame.tag.into() }),
     }

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::script::{Content, Slot, Store, is_variable_name};
+use crate::script::{Slot, Store, VariableValue, is_variable_name};
 
 /// A result that cannot be put into variables.
-pub(super) struct Misfit {
+pub(super) struct StoreError {
     /// Which of the command's queries had it, from 0.
     pub(super) query: usize,
     /// The variable's name, where it is none.
@@ -16,7 +16,7 @@ pub(super) struct Misfit {
 
 /// One query's result.
 #[derive(Debug, Default)]
-struct Answer {
+struct QueryResult {
     columns: Vec<Vec<u8>>,
     rows: u64,
     last: Vec<Option<Vec<u8>>>,
@@ -24,19 +24,19 @@ struct Answer {
 
 /// The results of a command.
 #[derive(Debug, Default)]
-pub(super) struct Answers {
-    answers: Vec<Answer>,
+pub(super) struct QueryResults {
+    answers: Vec<QueryResult>,
     open: bool,
 }
 
-impl Answers {
+impl QueryResults {
     pub(super) fn clear(&mut self) {
         self.answers.clear();
         self.open = false;
     }
 
     pub(super) fn columns(&mut self, columns: Vec<Vec<u8>>) {
-        self.answers.push(Answer { columns, ..Answer::default() });
+        self.answers.push(QueryResult { columns, ..QueryResult::default() });
         self.open = true;
     }
 
@@ -50,7 +50,7 @@ impl Answers {
     pub(super) fn complete(&mut self) {
         // A command that returns no rows has a result without columns.
         if !std::mem::replace(&mut self.open, false) {
-            self.answers.push(Answer::default());
+            self.answers.push(QueryResult::default());
         }
     }
 
@@ -59,14 +59,14 @@ impl Answers {
         &self,
         store: &Store,
         slots: &HashMap<String, Slot>,
-        variables: &mut [Option<Content>],
-    ) -> Result<(), Misfit> {
+        variables: &mut [Option<VariableValue>],
+    ) -> Result<(), StoreError> {
         let first = if store.each { 0 } else { self.answers.len().saturating_sub(1) };
         let chosen = &self.answers[first..];
         if !store.each {
             let rows = chosen.first().map_or(0, |answer| answer.rows);
             if rows != 1 {
-                return Err(Misfit {
+                return Err(StoreError {
                     query: first,
                     name: None,
                     words: format!("expected one row, got {rows}"),
@@ -78,12 +78,12 @@ impl Answers {
                 let name = format!("{}{}", store.prefix, String::from_utf8_lossy(column));
                 if !is_variable_name(&name) {
                     let words = format!("error storing into variable {name}");
-                    return Err(Misfit { query, name: Some(name), words });
+                    return Err(StoreError { query, name: Some(name), words });
                 }
                 if let Some(slot) = slots.get(&name) {
                     // NULL is the empty text, as for psql.
                     let text = value.clone().unwrap_or_default();
-                    variables[slot.index()] = Some(Content::Text(text.into()));
+                    variables[slot.index()] = Some(VariableValue::Text(text.into()));
                 }
             }
         }

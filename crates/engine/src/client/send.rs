@@ -3,8 +3,8 @@
 use pgdyno_wire::{WireError, frontend};
 
 use super::abort::Abort;
-use super::expected::Expected;
-use super::state::{Client, Piped};
+use super::expected::ExpectedReply;
+use super::state::{Client, PendingReply};
 use crate::program::{Request, Statement};
 use crate::schedule::Moment;
 use crate::script::Piece;
@@ -28,11 +28,11 @@ impl Client {
         match &statement.request {
             Request::Fixed(message) => {
                 out.extend_from_slice(message);
-                self.replies.expect(Expected::Result);
+                self.replies.expect(ExpectedReply::Result);
             }
             Request::Text(pieces) => {
                 frontend::query_with(out, |out| self.write(pieces, out))?;
-                self.replies.expect(Expected::Result);
+                self.replies.expect(ExpectedReply::Result);
             }
             Request::Bound { parse, execution, name, parameters } => {
                 let begin = out.len();
@@ -57,7 +57,12 @@ impl Client {
                 }
                 if self.piping {
                     let step = self.step;
-                    self.push_piped(Piped::Statement { step, statement: index, parsed, sent: now });
+                    self.push_piped(PendingReply::Statement {
+                        step,
+                        statement: index,
+                        parsed,
+                        sent: now,
+                    });
                     // The next use of the name in this pipeline finds it there.
                     if parsed && !name.is_empty() {
                         self.prepared[statement.number] = true;
@@ -65,8 +70,8 @@ impl Client {
                 } else {
                     let described = statement.store.is_some();
                     self.replies.expect(match parsed {
-                        true => Expected::Parsed { described },
-                        false => Expected::Bound { described },
+                        true => ExpectedReply::Parsed { described },
+                        false => ExpectedReply::Bound { described },
                     });
                 }
             }
@@ -75,7 +80,7 @@ impl Client {
     }
 
     /// Remembers what was appended to a pipeline.
-    pub(super) fn push_piped(&mut self, piped: Piped) {
+    pub(super) fn push_piped(&mut self, piped: PendingReply) {
         if self.piped.is_empty() && self.replies.expects_nothing() {
             self.replies.expect(piped.expected());
         }

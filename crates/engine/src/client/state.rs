@@ -3,28 +3,28 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use super::abort::Fault;
-use super::expected::Expected;
-use super::reply::Replies;
-use super::result::Answers;
-use crate::ledger::Book;
+use super::abort::StatementError;
+use super::expected::ExpectedReply;
+use super::reply::ReplyReader;
+use super::result::QueryResults;
+use crate::ledger::TransactionLedger;
 use crate::pace::Pacer;
 use crate::program::Program;
 use crate::random::Random;
 use crate::recorder::Recorder;
 use crate::schedule::Moment;
-use crate::script::Content;
+use crate::script::VariableValue;
 
 /// What a client waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum Wait {
     /// More bytes from the server.
-    Reply,
+    ForReply,
     /// That moment.
-    Wake(Moment),
+    Until(Moment),
     /// To be woken in this turn, with a new reading of the clock: time has passed that no event
     /// tells of.
-    Again,
+    NextTurn,
     /// A new connection; then to be woken.
     Connect,
     /// Nothing more: its connection is to be closed once what it appended is sent.
@@ -32,7 +32,7 @@ pub enum Next {
 }
 
 /// What a client is called with.
-pub struct Turn<'a> {
+pub struct ClientContext<'a> {
     /// The time: of the reply's arrival, where there is one.
     pub now: Moment,
     /// What is to be sent is appended here.
@@ -46,15 +46,15 @@ pub struct Turn<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// Between transactions.
-    Between,
+    Idle,
     /// Its transaction is chosen and not yet due, or waits for a connection.
     Due,
     /// The script's statement of this index was sent.
-    Sent(usize),
+    AwaitingReply(usize),
     /// Waits for all replies of its pipeline.
-    Piped,
+    AwaitingPipeline,
     /// Waits in a script, or has waited for a program that the script ran.
-    Asleep,
+    Sleeping,
     /// At the end of a script that sent nothing: when that was is still to be read.
     Computed,
     /// ROLLBACK was sent after a failure.
@@ -65,20 +65,20 @@ pub(super) enum State {
 
 /// What a pipeline's replies are to come for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Piped {
+pub(super) enum PendingReply {
     /// A statement: its step, index, whether it was to be parsed, and when it was sent.
     Statement { step: usize, statement: usize, parsed: bool, sent: Moment },
     /// The end of an implicit transaction.
     Sync,
 }
 
-impl Piped {
+impl PendingReply {
     /// What the server says of it first.
-    pub(super) fn expected(&self) -> Expected {
+    pub(super) fn expected(&self) -> ExpectedReply {
         match self {
-            Self::Statement { parsed: true, .. } => Expected::Parsed { described: false },
-            Self::Statement { .. } => Expected::Bound { described: false },
-            Self::Sync => Expected::Ready,
+            Self::Statement { parsed: true, .. } => ExpectedReply::Parsed { described: false },
+            Self::Statement { .. } => ExpectedReply::Bound { described: false },
+            Self::Sync => ExpectedReply::Ready,
         }
     }
 }
@@ -90,11 +90,11 @@ impl Piped {
 pub struct Client {
     /// Shared by its thread's clients.
     pub(super) program: Rc<Program>,
-    pub(super) variables: Vec<Option<Content>>,
+    pub(super) variables: Vec<Option<VariableValue>>,
     /// By statement number: whether the server holds it prepared.
     pub(super) prepared: Vec<bool>,
-    pub(super) replies: Replies,
-    pub(super) piped: VecDeque<Piped>,
+    pub(super) replies: ReplyReader,
+    pub(super) piped: VecDeque<PendingReply>,
     pub(super) script: usize,
     pub(super) step: usize,
     /// When the last statement was sent, or the last wait began.
@@ -113,15 +113,15 @@ pub struct Client {
     /// Transactions left to start once the window is open.
     pub(super) quota: Option<u64>,
     /// The error that the present statement or pipeline met, and where.
-    pub(super) error: Option<Fault>,
+    pub(super) error: Option<StatementError>,
     /// What made the transaction fail.
-    pub(super) failure: Option<Fault>,
+    pub(super) failure: Option<StatementError>,
     /// Where its transactions are written down, if they are.
-    pub(super) book: Option<Box<Book>>,
+    pub(super) book: Option<Box<TransactionLedger>>,
     /// A stream of its own, so that a script's draws do not depend on how many scripts there are.
     pub(super) choice: Random,
     /// What a result is put into variables from.
-    pub(super) answers: Answers,
+    pub(super) answers: QueryResults,
     pub(super) state: State,
     pub(super) id: u32,
     /// Tries after the first.

@@ -6,8 +6,8 @@ use pgdyno_wire::frontend;
 
 use super::abort::{Abort, EVALUATION};
 use super::shell;
-use super::state::{Client, Next, Piped, State, Turn};
-use crate::client_log::Told;
+use super::state::{Client, ClientContext, PendingReply, State, Wait};
+use crate::client_log::ClientLogKind;
 use crate::program::{Action, LinkedScript};
 use crate::schedule::Moment;
 use crate::script::{
@@ -16,25 +16,25 @@ use crate::script::{
 use crate::sqlstate;
 
 /// The longest command line that pgbench runs (bytes).
-const LONGEST_COMMAND_LINE: usize = 254;
+const MAX_COMMAND_LINE: usize = 254;
 
 /// What comes after a step.
-enum Flow {
+enum StepFlow {
     /// Step `.0`.
     Go(usize),
     /// Waiting.
-    Wait(Next),
+    Wait(Wait),
 }
 
 impl Client {
     /// Executes steps until one has to wait.
-    pub(super) fn advance(&mut self, turn: &mut Turn<'_>) -> Next {
+    pub(super) fn advance(&mut self, turn: &mut ClientContext<'_>) -> Wait {
         let program = Rc::clone(&self.program);
         let script = &program.scripts[self.script];
         while let Some(step) = script.steps.get(self.step) {
             match self.execute(script, &step.action, turn) {
-                Ok(Flow::Go(step)) => self.step = step,
-                Ok(Flow::Wait(next)) => return next,
+                Ok(StepFlow::Go(step)) => self.step = step,
+                Ok(StepFlow::Wait(next)) => return next,
                 Err(abort) => return self.abort(&abort, turn),
             }
         }
@@ -45,9 +45,9 @@ impl Client {
         &mut self,
         script: &LinkedScript,
         action: &Action,
-        turn: &mut Turn<'_>,
-    ) -> Result<Flow, Abort> {
-        let on = Flow::Go(self.step + 1);
+        turn: &mut ClientContext<'_>,
+    ) -> Result<StepFlow, Abort> {
+        let on = StepFlow::Go(self.step + 1);
         if self.program.rules.say_steps {
             self.say_step();
         }
@@ -74,8 +74,8 @@ impl Client {
                     return Ok(on);
                 }
                 self.sent = turn.now;
-                self.state = State::Sent(*statement);
-                return Ok(Flow::Wait(Next::Reply));
+                self.state = State::AwaitingReply(*statement);
+                return Ok(StepFlow::Wait(Wait::ForReply));
             }
             Action::Set { variable, expression } => {
                 let variable = variable.index();
@@ -97,19 +97,19 @@ impl Client {
                 // A negative time is no time, as in pgbench.
                 let units = u32::try_from(amount.max(0)).unwrap_or(u32::MAX);
                 return Ok(self
-                    .pass_time(Next::Wake(turn.now.after(unit.saturating_mul(units))), turn.now));
+                    .pass_time(Wait::Until(turn.now.after(unit.saturating_mul(units))), turn.now));
             }
             Action::If { condition, next } => {
                 turn.recorder.command(self.script, self.step, 0, turn.now);
-                return self.branch(script, condition, *next).map(Flow::Go);
+                return self.branch(script, condition, *next).map(StepFlow::Go);
             }
             // Come to at the end of a part that was executed.
-            Action::Elif { end, .. } | Action::Else { end } => return Ok(Flow::Go(end + 1)),
+            Action::Elif { end, .. } | Action::Else { end } => return Ok(StepFlow::Go(end + 1)),
             Action::Endif => {}
             Action::Shell(command) => {
                 let line = self.line(command)?;
                 shell::run(&line, &self.program.rules.stop).map_err(|e| self.bad_shell(&e))?;
-                return Ok(self.pass_time(Next::Again, turn.now));
+                return Ok(self.pass_time(Wait::NextTurn, turn.now));
             }
             Action::SetShell { variable, command } => {
                 let line = self.line(command)?;
@@ -123,7 +123,7 @@ impl Client {
                     }
                     self.variables[variable.index()] = Some(Value::Int(value).into());
                 }
-                return Ok(self.pass_time(Next::Again, turn.now));
+                return Ok(self.pass_time(Wait::NextTurn, turn.now));
             }
             Action::StartPipeline | Action::SyncPipeline | Action::EndPipeline => {
                 return self.pipeline(action, turn);
@@ -161,10 +161,10 @@ impl Client {
     }
 
     /// Leaves the script at a step that takes time from `now` on, until `next`.
-    fn pass_time(&mut self, next: Next, now: Moment) -> Flow {
-        self.state = State::Asleep;
+    fn pass_time(&mut self, next: Wait, now: Moment) -> StepFlow {
+        self.state = State::Sleeping;
         self.sent = now;
-        Flow::Wait(next)
+        StepFlow::Wait(next)
     }
 
     /// The step that is executed after a condition at whose failure step `next` decides.
@@ -193,7 +193,11 @@ impl Client {
         Ok(part + 1)
     }
 
-    fn pipeline(&mut self, action: &Action, turn: &mut Turn<'_>) -> Result<Flow, Abort> {
+    fn pipeline(
+        &mut self,
+        action: &Action,
+        turn: &mut ClientContext<'_>,
+    ) -> Result<StepFlow, Abort> {
         let refused = |client: &Self, what: &str| {
             Err(Abort::own(sqlstate::PIPELINE, &format!("{}: {what}", client.place())).saying(what))
         };
@@ -206,20 +210,20 @@ impl Client {
                 self.piping = true;
                 self.replies.ends = true;
                 turn.recorder.command(self.script, self.step, 0, turn.now);
-                Ok(Flow::Go(self.step + 1))
+                Ok(StepFlow::Go(self.step + 1))
             }
             _ if !self.piping => refused(self, "not in pipeline mode"),
             _ => {
                 frontend::sync(turn.out);
-                self.push_piped(Piped::Sync);
+                self.push_piped(PendingReply::Sync);
                 self.asked = true;
                 if matches!(action, Action::SyncPipeline) {
                     turn.recorder.command(self.script, self.step, 0, turn.now);
-                    return Ok(Flow::Go(self.step + 1));
+                    return Ok(StepFlow::Go(self.step + 1));
                 }
                 self.sent = turn.now;
-                self.state = State::Piped;
-                Ok(Flow::Wait(Next::Reply))
+                self.state = State::AwaitingPipeline;
+                Ok(StepFlow::Wait(Wait::ForReply))
             }
         }
     }
@@ -235,7 +239,7 @@ impl Client {
                     _ => format!(" {}", String::from_utf8_lossy(&text)),
                 };
                 say(
-                    Told::Value,
+                    ClientLogKind::Value,
                     &format!("debug(script={script},command={}): {}{text}", step + 1, value.kind()),
                 );
             }
@@ -293,7 +297,7 @@ impl Client {
         }
         let mut line = Vec::new();
         self.write(command, &mut line);
-        if line.len() > LONGEST_COMMAND_LINE {
+        if line.len() > MAX_COMMAND_LINE {
             let program =
                 String::from_utf8_lossy(line.split(|b| *b == b' ').next().unwrap_or_default())
                     .into_owned();

@@ -7,16 +7,16 @@ use pgdyno_wire::backend::Status;
 use pgdyno_wire::frontend;
 
 use super::abort::Abort;
-use super::state::{Client, Next, State, Turn};
-use crate::recorder::Ended;
+use super::state::{Client, ClientContext, State, Wait};
+use crate::recorder::FinishedTransaction;
 use crate::schedule::{Moment, Timeline};
 use crate::sqlstate;
 
 impl Client {
     /// The transaction as it ends now.
-    pub(super) fn ended(&self, now: Moment) -> Ended {
+    pub(super) fn ended(&self, now: Moment) -> FinishedTransaction {
         let times = Timeline { due: self.due, sent: self.begun, done: now };
-        Ended {
+        FinishedTransaction {
             client: self.id,
             number: self.number,
             script: self.script,
@@ -26,7 +26,7 @@ impl Client {
     }
 
     /// Whether another transaction may begin; takes it from those that are left.
-    fn takes_another(&mut self, turn: &Turn<'_>) -> bool {
+    fn takes_another(&mut self, turn: &ClientContext<'_>) -> bool {
         let schedule = turn.recorder.schedule();
         let counts = turn.now >= schedule.opening;
         if turn.now >= schedule.closing || (counts && self.quota == Some(0)) {
@@ -38,13 +38,13 @@ impl Client {
         true
     }
 
-    pub(super) fn finish(&mut self, turn: &mut Turn<'_>) -> Next {
+    pub(super) fn finish(&mut self, turn: &mut ClientContext<'_>) -> Wait {
         self.stop(turn.out);
-        Next::Close
+        Wait::Close
     }
 
     /// Chooses a transaction, if there is one to begin.
-    pub(super) fn begin(&mut self, turn: &mut Turn<'_>) -> Next {
+    pub(super) fn begin(&mut self, turn: &mut ClientContext<'_>) -> Wait {
         if !self.takes_another(turn) {
             return self.finish(turn);
         }
@@ -78,13 +78,13 @@ impl Client {
             return self.finish(turn);
         }
         self.due = due;
-        if due > turn.now { Next::Wake(due) } else { self.start(turn) }
+        if due > turn.now { Wait::Until(due) } else { self.start(turn) }
     }
 
     /// Begins the transaction that is due.
-    pub(super) fn start(&mut self, turn: &mut Turn<'_>) -> Next {
+    pub(super) fn start(&mut self, turn: &mut ClientContext<'_>) -> Wait {
         if !self.connected {
-            return Next::Connect;
+            return Wait::Connect;
         }
         self.begun = turn.now;
         if turn.pacer.is_closed() {
@@ -103,7 +103,7 @@ impl Client {
     }
 
     /// The script has come to its end.
-    pub(super) fn complete(&mut self, turn: &mut Turn<'_>) -> Next {
+    pub(super) fn complete(&mut self, turn: &mut ClientContext<'_>) -> Wait {
         if self.piping {
             let reason = "end of script reached with pipeline open";
             return self.abort(&Abort::own(sqlstate::PIPELINE, reason).saying(reason), turn);
@@ -124,7 +124,7 @@ impl Client {
             // The last event was the script's beginning. And whoever needs no server must let the
             // others have a turn.
             self.state = State::Computed;
-            return Next::Again;
+            return Wait::NextTurn;
         }
         self.reconnections = 0;
         if let Some(Err(error)) = self.book.as_mut().map(|book| book.acknowledged(turn.now)) {
@@ -135,7 +135,7 @@ impl Client {
     }
 
     /// The transaction is over, well or not.
-    pub(super) fn another(&mut self, turn: &mut Turn<'_>) -> Next {
+    pub(super) fn another(&mut self, turn: &mut ClientContext<'_>) -> Wait {
         self.number += 1;
         if self.program.rules.reconnect_each {
             frontend::terminate(turn.out);

@@ -6,10 +6,10 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::client::{Client, Next, Turn};
-use crate::outcome::Outcome;
+use crate::client::{Client, ClientContext, Wait};
+use crate::outcome::ThreadOutcome;
 use crate::pace::Pacer;
-use crate::reactor::{Driver, Keep, Reactor};
+use crate::reactor::{AfterSend, Reactor, ReactorHandler};
 use crate::recorder::Recorder;
 use crate::schedule::Moment;
 
@@ -33,37 +33,37 @@ struct Clients {
 
 impl Clients {
     /// Notes what client `index` waits for.
-    fn note(&mut self, index: usize, next: Next) -> Keep {
+    fn note(&mut self, index: usize, next: Wait) -> AfterSend {
         match next {
-            Next::Reply => Keep::Open,
-            Next::Wake(at) => {
+            Wait::ForReply => AfterSend::Open,
+            Wait::Until(at) => {
                 self.timers.push(Reverse((at, index)));
                 self.keep(index)
             }
-            Next::Again => {
+            Wait::NextTurn => {
                 self.again.push_back(index);
                 self.keep(index)
             }
-            Next::Connect => {
+            Wait::Connect => {
                 self.connecting.push(index);
-                Keep::Close
+                AfterSend::Close
             }
-            Next::Close => {
+            Wait::Close => {
                 self.active -= 1;
-                Keep::Close
+                AfterSend::Close
             }
         }
     }
 
-    fn keep(&self, index: usize) -> Keep {
-        if self.clients[index].is_connected() { Keep::Open } else { Keep::Close }
+    fn keep(&self, index: usize) -> AfterSend {
+        if self.clients[index].is_connected() { AfterSend::Open } else { AfterSend::Close }
     }
 
-    fn wake(&mut self, index: usize, now: Moment, out: &mut Vec<u8>) -> Keep {
+    fn wake(&mut self, index: usize, now: Moment, out: &mut Vec<u8>) -> AfterSend {
         if self.clients[index].has_ended() {
-            return Keep::Close;
+            return AfterSend::Close;
         }
-        let next = self.clients[index].wake(&mut Turn {
+        let next = self.clients[index].wake(&mut ClientContext {
             now,
             out,
             recorder: &mut self.recorder,
@@ -72,11 +72,11 @@ impl Clients {
         self.note(index, next)
     }
 
-    fn expire(&mut self, index: usize, now: Moment, out: &mut Vec<u8>) -> Keep {
+    fn expire(&mut self, index: usize, now: Moment, out: &mut Vec<u8>) -> AfterSend {
         if self.clients[index].has_ended() {
-            return Keep::Close;
+            return AfterSend::Close;
         }
-        let next = self.clients[index].expire(&mut Turn {
+        let next = self.clients[index].expire(&mut ClientContext {
             now,
             out,
             recorder: &mut self.recorder,
@@ -89,7 +89,7 @@ impl Clients {
         let mut nowhere = Vec::new();
         let next = self.clients[index].unreachable(
             how,
-            &mut Turn {
+            &mut ClientContext {
                 now,
                 out: &mut nowhere,
                 recorder: &mut self.recorder,
@@ -100,19 +100,19 @@ impl Clients {
     }
 }
 
-impl Driver for Clients {
-    fn received(&mut self, link: usize, bytes: &[u8], now: Moment, out: &mut Vec<u8>) -> Keep {
+impl ReactorHandler for Clients {
+    fn received(&mut self, link: usize, bytes: &[u8], now: Moment, out: &mut Vec<u8>) -> AfterSend {
         if self.clients[link].has_ended() {
-            return Keep::Close;
+            return AfterSend::Close;
         }
         self.woken.get_or_insert((now, now)).1 = now;
         let next = self.clients[link].receive(
             bytes,
-            &mut Turn { now, out, recorder: &mut self.recorder, pacer: &mut self.pacer },
+            &mut ClientContext { now, out, recorder: &mut self.recorder, pacer: &mut self.pacer },
         );
         // A client that sleeps and hears a notice has its timer already.
         match next {
-            Next::Reply => Keep::Open,
+            Wait::ForReply => AfterSend::Open,
             other => self.note(link, other),
         }
     }
@@ -124,7 +124,7 @@ impl Driver for Clients {
         let mut nowhere = Vec::new();
         let next = self.clients[link].lost(
             how,
-            &mut Turn {
+            &mut ClientContext {
                 now,
                 out: &mut nowhere,
                 recorder: &mut self.recorder,
@@ -143,7 +143,7 @@ pub(crate) fn run<R: Reactor>(
     recorder: Recorder,
     pacer: Pacer,
     stop: &AtomicBool,
-) -> io::Result<Outcome> {
+) -> io::Result<ThreadOutcome> {
     let schedule = *recorder.schedule();
     let count = clients.len();
     let mut all = Clients {
@@ -208,7 +208,7 @@ pub(crate) fn run<R: Reactor>(
             // Nothing more will come; to wait for it would be counted.
             break;
         }
-        if all.again.len() == all.active && turns_left_out < R::TURNS_LEFT_OUT {
+        if all.again.len() == all.active && turns_left_out < R::MAX_SKIPPED_TURNS {
             turns_left_out += 1;
             now = reactor.now();
             continue;
@@ -241,11 +241,11 @@ pub(crate) fn run<R: Reactor>(
         }
         reactor.send(index, &mut |out| {
             client.stop(out);
-            Keep::Close
+            AfterSend::Close
         });
     }
     let ended = reactor.now();
-    Ok(Outcome { tally: all.recorder.finish(ended), ended, cut_off, reactor: String::new() })
+    Ok(ThreadOutcome { tally: all.recorder.finish(ended), ended, cut_off, reactor: String::new() })
 }
 
 #[cfg(test)]

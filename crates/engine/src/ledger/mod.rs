@@ -15,7 +15,7 @@ use pgdyno_model::ledger::Effect;
 use crate::schedule::{Clock, Moment};
 
 pub use mapped::{MappedLedger, read};
-pub(crate) use transaction::{Book, Places};
+pub(crate) use transaction::{LedgerBindings, TransactionLedger};
 
 /// Keeps the ledgers of all clients of a load.
 pub trait Ledger: Send + Sync {

@@ -7,11 +7,11 @@ use pgdyno_model::ledger::Effect;
 use super::ClientLedger;
 use crate::program::{Action, LinkedScript, Program};
 use crate::schedule::Moment;
-use crate::script::{Content, Slot, Value};
+use crate::script::{Slot, Value, VariableValue};
 
 /// Where in a program's scripts a ledger finds what it keeps.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct LedgerBindings {
     sequence: Slot,
     account: Slot,
     teller: Slot,
@@ -21,7 +21,7 @@ pub(crate) struct Places {
     commits: Vec<Option<usize>>,
 }
 
-impl Places {
+impl LedgerBindings {
     /// Those in `program`.
     ///
     /// # Errors
@@ -46,18 +46,18 @@ impl Places {
 }
 
 /// A client's ledger, and where its script has what belongs into it.
-pub(crate) struct Book {
+pub(crate) struct TransactionLedger {
     ledger: Box<dyn ClientLedger>,
-    places: Places,
+    places: LedgerBindings,
 }
 
-impl Book {
-    pub(crate) fn new(ledger: Box<dyn ClientLedger>, places: Places) -> Self {
+impl TransactionLedger {
+    pub(crate) fn new(ledger: Box<dyn ClientLedger>, places: LedgerBindings) -> Self {
         Self { ledger, places }
     }
 
     /// Gives the transaction that begins its sequence.
-    pub(crate) fn begin(&self, variables: &mut [Option<Content>]) {
+    pub(crate) fn begin(&self, variables: &mut [Option<VariableValue>]) {
         let sequence = Value::Int(self.ledger.next().cast_signed());
         variables[self.places.sequence.index()] = Some(sequence.into());
     }
@@ -69,15 +69,18 @@ impl Book {
         is_first: bool,
         script: usize,
         step: usize,
-        variables: &[Option<Content>],
+        variables: &[Option<VariableValue>],
         now: Moment,
     ) -> io::Result<()> {
         if is_first {
-            let int = |slot: Slot| match variables[slot.index()].as_ref().and_then(Content::value) {
+            let int = |slot: Slot| match variables[slot.index()]
+                .as_ref()
+                .and_then(VariableValue::value)
+            {
                 Some(Value::Int(value)) => Ok(value),
                 _ => Err(io::Error::other("a variable that the ledger keeps holds no integer")),
             };
-            let Places { account, teller, branch, delta, .. } = &self.places;
+            let LedgerBindings { account, teller, branch, delta, .. } = &self.places;
             let effect = Effect {
                 account: int(*account)?,
                 teller: int(*teller)?,

@@ -44,12 +44,12 @@ impl ReactorChoice {
 
 /// What serves a thread's clients, and why it is not what was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Chosen {
+pub(crate) enum ReactorKind {
     Epoll { instead: Option<String> },
     Uring,
 }
 
-impl fmt::Display for Chosen {
+impl fmt::Display for ReactorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Epoll { instead: None } => f.write_str("epoll"),
@@ -61,27 +61,29 @@ impl fmt::Display for Chosen {
 
 /// What serves `streams`; `renewed` where every transaction has a connection of its own, and there
 /// is none yet.
-pub(crate) fn choose(choice: ReactorChoice, streams: &[Stream], renewed: bool) -> Chosen {
+pub(crate) fn choose(choice: ReactorChoice, streams: &[Stream], renewed: bool) -> ReactorKind {
     let encrypted = !streams.iter().all(Stream::is_plain);
     match choice {
-        ReactorChoice::Epoll => Chosen::Epoll { instead: None },
-        ReactorChoice::Blocking => Chosen::Epoll {
+        ReactorChoice::Epoll => ReactorKind::Epoll { instead: None },
+        ReactorChoice::Blocking => ReactorKind::Epoll {
             instead: Some("it costs less than blocking reads, which are gone".to_owned()),
         },
-        ReactorChoice::IoUring if renewed => Chosen::Epoll {
+        ReactorChoice::IoUring if renewed => ReactorKind::Epoll {
             instead: Some("every transaction has a connection of its own".to_owned()),
         },
         // Making connections costs so much more that nothing is gained.
-        ReactorChoice::Auto if encrypted || renewed => Chosen::Epoll { instead: None },
+        ReactorChoice::Auto if encrypted || renewed => ReactorKind::Epoll { instead: None },
         ReactorChoice::Auto if streams.len() < ReactorChoice::URING_FROM => {
-            Chosen::Epoll { instead: None }
+            ReactorKind::Epoll { instead: None }
         }
-        ReactorChoice::IoUring if encrypted => Chosen::Epoll {
+        ReactorChoice::IoUring if encrypted => ReactorKind::Epoll {
             instead: Some("io_uring does not serve encrypted connections".to_owned()),
         },
         ReactorChoice::Auto | ReactorChoice::IoUring => match Uring::probe() {
-            Ok(()) => Chosen::Uring,
-            Err(e) => Chosen::Epoll { instead: Some(format!("the kernel refuses io_uring: {e}")) },
+            Ok(()) => ReactorKind::Uring,
+            Err(e) => {
+                ReactorKind::Epoll { instead: Some(format!("the kernel refuses io_uring: {e}")) }
+            }
         },
     }
 }

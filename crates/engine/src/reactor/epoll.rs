@@ -10,7 +10,7 @@ use rustix::time::{
 };
 
 use super::alarm::Alarm;
-use super::{Connector, Driver, Keep, Reactor, timespec};
+use super::{AfterSend, Connector, Reactor, ReactorHandler, timespec};
 use crate::connect::Stream;
 use crate::schedule::{Clock, Moment};
 
@@ -172,7 +172,7 @@ impl Epoll {
 
     /// Reads what has arrived, until the connection is drained; `hung_up` says that its end is
     /// near.
-    fn read(&mut self, index: usize, hung_up: bool, driver: &mut impl Driver) {
+    fn read(&mut self, index: usize, hung_up: bool, driver: &mut impl ReactorHandler) {
         for _ in 0..READS {
             let link = &mut self.links[index];
             if link.closing {
@@ -184,7 +184,8 @@ impl Epoll {
                 Ok(n) => {
                     // Stamped for each reply: a batch may have been waited for.
                     let now = self.clock.now();
-                    if driver.received(index, &self.scratch[..n], now, &mut link.out) == Keep::Close
+                    if driver.received(index, &self.scratch[..n], now, &mut link.out)
+                        == AfterSend::Close
                     {
                         link.closing = true;
                     }
@@ -220,7 +221,7 @@ impl Epoll {
         Ok(())
     }
 
-    fn report_gone(&mut self, driver: &mut impl Driver) {
+    fn report_gone(&mut self, driver: &mut impl ReactorHandler) {
         while let Some((index, how)) = self.gone.pop() {
             // What the server said before it hung up is still to be heard.
             self.read(index, true, driver);
@@ -246,8 +247,8 @@ impl Reactor for Epoll {
         self.clock.now()
     }
 
-    fn send(&mut self, link: usize, fill: &mut dyn FnMut(&mut Vec<u8>) -> Keep) {
-        if fill(&mut self.links[link].out) == Keep::Close {
+    fn send(&mut self, link: usize, fill: &mut dyn FnMut(&mut Vec<u8>) -> AfterSend) {
+        if fill(&mut self.links[link].out) == AfterSend::Close {
             self.links[link].closing = true;
         }
         self.flush(link);
@@ -272,7 +273,12 @@ impl Reactor for Epoll {
         Ok(self.clock.now().since(begun))
     }
 
-    fn turn(&mut self, now: Moment, until: Moment, driver: &mut impl Driver) -> io::Result<()> {
+    fn turn(
+        &mut self,
+        now: Moment,
+        until: Moment,
+        driver: &mut impl ReactorHandler,
+    ) -> io::Result<()> {
         self.report_gone(driver);
         // With more to read, or nothing left to wait for, only what is there is taken.
         let timeout = if self.unread.is_empty() && until > now {

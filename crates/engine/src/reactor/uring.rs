@@ -15,8 +15,8 @@ use io_uring::{IoUring, cqueue, opcode, squeue};
 use rustix::fd::{AsFd, AsRawFd};
 
 use super::alarm::Alarm;
-use super::buffers::Buffers;
-use super::{Connector, Driver, Keep, Reactor};
+use super::buffers::ReceiveBuffers;
+use super::{AfterSend, Connector, Reactor, ReactorHandler};
 use crate::connect::Stream;
 use crate::schedule::{Clock, Moment};
 
@@ -84,7 +84,7 @@ pub struct Uring {
     connector: Option<Connector>,
     // Dropped in this order: the ring before the buffers that it may write to.
     ring: IoUring,
-    buffers: ManuallyDrop<Buffers>,
+    buffers: ManuallyDrop<ReceiveBuffers>,
     clock: Clock,
     links: Vec<Link>,
     /// Completions taken from the kernel and not acted upon.
@@ -135,7 +135,7 @@ impl Uring {
             })
             .collect::<Vec<_>>();
         let ring = ring(entries.next_power_of_two())?;
-        let buffers = ManuallyDrop::new(Buffers::register(links.len(), &ring.submitter())?);
+        let buffers = ManuallyDrop::new(ReceiveBuffers::register(links.len(), &ring.submitter())?);
         let mut uring = Self {
             connector,
             ring,
@@ -195,7 +195,7 @@ impl Uring {
         let Some(stream) = link.stream.as_ref().filter(|_| !link.is_receiving) else {
             return Ok(());
         };
-        let entry = opcode::RecvMulti::new(Fd(stream.as_fd().as_raw_fd()), Buffers::GROUP)
+        let entry = opcode::RecvMulti::new(Fd(stream.as_fd().as_raw_fd()), ReceiveBuffers::GROUP)
             .build()
             .user_data((index as u64) << 1);
         link.is_receiving = true;
@@ -266,7 +266,7 @@ impl Uring {
         &mut self,
         index: usize,
         arrival: Completion,
-        driver: &mut impl Driver,
+        driver: &mut impl ReactorHandler,
     ) -> io::Result<()> {
         let buffer = cqueue::buffer_select(arrival.flags);
         let link = &mut self.links[index];
@@ -283,7 +283,7 @@ impl Uring {
                 // Stamped for each reply: others of the same batch were dealt with before.
                 let now = self.clock.now();
                 if driver.received(index, self.buffers.filled(id, n), now, &mut link.out)
-                    == Keep::Close
+                    == AfterSend::Close
                 {
                     link.closing = true;
                 }
@@ -401,8 +401,8 @@ impl Reactor for Uring {
         self.clock.now()
     }
 
-    fn send(&mut self, link: usize, fill: &mut dyn FnMut(&mut Vec<u8>) -> Keep) {
-        if fill(&mut self.links[link].out) == Keep::Close {
+    fn send(&mut self, link: usize, fill: &mut dyn FnMut(&mut Vec<u8>) -> AfterSend) {
+        if fill(&mut self.links[link].out) == AfterSend::Close {
             self.links[link].closing = true;
         }
         if let Err(e) = self.transmit(link) {
@@ -439,7 +439,12 @@ impl Reactor for Uring {
         Ok(self.clock.now().since(begun))
     }
 
-    fn turn(&mut self, now: Moment, until: Moment, driver: &mut impl Driver) -> io::Result<()> {
+    fn turn(
+        &mut self,
+        now: Moment,
+        until: Moment,
+        driver: &mut impl ReactorHandler,
+    ) -> io::Result<()> {
         if self.completed.is_empty() {
             if until > now {
                 self.set_timer(until)?;

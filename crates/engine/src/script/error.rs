@@ -10,12 +10,12 @@ use crate::random::DrawError;
 
 /// A script's text while it is parsed.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct SourceText<'a> {
     pub(super) script: &'a str,
     pub(super) text: &'a str,
 }
 
-impl Place<'_> {
+impl SourceText<'_> {
     /// The line (1-based) that holds byte `at`.
     pub(super) fn line(self, at: usize) -> u32 {
         let newlines = self.text[..at].bytes().filter(|&b| b == b'\n').count();

@@ -9,7 +9,7 @@ const COMMANDS: &str = "meta commands are \\set, \\gset, \\aset, \\if, \\elif, \
                         \\startpipeline, \\syncpipeline and \\endpipeline";
 
 /// The most words that a meta command has.
-const MOST_WORDS: usize = 256;
+const MAX_WORDS: usize = 256;
 
 impl Parser<'_> {
     /// Parses the meta command that begins with the backslash at `begin`; `old`: in the language up
@@ -48,7 +48,7 @@ impl Parser<'_> {
             "syncpipeline" => bare(&mut tokens, Op::SyncPipeline)?,
             "endpipeline" => bare(&mut tokens, Op::EndPipeline)?,
             "shell" => {
-                let command = self.words(&mut tokens, MOST_WORDS - 1)?;
+                let command = self.words(&mut tokens, MAX_WORDS - 1)?;
                 if command.is_empty() {
                     return Err(place.error(begin, written, "").phrased("missing command"));
                 }
@@ -56,7 +56,7 @@ impl Parser<'_> {
             }
             "setshell" => {
                 let variable = self.slot(tokens.argument("\\setshell name command")?.1);
-                let command = self.words(&mut tokens, MOST_WORDS - 2)?;
+                let command = self.words(&mut tokens, MAX_WORDS - 2)?;
                 if command.is_empty() {
                     return Err(place.error(begin, written, "").phrased("missing argument"));
                 }
@@ -114,7 +114,7 @@ impl Parser<'_> {
                 break;
             }
             if count > most {
-                let what = format!("it takes {MOST_WORDS} words, its name among them");
+                let what = format!("it takes {MAX_WORDS} words, its name among them");
                 return Err(tokens.error(at, what).phrased("too many arguments"));
             }
             if !(text.is_empty() && pieces.is_empty()) {

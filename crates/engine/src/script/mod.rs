@@ -24,15 +24,15 @@ mod value;
 
 pub use characters::{is_variable_name, leading_integer};
 pub use command::{Command, Op, Piece, Script, Store, WeightedScript};
-pub(crate) use conditions::ways;
+pub(crate) use conditions::branch_targets;
 pub use error::{EvalError, ScriptError};
 pub use eval::Scope;
 pub use expr::{BinaryOp, Expr, Function, UnaryOp};
 pub use slot::Slot;
-pub use value::{Content, Value};
+pub use value::{Value, VariableValue};
 
 use parser::Parser;
-use split::Part;
+use split::ScriptPart;
 
 impl Script {
     /// Parses `text`; `name` is what errors and results call it.
@@ -45,7 +45,7 @@ impl Script {
         let mut at = 0;
         while let Some(part) = split::next(text.as_bytes(), &mut at) {
             match part {
-                Part::Sql { begin, end, is_ended, escapes } => {
+                ScriptPart::Sql { begin, end, is_ended, escapes } => {
                     let mut sql = String::with_capacity(end - begin);
                     let mut copied = begin;
                     for escape in escapes {
@@ -55,7 +55,7 @@ impl Script {
                     sql.push_str(&text[copied..end]);
                     parser.push_sql(begin, &sql, is_ended);
                 }
-                Part::Meta(begin, end) => parser.push_meta(begin, end, false)?,
+                ScriptPart::Meta(begin, end) => parser.push_meta(begin, end, false)?,
             }
         }
         parser.finish()

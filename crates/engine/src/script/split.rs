@@ -4,7 +4,7 @@ use super::characters::{is_name_start, is_space};
 
 /// A command's bytes in the text, from its first to just past its last.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum ScriptPart {
     /// An SQL command. `is_ended`: its last byte is the semicolon that ends it. The backslashes
     /// before other semicolons and colons, the `escapes`, are not sent.
     Sql { begin: usize, end: usize, is_ended: bool, escapes: Vec<usize> },
@@ -16,7 +16,7 @@ pub(super) enum Part {
 ///
 /// Whatever a semicolon ends is a command, if it is empty; so is what holds a comment of the kind
 /// that may carry hints.
-pub(super) fn next(text: &[u8], at: &mut usize) -> Option<Part> {
+pub(super) fn next(text: &[u8], at: &mut usize) -> Option<ScriptPart> {
     loop {
         let begin = skip_blank(text, *at);
         match text.get(begin) {
@@ -26,13 +26,13 @@ pub(super) fn next(text: &[u8], at: &mut usize) -> Option<Part> {
                 *at = end;
                 // A backslash alone on its line only ends what stands before it.
                 if !text[begin + 1..end].iter().copied().all(is_space) {
-                    return Some(Part::Meta(begin, end));
+                    return Some(ScriptPart::Meta(begin, end));
                 }
             }
             Some(_) => {
                 let Sql { end, next, is_ended, escapes } = sql_end(text, begin);
                 *at = next;
-                return Some(Part::Sql { begin, end, is_ended, escapes });
+                return Some(ScriptPart::Sql { begin, end, is_ended, escapes });
             }
         }
     }

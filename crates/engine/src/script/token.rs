@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::characters::{
     continuation, is_name_start, is_space, is_variable_name, leading_integer, name_length,
 };
-use super::error::{Place, ScriptError};
+use super::error::{ScriptError, SourceText};
 use super::expr::Expr;
 use super::slot::Slot;
 use super::value::Value;
@@ -27,7 +27,7 @@ pub(super) enum Token<'a> {
 
 /// The words of one meta command, and where they stand.
 pub(super) struct Tokens<'a> {
-    place: Place<'a>,
+    place: SourceText<'a>,
     /// The command's name, for errors.
     pub(super) command: &'a str,
     at: usize,
@@ -36,7 +36,7 @@ pub(super) struct Tokens<'a> {
 
 impl<'a> Tokens<'a> {
     /// Those from byte `at` to byte `end`, of a command whose name is not read yet.
-    pub(super) fn new(place: Place<'a>, at: usize, end: usize) -> Self {
+    pub(super) fn new(place: SourceText<'a>, at: usize, end: usize) -> Self {
         Self { place, command: "", at, end }
     }
 

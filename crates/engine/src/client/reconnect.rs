@@ -2,28 +2,28 @@
 
 use std::time::Duration;
 
-use super::abort::{Abort, Fault};
-use super::state::{Client, Next, State, Turn};
-use crate::client_log::Told;
+use super::abort::{Abort, StatementError};
+use super::state::{Client, ClientContext, State, Wait};
+use crate::client_log::ClientLogKind;
 use crate::sqlstate;
 
 /// How long a client waits before its second new connection in a row; twice as long before each
 /// further one.
 const PAUSE: Duration = Duration::from_millis(100);
 /// The longest of those waits.
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(1);
 
 impl Client {
     /// Learns that its connection is gone; `how` says what was seen. Either it gives up with its
     /// transaction, or that has failed and it wants another connection.
-    pub fn lost(&mut self, how: &str, turn: &mut Turn<'_>) -> Next {
+    pub fn lost(&mut self, how: &str, turn: &mut ClientContext<'_>) -> Wait {
         if self.state == State::Ended {
-            return Next::Close;
+            return Wait::Close;
         }
         let told = self.error.take();
         // What the server said before it hung up tells more than that it did.
         let (reason, said) = match &told {
-            Some(fault @ Fault { error, .. }) => {
+            Some(fault @ StatementError { error, .. }) => {
                 (format!("connection lost ({how}) after {error}"), self.words(fault))
             }
             None => (
@@ -36,19 +36,25 @@ impl Client {
             let abort = if told.is_some() { abort.said_by_server() } else { abort };
             return self.abort(&abort, turn);
         }
-        self.say(Told::News, &format!("client {} makes another connection; {reason}", self.id));
+        self.say(
+            ClientLogKind::News,
+            &format!("client {} makes another connection; {reason}", self.id),
+        );
         turn.recorder.lost_connection();
         self.reconnections += 1;
         self.connected = false;
         let waits = match self.state {
             // Nothing was begun: when the time for it comes, there is a new connection first.
-            State::Between | State::Due => return Next::Reply,
-            State::Asleep | State::Computed => true,
-            State::Sent(_) | State::Piped | State::RollingBack | State::Ended => false,
+            State::Idle | State::Due => return Wait::ForReply,
+            State::Sleeping | State::Computed => true,
+            State::AwaitingReply(_)
+            | State::AwaitingPipeline
+            | State::RollingBack
+            | State::Ended => false,
         };
         let (step, statement) = match (self.failure.take().or(told), self.state) {
             (Some(fault), _) => (fault.step, fault.statement),
-            (None, State::Sent(statement)) => (self.step, Some(statement)),
+            (None, State::AwaitingReply(statement)) => (self.step, Some(statement)),
             (None, _) => (self.step, None),
         };
         let steps = self.program.scripts[self.script].steps.len();
@@ -58,15 +64,15 @@ impl Client {
         self.number += 1;
         self.piping = false;
         self.piped.clear();
-        self.state = State::Between;
+        self.state = State::Idle;
         // One that sleeps is to be woken already.
-        if waits { Next::Reply } else { self.begin(turn) }
+        if waits { Wait::ForReply } else { self.begin(turn) }
     }
 
     /// Learns that the connection it asked for cannot be had; `how` says why.
-    pub fn unreachable(&mut self, how: &str, turn: &mut Turn<'_>) -> Next {
+    pub fn unreachable(&mut self, how: &str, turn: &mut ClientContext<'_>) -> Wait {
         if self.state == State::Ended {
-            return Next::Close;
+            return Wait::Close;
         }
         if turn.now >= turn.recorder.schedule().closing {
             return self.finish(turn);
@@ -85,6 +91,6 @@ impl Client {
         }
         let doublings = self.reconnections.saturating_sub(1).min(8);
         self.reconnections += 1;
-        Next::Wake(turn.now.after((PAUSE * 2_u32.pow(doublings)).min(LONGEST_PAUSE)))
+        Wait::Until(turn.now.after((PAUSE * 2_u32.pow(doublings)).min(MAX_PAUSE)))
     }
 }

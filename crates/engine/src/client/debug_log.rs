@@ -4,11 +4,11 @@ use pgdyno_wire::ServerError;
 use pgdyno_wire::frame::HEADER;
 
 use super::state::Client;
-use crate::client_log::Told;
+use crate::client_log::ClientLogKind;
 use crate::program::{Action, Request};
 
 impl Client {
-    pub(super) fn say(&self, about: Told, words: &str) {
+    pub(super) fn say(&self, about: ClientLogKind, words: &str) {
         if let Some(say) = &self.program.rules.say {
             say(about, words);
         }
@@ -17,14 +17,14 @@ impl Client {
     /// That bytes came from the server.
     #[cold]
     pub(super) fn say_receiving(&self) {
-        self.say(Told::News, &format!("client {} receiving", self.id));
+        self.say(ClientLogKind::News, &format!("client {} receiving", self.id));
     }
 
     /// A notice or a warning of the server's.
     #[cold]
     pub(super) fn say_notice(&self, notice: &ServerError) {
         let query = self.answering().1.map(|statement| self.query_text(statement));
-        self.say(Told::Notice, &notice.libpq_text(query.as_deref()));
+        self.say(ClientLogKind::Notice, &notice.libpq_text(query.as_deref()));
     }
 
     /// The text of the present script's statement `index` as the server has it.
@@ -49,7 +49,7 @@ impl Client {
     #[cold]
     pub(super) fn say_script(&self) {
         let name = &self.program.scripts[self.script].name;
-        self.say(Told::News, &format!("client {} executing script \"{name}\"", self.id));
+        self.say(ClientLogKind::News, &format!("client {} executing script \"{name}\"", self.id));
     }
 
     /// What the present step does.
@@ -65,7 +65,7 @@ impl Client {
             _ => usize::MAX,
         };
         let shown: Vec<&str> = step.text.split_whitespace().take(words).collect();
-        self.say(Told::News, &format!("client {id} executing {}", shown.join(" ")));
+        self.say(ClientLogKind::News, &format!("client {id} executing {}", shown.join(" ")));
     }
 
     fn say_send(&self, index: usize) {
@@ -73,12 +73,12 @@ impl Client {
         let sent = match &statement.request {
             Request::Bound { name, .. } if !name.is_empty() => {
                 if !self.prepared[statement.number] {
-                    self.say(Told::News, &format!("client {id} preparing {name}"));
+                    self.say(ClientLogKind::News, &format!("client {id} preparing {name}"));
                 }
                 name.clone()
             }
             Request::Fixed(_) | Request::Text(_) | Request::Bound { .. } => self.query_text(index),
         };
-        self.say(Told::News, &format!("client {id} sending {sent}"));
+        self.say(ClientLogKind::News, &format!("client {id} sending {sent}"));
     }
 }
