@@ -154,7 +154,7 @@ impl Aggregate {
             };
             self.series.insert(second, settled);
         }
-        let elapsed = pending.end.since(self.schedule.begins(phase));
+        let elapsed = pending.end.since(self.schedule.begin_of(phase));
         let length = elapsed.saturating_sub(Duration::from_secs(second.into())).as_secs_f64();
         LiveSecond {
             phase,

@@ -47,15 +47,15 @@ pub fn run_load(spec: &LoadSpec, watch: &LoadObserver<'_>) -> Result<Measurement
     let (clock, base) = (Clock::new(Instant::now()), SystemTime::now());
     // Whatever way this function is left, its threads are told.
     let stop = StopOnDrop(Arc::new(AtomicBool::new(false)));
-    program.rules = ClientPolicy {
-        say: spec.say.clone(),
-        say_failures: spec.say_failures,
-        say_steps: spec.say_steps,
+    program.policy = ClientPolicy {
+        client_log: spec.say.clone(),
+        logs_failures: spec.say_failures,
+        logs_steps: spec.say_steps,
         stop: Arc::clone(&stop.0),
-        ..ClientPolicy::of(&spec.options)
+        ..ClientPolicy::from_load(&spec.options)
     };
     if spec.ledger.is_some() {
-        LedgerBindings::of(&program).map_err(LoadError::NoLedger)?;
+        LedgerBindings::from_program(&program).map_err(LoadError::NoLedger)?;
     }
     let program = Arc::new(program);
     let (reports, inbox) = channel();
@@ -81,7 +81,7 @@ pub fn run_load(spec: &LoadSpec, watch: &LoadObserver<'_>) -> Result<Measurement
             thread,
             transactions,
             rate: spec.options.rate.map(|rate| rate / f64::from(spec.event_loops())),
-            extras: RecorderOptions { log, ..RecorderOptions::of(&spec.options) },
+            options: RecorderOptions { log, ..RecorderOptions::from_load(&spec.options) },
             ledger: spec.ledger.clone(),
             reactor: spec.reactor,
             go: wait,

@@ -18,7 +18,7 @@ pub enum FailureKind {
 impl FailureKind {
     /// The kind of SQLSTATE `code`.
     #[must_use]
-    pub fn of(code: &str) -> Self {
+    pub fn from_sqlstate(code: &str) -> Self {
         match code {
             sqlstate::SERIALIZATION_FAILURE => Self::Serialization,
             sqlstate::DEADLOCK_DETECTED => Self::Deadlock,
@@ -27,7 +27,7 @@ impl FailureKind {
     }
 
     /// Where `sums` counts it.
-    pub(crate) fn count_in(self, sums: &mut Sums) -> &mut u64 {
+    pub(crate) fn counter_of(self, sums: &mut Sums) -> &mut u64 {
         match self {
             Self::Serialization => &mut sums.serialization_failures,
             Self::Deadlock => &mut sums.deadlock_failures,
@@ -37,7 +37,7 @@ impl FailureKind {
 
     /// Whether another try may fare better.
     #[must_use]
-    pub fn is_passing(self) -> bool {
+    pub fn is_transient(self) -> bool {
         self != Self::Other
     }
 }

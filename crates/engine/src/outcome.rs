@@ -10,7 +10,7 @@ pub(crate) struct ThreadOutcome {
     /// When the loop ended.
     pub(crate) ended: Moment,
     /// Clients (by index) whose statement was under way when they were told to stop.
-    pub(crate) cut_off: Vec<usize>,
+    pub(crate) interrupted: Vec<usize>,
     /// What carried its bytes.
     pub(crate) reactor: String,
 }

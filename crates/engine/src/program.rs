@@ -44,34 +44,34 @@ pub struct ClientPolicy {
     /// What a lost connection does to its client.
     pub reconnect_lost: ReconnectLost,
     /// Is told of errors.
-    pub say: Option<ClientLog>,
+    pub client_log: Option<ClientLog>,
     /// Whether it is told of those that end no client.
-    pub say_failures: bool,
+    pub logs_failures: bool,
     /// Whether it is told of every step and reply.
-    pub say_steps: bool,
+    pub logs_steps: bool,
     /// Is set by a client that ends the whole load.
     pub stop: Arc<AtomicBool>,
 }
 
 impl Default for ClientPolicy {
     fn default() -> Self {
-        Self::of(&LoadOptions::default())
+        Self::from_load(&LoadOptions::default())
     }
 }
 
 impl ClientPolicy {
     /// What `options` say; nobody is told of anything.
     #[must_use]
-    pub fn of(options: &LoadOptions) -> Self {
+    pub fn from_load(options: &LoadOptions) -> Self {
         Self {
             latency_limit: options.latency_limit.map(|limit| limit.0),
             max_tries: options.max_tries,
             reconnect_each: options.reconnect,
             on_error: options.on_error,
             reconnect_lost: options.reconnect_lost,
-            say: None,
-            say_failures: false,
-            say_steps: false,
+            client_log: None,
+            logs_failures: false,
+            logs_steps: false,
             stop: Arc::default(),
         }
     }
@@ -97,7 +97,7 @@ pub struct Program {
     /// Whether statements can be sent in pipelines.
     pub pipelines: bool,
     /// What clients do beyond their scripts.
-    pub rules: ClientPolicy,
+    pub policy: ClientPolicy,
     /// SQL commands in all scripts (count).
     pub statements: usize,
 }
@@ -243,7 +243,7 @@ pub enum ProgramError {
 }
 
 impl Program {
-    /// Links `scripts` for `protocol`, with `given` variables and those that pgbench sets by
+    /// Links `scripts` for `protocol`, with `variables` variables and those that pgbench sets by
     /// itself.
     ///
     /// # Errors
@@ -252,7 +252,7 @@ impl Program {
         scripts: &[WeightedScript],
         protocol: Protocol,
         seed: u64,
-        given: &[(String, VariableValue)],
+        variables: &[(String, VariableValue)],
     ) -> Result<Self, ProgramError> {
         let mut weight = 0_i64;
         for script in scripts {
@@ -272,18 +272,18 @@ impl Program {
             client_id: Slot(0),
             default_seed: Slot(0),
             pipelines: protocol != Protocol::Simple,
-            rules: ClientPolicy::default(),
+            policy: ClientPolicy::default(),
             statements: 0,
         };
         program.client_id = program.slot("client_id");
         // A stream of its own, so that the clients' draws do not depend on it.
         let hash_seed = Random::new(!seed).next_u64() >> 1;
         program.default_seed = program.slot("default_seed");
-        program.give("scale", Value::Int(1).into());
-        program.give("random_seed", Value::Int(seed.cast_signed()).into());
-        program.give("default_seed", Value::Int(hash_seed.cast_signed()).into());
-        for (name, value) in given {
-            program.give(name, value.clone());
+        program.set_initial("scale", Value::Int(1).into());
+        program.set_initial("random_seed", Value::Int(seed.cast_signed()).into());
+        program.set_initial("default_seed", Value::Int(hash_seed.cast_signed()).into());
+        for (name, value) in variables {
+            program.set_initial(name, value.clone());
         }
         for (index, script) in scripts.iter().enumerate() {
             let linked = program.link_script(index, script, protocol)?;
@@ -345,7 +345,7 @@ impl Program {
         slot
     }
 
-    fn give(&mut self, name: &str, value: VariableValue) {
+    fn set_initial(&mut self, name: &str, value: VariableValue) {
         let slot = self.slot(name);
         self.initial[slot.index()] = Some(value);
     }

@@ -20,7 +20,7 @@ pub struct StatementTally {
     /// From sent to done.
     pub latency: Latencies,
     /// The same of replies that came in pieces, of which the first byte came before the rest.
-    pub torn: Option<Box<PartialReplies>>,
+    pub partial: Option<Box<PartialReplies>>,
 }
 
 /// Replies that came in pieces.
@@ -46,9 +46,9 @@ impl StatementTally {
     #[must_use]
     pub fn first_byte(&self) -> Latencies {
         let mut all = self.latency.clone();
-        if let Some(torn) = &self.torn {
-            all.take_away(&torn.done);
-            all.merge(&torn.first_byte);
+        if let Some(partial) = &self.partial {
+            all.take_away(&partial.done);
+            all.merge(&partial.first_byte);
         }
         all
     }
@@ -133,10 +133,10 @@ impl Tally {
             for (ours, theirs) in ours.statements.iter_mut().zip(&theirs.statements) {
                 ours.failed += theirs.failed;
                 ours.latency.merge(&theirs.latency);
-                if let Some(theirs) = &theirs.torn {
-                    let torn = ours.torn.get_or_insert_default();
-                    torn.first_byte.merge(&theirs.first_byte);
-                    torn.done.merge(&theirs.done);
+                if let Some(theirs) = &theirs.partial {
+                    let partial = ours.partial.get_or_insert_default();
+                    partial.first_byte.merge(&theirs.first_byte);
+                    partial.done.merge(&theirs.done);
                 }
             }
             for (ours, theirs) in ours.commands.iter_mut().zip(&theirs.commands) {

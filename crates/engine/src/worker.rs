@@ -58,7 +58,7 @@ pub(crate) struct Worker {
     pub(crate) transactions: Option<u64>,
     /// Its transactions per second, where there is a rate.
     pub(crate) rate: Option<f64>,
-    pub(crate) extras: RecorderOptions,
+    pub(crate) options: RecorderOptions,
     pub(crate) ledger: Option<Arc<dyn Ledger>>,
     pub(crate) reactor: ReactorChoice,
     pub(crate) go: Receiver<Schedule>,
@@ -103,9 +103,9 @@ impl Worker {
         let connect = move |random: &mut Random| {
             connect::connect_any(&servers, CONNECT_TIMEOUT, &stop, |n| random.index(n))
         };
-        let rules = &self.program.rules;
-        let reconnects = rules.reconnect_each;
-        let renewed = reconnects || rules.reconnect_lost != ReconnectLost::Never;
+        let policy = &self.program.policy;
+        let reconnects = policy.reconnect_each;
+        let renewed = reconnects || policy.reconnect_lost != ReconnectLost::Never;
         // Where each transaction has its own connection, the first has, too.
         let first = if reconnects { &[] } else { &self.clients[..] };
         for client in first {
@@ -130,7 +130,7 @@ impl Worker {
             ReactorKind::Uring => self.offer(Uring::new(clock, streams, connector), &keys),
             ReactorKind::Epoll { .. } if reconnects => {
                 let count = self.clients.len();
-                self.offer(Epoll::unconnected(clock, count, connector), &keys)
+                self.offer(Epoll::without_connections(clock, count, connector), &keys)
             }
             ReactorKind::Epoll { .. } => self.offer(Epoll::new(clock, streams, connector), &keys),
         };
@@ -144,20 +144,26 @@ impl Worker {
         keys: &[Option<CancelTarget>],
     ) -> Result<Option<ThreadOutcome>, LoadError> {
         let mut reactor = reactor.map_err(LoadError::System)?;
-        let reconnects = self.program.rules.reconnect_each;
+        let reconnects = self.program.policy.reconnect_each;
         if self.reports.send(WorkerReport::Connected).is_err() {
             return Ok(None);
         }
         // All that takes time is made before the load begins.
         let program = Rc::new((*self.program).clone());
         let client = |seeds: &ClientSeeds| {
-            let (random, choice) = (Random::new(seeds.random), Random::new(seeds.choice));
-            let client =
-                Client::new(seeds.id, Rc::clone(&program), random, choice, self.transactions);
-            let client = if reconnects { client.unconnected() } else { client };
+            let (random, script_random) =
+                (Random::new(seeds.random), Random::new(seeds.script_random));
+            let client = Client::new(
+                seeds.id,
+                Rc::clone(&program),
+                random,
+                script_random,
+                self.transactions,
+            );
+            let client = if reconnects { client.without_connection() } else { client };
             let Some(ledger) = &self.ledger else { return Ok(client) };
             let ledger = ledger.open(seeds.id, &self.clock).map_err(LoadError::Ledger)?;
-            client.keeping(ledger).map_err(LoadError::NoLedger)
+            client.with_ledger(ledger).map_err(LoadError::NoLedger)
         };
         let clients = self.clients.iter().map(client).collect::<Result<_, LoadError>>()?;
         let reports = self.reports.clone();
@@ -168,15 +174,16 @@ impl Worker {
             let _ = reports.send(WorkerReport::Interval(index, interval, now - before));
             before = now;
         });
-        let extras = std::mem::take(&mut self.extras);
-        let mut recorder = Recorder::with(&self.program, Schedule::default(), ended, extras);
+        let options = std::mem::take(&mut self.options);
+        let mut recorder =
+            Recorder::with_options(&self.program, Schedule::default(), ended, options);
         if self.reports.send(WorkerReport::Ready).is_err() {
             return Ok(None);
         }
         let Ok(schedule) = self.go.recv() else { return Ok(None) };
         recorder.start(schedule);
         let mut pacer = Pacer::default();
-        pacer.choice = self.thread.choice.map(Random::new);
+        pacer.script_random = self.thread.script_random.map(Random::new);
         if let Some(rate) = self.rate {
             pacer.throttle(rate, &schedule, Random::new(self.thread.throttle));
         }
@@ -184,17 +191,17 @@ impl Worker {
             .map_err(LoadError::System)?;
         // Connections that came later have other keys; of a lost one the key fits nothing.
         if !reconnects {
-            Self::cancel(&outcome.cut_off, keys);
+            Self::cancel(&outcome.interrupted, keys);
         }
         Ok(Some(outcome))
     }
 
     /// Asks the server to drop what stopped clients had asked for; best effort, within a time
     /// limit.
-    fn cancel(cut_off: &[usize], keys: &[Option<CancelTarget>]) {
+    fn cancel(interrupted: &[usize], keys: &[Option<CancelTarget>]) {
         let end = Instant::now() + CANCEL;
         for CancelTarget { target, key } in
-            cut_off.iter().filter_map(|index| keys.get(*index)?.as_ref())
+            interrupted.iter().filter_map(|index| keys.get(*index)?.as_ref())
         {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() || connect::cancel(target, key, left).is_err() {

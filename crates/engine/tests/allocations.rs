@@ -117,7 +117,8 @@ fn a_transaction_with_a_ledger_allocates_nothing() {
     let path = std::env::temp_dir().join(format!("pgdyno-allocations-{}", std::process::id()));
     let ledger = MappedLedger::create(&path, 1, 10_000, 1).unwrap();
     let client = Client::new(0, program, Random::new(1), Random::new(2), None);
-    let mut client = client.keeping(ledger.open(0, &Clock::new(Instant::now())).unwrap()).unwrap();
+    let mut client =
+        client.with_ledger(ledger.open(0, &Clock::new(Instant::now())).unwrap()).unwrap();
     let (mut out, mut pacer, mut now) = (Vec::with_capacity(1024), Pacer::default(), Moment(1));
     let mut turn = |client: &mut Client, bytes: &[u8]| {
         now = Moment(now.0 + 1_000);

@@ -21,7 +21,7 @@ pub(super) struct Abort {
     pub(super) code: String,
     pub(super) reason: String,
     /// Empty where `cause` says it all.
-    pub(super) said: String,
+    pub(super) message: String,
     /// Whether the server said it.
     pub(super) is_from_server: bool,
     /// What pgbench says of it beforehand.
@@ -30,11 +30,11 @@ pub(super) struct Abort {
 
 impl Abort {
     /// For what the engine itself finds wrong.
-    pub(super) fn own(code: &str, reason: &str) -> Self {
+    pub(super) fn internal(code: &str, reason: &str) -> Self {
         Self {
             code: code.to_owned(),
             reason: format!("{reason} (SQLSTATE {code})"),
-            said: reason.to_owned(),
+            message: reason.to_owned(),
             is_from_server: false,
             causes: Vec::new(),
         }
@@ -43,32 +43,32 @@ impl Abort {
     /// For a ledger that cannot be kept: what is not written down must not happen.
     #[cold]
     pub(super) fn ledger(error: &std::io::Error) -> Self {
-        Self::own(sqlstate::IO_ERROR, &format!("the ledger cannot be kept: {error}"))
+        Self::internal(sqlstate::IO_ERROR, &format!("the ledger cannot be kept: {error}"))
     }
 
     /// For `error` of the server's, about `what`; in libpq's `words`.
-    pub(super) fn server(what: &str, error: &ServerError, words: String) -> Self {
+    pub(super) fn from_server(what: &str, error: &ServerError, words: String) -> Self {
         Self {
             reason: format!("{what}: {error}"),
             code: error.code.clone(),
-            said: words,
+            message: words,
             is_from_server: true,
             causes: Vec::new(),
         }
     }
 
     /// The same, its words said by the server.
-    pub(super) fn said_by_server(mut self) -> Self {
+    pub(super) fn blamed_on_server(mut self) -> Self {
         self.is_from_server = true;
         self
     }
 
-    pub(super) fn saying(mut self, said: &str) -> Self {
-        said.clone_into(&mut self.said);
+    pub(super) fn with_message(mut self, message: &str) -> Self {
+        message.clone_into(&mut self.message);
         self
     }
 
-    pub(super) fn caused(mut self, cause: String) -> Self {
+    pub(super) fn with_cause(mut self, cause: String) -> Self {
         self.causes.push(cause);
         self
     }

@@ -42,42 +42,42 @@ impl Client {
         id: u32,
         program: Rc<Program>,
         random: Random,
-        choice: Random,
+        script_random: Random,
         transactions: Option<u64>,
     ) -> Self {
         let mut variables = program.initial.clone();
         variables[program.client_id.index()].get_or_insert(Value::Int(id.into()).into());
         let prepared = vec![false; program.statements];
-        let replies = ReplyReader::new(program.rules.say.is_some());
+        let replies = ReplyReader::new(program.policy.client_log.is_some());
         Self {
             id,
             program,
-            before: random.clone(),
+            random_before_try: random.clone(),
             random,
-            choice,
+            script_random,
             variables,
             prepared,
             replies,
-            answers: result::QueryResults::default(),
+            results: result::QueryResults::default(),
             state: State::Idle,
             script: 0,
             step: 0,
             number: 0,
             due: Moment(0),
-            begun: Moment(0),
+            sent_at: Moment(0),
             sent: Moment(0),
             first_byte: Moment::NEVER,
             retries: 0,
             queries: 0,
             reconnections: 0,
-            asked: false,
-            piping: false,
-            piped: VecDeque::new(),
+            has_sent: false,
+            in_pipeline: false,
+            pending: VecDeque::new(),
             connected: true,
             error: None,
             failure: None,
             quota: transactions,
-            book: None,
+            ledger: None,
         }
     }
 
@@ -85,14 +85,14 @@ impl Client {
     ///
     /// # Errors
     /// The variable that its scripts lack.
-    pub fn keeping(self, ledger: Box<dyn ClientLedger>) -> Result<Self, &'static str> {
-        let places = LedgerBindings::of(&self.program)?;
-        Ok(Self { book: Some(Box::new(TransactionLedger::new(ledger, places))), ..self })
+    pub fn with_ledger(self, ledger: Box<dyn ClientLedger>) -> Result<Self, &'static str> {
+        let bindings = LedgerBindings::from_program(&self.program)?;
+        Ok(Self { ledger: Some(Box::new(TransactionLedger::new(ledger, bindings))), ..self })
     }
 
     /// The same client before its first connection.
     #[must_use]
-    pub fn unconnected(self) -> Self {
+    pub fn without_connection(self) -> Self {
         Self { connected: false, ..self }
     }
 
@@ -121,16 +121,16 @@ impl Client {
     }
 
     /// Begins its first transaction, or goes on after what it waited for.
-    pub fn wake(&mut self, turn: &mut ClientContext<'_>) -> Wait {
+    pub fn wake(&mut self, context: &mut ClientContext<'_>) -> Wait {
         match self.state {
-            State::Idle => self.begin(turn),
-            State::Due => self.start(turn),
-            State::Computed => self.complete(turn),
+            State::Idle => self.choose_transaction(context),
+            State::Due => self.start_transaction(context),
+            State::Computed => self.complete_transaction(context),
             State::Sleeping => {
-                let slept = turn.now.nanoseconds_since(self.sent);
-                turn.recorder.command(self.script, self.step, slept, turn.now);
+                let slept = context.now.nanoseconds_since(self.sent);
+                context.recorder.record_command(self.script, self.step, slept, context.now);
                 self.step += 1;
-                self.advance(turn)
+                self.advance(context)
             }
             State::AwaitingReply(_) | State::AwaitingPipeline | State::RollingBack => {
                 Wait::ForReply
@@ -140,16 +140,16 @@ impl Client {
     }
 
     /// Has a new connection, on which nothing is prepared yet; it is to be woken.
-    pub fn reconnected(&mut self) {
+    pub fn connection_restored(&mut self) {
         self.connected = true;
-        self.replies = ReplyReader::new(self.program.rules.say.is_some());
+        self.replies = ReplyReader::new(self.program.policy.client_log.is_some());
         self.prepared.fill(false);
     }
 
     /// Takes `bytes` from the server.
-    pub fn receive(&mut self, mut bytes: &[u8], turn: &mut ClientContext<'_>) -> Wait {
-        if self.program.rules.say_steps {
-            self.say_receiving();
+    pub fn receive(&mut self, mut bytes: &[u8], context: &mut ClientContext<'_>) -> Wait {
+        if self.program.policy.logs_steps {
+            self.log_receiving();
         }
         self.replies.arrive();
         let mut next = Wait::ForReply;
@@ -160,17 +160,18 @@ impl Client {
             if !self.connected {
                 break;
             }
-            self.first_byte = self.first_byte.min(turn.now);
+            self.first_byte = self.first_byte.min(context.now);
             match self.replies.next(&mut bytes) {
                 Ok(None) => break,
                 Ok(Some(event)) => {
-                    if let Some(after) = self.take(event, turn) {
+                    if let Some(after) = self.handle(event, context) {
                         next = after;
                     }
                 }
                 Err(error) => {
                     let reason = format!("the server broke the protocol: {error}");
-                    return self.abort(&Abort::own(sqlstate::PROTOCOL_VIOLATION, &reason), turn);
+                    return self
+                        .abort(&Abort::internal(sqlstate::PROTOCOL_VIOLATION, &reason), context);
                 }
             }
         }
@@ -183,19 +184,19 @@ impl Client {
     }
 
     /// Gives up because the time for its transaction is over.
-    pub fn expire(&mut self, turn: &mut ClientContext<'_>) -> Wait {
+    pub fn expire(&mut self, context: &mut ClientContext<'_>) -> Wait {
         match self.state {
             State::Ended => return Wait::Close,
             // Nothing was begun.
             State::Idle | State::Due => {
-                self.stop(turn.out);
+                self.stop(context.out);
                 return Wait::Close;
             }
             _ => {}
         }
-        let grace = turn.recorder.schedule().grace;
+        let grace = context.recorder.schedule().grace;
         let reason = format!("its transaction was not done {grace:?} after the window closed");
-        self.abort(&Abort::own(sqlstate::QUERY_CANCELED, &reason), turn)
+        self.abort(&Abort::internal(sqlstate::QUERY_CANCELED, &reason), context)
     }
 
     /// Ends without a word about the transaction under way.
@@ -209,19 +210,19 @@ impl Client {
     }
 
     /// Acts on one message; returns what to wait for if that changed.
-    fn take(&mut self, event: ReplyEvent, turn: &mut ClientContext<'_>) -> Option<Wait> {
+    fn handle(&mut self, event: ReplyEvent, context: &mut ClientContext<'_>) -> Option<Wait> {
         match event {
-            ReplyEvent::Ready => return Some(self.ready(turn)),
-            ReplyEvent::Notice(notice) => self.say_notice(&notice),
+            ReplyEvent::Ready => return Some(self.ready(context)),
+            ReplyEvent::Notice(notice) => self.log_notice(&notice),
             ReplyEvent::Error(error) => {
                 // Of several errors the first is the cause.
                 if self.error.is_none() {
-                    let (step, statement) = self.answering();
+                    let (step, statement) = self.current_statement();
                     self.error = Some(StatementError { step, statement, error });
                 }
             }
             ReplyEvent::Parsed => {
-                let statement = match (self.state, self.piped.front_mut()) {
+                let statement = match (self.state, self.pending.front_mut()) {
                     (_, Some(PendingReply::Statement { statement, parsed, .. })) => {
                         *parsed = false;
                         Some(*statement)
@@ -235,24 +236,24 @@ impl Client {
                 }
             }
             ReplyEvent::Copy => {
-                let reason = format!("{}: COPY is not supported in scripts", self.place());
-                let abort = Abort::own(sqlstate::FEATURE_NOT_SUPPORTED, &reason)
-                    .caused("COPY is not supported in pgbench, aborting".to_owned())
-                    .saying("");
-                return Some(self.abort(&abort, turn));
+                let reason = format!("{}: COPY is not supported in scripts", self.position());
+                let abort = Abort::internal(sqlstate::FEATURE_NOT_SUPPORTED, &reason)
+                    .with_cause("COPY is not supported in pgbench, aborting".to_owned())
+                    .with_message("");
+                return Some(self.abort(&abort, context));
             }
-            ReplyEvent::Columns(columns) => self.answers.columns(columns),
-            ReplyEvent::Row(row) => self.answers.row(row),
-            ReplyEvent::Complete => match self.piped.front() {
+            ReplyEvent::Columns(columns) => self.results.columns(columns),
+            ReplyEvent::Row(row) => self.results.row(row),
+            ReplyEvent::Complete => match self.pending.front() {
                 Some(&PendingReply::Statement { step, statement, sent, .. }) => {
-                    self.piped.pop_front();
-                    self.expect_piped();
-                    self.count_statement(step, statement, sent, turn);
+                    self.pending.pop_front();
+                    self.expect_pending();
+                    self.count_statement(step, statement, sent, context);
                 }
                 _ => {
                     self.queries += 1;
                     if self.replies.rows {
-                        self.answers.complete();
+                        self.results.complete();
                     }
                 }
             },
@@ -261,8 +262,8 @@ impl Client {
     }
 
     /// The step that the server's next message is about, and its statement if it has one.
-    fn answering(&self) -> (usize, Option<usize>) {
-        match (self.state, self.piped.front()) {
+    fn current_statement(&self) -> (usize, Option<usize>) {
+        match (self.state, self.pending.front()) {
             (_, Some(PendingReply::Statement { step, statement, .. })) => (*step, Some(*statement)),
             (State::AwaitingReply(statement), _) => (self.step, Some(statement)),
             _ => (self.step, None),
@@ -274,28 +275,28 @@ impl Client {
         step: usize,
         statement: usize,
         sent: Moment,
-        turn: &mut ClientContext<'_>,
+        context: &mut ClientContext<'_>,
     ) {
         let first_byte = std::mem::replace(&mut self.first_byte, Moment::NEVER);
-        let times = Exchange { sent, first_byte, done: turn.now };
-        turn.recorder.statement(self.script, statement, &times);
-        turn.recorder.command(self.script, step, times.latency(), turn.now);
+        let times = Exchange { sent, first_byte, done: context.now };
+        context.recorder.record_statement(self.script, statement, &times);
+        context.recorder.record_command(self.script, step, times.latency(), context.now);
     }
 
     /// The server awaits the next command.
-    fn ready(&mut self, turn: &mut ClientContext<'_>) -> Wait {
-        let next = self.answered(turn);
+    fn ready(&mut self, context: &mut ClientContext<'_>) -> Wait {
+        let next = self.finish_reply(context);
         // What was read so far belongs to no later reply.
         self.first_byte = Moment::NEVER;
         next
     }
 
     /// The present reply, or the part of a pipeline that a Sync ends, is complete.
-    fn answered(&mut self, turn: &mut ClientContext<'_>) -> Wait {
-        if !self.piped.is_empty() {
+    fn finish_reply(&mut self, context: &mut ClientContext<'_>) -> Wait {
+        if !self.pending.is_empty() {
             // Statements after an error, and the Sync that ends their transaction.
-            while let Some(piped) = self.piped.pop_front() {
-                match piped {
+            while let Some(pending) = self.pending.pop_front() {
+                match pending {
                     PendingReply::Sync => break,
                     // It was to be prepared, and was passed over.
                     PendingReply::Statement { statement, parsed: true, .. } => {
@@ -305,45 +306,45 @@ impl Client {
                     PendingReply::Statement { .. } => {}
                 }
             }
-            self.expect_piped();
-            if self.state != State::AwaitingPipeline || !self.piped.is_empty() {
+            self.expect_pending();
+            if self.state != State::AwaitingPipeline || !self.pending.is_empty() {
                 return Wait::ForReply;
             }
-            self.piping = false;
-            self.replies.ends = false;
+            self.in_pipeline = false;
+            self.replies.query_ends = false;
             if let Some(fault) = self.error.take() {
-                return self.failed(fault, turn);
+                return self.failed(fault, context);
             }
-            turn.recorder.command(
+            context.recorder.record_command(
                 self.script,
                 self.step,
-                turn.now.nanoseconds_since(self.sent),
-                turn.now,
+                context.now.nanoseconds_since(self.sent),
+                context.now,
             );
             self.step += 1;
-            return self.advance(turn);
+            return self.advance(context);
         }
         match self.state {
             State::AwaitingReply(statement) => {
                 if let Some(fault) = self.error.take() {
-                    return self.failed(fault, turn);
+                    return self.failed(fault, context);
                 }
-                self.count_statement(self.step, statement, self.sent, turn);
+                self.count_statement(self.step, statement, self.sent, context);
                 if let Some(abort) = self.store(statement) {
-                    return self.abort(&abort, turn);
+                    return self.abort(&abort, context);
                 }
                 self.step += 1;
-                self.advance(turn)
+                self.advance(context)
             }
             State::RollingBack => match self.error.take() {
                 Some(fault) => {
                     let words = fault.error.libpq_text(Some("ROLLBACK"));
                     self.abort(
-                        &Abort::server("ROLLBACK after a failure", &fault.error, words),
-                        turn,
+                        &Abort::from_server("ROLLBACK after a failure", &fault.error, words),
+                        context,
                     )
                 }
-                None => self.after_failure(turn),
+                None => self.after_failure(context),
             },
             State::Idle
             | State::Due
@@ -352,19 +353,19 @@ impl Client {
             | State::Computed
             | State::Ended => {
                 let reason = "the server sent ReadyForQuery without having been asked anything";
-                self.abort(&Abort::own(sqlstate::PROTOCOL_VIOLATION, reason), turn)
+                self.abort(&Abort::internal(sqlstate::PROTOCOL_VIOLATION, reason), context)
             }
         }
     }
 
-    /// Awaits the reply to the first of what was sent in the pipeline and is not answered yet.
-    fn expect_piped(&mut self) {
-        let expected = self.piped.front().map_or(ExpectedReply::Nothing, PendingReply::expected);
+    /// Awaits the reply to the first of what was sent in the pipeline and is not finish_reply yet.
+    fn expect_pending(&mut self) {
+        let expected = self.pending.front().map_or(ExpectedReply::Nothing, PendingReply::expected);
         self.replies.expect_next(expected);
     }
 
     /// Where in the scripts the client is.
-    fn place(&self) -> String {
+    fn position(&self) -> String {
         let script = &self.program.scripts[self.script];
         match script.steps.get(self.step) {
             Some(step) => format!("{}:{}: `{}`", script.name, step.line, step.text),

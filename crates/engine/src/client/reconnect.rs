@@ -16,7 +16,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(1);
 impl Client {
     /// Learns that its connection is gone; `how` says what was seen. Either it gives up with its
     /// transaction, or that has failed and it wants another connection.
-    pub fn lost(&mut self, how: &str, turn: &mut ClientContext<'_>) -> Wait {
+    pub fn connection_lost(&mut self, how: &str, context: &mut ClientContext<'_>) -> Wait {
         if self.state == State::Ended {
             return Wait::Close;
         }
@@ -24,27 +24,27 @@ impl Client {
         // What the server said before it hung up tells more than that it did.
         let (reason, said) = match &told {
             Some(fault @ StatementError { error, .. }) => {
-                (format!("connection lost ({how}) after {error}"), self.words(fault))
+                (format!("connection lost ({how}) after {error}"), self.error_text(fault))
             }
             None => (
                 format!("connection lost: {how}"),
                 "perhaps the backend died while processing".to_owned(),
             ),
         };
-        if !self.program.rules.reconnect_lost.allows(self.reconnections) {
-            let abort = Abort::own(sqlstate::CONNECTION_FAILURE, &reason).saying(&said);
-            let abort = if told.is_some() { abort.said_by_server() } else { abort };
-            return self.abort(&abort, turn);
+        if !self.program.policy.reconnect_lost.allows(self.reconnections) {
+            let abort = Abort::internal(sqlstate::CONNECTION_FAILURE, &reason).with_message(&said);
+            let abort = if told.is_some() { abort.blamed_on_server() } else { abort };
+            return self.abort(&abort, context);
         }
-        self.say(
+        self.log(
             ClientLogKind::News,
             &format!("client {} makes another connection; {reason}", self.id),
         );
-        turn.recorder.lost_connection();
+        context.recorder.record_lost_connection();
         self.reconnections += 1;
         self.connected = false;
         let waits = match self.state {
-            // Nothing was begun: when the time for it comes, there is a new connection first.
+            // Nothing was sent_at: when the time for it comes, there is a new connection first.
             State::Idle | State::Due => return Wait::ForReply,
             State::Sleeping | State::Computed => true,
             State::AwaitingReply(_)
@@ -58,39 +58,39 @@ impl Client {
             (None, _) => (self.step, None),
         };
         let steps = self.program.scripts[self.script].steps.len();
-        let ended = self.ended(turn.now);
+        let ended = self.finished_transaction(context.now);
         let step = Some(step).filter(|step| *step < steps);
-        turn.recorder.failure(&ended, step, statement, sqlstate::CONNECTION_FAILURE);
+        context.recorder.record_failure(&ended, step, statement, sqlstate::CONNECTION_FAILURE);
         self.number += 1;
-        self.piping = false;
-        self.piped.clear();
+        self.in_pipeline = false;
+        self.pending.clear();
         self.state = State::Idle;
         // One that sleeps is to be woken already.
-        if waits { Wait::ForReply } else { self.begin(turn) }
+        if waits { Wait::ForReply } else { self.choose_transaction(context) }
     }
 
     /// Learns that the connection it asked for cannot be had; `how` says why.
-    pub fn unreachable(&mut self, how: &str, turn: &mut ClientContext<'_>) -> Wait {
+    pub fn connection_failed(&mut self, how: &str, context: &mut ClientContext<'_>) -> Wait {
         if self.state == State::Ended {
             return Wait::Close;
         }
-        if turn.now >= turn.recorder.schedule().closing {
-            return self.finish(turn);
+        if context.now >= context.recorder.schedule().closing {
+            return self.finish(context);
         }
-        let rules = &self.program.rules;
-        if !rules.reconnect_lost.allows(self.reconnections) {
+        let policy = &self.program.policy;
+        if !policy.reconnect_lost.allows(self.reconnections) {
             let reason = match self.reconnections {
                 0 => format!("no connection: {how}"),
                 n => format!("no new connection after {n} in a row: {how}"),
             };
             let said = format!("client {} aborted while establishing connection", self.id);
-            let abort = Abort::own(sqlstate::CONNECTION_FAILURE, &reason)
-                .caused(how.to_owned())
-                .caused(said);
-            return self.abort(&abort.saying(""), turn);
+            let abort = Abort::internal(sqlstate::CONNECTION_FAILURE, &reason)
+                .with_cause(how.to_owned())
+                .with_cause(said);
+            return self.abort(&abort.with_message(""), context);
         }
         let doublings = self.reconnections.saturating_sub(1).min(8);
         self.reconnections += 1;
-        Wait::Until(turn.now.after((PAUSE * 2_u32.pow(doublings)).min(MAX_PAUSE)))
+        Wait::Until(context.now.after((PAUSE * 2_u32.pow(doublings)).min(MAX_PAUSE)))
     }
 }

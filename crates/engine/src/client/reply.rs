@@ -1,7 +1,7 @@
 //! The server's replies, cut from bytes that arrive in pieces of any size.
 //!
 //! Messages that a client need not read, result rows above all, are skipped where they lie; only a
-//! message that was torn and must be read is put together in a buffer.
+//! message that was partial and must be read is put together in a buffer.
 
 use super::expected::{ExpectedReply, is_unsolicited};
 use pgdyno_wire::backend::{Status, command_complete, ready_for_query, tag};
@@ -34,7 +34,7 @@ pub(super) enum ReplyEvent {
 /// What has arrived and is not yet acted on.
 pub(super) struct ReplyReader {
     /// The beginning of a message whose rest has not arrived.
-    torn: Vec<u8>,
+    partial: Vec<u8>,
     /// Bytes of the present message still to be passed over.
     skip: usize,
     /// What may come next.
@@ -46,7 +46,7 @@ pub(super) struct ReplyReader {
     /// Whether rows are wanted.
     pub(super) rows: bool,
     /// Whether the end of each query is.
-    pub(super) ends: bool,
+    pub(super) query_ends: bool,
     /// Whether notices are.
     notices: bool,
 }
@@ -54,13 +54,13 @@ pub(super) struct ReplyReader {
 impl ReplyReader {
     pub(super) fn new(notices: bool) -> Self {
         Self {
-            torn: Vec::with_capacity(64),
+            partial: Vec::with_capacity(64),
             skip: 0,
             expected: ExpectedReply::Nothing,
             unsent: false,
             status: Status::Idle,
             rows: false,
-            ends: false,
+            query_ends: false,
             notices,
         }
     }
@@ -91,7 +91,7 @@ impl ReplyReader {
 
     /// Notes that a message of type `tag` came, which is no error.
     #[inline]
-    fn note(&mut self, tag: u8) -> Result<(), WireError> {
+    fn advance(&mut self, tag: u8) -> Result<(), WireError> {
         if self.unsent && !is_unsolicited(tag) {
             return Err(WireError::Unasked { tag });
         }
@@ -101,7 +101,7 @@ impl ReplyReader {
 
     /// Notes that `error` came.
     #[cold]
-    fn note_error(&mut self, error: &ServerError) -> Result<(), WireError> {
+    fn advance_past_error(&mut self, error: &ServerError) -> Result<(), WireError> {
         let is_fatal = matches!(error.severity.as_str(), "FATAL" | "PANIC");
         if self.unsent && !is_fatal {
             return Err(WireError::Unasked { tag: tag::ERROR_RESPONSE });
@@ -114,8 +114,8 @@ impl ReplyReader {
     #[inline]
     pub(super) fn next(&mut self, bytes: &mut &[u8]) -> Result<Option<ReplyEvent>, WireError> {
         self.pass(bytes);
-        if !self.torn.is_empty()
-            && let Some(event) = self.mended(bytes)?
+        if !self.partial.is_empty()
+            && let Some(event) = self.complete_partial(bytes)?
         {
             return Ok(Some(event));
         }
@@ -126,7 +126,7 @@ impl ReplyReader {
             }
             let Some((message, rest)) = bytes.split_at_checked(header.len()) else {
                 if skippable {
-                    self.note(header.tag)?;
+                    self.advance(header.tag)?;
                     self.skip = header.len() - bytes.len();
                     *bytes = &[];
                 }
@@ -136,9 +136,9 @@ impl ReplyReader {
             if !skippable {
                 return self.read(header.tag, &message[HEADER..]).map(Some);
             }
-            self.note(header.tag)?;
+            self.advance(header.tag)?;
         }
-        self.torn.extend_from_slice(bytes);
+        self.partial.extend_from_slice(bytes);
         *bytes = &[];
         Ok(None)
     }
@@ -151,27 +151,27 @@ impl ReplyReader {
         self.skip -= passed;
     }
 
-    /// Goes on with the message that was torn; what it comes to, if it is all there and must be
+    /// Goes on with the message that was partial; what it comes to, if it is all there and must be
     /// known of.
-    fn mended(&mut self, bytes: &mut &[u8]) -> Result<Option<ReplyEvent>, WireError> {
-        self.draw(bytes, HEADER);
-        let Some(header) = Header::read(&self.torn)? else { return Ok(None) };
+    fn complete_partial(&mut self, bytes: &mut &[u8]) -> Result<Option<ReplyEvent>, WireError> {
+        self.fill_partial(bytes, HEADER);
+        let Some(header) = Header::read(&self.partial)? else { return Ok(None) };
         if self.skippable(header.tag) {
-            self.note(header.tag)?;
-            self.torn.clear();
+            self.advance(header.tag)?;
+            self.partial.clear();
             self.skip = header.body;
             self.pass(bytes);
             return Ok(None);
         }
         check(header)?;
-        self.draw(bytes, header.len());
-        if self.torn.len() < header.len() {
+        self.fill_partial(bytes, header.len());
+        if self.partial.len() < header.len() {
             return Ok(None);
         }
-        let torn = std::mem::take(&mut self.torn);
-        let event = self.read(header.tag, &torn[HEADER..]);
-        self.torn = torn;
-        self.torn.clear();
+        let partial = std::mem::take(&mut self.partial);
+        let event = self.read(header.tag, &partial[HEADER..]);
+        self.partial = partial;
+        self.partial.clear();
         event.map(Some)
     }
 
@@ -180,7 +180,7 @@ impl ReplyReader {
     #[inline]
     fn read(&mut self, tag: u8, body: &[u8]) -> Result<ReplyEvent, WireError> {
         if tag != tag::ERROR_RESPONSE {
-            self.note(tag)?;
+            self.advance(tag)?;
         }
         match tag {
             tag::READY_FOR_QUERY => {
@@ -191,7 +191,7 @@ impl ReplyReader {
             _ => {
                 let event = read(Frame { tag, body })?;
                 if let ReplyEvent::Error(error) = &event {
-                    self.note_error(error)?;
+                    self.advance_past_error(error)?;
                 }
                 Ok(event)
             }
@@ -204,7 +204,7 @@ impl ReplyReader {
     fn skippable(&self, tag: u8) -> bool {
         match tag {
             tag::DATA_ROW | tag::ROW_DESCRIPTION => !self.rows,
-            tag::COMMAND_COMPLETE | tag::EMPTY_QUERY => !(self.rows || self.ends),
+            tag::COMMAND_COMPLETE | tag::EMPTY_QUERY => !(self.rows || self.query_ends),
             tag::NOTICE_RESPONSE => !self.notices,
             tag::BIND_COMPLETE
             | tag::CLOSE_COMPLETE
@@ -217,10 +217,10 @@ impl ReplyReader {
         }
     }
 
-    fn draw(&mut self, bytes: &mut &[u8], until: usize) {
-        let lacking = until.saturating_sub(self.torn.len()).min(bytes.len());
+    fn fill_partial(&mut self, bytes: &mut &[u8], until: usize) {
+        let lacking = until.saturating_sub(self.partial.len()).min(bytes.len());
         let (drawn, rest) = bytes.split_at(lacking);
-        self.torn.extend_from_slice(drawn);
+        self.partial.extend_from_slice(drawn);
         *bytes = rest;
     }
 }

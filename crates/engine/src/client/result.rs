@@ -10,8 +10,8 @@ pub(super) struct StoreError {
     pub(super) query: usize,
     /// The variable's name, where it is none.
     pub(super) name: Option<String>,
-    /// pgbench's words.
-    pub(super) words: String,
+    /// pgbench's message.
+    pub(super) message: String,
 }
 
 /// One query's result.
@@ -25,23 +25,23 @@ struct QueryResult {
 /// The results of a command.
 #[derive(Debug, Default)]
 pub(super) struct QueryResults {
-    answers: Vec<QueryResult>,
+    results: Vec<QueryResult>,
     open: bool,
 }
 
 impl QueryResults {
     pub(super) fn clear(&mut self) {
-        self.answers.clear();
+        self.results.clear();
         self.open = false;
     }
 
     pub(super) fn columns(&mut self, columns: Vec<Vec<u8>>) {
-        self.answers.push(QueryResult { columns, ..QueryResult::default() });
+        self.results.push(QueryResult { columns, ..QueryResult::default() });
         self.open = true;
     }
 
     pub(super) fn row(&mut self, row: Vec<Option<Vec<u8>>>) {
-        if let Some(answer) = self.answers.last_mut() {
+        if let Some(answer) = self.results.last_mut() {
             answer.rows += 1;
             answer.last = row;
         }
@@ -50,7 +50,7 @@ impl QueryResults {
     pub(super) fn complete(&mut self) {
         // A command that returns no rows has a result without columns.
         if !std::mem::replace(&mut self.open, false) {
-            self.answers.push(QueryResult::default());
+            self.results.push(QueryResult::default());
         }
     }
 
@@ -61,15 +61,15 @@ impl QueryResults {
         slots: &HashMap<String, Slot>,
         variables: &mut [Option<VariableValue>],
     ) -> Result<(), StoreError> {
-        let first = if store.each { 0 } else { self.answers.len().saturating_sub(1) };
-        let chosen = &self.answers[first..];
+        let first = if store.each { 0 } else { self.results.len().saturating_sub(1) };
+        let chosen = &self.results[first..];
         if !store.each {
             let rows = chosen.first().map_or(0, |answer| answer.rows);
             if rows != 1 {
                 return Err(StoreError {
                     query: first,
                     name: None,
-                    words: format!("expected one row, got {rows}"),
+                    message: format!("expected one row, got {rows}"),
                 });
             }
         }
@@ -77,8 +77,8 @@ impl QueryResults {
             for (column, value) in answer.columns.iter().zip(&answer.last) {
                 let name = format!("{}{}", store.prefix, String::from_utf8_lossy(column));
                 if !is_variable_name(&name) {
-                    let words = format!("error storing into variable {name}");
-                    return Err(StoreError { query, name: Some(name), words });
+                    let message = format!("error storing into variable {name}");
+                    return Err(StoreError { query, name: Some(name), message });
                 }
                 if let Some(slot) = slots.get(&name) {
                     // NULL is the empty text, as for psql.

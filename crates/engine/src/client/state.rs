@@ -22,7 +22,7 @@ pub enum Wait {
     ForReply,
     /// That moment.
     Until(Moment),
-    /// To be woken in this turn, with a new reading of the clock: time has passed that no event
+    /// To be woken in this context, with a new reading of the clock: time has passed that no event
     /// tells of.
     NextTurn,
     /// A new connection; then to be woken.
@@ -94,7 +94,7 @@ pub struct Client {
     /// By statement number: whether the server holds it prepared.
     pub(super) prepared: Vec<bool>,
     pub(super) replies: ReplyReader,
-    pub(super) piped: VecDeque<PendingReply>,
+    pub(super) pending: VecDeque<PendingReply>,
     pub(super) script: usize,
     pub(super) step: usize,
     /// When the last statement was sent, or the last wait began.
@@ -103,11 +103,11 @@ pub struct Client {
     pub(super) first_byte: Moment,
     pub(super) random: Random,
     /// `random` as it was before the transaction's first try.
-    pub(super) before: Random,
+    pub(super) random_before_try: Random,
     /// When the transaction was due.
     pub(super) due: Moment,
     /// When it was begun.
-    pub(super) begun: Moment,
+    pub(super) sent_at: Moment,
     /// The transaction's number among the client's.
     pub(super) number: u64,
     /// Transactions left to start once the window is open.
@@ -117,11 +117,11 @@ pub struct Client {
     /// What made the transaction fail.
     pub(super) failure: Option<StatementError>,
     /// Where its transactions are written down, if they are.
-    pub(super) book: Option<Box<TransactionLedger>>,
+    pub(super) ledger: Option<Box<TransactionLedger>>,
     /// A stream of its own, so that a script's draws do not depend on how many scripts there are.
-    pub(super) choice: Random,
+    pub(super) script_random: Random,
     /// What a result is put into variables from.
-    pub(super) answers: QueryResults,
+    pub(super) results: QueryResults,
     pub(super) state: State,
     pub(super) id: u32,
     /// Tries after the first.
@@ -131,9 +131,9 @@ pub struct Client {
     /// New connections in a row after lost ones, since a transaction last ended well.
     pub(super) reconnections: u32,
     /// Whether the transaction has sent any statement.
-    pub(super) asked: bool,
+    pub(super) has_sent: bool,
     /// Whether statements are sent without waiting for replies.
-    pub(super) piping: bool,
+    pub(super) in_pipeline: bool,
     /// Whether it has a connection.
     pub(super) connected: bool,
 }

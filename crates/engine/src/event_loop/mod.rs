@@ -85,9 +85,9 @@ impl Clients {
         self.note(index, next)
     }
 
-    fn unreachable(&mut self, index: usize, how: &str, now: Moment) {
+    fn connection_failed(&mut self, index: usize, how: &str, now: Moment) {
         let mut nowhere = Vec::new();
-        let next = self.clients[index].unreachable(
+        let next = self.clients[index].connection_failed(
             how,
             &mut ClientContext {
                 now,
@@ -122,7 +122,7 @@ impl ReactorHandler for Clients {
             return;
         }
         let mut nowhere = Vec::new();
-        let next = self.clients[link].lost(
+        let next = self.clients[link].connection_lost(
             how,
             &mut ClientContext {
                 now,
@@ -174,12 +174,12 @@ pub(crate) fn run<R: Reactor>(
         for index in std::mem::take(&mut all.connecting) {
             match reactor.reconnect(index) {
                 Ok(took) => {
-                    all.recorder.reconnections(1, took);
-                    all.clients[index].reconnected();
+                    all.recorder.record_reconnections(1, took);
+                    all.clients[index].connection_restored();
                     let now = reactor.now();
                     reactor.send(index, &mut |out| all.wake(index, now, out));
                 }
-                Err(how) => all.unreachable(index, &how, reactor.now()),
+                Err(how) => all.connection_failed(index, &how, reactor.now()),
             }
         }
         let mut woken = !all.again.is_empty();
@@ -197,7 +197,7 @@ pub(crate) fn run<R: Reactor>(
                     all.timers.pop();
                     // Those before it took their time.
                     let now = reactor.now();
-                    all.recorder.waited(now.nanoseconds_since(at));
+                    all.recorder.record_lag(now.nanoseconds_since(at));
                     reactor.send(index, &mut |out| all.wake(index, now, out));
                     woken = true;
                 }
@@ -221,7 +221,7 @@ pub(crate) fn run<R: Reactor>(
         reactor.turn(if woken { reactor.now() } else { now }, until, &mut all)?;
         // Replies of one turn were there when the first was read: the last has waited longest.
         let last = all.woken.take().map(|(first, last)| {
-            all.recorder.waited(last.nanoseconds_since(first));
+            all.recorder.record_lag(last.nanoseconds_since(first));
             last
         });
         // To read the clock is a tenth of what a statement costs here: only who is to be woken has
@@ -230,14 +230,14 @@ pub(crate) fn run<R: Reactor>(
             .filter(|_| all.timers.is_empty() && all.again.is_empty())
             .unwrap_or_else(|| reactor.now());
     }
-    let mut cut_off = Vec::new();
+    let mut interrupted = Vec::new();
     for index in 0..count {
         let client = &mut all.clients[index];
         if client.has_ended() {
             continue;
         }
         if client.awaits_reply() {
-            cut_off.push(index);
+            interrupted.push(index);
         }
         reactor.send(index, &mut |out| {
             client.stop(out);
@@ -245,7 +245,12 @@ pub(crate) fn run<R: Reactor>(
         });
     }
     let ended = reactor.now();
-    Ok(ThreadOutcome { tally: all.recorder.finish(ended), ended, cut_off, reactor: String::new() })
+    Ok(ThreadOutcome {
+        tally: all.recorder.finish(ended),
+        ended,
+        interrupted,
+        reactor: String::new(),
+    })
 }
 
 #[cfg(test)]

@@ -232,12 +232,12 @@ impl Load {
         let stop = Arc::new(AtomicBool::new(false));
         let mut program =
             Program::link(&spec.scripts, spec.protocol, spec.seed, &spec.variables).unwrap();
-        program.rules = ClientPolicy {
-            say: spec.say.clone(),
-            say_failures: spec.say_failures,
-            say_steps: spec.say_steps,
+        program.policy = ClientPolicy {
+            client_log: spec.say.clone(),
+            logs_failures: spec.say_failures,
+            logs_steps: spec.say_steps,
             stop: Arc::clone(&stop),
-            ..ClientPolicy::of(&spec.options)
+            ..ClientPolicy::from_load(&spec.options)
         };
         let program = Rc::new(program);
         let opening = Moment(0).after(self.warm_up);
@@ -264,9 +264,9 @@ impl Load {
         let ended = Arc::clone(&intervals);
         let log =
             spec.log.as_ref().map(|log| (log.open(0).unwrap(), std::time::SystemTime::UNIX_EPOCH));
-        let extras = RecorderOptions { log, ..RecorderOptions::of(&spec.options) };
+        let options = RecorderOptions { log, ..RecorderOptions::from_load(&spec.options) };
         let ended = Box::new(move |i| ended.lock().unwrap().push(i));
-        let recorder = Recorder::with(&program, schedule, ended, extras);
+        let recorder = Recorder::with_options(&program, schedule, ended, options);
         let mut pacer = Pacer::default();
         if let Some(rate) = spec.options.rate {
             pacer.throttle(rate, &schedule, Random::new(3));
@@ -278,7 +278,7 @@ impl Load {
             match &spec.ledger {
                 Some(ledger) => {
                     let clock = Clock::new(std::time::Instant::now());
-                    client.keeping(ledger.open(id, &clock).unwrap()).unwrap()
+                    client.with_ledger(ledger.open(id, &clock).unwrap()).unwrap()
                 }
                 None => client,
             }

@@ -26,7 +26,7 @@ impl LedgerBindings {
     ///
     /// # Errors
     /// The variable that it lacks.
-    pub(crate) fn of(program: &Program) -> Result<Self, &'static str> {
+    pub(crate) fn from_program(program: &Program) -> Result<Self, &'static str> {
         let slot = |name: &'static str| {
             let at = program.variables.iter().position(|v| v == name).ok_or(name)?;
             u32::try_from(at).map(Slot).map_err(|_| name)
@@ -48,18 +48,18 @@ impl LedgerBindings {
 /// A client's ledger, and where its script has what belongs into it.
 pub(crate) struct TransactionLedger {
     ledger: Box<dyn ClientLedger>,
-    places: LedgerBindings,
+    bindings: LedgerBindings,
 }
 
 impl TransactionLedger {
-    pub(crate) fn new(ledger: Box<dyn ClientLedger>, places: LedgerBindings) -> Self {
-        Self { ledger, places }
+    pub(crate) fn new(ledger: Box<dyn ClientLedger>, bindings: LedgerBindings) -> Self {
+        Self { ledger, bindings }
     }
 
     /// Gives the transaction that begins its sequence.
     pub(crate) fn begin(&self, variables: &mut [Option<VariableValue>]) {
         let sequence = Value::Int(self.ledger.next().cast_signed());
-        variables[self.places.sequence.index()] = Some(sequence.into());
+        variables[self.bindings.sequence.index()] = Some(sequence.into());
     }
 
     /// A statement is about to be sent: the transaction's first if `is_first`, its last if it is
@@ -80,7 +80,7 @@ impl TransactionLedger {
                 Some(Value::Int(value)) => Ok(value),
                 _ => Err(io::Error::other("a variable that the ledger keeps holds no integer")),
             };
-            let LedgerBindings { account, teller, branch, delta, .. } = &self.places;
+            let LedgerBindings { account, teller, branch, delta, .. } = &self.bindings;
             let effect = Effect {
                 account: int(*account)?,
                 teller: int(*teller)?,
@@ -89,7 +89,7 @@ impl TransactionLedger {
             };
             self.ledger.issued(&effect, now)?;
         }
-        if self.places.commits[script] == Some(step) { self.ledger.committing() } else { Ok(()) }
+        if self.bindings.commits[script] == Some(step) { self.ledger.committing() } else { Ok(()) }
     }
 
     pub(crate) fn acknowledged(&mut self, now: Moment) -> io::Result<()> {

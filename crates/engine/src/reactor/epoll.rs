@@ -69,7 +69,7 @@ impl Epoll {
     ///
     /// # Errors
     /// The kernel refuses an epoll instance.
-    pub fn unconnected(
+    pub fn without_connections(
         clock: Clock,
         count: usize,
         connector: Option<Connector>,

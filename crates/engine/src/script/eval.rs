@@ -32,7 +32,7 @@ impl Expr {
     /// Its value where it is a uniform draw between constants, as in most scripts; none where it is
     /// anything else, or has no value.
     #[inline]
-    pub(crate) fn drawn(&self, random: &mut Random) -> Option<i64> {
+    pub(crate) fn constant_draw(&self, random: &mut Random) -> Option<i64> {
         let Self::Call(Function::Random, arguments) = self else { return None };
         let [Self::Constant(Value::Int(low)), Self::Constant(Value::Int(high))] = arguments[..]
         else {
@@ -52,8 +52,8 @@ impl Expr {
             Self::Constant(value) => Ok(*value),
             Self::Variable(slot) => scope.variable(*slot),
             Self::Unary(operator, operand) => unary(*operator, operand.eval(scope)?),
-            Self::Binary(BinaryOp::And, operands) => junction(operands, false, scope),
-            Self::Binary(BinaryOp::Or, operands) => junction(operands, true, scope),
+            Self::Binary(BinaryOp::And, operands) => logical(operands, false, scope),
+            Self::Binary(BinaryOp::Or, operands) => logical(operands, true, scope),
             Self::Binary(operator, operands) => {
                 let [left, right] = &**operands;
                 // As pgbench does, which turns these two round: draws come in this order.
@@ -68,7 +68,7 @@ impl Expr {
             Self::Case(parts) => {
                 let (pairs, otherwise) = parts.as_chunks::<2>();
                 for [condition, value] in pairs {
-                    if condition.eval(scope)?.holds() {
+                    if condition.eval(scope)?.is_true() {
                         return value.eval(scope);
                     }
                 }
@@ -80,7 +80,7 @@ impl Expr {
 
 /// AND, or OR: the second operand is not looked at where the first is `decides`, or NULL, which
 /// NULL is then the result of: pgbench's logic, not SQL's.
-fn junction(operands: &[Expr; 2], decides: bool, scope: &mut Scope<'_>) -> Evaluated {
+fn logical(operands: &[Expr; 2], decides: bool, scope: &mut Scope<'_>) -> Evaluated {
     for operand in operands {
         match operand.eval(scope)? {
             Value::Null => return Ok(Value::Null),

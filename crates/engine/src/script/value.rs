@@ -80,7 +80,7 @@ impl Value {
 
     /// Whether it counts as true in a condition: true itself, and every number but 0.
     #[must_use]
-    pub fn holds(self) -> bool {
+    pub fn is_true(self) -> bool {
         match self {
             Self::Null => false,
             Self::Bool(b) => b,
@@ -118,7 +118,7 @@ impl From<Value> for VariableValue {
     #[inline]
     fn from(value: Value) -> Self {
         match value {
-            Value::Int(n) => ShortInteger::of(n).map_or(Self::Value(value), Self::ShortInteger),
+            Value::Int(n) => ShortInteger::new(n).map_or(Self::Value(value), Self::ShortInteger),
             _ => Self::Value(value),
         }
     }
