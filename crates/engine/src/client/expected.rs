@@ -70,7 +70,7 @@ impl ExpectedReply {
                 tag::COPY_IN | tag::COPY_OUT | tag::COPY_BOTH,
             ) => self,
             (_, tag) if is_unsolicited(tag) => self,
-            (_, tag) => return Err(WireError::Unasked { tag }),
+            (_, tag) => return Err(WireError::Unsolicited { tag }),
         })
     }
 
@@ -78,7 +78,7 @@ impl ExpectedReply {
     pub(super) fn after_error(self, is_fatal: bool) -> Result<Self, WireError> {
         match self {
             Self::Nothing | Self::ReadyAfterError if !is_fatal => {
-                Err(WireError::Unasked { tag: tag::ERROR_RESPONSE })
+                Err(WireError::Unsolicited { tag: tag::ERROR_RESPONSE })
             }
             // The connection ends.
             Self::Nothing => Ok(Self::Nothing),
@@ -130,7 +130,7 @@ mod tests {
             for reply in replies {
                 let found = follow(asked, reply);
                 assert!(
-                    matches!(found, Err(WireError::Unasked { .. })),
+                    matches!(found, Err(WireError::Unsolicited { .. })),
                     "{asked:?}: {reply}: {found:?}"
                 );
             }

@@ -1,7 +1,7 @@
 //! Errors: what is tried again, what fails a transaction, what ends a client.
 
 use pgdyno_model::experiment::OnError;
-use pgdyno_wire::backend::Status;
+use pgdyno_wire::backend::TransactionStatus;
 use pgdyno_wire::frontend;
 
 use super::abort::{Abort, EVALUATION, StatementError};
@@ -66,7 +66,7 @@ impl Client {
             )
         });
         self.failure = Some(fault);
-        if self.replies.status == Status::Idle {
+        if self.replies.status == TransactionStatus::Idle {
             return self.after_failure(context);
         }
         match frontend::query(context.out, b"ROLLBACK") {

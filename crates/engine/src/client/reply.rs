@@ -4,7 +4,7 @@
 //! message that was partial and must be read is put together in a buffer.
 
 use super::expected::{ExpectedReply, is_unsolicited};
-use pgdyno_wire::backend::{Status, command_complete, ready_for_query, tag};
+use pgdyno_wire::backend::{TransactionStatus, command_complete, ready_for_query, tag};
 use pgdyno_wire::frame::HEADER;
 use pgdyno_wire::{Frame, Header, Message, ServerError, WireError};
 
@@ -42,7 +42,7 @@ pub(super) struct ReplyReader {
     /// Whether what it belongs to has not left yet: bytes that are here already cannot answer it.
     unsent: bool,
     /// The session's state as the server last said.
-    pub(super) status: Status,
+    pub(super) status: TransactionStatus,
     /// Whether rows are wanted.
     pub(super) rows: bool,
     /// Whether the end of each query is.
@@ -58,7 +58,7 @@ impl ReplyReader {
             skip: 0,
             expected: ExpectedReply::Nothing,
             unsent: false,
-            status: Status::Idle,
+            status: TransactionStatus::Idle,
             rows: false,
             query_ends: false,
             notices,
@@ -93,7 +93,7 @@ impl ReplyReader {
     #[inline]
     fn advance(&mut self, tag: u8) -> Result<(), WireError> {
         if self.unsent && !is_unsolicited(tag) {
-            return Err(WireError::Unasked { tag });
+            return Err(WireError::Unsolicited { tag });
         }
         self.expected = self.expected.after(tag)?;
         Ok(())
@@ -104,7 +104,7 @@ impl ReplyReader {
     fn advance_past_error(&mut self, error: &ServerError) -> Result<(), WireError> {
         let is_fatal = matches!(error.severity.as_str(), "FATAL" | "PANIC");
         if self.unsent && !is_fatal {
-            return Err(WireError::Unasked { tag: tag::ERROR_RESPONSE });
+            return Err(WireError::Unsolicited { tag: tag::ERROR_RESPONSE });
         }
         self.expected = self.expected.after_error(is_fatal)?;
         Ok(())
@@ -255,6 +255,10 @@ fn read(frame: Frame<'_>) -> Result<ReplyEvent, WireError> {
         }
         Message::EmptyQuery => Ok(ReplyEvent::Complete),
         // Nothing else may follow start-up.
-        _ => Err(WireError::Unknown { message: "reply", field: "type", value: frame.tag.into() }),
+        _ => Err(WireError::UnknownValue {
+            message: "reply",
+            field: "type",
+            value: frame.tag.into(),
+        }),
     }
 }

@@ -3,7 +3,7 @@
 //! [`Client::choose_transaction`] chooses one, [`Client::start_transaction`] begins its script when it is due,
 //! [`Client::complete_transaction`] ends it well, and [`Client::next_transaction`] goes on to the next.
 
-use pgdyno_wire::backend::Status;
+use pgdyno_wire::backend::TransactionStatus;
 use pgdyno_wire::frontend;
 
 use super::abort::Abort;
@@ -110,7 +110,7 @@ impl Client {
             return self
                 .abort(&Abort::internal(sqlstate::PIPELINE, reason).with_message(reason), context);
         }
-        if self.replies.status != Status::Idle {
+        if self.replies.status != TransactionStatus::Idle {
             // As in pgbench, it counts and is the client's last.
             context.recorder.record_transaction(&self.finished_transaction(context.now));
             let name = &self.program.scripts[self.script].name;
