@@ -8,18 +8,19 @@ use pgdyno_model::measurement::{
 };
 use pgdyno_model::{Latencies, Measurement};
 
-use crate::event_loop::Outcome;
-use crate::load::{Live, LoadSpec, WeightedScript};
+use crate::observer::LiveSecond;
+use crate::outcome::ThreadOutcome;
 use crate::recorder::Interval;
 use crate::schedule::{Moment, Phase, Schedule};
-use crate::script::Command;
+use crate::script::{Command, WeightedScript};
+use crate::spec::LoadSpec;
 use crate::tally::{CommandTally, ScriptTally, StatementTally, Tally, merge};
 
 /// A second of a phase.
 type Key = (Phase, u32);
 
 /// What is known of a second so far.
-struct Pending {
+struct PendingSecond {
     end: Moment,
     transactions: u64,
     failed: u64,
@@ -35,7 +36,7 @@ pub(crate) struct Aggregate {
     /// The last second that each thread is done with; none where it has not ended its first.
     progress: Vec<Option<Key>>,
     running: Vec<bool>,
-    pending: BTreeMap<Key, Pending>,
+    pending: BTreeMap<Key, PendingSecond>,
     /// Seconds of the window in which something ended.
     series: BTreeMap<u32, Second>,
     tally: Option<Tally>,
@@ -84,7 +85,7 @@ impl Aggregate {
     pub(crate) fn add(&mut self, thread: usize, interval: Interval) {
         let key = (interval.phase, interval.second);
         self.progress[thread] = self.progress[thread].max(Some(key));
-        let pending = self.pending.entry(key).or_insert(Pending {
+        let pending = self.pending.entry(key).or_insert(PendingSecond {
             end: interval.end,
             transactions: 0,
             failed: 0,
@@ -110,7 +111,7 @@ impl Aggregate {
     }
 
     /// Notes that a thread has ended.
-    pub(crate) fn ended(&mut self, thread: usize, outcome: &Outcome) {
+    pub(crate) fn ended(&mut self, thread: usize, outcome: &ThreadOutcome) {
         self.running[thread] = false;
         self.last_end = self.last_end.max(outcome.ended);
         if outcome.tally.aborted_clients > 0 {
@@ -124,7 +125,7 @@ impl Aggregate {
     }
 
     /// The next second that all threads are done with.
-    pub(crate) fn next_live(&mut self) -> Option<Live> {
+    pub(crate) fn next_live(&mut self) -> Option<LiveSecond> {
         let working = self.progress.iter().zip(&self.running).filter(|(_, running)| **running);
         let done = working.map(|(progress, _)| *progress).min();
         let (&key, _) = self.pending.first_key_value()?;
@@ -138,7 +139,7 @@ impl Aggregate {
 
     /// Puts a second that is done into the series, and shows it.
     #[allow(clippy::cast_precision_loss)]
-    fn settle(&mut self, (phase, second): Key, pending: Pending) -> Live {
+    fn settle(&mut self, (phase, second): Key, pending: PendingSecond) -> LiveSecond {
         let quantile = |q| pending.latency.as_ref().and_then(|l| l.quantile_us(q));
         if phase == Phase::Measuring {
             let settled = Second {
@@ -153,9 +154,9 @@ impl Aggregate {
             };
             self.series.insert(second, settled);
         }
-        let elapsed = pending.end.since(self.schedule.begins(phase));
+        let elapsed = pending.end.since(self.schedule.begin_of(phase));
         let length = elapsed.saturating_sub(Duration::from_secs(second.into())).as_secs_f64();
-        Live {
+        LiveSecond {
             phase,
             elapsed,
             tps: if length > 0.0 { pending.transactions as f64 / length } else { 0.0 },

@@ -1,4 +1,4 @@
-//! Integers in decimal, written straight into a buffer.
+//! Numbers in decimal; integers are written straight into a buffer.
 //!
 //! Digits that are made one by one and then copied are read back before they have left the
 //! processor's store buffer, which costs more than to make them: eight are made at a time, in one
@@ -10,22 +10,22 @@ const ZEROS: u64 = u64::from_ne_bytes([b'0'; 8]);
 
 /// An integer of up to eight characters and its text, made once however often it is written.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Short {
+pub struct ShortInteger {
     /// The text from the lowest byte on.
     text: u64,
     value: i32,
     length: u8,
 }
 
-impl Short {
+impl ShortInteger {
     /// `n`, unless it is too long.
     #[inline]
-    pub(crate) fn of(n: i64) -> Option<Self> {
+    pub(crate) fn new(n: i64) -> Option<Self> {
         if !(-10_000_000 < n && n < EIGHT.cast_signed()) {
             return None;
         }
         let value = i32::try_from(n).ok()?;
-        let digits = eight(n.unsigned_abs());
+        let digits = eight_digits(n.unsigned_abs());
         // A byte that is 0 is a digit that is; the last one stays.
         let leading = (digits.trailing_zeros() / 8).min(7);
         let (text, length) = ((digits | ZEROS) >> (8 * leading), 8 - leading as u8);
@@ -51,7 +51,7 @@ impl Short {
 /// Appends `n` to `out`.
 #[inline]
 pub(crate) fn write_signed(n: i64, out: &mut Vec<u8>) {
-    match Short::of(n) {
+    match ShortInteger::new(n) {
         Some(short) => short.write(out),
         None => write_long(n, out),
     }
@@ -60,7 +60,7 @@ pub(crate) fn write_signed(n: i64, out: &mut Vec<u8>) {
 /// Appends `n` to `out`.
 #[inline]
 pub(crate) fn write(n: u64, out: &mut Vec<u8>) {
-    match i64::try_from(n).ok().and_then(Short::of) {
+    match i64::try_from(n).ok().and_then(ShortInteger::new) {
         Some(short) => short.write(out),
         None => write_unsigned(n, out),
     }
@@ -77,13 +77,13 @@ fn write_long(n: i64, out: &mut Vec<u8>) {
 #[cold]
 fn write_unsigned(n: u64, out: &mut Vec<u8>) {
     write(n / EIGHT, out);
-    out.extend_from_slice(&(eight(n % EIGHT) | ZEROS).to_le_bytes());
+    out.extend_from_slice(&(eight_digits(n % EIGHT) | ZEROS).to_le_bytes());
 }
 
 /// The eight digits of `n`, which has no more, a byte each from the first in the lowest: halves,
 /// quarters and digits are divided all at once.
 #[inline]
-fn eight(n: u64) -> u64 {
+fn eight_digits(n: u64) -> u64 {
     // Multiplications that divide by 100 below 10,000, and by 10 below 100.
     let split = |parts: u64, magic: u64, shift: u32, mask: u64, by: u64, width: u32| {
         let quotients = (parts.wrapping_mul(magic) >> shift) & mask;
@@ -92,6 +92,15 @@ fn eight(n: u64) -> u64 {
     let halves = (n / 10_000) | ((n % 10_000) << 32);
     let quarters = split(halves, 10_486, 20, 0x0000_007f_0000_007f, 100, 16);
     split(quarters, 103, 10, 0x000f_000f_000f_000f, 10, 8)
+}
+
+/// `x` as C's `%f` writes it, but for what is no number.
+pub(crate) fn six_decimals(x: f64) -> String {
+    match x {
+        x if x.is_nan() => "NaN".to_owned(),
+        x if x.is_infinite() => if x > 0.0 { "Infinity" } else { "-Infinity" }.to_owned(),
+        x => format!("{x:.6}"),
+    }
 }
 
 #[cfg(test)]
@@ -121,7 +130,7 @@ mod tests {
         (0..100_000).for_each(|_| check(random.uniform(0, 99_999_999)));
         for n in 0..10_000 {
             assert_eq!(
-                (eight(n * 10_000 + n) | ZEROS).to_le_bytes(),
+                (eight_digits(n * 10_000 + n) | ZEROS).to_le_bytes(),
                 *format!("{n:04}{n:04}").as_bytes()
             );
         }

@@ -21,7 +21,7 @@ struct Throttle {
 pub struct Pacer {
     throttle: Option<Throttle>,
     /// Where scripts are chosen from; none where each client has a stream of its own.
-    pub choice: Option<Random>,
+    pub script_random: Option<Random>,
 }
 
 impl Pacer {

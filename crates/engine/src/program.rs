@@ -11,20 +11,27 @@ use pgdyno_wire::WireError;
 use pgdyno_wire::frontend::{self, Execution};
 use thiserror::Error;
 
-use crate::load::{Say, WeightedScript};
+use crate::client_log::ClientLog;
 use crate::random::Random;
-use crate::script::{Content, Expr, Op, Piece, Slot, Store, Value, is_variable_name, ways};
+use crate::script::{
+    Expr, Op, Piece, Slot, Store, Value, VariableValue, WeightedScript, branch_targets,
+    is_variable_name,
+};
 
 /// Variables that one statement may have as parameters.
-pub const MOST_PARAMETERS: usize = 255;
+pub const MAX_PARAMETERS: usize = 255;
 
 /// Statements of a program whose latencies are kept one by one, for each thread: a distribution
 /// takes a third of a megabyte. Counts and sums are kept of all.
-pub const MOST_DISTRIBUTIONS: usize = 512;
+pub const MAX_DISTRIBUTIONS: usize = 512;
+
+// facade: removed at integration
+#[doc(hidden)]
+pub use {MAX_DISTRIBUTIONS as MOST_DISTRIBUTIONS, MAX_PARAMETERS as MOST_PARAMETERS};
 
 /// What clients do beyond their scripts.
 #[derive(Clone)]
-pub struct Rules {
+pub struct ClientPolicy {
     /// How long a transaction may take to be tried again, and how late it may begin where there is
     /// a rate.
     pub latency_limit: Option<Duration>,
@@ -37,34 +44,34 @@ pub struct Rules {
     /// What a lost connection does to its client.
     pub reconnect_lost: ReconnectLost,
     /// Is told of errors.
-    pub say: Option<Say>,
+    pub client_log: Option<ClientLog>,
     /// Whether it is told of those that end no client.
-    pub say_failures: bool,
+    pub logs_failures: bool,
     /// Whether it is told of every step and reply.
-    pub say_steps: bool,
+    pub logs_steps: bool,
     /// Is set by a client that ends the whole load.
     pub stop: Arc<AtomicBool>,
 }
 
-impl Default for Rules {
+impl Default for ClientPolicy {
     fn default() -> Self {
-        Self::of(&LoadOptions::default())
+        Self::from_load(&LoadOptions::default())
     }
 }
 
-impl Rules {
+impl ClientPolicy {
     /// What `options` say; nobody is told of anything.
     #[must_use]
-    pub fn of(options: &LoadOptions) -> Self {
+    pub fn from_load(options: &LoadOptions) -> Self {
         Self {
             latency_limit: options.latency_limit.map(|limit| limit.0),
             max_tries: options.max_tries,
             reconnect_each: options.reconnect,
             on_error: options.on_error,
             reconnect_lost: options.reconnect_lost,
-            say: None,
-            say_failures: false,
-            say_steps: false,
+            client_log: None,
+            logs_failures: false,
+            logs_steps: false,
             stop: Arc::default(),
         }
     }
@@ -82,7 +89,7 @@ pub struct Program {
     /// Their places by name.
     pub slots: HashMap<String, Slot>,
     /// What they hold before the first transaction, but for `client_id`.
-    pub initial: Vec<Option<Content>>,
+    pub initial: Vec<Option<VariableValue>>,
     /// Where `client_id` stands.
     pub client_id: Slot,
     /// Where `default_seed` stands.
@@ -90,7 +97,7 @@ pub struct Program {
     /// Whether statements can be sent in pipelines.
     pub pipelines: bool,
     /// What clients do beyond their scripts.
-    pub rules: Rules,
+    pub policy: ClientPolicy,
     /// SQL commands in all scripts (count).
     pub statements: usize,
 }
@@ -211,9 +218,9 @@ pub enum ProgramError {
     /// Weights beyond all bounds.
     #[error("the weights of {0} scripts add up to more than a bigint holds")]
     TooHeavy(usize),
-    /// A statement with more than [`MOST_PARAMETERS`] variables.
+    /// A statement with more than [`MAX_PARAMETERS`] variables.
     #[error(
-        "{script}:{line}: statement has too many arguments (maximum is {MOST_PARAMETERS}): {text}"
+        "{script}:{line}: statement has too many arguments (maximum is {MAX_PARAMETERS}): {text}"
     )]
     Parameters {
         /// The script's name.
@@ -236,7 +243,7 @@ pub enum ProgramError {
 }
 
 impl Program {
-    /// Links `scripts` for `protocol`, with `given` variables and those that pgbench sets by
+    /// Links `scripts` for `protocol`, with `variables` variables and those that pgbench sets by
     /// itself.
     ///
     /// # Errors
@@ -245,7 +252,7 @@ impl Program {
         scripts: &[WeightedScript],
         protocol: Protocol,
         seed: u64,
-        given: &[(String, Content)],
+        variables: &[(String, VariableValue)],
     ) -> Result<Self, ProgramError> {
         let mut weight = 0_i64;
         for script in scripts {
@@ -265,18 +272,18 @@ impl Program {
             client_id: Slot(0),
             default_seed: Slot(0),
             pipelines: protocol != Protocol::Simple,
-            rules: Rules::default(),
+            policy: ClientPolicy::default(),
             statements: 0,
         };
         program.client_id = program.slot("client_id");
         // A stream of its own, so that the clients' draws do not depend on it.
         let hash_seed = Random::new(!seed).next_u64() >> 1;
         program.default_seed = program.slot("default_seed");
-        program.give("scale", Value::Int(1).into());
-        program.give("random_seed", Value::Int(seed.cast_signed()).into());
-        program.give("default_seed", Value::Int(hash_seed.cast_signed()).into());
-        for (name, value) in given {
-            program.give(name, value.clone());
+        program.set_initial("scale", Value::Int(1).into());
+        program.set_initial("random_seed", Value::Int(seed.cast_signed()).into());
+        program.set_initial("default_seed", Value::Int(hash_seed.cast_signed()).into());
+        for (name, value) in variables {
+            program.set_initial(name, value.clone());
         }
         for (index, script) in scripts.iter().enumerate() {
             let linked = program.link_script(index, script, protocol)?;
@@ -305,7 +312,7 @@ impl Program {
     }
 
     /// What variables hold that no script assigns (by slot); none for the others.
-    fn constants(&self) -> Vec<Option<Content>> {
+    fn constants(&self) -> Vec<Option<VariableValue>> {
         let mut constants = self.initial.clone();
         constants[self.client_id.index()] = None;
         for action in self.scripts.iter().flat_map(|script| &script.steps).map(|step| &step.action)
@@ -338,7 +345,7 @@ impl Program {
         slot
     }
 
-    fn give(&mut self, name: &str, value: Content) {
+    fn set_initial(&mut self, name: &str, value: VariableValue) {
         let slot = self.slot(name);
         self.initial[slot.index()] = Some(value);
     }
@@ -354,15 +361,15 @@ impl Program {
         let slot = |local: Slot| slots[local.index()];
         let mut statements = Vec::new();
         let mut steps = Vec::new();
-        let ways = ways(&script.commands);
-        for (command, way) in script.commands.iter().zip(ways) {
+        let branch_targets = branch_targets(&script.commands);
+        for (command, way) in script.commands.iter().zip(branch_targets) {
             let action = match &command.op {
                 Op::Sql { pieces, store, may_be_several } => {
                     let name = match protocol {
                         Protocol::Prepared => format!("pgdyno_{index}_{}", statements.len()),
                         Protocol::Simple | Protocol::Extended => String::new(),
                     };
-                    if protocol != Protocol::Simple && command.op.parameters() > MOST_PARAMETERS {
+                    if protocol != Protocol::Simple && command.op.parameters() > MAX_PARAMETERS {
                         return Err(ProgramError::Parameters {
                             script: script.name.clone(),
                             line: command.line,
@@ -424,7 +431,7 @@ impl Program {
             steps.push(Step { line: command.line, text: command.text.clone(), action });
         }
         let before: usize = self.scripts.iter().map(|script| script.distributions).sum();
-        let distributions = statements.len().min(MOST_DISTRIBUTIONS - before);
+        let distributions = statements.len().min(MAX_DISTRIBUTIONS - before);
         Ok(LinkedScript {
             name: script.name.clone(),
             weight: weighted.weight,

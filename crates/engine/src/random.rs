@@ -1,24 +1,47 @@
 //! Random numbers for scripts: xoroshiro128** seeded by splitmix64, and the distributions that
 //! scripts can name.
 
-use crate::script::EvalError;
+use thiserror::Error;
+
+use crate::digits::six_decimals;
 
 /// Blackman and Vigna's xoroshiro128**.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Random([u64; 2]);
+
+/// Arguments that a random function cannot draw with, in pgbench's words.
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
+pub enum DrawError {
+    /// The lower bound lies above the upper one.
+    #[error("empty range given to random")]
+    EmptyRange(i64, i64),
+    /// More numbers than a bigint counts.
+    #[error("random range is too large")]
+    RangeTooLarge(i64, i64),
+    /// A distribution's parameter is out of its range.
+    #[error("{function} parameter must be {allowed} (not {})", six_decimals(*.value))]
+    Parameter {
+        /// The distribution.
+        function: &'static str,
+        /// The parameter.
+        value: f64,
+        /// The range in words.
+        allowed: &'static str,
+    },
+}
 
 /// Checks the bounds of a random function.
 ///
 /// # Errors
 /// Bounds that hold no number, or more numbers than fit into a bigint.
 #[inline]
-pub fn range(low: i64, high: i64) -> Result<(i64, i64), EvalError> {
+pub fn range(low: i64, high: i64) -> Result<(i64, i64), DrawError> {
     if low > high {
-        return Err(EvalError::EmptyRange(low, high));
+        return Err(DrawError::EmptyRange(low, high));
     }
     match high.checked_sub(low).and_then(|n| n.checked_add(1)) {
         Some(_) => Ok((low, high)),
-        None => Err(EvalError::RangeTooLarge(low, high)),
+        None => Err(DrawError::RangeTooLarge(low, high)),
     }
 }
 
@@ -88,9 +111,9 @@ impl Random {
     ///
     /// # Errors
     /// A parameter not above 0.
-    pub fn exponential(&mut self, low: i64, high: i64, parameter: f64) -> Result<i64, EvalError> {
+    pub fn exponential(&mut self, low: i64, high: i64, parameter: f64) -> Result<i64, DrawError> {
         if parameter.is_nan() || parameter <= 0.0 {
-            return Err(EvalError::Parameter {
+            return Err(DrawError::Parameter {
                 function: "exponential",
                 value: parameter,
                 allowed: "greater than zero",
@@ -107,9 +130,9 @@ impl Random {
     ///
     /// # Errors
     /// A parameter below 2.
-    pub fn gaussian(&mut self, low: i64, high: i64, parameter: f64) -> Result<i64, EvalError> {
+    pub fn gaussian(&mut self, low: i64, high: i64, parameter: f64) -> Result<i64, DrawError> {
         if parameter.is_nan() || parameter < 2.0 {
-            return Err(EvalError::Parameter {
+            return Err(DrawError::Parameter {
                 function: "gaussian",
                 value: parameter,
                 allowed: "at least 2.000000",
@@ -131,9 +154,9 @@ impl Random {
     /// # Errors
     /// A parameter outside 1.001 to 1000.
     #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
-    pub fn zipfian(&mut self, low: i64, high: i64, parameter: f64) -> Result<i64, EvalError> {
+    pub fn zipfian(&mut self, low: i64, high: i64, parameter: f64) -> Result<i64, DrawError> {
         if !(1.001..=1000.0).contains(&parameter) {
-            return Err(EvalError::Parameter {
+            return Err(DrawError::Parameter {
                 function: "zipfian",
                 value: parameter,
                 allowed: "in range [1.001, 1000]",
@@ -267,7 +290,7 @@ mod tests {
         assert!(random.exponential(1, 2, f64::NAN).is_err());
         assert!(random.zipfian(1, 2, 1.0).is_err());
         assert_eq!(random.zipfian(4, 4, 2.0), Ok(4));
-        assert_eq!(range(2, 1), Err(EvalError::EmptyRange(2, 1)));
+        assert_eq!(range(2, 1), Err(DrawError::EmptyRange(2, 1)));
         assert!(range(i64::MIN, 0).is_err());
     }
 }

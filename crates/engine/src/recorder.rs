@@ -7,76 +7,11 @@ use pgdyno_model::experiment::LoadOptions;
 use pgdyno_model::measurement::Sums;
 use pgdyno_model::{Latencies, LatencyCounts};
 
-use crate::log::{LoggedOutcome, LoggedTransaction, TransactionSink};
+use crate::failure::FailureKind;
 use crate::program::Program;
 use crate::schedule::{Exchange, Moment, Phase, Schedule, Timeline};
-use crate::tally::{KEPT_REASONS, Tally};
-
-/// SQLSTATEs for what the engine itself finds wrong.
-pub mod sqlstate {
-    /// The connection was lost.
-    pub const CONNECTION_FAILURE: &str = "08006";
-    /// The server broke the protocol.
-    pub const PROTOCOL_VIOLATION: &str = "08P01";
-    /// The server wants what the engine does not do, such as COPY.
-    pub const FEATURE_NOT_SUPPORTED: &str = "0A000";
-    /// An expression has no value, or a statement cannot be put into a message.
-    pub const DATA_EXCEPTION: &str = "22000";
-    /// A script ended inside a transaction block.
-    pub const ACTIVE_TRANSACTION: &str = "25001";
-    /// The transaction was not done when the time for it was over.
-    pub const QUERY_CANCELED: &str = "57014";
-    /// Two transactions could not both be had.
-    pub const SERIALIZATION_FAILURE: &str = "40001";
-    /// Two transactions waited for each other.
-    pub const DEADLOCK_DETECTED: &str = "40P01";
-    /// A `\gset` met more or less than one row.
-    pub const CARDINALITY_VIOLATION: &str = "21000";
-    /// A program that a script runs failed.
-    pub const EXTERNAL_ROUTINE: &str = "38000";
-    /// The ledger cannot be kept.
-    pub const IO_ERROR: &str = "58030";
-    /// A script used a pipeline as it must not.
-    pub const PIPELINE: &str = "0A000";
-}
-
-/// What kind of error failed a transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Failure {
-    /// It could not be serialized with others (SQLSTATE 40001).
-    Serialization,
-    /// It waited for one that waited for it (SQLSTATE 40P01).
-    Deadlock,
-    /// Anything else.
-    Other,
-}
-
-impl Failure {
-    /// The kind of SQLSTATE `code`.
-    #[must_use]
-    pub fn of(code: &str) -> Self {
-        match code {
-            sqlstate::SERIALIZATION_FAILURE => Self::Serialization,
-            sqlstate::DEADLOCK_DETECTED => Self::Deadlock,
-            _ => Self::Other,
-        }
-    }
-
-    /// Where `sums` counts it.
-    fn count_in(self, sums: &mut Sums) -> &mut u64 {
-        match self {
-            Self::Serialization => &mut sums.serialization_failures,
-            Self::Deadlock => &mut sums.deadlock_failures,
-            Self::Other => &mut sums.other_failures,
-        }
-    }
-
-    /// Whether another try may fare better.
-    #[must_use]
-    pub fn is_passing(self) -> bool {
-        self != Self::Other
-    }
-}
+use crate::tally::{MAX_REASONS, Tally};
+use crate::transaction_log::{LoggedOutcome, LoggedTransaction, TransactionSink};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -100,7 +35,7 @@ pub struct Interval {
 }
 
 /// The interval that is being filled.
-struct Filling {
+struct CurrentInterval {
     phase: Phase,
     second: u32,
     end: Moment,
@@ -111,7 +46,7 @@ struct Filling {
 
 /// A transaction that has ended, well or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct FinishedTransaction {
     /// The client's number.
     pub client: u32,
     /// The transaction's number among the client's.
@@ -124,9 +59,9 @@ pub struct Ended {
     pub retries: u32,
 }
 
-/// What a thread's recorder does besides counting.
+/// What a thread's recorder does besides latencies.
 #[derive(Default)]
-pub struct Extras {
+pub struct RecorderOptions {
     /// Where transactions are logged, and the wall clock's time of moment 0.
     pub log: Option<(Box<dyn TransactionSink>, SystemTime)>,
     /// Beyond which latency a transaction is late.
@@ -135,10 +70,10 @@ pub struct Extras {
     pub service: bool,
 }
 
-impl Extras {
+impl RecorderOptions {
     /// What `options` ask for; no log.
     #[must_use]
-    pub fn of(options: &LoadOptions) -> Self {
+    pub fn from_load(options: &LoadOptions) -> Self {
         Self {
             log: None,
             latency_limit: options.latency_limit.map(|limit| limit.0),
@@ -147,23 +82,23 @@ impl Extras {
     }
 }
 
-/// Latencies that are noted before they are counted.
-const NOTED: usize = 512;
+/// Latencies that are pending before they are counted.
+const CAPACITY: usize = 512;
 
 /// Distributions that are being filled.
 ///
-/// What is to be counted is noted first, and counted with others: by the time that a server process
+/// What is to be counted is pending first, and counted with others: by the time that a server process
 /// has run, nothing of the counts is in the caches, and each would be waited for; of many one after
 /// the other the processor fetches several at once.
-struct Counting {
+struct LatencyBuffer {
     counts: Vec<LatencyCounts>,
     /// By script: where its first statement's are, and how many statements have any.
     statements: Vec<(u32, usize)>,
     /// Of which distribution, and the latency (nanoseconds).
-    noted: Vec<(u32, u64)>,
+    pending: Vec<(u32, u64)>,
 }
 
-impl Counting {
+impl LatencyBuffer {
     /// The present second's transactions.
     const SECOND: u32 = 0;
 
@@ -175,35 +110,35 @@ impl Counting {
             next += script.distributions as u32;
         }
         let counts = (0..next).map(|_| LatencyCounts::new()).collect();
-        Self { counts, statements, noted: Vec::with_capacity(NOTED) }
+        Self { counts, statements, pending: Vec::with_capacity(CAPACITY) }
     }
 
     #[inline]
-    fn note(&mut self, place: u32, latency: u64) {
-        if self.noted.len() == NOTED {
-            self.count();
+    fn push(&mut self, place: u32, latency: u64) {
+        if self.pending.len() == CAPACITY {
+            self.flush();
         }
-        self.noted.push((place, latency));
+        self.pending.push((place, latency));
     }
 
     #[inline]
-    fn note_statement(&mut self, script: usize, statement: usize, latency: u64) {
+    fn push_statement(&mut self, script: usize, statement: usize, latency: u64) {
         let (first, kept) = self.statements[script];
         if statement < kept {
-            self.note(first + statement as u32, latency);
+            self.push(first + statement as u32, latency);
         }
     }
 
     #[cold]
-    fn count(&mut self) {
-        for (place, latency) in self.noted.drain(..) {
+    fn flush(&mut self) {
+        for (place, latency) in self.pending.drain(..) {
             self.counts[place as usize].record(latency);
         }
     }
 
     /// Adds what is counted at `place` to `sum`.
-    fn drain(&mut self, place: u32, sum: &mut Latencies) {
-        self.count();
+    fn drain_into(&mut self, place: u32, sum: &mut Latencies) {
+        self.flush();
         self.counts[place as usize].drain_into(sum);
     }
 }
@@ -212,12 +147,12 @@ impl Counting {
 pub struct Recorder {
     schedule: Schedule,
     tally: Tally,
-    counting: Counting,
+    latencies: LatencyBuffer,
     /// What did not wait for the event loop at all.
-    prompt: u64,
-    filling: Filling,
-    ended: Box<dyn FnMut(Interval) + Send>,
-    extras: Extras,
+    without_lag: u64,
+    current: CurrentInterval,
+    on_interval: Box<dyn FnMut(Interval) + Send>,
+    options: RecorderOptions,
 }
 
 impl Recorder {
@@ -226,20 +161,20 @@ impl Recorder {
     pub fn new(
         program: &Program,
         schedule: Schedule,
-        ended: Box<dyn FnMut(Interval) + Send>,
+        on_interval: Box<dyn FnMut(Interval) + Send>,
     ) -> Self {
-        Self::with(program, schedule, ended, Extras::default())
+        Self::with_options(program, schedule, on_interval, RecorderOptions::default())
     }
 
-    /// One that does `extras` too.
+    /// One that does `options` too.
     #[must_use]
-    pub fn with(
+    pub fn with_options(
         program: &Program,
         schedule: Schedule,
-        ended: Box<dyn FnMut(Interval) + Send>,
-        extras: Extras,
+        on_interval: Box<dyn FnMut(Interval) + Send>,
+        options: RecorderOptions,
     ) -> Self {
-        let filling = Filling {
+        let current = CurrentInterval {
             phase: Phase::WarmUp,
             second: 0,
             end: schedule.start,
@@ -248,26 +183,26 @@ impl Recorder {
             sums: Sums::default(),
         };
         let mut tally = Tally::new(program);
-        if extras.service {
+        if options.service {
             tally.scripts.iter_mut().for_each(|script| script.service = Some(Latencies::new()));
         }
         let mut recorder = Self {
             schedule,
             tally,
-            counting: Counting::new(program),
-            prompt: 0,
-            filling,
-            ended,
-            extras,
+            latencies: LatencyBuffer::new(program),
+            without_lag: 0,
+            current,
+            on_interval,
+            options,
         };
-        recorder.begin(schedule.start);
+        recorder.begin_interval(schedule.start);
         recorder
     }
 
     /// Goes by `schedule` from now on; called before anything is counted.
     pub(crate) fn start(&mut self, schedule: Schedule) {
         self.schedule = schedule;
-        self.begin(schedule.start);
+        self.begin_interval(schedule.start);
     }
 
     /// The times it goes by.
@@ -279,74 +214,74 @@ impl Recorder {
     /// When the present second ends: [`Recorder::tick`] is due then.
     #[must_use]
     pub fn next_tick(&self) -> Moment {
-        self.filling.end
+        self.current.end
     }
 
     /// Begins the interval that holds `at`.
-    fn begin(&mut self, at: Moment) {
+    fn begin_interval(&mut self, at: Moment) {
         let phase = self.schedule.phase(at);
-        let begins = self.schedule.begins(phase);
+        let begins = self.schedule.begin_of(phase);
         let second = at.since(begins).as_secs();
-        self.filling.phase = phase;
-        self.filling.second = u32::try_from(second).unwrap_or(u32::MAX);
-        let end = begins.after(SECOND * self.filling.second.saturating_add(1));
-        self.filling.end = match phase {
+        self.current.phase = phase;
+        self.current.second = u32::try_from(second).unwrap_or(u32::MAX);
+        let end = begins.after(SECOND * self.current.second.saturating_add(1));
+        self.current.end = match phase {
             Phase::Draining => end,
-            Phase::WarmUp | Phase::Measuring => end.min(self.schedule.ends(phase)),
+            Phase::WarmUp | Phase::Measuring => end.min(self.schedule.end_of(phase)),
         };
     }
 
     /// Hands on the present second if it has ended by `now`.
     #[inline]
     pub fn tick(&mut self, now: Moment) {
-        if now >= self.filling.end {
-            self.hand_on(self.filling.end);
-            self.begin(now);
+        if now >= self.current.end {
+            self.flush_interval(self.current.end);
+            self.begin_interval(now);
         }
     }
 
-    fn hand_on(&mut self, end: Moment) {
-        let filling = &mut self.filling;
-        let latency = (filling.transactions > 0).then(|| {
+    fn flush_interval(&mut self, end: Moment) {
+        let current = &mut self.current;
+        let latency = (current.transactions > 0).then(|| {
             let mut latency = Latencies::new();
-            self.counting.drain(Counting::SECOND, &mut latency);
+            self.latencies.drain_into(LatencyBuffer::SECOND, &mut latency);
             latency
         });
         if let (Phase::Measuring, [script], Some(latency)) =
-            (filling.phase, &mut self.tally.scripts[..], &latency)
+            (current.phase, &mut self.tally.scripts[..], &latency)
         {
             script.latency.merge(latency);
         }
         let interval = Interval {
-            phase: filling.phase,
-            second: filling.second,
+            phase: current.phase,
+            second: current.second,
             end,
-            transactions: filling.transactions,
-            failed: filling.failed,
+            transactions: current.transactions,
+            failed: current.failed,
             latency,
-            sums: std::mem::take(&mut filling.sums),
+            sums: std::mem::take(&mut current.sums),
         };
-        filling.transactions = 0;
-        filling.failed = 0;
-        (self.ended)(interval);
+        current.transactions = 0;
+        current.failed = 0;
+        (self.on_interval)(interval);
     }
 
     /// Counts a statement whose reply was complete.
     #[inline]
-    pub fn statement(&mut self, script: usize, statement: usize, times: &Exchange) {
+    pub fn record_statement(&mut self, script: usize, statement: usize, times: &Exchange) {
         if self.schedule.phase(times.done) == Phase::Measuring {
-            self.counting.note_statement(script, statement, times.latency());
+            self.latencies.push_statement(script, statement, times.latency());
             if times.first_byte < times.done
                 && let Some(tally) = self.tally.scripts[script].statements.get_mut(statement)
             {
-                tally.torn.get_or_insert_default().record(times);
+                tally.partial.get_or_insert_default().record(times);
             }
         }
     }
 
     /// Counts a command that took `nanoseconds` and ended well at `done`.
     #[inline]
-    pub fn command(&mut self, script: usize, step: usize, nanoseconds: u64, done: Moment) {
+    pub fn record_command(&mut self, script: usize, step: usize, nanoseconds: u64, done: Moment) {
         if done >= self.schedule.opening {
             let tally = &mut self.tally.scripts[script].commands[step];
             tally.count += 1;
@@ -355,7 +290,7 @@ impl Recorder {
     }
 
     /// Counts an error in a command after which its transaction is tried again.
-    pub fn retry(&mut self, script: usize, step: usize, now: Moment) {
+    pub fn record_retry(&mut self, script: usize, step: usize, now: Moment) {
         if now >= self.schedule.opening {
             self.tally.scripts[script].commands[step].retries += 1;
         }
@@ -363,28 +298,28 @@ impl Recorder {
 
     /// Counts that something waited `nanoseconds` for the event loop to come to it.
     #[inline]
-    pub fn waited(&mut self, nanoseconds: u64) {
-        if self.filling.phase == Phase::Measuring {
+    pub fn record_lag(&mut self, nanoseconds: u64) {
+        if self.current.phase == Phase::Measuring {
             match nanoseconds {
-                0 => self.prompt += 1,
+                0 => self.without_lag += 1,
                 waited => self.tally.event_loop_lag.record(waited),
             }
         }
     }
 
     /// Counts a connection that was lost and is to be made anew.
-    pub fn lost_connection(&mut self) {
+    pub fn record_lost_connection(&mut self) {
         self.tally.lost_connections += 1;
     }
 
     /// Counts `count` connections that were made one by one, and together `took` so long.
-    pub fn reconnections(&mut self, count: u64, took: Duration) {
+    pub fn record_reconnections(&mut self, count: u64, took: Duration) {
         self.tally.reconnections.0 += count;
         self.tally.reconnections.1 += took;
     }
 
-    fn log(&mut self, ended: &Ended, outcome: LoggedOutcome) {
-        let Some((sink, base)) = &mut self.extras.log else { return };
+    fn log(&mut self, ended: &FinishedTransaction, outcome: LoggedOutcome) {
+        let Some((sink, base)) = &mut self.options.log else { return };
         let at = |moment: Moment| *base + Duration::from_nanos(moment.0);
         sink.transaction(&LoggedTransaction {
             client: ended.client,
@@ -402,24 +337,24 @@ impl Recorder {
 
     /// Counts a transaction that ended well.
     #[inline]
-    pub fn transaction(&mut self, ended: &Ended) {
-        let Ended { times, script, .. } = *ended;
-        let times = self.schedule.counted(times);
+    pub fn record_transaction(&mut self, ended: &FinishedTransaction) {
+        let FinishedTransaction { times, script, .. } = *ended;
+        let times = self.schedule.counted_times(times);
         self.tick(times.done);
-        if self.extras.log.is_some() {
+        if self.options.log.is_some() {
             self.log(ended, LoggedOutcome::Done);
         }
-        if self.filling.phase == Phase::Measuring && self.schedule.is_left_over(times.sent) {
+        if self.current.phase == Phase::Measuring && self.schedule.began_in_warm_up(times.sent) {
             self.tally.warm_up_transactions += 1;
             return;
         }
         let latency = times.latency();
         let lag = times.sent.nanoseconds_since(times.due);
-        self.filling.transactions += 1;
-        self.counting.note(Counting::SECOND, latency);
-        self.filling.sums.add(latency, lag);
-        self.filling.sums.tried(ended.retries);
-        if self.filling.phase == Phase::WarmUp {
+        self.current.transactions += 1;
+        self.latencies.push(LatencyBuffer::SECOND, latency);
+        self.current.sums.add(latency, lag);
+        self.current.sums.tried(ended.retries);
+        if self.current.phase == Phase::WarmUp {
             self.tally.warm_up_transactions += 1;
             return;
         }
@@ -427,11 +362,11 @@ impl Recorder {
         let tally = &mut self.tally.scripts[script];
         tally.sums.add(latency, lag);
         tally.sums.tried(ended.retries);
-        if self.extras.latency_limit.is_some_and(|limit| u128::from(latency) > limit.as_nanos()) {
+        if self.options.latency_limit.is_some_and(|limit| u128::from(latency) > limit.as_nanos()) {
             tally.sums.late += 1;
-            self.filling.sums.late += 1;
+            self.current.sums.late += 1;
         }
-        if self.filling.phase == Phase::Measuring {
+        if self.current.phase == Phase::Measuring {
             tally.transactions += 1;
             // That of an only script is the seconds' together.
             if several {
@@ -447,40 +382,40 @@ impl Recorder {
     }
 
     /// Counts a transaction that was never sent.
-    pub fn skipped(&mut self, ended: &Ended) {
+    pub fn record_skipped(&mut self, ended: &FinishedTransaction) {
         self.tick(ended.times.done);
         self.log(ended, LoggedOutcome::Skipped);
-        self.filling.sums.skipped += 1;
-        if self.filling.phase != Phase::WarmUp {
+        self.current.sums.skipped += 1;
+        if self.current.phase != Phase::WarmUp {
             self.tally.scripts[ended.script].sums.skipped += 1;
         }
     }
 
     /// Counts a transaction that ended in an error of class `code`, in `step` unless it met none;
     /// that is `statement` if it is an SQL command.
-    pub fn failure(
+    pub fn record_failure(
         &mut self,
-        ended: &Ended,
+        ended: &FinishedTransaction,
         step: Option<usize>,
         statement: Option<usize>,
         code: &str,
     ) {
-        let Ended { times, script, .. } = *ended;
-        let kind = Failure::of(code);
+        let FinishedTransaction { times, script, .. } = *ended;
+        let kind = FailureKind::from_sqlstate(code);
         self.tick(times.done);
         self.log(ended, LoggedOutcome::Failed(kind));
-        self.filling.failed += 1;
-        self.filling.sums.tried(ended.retries);
-        *kind.count_in(&mut self.filling.sums) += 1;
-        if self.filling.phase != Phase::WarmUp {
+        self.current.failed += 1;
+        self.current.sums.tried(ended.retries);
+        *kind.counter_of(&mut self.current.sums) += 1;
+        if self.current.phase != Phase::WarmUp {
             let tally = &mut self.tally.scripts[script];
             tally.sums.tried(ended.retries);
-            *kind.count_in(&mut tally.sums) += 1;
+            *kind.counter_of(&mut tally.sums) += 1;
             if let Some(step) = step {
                 tally.commands[step].failures += 1;
             }
         }
-        if self.filling.phase != Phase::Measuring {
+        if self.current.phase != Phase::Measuring {
             self.tally.failed_outside += 1;
             return;
         }
@@ -500,14 +435,14 @@ impl Recorder {
     }
 
     /// Counts a transaction that the end of the load left without an outcome.
-    pub fn abandoned(&mut self) {
+    pub fn record_abandoned(&mut self) {
         self.tally.failed_outside += 1;
     }
 
     /// Counts a client that gave up.
-    pub fn aborted(&mut self, reason: String) {
+    pub fn record_abort(&mut self, reason: String) {
         self.tally.aborted_clients += 1;
-        if self.tally.abort_reasons.len() < KEPT_REASONS {
+        if self.tally.abort_reasons.len() < MAX_REASONS {
             self.tally.abort_reasons.push(reason);
         }
     }
@@ -516,16 +451,16 @@ impl Recorder {
     #[must_use]
     pub fn finish(mut self, now: Moment) -> Tally {
         self.tick(now);
-        self.hand_on(now);
+        self.flush_interval(now);
         for (script, tally) in self.tally.scripts.iter_mut().enumerate() {
             for (place, statement) in
-                (self.counting.statements[script].0..).zip(&mut tally.statements)
+                (self.latencies.statements[script].0..).zip(&mut tally.statements)
             {
-                self.counting.drain(place, &mut statement.latency);
+                self.latencies.drain_into(place, &mut statement.latency);
             }
         }
-        self.tally.event_loop_lag.record_many(0, self.prompt);
-        if let Some((sink, _)) = &mut self.extras.log {
+        self.tally.event_loop_lag.record_many(0, self.without_lag);
+        if let Some((sink, _)) = &mut self.options.log {
             sink.finish();
         }
         self.tally

@@ -133,7 +133,7 @@ impl Schedule {
     /// window that a count ends is those transactions and no others.
     #[must_use]
     #[inline]
-    pub fn is_left_over(&self, due: Moment) -> bool {
+    pub fn began_in_warm_up(&self, due: Moment) -> bool {
         self.transactions.is_some() && due < self.opening
     }
 
@@ -141,7 +141,7 @@ impl Schedule {
     /// before it was sent is no latency of the window.
     #[must_use]
     #[inline]
-    pub fn counted(&self, times: Timeline) -> Timeline {
+    pub fn counted_times(&self, times: Timeline) -> Timeline {
         if times.due < self.opening && times.done >= self.opening {
             Timeline { due: times.sent, ..times }
         } else {
@@ -151,7 +151,7 @@ impl Schedule {
 
     /// When `phase` begins.
     #[must_use]
-    pub fn begins(&self, phase: Phase) -> Moment {
+    pub fn begin_of(&self, phase: Phase) -> Moment {
         match phase {
             Phase::WarmUp => self.start,
             Phase::Measuring => self.opening,
@@ -161,7 +161,7 @@ impl Schedule {
 
     /// When `phase` ends.
     #[must_use]
-    pub fn ends(&self, phase: Phase) -> Moment {
+    pub fn end_of(&self, phase: Phase) -> Moment {
         match phase {
             Phase::WarmUp => self.opening,
             Phase::Measuring => self.closing,

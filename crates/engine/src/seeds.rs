@@ -1,23 +1,23 @@
 //! Where each client's and thread's randomness comes from.
 
-use crate::load::LoadSpec;
 use crate::random::Random;
 use crate::script::Value;
+use crate::spec::LoadSpec;
 
 /// A client's number, and the seeds of its two streams of randomness: for scripts, and for the
-/// choice among them.
+/// script_random among them.
 pub(crate) struct ClientSeeds {
     pub(crate) id: u32,
     pub(crate) random: u64,
-    pub(crate) choice: u64,
+    pub(crate) script_random: u64,
 }
 
 /// The seeds of what a thread's clients share.
 pub(crate) struct ThreadSeeds {
-    /// Of the choice among scripts, where clients have none of their own.
-    pub(crate) choice: Option<u64>,
+    /// Of the script_random among scripts, where clients have none of their own.
+    pub(crate) script_random: Option<u64>,
     pub(crate) throttle: u64,
-    /// Of the choice among servers.
+    /// Of the script_random among servers.
     pub(crate) balance: u64,
 }
 
@@ -28,16 +28,11 @@ pub(crate) struct Seeds {
     pub(crate) default_seed: Option<Value>,
 }
 
-/// Event loops of a load (count).
-pub(crate) fn threads_of(spec: &LoadSpec) -> u32 {
-    spec.threads.get().min(spec.clients.get())
-}
-
 impl Seeds {
     /// Those of `spec`.
     ///
     /// pgbench draws them all from one generator: one for each client, one for hashes unless the
-    /// user gave it, then three for each thread (choice of scripts, throttling, sampling). Ours
+    /// user gave it, then three for each thread (script_random of scripts, throttling, sampling). Ours
     /// begin the same way, so that scripts draw the same; a client's choices are its own there, so
     /// that they do not depend on how threads are scheduled.
     pub(crate) fn draw(spec: &LoadSpec) -> Self {
@@ -53,16 +48,16 @@ impl Seeds {
         let mut all: Vec<ClientSeeds> = (0..clients)
             .zip(first)
             .map(|(id, random)| {
-                let choice = if pgbench.is_some() { 0 } else { seeds.next_u64() };
-                ClientSeeds { id, random, choice }
+                let script_random = if pgbench.is_some() { 0 } else { seeds.next_u64() };
+                ClientSeeds { id, random, script_random }
             })
             .collect();
-        let threads = threads_of(spec);
+        let threads = spec.event_loops();
         let mut dealt = Vec::new();
         for left in (1..=threads).rev() {
             let share = all.len().div_ceil(left as usize);
             let rest = all.split_off(share);
-            let choice = pgbench.map(|_| seeds.next_u64());
+            let script_random = pgbench.map(|_| seeds.next_u64());
             let throttle = seeds.next_u64();
             if pgbench.is_some() {
                 // What pgbench samples its log with.
@@ -73,7 +68,7 @@ impl Seeds {
             let balance = !throttle;
             dealt.push((
                 std::mem::replace(&mut all, rest),
-                ThreadSeeds { choice, throttle, balance },
+                ThreadSeeds { script_random, throttle, balance },
             ));
         }
         Self { threads: dealt, default_seed }

@@ -10,7 +10,7 @@ use crate::program::{LinkedScript, Program};
 use crate::schedule::{Exchange, Moment};
 
 /// Reasons of aborts that are kept in words.
-pub(crate) const KEPT_REASONS: usize = 10;
+pub(crate) const MAX_REASONS: usize = 10;
 
 /// What was counted for one statement of a script.
 #[derive(Clone, Debug, Default)]
@@ -20,19 +20,19 @@ pub struct StatementTally {
     /// From sent to done.
     pub latency: Latencies,
     /// The same of replies that came in pieces, of which the first byte came before the rest.
-    pub torn: Option<Box<Torn>>,
+    pub partial: Option<Box<PartialReplies>>,
 }
 
 /// Replies that came in pieces.
 #[derive(Clone, Debug, Default)]
-pub struct Torn {
+pub struct PartialReplies {
     /// From sent to the first byte.
     first_byte: Latencies,
     /// From sent to done.
     done: Latencies,
 }
 
-impl Torn {
+impl PartialReplies {
     /// Counts one of `times`.
     pub(crate) fn record(&mut self, times: &Exchange) {
         self.first_byte.record(times.until_first_byte());
@@ -46,9 +46,9 @@ impl StatementTally {
     #[must_use]
     pub fn first_byte(&self) -> Latencies {
         let mut all = self.latency.clone();
-        if let Some(torn) = &self.torn {
-            all.take_away(&torn.done);
-            all.merge(&torn.first_byte);
+        if let Some(partial) = &self.partial {
+            all.take_away(&partial.done);
+            all.merge(&partial.first_byte);
         }
         all
     }
@@ -101,7 +101,7 @@ pub struct Tally {
     pub failures: BTreeMap<String, u64>,
     /// Clients that gave up.
     pub aborted_clients: u32,
-    /// What the first [`KEPT_REASONS`] of them met.
+    /// What the first [`MAX_REASONS`] of them met.
     pub abort_reasons: Vec<String>,
     /// When the last transaction of the window ended, well or not.
     pub last_done: Option<Moment>,
@@ -133,10 +133,10 @@ impl Tally {
             for (ours, theirs) in ours.statements.iter_mut().zip(&theirs.statements) {
                 ours.failed += theirs.failed;
                 ours.latency.merge(&theirs.latency);
-                if let Some(theirs) = &theirs.torn {
-                    let torn = ours.torn.get_or_insert_default();
-                    torn.first_byte.merge(&theirs.first_byte);
-                    torn.done.merge(&theirs.done);
+                if let Some(theirs) = &theirs.partial {
+                    let partial = ours.partial.get_or_insert_default();
+                    partial.first_byte.merge(&theirs.first_byte);
+                    partial.done.merge(&theirs.done);
                 }
             }
             for (ours, theirs) in ours.commands.iter_mut().zip(&theirs.commands) {
@@ -154,7 +154,7 @@ impl Tally {
             *self.failures.entry(code.clone()).or_default() += count;
         }
         self.aborted_clients += other.aborted_clients;
-        let room = KEPT_REASONS.saturating_sub(self.abort_reasons.len());
+        let room = MAX_REASONS.saturating_sub(self.abort_reasons.len());
         self.abort_reasons.extend(other.abort_reasons.iter().take(room).cloned());
         self.last_done = self.last_done.max(other.last_done);
         self.event_loop_lag.merge(&other.event_loop_lag);

@@ -13,18 +13,19 @@ use pgdyno_model::target::{Servers, Target};
 
 use crate::client::Client;
 use crate::connect::{self, CONNECT_TIMEOUT, Connection};
-use crate::event_loop::{self, Outcome};
+use crate::cpu_time::thread_cpu_seconds;
+use crate::error::LoadError;
+use crate::event_loop;
 use crate::ledger::Ledger;
-use crate::load::{LoadError, seconds_of};
+use crate::outcome::ThreadOutcome;
 use crate::pace::Pacer;
 use crate::program::Program;
 use crate::random::Random;
-use crate::reactor::blocking::Blocking;
-use crate::reactor::choice::{Chosen, ReactorChoice, choose};
+use crate::reactor::choice::{ReactorChoice, ReactorKind, choose};
 use crate::reactor::epoll::Epoll;
 use crate::reactor::uring::Uring;
 use crate::reactor::{Connector, Reactor};
-use crate::recorder::{Extras, Interval, Recorder};
+use crate::recorder::{Interval, Recorder, RecorderOptions};
 use crate::schedule::{Clock, Schedule};
 use crate::seeds::{ClientSeeds, ThreadSeeds};
 
@@ -32,14 +33,14 @@ use crate::seeds::{ClientSeeds, ThreadSeeds};
 const CANCEL: Duration = Duration::from_millis(100);
 
 /// What threads tell the calling thread.
-pub(crate) enum Report {
+pub(crate) enum WorkerReport {
     /// Its clients have their connections.
     Connected,
     /// It has all that it needs, and waits for the schedule.
     Ready,
     /// A thread's second, and the CPU time that it used in it (seconds).
     Interval(usize, Interval, f64),
-    Ended(usize, Box<Outcome>),
+    Ended(usize, Box<ThreadOutcome>),
     Broken(LoadError),
 }
 
@@ -57,23 +58,18 @@ pub(crate) struct Worker {
     pub(crate) transactions: Option<u64>,
     /// Its transactions per second, where there is a rate.
     pub(crate) rate: Option<f64>,
-    pub(crate) extras: Extras,
+    pub(crate) options: RecorderOptions,
     pub(crate) ledger: Option<Arc<dyn Ledger>>,
     pub(crate) reactor: ReactorChoice,
     pub(crate) go: Receiver<Schedule>,
-    pub(crate) reports: Sender<Report>,
+    pub(crate) reports: Sender<WorkerReport>,
 }
 
 /// What a request to cancel a client's statement needs.
-struct Cancel {
+struct CancelTarget {
     /// The server that the client is connected to.
     target: Target,
     key: (u32, Vec<u8>),
-}
-
-/// CPU time of the calling thread, user and system (seconds).
-fn thread_cpu_seconds() -> f64 {
-    seconds_of(rustix::time::ClockId::ThreadCPUTime)
 }
 
 impl Worker {
@@ -82,14 +78,14 @@ impl Worker {
         let reports = self.reports.clone();
         let index = self.index;
         let report = match catch_unwind(AssertUnwindSafe(|| self.load())) {
-            Ok(Ok(Some(outcome))) => Report::Ended(index, Box::new(outcome)),
+            Ok(Ok(Some(outcome))) => WorkerReport::Ended(index, Box::new(outcome)),
             // Nobody waits for one that was told to stop before it began.
             Ok(Ok(None)) => return,
-            Ok(Err(error)) => Report::Broken(error),
+            Ok(Err(error)) => WorkerReport::Broken(error),
             Err(panic) => {
                 let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
                 let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-                Report::Broken(LoadError::Panicked(
+                WorkerReport::Broken(LoadError::Panicked(
                     text.unwrap_or_else(|| "without a message".to_owned()),
                 ))
             }
@@ -98,7 +94,7 @@ impl Worker {
         let _ = reports.send(report);
     }
 
-    fn load(self) -> Result<Option<Outcome>, LoadError> {
+    fn load(self) -> Result<Option<ThreadOutcome>, LoadError> {
         let mut streams = Vec::with_capacity(self.clients.len());
         let mut keys = Vec::with_capacity(self.clients.len());
         let servers = Arc::clone(&self.servers);
@@ -107,9 +103,9 @@ impl Worker {
         let connect = move |random: &mut Random| {
             connect::connect_any(&servers, CONNECT_TIMEOUT, &stop, |n| random.index(n))
         };
-        let rules = &self.program.rules;
-        let reconnects = rules.reconnect_each;
-        let renewed = reconnects || rules.reconnect_lost != ReconnectLost::Never;
+        let policy = &self.program.policy;
+        let reconnects = policy.reconnect_each;
+        let renewed = reconnects || policy.reconnect_lost != ReconnectLost::Never;
         // Where each transaction has its own connection, the first has, too.
         let first = if reconnects { &[] } else { &self.clients[..] };
         for client in first {
@@ -119,7 +115,7 @@ impl Worker {
             let (Connection { stream, key }, target) = connect(&mut balance)
                 .map_err(|cause| LoadError::Connect { client: client.id, cause })?;
             streams.push(stream);
-            keys.push(key.map(|key| Cancel { key, target }));
+            keys.push(key.map(|key| CancelTarget { key, target }));
         }
         let connector = renewed.then(|| -> Connector {
             Box::new(move |_| {
@@ -129,48 +125,45 @@ impl Worker {
             })
         });
         let chosen = choose(self.reactor, &streams, reconnects);
-        let clock = self.clock;
-        let outcome = match (&chosen, streams.pop()) {
-            (Chosen::Blocking, Some(stream)) => {
-                self.offer(Blocking::new(clock, stream, connector), &keys)
-            }
-            (Chosen::Uring, last @ Some(_)) => {
-                streams.extend(last);
-                self.offer(Uring::new(clock, streams, connector), &keys)
-            }
-            (_, None) => {
+        let (reactor, clock) = (chosen.to_string(), self.clock);
+        let outcome = match chosen {
+            ReactorKind::Uring => self.offer(Uring::new(clock, streams, connector), &keys),
+            ReactorKind::Epoll { .. } if reconnects => {
                 let count = self.clients.len();
-                self.offer(Epoll::unconnected(clock, count, connector), &keys)
+                self.offer(Epoll::without_connections(clock, count, connector), &keys)
             }
-            (_, last) => {
-                streams.extend(last);
-                self.offer(Epoll::new(clock, streams, connector), &keys)
-            }
+            ReactorKind::Epoll { .. } => self.offer(Epoll::new(clock, streams, connector), &keys),
         };
-        Ok(outcome?.map(|outcome| Outcome { reactor: chosen.to_string(), ..outcome }))
+        Ok(outcome?.map(|outcome| ThreadOutcome { reactor, ..outcome }))
     }
 
     /// Offers the load on `reactor`, whose connections are known to the server by `keys`.
     fn offer<R: Reactor>(
         mut self,
         reactor: io::Result<R>,
-        keys: &[Option<Cancel>],
-    ) -> Result<Option<Outcome>, LoadError> {
+        keys: &[Option<CancelTarget>],
+    ) -> Result<Option<ThreadOutcome>, LoadError> {
         let mut reactor = reactor.map_err(LoadError::System)?;
-        let reconnects = self.program.rules.reconnect_each;
-        if self.reports.send(Report::Connected).is_err() {
+        let reconnects = self.program.policy.reconnect_each;
+        if self.reports.send(WorkerReport::Connected).is_err() {
             return Ok(None);
         }
         // All that takes time is made before the load begins.
         let program = Rc::new((*self.program).clone());
         let client = |seeds: &ClientSeeds| {
-            let (random, choice) = (Random::new(seeds.random), Random::new(seeds.choice));
-            let client =
-                Client::new(seeds.id, Rc::clone(&program), random, choice, self.transactions);
-            let client = if reconnects { client.unconnected() } else { client };
+            let (random, script_random) =
+                (Random::new(seeds.random), Random::new(seeds.script_random));
+            let client = Client::new(
+                seeds.id,
+                Rc::clone(&program),
+                random,
+                script_random,
+                self.transactions,
+            );
+            let client = if reconnects { client.without_connection() } else { client };
             let Some(ledger) = &self.ledger else { return Ok(client) };
             let ledger = ledger.open(seeds.id, &self.clock).map_err(LoadError::Ledger)?;
-            client.keeping(ledger).map_err(LoadError::NoLedger)
+            client.with_ledger(ledger).map_err(LoadError::NoLedger)
         };
         let clients = self.clients.iter().map(client).collect::<Result<_, LoadError>>()?;
         let reports = self.reports.clone();
@@ -178,18 +171,19 @@ impl Worker {
         let mut before = thread_cpu_seconds();
         let ended = Box::new(move |interval| {
             let now = thread_cpu_seconds();
-            let _ = reports.send(Report::Interval(index, interval, now - before));
+            let _ = reports.send(WorkerReport::Interval(index, interval, now - before));
             before = now;
         });
-        let extras = std::mem::take(&mut self.extras);
-        let mut recorder = Recorder::with(&self.program, Schedule::default(), ended, extras);
-        if self.reports.send(Report::Ready).is_err() {
+        let options = std::mem::take(&mut self.options);
+        let mut recorder =
+            Recorder::with_options(&self.program, Schedule::default(), ended, options);
+        if self.reports.send(WorkerReport::Ready).is_err() {
             return Ok(None);
         }
         let Ok(schedule) = self.go.recv() else { return Ok(None) };
         recorder.start(schedule);
         let mut pacer = Pacer::default();
-        pacer.choice = self.thread.choice.map(Random::new);
+        pacer.script_random = self.thread.script_random.map(Random::new);
         if let Some(rate) = self.rate {
             pacer.throttle(rate, &schedule, Random::new(self.thread.throttle));
         }
@@ -197,16 +191,17 @@ impl Worker {
             .map_err(LoadError::System)?;
         // Connections that came later have other keys; of a lost one the key fits nothing.
         if !reconnects {
-            Self::cancel(&outcome.cut_off, keys);
+            Self::cancel(&outcome.interrupted, keys);
         }
         Ok(Some(outcome))
     }
 
     /// Asks the server to drop what stopped clients had asked for; best effort, within a time
     /// limit.
-    fn cancel(cut_off: &[usize], keys: &[Option<Cancel>]) {
+    fn cancel(interrupted: &[usize], keys: &[Option<CancelTarget>]) {
         let end = Instant::now() + CANCEL;
-        for Cancel { target, key } in cut_off.iter().filter_map(|index| keys.get(*index)?.as_ref())
+        for CancelTarget { target, key } in
+            interrupted.iter().filter_map(|index| keys.get(*index)?.as_ref())
         {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() || connect::cancel(target, key, left).is_err() {

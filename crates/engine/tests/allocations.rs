@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pgdyno_engine::WeightedScript;
-use pgdyno_engine::client::{Client, Next, Turn};
+use pgdyno_engine::client::{Client, ClientContext, Wait};
 use pgdyno_engine::ledger::{Ledger, MappedLedger};
 use pgdyno_engine::pace::Pacer;
 use pgdyno_engine::program::Program;
@@ -65,19 +65,20 @@ fn a_transaction_allocates_nothing() {
             // All within one second, at whose end the recorder may allocate.
             now = Moment(now.0 + 1_000);
             out.clear();
-            let mut turn = Turn { now, out: &mut out, recorder: &mut recorder, pacer: &mut pacer };
+            let mut turn =
+                ClientContext { now, out: &mut out, recorder: &mut recorder, pacer: &mut pacer };
             let next = if bytes.is_empty() {
                 client.wake(&mut turn)
             } else {
                 client.receive(bytes, &mut turn)
             };
-            assert_eq!(next, Next::Reply);
+            assert_eq!(next, Wait::ForReply);
             out.first().copied()
         };
         let mut asked = turn(&mut client, b"").unwrap();
         let mut statements = |client: &mut Client, count: usize| {
             for n in 0..count {
-                // Torn in every place.
+                // PartialReplies in every place.
                 let answer = answer(asked);
                 let (first, rest) = answer.split_at(1 + n % (answer.len() - 1));
                 turn(client, first);
@@ -116,18 +117,20 @@ fn a_transaction_with_a_ledger_allocates_nothing() {
     let path = std::env::temp_dir().join(format!("pgdyno-allocations-{}", std::process::id()));
     let ledger = MappedLedger::create(&path, 1, 10_000, 1).unwrap();
     let client = Client::new(0, program, Random::new(1), Random::new(2), None);
-    let mut client = client.keeping(ledger.open(0, &Clock::new(Instant::now())).unwrap()).unwrap();
+    let mut client =
+        client.with_ledger(ledger.open(0, &Clock::new(Instant::now())).unwrap()).unwrap();
     let (mut out, mut pacer, mut now) = (Vec::with_capacity(1024), Pacer::default(), Moment(1));
     let mut turn = |client: &mut Client, bytes: &[u8]| {
         now = Moment(now.0 + 1_000);
         out.clear();
-        let mut turn = Turn { now, out: &mut out, recorder: &mut recorder, pacer: &mut pacer };
+        let mut turn =
+            ClientContext { now, out: &mut out, recorder: &mut recorder, pacer: &mut pacer };
         let next = if bytes.is_empty() {
             client.wake(&mut turn)
         } else {
             client.receive(bytes, &mut turn)
         };
-        assert_eq!(next, Next::Reply);
+        assert_eq!(next, Wait::ForReply);
     };
     turn(&mut client, b"");
     let mut transactions = |client: &mut Client, count: u32| {

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pgdyno_engine::WeightedScript;
-use pgdyno_engine::client::{Client, Turn};
+use pgdyno_engine::client::{Client, ClientContext};
 use pgdyno_engine::connect::Stream;
 use pgdyno_engine::pace::Pacer;
 use pgdyno_engine::program::Program;
 use pgdyno_engine::random::Random;
 use pgdyno_engine::reactor::epoll::Epoll;
 use pgdyno_engine::reactor::uring::Uring;
-use pgdyno_engine::reactor::{Connector, Driver, Keep, Reactor};
+use pgdyno_engine::reactor::{AfterSend, Connector, Reactor, ReactorHandler};
 use pgdyno_engine::recorder::Recorder;
 use pgdyno_engine::schedule::{Clock, Moment, Schedule};
 use pgdyno_engine::script::Script;
@@ -70,12 +70,12 @@ impl Clients {
     }
 }
 
-impl Driver for Clients {
-    fn received(&mut self, link: usize, bytes: &[u8], now: Moment, out: &mut Vec<u8>) -> Keep {
+impl ReactorHandler for Clients {
+    fn received(&mut self, link: usize, bytes: &[u8], now: Moment, out: &mut Vec<u8>) -> AfterSend {
         let Self { clients, recorder, pacer, .. } = self;
-        let _ = clients[link].receive(bytes, &mut Turn { now, out, recorder, pacer });
+        let _ = clients[link].receive(bytes, &mut ClientContext { now, out, recorder, pacer });
         self.answered += 1;
-        Keep::Open
+        AfterSend::Open
     }
 
     fn lost(&mut self, link: usize, how: &str, _: Moment) {
@@ -104,8 +104,8 @@ fn peak<R: Reactor>(
             let now = reactor.now();
             let Clients { clients, recorder, pacer, .. } = &mut all;
             reactor.send(link, &mut |out| {
-                let _ = clients[link].wake(&mut Turn { now, out, recorder, pacer });
-                Keep::Open
+                let _ = clients[link].wake(&mut ClientContext { now, out, recorder, pacer });
+                AfterSend::Open
             });
         }
         for statement in 1..=14 {

@@ -13,7 +13,13 @@ use crate::{WireError, frontend};
 
 /// The most iterations of SCRAM's hash that are done for a server: PostgreSQL's default is 4,096,
 /// and each costs time before the server has shown that it is one to trust.
-pub const MOST_ITERATIONS: u32 = 100_000;
+pub const MAX_ITERATIONS: u32 = 100_000;
+
+// facade: removed at integration
+#[doc(hidden)]
+pub use {
+    AuthExchange as Exchange, AuthPolicy as Gate, AuthProgress as Progress, ScramBinding as Binding,
+};
 
 /// Why the server's demand cannot be met.
 #[derive(Debug, Error)]
@@ -35,7 +41,7 @@ pub enum AuthError {
     OutOfTurn,
     /// SCRAM with more work than is reasonable.
     #[error(
-        "the server demands {demanded} iterations of SCRAM's hash; at most {MOST_ITERATIONS} are done"
+        "the server demands {demanded} iterations of SCRAM's hash; at most {MAX_ITERATIONS} are done"
     )]
     Iterations {
         /// How many it demanded.
@@ -89,7 +95,7 @@ impl AuthError {
 
 /// Which demands of a server's are met: it sees each before anything is answered.
 #[derive(Clone, Debug, Default)]
-pub struct Gate {
+pub struct AuthPolicy {
     required: RequireAuth,
     /// Whether others can read what is sent.
     is_public: bool,
@@ -97,8 +103,8 @@ pub struct Gate {
     finished: bool,
 }
 
-impl Gate {
-    /// A gate for a connection that `is_encrypted`, or stays on this machine.
+impl AuthPolicy {
+    /// A policy for a connection that `is_encrypted`, or stays on this machine.
     #[must_use]
     pub fn new(required: RequireAuth, is_encrypted: bool) -> Self {
         Self { required, is_public: !is_encrypted, finished: false }
@@ -149,7 +155,7 @@ impl Gate {
 
 /// Whether SCRAM is tied to the TLS connection that it runs in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Binding {
+pub enum ScramBinding {
     /// It is not: there is no TLS, or it is not wanted.
     #[default]
     None,
@@ -161,18 +167,18 @@ pub enum Binding {
     Missing(&'static str),
 }
 
-impl Binding {
+impl ScramBinding {
     fn is_required(&self) -> bool {
         matches!(self, Self::Required(_) | Self::Missing(_))
     }
 }
 
 /// One exchange, from the server's first demand to its acceptance.
-pub struct Exchange<'a> {
+pub struct AuthExchange<'a> {
     user: &'a str,
     password: Option<&'a str>,
-    gate: Gate,
-    binding: Binding,
+    policy: AuthPolicy,
+    binding: ScramBinding,
     scram: Option<ScramSha256>,
     /// Whether SCRAM was tied to the connection.
     bound: bool,
@@ -181,31 +187,45 @@ pub struct Exchange<'a> {
 
 /// Whether the exchange has come to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum AuthProgress {
     /// More is to come from the server.
     Continues,
     /// The server lets in.
     Accepted,
 }
 
-impl<'a> Exchange<'a> {
+impl<'a> AuthExchange<'a> {
     /// An exchange as `user`, who may have a password.
     #[must_use]
     pub fn new(user: &'a str, password: Option<&'a str>) -> Self {
-        let (gate, binding) = (Gate::default(), Binding::None);
-        Self { user, password, gate, binding, scram: None, bound: false, proven: false }
+        let (policy, binding) = (AuthPolicy::default(), ScramBinding::None);
+        Self { user, password, policy, binding, scram: None, bound: false, proven: false }
     }
 
-    /// The same, meeting only demands that `gate` lets through.
+    /// The same, meeting only demands that `policy` lets through.
     #[must_use]
-    pub fn behind(self, gate: Gate) -> Self {
-        Self { gate, ..self }
+    pub fn with_policy(self, policy: AuthPolicy) -> Self {
+        Self { policy, ..self }
     }
 
     /// The same, tied to the connection as `binding` says.
     #[must_use]
-    pub fn bound(self, binding: Binding) -> Self {
+    pub fn with_binding(self, binding: ScramBinding) -> Self {
         Self { binding, ..self }
+    }
+
+    // facade: removed at integration
+    #[doc(hidden)]
+    #[must_use]
+    pub fn behind(self, policy: AuthPolicy) -> Self {
+        self.with_policy(policy)
+    }
+
+    // facade: removed at integration
+    #[doc(hidden)]
+    #[must_use]
+    pub fn bound(self, binding: ScramBinding) -> Self {
+        self.with_binding(binding)
     }
 
     fn password(&self, method: &'static str) -> Result<&'a str, AuthError> {
@@ -220,8 +240,8 @@ impl<'a> Exchange<'a> {
         &mut self,
         said: Authentication<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<Progress, AuthError> {
-        self.gate.check(&said)?;
+    ) -> Result<AuthProgress, AuthError> {
+        self.policy.check(&said)?;
         match said {
             // A server that began SCRAM must have shown that it knows the password before it lets
             // in.
@@ -231,7 +251,7 @@ impl<'a> Exchange<'a> {
             Authentication::Ok if self.binding.is_required() && !self.bound => {
                 return Err(AuthError::NoChannelBinding("the server lets in without it"));
             }
-            Authentication::Ok => return Ok(Progress::Accepted),
+            Authentication::Ok => return Ok(AuthProgress::Accepted),
             Authentication::CleartextPassword | Authentication::Md5Password(_)
                 if self.binding.is_required() =>
             {
@@ -250,25 +270,25 @@ impl<'a> Exchange<'a> {
                 let offers =
                     |name: &str| mechanisms.names().any(|offered| offered == name.as_bytes());
                 let (mechanism, binding) = match &self.binding {
-                    Binding::Missing(why) => return Err(AuthError::NoChannelBinding(why)),
-                    Binding::Offered(end) | Binding::Required(end)
+                    ScramBinding::Missing(why) => return Err(AuthError::NoChannelBinding(why)),
+                    ScramBinding::Offered(end) | ScramBinding::Required(end)
                         if offers(SCRAM_SHA_256_PLUS) =>
                     {
                         self.bound = true;
                         (SCRAM_SHA_256_PLUS, ChannelBinding::tls_server_end_point(end.clone()))
                     }
-                    Binding::Required(_) => {
+                    ScramBinding::Required(_) => {
                         return Err(AuthError::NoChannelBinding("the server does not offer it"));
                     }
                     // This tells a server that did offer it that somebody between took the offer
                     // away.
-                    Binding::Offered(_) if offers(SCRAM_SHA_256) => {
+                    ScramBinding::Offered(_) if offers(SCRAM_SHA_256) => {
                         (SCRAM_SHA_256, ChannelBinding::unrequested())
                     }
-                    Binding::None if offers(SCRAM_SHA_256) => {
+                    ScramBinding::None if offers(SCRAM_SHA_256) => {
                         (SCRAM_SHA_256, ChannelBinding::unsupported())
                     }
-                    Binding::Offered(_) | Binding::None => {
+                    ScramBinding::Offered(_) | ScramBinding::None => {
                         let names: Vec<_> =
                             mechanisms.names().map(String::from_utf8_lossy).collect();
                         return Err(AuthError::Unsupported {
@@ -301,7 +321,7 @@ impl<'a> Exchange<'a> {
                 return Err(AuthError::Unsupported { method });
             }
         }
-        Ok(Progress::Continues)
+        Ok(AuthProgress::Continues)
     }
 }
 
@@ -315,7 +335,7 @@ fn check_iterations(step: &[u8]) -> Result<(), AuthError> {
     };
     let text = String::from_utf8_lossy(digits);
     match text.parse::<u32>() {
-        Ok(count) if count <= MOST_ITERATIONS => Ok(()),
+        Ok(count) if count <= MAX_ITERATIONS => Ok(()),
         _ => {
             let shown: String = text.chars().take(20).collect();
             Err(AuthError::Iterations { demanded: shown })

@@ -71,7 +71,7 @@ pub enum Message<'a> {
     /// A NOTIFY of some session's.
     Notification(Notification<'a>),
     /// Type OIDs of a statement's parameters.
-    ParameterDescription(Oids<'a>),
+    ParameterDescription(TypeOids<'a>),
     /// A setting's value.
     ParameterStatus {
         /// Its name.
@@ -84,14 +84,14 @@ pub enum Message<'a> {
     /// An Execute reached its row limit.
     PortalSuspended,
     /// The server awaits a command.
-    ReadyForQuery(Status),
+    ReadyForQuery(TransactionStatus),
     /// The columns of the rows that follow.
     RowDescription(RowDescription<'a>),
 }
 
 /// The session's state between commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
+pub enum TransactionStatus {
     /// Not in a transaction block.
     Idle,
     /// In a transaction block.
@@ -100,7 +100,7 @@ pub enum Status {
     Failed,
 }
 
-impl Status {
+impl TransactionStatus {
     /// The status that `ReadyForQuery`'s only field spells.
     ///
     /// # Errors
@@ -111,7 +111,7 @@ impl Status {
             b'I' => Ok(Self::Idle),
             b'T' => Ok(Self::InTransaction),
             b'E' => Ok(Self::Failed),
-            other => Err(WireError::Unknown {
+            other => Err(WireError::UnknownValue {
                 message: "ReadyForQuery",
                 field: "status",
                 value: other.into(),
@@ -188,9 +188,9 @@ pub struct Notification<'a> {
 
 /// Type OIDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Oids<'a>(&'a [u8]);
+pub struct TypeOids<'a>(&'a [u8]);
 
-impl<'a> Oids<'a> {
+impl<'a> TypeOids<'a> {
     /// One after the other.
     pub fn iter(self) -> impl Iterator<Item = u32> + 'a {
         self.0.as_chunks::<4>().0.iter().map(|oid| u32::from_be_bytes(*oid))
@@ -374,9 +374,9 @@ pub fn command_complete(body: &[u8]) -> Result<&[u8], WireError> {
 /// # Errors
 /// It is none, or something follows.
 #[inline]
-pub fn ready_for_query(body: &[u8]) -> Result<Status, WireError> {
+pub fn ready_for_query(body: &[u8]) -> Result<TransactionStatus, WireError> {
     let mut c = Cursor::new("ReadyForQuery", body);
-    let status = Status::read(c.u8("status")?)?;
+    let status = TransactionStatus::read(c.u8("status")?)?;
     c.end()?;
     Ok(status)
 }
@@ -399,7 +399,10 @@ impl<'a> Message<'a> {
                 let process = c.u32("process")?;
                 let secret = c.rest();
                 if secret.len() < 4 {
-                    return Err(WireError::Short { message: "BackendKeyData", field: "secret" });
+                    return Err(WireError::Truncated {
+                        message: "BackendKeyData",
+                        field: "secret",
+                    });
                 }
                 Ok(Self::BackendKeyData(BackendKey { process, secret }))
             }
@@ -448,7 +451,7 @@ impl<'a> Message<'a> {
                 let count = c.count(4, "parameters")?;
                 let oids = c.bytes(count * 4, "parameters")?;
                 c.end()?;
-                Ok(Self::ParameterDescription(Oids(oids)))
+                Ok(Self::ParameterDescription(TypeOids(oids)))
             }
             tag::PARAMETER_STATUS => {
                 let mut c = on("ParameterStatus");
@@ -504,7 +507,9 @@ fn copy_format<'a>(message: &'static str, body: &'a [u8]) -> Result<CopyFormat<'
     let binary = match c.u8("format")? {
         0 => false,
         1 => true,
-        other => return Err(WireError::Unknown { message, field: "format", value: other.into() }),
+        other => {
+            return Err(WireError::UnknownValue { message, field: "format", value: other.into() });
+        }
     };
     let count = c.count(2, "columns")?;
     let columns = c.bytes(count * 2, "columns")?;

@@ -27,7 +27,7 @@ impl<'a> Cursor<'a> {
         let (taken, rest) = self
             .rest
             .split_at_checked(count)
-            .ok_or(WireError::Short { message: self.message, field })?;
+            .ok_or(WireError::Truncated { message: self.message, field })?;
         self.rest = rest;
         Ok(taken)
     }
@@ -37,7 +37,7 @@ impl<'a> Cursor<'a> {
         let (taken, rest) = self
             .rest
             .split_first_chunk()
-            .ok_or(WireError::Short { message: self.message, field })?;
+            .ok_or(WireError::Truncated { message: self.message, field })?;
         self.rest = rest;
         Ok(*taken)
     }
@@ -64,7 +64,7 @@ impl<'a> Cursor<'a> {
         let value = self.i16(field)?;
         match usize::try_from(value) {
             Ok(n) if n.saturating_mul(each) <= self.rest.len() => Ok(n),
-            _ => Err(WireError::Count { message: self.message, field, value: value.into() }),
+            _ => Err(WireError::InvalidCount { message: self.message, field, value: value.into() }),
         }
     }
 
@@ -76,7 +76,7 @@ impl<'a> Cursor<'a> {
         }
         match usize::try_from(value) {
             Ok(n) if n <= self.rest.len() => self.bytes(n, field).map(Some),
-            _ => Err(WireError::Count { message: self.message, field, value }),
+            _ => Err(WireError::InvalidCount { message: self.message, field, value }),
         }
     }
 
@@ -98,7 +98,7 @@ impl<'a> Cursor<'a> {
         if self.rest.is_empty() {
             Ok(())
         } else {
-            Err(WireError::Trailing { message: self.message, bytes: self.rest.len() })
+            Err(WireError::TrailingBytes { message: self.message, bytes: self.rest.len() })
         }
     }
 }

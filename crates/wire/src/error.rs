@@ -39,13 +39,13 @@ pub enum WireError {
     },
     /// A message that answers nothing that was sent.
     #[error("a message of type `{}`, which nobody asked for", tag.escape_ascii())]
-    Unasked {
+    Unsolicited {
         /// Its type byte.
         tag: u8,
     },
     /// The message ended inside a field.
     #[error("{message}: ends before its field `{field}` does")]
-    Short {
+    Truncated {
         /// The message's name.
         message: &'static str,
         /// The field that is cut off.
@@ -61,7 +61,7 @@ pub enum WireError {
     },
     /// A count or a length that is negative, or beyond the message's end.
     #[error("{message}: its `{field}` is {value}, which its length does not allow")]
-    Count {
+    InvalidCount {
         /// The message's name.
         message: &'static str,
         /// The count or length.
@@ -71,7 +71,7 @@ pub enum WireError {
     },
     /// A field with a value that the protocol does not know.
     #[error("{message}: its `{field}` is {value}, which the protocol does not know")]
-    Unknown {
+    UnknownValue {
         /// The message's name.
         message: &'static str,
         /// The field.
@@ -84,7 +84,7 @@ pub enum WireError {
     UnknownTag(u8),
     /// Bytes left over after the last field.
     #[error("{message}: {bytes} bytes are left over after its last field")]
-    Trailing {
+    TrailingBytes {
         /// The message's name.
         message: &'static str,
         /// How many.
@@ -92,7 +92,7 @@ pub enum WireError {
     },
     /// A string to be sent that holds a NUL, which would end it early.
     #[error("{message}: its `{field}` holds a NUL byte, which the protocol cannot carry")]
-    HoldsNul {
+    EmbeddedNul {
         /// The message's name.
         message: &'static str,
         /// The string.

@@ -59,7 +59,7 @@ fn string(
     text: &[u8],
 ) -> Result<(), WireError> {
     if text.contains(&0) {
-        return Err(WireError::HoldsNul { message, field });
+        return Err(WireError::EmbeddedNul { message, field });
     }
     out.extend_from_slice(text);
     out.push(0);
@@ -79,7 +79,7 @@ pub fn startup<'a>(
         out.extend(VERSION.to_be_bytes());
         for (name, value) in parameters {
             if name.is_empty() {
-                return Err(WireError::Short { message: NAME, field: "parameter name" });
+                return Err(WireError::Truncated { message: NAME, field: "parameter name" });
             }
             string(out, NAME, "parameter name", name.as_bytes())?;
             string(out, NAME, "parameter value", value.as_bytes())?;
@@ -166,7 +166,7 @@ pub fn query_with(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> Result
         let begin = out.len();
         write(out);
         if out[begin..].contains(&0) {
-            return Err(WireError::HoldsNul { message: "Query", field: "query" });
+            return Err(WireError::EmbeddedNul { message: "Query", field: "query" });
         }
         out.push(0);
         Ok(())
@@ -220,7 +220,7 @@ impl Parameters<'_> {
     }
 
     fn take(&mut self) -> Result<(), WireError> {
-        self.left = self.left.checked_sub(1).ok_or(WireError::Unknown {
+        self.left = self.left.checked_sub(1).ok_or(WireError::UnknownValue {
             message: "Bind",
             field: "parameter beyond the count",
             value: 1,
@@ -257,7 +257,7 @@ impl Execution {
         bytes.extend([0; 2]);
         let bind = bytes.len();
         if described {
-            describe(&mut bytes, Named::Portal(""))?;
+            describe(&mut bytes, DescribeTarget::Portal(""))?;
         }
         execute(&mut bytes, "", 0)?;
         sync(&mut bytes);
@@ -295,7 +295,7 @@ impl Execution {
         let mut parameters = Parameters { out, left: self.count };
         write(&mut parameters)?;
         if parameters.left > 0 {
-            return Err(WireError::Short { message: "Bind", field: "parameters" });
+            return Err(WireError::Truncated { message: "Bind", field: "parameters" });
         }
         let end = out.len() + self.bind - self.head;
         let sync = if is_last { 0 } else { SYNC.len() };
@@ -306,17 +306,22 @@ impl Execution {
 
 /// What a Describe or Close names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Named<'a> {
+pub enum DescribeTarget<'a> {
     /// A prepared statement.
     Statement(&'a str),
     /// A portal.
     Portal(&'a str),
 }
 
-fn named(out: &mut Vec<u8>, name: &'static str, tag: u8, what: Named<'_>) -> Result<(), WireError> {
+fn named(
+    out: &mut Vec<u8>,
+    name: &'static str,
+    tag: u8,
+    what: DescribeTarget<'_>,
+) -> Result<(), WireError> {
     let (kind, of) = match what {
-        Named::Statement(of) => (b'S', of),
-        Named::Portal(of) => (b'P', of),
+        DescribeTarget::Statement(of) => (b'S', of),
+        DescribeTarget::Portal(of) => (b'P', of),
     };
     message(out, name, Some(tag), |out| {
         out.push(kind);
@@ -328,7 +333,7 @@ fn named(out: &mut Vec<u8>, name: &'static str, tag: u8, what: Named<'_>) -> Res
 ///
 /// # Errors
 /// A NUL in the name.
-pub fn describe(out: &mut Vec<u8>, what: Named<'_>) -> Result<(), WireError> {
+pub fn describe(out: &mut Vec<u8>, what: DescribeTarget<'_>) -> Result<(), WireError> {
     named(out, "Describe", b'D', what)
 }
 
@@ -336,7 +341,7 @@ pub fn describe(out: &mut Vec<u8>, what: Named<'_>) -> Result<(), WireError> {
 ///
 /// # Errors
 /// A NUL in the name.
-pub fn close(out: &mut Vec<u8>, what: Named<'_>) -> Result<(), WireError> {
+pub fn close(out: &mut Vec<u8>, what: DescribeTarget<'_>) -> Result<(), WireError> {
     named(out, "Close", b'C', what)
 }
 

@@ -2,37 +2,44 @@
 //!
 //! [`Inspector::inspect`] sees all bytes before the library does, in pieces of any size. Through
 //! the start-up it also judges demands for proof of identity, so that none is answered that
-//! [`Gate`] refuses.
+//! [`AuthPolicy`] refuses.
 
 use thiserror::Error;
 
-use crate::auth::{AuthError, Gate};
+use crate::auth::{AuthError, AuthPolicy};
 use crate::backend::tag;
 use crate::frame::HEADER;
 use crate::{Frame, Header, Message, WireError};
 
 /// The longest message before the first `ReadyForQuery`, and the longest setting after it (bytes):
 /// honest ones are far below.
-pub const LONGEST_START_UP_MESSAGE: usize = 64 * 1024;
+pub const MAX_STARTUP_MESSAGE_BYTES: usize = 64 * 1024;
 
 /// The most messages before the first `ReadyForQuery` (count): an honest server sends about twenty.
-pub const MOST_START_UP_MESSAGES: u32 = 1000;
+pub const MAX_STARTUP_MESSAGES: u32 = 1000;
 
 /// The longest message of a session (bytes).
-pub const LONGEST_MESSAGE: usize = 64 * 1024 * 1024;
+pub const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
 /// The longest reply of a session (bytes).
-pub const LONGEST_REPLY: u64 = 1 << 30;
+pub const MAX_REPLY_BYTES: u64 = 1 << 30;
 
 /// The most notices, settings and notifications in a row (count).
-pub const MOST_UNSOLICITED: u32 = 10_000;
+pub const MAX_UNSOLICITED: u32 = 10_000;
 
 /// The most bytes of notices, settings and notifications in a row, and of settings in a session.
-pub const LONGEST_UNSOLICITED: u64 = 16 * 1024 * 1024;
+pub const MAX_UNSOLICITED_BYTES: u64 = 16 * 1024 * 1024;
+
+// facade: removed at integration
+#[doc(hidden)]
+pub use {
+    InspectError as Refusal, MAX_STARTUP_MESSAGE_BYTES as LONGEST_START_UP_MESSAGE,
+    MAX_STARTUP_MESSAGES as MOST_START_UP_MESSAGES,
+};
 
 /// Why nothing more is taken from a server.
 #[derive(Debug, Error)]
-pub enum Refusal {
+pub enum InspectError {
     /// What it sends is no protocol, or too much.
     #[error(transparent)]
     Wire(#[from] WireError),
@@ -44,7 +51,7 @@ pub enum Refusal {
 /// Follows a server's messages through one session.
 #[derive(Debug)]
 pub struct Inspector {
-    gate: Gate,
+    policy: AuthPolicy,
     /// Whether the first `ReadyForQuery` came.
     is_ready: bool,
     head: [u8; HEADER],
@@ -66,11 +73,11 @@ pub struct Inspector {
 }
 
 impl Inspector {
-    /// For a new session, whose server's demands `gate` judges.
+    /// For a new session, whose server's demands `policy` judges.
     #[must_use]
-    pub fn new(gate: Gate) -> Self {
+    pub fn new(policy: AuthPolicy) -> Self {
         Self {
-            gate,
+            policy,
             is_ready: false,
             head: [0; HEADER],
             have: 0,
@@ -87,9 +94,9 @@ impl Inspector {
     /// Takes note of `bytes`, which follow those before.
     ///
     /// # Errors
-    /// A length that cannot be, more than an honest server sends, or a demand that the gate
+    /// A length that cannot be, more than an honest server sends, or a demand that the policy
     /// refuses. None of `bytes` may then be acted on.
-    pub fn inspect(&mut self, mut bytes: &[u8]) -> Result<(), Refusal> {
+    pub fn inspect(&mut self, mut bytes: &[u8]) -> Result<(), InspectError> {
         while !bytes.is_empty() {
             if self.have < HEADER {
                 let drawn = (HEADER - self.have).min(bytes.len());
@@ -121,17 +128,17 @@ impl Inspector {
         let is_unsolicited =
             matches!(tag, tag::NOTICE_RESPONSE | tag::PARAMETER_STATUS | tag::NOTIFICATION);
         let is_long = !self.is_ready || tag == tag::PARAMETER_STATUS;
-        let max = if is_long { LONGEST_START_UP_MESSAGE } else { LONGEST_MESSAGE };
+        let max = if is_long { MAX_STARTUP_MESSAGE_BYTES } else { MAX_MESSAGE_BYTES };
         if body > max {
             return Err(WireError::TooLong { tag, length: body as u64, max });
         }
         if !self.is_ready {
             self.messages += 1;
-            if self.messages > MOST_START_UP_MESSAGES {
-                return Err(WireError::TooMany { tag, max: MOST_START_UP_MESSAGES });
+            if self.messages > MAX_STARTUP_MESSAGES {
+                return Err(WireError::TooMany { tag, max: MAX_STARTUP_MESSAGES });
             }
         } else if tag == tag::AUTHENTICATION {
-            return Err(WireError::Unasked { tag });
+            return Err(WireError::Unsolicited { tag });
         }
         if is_unsolicited {
             self.unsolicited += 1;
@@ -142,28 +149,28 @@ impl Inspector {
         if tag == tag::PARAMETER_STATUS {
             self.settings += header.len() as u64;
         }
-        if self.unsolicited > MOST_UNSOLICITED {
-            return Err(WireError::TooMany { tag, max: MOST_UNSOLICITED });
+        if self.unsolicited > MAX_UNSOLICITED {
+            return Err(WireError::TooMany { tag, max: MAX_UNSOLICITED });
         }
-        if self.unsolicited_bytes.max(self.settings) > LONGEST_UNSOLICITED {
-            return Err(WireError::ReplyTooLong { max: LONGEST_UNSOLICITED });
+        if self.unsolicited_bytes.max(self.settings) > MAX_UNSOLICITED_BYTES {
+            return Err(WireError::ReplyTooLong { max: MAX_UNSOLICITED_BYTES });
         }
         self.reply += header.len() as u64;
-        if self.reply > LONGEST_REPLY {
-            return Err(WireError::ReplyTooLong { max: LONGEST_REPLY });
+        if self.reply > MAX_REPLY_BYTES {
+            return Err(WireError::ReplyTooLong { max: MAX_REPLY_BYTES });
         }
         Ok(())
     }
 
     /// A message is complete.
-    fn end(&mut self) -> Result<(), Refusal> {
+    fn end(&mut self) -> Result<(), InspectError> {
         match self.head[0] {
             tag::AUTHENTICATION => {
                 let demand = std::mem::take(&mut self.demand);
                 if let Message::Authentication(said) =
                     Message::read(Frame { tag: tag::AUTHENTICATION, body: &demand })?
                 {
-                    self.gate.check(&said)?;
+                    self.policy.check(&said)?;
                 }
             }
             tag::READY_FOR_QUERY => {

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use pgdyno_wire::auth::{AuthError, Binding, Exchange, MOST_ITERATIONS, Progress};
+use pgdyno_wire::auth::{AuthError, AuthExchange, AuthProgress, MAX_ITERATIONS, ScramBinding};
 use pgdyno_wire::backend::Authentication;
 use pgdyno_wire::{Message, next_frame};
 
@@ -10,7 +10,7 @@ const PLUS: &[u8] = b"\0\0\0\x0aSCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0";
 const PLAIN: &[u8] = b"\0\0\0\x0aSCRAM-SHA-256\0\0";
 
 /// Answers the server's `body` of an authentication message.
-fn answer(exchange: &mut Exchange<'_>, body: &[u8]) -> Result<Vec<u8>, AuthError> {
+fn answer(exchange: &mut AuthExchange<'_>, body: &[u8]) -> Result<Vec<u8>, AuthError> {
     let mut bytes = vec![b'R'];
     bytes.extend(u32::try_from(body.len() + 4).unwrap().to_be_bytes());
     bytes.extend(body);
@@ -20,8 +20,8 @@ fn answer(exchange: &mut Exchange<'_>, body: &[u8]) -> Result<Vec<u8>, AuthError
     exchange.answer(said, &mut out).map(|_| out)
 }
 
-fn exchange(binding: Binding) -> Exchange<'static> {
-    Exchange::new("me", Some("secret")).bound(binding)
+fn exchange(binding: ScramBinding) -> AuthExchange<'static> {
+    AuthExchange::new("me", Some("secret")).with_binding(binding)
 }
 
 fn holds(bytes: &[u8], text: &str) -> bool {
@@ -32,12 +32,12 @@ fn holds(bytes: &[u8], text: &str) -> bool {
 fn the_mechanism_follows_from_what_both_can() {
     let end = || vec![1, 2, 3];
     for (binding, offer, mechanism, header) in [
-        (Binding::None, PLUS, "\0\0\0SCRAM-SHA-256\0", "n,,"),
-        (Binding::None, PLAIN, "SCRAM-SHA-256\0", "n,,"),
-        (Binding::Offered(end()), PLUS, "SCRAM-SHA-256-PLUS\0", "p=tls-server-end-point,,"),
-        (Binding::Required(end()), PLUS, "SCRAM-SHA-256-PLUS\0", "p=tls-server-end-point,,"),
+        (ScramBinding::None, PLUS, "\0\0\0SCRAM-SHA-256\0", "n,,"),
+        (ScramBinding::None, PLAIN, "SCRAM-SHA-256\0", "n,,"),
+        (ScramBinding::Offered(end()), PLUS, "SCRAM-SHA-256-PLUS\0", "p=tls-server-end-point,,"),
+        (ScramBinding::Required(end()), PLUS, "SCRAM-SHA-256-PLUS\0", "p=tls-server-end-point,,"),
         // The server learns that its offer, had it made one, did not arrive.
-        (Binding::Offered(end()), PLAIN, "SCRAM-SHA-256\0", "y,,"),
+        (ScramBinding::Offered(end()), PLAIN, "SCRAM-SHA-256\0", "y,,"),
     ] {
         let out = answer(&mut exchange(binding.clone()), offer).unwrap();
         assert!(holds(&out, mechanism.trim_start_matches('\0')), "{binding:?}: {out:?}");
@@ -47,27 +47,27 @@ fn the_mechanism_follows_from_what_both_can() {
 
 #[test]
 fn a_binding_that_is_required_is_not_given_up() {
-    let missing = || Binding::Missing("the connection is not encrypted");
+    let missing = || ScramBinding::Missing("the connection is not encrypted");
     for (binding, said) in [
-        (Binding::Required(vec![1]), PLAIN),
+        (ScramBinding::Required(vec![1]), PLAIN),
         (missing(), PLUS),
         (missing(), b"\0\0\0\x03".as_slice()),
-        (Binding::Required(vec![1]), b"\0\0\0\x03".as_slice()),
-        (Binding::Required(vec![1]), b"\0\0\0\x05salt".as_slice()),
-        (Binding::Required(vec![1]), b"\0\0\0\0".as_slice()),
+        (ScramBinding::Required(vec![1]), b"\0\0\0\x03".as_slice()),
+        (ScramBinding::Required(vec![1]), b"\0\0\0\x05salt".as_slice()),
+        (ScramBinding::Required(vec![1]), b"\0\0\0\0".as_slice()),
     ] {
         let error = answer(&mut exchange(binding), said).unwrap_err();
         assert!(matches!(error, AuthError::NoChannelBinding(_)), "{error}");
     }
     let mut out = Vec::new();
-    let accepted = exchange(Binding::Offered(vec![1])).answer(Authentication::Ok, &mut out);
-    assert_eq!(accepted.unwrap(), Progress::Accepted);
+    let accepted = exchange(ScramBinding::Offered(vec![1])).answer(Authentication::Ok, &mut out);
+    assert_eq!(accepted.unwrap(), AuthProgress::Accepted);
 }
 
 #[test]
 fn a_server_cannot_make_us_hash_for_ever() {
     let first = |iterations: &str| {
-        let mut exchange = exchange(Binding::None);
+        let mut exchange = exchange(ScramBinding::None);
         let out = answer(&mut exchange, PLAIN).unwrap();
         let nonce = out.windows(2).position(|w| w == b"r=").unwrap() + 2;
         let nonce = String::from_utf8(out[nonce..].to_vec()).unwrap();
@@ -78,7 +78,7 @@ fn a_server_cannot_make_us_hash_for_ever() {
     for too_many in ["100001", "4294967295", "99999999999999999999999999"] {
         let error = first(too_many).unwrap_err();
         assert!(matches!(error, AuthError::Iterations { .. }), "{error}");
-        assert!(error.to_string().contains(&MOST_ITERATIONS.to_string()), "{error}");
+        assert!(error.to_string().contains(&MAX_ITERATIONS.to_string()), "{error}");
     }
     assert!(matches!(first("many"), Err(AuthError::Scram(_))));
 }

@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-use pgdyno_wire::auth::{AuthError, Exchange, Progress};
-use pgdyno_wire::backend::{Authentication, Message, Status};
-use pgdyno_wire::frontend::{self, Execution, Named};
+use pgdyno_wire::auth::{AuthError, AuthExchange, AuthProgress};
+use pgdyno_wire::backend::{Authentication, Message, TransactionStatus};
+use pgdyno_wire::frontend::{self, DescribeTarget, Execution};
 use pgdyno_wire::{Frame, WireError, next_frame};
 use proptest::prelude::*;
 
@@ -90,7 +90,10 @@ fn columns_are_read_in_place() {
 
 #[test]
 fn small_messages_are_read_and_their_faults_named() {
-    assert!(matches!(read(b'Z', b"T"), Ok(Message::ReadyForQuery(Status::InTransaction))));
+    assert!(matches!(
+        read(b'Z', b"T"),
+        Ok(Message::ReadyForQuery(TransactionStatus::InTransaction))
+    ));
     assert!(matches!(read(b'C', b"INSERT 0 1\0"), Ok(Message::CommandComplete(b"INSERT 0 1"))));
     assert!(matches!(
         read(b'S', b"a\0b\0"),
@@ -165,7 +168,7 @@ fn what_is_sent_is_what_the_protocol_says() {
         })
         .unwrap();
     Execution::new("", 0, false).unwrap().write(&mut out, false, |_| Ok(())).unwrap();
-    frontend::close(&mut out, Named::Statement("s")).unwrap();
+    frontend::close(&mut out, DescribeTarget::Statement("s")).unwrap();
     frontend::flush(&mut out);
     frontend::copy_data(&mut out, b"1\t2\n").unwrap();
     frontend::copy_done(&mut out);
@@ -210,15 +213,15 @@ fn what_cannot_be_sent_leaves_the_buffer_alone() {
 #[test]
 fn passwords_are_shown_as_the_server_wants() {
     let mut out = Vec::new();
-    let mut exchange = Exchange::new("md5_user", Some("password"));
+    let mut exchange = AuthExchange::new("md5_user", Some("password"));
     exchange.answer(Authentication::CleartextPassword, &mut out).unwrap();
     exchange.answer(Authentication::Md5Password([0x2a, 0x3d, 0x8f, 0xe0]), &mut out).unwrap();
     let sent = frames(&out);
     assert_eq!(sent[0].1, b"password\0");
     assert_eq!(sent[1].1, b"md562af4dd09bbb41884907a838a3233294\0");
-    assert_eq!(exchange.answer(Authentication::Ok, &mut out).unwrap(), Progress::Accepted);
+    assert_eq!(exchange.answer(Authentication::Ok, &mut out).unwrap(), AuthProgress::Accepted);
 
-    let mut without = Exchange::new("u", None);
+    let mut without = AuthExchange::new("u", None);
     let error = without.answer(Authentication::CleartextPassword, &mut out).unwrap_err();
     assert!(matches!(error, AuthError::NoPassword { .. }));
     assert!(
@@ -233,7 +236,7 @@ fn passwords_are_shown_as_the_server_wants() {
 #[test]
 fn a_server_that_does_not_prove_that_it_knows_the_password_is_refused() {
     let mut out = Vec::new();
-    let mut exchange = Exchange::new("u", Some("p"));
+    let mut exchange = AuthExchange::new("u", Some("p"));
     assert!(matches!(
         exchange.answer(Authentication::SaslContinue(b""), &mut out),
         Err(AuthError::OutOfTurn)
@@ -250,7 +253,7 @@ fn a_server_that_does_not_prove_that_it_knows_the_password_is_refused() {
     let Ok(Message::Authentication(offer)) = read(b'R', b"\0\0\0\x0aOAUTHBEARER\0\0") else {
         panic!("no offer")
     };
-    let error = Exchange::new("u", Some("p")).answer(offer, &mut out).unwrap_err();
+    let error = AuthExchange::new("u", Some("p")).answer(offer, &mut out).unwrap_err();
     assert!(error.to_string().contains("OAUTHBEARER"), "{error}");
 }
 
@@ -266,7 +269,7 @@ fn exhaust(mut bytes: &[u8]) {
                 let _ = (e.severity(), e.code(), e.message(), e.detail(), e.hint(), e.position());
             }
             Ok(Message::Authentication(said)) => {
-                let _ = Exchange::new("u", Some("p")).answer(said, &mut Vec::new());
+                let _ = AuthExchange::new("u", Some("p")).answer(said, &mut Vec::new());
             }
             Ok(Message::ParameterDescription(oids)) => {
                 let _ = oids.iter().count();

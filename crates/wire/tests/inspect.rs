@@ -3,9 +3,10 @@
 #![allow(clippy::unwrap_used)]
 
 use pgdyno_wire::WireError;
-use pgdyno_wire::auth::{AuthError, Gate};
+use pgdyno_wire::auth::{AuthError, AuthPolicy};
 use pgdyno_wire::inspect::{
-    Inspector, LONGEST_MESSAGE, LONGEST_REPLY, MOST_START_UP_MESSAGES, MOST_UNSOLICITED, Refusal,
+    InspectError, Inspector, MAX_MESSAGE_BYTES, MAX_REPLY_BYTES, MAX_STARTUP_MESSAGES,
+    MAX_UNSOLICITED,
 };
 
 fn message(tag: u8, body: &[u8]) -> Vec<u8> {
@@ -22,15 +23,15 @@ fn head(tag: u8, body: usize) -> Vec<u8> {
 }
 
 fn ready() -> Inspector {
-    let mut inspector = Inspector::new(Gate::default());
+    let mut inspector = Inspector::new(AuthPolicy::default());
     inspector.inspect(&[message(b'R', &[0; 4]), message(b'Z', b"I")].concat()).unwrap();
     inspector
 }
 
 fn refused(inspector: &mut Inspector, bytes: &[u8]) -> WireError {
     match inspector.inspect(bytes).unwrap_err() {
-        Refusal::Wire(error) => error,
-        Refusal::Authentication(error) => panic!("{error}"),
+        InspectError::Wire(error) => error,
+        InspectError::Authentication(error) => panic!("{error}"),
     }
 }
 
@@ -43,7 +44,7 @@ fn an_honest_session_passes_in_pieces_of_any_size() {
         [message(b'T', &[0; 40]), message(b'D', &[7; 9000]), message(b'C', b"SELECT 1\0")].concat();
     let all = [start, message(b'Z', b"I"), replies.repeat(3), message(b'Z', b"I")].concat();
     for piece in [1, 2, 5, 4096, usize::MAX] {
-        let mut inspector = Inspector::new(Gate::default());
+        let mut inspector = Inspector::new(AuthPolicy::default());
         for part in all.chunks(piece.min(all.len())) {
             inspector.inspect(part).unwrap();
         }
@@ -53,14 +54,14 @@ fn an_honest_session_passes_in_pieces_of_any_size() {
 #[test]
 fn a_server_without_end_is_refused() {
     let setting = message(b'S', b"name\0value\0");
-    let mut starting = Inspector::new(Gate::default());
-    let many = setting.repeat(MOST_START_UP_MESSAGES as usize);
+    let mut starting = Inspector::new(AuthPolicy::default());
+    let many = setting.repeat(MAX_STARTUP_MESSAGES as usize);
     starting.inspect(&many).unwrap();
     assert!(matches!(refused(&mut starting, &setting), WireError::TooMany { tag: b'S', .. }));
 
     let notice = message(b'N', b"SNOTICE\0Mx\0\0");
     let mut session = ready();
-    let most = notice.repeat(MOST_UNSOLICITED as usize);
+    let most = notice.repeat(MAX_UNSOLICITED as usize);
     for _ in 0..3 {
         session.inspect(&[most.clone(), message(b'Z', b"I")].concat()).unwrap();
     }
@@ -71,23 +72,23 @@ fn a_server_without_end_is_refused() {
 
     let mut session = ready();
     let row = message(b'D', &[0; 1 << 20]);
-    let error = (0..=LONGEST_REPLY >> 20).find_map(|_| session.inspect(&row).err());
-    assert!(matches!(error, Some(Refusal::Wire(WireError::ReplyTooLong { .. }))), "{error:?}");
+    let error = (0..=MAX_REPLY_BYTES >> 20).find_map(|_| session.inspect(&row).err());
+    assert!(matches!(error, Some(InspectError::Wire(WireError::ReplyTooLong { .. }))), "{error:?}");
 }
 
 #[test]
 fn a_giant_message_is_refused_by_its_length() {
-    let mut starting = Inspector::new(Gate::default());
+    let mut starting = Inspector::new(AuthPolicy::default());
     assert!(matches!(refused(&mut starting, &head(b'E', 1 << 20)), WireError::TooLong { .. }));
     assert!(matches!(
-        refused(&mut ready(), &head(b'D', LONGEST_MESSAGE + 1)),
+        refused(&mut ready(), &head(b'D', MAX_MESSAGE_BYTES + 1)),
         WireError::TooLong { .. }
     ));
-    ready().inspect(&head(b'D', LONGEST_MESSAGE)).unwrap();
+    ready().inspect(&head(b'D', MAX_MESSAGE_BYTES)).unwrap();
     assert!(matches!(refused(&mut ready(), b"D\0\0\0\x03"), WireError::LengthTooShort { .. }));
     assert!(matches!(
         refused(&mut ready(), &message(b'R', &[0; 4])),
-        WireError::Unasked { tag: b'R' }
+        WireError::Unsolicited { tag: b'R' }
     ));
 }
 
@@ -107,18 +108,22 @@ fn a_demand_is_judged_before_its_last_byte_is_passed_on() {
     ] {
         let bytes = message(b'R', body);
         for at in 1..bytes.len() {
-            let mut inspector = Inspector::new(Gate::new(required.parse().unwrap(), is_encrypted));
+            let mut inspector =
+                Inspector::new(AuthPolicy::new(required.parse().unwrap(), is_encrypted));
             inspector.inspect(&bytes[..at]).unwrap();
             let judged = inspector.inspect(&bytes[at..]);
             assert_eq!(judged.is_ok(), passes, "{required} {body:?}: {judged:?}");
-            assert!(!matches!(judged, Err(Refusal::Wire(_))), "{judged:?}");
+            assert!(!matches!(judged, Err(InspectError::Wire(_))), "{judged:?}");
         }
     }
     // Whoever proved who it is may be let in.
-    let mut inspector = Inspector::new(Gate::new("md5".parse().unwrap(), false));
+    let mut inspector = Inspector::new(AuthPolicy::new("md5".parse().unwrap(), false));
     let asked = message(b'R', &[0, 0, 0, 5, 1, 2, 3, 4]);
     inspector.inspect(&[asked, message(b'R', &[0; 4])].concat()).unwrap();
-    let required = Gate::new("scram-sha-256".parse().unwrap(), true);
+    let required = AuthPolicy::new("scram-sha-256".parse().unwrap(), true);
     let error = Inspector::new(required).inspect(&message(b'R', &[0; 4])).unwrap_err();
-    assert!(matches!(error, Refusal::Authentication(AuthError::Requirement { .. })), "{error}");
+    assert!(
+        matches!(error, InspectError::Authentication(AuthError::Requirement { .. })),
+        "{error}"
+    );
 }

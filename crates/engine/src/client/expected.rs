@@ -1,6 +1,6 @@
 //! What a server may say next: a reply that nobody asked for is no measurement.
 //!
-//! [`Expected`] follows one statement's reply, message by message, by the messages' types alone.
+//! [`ExpectedReply`] follows one statement's reply, message by message, by the messages' types alone.
 //! Notices, settings and notifications may come at any time. Errors are judged where they are read,
 //! for a fatal one may come at any time too.
 
@@ -9,7 +9,7 @@ use pgdyno_wire::backend::tag;
 
 /// The messages that may come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Expected {
+pub(super) enum ExpectedReply {
     /// None: nothing was asked.
     Nothing,
     /// A query's first result.
@@ -45,7 +45,7 @@ pub(super) fn is_unsolicited(tag: u8) -> bool {
     matches!(tag, tag::NOTICE_RESPONSE | tag::PARAMETER_STATUS | tag::NOTIFICATION)
 }
 
-impl Expected {
+impl ExpectedReply {
     /// What comes after a message of type `tag`, which is no error.
     #[inline]
     pub(super) fn after(self, tag: u8) -> Result<Self, WireError> {
@@ -70,7 +70,7 @@ impl Expected {
                 tag::COPY_IN | tag::COPY_OUT | tag::COPY_BOTH,
             ) => self,
             (_, tag) if is_unsolicited(tag) => self,
-            (_, tag) => return Err(WireError::Unasked { tag }),
+            (_, tag) => return Err(WireError::Unsolicited { tag }),
         })
     }
 
@@ -78,7 +78,7 @@ impl Expected {
     pub(super) fn after_error(self, is_fatal: bool) -> Result<Self, WireError> {
         match self {
             Self::Nothing | Self::ReadyAfterError if !is_fatal => {
-                Err(WireError::Unasked { tag: tag::ERROR_RESPONSE })
+                Err(WireError::Unsolicited { tag: tag::ERROR_RESPONSE })
             }
             // The connection ends.
             Self::Nothing => Ok(Self::Nothing),
@@ -91,21 +91,24 @@ impl Expected {
 mod tests {
     use super::*;
 
-    fn follow(from: Expected, tags: &str) -> Result<Expected, WireError> {
-        tags.bytes().try_fold(from, Expected::after)
+    fn follow(from: ExpectedReply, tags: &str) -> Result<ExpectedReply, WireError> {
+        tags.bytes().try_fold(from, ExpectedReply::after)
     }
 
     #[test]
     fn a_whole_reply_leads_to_nothing() {
-        let bound = |described| Expected::Bound { described };
+        let bound = |described| ExpectedReply::Bound { described };
         for (asked, replies) in [
-            (Expected::Result, ["TDDCZ", "CTDCZ", "IZ", "TCZ", "TDTDCZ", "NTSDACZ"].as_slice()),
-            (Expected::Parsed { described: false }, &["12DCZ", "12IZ"]),
+            (
+                ExpectedReply::Result,
+                ["TDDCZ", "CTDCZ", "IZ", "TCZ", "TDTDCZ", "NTSDACZ"].as_slice(),
+            ),
+            (ExpectedReply::Parsed { described: false }, &["12DCZ", "12IZ"]),
             (bound(false), &["2DDCZ", "2CZ"]),
             (bound(true), &["2TDCZ", "2nCZ"]),
         ] {
             for reply in replies {
-                assert_eq!(follow(asked, reply), Ok(Expected::Nothing), "{asked:?}: {reply}");
+                assert_eq!(follow(asked, reply), Ok(ExpectedReply::Nothing), "{asked:?}: {reply}");
             }
         }
     }
@@ -113,21 +116,21 @@ mod tests {
     #[test]
     fn what_does_not_belong_to_what_was_asked_is_refused() {
         for (asked, replies) in [
-            (Expected::Nothing, ["Z", "C", "T", "D", "1", "d", "R", "K", "v", "G"].as_slice()),
+            (ExpectedReply::Nothing, ["Z", "C", "T", "D", "1", "d", "R", "K", "v", "G"].as_slice()),
             (
-                Expected::Result,
+                ExpectedReply::Result,
                 &["Z", "D", "1", "2", "n", "s", "t", "3", "d", "c", "TDCZZ", "CD", "R"],
             ),
             (
-                Expected::Parsed { described: false },
+                ExpectedReply::Parsed { described: false },
                 &["2", "11", "12T", "12n", "12CC", "12CD", "12DZ", "Z"],
             ),
-            (Expected::Bound { described: true }, &["2D", "2C", "2TT", "2nT", "1"]),
+            (ExpectedReply::Bound { described: true }, &["2D", "2C", "2TT", "2nT", "1"]),
         ] {
             for reply in replies {
                 let found = follow(asked, reply);
                 assert!(
-                    matches!(found, Err(WireError::Unasked { .. })),
+                    matches!(found, Err(WireError::Unsolicited { .. })),
                     "{asked:?}: {reply}: {found:?}"
                 );
             }
@@ -136,10 +139,10 @@ mod tests {
 
     #[test]
     fn only_a_fatal_error_comes_unasked() {
-        assert!(Expected::Nothing.after_error(false).is_err());
-        assert_eq!(Expected::Nothing.after_error(true), Ok(Expected::Nothing));
-        let failed = Expected::Rows.after_error(false).unwrap();
-        assert_eq!(failed.after(b'Z'), Ok(Expected::Nothing));
+        assert!(ExpectedReply::Nothing.after_error(false).is_err());
+        assert_eq!(ExpectedReply::Nothing.after_error(true), Ok(ExpectedReply::Nothing));
+        let failed = ExpectedReply::Rows.after_error(false).unwrap();
+        assert_eq!(failed.after(b'Z'), Ok(ExpectedReply::Nothing));
         assert!(failed.after(b'C').is_err() && failed.after_error(false).is_err());
     }
 }

@@ -1,102 +1,33 @@
 //! Errors: what is tried again, what fails a transaction, what ends a client.
 
 use pgdyno_model::experiment::OnError;
-use pgdyno_wire::backend::Status;
-use pgdyno_wire::{ServerError, frontend};
+use pgdyno_wire::backend::TransactionStatus;
+use pgdyno_wire::frontend;
 
-use super::expected::Expected;
-use super::{Client, Next, State, Turn};
-use crate::load::Told;
+use super::abort::{Abort, EVALUATION, StatementError};
+use super::expected::ExpectedReply;
+use super::state::{Client, ClientContext, State, Wait};
+use crate::client_log::ClientLogKind;
+use crate::failure::FailureKind;
 use crate::program::{Action, Step};
-use crate::recorder::{Failure, sqlstate};
 use crate::schedule::Moment;
-
-/// What pgbench says of an expression without a value.
-pub(super) const EVALUATION: &str = "evaluation of meta-command failed";
-
-/// An error of the server's, and the step and statement that met it.
-#[derive(Debug)]
-pub(super) struct Fault {
-    pub(super) step: usize,
-    pub(super) statement: Option<usize>,
-    pub(super) error: Box<ServerError>,
-}
-
-/// Why a client gives up: an SQLSTATE, words for people that name it too, and those that pgbench
-/// would use.
-pub(super) struct Abort {
-    code: String,
-    reason: String,
-    /// Empty where `cause` says it all.
-    said: String,
-    /// Whether the server said it.
-    is_from_server: bool,
-    /// What pgbench says of it beforehand.
-    causes: Vec<String>,
-}
-
-impl Abort {
-    /// For what the engine itself finds wrong.
-    pub(super) fn own(code: &str, reason: &str) -> Self {
-        Self {
-            code: code.to_owned(),
-            reason: format!("{reason} (SQLSTATE {code})"),
-            said: reason.to_owned(),
-            is_from_server: false,
-            causes: Vec::new(),
-        }
-    }
-
-    /// For a ledger that cannot be kept: what is not written down must not happen.
-    #[cold]
-    pub(super) fn ledger(error: &std::io::Error) -> Self {
-        Self::own(sqlstate::IO_ERROR, &format!("the ledger cannot be kept: {error}"))
-    }
-
-    /// For `error` of the server's, about `what`; in libpq's `words`.
-    pub(super) fn server(what: &str, error: &ServerError, words: String) -> Self {
-        Self {
-            reason: format!("{what}: {error}"),
-            code: error.code.clone(),
-            said: words,
-            is_from_server: true,
-            causes: Vec::new(),
-        }
-    }
-
-    /// The same, its words said by the server.
-    pub(super) fn said_by_server(mut self) -> Self {
-        self.is_from_server = true;
-        self
-    }
-
-    pub(super) fn saying(mut self, said: &str) -> Self {
-        said.clone_into(&mut self.said);
-        self
-    }
-
-    pub(super) fn caused(mut self, cause: String) -> Self {
-        self.causes.push(cause);
-        self
-    }
-}
 
 impl Client {
     /// What the server said of `fault`, in libpq's words.
-    pub(super) fn words(&self, fault: &Fault) -> String {
+    pub(super) fn error_text(&self, fault: &StatementError) -> String {
         let query = fault.statement.map(|statement| self.query_text(statement));
         fault.error.libpq_text(query.as_deref())
     }
 
-    fn say_failure(&self, words: impl FnOnce() -> String) {
-        if self.program.rules.say_failures {
-            self.say(Told::News, &words());
+    fn log_failure(&self, words: impl FnOnce() -> String) {
+        if self.program.policy.logs_failures {
+            self.log(ClientLogKind::News, &words());
         }
     }
 
     /// What pgbench calls the kind of step `step`: `SQL`, or the meta command's name as the script
     /// has it.
-    pub(super) fn kind(&self, step: usize) -> &str {
+    pub(super) fn command_name(&self, step: usize) -> &str {
         let script = &self.program.scripts[self.script];
         match script.steps.get(step) {
             None => "SQL",
@@ -110,35 +41,39 @@ impl Client {
 
     /// A statement met an error: another try or transaction may fare better, or the client gives
     /// up.
-    pub(super) fn failed(&mut self, fault: Fault, turn: &mut Turn<'_>) -> Next {
-        let kind = Failure::of(&fault.error.code);
-        let goes_on = kind.is_passing()
-            || self.program.rules.on_error == OnError::Continue && fault.error.severity == "ERROR";
+    pub(super) fn failed(
+        &mut self,
+        fault: StatementError,
+        context: &mut ClientContext<'_>,
+    ) -> Wait {
+        let kind = FailureKind::from_sqlstate(&fault.error.code);
+        let goes_on = kind.is_transient()
+            || self.program.policy.on_error == OnError::Continue && fault.error.severity == "ERROR";
         self.step = fault.step;
         if !goes_on {
-            let abort = Abort::server(&self.place(), &fault.error, self.words(&fault));
+            let abort = Abort::from_server(&self.position(), &fault.error, self.error_text(&fault));
             self.failure = Some(fault);
-            return self.abort(&abort, turn);
+            return self.abort(&abort, context);
         }
-        self.say_failure(|| {
+        self.log_failure(|| {
             format!(
                 "client {} got an error in command {} ({}) of script {}; {}",
                 self.id,
                 fault.step,
-                self.kind(fault.step),
+                self.command_name(fault.step),
                 self.script,
-                self.words(&fault)
+                self.error_text(&fault)
             )
         });
         self.failure = Some(fault);
-        if self.replies.status == Status::Idle {
-            return self.after_failure(turn);
+        if self.replies.status == TransactionStatus::Idle {
+            return self.after_failure(context);
         }
-        match frontend::query(turn.out, b"ROLLBACK") {
+        match frontend::query(context.out, b"ROLLBACK") {
             Ok(()) => {
                 self.state = State::RollingBack;
-                self.replies.expect(Expected::Result);
-                Next::Reply
+                self.replies.expect(ExpectedReply::Result);
+                Wait::ForReply
             }
             Err(error) => unreachable!("ROLLBACK fits into a message: {error}"),
         }
@@ -146,21 +81,21 @@ impl Client {
 
     /// Whether the transaction that failed would be tried again, had the load time for it.
     fn has_tries_left(&self, now: Moment) -> bool {
-        let rules = &self.program.rules;
+        let policy = &self.program.policy;
         let tries = self.retries.saturating_add(1);
-        (rules.max_tries == 0 || tries < rules.max_tries)
-            && rules.latency_limit.is_none_or(|limit| now.since(self.due) <= limit)
+        (policy.max_tries == 0 || tries < policy.max_tries)
+            && policy.latency_limit.is_none_or(|limit| now.since(self.due) <= limit)
     }
 
     /// `(try 1/3, 12.345% of the maximum time of tries was used)`.
     #[allow(clippy::cast_precision_loss)]
     fn tries(&self, now: Moment) -> String {
-        let rules = &self.program.rules;
+        let policy = &self.program.policy;
         let mut text = format!("(try {}", self.retries + 1);
-        if rules.max_tries > 0 {
-            text.push_str(&format!("/{}", rules.max_tries));
+        if policy.max_tries > 0 {
+            text.push_str(&format!("/{}", policy.max_tries));
         }
-        if let Some(limit) = rules.latency_limit {
+        if let Some(limit) = policy.latency_limit {
             let share = 100.0 * now.since(self.due).as_secs_f64() / limit.as_secs_f64();
             text.push_str(&format!(", {share:.3}% of the maximum time of tries was used"));
         }
@@ -169,58 +104,70 @@ impl Client {
     }
 
     /// The failed transaction is rolled back.
-    pub(super) fn after_failure(&mut self, turn: &mut Turn<'_>) -> Next {
-        let Some(fault) = self.failure.take() else { return self.another(turn) };
-        let closing = turn.recorder.schedule().closing;
-        if Failure::of(&fault.error.code).is_passing() && self.has_tries_left(turn.now) {
-            if turn.now >= closing {
+    pub(super) fn after_failure(&mut self, context: &mut ClientContext<'_>) -> Wait {
+        let Some(fault) = self.failure.take() else { return self.next_transaction(context) };
+        let closing = context.recorder.schedule().closing;
+        if FailureKind::from_sqlstate(&fault.error.code).is_transient()
+            && self.has_tries_left(context.now)
+        {
+            if context.now >= closing {
                 // Neither failed nor done: the load ends before it can be known.
-                turn.recorder.abandoned();
-                return self.note_failure(turn).unwrap_or_else(|| self.finish(turn));
+                context.recorder.record_abandoned();
+                return self.note_failure(context).unwrap_or_else(|| self.finish(context));
             }
-            self.say_failure(|| {
-                let tries = self.tries(turn.now);
+            self.log_failure(|| {
+                let tries = self.tries(context.now);
                 format!("client {} repeats the transaction after the error {tries}", self.id)
             });
-            turn.recorder.retry(self.script, fault.step, turn.now);
+            context.recorder.record_retry(self.script, fault.step, context.now);
             self.retries += 1;
             // The same draws once more.
-            self.random.clone_from(&self.before);
+            self.random.clone_from(&self.random_before_try);
             self.step = 0;
-            return self.advance(turn);
+            return self.advance(context);
         }
-        self.say_failure(|| {
-            format!("client {} ends the failed transaction {}", self.id, self.tries(turn.now))
+        self.log_failure(|| {
+            format!("client {} ends the failed transaction {}", self.id, self.tries(context.now))
         });
-        if let Some(next) = self.note_failure(turn) {
+        if let Some(next) = self.note_failure(context) {
             return next;
         }
-        let ended = self.ended(turn.now);
-        turn.recorder.failure(&ended, Some(fault.step), fault.statement, &fault.error.code);
-        self.another(turn)
+        let ended = self.finished_transaction(context.now);
+        context.recorder.record_failure(
+            &ended,
+            Some(fault.step),
+            fault.statement,
+            &fault.error.code,
+        );
+        self.next_transaction(context)
     }
 
     /// Tells the ledger, if there is one, that the transaction failed; what follows if that cannot
     /// be kept.
-    fn note_failure(&mut self, turn: &mut Turn<'_>) -> Option<Next> {
-        let error = self.book.as_mut()?.failed(turn.now).err()?;
-        Some(self.abort(&Abort::ledger(&error), turn))
+    fn note_failure(&mut self, context: &mut ClientContext<'_>) -> Option<Wait> {
+        let error = self.ledger.as_mut()?.failed(context.now).err()?;
+        Some(self.abort(&Abort::ledger(&error), context))
     }
 
     /// Gives up, with its transaction.
-    pub(super) fn abort(&mut self, abort: &Abort, turn: &mut Turn<'_>) -> Next {
+    pub(super) fn abort(&mut self, abort: &Abort, context: &mut ClientContext<'_>) -> Wait {
         let fault = self.failure.take().map(|fault| (Some(fault.step), fault.statement));
         let (step, statement) = fault.unwrap_or(match self.state {
-            State::Sent(statement) => (Some(self.step), Some(statement)),
-            State::Piped | State::Asleep => (Some(self.step), None),
-            State::Between | State::Due | State::Computed | State::RollingBack | State::Ended => {
+            State::AwaitingReply(statement) => (Some(self.step), Some(statement)),
+            State::AwaitingPipeline | State::Sleeping => (Some(self.step), None),
+            State::Idle | State::Due | State::Computed | State::RollingBack | State::Ended => {
                 (None, None)
             }
         });
         let steps = self.program.scripts[self.script].steps.len();
-        let ended = self.ended(turn.now);
-        turn.recorder.failure(&ended, step.filter(|step| *step < steps), statement, &abort.code);
-        self.give_up(abort, statement, turn)
+        let ended = self.finished_transaction(context.now);
+        context.recorder.record_failure(
+            &ended,
+            step.filter(|step| *step < steps),
+            statement,
+            &abort.code,
+        );
+        self.give_up(abort, statement, context)
     }
 
     /// Gives up, with no transaction or one that is counted, because of `abort` in `statement` if
@@ -229,40 +176,40 @@ impl Client {
         &mut self,
         abort: &Abort,
         statement: Option<usize>,
-        turn: &mut Turn<'_>,
-    ) -> Next {
+        context: &mut ClientContext<'_>,
+    ) -> Wait {
         for cause in &abort.causes {
-            self.say(Told::Error, cause);
+            self.log(ClientLogKind::Error, cause);
         }
         let steps = self.program.scripts[self.script].steps.len();
         let (id, script, at) = (self.id, self.script, self.step);
-        let last = match self.kind(at) {
-            _ if at >= steps => format!("client {id} aborted: {}", abort.said),
+        let last = match self.command_name(at) {
+            _ if at >= steps => format!("client {id} aborted: {}", abort.message),
             "SQL" | "gset" | "aset" if statement.is_some() && abort.is_from_server => {
                 let query = self.queries;
                 format!(
                     "client {id} script {script} aborted in command {at} query {query}: {}",
-                    abort.said
+                    abort.message
                 )
             }
             kind => {
                 // pgbench tells the name as it is written only of what it evaluates.
-                let as_written = abort.said == EVALUATION || kind == "SQL";
+                let as_written = abort.message == EVALUATION || kind == "SQL";
                 let kind = if as_written { kind.to_owned() } else { kind.to_ascii_lowercase() };
                 format!(
                     "client {id} aborted in command {at} ({kind}) of script {script}; {}",
-                    abort.said
+                    abort.message
                 )
             }
         };
-        if !abort.said.is_empty() {
-            self.say(Told::Error, &last);
+        if !abort.message.is_empty() {
+            self.log(ClientLogKind::Error, &last);
         }
-        turn.recorder.aborted(format!("client {id}: {}", abort.reason));
-        if self.program.rules.on_error == OnError::AbortAll {
-            self.program.rules.stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        context.recorder.record_abort(format!("client {id}: {}", abort.reason));
+        if self.program.policy.on_error == OnError::AbortAll {
+            self.program.policy.stop.store(true, std::sync::atomic::Ordering::Relaxed);
         }
-        self.stop(turn.out);
-        Next::Close
+        self.stop(context.out);
+        Wait::Close
     }
 }

@@ -4,15 +4,17 @@
 //! In steady state it allocates nothing: replies are read in place, values live in slots, and all
 //! buffers are the caller's or reused.
 
+mod abort;
+mod debug_log;
 mod expected;
 mod failure;
-mod lost;
+mod reconnect;
 mod reply;
 mod result;
 mod send;
 mod shell;
+mod state;
 mod steps;
-mod tell;
 mod transaction;
 
 use std::collections::VecDeque;
@@ -20,139 +22,18 @@ use std::rc::Rc;
 
 use pgdyno_wire::frontend;
 
-use crate::ledger::{Book, ClientLedger, Places};
-use crate::pace::Pacer;
+pub use state::{Client, ClientContext, Wait};
+
+use crate::ledger::{ClientLedger, LedgerBindings, TransactionLedger};
 use crate::program::Program;
 use crate::random::Random;
-use crate::recorder::{Recorder, sqlstate};
 use crate::schedule::{Exchange, Moment};
-use crate::script::{Content, Value};
-use expected::Expected;
-use failure::{Abort, Fault};
-use reply::{Event, Replies};
-
-/// What a client waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// More bytes from the server.
-    Reply,
-    /// That moment.
-    Wake(Moment),
-    /// To be woken in this turn, with a new reading of the clock: time has passed that no event
-    /// tells of.
-    Again,
-    /// A new connection; then to be woken.
-    Connect,
-    /// Nothing more: its connection is to be closed once what it appended is sent.
-    Close,
-}
-
-/// What a client is called with.
-pub struct Turn<'a> {
-    /// The time: of the reply's arrival, where there is one.
-    pub now: Moment,
-    /// What is to be sent is appended here.
-    pub out: &'a mut Vec<u8>,
-    /// What counts its transactions.
-    pub recorder: &'a mut Recorder,
-    /// What it shares with its thread's other clients.
-    pub pacer: &'a mut Pacer,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// Between transactions.
-    Between,
-    /// Its transaction is chosen and not yet due, or waits for a connection.
-    Due,
-    /// The script's statement of this index was sent.
-    Sent(usize),
-    /// Waits for all replies of its pipeline.
-    Piped,
-    /// Waits in a script, or has waited for a program that the script ran.
-    Asleep,
-    /// At the end of a script that sent nothing: when that was is still to be read.
-    Computed,
-    /// ROLLBACK was sent after a failure.
-    RollingBack,
-    /// Will do nothing more.
-    Ended,
-}
-
-/// What a pipeline's replies are to come for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Piped {
-    /// A statement: its step, index, whether it was to be parsed, and when it was sent.
-    Statement { step: usize, statement: usize, parsed: bool, sent: Moment },
-    /// The end of an implicit transaction.
-    Sync,
-}
-
-impl Piped {
-    /// What the server says of it first.
-    fn expected(&self) -> Expected {
-        match self {
-            Self::Statement { parsed: true, .. } => Expected::Parsed { described: false },
-            Self::Statement { .. } => Expected::Bound { described: false },
-            Self::Sync => Expected::Ready,
-        }
-    }
-}
-
-/// One connection's load.
-///
-/// What every statement needs comes first, so that it lies in few cache lines: of a thousand
-/// clients none is in a cache.
-pub struct Client {
-    /// Shared by its thread's clients.
-    program: Rc<Program>,
-    variables: Vec<Option<Content>>,
-    /// By statement number: whether the server holds it prepared.
-    prepared: Vec<bool>,
-    replies: Replies,
-    piped: VecDeque<Piped>,
-    script: usize,
-    step: usize,
-    /// When the last statement was sent, or the last wait began.
-    sent: Moment,
-    /// When the first byte of the present reply arrived.
-    first_byte: Moment,
-    random: Random,
-    /// `random` as it was before the transaction's first try.
-    before: Random,
-    /// When the transaction was due.
-    due: Moment,
-    /// When it was begun.
-    begun: Moment,
-    /// The transaction's number among the client's.
-    number: u64,
-    /// Transactions left to start once the window is open.
-    quota: Option<u64>,
-    /// The error that the present statement or pipeline met, and where.
-    error: Option<Fault>,
-    /// What made the transaction fail.
-    failure: Option<Fault>,
-    /// Where its transactions are written down, if they are.
-    book: Option<Box<Book>>,
-    /// A stream of its own, so that a script's draws do not depend on how many scripts there are.
-    choice: Random,
-    /// What a result is put into variables from.
-    answers: result::Answers,
-    state: State,
-    id: u32,
-    /// Tries after the first.
-    retries: u32,
-    /// Queries of the present statement that are complete, where they are counted.
-    queries: u32,
-    /// New connections in a row after lost ones, since a transaction last ended well.
-    reconnections: u32,
-    /// Whether the transaction has sent any statement.
-    asked: bool,
-    /// Whether statements are sent without waiting for replies.
-    piping: bool,
-    /// Whether it has a connection.
-    connected: bool,
-}
+use crate::script::Value;
+use crate::sqlstate;
+use abort::{Abort, StatementError};
+use expected::ExpectedReply;
+use reply::{ReplyEvent, ReplyReader};
+use state::{PendingReply, State};
 
 impl Client {
     /// Client `id` of `program`, with streams of randomness of its own.
@@ -161,42 +42,42 @@ impl Client {
         id: u32,
         program: Rc<Program>,
         random: Random,
-        choice: Random,
+        script_random: Random,
         transactions: Option<u64>,
     ) -> Self {
         let mut variables = program.initial.clone();
         variables[program.client_id.index()].get_or_insert(Value::Int(id.into()).into());
         let prepared = vec![false; program.statements];
-        let replies = Replies::new(program.rules.say.is_some());
+        let replies = ReplyReader::new(program.policy.client_log.is_some());
         Self {
             id,
             program,
-            before: random.clone(),
+            random_before_try: random.clone(),
             random,
-            choice,
+            script_random,
             variables,
             prepared,
             replies,
-            answers: result::Answers::default(),
-            state: State::Between,
+            results: result::QueryResults::default(),
+            state: State::Idle,
             script: 0,
             step: 0,
             number: 0,
             due: Moment(0),
-            begun: Moment(0),
+            sent_at: Moment(0),
             sent: Moment(0),
             first_byte: Moment::NEVER,
             retries: 0,
             queries: 0,
             reconnections: 0,
-            asked: false,
-            piping: false,
-            piped: VecDeque::new(),
+            has_sent: false,
+            in_pipeline: false,
+            pending: VecDeque::new(),
             connected: true,
             error: None,
             failure: None,
             quota: transactions,
-            book: None,
+            ledger: None,
         }
     }
 
@@ -204,14 +85,14 @@ impl Client {
     ///
     /// # Errors
     /// The variable that its scripts lack.
-    pub fn keeping(self, ledger: Box<dyn ClientLedger>) -> Result<Self, &'static str> {
-        let places = Places::of(&self.program)?;
-        Ok(Self { book: Some(Box::new(Book::new(ledger, places))), ..self })
+    pub fn with_ledger(self, ledger: Box<dyn ClientLedger>) -> Result<Self, &'static str> {
+        let bindings = LedgerBindings::from_program(&self.program)?;
+        Ok(Self { ledger: Some(Box::new(TransactionLedger::new(ledger, bindings))), ..self })
     }
 
     /// The same client before its first connection.
     #[must_use]
-    pub fn unconnected(self) -> Self {
+    pub fn without_connection(self) -> Self {
         Self { connected: false, ..self }
     }
 
@@ -224,7 +105,7 @@ impl Client {
     /// Whether a statement is under way at the server.
     #[must_use]
     pub fn awaits_reply(&self) -> bool {
-        matches!(self.state, State::Sent(_) | State::Piped | State::RollingBack)
+        matches!(self.state, State::AwaitingReply(_) | State::AwaitingPipeline | State::RollingBack)
     }
 
     /// Whether it will do nothing more.
@@ -240,77 +121,82 @@ impl Client {
     }
 
     /// Begins its first transaction, or goes on after what it waited for.
-    pub fn wake(&mut self, turn: &mut Turn<'_>) -> Next {
+    pub fn wake(&mut self, context: &mut ClientContext<'_>) -> Wait {
         match self.state {
-            State::Between => self.begin(turn),
-            State::Due => self.start(turn),
-            State::Computed => self.complete(turn),
-            State::Asleep => {
-                let slept = turn.now.nanoseconds_since(self.sent);
-                turn.recorder.command(self.script, self.step, slept, turn.now);
+            State::Idle => self.choose_transaction(context),
+            State::Due => self.start_transaction(context),
+            State::Computed => self.complete_transaction(context),
+            State::Sleeping => {
+                let slept = context.now.nanoseconds_since(self.sent);
+                context.recorder.record_command(self.script, self.step, slept, context.now);
                 self.step += 1;
-                self.advance(turn)
+                self.advance(context)
             }
-            State::Sent(_) | State::Piped | State::RollingBack => Next::Reply,
-            State::Ended => Next::Close,
+            State::AwaitingReply(_) | State::AwaitingPipeline | State::RollingBack => {
+                Wait::ForReply
+            }
+            State::Ended => Wait::Close,
         }
     }
 
     /// Has a new connection, on which nothing is prepared yet; it is to be woken.
-    pub fn reconnected(&mut self) {
+    pub fn connection_restored(&mut self) {
         self.connected = true;
-        self.replies = Replies::new(self.program.rules.say.is_some());
+        self.replies = ReplyReader::new(self.program.policy.client_log.is_some());
         self.prepared.fill(false);
     }
 
     /// Takes `bytes` from the server.
-    pub fn receive(&mut self, mut bytes: &[u8], turn: &mut Turn<'_>) -> Next {
-        if self.program.rules.say_steps {
-            self.say_receiving();
+    pub fn receive(&mut self, mut bytes: &[u8], context: &mut ClientContext<'_>) -> Wait {
+        if self.program.policy.logs_steps {
+            self.log_receiving();
         }
         self.replies.arrive();
-        let mut next = Next::Reply;
+        let mut next = Wait::ForReply;
         while !bytes.is_empty() {
             if self.state == State::Ended {
-                return Next::Close;
+                return Wait::Close;
             }
             if !self.connected {
                 break;
             }
-            self.first_byte = self.first_byte.min(turn.now);
+            self.first_byte = self.first_byte.min(context.now);
             match self.replies.next(&mut bytes) {
                 Ok(None) => break,
                 Ok(Some(event)) => {
-                    if let Some(after) = self.take(event, turn) {
+                    if let Some(after) = self.handle(event, context) {
                         next = after;
                     }
                 }
                 Err(error) => {
                     let reason = format!("the server broke the protocol: {error}");
-                    return self.abort(&Abort::own(sqlstate::PROTOCOL_VIOLATION, &reason), turn);
+                    return self
+                        .abort(&Abort::internal(sqlstate::PROTOCOL_VIOLATION, &reason), context);
                 }
             }
         }
         match self.state {
-            State::Asleep | State::Computed | State::Ended | State::Between | State::Due => next,
-            State::Sent(_) | State::Piped | State::RollingBack => Next::Reply,
+            State::Sleeping | State::Computed | State::Ended | State::Idle | State::Due => next,
+            State::AwaitingReply(_) | State::AwaitingPipeline | State::RollingBack => {
+                Wait::ForReply
+            }
         }
     }
 
     /// Gives up because the time for its transaction is over.
-    pub fn expire(&mut self, turn: &mut Turn<'_>) -> Next {
+    pub fn expire(&mut self, context: &mut ClientContext<'_>) -> Wait {
         match self.state {
-            State::Ended => return Next::Close,
+            State::Ended => return Wait::Close,
             // Nothing was begun.
-            State::Between | State::Due => {
-                self.stop(turn.out);
-                return Next::Close;
+            State::Idle | State::Due => {
+                self.stop(context.out);
+                return Wait::Close;
             }
             _ => {}
         }
-        let grace = turn.recorder.schedule().grace;
+        let grace = context.recorder.schedule().grace;
         let reason = format!("its transaction was not done {grace:?} after the window closed");
-        self.abort(&Abort::own(sqlstate::QUERY_CANCELED, &reason), turn)
+        self.abort(&Abort::internal(sqlstate::QUERY_CANCELED, &reason), context)
     }
 
     /// Ends without a word about the transaction under way.
@@ -324,24 +210,24 @@ impl Client {
     }
 
     /// Acts on one message; returns what to wait for if that changed.
-    fn take(&mut self, event: Event, turn: &mut Turn<'_>) -> Option<Next> {
+    fn handle(&mut self, event: ReplyEvent, context: &mut ClientContext<'_>) -> Option<Wait> {
         match event {
-            Event::Ready => return Some(self.ready(turn)),
-            Event::Notice(notice) => self.say_notice(&notice),
-            Event::Error(error) => {
+            ReplyEvent::Ready => return Some(self.ready(context)),
+            ReplyEvent::Notice(notice) => self.log_notice(&notice),
+            ReplyEvent::Error(error) => {
                 // Of several errors the first is the cause.
                 if self.error.is_none() {
-                    let (step, statement) = self.answering();
-                    self.error = Some(Fault { step, statement, error });
+                    let (step, statement) = self.current_statement();
+                    self.error = Some(StatementError { step, statement, error });
                 }
             }
-            Event::Parsed => {
-                let statement = match (self.state, self.piped.front_mut()) {
-                    (_, Some(Piped::Statement { statement, parsed, .. })) => {
+            ReplyEvent::Parsed => {
+                let statement = match (self.state, self.pending.front_mut()) {
+                    (_, Some(PendingReply::Statement { statement, parsed, .. })) => {
                         *parsed = false;
                         Some(*statement)
                     }
-                    (State::Sent(statement), _) => Some(statement),
+                    (State::AwaitingReply(statement), _) => Some(statement),
                     _ => None,
                 };
                 if let Some(statement) = statement {
@@ -349,25 +235,25 @@ impl Client {
                     self.prepared[number] = true;
                 }
             }
-            Event::Copy => {
-                let reason = format!("{}: COPY is not supported in scripts", self.place());
-                let abort = Abort::own(sqlstate::FEATURE_NOT_SUPPORTED, &reason)
-                    .caused("COPY is not supported in pgbench, aborting".to_owned())
-                    .saying("");
-                return Some(self.abort(&abort, turn));
+            ReplyEvent::Copy => {
+                let reason = format!("{}: COPY is not supported in scripts", self.position());
+                let abort = Abort::internal(sqlstate::FEATURE_NOT_SUPPORTED, &reason)
+                    .with_cause("COPY is not supported in pgbench, aborting".to_owned())
+                    .with_message("");
+                return Some(self.abort(&abort, context));
             }
-            Event::Columns(columns) => self.answers.columns(columns),
-            Event::Row(row) => self.answers.row(row),
-            Event::Complete => match self.piped.front() {
-                Some(&Piped::Statement { step, statement, sent, .. }) => {
-                    self.piped.pop_front();
-                    self.expect_piped();
-                    self.count_statement(step, statement, sent, turn);
+            ReplyEvent::Columns(columns) => self.results.columns(columns),
+            ReplyEvent::Row(row) => self.results.row(row),
+            ReplyEvent::Complete => match self.pending.front() {
+                Some(&PendingReply::Statement { step, statement, sent, .. }) => {
+                    self.pending.pop_front();
+                    self.expect_pending();
+                    self.count_statement(step, statement, sent, context);
                 }
                 _ => {
                     self.queries += 1;
                     if self.replies.rows {
-                        self.answers.complete();
+                        self.results.complete();
                     }
                 }
             },
@@ -376,10 +262,10 @@ impl Client {
     }
 
     /// The step that the server's next message is about, and its statement if it has one.
-    fn answering(&self) -> (usize, Option<usize>) {
-        match (self.state, self.piped.front()) {
-            (_, Some(Piped::Statement { step, statement, .. })) => (*step, Some(*statement)),
-            (State::Sent(statement), _) => (self.step, Some(statement)),
+    fn current_statement(&self) -> (usize, Option<usize>) {
+        match (self.state, self.pending.front()) {
+            (_, Some(PendingReply::Statement { step, statement, .. })) => (*step, Some(*statement)),
+            (State::AwaitingReply(statement), _) => (self.step, Some(statement)),
             _ => (self.step, None),
         }
     }
@@ -389,97 +275,97 @@ impl Client {
         step: usize,
         statement: usize,
         sent: Moment,
-        turn: &mut Turn<'_>,
+        context: &mut ClientContext<'_>,
     ) {
         let first_byte = std::mem::replace(&mut self.first_byte, Moment::NEVER);
-        let times = Exchange { sent, first_byte, done: turn.now };
-        turn.recorder.statement(self.script, statement, &times);
-        turn.recorder.command(self.script, step, times.latency(), turn.now);
+        let times = Exchange { sent, first_byte, done: context.now };
+        context.recorder.record_statement(self.script, statement, &times);
+        context.recorder.record_command(self.script, step, times.latency(), context.now);
     }
 
     /// The server awaits the next command.
-    fn ready(&mut self, turn: &mut Turn<'_>) -> Next {
-        let next = self.answered(turn);
+    fn ready(&mut self, context: &mut ClientContext<'_>) -> Wait {
+        let next = self.finish_reply(context);
         // What was read so far belongs to no later reply.
         self.first_byte = Moment::NEVER;
         next
     }
 
     /// The present reply, or the part of a pipeline that a Sync ends, is complete.
-    fn answered(&mut self, turn: &mut Turn<'_>) -> Next {
-        if !self.piped.is_empty() {
+    fn finish_reply(&mut self, context: &mut ClientContext<'_>) -> Wait {
+        if !self.pending.is_empty() {
             // Statements after an error, and the Sync that ends their transaction.
-            while let Some(piped) = self.piped.pop_front() {
-                match piped {
-                    Piped::Sync => break,
+            while let Some(pending) = self.pending.pop_front() {
+                match pending {
+                    PendingReply::Sync => break,
                     // It was to be prepared, and was passed over.
-                    Piped::Statement { statement, parsed: true, .. } => {
+                    PendingReply::Statement { statement, parsed: true, .. } => {
                         let number = self.program.scripts[self.script].statements[statement].number;
                         self.prepared[number] = false;
                     }
-                    Piped::Statement { .. } => {}
+                    PendingReply::Statement { .. } => {}
                 }
             }
-            self.expect_piped();
-            if self.state != State::Piped || !self.piped.is_empty() {
-                return Next::Reply;
+            self.expect_pending();
+            if self.state != State::AwaitingPipeline || !self.pending.is_empty() {
+                return Wait::ForReply;
             }
-            self.piping = false;
-            self.replies.ends = false;
+            self.in_pipeline = false;
+            self.replies.query_ends = false;
             if let Some(fault) = self.error.take() {
-                return self.failed(fault, turn);
+                return self.failed(fault, context);
             }
-            turn.recorder.command(
+            context.recorder.record_command(
                 self.script,
                 self.step,
-                turn.now.nanoseconds_since(self.sent),
-                turn.now,
+                context.now.nanoseconds_since(self.sent),
+                context.now,
             );
             self.step += 1;
-            return self.advance(turn);
+            return self.advance(context);
         }
         match self.state {
-            State::Sent(statement) => {
+            State::AwaitingReply(statement) => {
                 if let Some(fault) = self.error.take() {
-                    return self.failed(fault, turn);
+                    return self.failed(fault, context);
                 }
-                self.count_statement(self.step, statement, self.sent, turn);
+                self.count_statement(self.step, statement, self.sent, context);
                 if let Some(abort) = self.store(statement) {
-                    return self.abort(&abort, turn);
+                    return self.abort(&abort, context);
                 }
                 self.step += 1;
-                self.advance(turn)
+                self.advance(context)
             }
             State::RollingBack => match self.error.take() {
                 Some(fault) => {
                     let words = fault.error.libpq_text(Some("ROLLBACK"));
                     self.abort(
-                        &Abort::server("ROLLBACK after a failure", &fault.error, words),
-                        turn,
+                        &Abort::from_server("ROLLBACK after a failure", &fault.error, words),
+                        context,
                     )
                 }
-                None => self.after_failure(turn),
+                None => self.after_failure(context),
             },
-            State::Between
+            State::Idle
             | State::Due
-            | State::Piped
-            | State::Asleep
+            | State::AwaitingPipeline
+            | State::Sleeping
             | State::Computed
             | State::Ended => {
                 let reason = "the server sent ReadyForQuery without having been asked anything";
-                self.abort(&Abort::own(sqlstate::PROTOCOL_VIOLATION, reason), turn)
+                self.abort(&Abort::internal(sqlstate::PROTOCOL_VIOLATION, reason), context)
             }
         }
     }
 
-    /// Awaits the reply to the first of what was sent in the pipeline and is not answered yet.
-    fn expect_piped(&mut self) {
-        let expected = self.piped.front().map_or(Expected::Nothing, Piped::expected);
+    /// Awaits the reply to the first of what was sent in the pipeline and is not finish_reply yet.
+    fn expect_pending(&mut self) {
+        let expected = self.pending.front().map_or(ExpectedReply::Nothing, PendingReply::expected);
         self.replies.expect_next(expected);
     }
 
     /// Where in the scripts the client is.
-    fn place(&self) -> String {
+    fn position(&self) -> String {
         let script = &self.program.scripts[self.script];
         match script.steps.get(self.step) {
             Some(step) => format!("{}:{}: `{}`", script.name, step.line, step.text),

@@ -1,10 +1,10 @@
 //! The server's replies, cut from bytes that arrive in pieces of any size.
 //!
 //! Messages that a client need not read, result rows above all, are skipped where they lie; only a
-//! message that was torn and must be read is put together in a buffer.
+//! message that was partial and must be read is put together in a buffer.
 
-use super::expected::{Expected, is_unsolicited};
-use pgdyno_wire::backend::{Status, command_complete, ready_for_query, tag};
+use super::expected::{ExpectedReply, is_unsolicited};
+use pgdyno_wire::backend::{TransactionStatus, command_complete, ready_for_query, tag};
 use pgdyno_wire::frame::HEADER;
 use pgdyno_wire::{Frame, Header, Message, ServerError, WireError};
 
@@ -13,8 +13,8 @@ const MAX_READ: usize = 1 << 20;
 
 /// What a client must know of.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Event {
-    /// The server awaits the next command; [`Replies::status`] says how.
+pub(super) enum ReplyEvent {
+    /// The server awaits the next command; [`ReplyReader::status`] says how.
     Ready,
     Error(Box<ServerError>),
     /// A notice or a warning, where they are wanted.
@@ -32,55 +32,55 @@ pub(super) enum Event {
 }
 
 /// What has arrived and is not yet acted on.
-pub(super) struct Replies {
+pub(super) struct ReplyReader {
     /// The beginning of a message whose rest has not arrived.
-    torn: Vec<u8>,
+    partial: Vec<u8>,
     /// Bytes of the present message still to be passed over.
     skip: usize,
     /// What may come next.
-    expected: Expected,
+    expected: ExpectedReply,
     /// Whether what it belongs to has not left yet: bytes that are here already cannot answer it.
     unsent: bool,
     /// The session's state as the server last said.
-    pub(super) status: Status,
+    pub(super) status: TransactionStatus,
     /// Whether rows are wanted.
     pub(super) rows: bool,
     /// Whether the end of each query is.
-    pub(super) ends: bool,
+    pub(super) query_ends: bool,
     /// Whether notices are.
     notices: bool,
 }
 
-impl Replies {
+impl ReplyReader {
     pub(super) fn new(notices: bool) -> Self {
         Self {
-            torn: Vec::with_capacity(64),
+            partial: Vec::with_capacity(64),
             skip: 0,
-            expected: Expected::Nothing,
+            expected: ExpectedReply::Nothing,
             unsent: false,
-            status: Status::Idle,
+            status: TransactionStatus::Idle,
             rows: false,
-            ends: false,
+            query_ends: false,
             notices,
         }
     }
 
     /// Awaits the reply to what is about to be sent.
     #[inline]
-    pub(super) fn expect(&mut self, expected: Expected) {
+    pub(super) fn expect(&mut self, expected: ExpectedReply) {
         self.expected = expected;
         self.unsent = true;
     }
 
     /// Awaits the next reply of what was sent together.
     #[inline]
-    pub(super) fn expect_next(&mut self, expected: Expected) {
+    pub(super) fn expect_next(&mut self, expected: ExpectedReply) {
         self.expected = expected;
     }
 
     /// Whether nothing is awaited.
     pub(super) fn expects_nothing(&self) -> bool {
-        self.expected == Expected::Nothing
+        self.expected == ExpectedReply::Nothing
     }
 
     /// Learns that bytes have come since the last of them was sent.
@@ -91,9 +91,9 @@ impl Replies {
 
     /// Notes that a message of type `tag` came, which is no error.
     #[inline]
-    fn note(&mut self, tag: u8) -> Result<(), WireError> {
+    fn advance(&mut self, tag: u8) -> Result<(), WireError> {
         if self.unsent && !is_unsolicited(tag) {
-            return Err(WireError::Unasked { tag });
+            return Err(WireError::Unsolicited { tag });
         }
         self.expected = self.expected.after(tag)?;
         Ok(())
@@ -101,10 +101,10 @@ impl Replies {
 
     /// Notes that `error` came.
     #[cold]
-    fn note_error(&mut self, error: &ServerError) -> Result<(), WireError> {
+    fn advance_past_error(&mut self, error: &ServerError) -> Result<(), WireError> {
         let is_fatal = matches!(error.severity.as_str(), "FATAL" | "PANIC");
         if self.unsent && !is_fatal {
-            return Err(WireError::Unasked { tag: tag::ERROR_RESPONSE });
+            return Err(WireError::Unsolicited { tag: tag::ERROR_RESPONSE });
         }
         self.expected = self.expected.after_error(is_fatal)?;
         Ok(())
@@ -112,10 +112,10 @@ impl Replies {
 
     /// The next event in `bytes`, which moves past it; none when more bytes are needed.
     #[inline]
-    pub(super) fn next(&mut self, bytes: &mut &[u8]) -> Result<Option<Event>, WireError> {
+    pub(super) fn next(&mut self, bytes: &mut &[u8]) -> Result<Option<ReplyEvent>, WireError> {
         self.pass(bytes);
-        if !self.torn.is_empty()
-            && let Some(event) = self.mended(bytes)?
+        if !self.partial.is_empty()
+            && let Some(event) = self.complete_partial(bytes)?
         {
             return Ok(Some(event));
         }
@@ -126,7 +126,7 @@ impl Replies {
             }
             let Some((message, rest)) = bytes.split_at_checked(header.len()) else {
                 if skippable {
-                    self.note(header.tag)?;
+                    self.advance(header.tag)?;
                     self.skip = header.len() - bytes.len();
                     *bytes = &[];
                 }
@@ -136,9 +136,9 @@ impl Replies {
             if !skippable {
                 return self.read(header.tag, &message[HEADER..]).map(Some);
             }
-            self.note(header.tag)?;
+            self.advance(header.tag)?;
         }
-        self.torn.extend_from_slice(bytes);
+        self.partial.extend_from_slice(bytes);
         *bytes = &[];
         Ok(None)
     }
@@ -151,47 +151,47 @@ impl Replies {
         self.skip -= passed;
     }
 
-    /// Goes on with the message that was torn; what it comes to, if it is all there and must be
+    /// Goes on with the message that was partial; what it comes to, if it is all there and must be
     /// known of.
-    fn mended(&mut self, bytes: &mut &[u8]) -> Result<Option<Event>, WireError> {
-        self.draw(bytes, HEADER);
-        let Some(header) = Header::read(&self.torn)? else { return Ok(None) };
+    fn complete_partial(&mut self, bytes: &mut &[u8]) -> Result<Option<ReplyEvent>, WireError> {
+        self.fill_partial(bytes, HEADER);
+        let Some(header) = Header::read(&self.partial)? else { return Ok(None) };
         if self.skippable(header.tag) {
-            self.note(header.tag)?;
-            self.torn.clear();
+            self.advance(header.tag)?;
+            self.partial.clear();
             self.skip = header.body;
             self.pass(bytes);
             return Ok(None);
         }
         check(header)?;
-        self.draw(bytes, header.len());
-        if self.torn.len() < header.len() {
+        self.fill_partial(bytes, header.len());
+        if self.partial.len() < header.len() {
             return Ok(None);
         }
-        let torn = std::mem::take(&mut self.torn);
-        let event = self.read(header.tag, &torn[HEADER..]);
-        self.torn = torn;
-        self.torn.clear();
+        let partial = std::mem::take(&mut self.partial);
+        let event = self.read(header.tag, &partial[HEADER..]);
+        self.partial = partial;
+        self.partial.clear();
         event.map(Some)
     }
 
     /// What a message comes to. Those that every statement has are read by themselves: a value that
     /// may be any message is much to hand over.
     #[inline]
-    fn read(&mut self, tag: u8, body: &[u8]) -> Result<Event, WireError> {
+    fn read(&mut self, tag: u8, body: &[u8]) -> Result<ReplyEvent, WireError> {
         if tag != tag::ERROR_RESPONSE {
-            self.note(tag)?;
+            self.advance(tag)?;
         }
         match tag {
             tag::READY_FOR_QUERY => {
                 self.status = ready_for_query(body)?;
-                Ok(Event::Ready)
+                Ok(ReplyEvent::Ready)
             }
-            tag::COMMAND_COMPLETE => command_complete(body).map(|_| Event::Complete),
+            tag::COMMAND_COMPLETE => command_complete(body).map(|_| ReplyEvent::Complete),
             _ => {
                 let event = read(Frame { tag, body })?;
-                if let Event::Error(error) = &event {
-                    self.note_error(error)?;
+                if let ReplyEvent::Error(error) = &event {
+                    self.advance_past_error(error)?;
                 }
                 Ok(event)
             }
@@ -204,7 +204,7 @@ impl Replies {
     fn skippable(&self, tag: u8) -> bool {
         match tag {
             tag::DATA_ROW | tag::ROW_DESCRIPTION => !self.rows,
-            tag::COMMAND_COMPLETE | tag::EMPTY_QUERY => !(self.rows || self.ends),
+            tag::COMMAND_COMPLETE | tag::EMPTY_QUERY => !(self.rows || self.query_ends),
             tag::NOTICE_RESPONSE => !self.notices,
             tag::BIND_COMPLETE
             | tag::CLOSE_COMPLETE
@@ -217,10 +217,10 @@ impl Replies {
         }
     }
 
-    fn draw(&mut self, bytes: &mut &[u8], until: usize) {
-        let lacking = until.saturating_sub(self.torn.len()).min(bytes.len());
+    fn fill_partial(&mut self, bytes: &mut &[u8], until: usize) {
+        let lacking = until.saturating_sub(self.partial.len()).min(bytes.len());
         let (drawn, rest) = bytes.split_at(lacking);
-        self.torn.extend_from_slice(drawn);
+        self.partial.extend_from_slice(drawn);
         *bytes = rest;
     }
 }
@@ -237,24 +237,28 @@ fn check(header: Header) -> Result<(), WireError> {
     Ok(())
 }
 
-fn read(frame: Frame<'_>) -> Result<Event, WireError> {
+fn read(frame: Frame<'_>) -> Result<ReplyEvent, WireError> {
     match Message::read(frame)? {
         Message::ErrorResponse(fields) => {
-            Ok(Event::Error(Box::new(ServerError::from_fields(fields))))
+            Ok(ReplyEvent::Error(Box::new(ServerError::from_fields(fields))))
         }
         Message::NoticeResponse(fields) => {
-            Ok(Event::Notice(Box::new(ServerError::from_fields(fields))))
+            Ok(ReplyEvent::Notice(Box::new(ServerError::from_fields(fields))))
         }
-        Message::ParseComplete => Ok(Event::Parsed),
-        Message::CopyIn(_) | Message::CopyOut(_) | Message::CopyBoth(_) => Ok(Event::Copy),
+        Message::ParseComplete => Ok(ReplyEvent::Parsed),
+        Message::CopyIn(_) | Message::CopyOut(_) | Message::CopyBoth(_) => Ok(ReplyEvent::Copy),
         Message::RowDescription(row) => {
-            Ok(Event::Columns(row.columns().map(|c| c.name.to_vec()).collect()))
+            Ok(ReplyEvent::Columns(row.columns().map(|c| c.name.to_vec()).collect()))
         }
         Message::DataRow(row) => {
-            Ok(Event::Row(row.values().map(|v| v.map(<[u8]>::to_vec)).collect()))
+            Ok(ReplyEvent::Row(row.values().map(|v| v.map(<[u8]>::to_vec)).collect()))
         }
-        Message::EmptyQuery => Ok(Event::Complete),
+        Message::EmptyQuery => Ok(ReplyEvent::Complete),
         // Nothing else may follow start-up.
-        _ => Err(WireError::Unknown { message: "reply", field: "type", value: frame.tag.into() }),
+        _ => Err(WireError::UnknownValue {
+            message: "reply",
+            field: "type",
+            value: frame.tag.into(),
+        }),
     }
 }

@@ -2,21 +2,21 @@
 
 use std::collections::HashMap;
 
-use crate::script::{Content, Slot, Store, is_variable_name};
+use crate::script::{Slot, Store, VariableValue, is_variable_name};
 
 /// A result that cannot be put into variables.
-pub(super) struct Misfit {
+pub(super) struct StoreError {
     /// Which of the command's queries had it, from 0.
     pub(super) query: usize,
     /// The variable's name, where it is none.
     pub(super) name: Option<String>,
-    /// pgbench's words.
-    pub(super) words: String,
+    /// pgbench's message.
+    pub(super) message: String,
 }
 
 /// One query's result.
 #[derive(Debug, Default)]
-struct Answer {
+struct QueryResult {
     columns: Vec<Vec<u8>>,
     rows: u64,
     last: Vec<Option<Vec<u8>>>,
@@ -24,24 +24,24 @@ struct Answer {
 
 /// The results of a command.
 #[derive(Debug, Default)]
-pub(super) struct Answers {
-    answers: Vec<Answer>,
+pub(super) struct QueryResults {
+    results: Vec<QueryResult>,
     open: bool,
 }
 
-impl Answers {
+impl QueryResults {
     pub(super) fn clear(&mut self) {
-        self.answers.clear();
+        self.results.clear();
         self.open = false;
     }
 
     pub(super) fn columns(&mut self, columns: Vec<Vec<u8>>) {
-        self.answers.push(Answer { columns, ..Answer::default() });
+        self.results.push(QueryResult { columns, ..QueryResult::default() });
         self.open = true;
     }
 
     pub(super) fn row(&mut self, row: Vec<Option<Vec<u8>>>) {
-        if let Some(answer) = self.answers.last_mut() {
+        if let Some(answer) = self.results.last_mut() {
             answer.rows += 1;
             answer.last = row;
         }
@@ -50,7 +50,7 @@ impl Answers {
     pub(super) fn complete(&mut self) {
         // A command that returns no rows has a result without columns.
         if !std::mem::replace(&mut self.open, false) {
-            self.answers.push(Answer::default());
+            self.results.push(QueryResult::default());
         }
     }
 
@@ -59,17 +59,17 @@ impl Answers {
         &self,
         store: &Store,
         slots: &HashMap<String, Slot>,
-        variables: &mut [Option<Content>],
-    ) -> Result<(), Misfit> {
-        let first = if store.each { 0 } else { self.answers.len().saturating_sub(1) };
-        let chosen = &self.answers[first..];
+        variables: &mut [Option<VariableValue>],
+    ) -> Result<(), StoreError> {
+        let first = if store.each { 0 } else { self.results.len().saturating_sub(1) };
+        let chosen = &self.results[first..];
         if !store.each {
             let rows = chosen.first().map_or(0, |answer| answer.rows);
             if rows != 1 {
-                return Err(Misfit {
+                return Err(StoreError {
                     query: first,
                     name: None,
-                    words: format!("expected one row, got {rows}"),
+                    message: format!("expected one row, got {rows}"),
                 });
             }
         }
@@ -77,13 +77,13 @@ impl Answers {
             for (column, value) in answer.columns.iter().zip(&answer.last) {
                 let name = format!("{}{}", store.prefix, String::from_utf8_lossy(column));
                 if !is_variable_name(&name) {
-                    let words = format!("error storing into variable {name}");
-                    return Err(Misfit { query, name: Some(name), words });
+                    let message = format!("error storing into variable {name}");
+                    return Err(StoreError { query, name: Some(name), message });
                 }
                 if let Some(slot) = slots.get(&name) {
                     // NULL is the empty text, as for psql.
                     let text = value.clone().unwrap_or_default();
-                    variables[slot.index()] = Some(Content::Text(text.into()));
+                    variables[slot.index()] = Some(VariableValue::Text(text.into()));
                 }
             }
         }

@@ -2,13 +2,13 @@
 
 use pgdyno_wire::{WireError, frontend};
 
-use super::expected::Expected;
-use super::failure::Abort;
-use super::{Client, Piped};
+use super::abort::Abort;
+use super::expected::ExpectedReply;
+use super::state::{Client, PendingReply};
 use crate::program::{Request, Statement};
-use crate::recorder::sqlstate;
 use crate::schedule::Moment;
 use crate::script::Piece;
+use crate::sqlstate;
 
 impl Client {
     /// Appends the messages that execute `statement`, of index `index`.
@@ -20,19 +20,19 @@ impl Client {
         out: &mut Vec<u8>,
     ) -> Result<(), WireError> {
         self.replies.rows = statement.store.is_some();
-        self.replies.ends = self.piping || statement.may_be_several;
+        self.replies.query_ends = self.in_pipeline || statement.may_be_several;
         self.queries = 0;
         if self.replies.rows {
-            self.answers.clear();
+            self.results.clear();
         }
         match &statement.request {
             Request::Fixed(message) => {
                 out.extend_from_slice(message);
-                self.replies.expect(Expected::Result);
+                self.replies.expect(ExpectedReply::Result);
             }
             Request::Text(pieces) => {
                 frontend::query_with(out, |out| self.write(pieces, out))?;
-                self.replies.expect(Expected::Result);
+                self.replies.expect(ExpectedReply::Result);
             }
             Request::Bound { parse, execution, name, parameters } => {
                 let begin = out.len();
@@ -41,7 +41,7 @@ impl Client {
                     out.extend_from_slice(parse);
                 }
                 let variables = &self.variables;
-                let bound = execution.write(out, !self.piping, |bind| {
+                let bound = execution.write(out, !self.in_pipeline, |bind| {
                     for slot in parameters {
                         match &variables[slot.index()] {
                             // The NULL of an expression goes as its text, as in pgbench.
@@ -55,9 +55,14 @@ impl Client {
                     out.truncate(begin);
                     return Err(error);
                 }
-                if self.piping {
+                if self.in_pipeline {
                     let step = self.step;
-                    self.push_piped(Piped::Statement { step, statement: index, parsed, sent: now });
+                    self.push_pending(PendingReply::Statement {
+                        step,
+                        statement: index,
+                        parsed,
+                        sent: now,
+                    });
                     // The next use of the name in this pipeline finds it there.
                     if parsed && !name.is_empty() {
                         self.prepared[statement.number] = true;
@@ -65,8 +70,8 @@ impl Client {
                 } else {
                     let described = statement.store.is_some();
                     self.replies.expect(match parsed {
-                        true => Expected::Parsed { described },
-                        false => Expected::Bound { described },
+                        true => ExpectedReply::Parsed { described },
+                        false => ExpectedReply::Bound { described },
                     });
                 }
             }
@@ -75,11 +80,11 @@ impl Client {
     }
 
     /// Remembers what was appended to a pipeline.
-    pub(super) fn push_piped(&mut self, piped: Piped) {
-        if self.piped.is_empty() && self.replies.expects_nothing() {
-            self.replies.expect(piped.expected());
+    pub(super) fn push_pending(&mut self, pending: PendingReply) {
+        if self.pending.is_empty() && self.replies.expects_nothing() {
+            self.replies.expect(pending.expected());
         }
-        self.piped.push_back(piped);
+        self.pending.push_back(pending);
     }
 
     /// Appends `pieces` with variables in their places.
@@ -103,22 +108,20 @@ impl Client {
     pub(super) fn store(&mut self, statement: usize) -> Option<Abort> {
         let program = &self.program;
         let store = program.scripts[self.script].statements[statement].store.as_ref()?;
-        let misfit = self.answers.store(store, &program.slots, &mut self.variables).err()?;
+        let error = self.results.store(store, &program.slots, &mut self.variables).err()?;
         let (id, script, step) = (self.id, self.script, self.step);
-        let mut abort = Abort::own(
+        let mut abort = Abort::internal(
             sqlstate::CARDINALITY_VIOLATION,
-            &format!("{}: {}", self.place(), misfit.words),
+            &format!("{}: {}", self.position(), error.message),
         )
-        .saying("");
-        if let Some(name) = misfit.name {
+        .with_message("");
+        if let Some(name) = error.name {
             let command = if store.each { "aset" } else { "gset" };
-            abort = abort.caused(format!("{command}: invalid variable name: \"{name}\""));
+            abort = abort.with_cause(format!("{command}: invalid variable name: \"{name}\""));
         }
-        let (query, words) = (misfit.query, misfit.words);
-        Some(
-            abort.caused(format!(
-                "client {id} script {script} command {step} query {query}: {words}"
-            )),
-        )
+        let (query, message) = (error.query, error.message);
+        Some(abort.with_cause(format!(
+            "client {id} script {script} command {step} query {query}: {message}"
+        )))
     }
 }

@@ -20,7 +20,7 @@ const STOP_CHECK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 /// How long a command line that is asked to end may take to do so (500 ms).
 const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 /// The most that is read of what `\setshell`'s command line writes (bytes).
-const LONGEST_RESULT: usize = 4096;
+const MAX_RESULT: usize = 4096;
 
 /// Runs `line`; what it writes goes where this process's output goes. When `stop` becomes true, it
 /// is ended.
@@ -29,7 +29,7 @@ const LONGEST_RESULT: usize = 4096;
 /// pgbench's words, for a command that fails too.
 pub(super) fn run(line: &[u8], stop: &AtomicBool) -> Result<(), String> {
     let wrong = || format!("{}: could not launch shell command", program(line));
-    let mut running = Running::start(line, Stdio::inherit()).map_err(|_| wrong())?;
+    let mut running = ShellCommand::start(line, Stdio::inherit()).map_err(|_| wrong())?;
     match running.wait(stop) {
         Ok(None) => Ok(()),
         Ok(Some(status)) if status.success() => Ok(()),
@@ -45,7 +45,7 @@ pub(super) fn run(line: &[u8], stop: &AtomicBool) -> Result<(), String> {
 pub(super) fn integer(line: &[u8], stop: &AtomicBool) -> Result<Option<i64>, String> {
     let program = program(line);
     let wrong = |what: &str| format!("{program}: could not {what} shell command");
-    let mut running = Running::start(line, Stdio::piped()).map_err(|_| wrong("launch"))?;
+    let mut running = ShellCommand::start(line, Stdio::piped()).map_err(|_| wrong("launch"))?;
     let Some(first) = running.first_line(stop).map_err(|_| wrong("read result of"))? else {
         return Ok(None);
     };
@@ -72,13 +72,13 @@ fn program(line: &[u8]) -> String {
 }
 
 /// A command line under way.
-struct Running {
+struct ShellCommand {
     shell: Child,
     /// The shell's process group.
     group: Pid,
 }
 
-impl Running {
+impl ShellCommand {
     fn start(line: &[u8], output: Stdio) -> io::Result<Self> {
         let mut command = Command::new("/bin/sh");
         command
@@ -99,7 +99,7 @@ impl Running {
         let Some(mut output) = self.shell.stdout.take() else { return Ok(Some(Vec::new())) };
         let mut text = Vec::new();
         let mut piece = [0; 256];
-        while text.len() < LONGEST_RESULT {
+        while text.len() < MAX_RESULT {
             if !becomes_ready(&output, stop)? {
                 return Ok(None);
             }
@@ -123,7 +123,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for ShellCommand {
     /// Ends it, if it has not ended, with all that it started in its group.
     fn drop(&mut self) {
         if !matches!(self.shell.try_wait(), Ok(None)) {

@@ -4,89 +4,93 @@ use std::rc::Rc;
 
 use pgdyno_wire::frontend;
 
-use super::failure::{Abort, EVALUATION};
-use super::{Client, Next, Piped, State, Turn, shell};
-use crate::load::Told;
+use super::abort::{Abort, EVALUATION};
+use super::shell;
+use super::state::{Client, ClientContext, PendingReply, State, Wait};
+use crate::client_log::ClientLogKind;
 use crate::program::{Action, LinkedScript};
-use crate::recorder::sqlstate;
 use crate::schedule::Moment;
 use crate::script::{
     EvalError, Expr, Piece, Scope, Slot, Value, is_variable_name, leading_integer,
 };
+use crate::sqlstate;
 
 /// The longest command line that pgbench runs (bytes).
-const LONGEST_COMMAND_LINE: usize = 254;
+const MAX_COMMAND_LINE: usize = 254;
 
 /// What comes after a step.
-enum Flow {
+enum StepFlow {
     /// Step `.0`.
     Go(usize),
     /// Waiting.
-    Wait(Next),
+    Wait(Wait),
 }
 
 impl Client {
     /// Executes steps until one has to wait.
-    pub(super) fn advance(&mut self, turn: &mut Turn<'_>) -> Next {
+    pub(super) fn advance(&mut self, context: &mut ClientContext<'_>) -> Wait {
         let program = Rc::clone(&self.program);
         let script = &program.scripts[self.script];
         while let Some(step) = script.steps.get(self.step) {
-            match self.execute(script, &step.action, turn) {
-                Ok(Flow::Go(step)) => self.step = step,
-                Ok(Flow::Wait(next)) => return next,
-                Err(abort) => return self.abort(&abort, turn),
+            match self.execute(script, &step.action, context) {
+                Ok(StepFlow::Go(step)) => self.step = step,
+                Ok(StepFlow::Wait(next)) => return next,
+                Err(abort) => return self.abort(&abort, context),
             }
         }
-        self.complete(turn)
+        self.complete_transaction(context)
     }
 
     fn execute(
         &mut self,
         script: &LinkedScript,
         action: &Action,
-        turn: &mut Turn<'_>,
-    ) -> Result<Flow, Abort> {
-        let on = Flow::Go(self.step + 1);
-        if self.program.rules.say_steps {
-            self.say_step();
+        context: &mut ClientContext<'_>,
+    ) -> Result<StepFlow, Abort> {
+        let on = StepFlow::Go(self.step + 1);
+        if self.program.policy.logs_steps {
+            self.log_step();
         }
         match action {
             Action::Send(statement) => {
-                if self.piping && script.statements[*statement].store.is_some() {
+                if self.in_pipeline && script.statements[*statement].store.is_some() {
                     let what = "\\gset is not allowed in pipeline mode";
-                    let reason = format!("{}: {what}", self.place());
-                    return Err(Abort::own(sqlstate::PIPELINE, &reason).saying(what));
+                    let reason = format!("{}: {what}", self.position());
+                    return Err(Abort::internal(sqlstate::PIPELINE, &reason).with_message(what));
                 }
-                if let Some(book) = &mut self.book {
-                    let (first, script, step) = (!self.asked, self.script, self.step);
-                    book.sending(first, script, step, &self.variables, turn.now)
+                if let Some(ledger) = &mut self.ledger {
+                    let (first, script, step) = (!self.has_sent, self.script, self.step);
+                    ledger
+                        .sending(first, script, step, &self.variables, context.now)
                         .map_err(|e| Abort::ledger(&e))?;
                 }
                 if let Err(error) =
-                    self.send(&script.statements[*statement], *statement, turn.now, turn.out)
+                    self.send(&script.statements[*statement], *statement, context.now, context.out)
                 {
-                    let reason = format!("{}: {error}", self.place());
-                    return Err(Abort::own(sqlstate::DATA_EXCEPTION, &reason));
+                    let reason = format!("{}: {error}", self.position());
+                    return Err(Abort::internal(sqlstate::DATA_EXCEPTION, &reason));
                 }
-                self.asked = true;
-                if self.piping {
+                self.has_sent = true;
+                if self.in_pipeline {
                     return Ok(on);
                 }
-                self.sent = turn.now;
-                self.state = State::Sent(*statement);
-                return Ok(Flow::Wait(Next::Reply));
+                self.sent = context.now;
+                self.state = State::AwaitingReply(*statement);
+                return Ok(StepFlow::Wait(Wait::ForReply));
             }
             Action::Set { variable, expression } => {
                 let variable = variable.index();
                 // Apart, so that the value goes from registers to its place.
-                match expression.drawn(&mut self.random) {
+                match expression.constant_draw(&mut self.random) {
                     Some(drawn) => self.variables[variable] = Some(Value::Int(drawn).into()),
                     None => self.variables[variable] = Some(self.eval(expression)?.into()),
                 }
             }
             Action::SetNameless { variable, expression } => {
                 self.eval(expression)?;
-                return Err(self.bad_name(*variable).saying("assignment of meta-command failed"));
+                return Err(self
+                    .bad_name(*variable)
+                    .with_message("assignment of meta-command failed"));
             }
             Action::Sleep { amount, unit } => {
                 let amount = match amount {
@@ -95,40 +99,42 @@ impl Client {
                 };
                 // A negative time is no time, as in pgbench.
                 let units = u32::try_from(amount.max(0)).unwrap_or(u32::MAX);
-                return Ok(self
-                    .pass_time(Next::Wake(turn.now.after(unit.saturating_mul(units))), turn.now));
+                return Ok(self.pass_time(
+                    Wait::Until(context.now.after(unit.saturating_mul(units))),
+                    context.now,
+                ));
             }
             Action::If { condition, next } => {
-                turn.recorder.command(self.script, self.step, 0, turn.now);
-                return self.branch(script, condition, *next).map(Flow::Go);
+                context.recorder.record_command(self.script, self.step, 0, context.now);
+                return self.branch(script, condition, *next).map(StepFlow::Go);
             }
             // Come to at the end of a part that was executed.
-            Action::Elif { end, .. } | Action::Else { end } => return Ok(Flow::Go(end + 1)),
+            Action::Elif { end, .. } | Action::Else { end } => return Ok(StepFlow::Go(end + 1)),
             Action::Endif => {}
             Action::Shell(command) => {
                 let line = self.line(command)?;
-                shell::run(&line, &self.program.rules.stop).map_err(|e| self.bad_shell(&e))?;
-                return Ok(self.pass_time(Next::Again, turn.now));
+                shell::run(&line, &self.program.policy.stop).map_err(|e| self.bad_shell(&e))?;
+                return Ok(self.pass_time(Wait::NextTurn, context.now));
             }
             Action::SetShell { variable, command } => {
                 let line = self.line(command)?;
-                if let Some(value) = shell::integer(&line, &self.program.rules.stop)
+                if let Some(value) = shell::integer(&line, &self.program.policy.stop)
                     .map_err(|e| self.bad_shell(&e))?
                 {
                     if !is_variable_name(&self.program.variables[variable.index()]) {
                         return Err(self
                             .bad_name(*variable)
-                            .saying("execution of meta-command failed"));
+                            .with_message("execution of meta-command failed"));
                     }
                     self.variables[variable.index()] = Some(Value::Int(value).into());
                 }
-                return Ok(self.pass_time(Next::Again, turn.now));
+                return Ok(self.pass_time(Wait::NextTurn, context.now));
             }
             Action::StartPipeline | Action::SyncPipeline | Action::EndPipeline => {
-                return self.pipeline(action, turn);
+                return self.pipeline(action, context);
             }
         }
-        turn.recorder.command(self.script, self.step, 0, turn.now);
+        context.recorder.record_command(self.script, self.step, 0, context.now);
         Ok(on)
     }
 
@@ -151,19 +157,20 @@ impl Client {
 
     /// For a variable that the present step cannot assign to.
     fn bad_name(&self, variable: Slot) -> Abort {
-        let command = self.kind(self.step);
+        let command = self.command_name(self.step);
         let what = format!(
             "{command}: invalid variable name: \"{}\"",
             self.program.variables[variable.index()]
         );
-        Abort::own(sqlstate::DATA_EXCEPTION, &format!("{}: {what}", self.place())).caused(what)
+        Abort::internal(sqlstate::DATA_EXCEPTION, &format!("{}: {what}", self.position()))
+            .with_cause(what)
     }
 
     /// Leaves the script at a step that takes time from `now` on, until `next`.
-    fn pass_time(&mut self, next: Next, now: Moment) -> Flow {
-        self.state = State::Asleep;
+    fn pass_time(&mut self, next: Wait, now: Moment) -> StepFlow {
+        self.state = State::Sleeping;
         self.sent = now;
-        Flow::Wait(next)
+        StepFlow::Wait(next)
     }
 
     /// The step that is executed after a condition at whose failure step `next` decides.
@@ -173,7 +180,7 @@ impl Client {
         condition: &Expr,
         next: usize,
     ) -> Result<usize, Abort> {
-        if self.eval(condition)?.holds() {
+        if self.eval(condition)?.is_true() {
             return Ok(self.step + 1);
         }
         let mut part = next;
@@ -181,10 +188,10 @@ impl Client {
             script.steps.get(part).map(|s| &s.action)
         {
             self.step = part;
-            if self.program.rules.say_steps {
-                self.say_step();
+            if self.program.policy.logs_steps {
+                self.log_step();
             }
-            if self.eval(condition)?.holds() {
+            if self.eval(condition)?.is_true() {
                 return Ok(part + 1);
             }
             part = *next;
@@ -192,39 +199,44 @@ impl Client {
         Ok(part + 1)
     }
 
-    fn pipeline(&mut self, action: &Action, turn: &mut Turn<'_>) -> Result<Flow, Abort> {
+    fn pipeline(
+        &mut self,
+        action: &Action,
+        context: &mut ClientContext<'_>,
+    ) -> Result<StepFlow, Abort> {
         let refused = |client: &Self, what: &str| {
-            Err(Abort::own(sqlstate::PIPELINE, &format!("{}: {what}", client.place())).saying(what))
+            Err(Abort::internal(sqlstate::PIPELINE, &format!("{}: {what}", client.position()))
+                .with_message(what))
         };
         match action {
             Action::StartPipeline if !self.program.pipelines => {
                 refused(self, "cannot use pipeline mode with the simple query protocol")
             }
-            Action::StartPipeline if self.piping => refused(self, "already in pipeline mode"),
+            Action::StartPipeline if self.in_pipeline => refused(self, "already in pipeline mode"),
             Action::StartPipeline => {
-                self.piping = true;
-                self.replies.ends = true;
-                turn.recorder.command(self.script, self.step, 0, turn.now);
-                Ok(Flow::Go(self.step + 1))
+                self.in_pipeline = true;
+                self.replies.query_ends = true;
+                context.recorder.record_command(self.script, self.step, 0, context.now);
+                Ok(StepFlow::Go(self.step + 1))
             }
-            _ if !self.piping => refused(self, "not in pipeline mode"),
+            _ if !self.in_pipeline => refused(self, "not in pipeline mode"),
             _ => {
-                frontend::sync(turn.out);
-                self.push_piped(Piped::Sync);
-                self.asked = true;
+                frontend::sync(context.out);
+                self.push_pending(PendingReply::Sync);
+                self.has_sent = true;
                 if matches!(action, Action::SyncPipeline) {
-                    turn.recorder.command(self.script, self.step, 0, turn.now);
-                    return Ok(Flow::Go(self.step + 1));
+                    context.recorder.record_command(self.script, self.step, 0, context.now);
+                    return Ok(StepFlow::Go(self.step + 1));
                 }
-                self.sent = turn.now;
-                self.state = State::Piped;
-                Ok(Flow::Wait(Next::Reply))
+                self.sent = context.now;
+                self.state = State::AwaitingPipeline;
+                Ok(StepFlow::Wait(Wait::ForReply))
             }
         }
     }
 
     fn eval(&mut self, expression: &Expr) -> Result<Value, Abort> {
-        let (script, step, say) = (self.script, self.step, &self.program.rules.say);
+        let (script, step, say) = (self.script, self.step, &self.program.policy.client_log);
         let debug = |value: Value| {
             if let Some(say) = say {
                 let mut text = Vec::new();
@@ -234,7 +246,7 @@ impl Client {
                     _ => format!(" {}", String::from_utf8_lossy(&text)),
                 };
                 say(
-                    Told::Value,
+                    ClientLogKind::Value,
                     &format!("debug(script={script},command={}): {}{text}", step + 1, value.kind()),
                 );
             }
@@ -265,15 +277,15 @@ impl Client {
             }
             other => other.to_string(),
         };
-        Abort::own(sqlstate::DATA_EXCEPTION, &format!("{}: {what}", self.place()))
-            .caused(what)
-            .saying(EVALUATION)
+        Abort::internal(sqlstate::DATA_EXCEPTION, &format!("{}: {what}", self.position()))
+            .with_cause(what)
+            .with_message(EVALUATION)
     }
 
     fn bad_shell(&self, what: &str) -> Abort {
-        Abort::own(sqlstate::EXTERNAL_ROUTINE, &format!("{}: {what}", self.place()))
-            .caused(what.to_owned())
-            .saying("execution of meta-command failed")
+        Abort::internal(sqlstate::EXTERNAL_ROUTINE, &format!("{}: {what}", self.position()))
+            .with_cause(what.to_owned())
+            .with_message("execution of meta-command failed")
     }
 
     /// A command line with variables in their places; all must be set.
@@ -292,7 +304,7 @@ impl Client {
         }
         let mut line = Vec::new();
         self.write(command, &mut line);
-        if line.len() > LONGEST_COMMAND_LINE {
+        if line.len() > MAX_COMMAND_LINE {
             let program =
                 String::from_utf8_lossy(line.split(|b| *b == b' ').next().unwrap_or_default())
                     .into_owned();

@@ -1,21 +1,22 @@
 //! A client's transactions: which is next, when it is due, how it ends.
 //!
-//! [`Client::begin`] chooses one, [`Client::start`] begins its script when it is due,
-//! [`Client::complete`] ends it well, and [`Client::another`] goes on to the next.
+//! [`Client::choose_transaction`] chooses one, [`Client::start_transaction`] begins its script when it is due,
+//! [`Client::complete_transaction`] ends it well, and [`Client::next_transaction`] goes on to the next.
 
-use pgdyno_wire::backend::Status;
+use pgdyno_wire::backend::TransactionStatus;
 use pgdyno_wire::frontend;
 
-use super::failure::Abort;
-use super::{Client, Next, State, Turn};
-use crate::recorder::{Ended, sqlstate};
+use super::abort::Abort;
+use super::state::{Client, ClientContext, State, Wait};
+use crate::recorder::FinishedTransaction;
 use crate::schedule::{Moment, Timeline};
+use crate::sqlstate;
 
 impl Client {
     /// The transaction as it ends now.
-    pub(super) fn ended(&self, now: Moment) -> Ended {
-        let times = Timeline { due: self.due, sent: self.begun, done: now };
-        Ended {
+    pub(super) fn finished_transaction(&self, now: Moment) -> FinishedTransaction {
+        let times = Timeline { due: self.due, sent: self.sent_at, done: now };
+        FinishedTransaction {
             client: self.id,
             number: self.number,
             script: self.script,
@@ -25,10 +26,10 @@ impl Client {
     }
 
     /// Whether another transaction may begin; takes it from those that are left.
-    fn takes_another(&mut self, turn: &Turn<'_>) -> bool {
-        let schedule = turn.recorder.schedule();
-        let counts = turn.now >= schedule.opening;
-        if turn.now >= schedule.closing || (counts && self.quota == Some(0)) {
+    fn may_start_another(&mut self, context: &ClientContext<'_>) -> bool {
+        let schedule = context.recorder.schedule();
+        let counts = context.now >= schedule.opening;
+        if context.now >= schedule.closing || (counts && self.quota == Some(0)) {
             return false;
         }
         if counts && let Some(left) = &mut self.quota {
@@ -37,109 +38,113 @@ impl Client {
         true
     }
 
-    pub(super) fn finish(&mut self, turn: &mut Turn<'_>) -> Next {
-        self.stop(turn.out);
-        Next::Close
+    pub(super) fn finish(&mut self, context: &mut ClientContext<'_>) -> Wait {
+        self.stop(context.out);
+        Wait::Close
     }
 
     /// Chooses a transaction, if there is one to begin.
-    pub(super) fn begin(&mut self, turn: &mut Turn<'_>) -> Next {
-        if !self.takes_another(turn) {
-            return self.finish(turn);
+    pub(super) fn choose_transaction(&mut self, context: &mut ClientContext<'_>) -> Wait {
+        if !self.may_start_another(context) {
+            return self.finish(context);
         }
         self.script = match self.program.scripts.len() {
             1 => 0,
             _ => {
-                let choice = turn.pacer.choice.as_mut().unwrap_or(&mut self.choice);
-                self.program.script_at(choice.uniform(0, self.program.weight - 1))
+                let script_random =
+                    context.pacer.script_random.as_mut().unwrap_or(&mut self.script_random);
+                self.program.script_at(script_random.uniform(0, self.program.weight - 1))
             }
         };
         self.retries = 0;
         self.state = State::Due;
-        let Some(mut due) = turn.pacer.next_due(turn.now) else {
-            self.due = turn.now;
-            return self.start(turn);
+        let Some(mut due) = context.pacer.next_due(context.now) else {
+            self.due = context.now;
+            return self.start_transaction(context);
         };
-        let closing = turn.recorder.schedule().closing;
-        if let Some(limit) = self.program.rules.latency_limit {
-            while due.after(limit) < turn.now && due < closing {
+        let closing = context.recorder.schedule().closing;
+        if let Some(limit) = self.program.policy.latency_limit {
+            while due.after(limit) < context.now && due < closing {
                 self.due = due;
-                self.begun = turn.now;
-                turn.recorder.skipped(&self.ended(turn.now));
+                self.sent_at = context.now;
+                context.recorder.record_skipped(&self.finished_transaction(context.now));
                 self.number += 1;
-                if !self.takes_another(turn) {
-                    return self.finish(turn);
+                if !self.may_start_another(context) {
+                    return self.finish(context);
                 }
-                due = turn.pacer.next_due(turn.now).unwrap_or(turn.now);
+                due = context.pacer.next_due(context.now).unwrap_or(context.now);
             }
         }
         if due >= closing {
-            return self.finish(turn);
+            return self.finish(context);
         }
         self.due = due;
-        if due > turn.now { Next::Wake(due) } else { self.start(turn) }
+        if due > context.now { Wait::Until(due) } else { self.start_transaction(context) }
     }
 
     /// Begins the transaction that is due.
-    pub(super) fn start(&mut self, turn: &mut Turn<'_>) -> Next {
+    pub(super) fn start_transaction(&mut self, context: &mut ClientContext<'_>) -> Wait {
         if !self.connected {
-            return Next::Connect;
+            return Wait::Connect;
         }
-        self.begun = turn.now;
-        if turn.pacer.is_closed() {
-            self.due = turn.now;
+        self.sent_at = context.now;
+        if context.pacer.is_closed() {
+            self.due = context.now;
         }
-        self.before.clone_from(&self.random);
+        self.random_before_try.clone_from(&self.random);
         self.step = 0;
-        if self.program.rules.say_steps {
-            self.say_script();
+        if self.program.policy.logs_steps {
+            self.log_script();
         }
-        self.asked = false;
-        if let Some(book) = &self.book {
-            book.begin(&mut self.variables);
+        self.has_sent = false;
+        if let Some(ledger) = &self.ledger {
+            ledger.begin(&mut self.variables);
         }
-        self.advance(turn)
+        self.advance(context)
     }
 
     /// The script has come to its end.
-    pub(super) fn complete(&mut self, turn: &mut Turn<'_>) -> Next {
-        if self.piping {
+    pub(super) fn complete_transaction(&mut self, context: &mut ClientContext<'_>) -> Wait {
+        if self.in_pipeline {
             let reason = "end of script reached with pipeline open";
-            return self.abort(&Abort::own(sqlstate::PIPELINE, reason).saying(reason), turn);
+            return self
+                .abort(&Abort::internal(sqlstate::PIPELINE, reason).with_message(reason), context);
         }
-        if self.replies.status != Status::Idle {
+        if self.replies.status != TransactionStatus::Idle {
             // As in pgbench, it counts and is the client's last.
-            turn.recorder.transaction(&self.ended(turn.now));
+            context.recorder.record_transaction(&self.finished_transaction(context.now));
             let name = &self.program.scripts[self.script].name;
             let reason = format!("{name}: the script ends inside a transaction block");
             let said = "end of script reached without completing the last transaction";
             return self.give_up(
-                &Abort::own(sqlstate::ACTIVE_TRANSACTION, &reason).saying(said),
+                &Abort::internal(sqlstate::ACTIVE_TRANSACTION, &reason).with_message(said),
                 None,
-                turn,
+                context,
             );
         }
-        if !self.asked && self.state != State::Computed {
+        if !self.has_sent && self.state != State::Computed {
             // The last event was the script's beginning. And whoever needs no server must let the
             // others have a turn.
             self.state = State::Computed;
-            return Next::Again;
+            return Wait::NextTurn;
         }
         self.reconnections = 0;
-        if let Some(Err(error)) = self.book.as_mut().map(|book| book.acknowledged(turn.now)) {
-            return self.abort(&Abort::ledger(&error), turn);
+        if let Some(Err(error)) =
+            self.ledger.as_mut().map(|ledger| ledger.acknowledged(context.now))
+        {
+            return self.abort(&Abort::ledger(&error), context);
         }
-        turn.recorder.transaction(&self.ended(turn.now));
-        self.another(turn)
+        context.recorder.record_transaction(&self.finished_transaction(context.now));
+        self.next_transaction(context)
     }
 
     /// The transaction is over, well or not.
-    pub(super) fn another(&mut self, turn: &mut Turn<'_>) -> Next {
+    pub(super) fn next_transaction(&mut self, context: &mut ClientContext<'_>) -> Wait {
         self.number += 1;
-        if self.program.rules.reconnect_each {
-            frontend::terminate(turn.out);
+        if self.program.policy.reconnect_each {
+            frontend::terminate(context.out);
             self.connected = false;
         }
-        self.begin(turn)
+        self.choose_transaction(context)
     }
 }

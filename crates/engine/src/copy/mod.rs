@@ -3,7 +3,7 @@
 //! A row depends on nothing else, so that a table has the same rows whoever makes which of them,
 //! and in which order. Source of the format: PostgreSQL's documentation, COPY, "Binary Format".
 
-mod draw;
+mod row_random;
 #[cfg(test)]
 mod tests;
 
@@ -14,7 +14,11 @@ use thiserror::Error;
 
 use crate::digits;
 
-pub use draw::Draw;
+pub use row_random::RowRandom;
+
+// facade: removed at integration
+#[doc(hidden)]
+pub use {BlockWriter as Blocks, ColumnKind as Kind};
 
 /// What COPY's binary format begins with: its signature, no flags, no extension.
 pub const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
@@ -62,7 +66,7 @@ pub enum Generator {
 
 /// What a column's values look like on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnKind {
     /// `smallint`.
     Int2,
     /// `integer`.
@@ -77,7 +81,7 @@ pub enum Kind {
     Other,
 }
 
-impl Kind {
+impl ColumnKind {
     /// The kind of the type of that number in `pg_type`.
     #[must_use]
     pub fn of(oid: u32) -> Self {
@@ -139,14 +143,14 @@ pub enum CopyError {
 #[derive(Clone, Debug)]
 enum Patch {
     Number { at: usize, width: usize, value: Number },
-    Letters { at: usize, bytes: usize, draw: Draw },
+    Letters { at: usize, bytes: usize, draw: RowRandom },
 }
 
 #[derive(Clone, Debug)]
 enum Number {
     Row,
     Group(NonZeroU64),
-    Drawn(Draw, i64, u64),
+    Drawn(RowRandom, i64, u64),
     Moment(i64, i64),
 }
 
@@ -190,13 +194,13 @@ impl RowWriter {
         seed: u64,
         table: &str,
         rows: u64,
-        columns: &[(&str, Generator, Kind)],
+        columns: &[(&str, Generator, ColumnKind)],
     ) -> Result<Self, (usize, CopyError)> {
         let mut pieces = vec![Piece::default()];
         let count = u16::try_from(columns.len()).unwrap_or(u16::MAX);
         pieces[0].template.extend_from_slice(&count.to_be_bytes());
         for (place, (name, generator, kind)) in columns.iter().enumerate() {
-            let draw = Draw::new(seed, table, name);
+            let draw = RowRandom::new(seed, table, name);
             let piece = pieces.len() - 1;
             if let Some(open) =
                 pieces[piece].field(generator, *kind, rows, draw).map_err(|e| (place, e))?
@@ -231,15 +235,15 @@ impl RowWriter {
 /// Rows in blocks of bytes. Where all rows have one size, a block is laid out once and only what
 /// differs is written again.
 #[derive(Debug)]
-pub struct Blocks<'a> {
+pub struct BlockWriter<'a> {
     writer: &'a RowWriter,
     bytes: Vec<u8>,
     /// A block's size at which no row is added to it (bytes).
     size: usize,
 }
 
-impl<'a> Blocks<'a> {
-    /// Blocks of about `size` bytes.
+impl<'a> BlockWriter<'a> {
+    /// BlockWriter of about `size` bytes.
     #[must_use]
     pub fn new(writer: &'a RowWriter, size: usize) -> Self {
         Self { writer, bytes: Vec::with_capacity(size + (size >> 2)), size }
@@ -310,9 +314,9 @@ impl Piece {
     fn field(
         &mut self,
         generator: &Generator,
-        kind: Kind,
+        kind: ColumnKind,
         rows: u64,
-        draw: Draw,
+        draw: RowRandom,
     ) -> Result<Option<(Vec<u8>, Vec<u8>)>, CopyError> {
         let last = rows.max(1);
         let whole = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
@@ -328,7 +332,7 @@ impl Piece {
                 self.number(Number::Drawn(draw, *low, span), kind, "uniform", *low, *high)?;
             }
             Generator::Moment { from_us, step_us } => {
-                if kind != Kind::Timestamp {
+                if kind != ColumnKind::Timestamp {
                     return Err(CopyError::Type { generator: "timestamp", gives: "timestamps" });
                 }
                 self.place(Number::Moment(*from_us, *step_us), kind);
@@ -337,7 +341,7 @@ impl Piece {
                 push_length(&mut self.template, value.len());
                 self.template.extend_from_slice(value);
             }
-            Generator::Filler { .. } | Generator::Numbered { .. } if kind != Kind::Text => {
+            Generator::Filler { .. } | Generator::Numbered { .. } if kind != ColumnKind::Text => {
                 let generator = if matches!(generator, Generator::Filler { .. }) {
                     "filler"
                 } else {
@@ -364,7 +368,7 @@ impl Piece {
     fn number(
         &mut self,
         value: Number,
-        kind: Kind,
+        kind: ColumnKind,
         generator: &'static str,
         low: i64,
         high: i64,
@@ -377,7 +381,7 @@ impl Piece {
         Ok(())
     }
 
-    fn place(&mut self, value: Number, kind: Kind) {
+    fn place(&mut self, value: Number, kind: ColumnKind) {
         let width = kind.width();
         push_length(&mut self.template, width);
         self.patches.push(Patch::Number { at: self.template.len(), width, value });

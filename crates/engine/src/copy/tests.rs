@@ -1,6 +1,6 @@
 use super::*;
 
-fn writer(columns: &[(&str, Generator, Kind)]) -> RowWriter {
+fn writer(columns: &[(&str, Generator, ColumnKind)]) -> RowWriter {
     RowWriter::new(1, "t", 1_000, columns).unwrap()
 }
 
@@ -28,12 +28,16 @@ fn fields(row: &[u8]) -> Vec<Vec<u8>> {
 fn a_row_has_its_fields_in_order_whatever_their_sizes() {
     let group = NonZeroU64::new(10).unwrap();
     let w = writer(&[
-        ("id", Generator::RowNumber, Kind::Int4),
-        ("name", Generator::Numbered { before: "user ".into(), after: "!".into() }, Kind::Text),
-        ("of", Generator::GroupOf(group), Kind::Int2),
-        ("zero", Generator::Constant(vec![0, 0, 0, 7]), Kind::Int4),
-        ("at", Generator::Moment { from_us: 5, step_us: 1_000_000 }, Kind::Timestamp),
-        ("filler", Generator::Filler { bytes: 12, drawn: 0 }, Kind::Text),
+        ("id", Generator::RowNumber, ColumnKind::Int4),
+        (
+            "name",
+            Generator::Numbered { before: "user ".into(), after: "!".into() },
+            ColumnKind::Text,
+        ),
+        ("of", Generator::GroupOf(group), ColumnKind::Int2),
+        ("zero", Generator::Constant(vec![0, 0, 0, 7]), ColumnKind::Int4),
+        ("at", Generator::Moment { from_us: 5, step_us: 1_000_000 }, ColumnKind::Timestamp),
+        ("filler", Generator::Filler { bytes: 12, drawn: 0 }, ColumnKind::Text),
     ]);
     let fields = fields(&row(&w, 21));
     assert_eq!(fields[0], 21_i32.to_be_bytes());
@@ -46,7 +50,7 @@ fn a_row_has_its_fields_in_order_whatever_their_sizes() {
 
 #[test]
 fn what_is_drawn_is_even_and_follows_from_seed_and_names_alone() {
-    let w = writer(&[("x", Generator::Uniform { low: -2, high: 7 }, Kind::Int4)]);
+    let w = writer(&[("x", Generator::Uniform { low: -2, high: 7 }, ColumnKind::Int4)]);
     let mut seen = [0_u32; 10];
     for n in 1..=10_000 {
         let value = i32::from_be_bytes(fields(&row(&w, n))[0].clone().try_into().unwrap());
@@ -54,10 +58,12 @@ fn what_is_drawn_is_even_and_follows_from_seed_and_names_alone() {
     }
     // 1000 each with a standard deviation of 30: five of them.
     assert!(seen.iter().all(|n| (850..=1150).contains(n)), "{seen:?}");
-    let again = writer(&[("x", Generator::Uniform { low: -2, high: 7 }, Kind::Int4)]);
+    let again = writer(&[("x", Generator::Uniform { low: -2, high: 7 }, ColumnKind::Int4)]);
     assert_eq!(row(&w, 77), row(&again, 77));
     let draws = |seed, table, column| {
-        (1..50).map(|n| Draw::new(seed, table, column).below_or_at(n, 1 << 40)).collect::<Vec<_>>()
+        (1..50)
+            .map(|n| RowRandom::new(seed, table, column).below_or_at(n, 1 << 40))
+            .collect::<Vec<_>>()
     };
     assert_ne!(draws(1, "t", "x"), draws(2, "t", "x"));
     assert_ne!(draws(1, "t", "x"), draws(1, "u", "x"));
@@ -67,7 +73,7 @@ fn what_is_drawn_is_even_and_follows_from_seed_and_names_alone() {
 
 #[test]
 fn filler_is_drawn_as_far_as_it_is_asked_to_be() {
-    let w = writer(&[("f", Generator::Filler { bytes: 84, drawn: 42 }, Kind::Text)]);
+    let w = writer(&[("f", Generator::Filler { bytes: 84, drawn: 42 }, ColumnKind::Text)]);
     let (one, two) = (fields(&row(&w, 1)), fields(&row(&w, 2)));
     assert!(
         one[0][..42].iter().all(u8::is_ascii_graphic) && one[0][42..].iter().all(|b| *b == b' ')
@@ -77,7 +83,8 @@ fn filler_is_drawn_as_far_as_it_is_asked_to_be() {
 
 #[test]
 fn the_whole_of_bigint_can_be_drawn_from() {
-    let w = writer(&[("x", Generator::Uniform { low: i64::MIN, high: i64::MAX }, Kind::Int8)]);
+    let w =
+        writer(&[("x", Generator::Uniform { low: i64::MIN, high: i64::MAX }, ColumnKind::Int8)]);
     assert_ne!(row(&w, 1), row(&w, 2));
 }
 
@@ -86,19 +93,19 @@ fn what_a_column_cannot_hold_is_refused() {
     let refused =
         |generator, kind| RowWriter::new(1, "t", 40_000, &[("x", generator, kind)]).unwrap_err().1;
     assert_eq!(
-        refused(Generator::RowNumber, Kind::Int2).to_string(),
+        refused(Generator::RowNumber, ColumnKind::Int2).to_string(),
         "it is to hold 1 to 40000, and its type holds -32768 to 32767"
     );
     assert_eq!(
-        refused(Generator::RowNumber, Kind::Text).to_string(),
+        refused(Generator::RowNumber, ColumnKind::Text).to_string(),
         "row_number gives whole numbers, and the column's type is another"
     );
     assert!(matches!(
-        refused(Generator::Filler { bytes: 1, drawn: 0 }, Kind::Int4),
+        refused(Generator::Filler { bytes: 1, drawn: 0 }, ColumnKind::Int4),
         CopyError::Type { .. }
     ));
     assert!(matches!(
-        refused(Generator::Moment { from_us: 0, step_us: 1 }, Kind::Other),
+        refused(Generator::Moment { from_us: 0, step_us: 1 }, ColumnKind::Other),
         CopyError::Type { .. }
     ));
 }
@@ -106,20 +113,24 @@ fn what_a_column_cannot_hold_is_refused() {
 #[test]
 fn blocks_hold_the_rows_one_after_the_other() {
     let fixed = writer(&[
-        ("id", Generator::RowNumber, Kind::Int8),
-        ("drawn", Generator::Uniform { low: 0, high: 99 }, Kind::Int2),
-        ("filler", Generator::Filler { bytes: 20, drawn: 12 }, Kind::Text),
+        ("id", Generator::RowNumber, ColumnKind::Int8),
+        ("drawn", Generator::Uniform { low: 0, high: 99 }, ColumnKind::Int2),
+        ("filler", Generator::Filler { bytes: 20, drawn: 12 }, ColumnKind::Text),
     ]);
     let varied = writer(&[
-        ("id", Generator::RowNumber, Kind::Int4),
-        ("name", Generator::Numbered { before: "n".into(), after: String::new() }, Kind::Text),
+        ("id", Generator::RowNumber, ColumnKind::Int4),
+        (
+            "name",
+            Generator::Numbered { before: "n".into(), after: String::new() },
+            ColumnKind::Text,
+        ),
     ]);
     for w in [&fixed, &varied] {
         let mut one_by_one = Vec::new();
         (5..=333).for_each(|n| w.write(n, &mut one_by_one));
         // A block smaller than a row, one that all rows fit into, and some between.
         for size in [1, 100, 1000, 100_000] {
-            let mut blocks = Blocks::new(w, size);
+            let mut blocks = BlockWriter::new(w, size);
             let (mut all, mut row) = (Vec::new(), 5);
             while row < 334 {
                 let (block, next) = blocks.next(row, 334);

@@ -6,27 +6,15 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::client::{Client, Next, Turn};
+use crate::client::{Client, ClientContext, Wait};
+use crate::outcome::ThreadOutcome;
 use crate::pace::Pacer;
-use crate::reactor::{Driver, Keep, Reactor};
+use crate::reactor::{AfterSend, Reactor, ReactorHandler};
 use crate::recorder::Recorder;
 use crate::schedule::Moment;
-use crate::tally::Tally;
 
 /// How long a stop may go unnoticed.
 const STOP_CHECK: Duration = Duration::from_millis(50);
-
-/// What a thread's load came to.
-pub(crate) struct Outcome {
-    /// What was counted.
-    pub(crate) tally: Tally,
-    /// When the loop ended.
-    pub(crate) ended: Moment,
-    /// Clients (by index) whose statement was under way when they were told to stop.
-    pub(crate) cut_off: Vec<usize>,
-    /// What carried its bytes.
-    pub(crate) reactor: String,
-}
 
 struct Clients {
     clients: Vec<Client>,
@@ -45,37 +33,37 @@ struct Clients {
 
 impl Clients {
     /// Notes what client `index` waits for.
-    fn note(&mut self, index: usize, next: Next) -> Keep {
+    fn note(&mut self, index: usize, next: Wait) -> AfterSend {
         match next {
-            Next::Reply => Keep::Open,
-            Next::Wake(at) => {
+            Wait::ForReply => AfterSend::Open,
+            Wait::Until(at) => {
                 self.timers.push(Reverse((at, index)));
                 self.keep(index)
             }
-            Next::Again => {
+            Wait::NextTurn => {
                 self.again.push_back(index);
                 self.keep(index)
             }
-            Next::Connect => {
+            Wait::Connect => {
                 self.connecting.push(index);
-                Keep::Close
+                AfterSend::Close
             }
-            Next::Close => {
+            Wait::Close => {
                 self.active -= 1;
-                Keep::Close
+                AfterSend::Close
             }
         }
     }
 
-    fn keep(&self, index: usize) -> Keep {
-        if self.clients[index].is_connected() { Keep::Open } else { Keep::Close }
+    fn keep(&self, index: usize) -> AfterSend {
+        if self.clients[index].is_connected() { AfterSend::Open } else { AfterSend::Close }
     }
 
-    fn wake(&mut self, index: usize, now: Moment, out: &mut Vec<u8>) -> Keep {
+    fn wake(&mut self, index: usize, now: Moment, out: &mut Vec<u8>) -> AfterSend {
         if self.clients[index].has_ended() {
-            return Keep::Close;
+            return AfterSend::Close;
         }
-        let next = self.clients[index].wake(&mut Turn {
+        let next = self.clients[index].wake(&mut ClientContext {
             now,
             out,
             recorder: &mut self.recorder,
@@ -84,11 +72,11 @@ impl Clients {
         self.note(index, next)
     }
 
-    fn expire(&mut self, index: usize, now: Moment, out: &mut Vec<u8>) -> Keep {
+    fn expire(&mut self, index: usize, now: Moment, out: &mut Vec<u8>) -> AfterSend {
         if self.clients[index].has_ended() {
-            return Keep::Close;
+            return AfterSend::Close;
         }
-        let next = self.clients[index].expire(&mut Turn {
+        let next = self.clients[index].expire(&mut ClientContext {
             now,
             out,
             recorder: &mut self.recorder,
@@ -97,11 +85,11 @@ impl Clients {
         self.note(index, next)
     }
 
-    fn unreachable(&mut self, index: usize, how: &str, now: Moment) {
+    fn connection_failed(&mut self, index: usize, how: &str, now: Moment) {
         let mut nowhere = Vec::new();
-        let next = self.clients[index].unreachable(
+        let next = self.clients[index].connection_failed(
             how,
-            &mut Turn {
+            &mut ClientContext {
                 now,
                 out: &mut nowhere,
                 recorder: &mut self.recorder,
@@ -112,19 +100,19 @@ impl Clients {
     }
 }
 
-impl Driver for Clients {
-    fn received(&mut self, link: usize, bytes: &[u8], now: Moment, out: &mut Vec<u8>) -> Keep {
+impl ReactorHandler for Clients {
+    fn received(&mut self, link: usize, bytes: &[u8], now: Moment, out: &mut Vec<u8>) -> AfterSend {
         if self.clients[link].has_ended() {
-            return Keep::Close;
+            return AfterSend::Close;
         }
         self.woken.get_or_insert((now, now)).1 = now;
         let next = self.clients[link].receive(
             bytes,
-            &mut Turn { now, out, recorder: &mut self.recorder, pacer: &mut self.pacer },
+            &mut ClientContext { now, out, recorder: &mut self.recorder, pacer: &mut self.pacer },
         );
         // A client that sleeps and hears a notice has its timer already.
         match next {
-            Next::Reply => Keep::Open,
+            Wait::ForReply => AfterSend::Open,
             other => self.note(link, other),
         }
     }
@@ -134,9 +122,9 @@ impl Driver for Clients {
             return;
         }
         let mut nowhere = Vec::new();
-        let next = self.clients[link].lost(
+        let next = self.clients[link].connection_lost(
             how,
-            &mut Turn {
+            &mut ClientContext {
                 now,
                 out: &mut nowhere,
                 recorder: &mut self.recorder,
@@ -155,7 +143,7 @@ pub(crate) fn run<R: Reactor>(
     recorder: Recorder,
     pacer: Pacer,
     stop: &AtomicBool,
-) -> io::Result<Outcome> {
+) -> io::Result<ThreadOutcome> {
     let schedule = *recorder.schedule();
     let count = clients.len();
     let mut all = Clients {
@@ -186,12 +174,12 @@ pub(crate) fn run<R: Reactor>(
         for index in std::mem::take(&mut all.connecting) {
             match reactor.reconnect(index) {
                 Ok(took) => {
-                    all.recorder.reconnections(1, took);
-                    all.clients[index].reconnected();
+                    all.recorder.record_reconnections(1, took);
+                    all.clients[index].connection_restored();
                     let now = reactor.now();
                     reactor.send(index, &mut |out| all.wake(index, now, out));
                 }
-                Err(how) => all.unreachable(index, &how, reactor.now()),
+                Err(how) => all.connection_failed(index, &how, reactor.now()),
             }
         }
         let mut woken = !all.again.is_empty();
@@ -209,7 +197,7 @@ pub(crate) fn run<R: Reactor>(
                     all.timers.pop();
                     // Those before it took their time.
                     let now = reactor.now();
-                    all.recorder.waited(now.nanoseconds_since(at));
+                    all.recorder.record_lag(now.nanoseconds_since(at));
                     reactor.send(index, &mut |out| all.wake(index, now, out));
                     woken = true;
                 }
@@ -220,7 +208,7 @@ pub(crate) fn run<R: Reactor>(
             // Nothing more will come; to wait for it would be counted.
             break;
         }
-        if all.again.len() == all.active && turns_left_out < R::TURNS_LEFT_OUT {
+        if all.again.len() == all.active && turns_left_out < R::MAX_SKIPPED_TURNS {
             turns_left_out += 1;
             now = reactor.now();
             continue;
@@ -233,7 +221,7 @@ pub(crate) fn run<R: Reactor>(
         reactor.turn(if woken { reactor.now() } else { now }, until, &mut all)?;
         // Replies of one turn were there when the first was read: the last has waited longest.
         let last = all.woken.take().map(|(first, last)| {
-            all.recorder.waited(last.nanoseconds_since(first));
+            all.recorder.record_lag(last.nanoseconds_since(first));
             last
         });
         // To read the clock is a tenth of what a statement costs here: only who is to be woken has
@@ -242,22 +230,27 @@ pub(crate) fn run<R: Reactor>(
             .filter(|_| all.timers.is_empty() && all.again.is_empty())
             .unwrap_or_else(|| reactor.now());
     }
-    let mut cut_off = Vec::new();
+    let mut interrupted = Vec::new();
     for index in 0..count {
         let client = &mut all.clients[index];
         if client.has_ended() {
             continue;
         }
         if client.awaits_reply() {
-            cut_off.push(index);
+            interrupted.push(index);
         }
         reactor.send(index, &mut |out| {
             client.stop(out);
-            Keep::Close
+            AfterSend::Close
         });
     }
     let ended = reactor.now();
-    Ok(Outcome { tally: all.recorder.finish(ended), ended, cut_off, reactor: String::new() })
+    Ok(ThreadOutcome {
+        tally: all.recorder.finish(ended),
+        ended,
+        interrupted,
+        reactor: String::new(),
+    })
 }
 
 #[cfg(test)]

@@ -14,20 +14,20 @@ use pgdyno_model::units::Span;
 
 use crate::aggregate::Aggregate;
 use crate::client::Client;
-use crate::load::{LoadSpec, WeightedScript};
 use crate::pace::Pacer;
-use crate::program::{Program, Rules};
+use crate::program::{ClientPolicy, Program};
 use crate::random::Random;
-use crate::reactor::sim::{Act, Network, Peer, Sim};
-use crate::recorder::{Extras, Interval, Recorder};
+use crate::reactor::sim::{Network, Peer, PeerAction, Sim};
+use crate::recorder::{Interval, Recorder, RecorderOptions};
 use crate::schedule::{Clock, Moment, Schedule};
-use crate::script::Script;
+use crate::script::{Script, WeightedScript};
+use crate::spec::LoadSpec;
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 
 /// What a simulated server says to a command.
-type Answer = Box<dyn FnMut(&str, Moment) -> Vec<(Duration, Act)>>;
+type Answer = Box<dyn FnMut(&str, Moment) -> Vec<(Duration, PeerAction)>>;
 
 /// A server that knows where messages end, and answers each Query or Sync.
 struct FakeServer {
@@ -48,13 +48,13 @@ struct FakeServer {
 /// The acts of `answer` as a server has them for the extended protocol: columns only where they
 /// were asked for, and before each result what is in `heads`.
 fn extended(
-    answer: Vec<(Duration, Act)>,
+    answer: Vec<(Duration, PeerAction)>,
     heads: &mut VecDeque<Vec<u8>>,
     described: bool,
-) -> Vec<(Duration, Act)> {
-    let sent = |act: &Act| match act {
-        Act::Send(bytes) => bytes.clone(),
-        Act::HangUp => Vec::new(),
+) -> Vec<(Duration, PeerAction)> {
+    let sent = |act: &PeerAction| match act {
+        PeerAction::Send(bytes) => bytes.clone(),
+        PeerAction::HangUp => Vec::new(),
     };
     let whole: Vec<u8> = answer.iter().flat_map(|(_, act)| sent(act)).collect();
     // By offset: what is left out, and what is put in.
@@ -73,7 +73,7 @@ fn extended(
     }
     let (mut offset, mut left_out) = (0, 0);
     let edited = answer.into_iter().map(|(delay, act)| {
-        let Act::Send(bytes) = act else { return (delay, act) };
+        let PeerAction::Send(bytes) = act else { return (delay, act) };
         let mut out = Vec::new();
         for byte in bytes {
             if let Some((length, put_in)) = edits.get(&offset) {
@@ -86,7 +86,7 @@ fn extended(
             }
             offset += 1;
         }
-        (delay, Act::Send(out))
+        (delay, PeerAction::Send(out))
     });
     edited.collect()
 }
@@ -118,16 +118,16 @@ fn error(code: &str, status: u8) -> Vec<u8> {
     bytes
 }
 
-fn after(delay: Duration, bytes: Vec<u8>) -> Vec<(Duration, Act)> {
-    vec![(delay, Act::Send(bytes))]
+fn after(delay: Duration, bytes: Vec<u8>) -> Vec<(Duration, PeerAction)> {
+    vec![(delay, PeerAction::Send(bytes))]
 }
 
 impl Peer for FakeServer {
-    fn receive(&mut self, bytes: &[u8], now: Moment) -> Vec<(Duration, Act)> {
+    fn receive(&mut self, bytes: &[u8], now: Moment) -> Vec<(Duration, PeerAction)> {
         self.received.extend_from_slice(bytes);
         let mut acts = Vec::new();
         while let Some(frame) = pgdyno_wire::next_frame(&self.received).unwrap() {
-            // Told without the semicolon that ends each statement.
+            // ClientLogKind without the semicolon that ends each statement.
             let text = String::from_utf8_lossy(frame.body).replace(";\0", "|").replace('\0', "|");
             let length = frame.len();
             let whole = match frame.tag {
@@ -168,7 +168,7 @@ impl Peer for FakeServer {
                 let answer = (self.answer)(sql.trim_end_matches('|'), now);
                 // A Bind is acknowledged at once.
                 if let Some(head) = self.heads.pop_front() {
-                    acts.push((Duration::ZERO, Act::Send(head)));
+                    acts.push((Duration::ZERO, PeerAction::Send(head)));
                     acts.extend(extended(answer, &mut self.heads, self.described));
                     self.heads.clear();
                     self.described = false;
@@ -232,12 +232,12 @@ impl Load {
         let stop = Arc::new(AtomicBool::new(false));
         let mut program =
             Program::link(&spec.scripts, spec.protocol, spec.seed, &spec.variables).unwrap();
-        program.rules = Rules {
-            say: spec.say.clone(),
-            say_failures: spec.say_failures,
-            say_steps: spec.say_steps,
+        program.policy = ClientPolicy {
+            client_log: spec.say.clone(),
+            logs_failures: spec.say_failures,
+            logs_steps: spec.say_steps,
             stop: Arc::clone(&stop),
-            ..Rules::of(&spec.options)
+            ..ClientPolicy::from_load(&spec.options)
         };
         let program = Rc::new(program);
         let opening = Moment(0).after(self.warm_up);
@@ -264,9 +264,9 @@ impl Load {
         let ended = Arc::clone(&intervals);
         let log =
             spec.log.as_ref().map(|log| (log.open(0).unwrap(), std::time::SystemTime::UNIX_EPOCH));
-        let extras = Extras { log, ..Extras::of(&spec.options) };
+        let options = RecorderOptions { log, ..RecorderOptions::from_load(&spec.options) };
         let ended = Box::new(move |i| ended.lock().unwrap().push(i));
-        let recorder = Recorder::with(&program, schedule, ended, extras);
+        let recorder = Recorder::with_options(&program, schedule, ended, options);
         let mut pacer = Pacer::default();
         if let Some(rate) = spec.options.rate {
             pacer.throttle(rate, &schedule, Random::new(3));
@@ -278,7 +278,7 @@ impl Load {
             match &spec.ledger {
                 Some(ledger) => {
                     let clock = Clock::new(std::time::Instant::now());
-                    client.keeping(ledger.open(id, &clock).unwrap()).unwrap()
+                    client.with_ledger(ledger.open(id, &clock).unwrap()).unwrap()
                 }
                 None => client,
             }
@@ -508,7 +508,7 @@ fn what_the_server_should_not_send_ends_the_client_with_a_reason() {
             let reply = reply.clone();
             Box::new(move |_, _| {
                 let mut acts = after(MS, reply.clone());
-                acts.extend(hangs_up.then_some((2 * MS, Act::HangUp)));
+                acts.extend(hangs_up.then_some((2 * MS, PeerAction::HangUp)));
                 acts
             })
         };
@@ -544,11 +544,14 @@ fn a_lost_connection_fails_its_transaction_and_is_made_anew_as_often_as_is_allow
         Box::new(move |_, _| {
             asked += 1;
             match asked {
-                3 => vec![(MS, Act::HangUp)],
-                6 => vec![(MS, Act::Send(error("57P01", b'I')[..20].to_vec())), (MS, Act::HangUp)],
+                3 => vec![(MS, PeerAction::HangUp)],
+                6 => vec![
+                    (MS, PeerAction::Send(error("57P01", b'I')[..20].to_vec())),
+                    (MS, PeerAction::HangUp),
+                ],
                 9 => {
                     let fatal = message(b'E', b"SFATAL\0VFATAL\0C57P01\0Mbye\0\0");
-                    vec![(MS, Act::Send(fatal)), (2 * MS, Act::HangUp)]
+                    vec![(MS, PeerAction::Send(fatal)), (2 * MS, PeerAction::HangUp)]
                 }
                 _ => after(MS, done(b'I')),
             }
@@ -582,7 +585,7 @@ fn a_lost_connection_fails_its_transaction_and_is_made_anew_as_often_as_is_allow
     }
     // One that is lost again and again is given up after so many, and never where there is no
     // limit.
-    let gone = |_| -> Answer { Box::new(|_, _| vec![(MS, Act::HangUp)]) };
+    let gone = |_| -> Answer { Box::new(|_, _| vec![(MS, PeerAction::HangUp)]) };
     let m = load(|spec| spec.options.reconnect_lost = ReconnectLost::UpTo(3), Protocol::Simple)
         .run(gone);
     let m = m.measurement;
@@ -600,7 +603,7 @@ fn a_client_whose_server_stays_away_tries_again_ever_more_rarely() {
             if now < Moment(0).after(SECOND) {
                 after(MS, done(b'I'))
             } else {
-                vec![(MS, Act::HangUp)]
+                vec![(MS, PeerAction::HangUp)]
             }
         })
     };
@@ -637,7 +640,7 @@ fn a_client_that_gives_up_leaves_the_others_alone() {
     let second_hangs_up = |n| -> Answer {
         Box::new(move |_, now| {
             if n == 1 && now.since(Moment(0)) > SECOND {
-                vec![(MS, Act::HangUp)]
+                vec![(MS, PeerAction::HangUp)]
             } else {
                 after(MS, done(b'I'))
             }

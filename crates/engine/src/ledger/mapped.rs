@@ -20,11 +20,11 @@ use crate::schedule::{Clock, Moment};
 
 /// What the file begins with.
 const MAGIC: u64 = u64::from_le_bytes(*b"pgdyled1");
-/// Words of a transaction: sequence, state, account, teller, branch, delta, when it was issued,
+/// MappedWords of a transaction: sequence, state, account, teller, branch, delta, when it was issued,
 /// when its end was known (nanoseconds of the ledger's clock).
 const RECORD: usize = 8;
 const WORD: usize = size_of::<u64>();
-/// Words of the head: magic, clients, transactions a client, the first sequence.
+/// MappedWords of the head: magic, clients, transactions a client, the first sequence.
 const HEAD: usize = 4096 / WORD;
 
 /// The states as the file has them; 0 is a transaction that was never issued.
@@ -36,7 +36,7 @@ const FAILED: u64 = 4;
 /// The ledger of a load, in a file.
 #[derive(Debug)]
 pub struct MappedLedger {
-    words: Arc<Words>,
+    words: Arc<MappedWords>,
     clients: u32,
     capacity: usize,
     first: u64,
@@ -62,7 +62,7 @@ impl MappedLedger {
         let file =
             File::options().read(true).write(true).create_new(true).mode(0o600).open(path)?;
         fallocate(&file, FallocateFlags::empty(), 0, (words * WORD) as u64)?;
-        let words = Words::map(&file, words)?;
+        let words = MappedWords::map(&file, words)?;
         words.set(1, clients.into());
         words.set(2, capacity as u64);
         words.set(3, first);
@@ -95,7 +95,7 @@ impl Ledger for MappedLedger {
             return Err(io::Error::other(format!("the ledger has no room for client {client}")));
         }
         let base = self.time_of(clock.instant(Moment(0)));
-        Ok(Box::new(Client {
+        Ok(Box::new(MappedClientLedger {
             words: Arc::clone(&self.words),
             begin: HEAD + client as usize * self.capacity * RECORD,
             capacity: self.capacity,
@@ -107,8 +107,8 @@ impl Ledger for MappedLedger {
 }
 
 /// One client's part of the file.
-struct Client {
-    words: Arc<Words>,
+struct MappedClientLedger {
+    words: Arc<MappedWords>,
     /// Its first word.
     begin: usize,
     capacity: usize,
@@ -118,7 +118,7 @@ struct Client {
     base: u64,
 }
 
-impl Client {
+impl MappedClientLedger {
     /// The present transaction's first word.
     fn present(&self) -> usize {
         self.begin + self.used.saturating_sub(1) * RECORD
@@ -131,7 +131,7 @@ impl Client {
     }
 }
 
-impl ClientLedger for Client {
+impl ClientLedger for MappedClientLedger {
     fn next(&self) -> u64 {
         self.first + self.used as u64
     }
@@ -233,17 +233,17 @@ fn words_of<const N: usize>(bytes: &[u8]) -> [u64; N] {
 
 /// A file's words, mapped.
 #[derive(Debug)]
-struct Words {
+struct MappedWords {
     start: NonNull<AtomicU64>,
     count: usize,
 }
 
 // SAFETY: all access to the memory is by atomics, and the mapping belongs to no thread.
-unsafe impl Send for Words {}
+unsafe impl Send for MappedWords {}
 // SAFETY: as above.
-unsafe impl Sync for Words {}
+unsafe impl Sync for MappedWords {}
 
-impl Words {
+impl MappedWords {
     /// Maps the first `count` words of `file`, which is at least as long.
     fn map(file: &File, count: usize) -> io::Result<Self> {
         // SAFETY: the kernel chooses the address, so that no memory in use is replaced. The file is
@@ -280,7 +280,7 @@ impl Words {
     }
 }
 
-impl Drop for Words {
+impl Drop for MappedWords {
     fn drop(&mut self) {
         // SAFETY: this very mapping, whole; nobody borrows from it any more.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.count * WORD) };

@@ -6,16 +6,16 @@
 //! one pays a branch a transaction.
 
 mod mapped;
+mod transaction;
 
 use std::io;
 
 use pgdyno_model::ledger::Effect;
 
-use crate::program::{Action, Program};
 use crate::schedule::{Clock, Moment};
-use crate::script::{Content, Slot, Value};
 
 pub use mapped::{MappedLedger, read};
+pub(crate) use transaction::{LedgerBindings, TransactionLedger};
 
 /// Keeps the ledgers of all clients of a load.
 pub trait Ledger: Send + Sync {
@@ -54,93 +54,4 @@ pub trait ClientLedger: Send {
     /// # Errors
     /// As [`ClientLedger::acknowledged`].
     fn failed(&mut self, now: Moment) -> io::Result<()>;
-}
-
-/// Where in a program's scripts a ledger finds what it keeps.
-#[derive(Debug)]
-pub(crate) struct Places {
-    sequence: Slot,
-    account: Slot,
-    teller: Slot,
-    branch: Slot,
-    delta: Slot,
-    /// By script: the step that sends its last statement.
-    commits: Vec<Option<usize>>,
-}
-
-impl Places {
-    /// Those in `program`.
-    ///
-    /// # Errors
-    /// The variable that it lacks.
-    pub(crate) fn of(program: &Program) -> Result<Self, &'static str> {
-        let slot = |name: &'static str| {
-            let at = program.variables.iter().position(|v| v == name).ok_or(name)?;
-            u32::try_from(at).map(Slot).map_err(|_| name)
-        };
-        let last = |script: &crate::program::LinkedScript| {
-            script.steps.iter().rposition(|step| matches!(step.action, Action::Send(_)))
-        };
-        Ok(Self {
-            sequence: slot("sequence")?,
-            account: slot("aid")?,
-            teller: slot("tid")?,
-            branch: slot("bid")?,
-            delta: slot("delta")?,
-            commits: program.scripts.iter().map(last).collect(),
-        })
-    }
-}
-
-/// A client's ledger, and where its script has what belongs into it.
-pub(crate) struct Book {
-    ledger: Box<dyn ClientLedger>,
-    places: Places,
-}
-
-impl Book {
-    pub(crate) fn new(ledger: Box<dyn ClientLedger>, places: Places) -> Self {
-        Self { ledger, places }
-    }
-
-    /// Gives the transaction that begins its sequence.
-    pub(crate) fn begin(&self, variables: &mut [Option<Content>]) {
-        let sequence = Value::Int(self.ledger.next().cast_signed());
-        variables[self.places.sequence.index()] = Some(sequence.into());
-    }
-
-    /// A statement is about to be sent: the transaction's first if `is_first`, its last if it is
-    /// the script's.
-    pub(crate) fn sending(
-        &mut self,
-        is_first: bool,
-        script: usize,
-        step: usize,
-        variables: &[Option<Content>],
-        now: Moment,
-    ) -> io::Result<()> {
-        if is_first {
-            let int = |slot: Slot| match variables[slot.index()].as_ref().and_then(Content::value) {
-                Some(Value::Int(value)) => Ok(value),
-                _ => Err(io::Error::other("a variable that the ledger keeps holds no integer")),
-            };
-            let Places { account, teller, branch, delta, .. } = &self.places;
-            let effect = Effect {
-                account: int(*account)?,
-                teller: int(*teller)?,
-                branch: int(*branch)?,
-                delta: int(*delta)?,
-            };
-            self.ledger.issued(&effect, now)?;
-        }
-        if self.places.commits[script] == Some(step) { self.ledger.committing() } else { Ok(()) }
-    }
-
-    pub(crate) fn acknowledged(&mut self, now: Moment) -> io::Result<()> {
-        self.ledger.acknowledged(now)
-    }
-
-    pub(crate) fn failed(&mut self, now: Moment) -> io::Result<()> {
-        self.ledger.failed(now)
-    }
 }

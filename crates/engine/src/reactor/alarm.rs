@@ -1,61 +1,38 @@
-//! Wakes an epoll instance at a moment. The kernel is told only when the moment is earlier than the
-//! one it knows: a limit for each wait would start and cancel a timer every time.
-
-use std::io;
+//! When a reactor has the kernel wake it.
+//!
+//! The kernel is told only of a moment that is earlier than the one it knows: a limit for each wait
+//! would start and cancel a timer every time. A reactor calls [`Alarm::advance`] before it waits,
+//! hands the time that it returns to its timer, and calls [`Alarm::went_off`] when that fires.
 
 use rustix::event::Timespec;
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
-};
 
 use crate::schedule::{Clock, Moment};
 
-/// A timer to be watched for its edges.
+/// The earliest moment that a reactor's timer is set to.
 pub(super) struct Alarm {
-    timer: OwnedFd,
     clock: Clock,
-    /// When it goes off.
     set: Moment,
 }
 
 impl Alarm {
     /// One that is not set.
-    ///
-    /// # Errors
-    /// The kernel refuses a timer.
-    pub(super) fn new(clock: Clock) -> io::Result<Self> {
-        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
-        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
-        Ok(Self { timer, clock, set: Moment::NEVER })
+    pub(super) fn new(clock: Clock) -> Self {
+        Self { clock, set: Moment::NEVER }
     }
 
-    /// Sees that it goes off at `at`, or before.
-    ///
-    /// # Errors
-    /// The kernel refuses the time.
+    /// Notes that the reactor has to wake at `at` or before; returns the time, on the kernel's
+    /// monotonic clock, that its timer is to be set to, and none where it goes off early enough.
     #[inline]
-    pub(super) fn set(&mut self, at: Moment) -> io::Result<()> {
+    pub(super) fn advance(&mut self, at: Moment) -> Option<Timespec> {
         if at >= self.set {
-            return Ok(());
+            return None;
         }
-        let once = Itimerspec {
-            it_interval: Timespec { tv_sec: 0, tv_nsec: 0 },
-            it_value: self.clock.kernel_time(at),
-        };
-        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &once)?;
         self.set = at;
-        Ok(())
+        Some(self.clock.kernel_time(at))
     }
 
-    /// It has gone off.
-    pub(super) fn gone_off(&mut self) {
+    /// Notes that the timer has gone off.
+    pub(super) fn went_off(&mut self) {
         self.set = Moment::NEVER;
-    }
-}
-
-impl AsFd for Alarm {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.timer.as_fd()
     }
 }

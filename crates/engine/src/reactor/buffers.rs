@@ -1,4 +1,4 @@
-//! Buffers that the kernel takes from a ring for what it receives, whichever connection it comes
+//! ReceiveBuffers that the kernel takes from a ring for what it receives, whichever connection it comes
 //! on.
 #![allow(unsafe_code)]
 
@@ -17,12 +17,12 @@ const SIZE: usize = 16 * 1024;
 const STRIDE: usize = SIZE + 128;
 /// As many as replies may arrive between two turns. The kernel goes round all that there are, so
 /// that more are less often in a cache; a connection that finds none is asked again.
-const MOST: u16 = 128;
+const MAX: u16 = 128;
 /// What the kernel wants the ring to be aligned to.
 const PAGE: usize = 4096;
 
 /// The buffers of one `io_uring`, all of one group.
-pub(super) struct Buffers {
+pub(super) struct ReceiveBuffers {
     /// `count` entries; the kernel reads those before its tail.
     ring: *mut BufRingEntry,
     layout: Layout,
@@ -32,19 +32,19 @@ pub(super) struct Buffers {
 }
 
 // SAFETY: the memory behind `ring` is this value's own, and nothing about it belongs to a thread.
-unsafe impl Send for Buffers {}
+unsafe impl Send for ReceiveBuffers {}
 
-impl Buffers {
+impl ReceiveBuffers {
     /// The group's number.
     pub(super) const GROUP: u16 = 0;
 
-    /// Buffers for `connections`, made known to the kernel.
+    /// ReceiveBuffers for `connections`, made known to the kernel.
     ///
     /// # Errors
     /// The kernel refuses the ring.
     pub(super) fn register(connections: usize, submitter: &Submitter<'_>) -> io::Result<Self> {
         let count =
-            u16::try_from(connections.next_power_of_two().clamp(32, MOST.into())).unwrap_or(MOST);
+            u16::try_from(connections.next_power_of_two().clamp(32, MAX.into())).unwrap_or(MAX);
         let size = usize::from(count) * size_of::<BufRingEntry>();
         let layout = Layout::from_size_align(size, PAGE).map_err(io::Error::other)?;
         // SAFETY: the layout's size is not zero.
@@ -96,7 +96,7 @@ impl Buffers {
     }
 }
 
-impl Drop for Buffers {
+impl Drop for ReceiveBuffers {
     fn drop(&mut self) {
         // SAFETY: it was allocated with this layout, and its owner drops the `io_uring` first.
         unsafe { dealloc(self.ring.cast(), self.layout) };

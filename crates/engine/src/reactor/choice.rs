@@ -11,7 +11,8 @@ pub enum ReactorChoice {
     /// Whatever costs least here.
     #[default]
     Auto,
-    /// Reads that wait, for threads with one client whose connection is not encrypted.
+    /// Accepted for older command lines: serves clients as [`ReactorChoice::Epoll`] does, which
+    /// costs less than blocking reads, and says so.
     Blocking,
     /// epoll, always.
     Epoll,
@@ -43,16 +44,14 @@ impl ReactorChoice {
 
 /// What serves a thread's clients, and why it is not what was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Chosen {
-    Blocking,
+pub(crate) enum ReactorKind {
     Epoll { instead: Option<String> },
     Uring,
 }
 
-impl fmt::Display for Chosen {
+impl fmt::Display for ReactorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Blocking => f.write_str("blocking"),
             Self::Epoll { instead: None } => f.write_str("epoll"),
             Self::Epoll { instead: Some(why) } => write!(f, "epoll ({why})"),
             Self::Uring => f.write_str("io_uring"),
@@ -62,28 +61,29 @@ impl fmt::Display for Chosen {
 
 /// What serves `streams`; `renewed` where every transaction has a connection of its own, and there
 /// is none yet.
-pub(crate) fn choose(choice: ReactorChoice, streams: &[Stream], renewed: bool) -> Chosen {
+pub(crate) fn choose(choice: ReactorChoice, streams: &[Stream], renewed: bool) -> ReactorKind {
     let encrypted = !streams.iter().all(Stream::is_plain);
     match choice {
-        ReactorChoice::Epoll => Chosen::Epoll { instead: None },
-        ReactorChoice::Blocking | ReactorChoice::IoUring if renewed => Chosen::Epoll {
+        ReactorChoice::Epoll => ReactorKind::Epoll { instead: None },
+        ReactorChoice::Blocking => ReactorKind::Epoll {
+            instead: Some("it costs less than blocking reads, which are gone".to_owned()),
+        },
+        ReactorChoice::IoUring if renewed => ReactorKind::Epoll {
             instead: Some("every transaction has a connection of its own".to_owned()),
         },
         // Making connections costs so much more that nothing is gained.
-        ReactorChoice::Auto if encrypted || renewed => Chosen::Epoll { instead: None },
-        ReactorChoice::Blocking if streams.len() == 1 && !encrypted => Chosen::Blocking,
-        ReactorChoice::Blocking => Chosen::Epoll {
-            instead: Some("blocking reads serve one client a thread, unencrypted".to_owned()),
-        },
+        ReactorChoice::Auto if encrypted || renewed => ReactorKind::Epoll { instead: None },
         ReactorChoice::Auto if streams.len() < ReactorChoice::URING_FROM => {
-            Chosen::Epoll { instead: None }
+            ReactorKind::Epoll { instead: None }
         }
-        ReactorChoice::IoUring if encrypted => Chosen::Epoll {
+        ReactorChoice::IoUring if encrypted => ReactorKind::Epoll {
             instead: Some("io_uring does not serve encrypted connections".to_owned()),
         },
         ReactorChoice::Auto | ReactorChoice::IoUring => match Uring::probe() {
-            Ok(()) => Chosen::Uring,
-            Err(e) => Chosen::Epoll { instead: Some(format!("the kernel refuses io_uring: {e}")) },
+            Ok(()) => ReactorKind::Uring,
+            Err(e) => {
+                ReactorKind::Epoll { instead: Some(format!("the kernel refuses io_uring: {e}")) }
+            }
         },
     }
 }

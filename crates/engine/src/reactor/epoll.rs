@@ -3,11 +3,14 @@
 use std::io;
 use std::time::Duration;
 
-use rustix::event::epoll;
+use rustix::event::{Timespec, epoll};
 use rustix::fd::OwnedFd;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
 
 use super::alarm::Alarm;
-use super::{Connector, Driver, Keep, Reactor, timespec};
+use super::{AfterSend, Connector, Reactor, ReactorHandler, timespec};
 use crate::connect::Stream;
 use crate::schedule::{Clock, Moment};
 
@@ -36,6 +39,8 @@ struct Link {
 pub struct Epoll {
     connector: Option<Connector>,
     epoll: OwnedFd,
+    /// Watched for its edges.
+    timer: OwnedFd,
     alarm: Alarm,
     clock: Clock,
     links: Vec<Link>,
@@ -64,7 +69,7 @@ impl Epoll {
     ///
     /// # Errors
     /// The kernel refuses an epoll instance.
-    pub fn unconnected(
+    pub fn without_connections(
         clock: Clock,
         count: usize,
         connector: Option<Connector>,
@@ -78,8 +83,9 @@ impl Epoll {
         connector: Option<Connector>,
     ) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let alarm = Alarm::new(clock)?;
-        epoll::add(&epoll, &alarm, ALARM, epoll::EventFlags::IN | epoll::EventFlags::ET)?;
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        epoll::add(&epoll, &timer, ALARM, epoll::EventFlags::IN | epoll::EventFlags::ET)?;
         let mut links = Vec::with_capacity(streams.len());
         for (index, stream) in streams.into_iter().enumerate() {
             if let Some(stream) = &stream {
@@ -96,7 +102,8 @@ impl Epoll {
         Ok(Self {
             connector,
             epoll,
-            alarm,
+            timer,
+            alarm: Alarm::new(clock),
             clock,
             events: Vec::with_capacity(EVENTS),
             scratch: vec![0; READ].into_boxed_slice(),
@@ -165,7 +172,7 @@ impl Epoll {
 
     /// Reads what has arrived, until the connection is drained; `hung_up` says that its end is
     /// near.
-    fn read(&mut self, index: usize, hung_up: bool, driver: &mut impl Driver) {
+    fn read(&mut self, index: usize, hung_up: bool, driver: &mut impl ReactorHandler) {
         for _ in 0..READS {
             let link = &mut self.links[index];
             if link.closing {
@@ -177,7 +184,8 @@ impl Epoll {
                 Ok(n) => {
                     // Stamped for each reply: a batch may have been waited for.
                     let now = self.clock.now();
-                    if driver.received(index, &self.scratch[..n], now, &mut link.out) == Keep::Close
+                    if driver.received(index, &self.scratch[..n], now, &mut link.out)
+                        == AfterSend::Close
                     {
                         link.closing = true;
                     }
@@ -203,7 +211,17 @@ impl Epoll {
         self.unread.push(index);
     }
 
-    fn report_gone(&mut self, driver: &mut impl Driver) {
+    /// Sees that the timer goes off at `at`, or before.
+    #[inline]
+    fn set_timer(&mut self, at: Moment) -> io::Result<()> {
+        if let Some(it_value) = self.alarm.advance(at) {
+            let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
+            timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &once)?;
+        }
+        Ok(())
+    }
+
+    fn report_gone(&mut self, driver: &mut impl ReactorHandler) {
         while let Some((index, how)) = self.gone.pop() {
             // What the server said before it hung up is still to be heard.
             self.read(index, true, driver);
@@ -229,8 +247,8 @@ impl Reactor for Epoll {
         self.clock.now()
     }
 
-    fn send(&mut self, link: usize, fill: &mut dyn FnMut(&mut Vec<u8>) -> Keep) {
-        if fill(&mut self.links[link].out) == Keep::Close {
+    fn send(&mut self, link: usize, fill: &mut dyn FnMut(&mut Vec<u8>) -> AfterSend) {
+        if fill(&mut self.links[link].out) == AfterSend::Close {
             self.links[link].closing = true;
         }
         self.flush(link);
@@ -255,11 +273,16 @@ impl Reactor for Epoll {
         Ok(self.clock.now().since(begun))
     }
 
-    fn turn(&mut self, now: Moment, until: Moment, driver: &mut impl Driver) -> io::Result<()> {
+    fn turn(
+        &mut self,
+        now: Moment,
+        until: Moment,
+        driver: &mut impl ReactorHandler,
+    ) -> io::Result<()> {
         self.report_gone(driver);
         // With more to read, or nothing left to wait for, only what is there is taken.
         let timeout = if self.unread.is_empty() && until > now {
-            self.alarm.set(until)?;
+            self.set_timer(until)?;
             None
         } else {
             Some(timespec(Duration::ZERO))
@@ -282,7 +305,7 @@ impl Reactor for Epoll {
             let event = self.events[n];
             let flags = event.flags;
             if event.data.u64() == ALARM.u64() {
-                self.alarm.gone_off();
+                self.alarm.went_off();
                 continue;
             }
             let Ok(index) = usize::try_from(event.data.u64()) else { continue };

@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 use std::io;
 use std::time::Duration;
 
-use super::{Driver, Keep, Reactor};
+use super::{AfterSend, Reactor, ReactorHandler};
 use crate::schedule::Moment;
 
 /// Time that passes with each turn in which nothing else happens: no loop stands still for ever.
@@ -16,7 +16,7 @@ const TICK: Duration = Duration::from_micros(1);
 
 /// What a peer does some time after it received something.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum PeerAction {
     /// Sends bytes.
     Send(Vec<u8>),
     /// Closes the connection.
@@ -26,7 +26,7 @@ pub enum Act {
 /// The other end of a connection.
 pub trait Peer {
     /// Takes `bytes` at `now`, and answers each with how long it takes.
-    fn receive(&mut self, bytes: &[u8], now: Moment) -> Vec<(Duration, Act)>;
+    fn receive(&mut self, bytes: &[u8], now: Moment) -> Vec<(Duration, PeerAction)>;
 }
 
 /// How bytes travel.
@@ -130,8 +130,8 @@ impl<P: Peer> Sim<P> {
         for (delay, act) in answers {
             let ready = self.now.after(delay).max(self.links[index].busy_until);
             match act {
-                Act::HangUp => self.cause(ready, index, Event::Closed),
-                Act::Send(bytes) => {
+                PeerAction::HangUp => self.cause(ready, index, Event::Closed),
+                PeerAction::Send(bytes) => {
                     let mut at = ready;
                     for piece in bytes.chunks(self.network.read.max(1)) {
                         self.cause(at, index, Event::Arrive(piece.to_vec()));
@@ -143,7 +143,7 @@ impl<P: Peer> Sim<P> {
         }
     }
 
-    fn deliver(&mut self, index: usize, event: &Event, driver: &mut impl Driver) {
+    fn deliver(&mut self, index: usize, event: &Event, driver: &mut impl ReactorHandler) {
         let now = self.now;
         let link = &mut self.links[index];
         if !link.open || link.closing && *event != Event::Writable {
@@ -157,7 +157,7 @@ impl<P: Peer> Sim<P> {
             }
             Event::Arrive(bytes) => {
                 let waiting = !link.out.is_empty();
-                if driver.received(index, bytes, now, &mut link.out) == Keep::Close {
+                if driver.received(index, bytes, now, &mut link.out) == AfterSend::Close {
                     link.closing = true;
                 }
                 // What waits for room goes out when there is some.
@@ -171,15 +171,15 @@ impl<P: Peer> Sim<P> {
 
 impl<P: Peer> Reactor for Sim<P> {
     /// Simulated time passes in turns alone.
-    const TURNS_LEFT_OUT: u32 = 0;
+    const MAX_SKIPPED_TURNS: u32 = 0;
 
     fn now(&self) -> Moment {
         self.now
     }
 
-    fn send(&mut self, link: usize, fill: &mut dyn FnMut(&mut Vec<u8>) -> Keep) {
+    fn send(&mut self, link: usize, fill: &mut dyn FnMut(&mut Vec<u8>) -> AfterSend) {
         let waiting = !self.links[link].out.is_empty();
-        if fill(&mut self.links[link].out) == Keep::Close {
+        if fill(&mut self.links[link].out) == AfterSend::Close {
             self.links[link].closing = true;
         }
         if !waiting {
@@ -202,7 +202,12 @@ impl<P: Peer> Reactor for Sim<P> {
         Ok(took)
     }
 
-    fn turn(&mut self, _: Moment, until: Moment, driver: &mut impl Driver) -> io::Result<()> {
+    fn turn(
+        &mut self,
+        _: Moment,
+        until: Moment,
+        driver: &mut impl ReactorHandler,
+    ) -> io::Result<()> {
         let until = until.max(self.now.after(TICK));
         let Some(Reverse((at, ..))) = self.events.peek() else {
             self.now = until;

@@ -9,10 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::blocking::Blocking;
 use super::epoll::Epoll;
 use super::uring::Uring;
-use super::{Connector, Driver, Keep, Reactor};
+use super::{AfterSend, Connector, Reactor, ReactorHandler};
 use crate::connect::Stream;
 use crate::schedule::{Clock, Moment};
 
@@ -39,14 +38,14 @@ impl Seen {
     }
 
     /// Asks for the next reply, or has the connection closed.
-    fn ask(&mut self, link: usize, out: &mut Vec<u8>) -> Keep {
+    fn ask(&mut self, link: usize, out: &mut Vec<u8>) -> AfterSend {
         if self.asks[link].is_empty() {
-            return Keep::Close;
+            return AfterSend::Close;
         }
         let length = self.asks[link].remove(0);
         self.lacking[link] = length as usize;
         out.extend_from_slice(&length.to_be_bytes());
-        Keep::Open
+        AfterSend::Open
     }
 
     fn done(&self) -> bool {
@@ -54,11 +53,11 @@ impl Seen {
     }
 }
 
-impl Driver for Seen {
-    fn received(&mut self, link: usize, bytes: &[u8], _: Moment, out: &mut Vec<u8>) -> Keep {
+impl ReactorHandler for Seen {
+    fn received(&mut self, link: usize, bytes: &[u8], _: Moment, out: &mut Vec<u8>) -> AfterSend {
         self.received[link].extend_from_slice(bytes);
         self.lacking[link] = self.lacking[link].saturating_sub(bytes.len());
-        if self.lacking[link] == 0 { self.ask(link, out) } else { Keep::Open }
+        if self.lacking[link] == 0 { self.ask(link, out) } else { AfterSend::Open }
     }
 
     fn lost(&mut self, link: usize, how: &str, _: Moment) {
@@ -66,7 +65,7 @@ impl Driver for Seen {
     }
 }
 
-/// Answers until the other side closes; says how many requests there were.
+/// QueryResults until the other side closes; says how many requests there were.
 fn answer(mut peer: UnixStream) -> JoinHandle<usize> {
     std::thread::spawn(move || {
         let mut asked = 0;
@@ -101,10 +100,9 @@ fn turn<R: Reactor>(reactor: &mut R, seen: &mut Seen, done: impl Fn(&Seen) -> bo
     }
 }
 
-/// Calls `$test` with a maker of each reactor: the blocking one has one connection only.
+/// Calls `$test` with a maker of each reactor.
 macro_rules! on_every_reactor {
     ($test:ident, $connections:expr) => {
-        $test(1, |streams, connector| Blocking::new(clock(), one(streams), connector));
         $test($connections, |streams, connector| Epoll::new(clock(), streams, connector));
         match Uring::probe() {
             Ok(()) => {
@@ -119,10 +117,6 @@ macro_rules! on_every_reactor {
             }
         }
     };
-}
-
-fn one(mut streams: Vec<Stream>) -> Stream {
-    streams.pop().unwrap()
 }
 
 type Make<'a, R> = &'a dyn Fn(Vec<Stream>, Option<Connector>) -> io::Result<R>;
@@ -183,7 +177,7 @@ fn a_flood<R: Reactor>(
     for link in 0..connections {
         reactor.send(link, &mut |out| {
             out.resize(FLOOD, 9);
-            Keep::Open
+            AfterSend::Open
         });
     }
     turn(&mut reactor, &mut seen, Seen::done);
@@ -275,7 +269,7 @@ fn an_end_in_the_middle<R: Reactor>(
     for link in 0..connections {
         reactor.send(link, &mut |out| {
             out.extend_from_slice(b"goodbye");
-            Keep::Close
+            AfterSend::Close
         });
     }
     drop(reactor);

@@ -14,8 +14,9 @@ use io_uring::types::{Fd, SubmitArgs, TimeoutFlags, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use rustix::fd::{AsFd, AsRawFd};
 
-use super::buffers::Buffers;
-use super::{Connector, Driver, Keep, Reactor};
+use super::alarm::Alarm;
+use super::buffers::ReceiveBuffers;
+use super::{AfterSend, Connector, Reactor, ReactorHandler};
 use crate::connect::Stream;
 use crate::schedule::{Clock, Moment};
 
@@ -83,16 +84,15 @@ pub struct Uring {
     connector: Option<Connector>,
     // Dropped in this order: the ring before the buffers that it may write to.
     ring: IoUring,
-    buffers: ManuallyDrop<Buffers>,
+    buffers: ManuallyDrop<ReceiveBuffers>,
     clock: Clock,
     links: Vec<Link>,
     /// Completions taken from the kernel and not acted upon.
     completed: Vec<Completion>,
     /// Submissions queued since the last system call (count).
     queued: u32,
-    /// When the timer goes off.
-    alarm: Moment,
-    /// The same as the kernel reads it when it is handed the timer.
+    alarm: Alarm,
+    /// When the timer goes off, as the kernel reads it when it is handed the timer.
     alarm_time: Box<Timespec>,
 }
 
@@ -135,7 +135,7 @@ impl Uring {
             })
             .collect::<Vec<_>>();
         let ring = ring(entries.next_power_of_two())?;
-        let buffers = ManuallyDrop::new(Buffers::register(links.len(), &ring.submitter())?);
+        let buffers = ManuallyDrop::new(ReceiveBuffers::register(links.len(), &ring.submitter())?);
         let mut uring = Self {
             connector,
             ring,
@@ -144,7 +144,7 @@ impl Uring {
             completed: Vec::with_capacity(2 * links.len() + 1),
             links,
             queued: 0,
-            alarm: Moment::NEVER,
+            alarm: Alarm::new(clock),
             alarm_time: Box::default(),
         };
         for index in 0..uring.links.len() {
@@ -195,7 +195,7 @@ impl Uring {
         let Some(stream) = link.stream.as_ref().filter(|_| !link.is_receiving) else {
             return Ok(());
         };
-        let entry = opcode::RecvMulti::new(Fd(stream.as_fd().as_raw_fd()), Buffers::GROUP)
+        let entry = opcode::RecvMulti::new(Fd(stream.as_fd().as_raw_fd()), ReceiveBuffers::GROUP)
             .build()
             .user_data((index as u64) << 1);
         link.is_receiving = true;
@@ -266,7 +266,7 @@ impl Uring {
         &mut self,
         index: usize,
         arrival: Completion,
-        driver: &mut impl Driver,
+        driver: &mut impl ReactorHandler,
     ) -> io::Result<()> {
         let buffer = cqueue::buffer_select(arrival.flags);
         let link = &mut self.links[index];
@@ -283,7 +283,7 @@ impl Uring {
                 // Stamped for each reply: others of the same batch were dealt with before.
                 let now = self.clock.now();
                 if driver.received(index, self.buffers.filled(id, n), now, &mut link.out)
-                    == Keep::Close
+                    == AfterSend::Close
                 {
                     link.closing = true;
                 }
@@ -312,16 +312,12 @@ impl Uring {
         Ok(())
     }
 
-    /// Sees that there is a completion at `at`, or before. The kernel is told only when that is
-    /// earlier than what it knows: a limit for each wait would start and cancel a timer every time.
-    fn set_alarm(&mut self, at: Moment) -> io::Result<()> {
-        if at >= self.alarm {
-            return Ok(());
-        }
-        let time = self.clock.kernel_time(at);
+    /// Sees that there is a completion at `at`, or before.
+    #[inline]
+    fn set_timer(&mut self, at: Moment) -> io::Result<()> {
+        let Some(time) = self.alarm.advance(at) else { return Ok(()) };
         let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or_default();
         *self.alarm_time = Timespec::new().sec(time.tv_sec.cast_unsigned()).nsec(nanoseconds);
-        self.alarm = at;
         let entry = opcode::Timeout::new(&raw const *self.alarm_time)
             .flags(TimeoutFlags::ABS)
             .build()
@@ -372,7 +368,7 @@ impl Uring {
             for completion in std::mem::take(&mut self.completed) {
                 let link = completion.link();
                 if completion.data == ALARM {
-                    self.alarm = Moment::NEVER;
+                    self.alarm.went_off();
                 } else if index.is_some_and(|index| index != link) {
                     others.push(completion);
                 } else if completion.is_send() {
@@ -405,8 +401,8 @@ impl Reactor for Uring {
         self.clock.now()
     }
 
-    fn send(&mut self, link: usize, fill: &mut dyn FnMut(&mut Vec<u8>) -> Keep) {
-        if fill(&mut self.links[link].out) == Keep::Close {
+    fn send(&mut self, link: usize, fill: &mut dyn FnMut(&mut Vec<u8>) -> AfterSend) {
+        if fill(&mut self.links[link].out) == AfterSend::Close {
             self.links[link].closing = true;
         }
         if let Err(e) = self.transmit(link) {
@@ -443,10 +439,15 @@ impl Reactor for Uring {
         Ok(self.clock.now().since(begun))
     }
 
-    fn turn(&mut self, now: Moment, until: Moment, driver: &mut impl Driver) -> io::Result<()> {
+    fn turn(
+        &mut self,
+        now: Moment,
+        until: Moment,
+        driver: &mut impl ReactorHandler,
+    ) -> io::Result<()> {
         if self.completed.is_empty() {
             if until > now {
-                self.set_alarm(until)?;
+                self.set_timer(until)?;
                 self.enter(None)?;
             } else {
                 self.enter(Some(Duration::ZERO))?;
@@ -458,7 +459,7 @@ impl Reactor for Uring {
             let completion = self.completed[next];
             let index = completion.link();
             if completion.data == ALARM {
-                self.alarm = Moment::NEVER;
+                self.alarm.went_off();
             } else if completion.is_send() {
                 self.sent(index, completion.result)?;
             } else {

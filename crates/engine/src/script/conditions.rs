@@ -1,10 +1,10 @@
 //! `\if` and its kin: whether they match, and where each leads.
 
-use super::error::{Place, ScriptError};
+use super::error::{ScriptError, SourceText};
 use super::{Command, Op, Script};
 
 /// Refuses a script whose conditions do not match.
-pub(super) fn check(script: &Script, place: Place<'_>) -> Result<(), ScriptError> {
+pub(super) fn check(script: &Script, place: SourceText<'_>) -> Result<(), ScriptError> {
     let error = |number: usize, what: &str| {
         let line = script.commands.get(number - 1).or(script.commands.last()).map_or(1, |c| c.line);
         let phrase =
@@ -42,7 +42,7 @@ pub(super) fn check(script: &Script, place: Place<'_>) -> Result<(), ScriptError
 
 /// Where a condition leads, by index of commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Way {
+pub(crate) struct BranchTargets {
     /// The next `\elif`, `\else` or `\endif` of the same `\if`.
     pub(crate) next: usize,
     /// Its `\endif`.
@@ -50,8 +50,8 @@ pub(crate) struct Way {
 }
 
 /// For each of `commands`, which match, where it leads if it is a condition.
-pub(crate) fn ways(commands: &[Command]) -> Vec<Way> {
-    let mut ways = vec![Way::default(); commands.len()];
+pub(crate) fn branch_targets(commands: &[Command]) -> Vec<BranchTargets> {
+    let mut branch_targets = vec![BranchTargets::default(); commands.len()];
     // For every open `\if`: its parts so far.
     let mut open: Vec<Vec<usize>> = Vec::new();
     for (index, command) in commands.iter().enumerate() {
@@ -65,12 +65,14 @@ pub(crate) fn ways(commands: &[Command]) -> Vec<Way> {
             Op::Endif => {
                 let parts = open.pop().unwrap_or_default();
                 for (n, part) in parts.iter().enumerate() {
-                    ways[*part] =
-                        Way { next: parts.get(n + 1).copied().unwrap_or(index), end: index };
+                    branch_targets[*part] = BranchTargets {
+                        next: parts.get(n + 1).copied().unwrap_or(index),
+                        end: index,
+                    };
                 }
             }
             _ => {}
         }
     }
-    ways
+    branch_targets
 }

@@ -4,14 +4,18 @@ use std::fmt;
 
 use thiserror::Error;
 
+use super::slot::Slot;
+use crate::digits::six_decimals;
+use crate::random::DrawError;
+
 /// A script's text while it is parsed.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct SourceText<'a> {
     pub(super) script: &'a str,
     pub(super) text: &'a str,
 }
 
-impl Place<'_> {
+impl SourceText<'_> {
     /// The line (1-based) that holds byte `at`.
     pub(super) fn line(self, at: usize) -> u32 {
         let newlines = self.text[..at].bytes().filter(|&b| b == b'\n').count();
@@ -116,15 +120,6 @@ impl fmt::Display for ScriptError {
     }
 }
 
-/// `x` as C's `%f` writes it, but for what is no number.
-fn six_digits(x: f64) -> String {
-    match x {
-        x if x.is_nan() => "NaN".to_owned(),
-        x if x.is_infinite() => if x > 0.0 { "Infinity" } else { "-Infinity" }.to_owned(),
-        x => format!("{x:.6}"),
-    }
-}
-
 /// An expression that has no value, in pgbench's words.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[allow(missing_docs)]
@@ -134,22 +129,25 @@ pub enum EvalError {
     /// The field says in what.
     #[error("bigint{0} out of range")]
     IntOverflow(&'static str),
-    #[error("double to int overflow for {}", six_digits(*.0))]
+    #[error("double to int overflow for {}", six_decimals(*.0))]
     DoubleToInt(f64),
     #[error("cannot coerce {from} to {to}")]
     Coerce { from: &'static str, to: &'static str },
     #[error("undefined variable")]
-    Undefined(super::Slot),
+    Undefined(Slot),
     #[error("malformed variable")]
-    Malformed(super::Slot),
-    #[error("empty range given to random")]
-    EmptyRange(i64, i64),
-    #[error("random range is too large")]
-    RangeTooLarge(i64, i64),
+    Malformed(Slot),
+    #[error(transparent)]
+    Draw(DrawError),
     #[error("permute size parameter must be greater than zero")]
     PermuteSize(i64),
     #[error("too many function arguments, maximum is {0}")]
     TooManyArguments(usize),
-    #[error("{function} parameter must be {allowed} (not {})", six_digits(*.value))]
-    Parameter { function: &'static str, value: f64, allowed: &'static str },
+}
+
+// Boxed as evaluation returns it.
+impl From<DrawError> for Box<EvalError> {
+    fn from(error: DrawError) -> Self {
+        Self::new(EvalError::Draw(error))
+    }
 }

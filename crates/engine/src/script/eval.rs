@@ -1,6 +1,6 @@
 //! The value of an expression. Evaluation allocates nothing.
 
-use super::{BinaryOp, Content, EvalError, Expr, Function, Slot, UnaryOp, Value};
+use super::{BinaryOp, EvalError, Expr, Function, Slot, UnaryOp, Value, VariableValue};
 use crate::random::{self, Random};
 
 /// A value, or why there is none. The error is boxed so that what nearly always comes is returned
@@ -10,7 +10,7 @@ pub(super) type Evaluated = Result<Value, Box<EvalError>>;
 /// What an expression sees.
 pub struct Scope<'a> {
     /// The variables' contents by slot; none where nothing was assigned yet.
-    pub variables: &'a [Option<Content>],
+    pub variables: &'a [Option<VariableValue>],
     /// Where randomness comes from.
     pub random: &'a mut Random,
     /// The seed of hashes and permutations that name none.
@@ -32,7 +32,7 @@ impl Expr {
     /// Its value where it is a uniform draw between constants, as in most scripts; none where it is
     /// anything else, or has no value.
     #[inline]
-    pub(crate) fn drawn(&self, random: &mut Random) -> Option<i64> {
+    pub(crate) fn constant_draw(&self, random: &mut Random) -> Option<i64> {
         let Self::Call(Function::Random, arguments) = self else { return None };
         let [Self::Constant(Value::Int(low)), Self::Constant(Value::Int(high))] = arguments[..]
         else {
@@ -52,8 +52,8 @@ impl Expr {
             Self::Constant(value) => Ok(*value),
             Self::Variable(slot) => scope.variable(*slot),
             Self::Unary(operator, operand) => unary(*operator, operand.eval(scope)?),
-            Self::Binary(BinaryOp::And, operands) => junction(operands, false, scope),
-            Self::Binary(BinaryOp::Or, operands) => junction(operands, true, scope),
+            Self::Binary(BinaryOp::And, operands) => logical(operands, false, scope),
+            Self::Binary(BinaryOp::Or, operands) => logical(operands, true, scope),
             Self::Binary(operator, operands) => {
                 let [left, right] = &**operands;
                 // As pgbench does, which turns these two round: draws come in this order.
@@ -68,7 +68,7 @@ impl Expr {
             Self::Case(parts) => {
                 let (pairs, otherwise) = parts.as_chunks::<2>();
                 for [condition, value] in pairs {
-                    if condition.eval(scope)?.holds() {
+                    if condition.eval(scope)?.is_true() {
                         return value.eval(scope);
                     }
                 }
@@ -80,7 +80,7 @@ impl Expr {
 
 /// AND, or OR: the second operand is not looked at where the first is `decides`, or NULL, which
 /// NULL is then the result of: pgbench's logic, not SQL's.
-fn junction(operands: &[Expr; 2], decides: bool, scope: &mut Scope<'_>) -> Evaluated {
+fn logical(operands: &[Expr; 2], decides: bool, scope: &mut Scope<'_>) -> Evaluated {
     for operand in operands {
         match operand.eval(scope)? {
             Value::Null => return Ok(Value::Null),
@@ -170,17 +170,17 @@ fn modulo(a: i64, b: i64) -> Evaluated {
 }
 
 /// Arguments that a function looks at one by one; longer lists only `greatest` and `least` have.
-const MOST: usize = 3;
+const MAX: usize = 3;
 
 /// Arguments that any function can be called with. What has more can be parsed, and is refused when
 /// it is called.
-const MOST_ARGUMENTS: usize = 16;
+const MAX_ARGUMENTS: usize = 16;
 
 fn call(function: Function, arguments: &[Expr], scope: &mut Scope<'_>) -> Evaluated {
     if matches!(function, Function::Greatest | Function::Least) {
         return extreme(arguments, function == Function::Greatest, scope);
     }
-    let mut values = [Value::Int(0); MOST];
+    let mut values = [Value::Int(0); MAX];
     for (value, argument) in values.iter_mut().zip(arguments) {
         *value = argument.eval(scope)?;
     }
@@ -243,7 +243,7 @@ fn call(function: Function, arguments: &[Expr], scope: &mut Scope<'_>) -> Evalua
 
 /// The largest or smallest of all; a double as soon as one is, NULL as soon as one is.
 fn extreme(arguments: &[Expr], greatest: bool, scope: &mut Scope<'_>) -> Evaluated {
-    let counted = &arguments[..arguments.len().min(MOST_ARGUMENTS)];
+    let counted = &arguments[..arguments.len().min(MAX_ARGUMENTS)];
     let mut null = false;
     let mut wrong = None;
     let mut int: Option<i64> = None;
@@ -262,7 +262,7 @@ fn extreme(arguments: &[Expr], greatest: bool, scope: &mut Scope<'_>) -> Evaluat
         }
     }
     if counted.len() < arguments.len() {
-        return Err(EvalError::TooManyArguments(MOST_ARGUMENTS).into());
+        return Err(EvalError::TooManyArguments(MAX_ARGUMENTS).into());
     }
     match (double, int) {
         _ if null => Ok(Value::Null),

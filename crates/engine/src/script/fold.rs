@@ -1,6 +1,6 @@
 //! What an expression comes to before the load begins, where that is known.
 
-use super::{Content, Expr, Function, Scope, Slot, Value};
+use super::{Expr, Function, Scope, Slot, Value, VariableValue};
 use crate::random::Random;
 
 impl Expr {
@@ -8,7 +8,7 @@ impl Expr {
     /// constants and of variables that hold one of `constants` throughout (by slot). What has no
     /// value stays, so that its error comes when it is executed.
     #[must_use]
-    pub(crate) fn folded(&self, constants: &[Option<Content>], seed: Slot) -> Self {
+    pub(crate) fn folded(&self, constants: &[Option<VariableValue>], seed: Slot) -> Self {
         if self.is_pure() {
             let mut random = Random::new(0);
             let debug = |_: Value| {};
@@ -54,7 +54,7 @@ mod tests {
         let constants: Vec<_> = script
             .variables
             .iter()
-            .map(|name| (name == "a").then(|| Content::from("10")))
+            .map(|name| (name == "a").then(|| VariableValue::from("10")))
             .collect();
         expression.folded(&constants, Slot(u32::MAX))
     }

@@ -3,13 +3,13 @@
 use super::error::ScriptError;
 use super::parser::{Parser, fold};
 use super::token::Tokens;
-use super::{Command, Expr, Function, Op, Piece, Store, expr};
+use super::{Command, Expr, Function, Op, Piece, Store, expr_parser};
 
 const COMMANDS: &str = "meta commands are \\set, \\gset, \\aset, \\if, \\elif, \\else, \\endif, \\sleep, \\shell, \\setshell, \
                         \\startpipeline, \\syncpipeline and \\endpipeline";
 
 /// The most words that a meta command has.
-const MOST_WORDS: usize = 256;
+const MAX_WORDS: usize = 256;
 
 impl Parser<'_> {
     /// Parses the meta command that begins with the backslash at `begin`; `old`: in the language up
@@ -32,7 +32,7 @@ impl Parser<'_> {
         let op = match name.as_str() {
             "set" => {
                 let variable = self.slot(tokens.argument("\\set name expression")?.1);
-                let expression = expr::parse(&mut tokens, &mut |name| self.slot(name))?;
+                let expression = expr_parser::parse(&mut tokens, &mut |name| self.slot(name))?;
                 Op::Set { variable, expression }
             }
             "gset" | "aset" => return self.store(begin, &mut tokens, &name),
@@ -40,15 +40,15 @@ impl Parser<'_> {
                 let (amount, unit) = tokens.sleep(&mut |name| self.slot(name))?;
                 Op::Sleep { amount, unit }
             }
-            "if" => Op::If(expr::parse(&mut tokens, &mut |name| self.slot(name))?),
-            "elif" => Op::Elif(expr::parse(&mut tokens, &mut |name| self.slot(name))?),
+            "if" => Op::If(expr_parser::parse(&mut tokens, &mut |name| self.slot(name))?),
+            "elif" => Op::Elif(expr_parser::parse(&mut tokens, &mut |name| self.slot(name))?),
             "else" => bare(&mut tokens, Op::Else)?,
             "endif" => bare(&mut tokens, Op::Endif)?,
             "startpipeline" => bare(&mut tokens, Op::StartPipeline)?,
             "syncpipeline" => bare(&mut tokens, Op::SyncPipeline)?,
             "endpipeline" => bare(&mut tokens, Op::EndPipeline)?,
             "shell" => {
-                let command = self.words(&mut tokens, MOST_WORDS - 1)?;
+                let command = self.words(&mut tokens, MAX_WORDS - 1)?;
                 if command.is_empty() {
                     return Err(place.error(begin, written, "").phrased("missing command"));
                 }
@@ -56,7 +56,7 @@ impl Parser<'_> {
             }
             "setshell" => {
                 let variable = self.slot(tokens.argument("\\setshell name command")?.1);
-                let command = self.words(&mut tokens, MOST_WORDS - 2)?;
+                let command = self.words(&mut tokens, MAX_WORDS - 2)?;
                 if command.is_empty() {
                     return Err(place.error(begin, written, "").phrased("missing argument"));
                 }
@@ -114,7 +114,7 @@ impl Parser<'_> {
                 break;
             }
             if count > most {
-                let what = format!("it takes {MOST_WORDS} words, its name among them");
+                let what = format!("it takes {MAX_WORDS} words, its name among them");
                 return Err(tokens.error(at, what).phrased("too many arguments"));
             }
             if !(text.is_empty() && pieces.is_empty()) {

@@ -5,15 +5,15 @@
 
 use std::collections::HashMap;
 
-use super::error::{Place, ScriptError};
-use super::{Command, Op, Piece, Script, Slot, conditions, token};
+use super::error::{ScriptError, SourceText};
+use super::{Command, Op, Piece, Script, Slot, characters, conditions};
 
 /// How much of an SQL command reports show at most (bytes).
-const LONGEST_SUMMARY: usize = 127;
+const MAX_SUMMARY: usize = 127;
 
 /// A script that is being parsed.
 pub(super) struct Parser<'a> {
-    pub(super) place: Place<'a>,
+    pub(super) place: SourceText<'a>,
     pub(super) script: Script,
     /// The script's variables by name.
     slots: HashMap<String, Slot>,
@@ -24,7 +24,7 @@ pub(super) struct Parser<'a> {
 impl<'a> Parser<'a> {
     pub(super) fn new(name: &'a str, text: &'a str) -> Self {
         Self {
-            place: Place { script: name, text },
+            place: SourceText { script: name, text },
             script: Script { name: name.to_owned(), commands: Vec::new(), variables: Vec::new() },
             slots: HashMap::new(),
             counted: (0, 1),
@@ -48,7 +48,7 @@ impl<'a> Parser<'a> {
         let pieces = self.pieces(sql);
         let text = fold(if is_ended { &sql[..sql.len() - 1] } else { sql });
         let first_line = sql.split(['\n', '\r']).next().unwrap_or_default();
-        let mut cut = first_line.len().min(LONGEST_SUMMARY);
+        let mut cut = first_line.len().min(MAX_SUMMARY);
         while !first_line.is_char_boundary(cut) {
             cut -= 1;
         }
@@ -87,7 +87,7 @@ impl<'a> Parser<'a> {
         let mut text = 0;
         let mut at = 0;
         while let Some(colon) = sql[at..].find(':').map(|n| at + n) {
-            let length = token::name_length(&sql[colon + 1..]);
+            let length = characters::name_length(&sql[colon + 1..]);
             if length == 0 {
                 // Of `::type`, no colon begins a variable.
                 at = colon + sql[colon..].bytes().take_while(|&b| b == b':').count();

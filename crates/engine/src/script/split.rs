@@ -1,10 +1,10 @@
 //! Cutting a script into commands, with psql's idea of quotes, comments and parentheses.
 
-use super::token::is_name_start;
+use super::characters::{is_name_start, is_space};
 
 /// A command's bytes in the text, from its first to just past its last.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum ScriptPart {
     /// An SQL command. `is_ended`: its last byte is the semicolon that ends it. The backslashes
     /// before other semicolons and colons, the `escapes`, are not sent.
     Sql { begin: usize, end: usize, is_ended: bool, escapes: Vec<usize> },
@@ -12,22 +12,11 @@ pub(super) enum Part {
     Meta(usize, usize),
 }
 
-/// White space, as psql has it.
-pub(super) fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'\x0b' | b'\x0c')
-}
-
-/// Bytes of the backslash and the newline after it that `text` begins with, which are white space
-/// in a meta command.
-pub(super) fn continuation(text: &[u8]) -> Option<usize> {
-    [&b"\\\n"[..], b"\\\r\n"].into_iter().find(|mark| text.starts_with(mark)).map(<[u8]>::len)
-}
-
 /// The next command at or after `at`, which moves past it.
 ///
 /// Whatever a semicolon ends is a command, if it is empty; so is what holds a comment of the kind
 /// that may carry hints.
-pub(super) fn next(text: &[u8], at: &mut usize) -> Option<Part> {
+pub(super) fn next(text: &[u8], at: &mut usize) -> Option<ScriptPart> {
     loop {
         let begin = skip_blank(text, *at);
         match text.get(begin) {
@@ -37,13 +26,13 @@ pub(super) fn next(text: &[u8], at: &mut usize) -> Option<Part> {
                 *at = end;
                 // A backslash alone on its line only ends what stands before it.
                 if !text[begin + 1..end].iter().copied().all(is_space) {
-                    return Some(Part::Meta(begin, end));
+                    return Some(ScriptPart::Meta(begin, end));
                 }
             }
             Some(_) => {
                 let Sql { end, next, is_ended, escapes } = sql_end(text, begin);
                 *at = next;
-                return Some(Part::Sql { begin, end, is_ended, escapes });
+                return Some(ScriptPart::Sql { begin, end, is_ended, escapes });
             }
         }
     }

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use super::*;
 use crate::random::Random;
 
@@ -14,7 +16,7 @@ fn commands(text: &str) -> Vec<String> {
     parse(text).commands.iter().map(|c| format!("{}: {}", c.line, c.text)).collect()
 }
 
-fn scope<'a>(variables: &'a [Option<Content>], random: &'a mut Random) -> Scope<'a> {
+fn scope<'a>(variables: &'a [Option<VariableValue>], random: &'a mut Random) -> Scope<'a> {
     Scope { variables, random, seed: Slot(0), debug: &|_| {} }
 }
 
@@ -417,7 +419,7 @@ fn text_from_outside_means_what_it_looks_like() {
         ("abc", None),
         ("", None),
     ] {
-        assert_eq!(Content::from(text).value(), value, "{text}");
+        assert_eq!(VariableValue::from(text).value(), value, "{text}");
     }
 }
 

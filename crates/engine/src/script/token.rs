@@ -2,47 +2,13 @@
 
 use std::time::Duration;
 
-use super::error::{Place, ScriptError};
-use super::split::{continuation, is_space};
-use super::{Expr, Slot, Value};
-
-/// Whether a variable's name, or an SQL name, may begin with `byte`.
-pub(super) fn is_name_start(byte: u8) -> bool {
-    byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
-}
-
-/// Bytes of the variable name at the front of `text`; 0 if none is there.
-pub(crate) fn name_length(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    if !bytes.first().copied().is_some_and(is_name_start) {
-        return 0;
-    }
-    bytes.iter().take_while(|&&b| is_name_start(b) || b.is_ascii_digit()).count()
-}
-
-/// Whether `name` can be assigned to: made of letters, digits and underscores, with no digit in
-/// front.
-#[must_use]
-pub fn is_variable_name(name: &str) -> bool {
-    !name.is_empty() && name_length(name) == name.len()
-}
-
-/// The integer that `text` begins with, as C's `atoi` reads it: 0 where there is none; beyond a
-/// bigint, the nearest.
-#[must_use]
-pub fn leading_integer(text: &[u8]) -> i64 {
-    let blank = text.iter().take_while(|&&byte| is_space(byte)).count();
-    let (is_negative, digits) = match &text[blank..] {
-        [b'-', digits @ ..] => (true, digits),
-        [b'+', digits @ ..] | digits => (false, digits),
-    };
-    let digits = digits.iter().take_while(|byte| byte.is_ascii_digit());
-    digits.fold(0, |number: i64, digit| {
-        let digit = i64::from(digit - b'0');
-        let tens = number.saturating_mul(10);
-        if is_negative { tens.saturating_sub(digit) } else { tens.saturating_add(digit) }
-    })
-}
+use super::characters::{
+    continuation, is_name_start, is_space, is_variable_name, leading_integer, name_length,
+};
+use super::error::{ScriptError, SourceText};
+use super::expr::Expr;
+use super::slot::Slot;
+use super::value::Value;
 
 /// A token of an expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,7 +27,7 @@ pub(super) enum Token<'a> {
 
 /// The words of one meta command, and where they stand.
 pub(super) struct Tokens<'a> {
-    place: Place<'a>,
+    place: SourceText<'a>,
     /// The command's name, for errors.
     pub(super) command: &'a str,
     at: usize,
@@ -70,7 +36,7 @@ pub(super) struct Tokens<'a> {
 
 impl<'a> Tokens<'a> {
     /// Those from byte `at` to byte `end`, of a command whose name is not read yet.
-    pub(super) fn new(place: Place<'a>, at: usize, end: usize) -> Self {
+    pub(super) fn new(place: SourceText<'a>, at: usize, end: usize) -> Self {
         Self { place, command: "", at, end }
     }
 

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use super::EvalError;
-use crate::digits::{self, Short};
+use crate::digits::{self, ShortInteger};
 
 /// A value of the expression language.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -80,7 +80,7 @@ impl Value {
 
     /// Whether it counts as true in a condition: true itself, and every number but 0.
     #[must_use]
-    pub fn holds(self) -> bool {
+    pub fn is_true(self) -> bool {
         match self {
             Self::Null => false,
             Self::Bool(b) => b,
@@ -104,39 +104,39 @@ impl Value {
 
 /// What a variable holds.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Content {
+pub enum VariableValue {
     /// A value.
     Value(Value),
     /// An integer that may be written several times.
-    Short(Short),
+    ShortInteger(ShortInteger),
     /// Text from outside the expression language: a command line, a result, a program's output. SQL
     /// gets it as it is.
     Text(Box<[u8]>),
 }
 
-impl From<Value> for Content {
+impl From<Value> for VariableValue {
     #[inline]
     fn from(value: Value) -> Self {
         match value {
-            Value::Int(n) => Short::of(n).map_or(Self::Value(value), Self::Short),
+            Value::Int(n) => ShortInteger::new(n).map_or(Self::Value(value), Self::ShortInteger),
             _ => Self::Value(value),
         }
     }
 }
 
-impl From<&str> for Content {
+impl From<&str> for VariableValue {
     fn from(text: &str) -> Self {
         Self::Text(text.as_bytes().into())
     }
 }
 
-impl Content {
+impl VariableValue {
     /// Its value in an expression; none of text that is neither a number, nor a boolean, nor NULL.
     #[must_use]
     pub fn value(&self) -> Option<Value> {
         match self {
             Self::Value(value) => Some(*value),
-            Self::Short(short) => Some(Value::Int(short.value())),
+            Self::ShortInteger(short) => Some(Value::Int(short.value())),
             Self::Text(text) => read(str::from_utf8(text).ok()?),
         }
     }
@@ -146,7 +146,7 @@ impl Content {
     pub fn write_text(&self, out: &mut Vec<u8>) {
         match self {
             Self::Value(value) => value.write_text(out),
-            Self::Short(short) => short.write(out),
+            Self::ShortInteger(short) => short.write(out),
             Self::Text(text) => out.extend_from_slice(text),
         }
     }

@@ -75,7 +75,7 @@ fn a_ledger_knows_of_each_transaction_before_the_server_does_and_what_became_of_
             // The second is refused once; the fourth's connection breaks before its COMMIT, the
             // fifth's in it.
             "INSERT 2" => after(MS, error("40001", b'E')),
-            "INSERT 4" | "END 5" => vec![(MS, Act::HangUp)],
+            "INSERT 4" | "END 5" => vec![(MS, PeerAction::HangUp)],
             "ROLLBACK" => after(MS, done(b'I')),
             sql if sql.starts_with("INSERT") => after(MS, done(b'T')),
             sql if sql.starts_with("END") => after(MS, done(b'I')),

@@ -7,8 +7,8 @@ use super::*;
 use pgdyno_model::experiment::OnError;
 use pgdyno_model::units::Span;
 
-use crate::log::{LoggedOutcome, LoggedTransaction, TransactionLog, TransactionSink};
-use crate::recorder::Failure;
+use crate::failure::FailureKind;
+use crate::transaction_log::{LoggedOutcome, LoggedTransaction, TransactionLog, TransactionSink};
 
 /// A log that keeps all it is told.
 #[derive(Default)]
@@ -145,7 +145,7 @@ fn errors_that_may_be_passed_over_leave_the_client_at_work() {
     let numbers: Vec<u64> = logged.iter().map(|t| t.number).collect();
     assert_eq!(numbers, (0..10).collect::<Vec<_>>());
     assert!(logged.iter().all(|t| t.latency_ns >= 1_000_000 && t.done > SystemTime::UNIX_EPOCH));
-    assert_eq!(logged[1].outcome, LoggedOutcome::Failed(Failure::Other));
+    assert_eq!(logged[1].outcome, LoggedOutcome::Failed(FailureKind::Other));
     assert_eq!(logged[2].outcome, LoggedOutcome::Done);
 
     let load = Load {
@@ -173,7 +173,7 @@ impl TransactionLog for Shared {
     }
 }
 
-/// Answers a pipeline: results for as many statements as were asked, then readiness.
+/// QueryResults a pipeline: results for as many statements as were asked, then readiness.
 fn results(count: usize, status: u8) -> Vec<u8> {
     let mut bytes = Vec::new();
     for _ in 0..count {
@@ -285,7 +285,10 @@ fn a_reply_that_comes_in_parts_has_its_first_byte_before_its_last() {
         Box::new(|_, _| {
             let reply = done(b'I');
             let (first, rest) = reply.split_at(7);
-            vec![(10 * MS, Act::Send(first.to_vec())), (40 * MS, Act::Send(rest.to_vec()))]
+            vec![
+                (10 * MS, PeerAction::Send(first.to_vec())),
+                (40 * MS, PeerAction::Send(rest.to_vec())),
+            ]
         })
     };
     for protocol in [Protocol::Simple, Protocol::Prepared] {

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::SystemTime;
 
-use crate::recorder::Failure;
+use crate::failure::FailureKind;
 
 /// Takes what is to be logged; each thread opens a sink of its own, so that none waits for another.
 pub trait TransactionLog: Send + Sync {
@@ -32,7 +32,7 @@ pub enum LoggedOutcome {
     /// It was never sent, for it was due too long ago.
     Skipped,
     /// It ended in an error of this kind.
-    Failed(Failure),
+    Failed(FailureKind),
 }
 
 /// A transaction that has ended.

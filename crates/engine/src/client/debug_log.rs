@@ -3,28 +3,28 @@
 use pgdyno_wire::ServerError;
 use pgdyno_wire::frame::HEADER;
 
-use super::Client;
-use crate::load::Told;
+use super::state::Client;
+use crate::client_log::ClientLogKind;
 use crate::program::{Action, Request};
 
 impl Client {
-    pub(super) fn say(&self, about: Told, words: &str) {
-        if let Some(say) = &self.program.rules.say {
+    pub(super) fn log(&self, about: ClientLogKind, words: &str) {
+        if let Some(say) = &self.program.policy.client_log {
             say(about, words);
         }
     }
 
     /// That bytes came from the server.
     #[cold]
-    pub(super) fn say_receiving(&self) {
-        self.say(Told::News, &format!("client {} receiving", self.id));
+    pub(super) fn log_receiving(&self) {
+        self.log(ClientLogKind::News, &format!("client {} receiving", self.id));
     }
 
     /// A notice or a warning of the server's.
     #[cold]
-    pub(super) fn say_notice(&self, notice: &ServerError) {
-        let query = self.answering().1.map(|statement| self.query_text(statement));
-        self.say(Told::Notice, &notice.libpq_text(query.as_deref()));
+    pub(super) fn log_notice(&self, notice: &ServerError) {
+        let query = self.current_statement().1.map(|statement| self.query_text(statement));
+        self.log(ClientLogKind::Notice, &notice.libpq_text(query.as_deref()));
     }
 
     /// The text of the present script's statement `index` as the server has it.
@@ -47,38 +47,38 @@ impl Client {
 
     /// Which script begins.
     #[cold]
-    pub(super) fn say_script(&self) {
+    pub(super) fn log_script(&self) {
         let name = &self.program.scripts[self.script].name;
-        self.say(Told::News, &format!("client {} executing script \"{name}\"", self.id));
+        self.log(ClientLogKind::News, &format!("client {} executing script \"{name}\"", self.id));
     }
 
     /// What the present step does.
     #[cold]
-    pub(super) fn say_step(&self) {
+    pub(super) fn log_step(&self) {
         let (id, script) = (self.id, &self.program.scripts[self.script]);
         let Some(step) = script.steps.get(self.step) else { return };
         // Expressions are not shown, the arguments of other meta commands are.
         let words = match &step.action {
-            Action::Send(index) => return self.say_send(*index),
+            Action::Send(index) => return self.log_send(*index),
             Action::Set { .. } | Action::SetNameless { .. } => 2,
             Action::If { .. } | Action::Elif { .. } => 1,
             _ => usize::MAX,
         };
         let shown: Vec<&str> = step.text.split_whitespace().take(words).collect();
-        self.say(Told::News, &format!("client {id} executing {}", shown.join(" ")));
+        self.log(ClientLogKind::News, &format!("client {id} executing {}", shown.join(" ")));
     }
 
-    fn say_send(&self, index: usize) {
+    fn log_send(&self, index: usize) {
         let (id, statement) = (self.id, &self.program.scripts[self.script].statements[index]);
         let sent = match &statement.request {
             Request::Bound { name, .. } if !name.is_empty() => {
                 if !self.prepared[statement.number] {
-                    self.say(Told::News, &format!("client {id} preparing {name}"));
+                    self.log(ClientLogKind::News, &format!("client {id} preparing {name}"));
                 }
                 name.clone()
             }
             Request::Fixed(_) | Request::Text(_) | Request::Bound { .. } => self.query_text(index),
         };
-        self.say(Told::News, &format!("client {id} sending {sent}"));
+        self.log(ClientLogKind::News, &format!("client {id} sending {sent}"));
     }
 }

@@ -15,9 +15,9 @@ const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxy
 
 /// What is drawn for one column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Draw(u64);
+pub struct RowRandom(u64);
 
-impl Draw {
+impl RowRandom {
     /// The draws of `column` of `table` under `seed`.
     #[must_use]
     pub fn new(seed: u64, table: &str, column: &str) -> Self {

@@ -1,0 +1,17 @@
+//! CPU time that the load generator used.
+
+/// CPU time of this process, user and system (seconds).
+pub(crate) fn process_cpu_seconds() -> f64 {
+    seconds_of(rustix::time::ClockId::ProcessCPUTime)
+}
+
+/// CPU time of the calling thread, user and system (seconds).
+pub(crate) fn thread_cpu_seconds() -> f64 {
+    seconds_of(rustix::time::ClockId::ThreadCPUTime)
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn seconds_of(clock: rustix::time::ClockId) -> f64 {
+    let time = rustix::time::clock_gettime(clock);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}

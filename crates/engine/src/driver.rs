@@ -1,0 +1,239 @@
+//! A load from its specification to its measurement.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant, SystemTime};
+
+use pgdyno_model::Measurement;
+use pgdyno_model::experiment::Length;
+
+use crate::aggregate::Aggregate;
+use crate::cpu_time::process_cpu_seconds;
+use crate::error::LoadError;
+use crate::ledger::LedgerBindings;
+use crate::observer::LoadObserver;
+use crate::program::{ClientPolicy, Program};
+use crate::recorder::RecorderOptions;
+use crate::schedule::{Clock, Moment, Schedule};
+use crate::seeds::Seeds;
+use crate::spec::LoadSpec;
+use crate::worker::{Worker, WorkerReport};
+
+/// How long after the window's closing a transaction under way may take.
+const GRACE: Duration = Duration::from_secs(30);
+/// How often the calling thread looks at the stop flag.
+const WATCH: Duration = Duration::from_millis(25);
+
+/// Drives the load to its end, and measures it.
+///
+/// Event loops run in threads of their own; this one adds up what they count, and calls `watch`.
+/// When `watch.stop` becomes true, what was measured is returned with the window's real length.
+/// When every client has given up, the load ends at once.
+///
+/// # Errors
+/// Nothing was measured: a client could not connect, the scripts cannot be run, all clients gave up
+/// before the window opened, or the load was interrupted before that.
+pub fn run_load(spec: &LoadSpec, watch: &LoadObserver<'_>) -> Result<Measurement, LoadError> {
+    let seeds = Seeds::draw(spec);
+    let seed = spec.pgbench_seeds.map_or(spec.seed, |pgbench| pgbench.seed);
+    let mut variables = spec.variables.clone();
+    variables.extend(
+        spec.options.define.iter().map(|(name, text)| (name.clone(), text.as_str().into())),
+    );
+    variables.extend(seeds.default_seed.map(|seed| ("default_seed".to_owned(), seed.into())));
+    let mut program = Program::link(&spec.scripts, spec.protocol, seed, &variables)
+        .map_err(LoadError::Program)?;
+    let (clock, base) = (Clock::new(Instant::now()), SystemTime::now());
+    // Whatever way this function is left, its threads are told.
+    let stop = StopOnDrop(Arc::new(AtomicBool::new(false)));
+    program.policy = ClientPolicy {
+        client_log: spec.say.clone(),
+        logs_failures: spec.say_failures,
+        logs_steps: spec.say_steps,
+        stop: Arc::clone(&stop.0),
+        ..ClientPolicy::from_load(&spec.options)
+    };
+    if spec.ledger.is_some() {
+        LedgerBindings::from_program(&program).map_err(LoadError::NoLedger)?;
+    }
+    let program = Arc::new(program);
+    let (reports, inbox) = channel();
+    let transactions = match spec.length {
+        Length::Duration(_) => None,
+        Length::Transactions(count) => Some(count),
+    };
+    let servers = Arc::new(spec.servers.clone());
+    let mut threads = Vec::new();
+    for (index, (clients, thread)) in seeds.threads.into_iter().enumerate() {
+        let (go, wait) = channel();
+        let log = match &spec.log {
+            Some(log) => Some((log.open(index).map_err(LoadError::Log)?, base)),
+            None => None,
+        };
+        let worker = Worker {
+            index,
+            servers: Arc::clone(&servers),
+            program: Arc::clone(&program),
+            clock,
+            stop: Arc::clone(&stop.0),
+            clients,
+            thread,
+            transactions,
+            rate: spec.options.rate.map(|rate| rate / f64::from(spec.event_loops())),
+            options: RecorderOptions { log, ..RecorderOptions::from_load(&spec.options) },
+            ledger: spec.ledger.clone(),
+            reactor: spec.reactor,
+            go: wait,
+            reports: reports.clone(),
+        };
+        let thread =
+            std::thread::Builder::new().name(format!("load-{index}")).spawn(move || worker.work());
+        threads.push((go, thread.map_err(LoadError::System)?));
+    }
+    drop(reports);
+
+    let connected = wait_until_ready(&inbox, threads.len(), clock, watch.stop)?;
+    let start = clock.now();
+    let opening = start.after(spec.warm_up);
+    let closing = match spec.length {
+        Length::Duration(span) => opening.after(span.0),
+        Length::Transactions(_) => Moment::NEVER,
+    };
+    let schedule = Schedule { start, opening, closing, transactions, grace: GRACE };
+    for (go, _) in &threads {
+        // A thread that is gone has reported why.
+        let _ = go.send(schedule);
+    }
+    let mut aggregate = Aggregate::new(schedule, connected, threads.len());
+    let run = LoadSupervisor { spec, watch, clock, schedule, stop: &stop.0, inbox: &inbox };
+    let measurement = run.supervise(&mut aggregate);
+    stop.0.store(true, Ordering::Relaxed);
+    for (go, thread) in threads {
+        drop(go);
+        // Its panic, if any, was reported.
+        let _ = thread.join();
+    }
+    measurement
+}
+
+/// Waits until all `threads` have what they need; returns when the last client had its connection.
+fn wait_until_ready(
+    inbox: &Receiver<WorkerReport>,
+    threads: usize,
+    clock: Clock,
+    stop: &AtomicBool,
+) -> Result<Moment, LoadError> {
+    let mut connected = clock.now();
+    let mut ready = 0;
+    while ready < threads {
+        if stop.load(Ordering::Relaxed) {
+            return Err(LoadError::Interrupted);
+        }
+        match receive(inbox, WATCH)? {
+            Some(WorkerReport::Connected) => connected = clock.now(),
+            Some(WorkerReport::Ready) => ready += 1,
+            Some(WorkerReport::Broken(error)) => return Err(error),
+            Some(WorkerReport::Interval(..) | WorkerReport::Ended(..)) | None => {}
+        }
+    }
+    Ok(connected)
+}
+
+struct StopOnDrop(Arc<AtomicBool>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn receive(
+    inbox: &Receiver<WorkerReport>,
+    wait: Duration,
+) -> Result<Option<WorkerReport>, LoadError> {
+    match inbox.recv_timeout(wait) {
+        Ok(report) => Ok(Some(report)),
+        Err(RecvTimeoutError::Timeout) => Ok(None),
+        Err(RecvTimeoutError::Disconnected) => {
+            Err(LoadError::Panicked("it ended without a report".to_owned()))
+        }
+    }
+}
+
+/// The calling thread's part while the load runs.
+struct LoadSupervisor<'a> {
+    spec: &'a LoadSpec,
+    watch: &'a LoadObserver<'a>,
+    clock: Clock,
+    schedule: Schedule,
+    stop: &'a AtomicBool,
+    inbox: &'a Receiver<WorkerReport>,
+}
+
+impl LoadSupervisor<'_> {
+    fn supervise(&self, aggregate: &mut Aggregate) -> Result<Measurement, LoadError> {
+        let mut cpu_at_opening = None;
+        let mut cpu_at_closing = None;
+        let mut stopped_at = None;
+        while aggregate.running() > 0 {
+            let now = self.clock.now();
+            if stopped_at.is_none() && self.watch.stop.load(Ordering::Relaxed) {
+                self.stop.store(true, Ordering::Relaxed);
+                stopped_at = Some(now);
+                if now < self.schedule.opening {
+                    return Err(LoadError::Interrupted);
+                }
+                cpu_at_closing.get_or_insert_with(process_cpu_seconds);
+            }
+            if cpu_at_opening.is_none() && now >= self.schedule.opening {
+                cpu_at_opening = Some(process_cpu_seconds());
+                (self.watch.on_open)(self.clock.instant(self.schedule.opening));
+            }
+            if cpu_at_closing.is_none() && now >= self.schedule.closing {
+                cpu_at_closing = Some(process_cpu_seconds());
+            }
+            let edge =
+                [self.schedule.opening, self.schedule.closing].into_iter().find(|edge| *edge > now);
+            let wait = edge.map_or(WATCH, |edge| edge.since(now).min(WATCH));
+            match receive(self.inbox, wait)? {
+                Some(WorkerReport::Interval(thread, interval, cpu)) => {
+                    aggregate.add_cpu(thread, interval.phase, cpu);
+                    aggregate.add(thread, interval);
+                    while let Some(live) = aggregate.next_live() {
+                        (self.watch.on_second)(&live);
+                    }
+                }
+                Some(WorkerReport::Ended(thread, outcome)) => {
+                    aggregate.ended(thread, &outcome);
+                    while let Some(live) = aggregate.next_live() {
+                        (self.watch.on_second)(&live);
+                    }
+                }
+                Some(WorkerReport::Broken(error)) => return Err(error),
+                Some(WorkerReport::Connected | WorkerReport::Ready) | None => {}
+            }
+        }
+        let cpu_now = process_cpu_seconds();
+        if stopped_at.is_none() && self.stop.load(Ordering::Relaxed) {
+            // A client ended the whole load.
+            stopped_at = Some(aggregate.last_end());
+        }
+        if aggregate.last_end() < self.schedule.opening {
+            let tally = aggregate.tally();
+            if tally.aborted_clients == 0 {
+                return Err(LoadError::Interrupted);
+            }
+            return Err(LoadError::Aborted {
+                aborted: tally.aborted_clients,
+                clients: self.spec.clients.get(),
+                reasons: tally.abort_reasons.clone(),
+            });
+        }
+        if cpu_at_opening.is_none() {
+            (self.watch.on_open)(self.clock.instant(self.schedule.opening));
+        }
+        let cpu = cpu_at_closing.unwrap_or(cpu_now) - cpu_at_opening.unwrap_or(cpu_now);
+        Ok(aggregate.measurement(self.spec, stopped_at, cpu.max(0.0)))
+    }
+}

@@ -1,0 +1,79 @@
+//! Why a load measured nothing.
+
+use std::io;
+
+use thiserror::Error;
+
+use crate::connect::ConnectError;
+use crate::program::ProgramError;
+
+/// Why nothing was measured.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// A client could not connect.
+    #[error("client {client}: {cause}")]
+    Connect {
+        /// The client's number, from 0.
+        client: u32,
+        /// Why not.
+        cause: ConnectError,
+    },
+    /// The scripts cannot be run.
+    #[error("cannot run the workload: {0}")]
+    Program(ProgramError),
+    /// Clients gave up, and with them the load ended, before the window opened.
+    #[error(
+        "{aborted} of {clients} clients gave up before the measured window opened, which ended the load: {}",
+        reasons.join("; ")
+    )]
+    Aborted {
+        /// Clients that gave up (count).
+        aborted: u32,
+        /// All clients (count).
+        clients: u32,
+        /// What the first of them met.
+        reasons: Vec<String>,
+    },
+    /// The stop flag was set before the window opened.
+    #[error("the load was interrupted before the measured window opened")]
+    Interrupted,
+    /// A log cannot be opened.
+    #[error("cannot open the transactions' log: {0}")]
+    Log(io::Error),
+    /// The scripts do not set what a ledger keeps.
+    #[error("cannot keep a ledger of the load: its scripts have no variable `{0}`")]
+    NoLedger(&'static str),
+    /// A client's ledger.
+    #[error("cannot keep a ledger of the load: {0}")]
+    Ledger(io::Error),
+    /// The system refused a thread or an event loop.
+    #[error("cannot run an event loop: {0}")]
+    System(io::Error),
+    /// A thread ended by a panic: a mistake in pgdyno.
+    #[error("an event loop panicked: {0}")]
+    Panicked(String),
+}
+
+impl LoadError {
+    /// What can be done about it.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Connect { cause, .. } => cause.help(),
+            Self::Program(ProgramError::NothingToRun) => {
+                Some("give a script, with a weight above 0".to_owned())
+            }
+            Self::System(e) if e.raw_os_error() == Some(24) => {
+                Some("raise the limit of open files (ulimit -n), or use fewer clients".to_owned())
+            }
+            Self::Panicked(_) => Some("this is a bug: please report it".to_owned()),
+            Self::Program(_)
+            | Self::Aborted { .. }
+            | Self::Interrupted
+            | Self::Log(_)
+            | Self::NoLedger(_)
+            | Self::Ledger(_)
+            | Self::System(_) => None,
+        }
+    }
+}
