@@ -4,7 +4,7 @@ use pgdyno_model::search::Step;
 use serde::Serialize;
 
 use super::view::{RunView, TrialState};
-use crate::number;
+use pgdyno_model::format;
 
 /// What a treatment's trials tried.
 #[derive(Clone, Debug, Serialize)]
@@ -54,14 +54,14 @@ pub(super) fn views(view: &RunView) -> Vec<CapacityView> {
             Some(tps) => {
                 let interval = tps.ci95.map_or_else(
                     || t.reason.as_ref().map_or_else(String::new, |why| format!(" ({why})")),
-                    |[lo, hi]| format!(" (95% CI {} to {})", number::rate(lo), number::rate(hi)),
+                    |[lo, hi]| format!(" (95% CI {} to {})", format::rate(lo), format::rate(hi)),
                 );
                 let generator = if t.generator_limited > 0 {
                     "; generator-limited: more may be possible with a faster load generator"
                 } else {
                     ""
                 };
-                format!("{}/s{interval} keeps {}{generator}", number::rate(tps.mean), find.slo)
+                format!("{}/s{interval} keeps {}{generator}", format::rate(tps.mean), find.slo)
             }
             None => format!("no rate is known to keep {}", find.slo),
         };
@@ -88,7 +88,7 @@ pub(super) fn note(view: &RunView) -> Option<String> {
     Some(format!(
         "What is compared are maximum rates: open-loop arrivals, bracketed and bisected to {}% in steps of {}, each answer confirmed over the \
          whole window. An interval is that of such searches, and its rate may lie below the true one by as much.",
-        number::percent(find.resolution),
+        format::percent(find.resolution),
         find.step
     ))
 }

@@ -7,7 +7,7 @@ use super::treatment::Sums;
 use super::view::{Comparison, LatencyRatio, PERCENTILES, RatioView, RunView, TreatmentView};
 use super::{stopping, words};
 use crate::gate::Measure;
-use crate::stats::{self, Looks, Ratio};
+use pgdyno_stats::{self as stats, Looks, Ratio};
 
 /// The chance of any wrong verdict that a family of comparisons is allowed.
 pub(super) const ALPHA: f64 = 1.0 - stats::CONFIDENCE;
@@ -49,11 +49,11 @@ impl Pairing {
     /// The share of the chance of a wrong interval that one from these trials may spend.
     pub(super) fn share(&self, a: &[(u32, f64)], b: &[(u32, f64)]) -> f64 {
         let of = |looks: &Option<Looks>, trials: &[(u32, f64)]| {
-            looks.as_ref().map_or(1.0, |looks| looks.share(count(trials.len())))
+            looks.as_ref().map_or(1.0, |looks| looks.alpha_share(count(trials.len())))
         };
         match self {
             Self::Blocks => 1.0,
-            Self::Looks(looks) => looks.share(count(a.len().min(b.len()))),
+            Self::Looks(looks) => looks.alpha_share(count(a.len().min(b.len()))),
             Self::Unpaired(this, that) => of(this, a).min(of(that, b)),
         }
     }
@@ -95,7 +95,7 @@ impl Judged {
 
     /// The smallest true difference that would have been found in most such runs.
     pub(super) fn detectable(&self) -> Option<f64> {
-        self.ratio.detectable_at(self.share)
+        self.ratio.minimum_detectable_at(self.share)
     }
 
     /// The ratio turned round.

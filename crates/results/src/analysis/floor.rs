@@ -9,10 +9,10 @@ use serde::Serialize;
 use super::compare::Pairing;
 use super::treatment::percentile;
 use super::view::PERCENTILES;
-use super::{as_text, words};
+use super::words;
 use crate::gate::Measure;
-use crate::number;
 use crate::store::{Store, StoreError};
+use pgdyno_model::format;
 
 /// What the newest completed A/A run on a host found.
 #[derive(Clone, Debug, Serialize)]
@@ -20,7 +20,7 @@ pub struct NoiseFloor {
     /// The run.
     pub run: String,
     /// When it began.
-    #[serde(serialize_with = "as_text")]
+    #[serde(serialize_with = "pgdyno_model::format::as_text")]
     pub started_at: Epoch,
     /// The two names.
     pub names: [String; 2],
@@ -138,11 +138,11 @@ pub(super) fn note(floor: Option<&NoiseFloor>) -> String {
     format!(
         "Noise floor of this host: the same treatment under two names had {}× its own tps (95% CI {}–{}, {} blocks, {}). \
          A difference below {}% may be none.{doubt}",
-        number::times(f.ratio),
-        number::times(lo),
-        number::times(hi),
+        format::times(f.ratio),
+        format::times(lo),
+        format::times(hi),
         f.blocks,
         f.run,
-        number::percent(f.floor)
+        format::percent(f.floor)
     )
 }

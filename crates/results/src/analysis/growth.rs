@@ -8,7 +8,7 @@ use pgdyno_model::units::Bytes;
 use serde::Serialize;
 
 use super::{RunView, TrialView};
-use crate::number;
+use pgdyno_model::format;
 
 /// A table, without its indexes, or an index.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -96,7 +96,7 @@ fn sentence(trial: &TrialView) -> Option<String> {
                 size.name,
                 bytes(size.before_bytes),
                 bytes(size.after_bytes),
-                number::rate(size.bytes_per_transaction?)
+                format::rate(size.bytes_per_transaction?)
             ))
         })
         .collect();

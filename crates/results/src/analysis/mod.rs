@@ -29,9 +29,7 @@ mod words;
 use std::collections::BTreeSet;
 
 use pgdyno_model::record::{RunState, SessionRecord};
-use pgdyno_model::units::Epoch;
 use pgdyno_model::{Latencies, Treatment, TrialRecord};
-use serde::Serializer;
 
 use crate::report::CrashView;
 use crate::store::{Store, StoreError};
@@ -258,20 +256,4 @@ fn latency_view(latencies: &Latencies) -> Option<LatencyView> {
         p99_99: quantile(0.9999)?,
         max: latencies.max_us()?,
     })
-}
-
-/// Serialises a time as RFC 3339 text in UTC.
-pub(crate) fn as_text<S: Serializer>(at: &Epoch, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(at)
-}
-
-#[allow(clippy::ref_option)]
-pub(crate) fn as_optional_text<S: Serializer>(
-    at: &Option<Epoch>,
-    to: S,
-) -> Result<S::Ok, S::Error> {
-    match at {
-        Some(at) => to.collect_str(at),
-        None => to.serialize_none(),
-    }
 }

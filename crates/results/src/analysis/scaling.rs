@@ -9,8 +9,8 @@ use serde::Serialize;
 use super::rates::{column, growth};
 use super::treatment::Sums;
 use super::view::TreatmentView;
-use crate::number;
-use crate::stats::{self, Fitted, Scaling};
+use pgdyno_model::format;
+use pgdyno_stats::{self as stats, Fitted, Scaling};
 
 /// Treatments that differ in the number of clients only.
 #[derive(Clone, Debug, Serialize)]
@@ -82,9 +82,9 @@ fn say(law: &Scaling) -> String {
     const POOR: f64 = 0.1;
     let mut out = format!(
         "the Universal Scalability Law has λ = {} tps, σ = {}, κ = {}",
-        shown(law.lambda, number::rate),
-        shown(law.sigma, number::times),
-        shown(law.kappa, number::times)
+        shown(law.lambda, format::rate),
+        shown(law.sigma, format::times),
+        shown(law.kappa, format::times)
     );
     match (&law.peak_clients, &law.peak) {
         (Some(clients), Some(peak)) => {
@@ -95,22 +95,22 @@ fn say(law: &Scaling) -> String {
             };
             out.push_str(&format!(
                 "; the peak is {} tps at {} clients{beyond}",
-                shown(*peak, number::rate),
-                shown(*clients, number::rate)
+                shown(*peak, format::rate),
+                shown(*clients, format::rate)
             ));
         }
         (None, Some(limit)) => {
-            out.push_str(&format!("; no peak, {} tps are approached", shown(*limit, number::rate)));
+            out.push_str(&format!("; no peak, {} tps are approached", shown(*limit, format::rate)));
         }
         _ => out.push_str("; no limit shows"),
     }
     if let Some(knee) = law.knee {
-        out.push_str(&format!(", the knee is at {} clients", shown(knee, number::rate)));
+        out.push_str(&format!(", the knee is at {} clients", shown(knee, format::rate)));
     }
     if law.worst > POOR {
         out.push_str(&format!(
             ". It is off by up to {}%, so that it describes this poorly",
-            number::percent(law.worst)
+            format::percent(law.worst)
         ));
     }
     out.push('.');
@@ -159,7 +159,7 @@ pub(super) fn notes(t: &TreatmentView, planned: &Treatment) -> Vec<String> {
         out.push(format!(
             "{}: tps times mean latency comes to {} clients of {} (Little's law): {rest}.",
             t.label,
-            number::times(share * f64::from(planned.clients)),
+            format::times(share * f64::from(planned.clients)),
             planned.clients
         ));
     }
@@ -169,9 +169,9 @@ pub(super) fn notes(t: &TreatmentView, planned: &Treatment) -> Vec<String> {
         out.push(format!(
             "{}: {} commits a WAL flush; its {} flushes/s are {}% of what one writer gets from storage `{}`.",
             t.label,
-            number::times(commits),
-            number::rate(flushes),
-            number::percent(flushes / rate),
+            format::times(commits),
+            format::rate(flushes),
+            format::percent(flushes / rate),
             planned.storage
         ));
     }

@@ -18,7 +18,7 @@ pub struct StageProbeView {
     /// The storage's name.
     pub storage: String,
     /// When it began.
-    #[serde(serialize_with = "super::as_text")]
+    #[serde(serialize_with = "pgdyno_model::format::as_text")]
     pub started_at: Epoch,
     /// Attempts at trials that had begun before it (count): 0 before the first trial.
     pub attempts_before: usize,

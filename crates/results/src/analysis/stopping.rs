@@ -10,8 +10,8 @@ use super::compare::{Family, Pairing, planned_pairs};
 use super::treatment::Sums;
 use super::view::RunView;
 use super::words;
-use crate::number;
-use crate::stats::{self, Looks};
+use pgdyno_model::format;
+use pgdyno_stats::{self as stats, Looks};
 
 /// A run that may end before its most repeats.
 #[derive(Clone, Debug, Serialize)]
@@ -191,7 +191,7 @@ fn said(
     const SHOWN: usize = 3;
     let count = |wanted: State| named.iter().filter(|(_, state)| *state == wanted).count();
     let precision =
-        stopping.precision.map_or_else(String::new, |p| format!(" to ±{}%", number::percent(p)));
+        stopping.precision.map_or_else(String::new, |p| format!(" to ±{}%", format::percent(p)));
     let decided: Vec<String> = [
         (count(State::Different), "different".to_owned()),
         (count(State::Equivalent), "equivalent".to_owned()),

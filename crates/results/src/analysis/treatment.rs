@@ -13,7 +13,7 @@ use super::view::{
 use super::waits::Waits;
 use super::{latency_view, scaling, words};
 use crate::gate::Measure;
-use crate::stats;
+use pgdyno_stats as stats;
 
 /// What the trials of one treatment come to.
 #[derive(Default)]
@@ -178,7 +178,7 @@ impl Sums {
             attempts_failed: self.attempts_failed,
             tps,
             crash: None,
-            reason: estimate.why.map(str::to_owned),
+            reason: estimate.why.map(|why| why.to_string()),
             latency_us: latency_view(&self.latency),
             unavailable: None,
             latency_intervals: self.latency_intervals(level),

@@ -14,7 +14,7 @@ use super::floor::NoiseFloor;
 use super::scaling::ScalingView;
 use super::stopping::StoppingView;
 use super::why::WhyView;
-use crate::stats::{Autocorrelation, Method, Trend};
+use pgdyno_stats::{Autocorrelation, Method, Trend};
 
 /// A run, analysed.
 #[derive(Clone, Debug, Serialize)]
@@ -77,7 +77,7 @@ pub struct RunHead {
     /// The question it answers.
     pub question: Option<String>,
     /// When it began.
-    #[serde(serialize_with = "super::as_text")]
+    #[serde(serialize_with = "pgdyno_model::format::as_text")]
     pub started_at: Epoch,
     /// The pgdyno that ran it.
     pub pgdyno_version: String,
@@ -317,10 +317,10 @@ pub struct TrialView {
     /// Its server's index.
     pub server: Option<usize>,
     /// When its provisioning began.
-    #[serde(serialize_with = "super::as_text")]
+    #[serde(serialize_with = "pgdyno_model::format::as_text")]
     pub started_at: Epoch,
     /// When its window opened.
-    #[serde(serialize_with = "super::as_optional_text")]
+    #[serde(serialize_with = "pgdyno_model::format::as_optional_text")]
     pub measured_at: Option<Epoch>,
     /// Transactions per second in the window; none unless it is completed.
     pub tps: Option<f64>,
@@ -561,7 +561,7 @@ pub struct FsyncView {
     /// Latency of a write and its flush.
     pub latency_us: Option<LatencyView>,
     /// When it was measured.
-    #[serde(serialize_with = "super::as_text")]
+    #[serde(serialize_with = "pgdyno_model::format::as_text")]
     pub measured_at: Epoch,
 }
 
@@ -569,7 +569,7 @@ pub struct FsyncView {
 #[derive(Clone, Debug, Serialize)]
 pub struct SessionView {
     /// When it began.
-    #[serde(serialize_with = "super::as_text")]
+    #[serde(serialize_with = "pgdyno_model::format::as_text")]
     pub started_at: Epoch,
     /// How it ended; none while it has not.
     pub end: Option<SessionEnd>,

@@ -10,8 +10,8 @@ use super::compare::Pairing;
 use super::profile::{FIGURES, Part, Profile};
 use super::treatment::Sums;
 use super::view::RunView;
-use crate::number;
-use crate::stats::{self, Gap};
+use pgdyno_model::format;
+use pgdyno_stats::{self as stats, Gap};
 
 /// Two treatments taken apart. A is what is compared to, B what is compared; times are means over
 /// trials.
@@ -318,7 +318,7 @@ const QUOTED: usize = 100;
 
 /// The largest part of the gap in latency; none where nothing differs.
 fn said(gap: &GapView, a: &str, b: &str) -> Option<String> {
-    let ms = |us: f64| number::milliseconds(us);
+    let ms = |us: f64| format::milliseconds(us);
     let times = format!(
         "a transaction takes {} ms with {b} and {} ms with {a}",
         ms(gap.b_us),
@@ -356,14 +356,14 @@ fn waited(gap: &GapView) -> Option<String> {
     Some(format!(
         "{share} of the gap in the backends' active time is in {} ({} → {} ms a transaction)",
         if largest.what == "CPU" { "running, or waiting for a CPU" } else { &largest.what },
-        number::milliseconds(largest.a_us),
-        number::milliseconds(largest.b_us)
+        format::milliseconds(largest.a_us),
+        format::milliseconds(largest.b_us)
     ))
 }
 
 /// `93% (95% CI 91–95%)`
 fn share(part: &PartView) -> Option<String> {
-    let percent = number::whole_percent;
+    let percent = format::whole_percent;
     let interval = part
         .ci95
         .map_or_else(String::new, |[lo, hi]| format!(" (95% CI {}–{}%)", percent(lo), percent(hi)));

@@ -12,8 +12,8 @@ use super::super::{Gathered, gather};
 use super::equal::{self, Side};
 use super::{Chosen, others};
 use crate::gate::Measure;
-use crate::stats::{self, EarlierRuns, Ratio};
 use crate::store::{Store, StoreError};
+use pgdyno_stats::{self as stats, EarlierRuns, Ratio};
 
 /// The most runs that are read: older ones tell little of the host as it is, and reading takes
 /// time.

@@ -4,7 +4,7 @@ use super::super::compare::{NOT_FINISHED, Pairing, is_provisional};
 use super::Chosen;
 use super::history::{Earlier, History};
 use crate::gate::Measure;
-use crate::stats::{self, Ratio};
+use pgdyno_stats::{self as stats, Ratio};
 
 /// How the ratios of the pairs are formed: within blocks of one run, or across runs with what
 /// earlier runs tell.

@@ -5,7 +5,6 @@ use pgdyno_model::record::RunState;
 use pgdyno_model::units::Epoch;
 use serde::Serialize;
 
-use super::super::as_text;
 use super::super::view::{LatencyRatio, LatencyView, RatioView, TpsView};
 use super::super::why::WhyView;
 use crate::gate::{Form, Gate};
@@ -47,7 +46,7 @@ pub struct SideView {
     /// Its recipe's or file's name.
     pub recipe: String,
     /// When it began.
-    #[serde(serialize_with = "as_text")]
+    #[serde(serialize_with = "pgdyno_model::format::as_text")]
     pub started_at: Epoch,
     /// Where it stands.
     pub state: RunState,

@@ -16,7 +16,7 @@ use pgdyno_model::AnswerKind;
 use super::compare::{Family, is_provisional};
 use super::floor;
 use super::view::{RunView, TreatmentView};
-use crate::number;
+use pgdyno_model::format;
 
 /// One to four sentences that answer the question as far as the data do, and what to do where they
 /// do not.
@@ -81,9 +81,9 @@ fn rate(view: &RunView, t: &TreatmentView) -> String {
     let Some(tps) = &t.tps else { return "no figure".to_owned() };
     let unit = if view.plan.find.is_some() { "transactions/s at most" } else { "tps" };
     let interval = tps.ci95.map_or_else(String::new, |[lo, hi]| {
-        format!(" (95% CI {} to {})", number::rate(lo), number::rate(hi))
+        format!(" (95% CI {} to {})", format::rate(lo), format::rate(hi))
     });
-    format!("{} {unit}{interval}", number::rate(tps.mean))
+    format!("{} {unit}{interval}", format::rate(tps.mean))
 }
 
 /// A sentence's first letter as a capital, but for the names of factors and their levels.
