@@ -1,45 +1,13 @@
 //! The highest rate that keeps an objective: what each treatment's searches tried.
 
 use pgdyno_model::search::Step;
-use serde::Serialize;
-
-use super::view::{RunView, TrialState};
+use super::view::{CapacityView, CurvePoint, RunView, TreatmentView, TrialState};
 use pgdyno_model::format;
-
-/// What a treatment's trials tried.
-#[derive(Clone, Debug, Serialize)]
-pub struct CapacityView {
-    /// The treatment's index.
-    pub treatment: usize,
-    /// The rates with their latencies, over all completed trials: the lower rate first.
-    pub curve: Vec<CurvePoint>,
-    /// Its maximum rate in a sentence.
-    pub words: String,
-}
-
-/// One step of one trial.
-#[derive(Clone, Debug, Serialize)]
-pub struct CurvePoint {
-    /// Transactions offered per second.
-    pub rate: f64,
-    /// The trial's place in the plan, from 0.
-    pub ordinal: u32,
-    /// Whether it was to confirm the answer.
-    pub confirming: bool,
-    /// Median latency (microseconds).
-    pub latency_us_p50: Option<f64>,
-    /// 95th percentile of latency.
-    pub latency_us_p95: Option<f64>,
-    /// 99th percentile of latency.
-    pub latency_us_p99: Option<f64>,
-    /// Why it did not keep the objective; none if it did.
-    pub broken: Option<String>,
-}
 
 /// Nothing for a plan that looks for no rate.
 pub(super) fn views(view: &RunView) -> Vec<CapacityView> {
     let Some(find) = &view.plan.find else { return Vec::new() };
-    let capacity = |t: &super::TreatmentView| {
+    let capacity = |t: &TreatmentView| {
         let trials = view
             .trials
             .iter()

@@ -1,29 +1,11 @@
 //! How tps grows with the number of clients, and what bounds it.
 
 use std::collections::BTreeSet;
-
-use pgdyno_model::telemetry::Table;
 use pgdyno_model::{Levels, Plan, Treatment};
-use serde::Serialize;
-
-use super::rates::{column, growth};
 use super::treatment::Sums;
-use super::view::TreatmentView;
+use super::view::{ScalingView, TreatmentView};
 use pgdyno_model::format;
 use pgdyno_stats::{self as stats, Fitted, Scaling};
-
-/// Treatments that differ in the number of clients only.
-#[derive(Clone, Debug, Serialize)]
-pub struct ScalingView {
-    /// What they share, in one line; empty where clients are all that varies.
-    pub given: String,
-    /// Their indices.
-    pub treatments: Vec<usize>,
-    /// The Universal Scalability Law through them; none where `words` say why.
-    pub law: Option<Scaling>,
-    /// All of it in a sentence.
-    pub words: String,
-}
 
 /// The client sweeps of `plan`.
 pub(super) fn sweeps(plan: &Plan, sums: &[Sums]) -> Vec<ScalingView> {
@@ -122,27 +104,6 @@ fn shown(fitted: Fitted, show: fn(f64) -> String) -> String {
         Some([lo, hi]) => format!("{} (95% CI {}–{})", show(fitted.value), show(lo), show(hi)),
         None => format!("{} (no interval)", show(fitted.value)),
     }
-}
-
-/// Flushes of the write-ahead log over a trial's telemetry, and its length (seconds):
-/// `pg_stat_wal.wal_sync`, from PostgreSQL 18 on the `fsyncs` of `pg_stat_io` on WAL. None where
-/// neither was read. With a `wal_sync_method` that opens the file for synchronous writing nothing
-/// is counted.
-pub(super) fn wal_flushes(tables: &[Table]) -> Option<(f64, f64)> {
-    let of = |probe: &str, wanted: &dyn Fn(&str) -> bool| {
-        let table = tables.iter().find(|t| t.probe == probe)?;
-        let seconds = table.samples.last()?.t_s - table.samples.first()?.t_s;
-        let columns = (0..table.columns.len()).filter(|i| wanted(&table.columns[*i].name));
-        let flushes = columns.filter_map(|i| growth(table, i)).reduce(|a, b| a + b)?;
-        (seconds > 0.0 && flushes > 0.0).then_some((flushes, seconds))
-    };
-    let by_view = tables
-        .iter()
-        .find(|t| t.probe == "pg_stat_wal")
-        .and_then(|table| column(table, "wal_sync"))
-        .and_then(|_| of("pg_stat_wal", &|name| name == "wal_sync"));
-    by_view
-        .or_else(|| of("pg_stat_io", &|name| name.contains(".wal.") && name.ends_with(".fsyncs")))
 }
 
 /// What is to be said of a treatment by Little's law and of its flushes.

@@ -2,7 +2,7 @@
 
 use pgdyno_model::Levels;
 
-use super::compare::Judged;
+use super::family::{ALPHA, Judged};
 use super::view::{Comparison, RatioView};
 use pgdyno_model::format;
 use pgdyno_stats::NoInterval;
@@ -133,7 +133,7 @@ fn interval(judged: &Judged) -> String {
 
 /// What a verdict of no difference leaves open.
 fn unseen(judged: &Judged) -> String {
-    let alone = judged.ratio.p.is_some_and(|p| p <= super::compare::ALPHA);
+    let alone = judged.ratio.p.is_some_and(|p| p <= ALPHA);
     let alone = if alone {
         format!("; it would be one by itself, but not beside {} comparisons", judged.comparisons)
     } else {

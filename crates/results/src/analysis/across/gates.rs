@@ -1,10 +1,10 @@
 //! What the data say of each gate: passed, exceeded, or undecided.
 
-use super::super::compare::ALPHA;
-use super::super::floor::NoiseFloor;
+use super::super::family::ALPHA;
+use super::super::view::NoiseFloor;
 use super::super::words::{HOPELESS, reason};
 use super::view::{GateState, GateView};
-use super::{Found, Ratios};
+use super::ratios::{Found, Ratios};
 use crate::gate::{Form, Gate, Measure};
 use pgdyno_model::format;
 use pgdyno_stats::{self as stats, POWER};

@@ -6,11 +6,11 @@
 
 use pgdyno_model::record::RunState;
 
-use super::super::compare::Pairing;
+use super::super::pairing::Pairing;
 use super::super::treatment::Sums;
-use super::super::{Gathered, gather};
+use super::super::run::{Gathered, gather};
 use super::equal::{self, Side};
-use super::{Chosen, others};
+use super::chosen::{Chosen, others};
 use crate::gate::Measure;
 use crate::store::{Store, StoreError};
 use pgdyno_stats::{self as stats, EarlierRuns, Ratio};

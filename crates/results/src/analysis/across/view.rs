@@ -5,8 +5,7 @@ use pgdyno_model::record::RunState;
 use pgdyno_model::units::Epoch;
 use serde::Serialize;
 
-use super::super::view::{LatencyRatio, LatencyView, RatioView, TpsView};
-use super::super::why::WhyView;
+use super::super::view::{LatencyRatio, LatencyView, RatioView, TpsView, WhyView};
 use crate::gate::{Form, Gate};
 
 /// Treatments of side B beside those of side A that they match.

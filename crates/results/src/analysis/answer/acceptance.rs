@@ -2,9 +2,9 @@
 
 use pgdyno_model::Verdict;
 
-use super::super::stages::StageProbeView;
-use super::super::view::{RunView, TreatmentView};
-use super::{leader, listed, rate, so_far};
+use super::super::view::{RunView, StageProbeView, TreatmentView};
+use super::leader;
+use super::phrases::{listed, rate, so_far};
 use pgdyno_model::format;
 
 pub(super) fn answer(view: &RunView) -> Vec<String> {

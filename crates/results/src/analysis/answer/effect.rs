@@ -2,10 +2,11 @@
 
 use pgdyno_model::Levels;
 
-use super::super::compare::{Family, Judged, measure};
+use super::super::family::{Family, Judged, measure};
 use super::super::view::RunView;
 use super::super::words::{minimum_detectable, reason};
-use super::{capital, leader};
+use super::leader;
+use super::phrases::capital;
 use pgdyno_model::format;
 
 /// Combinations of the other factors' levels that are told one by one.
@@ -73,7 +74,7 @@ fn effects(
     let others = |levels: &Levels| {
         Levels(levels.0.iter().filter(|(name, _)| name != factor).cloned().collect())
     };
-    let of = |t: &super::TreatmentView| {
+    let of = |t: &super::super::view::TreatmentView| {
         let given = others(&t.factors);
         let other = view
             .treatments

@@ -1,10 +1,11 @@
 //! A/A: how far the same treatment differs from itself.
 
-use super::super::compare::Family;
+use super::super::family::Family;
 use super::super::floor;
 use super::super::view::RunView;
 use super::super::words::reason;
-use super::{leader, so_far};
+use super::leader;
+use super::phrases::so_far;
 use pgdyno_model::format;
 
 pub(super) fn answer(view: &RunView, family: &Family) -> Vec<String> {

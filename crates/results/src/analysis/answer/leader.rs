@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::super::floor;
 use super::super::view::{Comparison, RunView, TreatmentView};
 use super::super::words::minimum_detectable;
-use super::{capital, rate, so_far};
+use super::phrases::{capital, rate, so_far};
 use pgdyno_model::format;
 
 /// The treatments that were measured with their mean tps, the best first; a sentence where nothing
@@ -132,7 +132,7 @@ fn effect(view: &RunView, factor: &str, anyway: bool) -> Option<String> {
             && level(c, c.to).as_ref() == Some(&from)
             && level(c, c.treatment).as_ref() == Some(&to)
     };
-    let measure = super::super::compare::measure(&view.plan);
+    let measure = super::super::family::measure(&view.plan);
     let say = |c: &Comparison| {
         let with = if c.given.is_empty() { String::new() } else { format!(" with {}", c.given) };
         match (c.ratio.value, c.ratio.told_apart) {

@@ -3,7 +3,8 @@
 use pgdyno_model::Verdict;
 
 use super::super::view::{RunView, TreatmentView};
-use super::{leader, listed};
+use super::leader;
+use super::phrases::listed;
 use pgdyno_model::format;
 
 /// Treatments that are named one by one.

@@ -1,7 +1,8 @@
 //! How tps grows with the number of clients.
 
 use super::super::view::{RunView, TreatmentView};
-use super::{capital, leader, rate, so_far};
+use super::leader;
+use super::phrases::{capital, rate, so_far};
 use pgdyno_model::format;
 
 /// Combinations of the other factors' levels that are told.
