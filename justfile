@@ -48,7 +48,7 @@ crash-power rounds="40":
 
 # What is said within a trial beside known truths (docs/statistics.md keeps the last result)
 seconds:
-    cargo test --release -p pgdyno-results --lib -- --ignored truth --nocapture
+    cargo test --release -p pgdyno-stats --lib -- --ignored truth --nocapture
 
 # Licences, bans and sources of dependencies (needs cargo-deny; advisories need its database)
 deny:
@@ -76,11 +76,11 @@ emulated-disk *args:
 
 # Precision and recall of audit's rules on the texts of FOLDER; SETS: working, aside, or both parted by a comma
 audit-corpus FOLDER SETS="working":
-    PGDYNO_AUDIT_CORPUS={{FOLDER}} PGDYNO_AUDIT_SETS={{SETS}} cargo test -p pgdyno-results --test audit -- --ignored --nocapture corpus::
+    PGDYNO_AUDIT_CORPUS={{FOLDER}} PGDYNO_AUDIT_SETS={{SETS}} cargo test -p pgdyno-audit --test audit -- --ignored --nocapture corpus::
 
 # The tables of docs/audit.md, from the rules and the fixtures
 audit-docs:
-    AUDIT_DOCS=write cargo test -p pgdyno-results --test audit -- docs::
+    AUDIT_DOCS=write cargo test -p pgdyno-audit --test audit -- docs::
 
 # Who depends on whom
 dependencies:

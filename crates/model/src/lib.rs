@@ -7,6 +7,7 @@
 pub mod crash;
 pub mod experiment;
 pub mod facts;
+pub mod format;
 pub mod latency;
 pub mod ledger;
 pub mod level;

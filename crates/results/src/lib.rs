@@ -4,12 +4,15 @@
 //! Opens old runs anywhere: needs neither PostgreSQL nor root nor the machine that measured.
 
 pub mod analysis;
-pub mod audit;
 pub mod gate;
-mod number;
 pub mod report;
-pub mod stats;
 pub mod store;
 
 pub use analysis::{RunView, analyse};
 pub use store::{SessionId, Store, StoreError};
+
+// facade: removed at integration
+#[doc(hidden)]
+pub use pgdyno_audit as audit;
+#[doc(hidden)]
+pub use pgdyno_stats as stats;

@@ -5,7 +5,7 @@ use pgdyno_model::telemetry::Table;
 
 use super::rates::{column, differences, even, intervals};
 use super::telemetry::own_device;
-use crate::number;
+use pgdyno_model::format;
 
 /// The lower level must last so long to count as a lasting one (seconds): checkpoints and
 /// write-back come and go.
@@ -78,10 +78,10 @@ impl Device {
                 "device {} gave less while as much was asked: {} → {} operations/s of {} → {} ms each, as when burst credit is gone or a \
                  limit sets in",
                 self.name,
-                number::rate(before.operations),
-                number::rate(after.operations),
-                number::seconds(before.latency_ms),
-                number::seconds(after.latency_ms)
+                format::rate(before.operations),
+                format::rate(after.operations),
+                format::seconds(before.latency_ms),
+                format::seconds(after.latency_ms)
             )
         })
     }

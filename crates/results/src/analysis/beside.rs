@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::RunView;
-use crate::audit::{Figure, ImportedRun, Recognised, Row};
+use pgdyno_audit::{Figure, ImportedRun, Recognised, Row};
 
 /// Imported figures and a run. Nothing is computed between the two: they share neither machine nor
 /// repeats.

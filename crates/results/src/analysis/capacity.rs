@@ -1,45 +1,13 @@
 //! The highest rate that keeps an objective: what each treatment's searches tried.
 
 use pgdyno_model::search::Step;
-use serde::Serialize;
-
-use super::view::{RunView, TrialState};
-use crate::number;
-
-/// What a treatment's trials tried.
-#[derive(Clone, Debug, Serialize)]
-pub struct CapacityView {
-    /// The treatment's index.
-    pub treatment: usize,
-    /// The rates with their latencies, over all completed trials: the lower rate first.
-    pub curve: Vec<CurvePoint>,
-    /// Its maximum rate in a sentence.
-    pub words: String,
-}
-
-/// One step of one trial.
-#[derive(Clone, Debug, Serialize)]
-pub struct CurvePoint {
-    /// Transactions offered per second.
-    pub rate: f64,
-    /// The trial's place in the plan, from 0.
-    pub ordinal: u32,
-    /// Whether it was to confirm the answer.
-    pub confirming: bool,
-    /// Median latency (microseconds).
-    pub latency_us_p50: Option<f64>,
-    /// 95th percentile of latency.
-    pub latency_us_p95: Option<f64>,
-    /// 99th percentile of latency.
-    pub latency_us_p99: Option<f64>,
-    /// Why it did not keep the objective; none if it did.
-    pub broken: Option<String>,
-}
+use super::view::{CapacityView, CurvePoint, RunView, TreatmentView, TrialState};
+use pgdyno_model::format;
 
 /// Nothing for a plan that looks for no rate.
 pub(super) fn views(view: &RunView) -> Vec<CapacityView> {
     let Some(find) = &view.plan.find else { return Vec::new() };
-    let capacity = |t: &super::TreatmentView| {
+    let capacity = |t: &TreatmentView| {
         let trials = view
             .trials
             .iter()
@@ -54,14 +22,14 @@ pub(super) fn views(view: &RunView) -> Vec<CapacityView> {
             Some(tps) => {
                 let interval = tps.ci95.map_or_else(
                     || t.reason.as_ref().map_or_else(String::new, |why| format!(" ({why})")),
-                    |[lo, hi]| format!(" (95% CI {} to {})", number::rate(lo), number::rate(hi)),
+                    |[lo, hi]| format!(" (95% CI {} to {})", format::rate(lo), format::rate(hi)),
                 );
                 let generator = if t.generator_limited > 0 {
                     "; generator-limited: more may be possible with a faster load generator"
                 } else {
                     ""
                 };
-                format!("{}/s{interval} keeps {}{generator}", number::rate(tps.mean), find.slo)
+                format!("{}/s{interval} keeps {}{generator}", format::rate(tps.mean), find.slo)
             }
             None => format!("no rate is known to keep {}", find.slo),
         };
@@ -88,7 +56,7 @@ pub(super) fn note(view: &RunView) -> Option<String> {
     Some(format!(
         "What is compared are maximum rates: open-loop arrivals, bracketed and bisected to {}% in steps of {}, each answer confirmed over the \
          whole window. An interval is that of such searches, and its rate may lie below the true one by as much.",
-        number::percent(find.resolution),
+        format::percent(find.resolution),
         find.step
     ))
 }

@@ -2,57 +2,13 @@
 
 use pgdyno_model::facts::HostFacts;
 use pgdyno_model::record::RunState;
-use pgdyno_model::units::Epoch;
 use pgdyno_model::{Levels, Plan, Treatment};
-use serde::Serialize;
-
-use super::compare::Pairing;
+use super::pairing::Pairing;
 use super::treatment::percentile;
-use super::view::PERCENTILES;
-use super::{as_text, words};
-use crate::gate::Measure;
-use crate::number;
+use super::view::{LatencyFloor, NoiseFloor, PERCENTILES};
+use super::words;
 use crate::store::{Store, StoreError};
-
-/// What the newest completed A/A run on a host found.
-#[derive(Clone, Debug, Serialize)]
-pub struct NoiseFloor {
-    /// The run.
-    pub run: String,
-    /// When it began.
-    #[serde(serialize_with = "as_text")]
-    pub started_at: Epoch,
-    /// The two names.
-    pub names: [String; 2],
-    /// The ratio of their tps.
-    pub ratio: f64,
-    /// Its 95% confidence interval.
-    pub ci95: [f64; 2],
-    /// Blocks that had both (count).
-    pub blocks: usize,
-    /// The farther end of the interval as a share: a difference below it may be none.
-    pub floor: f64,
-    /// The same of percentiles of latency, for those that have an interval.
-    pub latency: Vec<LatencyFloor>,
-}
-
-/// How far a percentile of latency of the same treatment differed.
-#[derive(Clone, Debug, Serialize)]
-pub struct LatencyFloor {
-    /// Which.
-    pub percentile: &'static str,
-    /// The farther end of the ratio's interval as a share.
-    pub floor: f64,
-}
-
-impl NoiseFloor {
-    /// The floor of `measure` (a share); none where it has no interval.
-    pub(super) fn of(&self, measure: Measure) -> Option<f64> {
-        let of_latency =
-            || self.latency.iter().find(|l| l.percentile == measure.name()).map(|l| l.floor);
-        if measure == Measure::Tps { Some(self.floor) } else { of_latency() }
-    }
-}
+use pgdyno_model::format;
 
 /// The farther end of the interval of a ratio, as a share.
 pub(super) fn farther([lo, hi]: [f64; 2]) -> f64 {
@@ -138,11 +94,11 @@ pub(super) fn note(floor: Option<&NoiseFloor>) -> String {
     format!(
         "Noise floor of this host: the same treatment under two names had {}× its own tps (95% CI {}–{}, {} blocks, {}). \
          A difference below {}% may be none.{doubt}",
-        number::times(f.ratio),
-        number::times(lo),
-        number::times(hi),
+        format::times(f.ratio),
+        format::times(lo),
+        format::times(hi),
         f.blocks,
         f.run,
-        number::percent(f.floor)
+        format::percent(f.floor)
     )
 }

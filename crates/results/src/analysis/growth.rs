@@ -1,27 +1,11 @@
 //! How tables and indexes grew in a trial, and by how many bytes for each transaction.
 
 use std::collections::BTreeSet;
-
 use pgdyno_model::Measurement;
 use pgdyno_model::telemetry::Table;
 use pgdyno_model::units::Bytes;
-use serde::Serialize;
-
-use super::{RunView, TrialView};
-use crate::number;
-
-/// A table, without its indexes, or an index.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct RelationSize {
-    /// Its name.
-    pub name: String,
-    /// At the first sample, which is just before the window.
-    pub before_bytes: f64,
-    /// At the last.
-    pub after_bytes: f64,
-    /// What it grew by, for each transaction between the two samples; none if it did not grow.
-    pub bytes_per_transaction: Option<f64>,
-}
+use super::view::{RelationSize, RunView, TrialView};
+use pgdyno_model::format;
 
 /// The relations that were watched in a trial, those that grew most first.
 pub(super) fn relations(tables: &[Table], measured: Option<&Measurement>) -> Vec<RelationSize> {
@@ -96,7 +80,7 @@ fn sentence(trial: &TrialView) -> Option<String> {
                 size.name,
                 bytes(size.before_bytes),
                 bytes(size.after_bytes),
-                number::rate(size.bytes_per_transaction?)
+                format::rate(size.bytes_per_transaction?)
             ))
         })
         .collect();

@@ -1,4 +1,7 @@
-//! From a run in the store to what can be said about it.
+//! Analysis: from a run in the store to what can be said about it.
+//!
+//! [`analyse`] is the entry point for one run, [`across::compare`] for two, and
+//! [`stopping::wanted`] tells a run in progress which treatments to measure next.
 
 pub mod across;
 mod allowance;
@@ -6,12 +9,16 @@ mod answer;
 pub mod beside;
 mod capacity;
 mod compare;
+mod family;
 mod floor;
 mod growth;
+mod latency;
 mod notes;
+mod pairing;
 mod profile;
 mod promise;
 mod rates;
+mod run;
 mod scaling;
 mod server_log;
 mod stages;
@@ -23,255 +30,16 @@ mod trial;
 mod unsteady;
 mod view;
 mod waits;
+mod wal_flushes;
 mod why;
 mod words;
 
-use std::collections::BTreeSet;
-
-use pgdyno_model::record::{RunState, SessionRecord};
-use pgdyno_model::units::Epoch;
-use pgdyno_model::{Latencies, Treatment, TrialRecord};
-use serde::Serializer;
-
-use crate::report::CrashView;
-use crate::store::{Store, StoreError};
-pub use capacity::{CapacityView, CurvePoint};
-use compare::Pairing;
-pub use floor::NoiseFloor;
-pub use growth::RelationSize;
-pub use profile::Part;
-pub use scaling::ScalingView;
-pub use stages::StageProbeView;
-use treatment::Sums;
+pub use run::analyse;
 pub use view::{
-    Change, Comparison, FsyncView, LatencyInterval, LatencyRatio, LatencyView, LogEvent,
-    ObserverView, RateLine, RateTable, RatioView, RunHead, RunView, SecondView, ServerView,
-    SessionView, SettingView, StatementView, Steadiness, TpsView, TreatmentCrash, TreatmentView,
-    TrialState, TrialView, WaitView,
+    CapacityView, Change, Comparison, CurvePoint, Ended, FigureView, FsyncView, GapView,
+    LatencyFloor, LatencyInterval, LatencyRatio, LatencyView, LogEvent, NoiseFloor, ObserverView,
+    Part, PartView, RateLine, RateTable, RatioView, RelationSize, RunHead, RunView, ScalingView,
+    SecondView, ServerView, SessionView, SettingView, StageProbeView, StatementView, Steadiness,
+    StoppingView, TpsView, TreatmentCrash, TreatmentView, TrialState, TrialView, WaitView,
+    WhyView,
 };
-pub use why::{FigureView, GapView, PartView, WhyView};
-
-/// Analyses the run whose full name is `run`.
-///
-/// Trials are read one at a time. Of several attempts at a trial the first completed one counts.
-///
-/// # Errors
-/// [`StoreError::UnknownRun`]; [`StoreError::Damaged`]; [`StoreError::Sqlite`] or
-/// [`StoreError::Corrupt`].
-pub fn analyse(store: &Store, run: &str) -> Result<RunView, StoreError> {
-    read(store, run).map(|(view, _)| view)
-}
-
-/// The run with what its treatments' trials come to, which other comparisons than its own are drawn
-/// from.
-fn read(store: &Store, run: &str) -> Result<(RunView, Vec<Sums>), StoreError> {
-    let Gathered { mut view, sums, watched } = gather(store, run)?;
-    promise::judge(&mut view, &sums);
-    let family = compare::Family::of_run(&view.plan, view.run.state, &sums);
-    compare::rank(&mut view, &sums, &family);
-    view.comparisons = compare::compare(&view, &sums, &family);
-    view.capacity = capacity::views(&view);
-    view.why = why::of_run(&view, &sums);
-    view.scaling = scaling::sweeps(&view.plan, &sums);
-    view.stopping = stopping::view(&view, &sums);
-    if let Some(session) = view.sessions.last() {
-        view.noise_floor = floor::of(store, &session.host)?;
-    }
-    view.answer = answer::answer(&view, &family);
-    view.notes = notes::notes(&view, &watched);
-    Ok((view, sums))
-}
-
-/// A run as the store holds it, before anything of it is judged.
-struct Gathered {
-    view: RunView,
-    sums: Vec<Sums>,
-    watched: notes::Watched,
-}
-
-/// Reads the run with its trials, and nothing of other runs.
-fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
-    let record = store.run(run)?;
-    store.check(run)?;
-    let state = store.state(run)?;
-    let sessions = store.sessions(run)?;
-    let fsync: Vec<FsyncView> = store.fsync_rates(run)?.iter().map(fsync_view).collect();
-    let plan = record.plan;
-
-    let mut completed = BTreeSet::new();
-    let mut sums: Vec<Sums> = plan.treatments.iter().map(|_| Sums::default()).collect();
-    let mut trials = Vec::new();
-    let mut servers = trial::Servers::default();
-    let mut watched = notes::Watched::default();
-    for id in store.trial_ids(run)? {
-        let (session, trial) = store.trial(id)?;
-        let (Some(treatment), Some(sum)) =
-            (plan.treatments.get(trial.treatment), sums.get_mut(trial.treatment))
-        else {
-            let found = format!(
-                "trial {} of treatment {}, which the plan has not",
-                trial.ordinal, trial.treatment
-            );
-            return Err(StoreError::Corrupt {
-                path: store.path().into(),
-                what: "a trial".into(),
-                found,
-            });
-        };
-        let state = state_of(&trial, &mut completed);
-        let session = sessions.iter().position(|(id, ..)| *id == session);
-        let devices =
-            session.map(|i| devices(&sessions[i].1, &treatment.storage)).unwrap_or_default();
-        sum.add(&trial, state, treatment, &devices);
-        watched.add(&trial, treatment);
-        let server = servers.add(&trial);
-        trials.push(trial::view(&trial, treatment, state, session, server, &devices));
-    }
-    // A run that may end by itself had to do what it did, once it has ended.
-    let over = plan.stopping.is_some() && state == RunState::Completed;
-    let planned = |index| {
-        if over {
-            let attempted = trials.iter().filter(|t: &&TrialView| t.treatment == index);
-            return attempted.map(|t| t.ordinal).collect::<BTreeSet<u32>>().len();
-        }
-        plan.trials.iter().filter(|t| t.treatment == index).count()
-    };
-    let pairing = Pairing::of(&plan);
-    let treatments: Vec<TreatmentView> = (0..)
-        .zip(plan.treatments.iter().zip(&sums).zip(treatment::drifts(&sums)))
-        .map(|(index, ((treatment, sum), drift))| TreatmentView {
-            drift,
-            ..sum.view(index, treatment, planned(index), &fsync, &pairing)
-        })
-        .collect();
-    let crashes: Vec<CrashView> = store.crashes_of(run)?.iter().map(CrashView::from).collect();
-    let mut view = RunView {
-        run: RunHead {
-            id: record.id,
-            recipe: record.recipe,
-            state,
-            question: plan.question.clone(),
-            started_at: record.started_at,
-            pgdyno_version: record.pgdyno_version,
-            trials_planned: if over { completed.len() } else { plan.trials.len() },
-            trials_completed: completed.len(),
-            attempts_failed: trials.iter().filter(|t| t.state == TrialState::Failed).count(),
-        },
-        answer: Vec::new(),
-        best: None,
-        treatments,
-        comparisons: Vec::new(),
-        why: Vec::new(),
-        capacity: Vec::new(),
-        scaling: Vec::new(),
-        noise_floor: None,
-        stopping: None,
-        notes: Vec::new(),
-        probes: stages::views(store, run, &trials)?,
-        crashes,
-        trials,
-        fsync,
-        sessions: sessions
-            .into_iter()
-            .map(|(_, s, end)| SessionView {
-                started_at: s.started_at,
-                end,
-                host: s.host,
-                storage: s.storage,
-            })
-            .collect(),
-        servers: servers.views(),
-        plan,
-        experiment: record.experiment,
-        overrides: record.overrides,
-    };
-    let lacking = view.sessions.last().map(|s| s.storage.clone()).unwrap_or_default();
-    for (shown, treatment) in view.treatments.iter_mut().zip(&view.plan.treatments) {
-        let storage = lacking.iter().find(|s| s.not_available_here && s.name == treatment.storage);
-        shown.unavailable = storage.filter(|_| shown.trials == 0).and_then(|s| s.failure.clone());
-        shown.crash = crash_of(treatment, &view.plan.treatments, &view.crashes);
-    }
-    Ok(Gathered { view, sums, watched })
-}
-
-/// The newest crash tests of `treatment`, or of one that is crashed alike.
-fn crash_of(
-    treatment: &Treatment,
-    all: &[Treatment],
-    crashes: &[CrashView],
-) -> Option<TreatmentCrash> {
-    let is_its = |crash: &&CrashView| {
-        crash
-            .treatment
-            .and_then(|index| all.get(index))
-            .is_some_and(|other| treatment.is_crashed_alike(other))
-    };
-    let crash = crashes.iter().rfind(is_its)?;
-    Some(TreatmentCrash {
-        id: crash.id.clone(),
-        verdict: crash.verdict,
-        reason: crash.reason.clone(),
-        acknowledged: crash.acknowledged,
-        lost: crash.lost,
-        gravest: crash.gravest.clone(),
-    })
-}
-
-fn state_of(trial: &TrialRecord, completed: &mut BTreeSet<u32>) -> TrialState {
-    match &trial.failure {
-        Some(_) => TrialState::Failed,
-        None if completed.insert(trial.ordinal) => TrialState::Completed,
-        None => TrialState::Superfluous,
-    }
-}
-
-/// The kernel names under a storage: the whole disk first, since partitions do not count flushes.
-fn devices<'a>(session: &'a SessionRecord, storage: &str) -> Vec<&'a str> {
-    let facts = session.storage.iter().find(|s| s.name == storage);
-    facts.into_iter().flat_map(|s| [s.disk.as_deref(), s.device.as_deref()]).flatten().collect()
-}
-
-fn fsync_view(rate: &pgdyno_model::record::FsyncRate) -> FsyncView {
-    let per_second = rate.per_second();
-    FsyncView {
-        storage: rate.storage.clone(),
-        method: rate.method.clone(),
-        block_bytes: rate.block_bytes,
-        flushes: rate.flushes,
-        seconds: rate.seconds,
-        per_second: (per_second > 0.0).then_some(per_second),
-        latency_us: latency_view(&rate.latency),
-        measured_at: rate.measured_at,
-    }
-}
-
-fn latency_view(latencies: &Latencies) -> Option<LatencyView> {
-    let quantile = |q| latencies.quantile_us(q);
-    Some(LatencyView {
-        count: latencies.count(),
-        mean: latencies.mean_us()?,
-        p50: quantile(0.5)?,
-        p90: quantile(0.9)?,
-        p95: quantile(0.95)?,
-        p99: quantile(0.99)?,
-        p99_9: quantile(0.999)?,
-        p99_99: quantile(0.9999)?,
-        max: latencies.max_us()?,
-    })
-}
-
-/// Serialises a time as RFC 3339 text in UTC.
-pub(crate) fn as_text<S: Serializer>(at: &Epoch, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(at)
-}
-
-#[allow(clippy::ref_option)]
-pub(crate) fn as_optional_text<S: Serializer>(
-    at: &Option<Epoch>,
-    to: S,
-) -> Result<S::Ok, S::Error> {
-    match at {
-        Some(at) => to.collect_str(at),
-        None => to.serialize_none(),
-    }
-}

@@ -10,7 +10,7 @@ use pgdyno_model::{Treatment, TrialRecord};
 use super::rates::resets;
 use super::view::{RunView, TrialState, TrialView};
 use super::{capacity, floor, scaling, unsteady};
-use crate::number;
+use pgdyno_model::format;
 
 /// What the views do not keep.
 #[derive(Default)]
@@ -185,7 +185,7 @@ fn failures(view: &RunView, out: &mut Vec<String>) {
     }
     if !states.is_empty() {
         let each: Vec<String> =
-            states.iter().map(|(s, n)| format!("{} × {s}", number::count(*n))).collect();
+            states.iter().map(|(s, n)| format!("{} × {s}", format::count(*n))).collect();
         out.push(format!("Transactions that ended in an error, by SQLSTATE: {}.", each.join(", ")));
     }
 }
@@ -263,8 +263,8 @@ fn ceiling(view: &RunView, out: &mut Vec<String>) {
             out.push(format!(
                 "{}: one client reached {}% of the {} flushes/s that one writer gets from storage `{}`.",
                 t.label,
-                number::percent(tps.mean / rate),
-                number::rate(rate),
+                format::percent(tps.mean / rate),
+                format::rate(rate),
                 plan.storage
             ));
         }
@@ -307,8 +307,8 @@ fn server(view: &RunView, watched: &Watched, out: &mut Vec<String>, context: &mu
     if let Some((measured, timeout)) = watched.shorter_than_checkpoints {
         out.push(format!(
             "Trials of {} s are shorter than checkpoint_timeout ({} s): what checkpoints cost is not in these numbers.",
-            number::seconds(measured),
-            number::seconds(timeout)
+            format::seconds(measured),
+            format::seconds(timeout)
         ));
     }
 }
@@ -367,7 +367,7 @@ fn generator(view: &RunView, watched: &Watched, out: &mut Vec<String>, context: 
     if let Some((cpus, threads)) = watched.generator {
         let used = format!(
             "The load generator used up to {} CPUs for its {threads} {}",
-            number::times(cpus),
+            format::times(cpus),
             if threads == 1 { "thread" } else { "threads" }
         );
         let given = view.servers.iter().any(|s| matches!(s.build, BuildSource::Given { .. }));
@@ -445,7 +445,7 @@ fn observer(view: &RunView, out: &mut Vec<String>) {
     let costs = view.trials.iter().filter_map(|t| t.observer);
     let Some(most) = costs.max_by(|a, b| a.cpus().total_cmp(&b.cpus())) else { return };
     let backends = match most.backends_cpus {
-        Some(cpus) => format!("{}% in the server's backends that answered", number::percent(cpus)),
+        Some(cpus) => format!("{}% in the server's backends that answered", format::percent(cpus)),
         None => "what the server's backends spent on it is not known".to_owned(),
     };
     let remedy = if most.cpus() > MUCH {
@@ -455,7 +455,7 @@ fn observer(view: &RunView, out: &mut Vec<String>) {
     };
     out.push(format!(
         "Watching cost up to {}% of one core ({}% in pgdyno, {backends}){remedy}.",
-        number::percent(most.cpus()),
-        number::percent(most.sampler_cpus)
+        format::percent(most.cpus()),
+        format::percent(most.sampler_cpus)
     ));
 }

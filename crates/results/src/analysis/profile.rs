@@ -2,36 +2,14 @@
 //! took of device, WAL and CPU.
 
 use std::collections::BTreeMap;
-
 use pgdyno_model::Measurement;
 use pgdyno_model::telemetry::Table;
-use serde::Serialize;
-
 use super::rates::{column, growth};
 use super::telemetry::own_device;
+use super::view::Part;
 
 /// The kernel counts sectors of 512 bytes (Documentation/block/stat.rst).
 const SECTOR: f64 = 512.0;
-
-/// A part of a transaction's latency.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Part {
-    /// A statement: its script, line and text.
-    Statement {
-        /// Its script's name.
-        script: String,
-        /// The line it begins on.
-        line: u32,
-        /// The command.
-        text: String,
-    },
-    /// From due to sent: with a rate, the wait for a free client.
-    WaitToBeSent,
-    /// All else: meta commands, the load generator between statements, transactions cut by the
-    /// window's edges.
-    BetweenStatements,
-}
 
 /// A figure beside the latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -187,3 +165,4 @@ fn device(table: &Table, devices: &[&str], tps: f64, figures: &mut [Option<f64>;
     figures[8] = rate("time_in_queue").map(|ms| ms / 1e3);
     figures[9] = figures[0].map(|writes| writes / tps);
 }
+

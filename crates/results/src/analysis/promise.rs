@@ -5,7 +5,7 @@
 
 use super::treatment::Sums;
 use super::view::{RunView, TreatmentCrash, TreatmentView};
-use crate::number;
+use pgdyno_model::format;
 
 /// Fills in why treatments are not ranked. Call it after crash tests are known and before the best
 /// is chosen.
@@ -29,8 +29,8 @@ fn lost(crash: &TreatmentCrash) -> Option<String> {
         0 => format!("its crash tests failed: {}", crash.reason),
         lost => format!(
             "it lost {} of {} acknowledged commits to the fault {}",
-            number::count(lost),
-            number::count(broken.acknowledged),
+            format::count(lost),
+            format::count(broken.acknowledged),
             broken.fault
         ),
     })

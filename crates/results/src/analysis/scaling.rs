@@ -1,29 +1,11 @@
 //! How tps grows with the number of clients, and what bounds it.
 
 use std::collections::BTreeSet;
-
-use pgdyno_model::telemetry::Table;
 use pgdyno_model::{Levels, Plan, Treatment};
-use serde::Serialize;
-
-use super::rates::{column, growth};
 use super::treatment::Sums;
-use super::view::TreatmentView;
-use crate::number;
-use crate::stats::{self, Fitted, Scaling};
-
-/// Treatments that differ in the number of clients only.
-#[derive(Clone, Debug, Serialize)]
-pub struct ScalingView {
-    /// What they share, in one line; empty where clients are all that varies.
-    pub given: String,
-    /// Their indices.
-    pub treatments: Vec<usize>,
-    /// The Universal Scalability Law through them; none where `words` say why.
-    pub law: Option<Scaling>,
-    /// All of it in a sentence.
-    pub words: String,
-}
+use super::view::{ScalingView, TreatmentView};
+use pgdyno_model::format;
+use pgdyno_stats::{self as stats, Fitted, Scaling};
 
 /// The client sweeps of `plan`.
 pub(super) fn sweeps(plan: &Plan, sums: &[Sums]) -> Vec<ScalingView> {
@@ -82,9 +64,9 @@ fn say(law: &Scaling) -> String {
     const POOR: f64 = 0.1;
     let mut out = format!(
         "the Universal Scalability Law has λ = {} tps, σ = {}, κ = {}",
-        shown(law.lambda, number::rate),
-        shown(law.sigma, number::times),
-        shown(law.kappa, number::times)
+        shown(law.lambda, format::rate),
+        shown(law.sigma, format::times),
+        shown(law.kappa, format::times)
     );
     match (&law.peak_clients, &law.peak) {
         (Some(clients), Some(peak)) => {
@@ -95,22 +77,22 @@ fn say(law: &Scaling) -> String {
             };
             out.push_str(&format!(
                 "; the peak is {} tps at {} clients{beyond}",
-                shown(*peak, number::rate),
-                shown(*clients, number::rate)
+                shown(*peak, format::rate),
+                shown(*clients, format::rate)
             ));
         }
         (None, Some(limit)) => {
-            out.push_str(&format!("; no peak, {} tps are approached", shown(*limit, number::rate)));
+            out.push_str(&format!("; no peak, {} tps are approached", shown(*limit, format::rate)));
         }
         _ => out.push_str("; no limit shows"),
     }
     if let Some(knee) = law.knee {
-        out.push_str(&format!(", the knee is at {} clients", shown(knee, number::rate)));
+        out.push_str(&format!(", the knee is at {} clients", shown(knee, format::rate)));
     }
     if law.worst > POOR {
         out.push_str(&format!(
             ". It is off by up to {}%, so that it describes this poorly",
-            number::percent(law.worst)
+            format::percent(law.worst)
         ));
     }
     out.push('.');
@@ -122,27 +104,6 @@ fn shown(fitted: Fitted, show: fn(f64) -> String) -> String {
         Some([lo, hi]) => format!("{} (95% CI {}–{})", show(fitted.value), show(lo), show(hi)),
         None => format!("{} (no interval)", show(fitted.value)),
     }
-}
-
-/// Flushes of the write-ahead log over a trial's telemetry, and its length (seconds):
-/// `pg_stat_wal.wal_sync`, from PostgreSQL 18 on the `fsyncs` of `pg_stat_io` on WAL. None where
-/// neither was read. With a `wal_sync_method` that opens the file for synchronous writing nothing
-/// is counted.
-pub(super) fn wal_flushes(tables: &[Table]) -> Option<(f64, f64)> {
-    let of = |probe: &str, wanted: &dyn Fn(&str) -> bool| {
-        let table = tables.iter().find(|t| t.probe == probe)?;
-        let seconds = table.samples.last()?.t_s - table.samples.first()?.t_s;
-        let columns = (0..table.columns.len()).filter(|i| wanted(&table.columns[*i].name));
-        let flushes = columns.filter_map(|i| growth(table, i)).reduce(|a, b| a + b)?;
-        (seconds > 0.0 && flushes > 0.0).then_some((flushes, seconds))
-    };
-    let by_view = tables
-        .iter()
-        .find(|t| t.probe == "pg_stat_wal")
-        .and_then(|table| column(table, "wal_sync"))
-        .and_then(|_| of("pg_stat_wal", &|name| name == "wal_sync"));
-    by_view
-        .or_else(|| of("pg_stat_io", &|name| name.contains(".wal.") && name.ends_with(".fsyncs")))
 }
 
 /// What is to be said of a treatment by Little's law and of its flushes.
@@ -159,7 +120,7 @@ pub(super) fn notes(t: &TreatmentView, planned: &Treatment) -> Vec<String> {
         out.push(format!(
             "{}: tps times mean latency comes to {} clients of {} (Little's law): {rest}.",
             t.label,
-            number::times(share * f64::from(planned.clients)),
+            format::times(share * f64::from(planned.clients)),
             planned.clients
         ));
     }
@@ -169,9 +130,9 @@ pub(super) fn notes(t: &TreatmentView, planned: &Treatment) -> Vec<String> {
         out.push(format!(
             "{}: {} commits a WAL flush; its {} flushes/s are {}% of what one writer gets from storage `{}`.",
             t.label,
-            number::times(commits),
-            number::rate(flushes),
-            number::percent(flushes / rate),
+            format::times(commits),
+            format::rate(flushes),
+            format::percent(flushes / rate),
             planned.storage
         ));
     }

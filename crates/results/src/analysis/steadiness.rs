@@ -6,8 +6,8 @@ use pgdyno_model::telemetry::{Kind, Table};
 use super::allowance::Device;
 use super::rates::{column, ends, even, intervals, per_second, sum};
 use super::view::{Change, LogEvent, Steadiness};
-use crate::number;
-use crate::stats::{self, WarmUp};
+use pgdyno_model::format;
+use pgdyno_stats::{self as stats, WarmUp};
 
 /// What can slow a server down from outside the load, and shows in telemetry.
 struct Source {
@@ -172,7 +172,7 @@ fn changes(
             // shrinks.
             let against = (after < before) == (is > was);
             if against && was.max(is) >= source.least && was.max(is) > TIMES * was.min(is) {
-                let (was, is) = (number::rate(was), number::rate(is));
+                let (was, is) = (format::rate(was), format::rate(is));
                 with.push(format!("{} {was} → {is}{}", source.name, source.unit));
             }
         }

@@ -1,50 +1,15 @@
 //! A run that ends by itself: which comparisons are still open, and why it ended.
 
 use std::collections::BTreeSet;
-
 use pgdyno_model::record::RunState;
 use pgdyno_model::{Plan, Stopping};
-use serde::Serialize;
-
-use super::compare::{Family, Pairing, planned_pairs};
+use super::family::{Family, planned_pairs};
+use super::pairing::{Pairing, interim_analyses};
 use super::treatment::Sums;
-use super::view::RunView;
+use super::view::{Ended, RunView, StoppingView};
 use super::words;
-use crate::number;
-use crate::stats::{self, Looks};
-
-/// A run that may end before its most repeats.
-#[derive(Clone, Debug, Serialize)]
-pub struct StoppingView {
-    /// Blocks that are run in any case.
-    pub floor: u32,
-    /// The most blocks.
-    pub ceiling: u32,
-    /// After how many blocks it is looked at.
-    pub looks: Vec<u32>,
-    /// Blocks of the treatment that was measured most (count).
-    pub blocks: u32,
-    /// Comparisons that are decided (count).
-    pub decided: usize,
-    /// Those that are not, each in a line.
-    pub open: Vec<String>,
-    /// Why it ended; none while it has not.
-    pub ended: Option<Ended>,
-    /// All of it in a sentence.
-    pub words: String,
-}
-
-/// Why a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Ended {
-    /// Every comparison is decided.
-    Decided,
-    /// The most repeats are run.
-    Ceiling,
-    /// Its time is spent.
-    Budget,
-}
+use pgdyno_model::format;
+use pgdyno_stats as stats;
 
 /// What became of one comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,22 +22,13 @@ enum State {
     Open,
 }
 
-/// The looks of a run, if it may end by itself, or was given more repeats when it was complete.
-pub(super) fn looks(plan: &Plan) -> Option<Looks> {
-    let extended = || {
-        let looks = plan.extended_after.iter().copied().chain([plan.repeats()]).collect();
-        (!plan.extended_after.is_empty()).then(|| Looks::at_repeats(looks))
-    };
-    plan.stopping.as_ref().map(|s| Looks::between(s.floor, s.ceiling)).or_else(extended)
-}
-
 /// The treatments that block `block` is to measure, by what the blocks before it found: (block,
 /// tps) of each treatment's completed trials. None are left when all comparisons are decided. A
 /// plan of fixed repeats wants all of them always.
 #[must_use]
 pub fn wanted(plan: &Plan, tps: &[Vec<(u32, f64)>], block: u32) -> BTreeSet<usize> {
     let mut wanted: BTreeSet<usize> = (0..plan.treatments.len()).collect();
-    let (Some(stopping), Some(looks)) = (&plan.stopping, looks(plan)) else { return wanted };
+    let (Some(stopping), Some(looks)) = (&plan.stopping, interim_analyses(plan)) else { return wanted };
     for look in looks.at().iter().filter(|look| **look < block) {
         let until: Vec<Vec<(u32, f64)>> = tps
             .iter()
@@ -172,7 +128,7 @@ pub(super) fn view(view: &RunView, sums: &[Sums]) -> Option<StoppingView> {
     Some(StoppingView {
         floor: stopping.floor,
         ceiling: stopping.ceiling,
-        looks: Looks::between(stopping.floor, stopping.ceiling).at().to_vec(),
+        looks: stats::InterimAnalyses::between(stopping.floor, stopping.ceiling).at().to_vec(),
         blocks,
         decided: named.len() - open.len(),
         open,
@@ -191,7 +147,7 @@ fn said(
     const SHOWN: usize = 3;
     let count = |wanted: State| named.iter().filter(|(_, state)| *state == wanted).count();
     let precision =
-        stopping.precision.map_or_else(String::new, |p| format!(" to ±{}%", number::percent(p)));
+        stopping.precision.map_or_else(String::new, |p| format!(" to ±{}%", format::percent(p)));
     let decided: Vec<String> = [
         (count(State::Different), "different".to_owned()),
         (count(State::Equivalent), "equivalent".to_owned()),

@@ -5,15 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use pgdyno_model::facts::ServerFacts;
 use pgdyno_model::{Latencies, Measurement, Treatment, TrialRecord};
 
-use super::compare::Pairing;
+use super::latency::latency_view;
+use super::pairing::Pairing;
 use super::profile::Profile;
 use super::view::{
     FsyncView, LatencyInterval, PERCENTILES, StatementView, TpsView, TreatmentView, TrialState,
 };
 use super::waits::Waits;
-use super::{latency_view, scaling, words};
+use super::wal_flushes::wal_flushes;
+use super::words;
 use crate::gate::Measure;
-use crate::stats;
+use pgdyno_stats as stats;
 
 /// What the trials of one treatment come to.
 #[derive(Default)]
@@ -76,7 +78,7 @@ impl Sums {
         }
         self.waits.add(&trial.telemetry);
         self.profiles.extend(Profile::of(trial.block, m, &trial.telemetry, devices));
-        if let Some((flushes, seconds)) = scaling::wal_flushes(&trial.telemetry) {
+        if let Some((flushes, seconds)) = wal_flushes(&trial.telemetry) {
             self.wal_flushes = (self.wal_flushes.0 + flushes, self.wal_flushes.1 + seconds);
         }
         self.latency.merge(&m.latency);
@@ -178,7 +180,7 @@ impl Sums {
             attempts_failed: self.attempts_failed,
             tps,
             crash: None,
-            reason: estimate.why.map(str::to_owned),
+            reason: estimate.why.map(|why| why.to_string()),
             latency_us: latency_view(&self.latency),
             unavailable: None,
             latency_intervals: self.latency_intervals(level),

@@ -5,7 +5,8 @@ use pgdyno_model::measurement::{Measurement, Second};
 use pgdyno_model::{Treatment, TrialRecord};
 
 use super::view::{SecondView, ServerView, SettingView, StatementView, TrialState, TrialView};
-use super::{growth, latency_view, server_log, steadiness, telemetry};
+use super::latency::latency_view;
+use super::{growth, server_log, steadiness, telemetry};
 
 pub(super) fn view(
     trial: &TrialRecord,

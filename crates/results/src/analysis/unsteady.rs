@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::view::{RunView, Steadiness, TreatmentView, TrialState};
-use crate::{number, stats};
+use pgdyno_model::format;
+use pgdyno_stats as stats;
 
 /// Treatments whose repeats rise or fall.
 pub(super) fn drift(measured: &[&TreatmentView], out: &mut Vec<String>) {
@@ -58,7 +59,7 @@ pub(super) fn steadiness(view: &RunView, out: &mut Vec<String>) {
             "The window begins with a warm-up (MSER-5) in trials {}: in trial {trial} its first {seconds} s, without \
              which tps would be {}% {}; add that to `load.warm_up`.",
             list(&trials),
-            number::percent(gain.abs()),
+            format::percent(gain.abs()),
             if gain > 0.0 { "higher" } else { "lower" }
         ));
     }

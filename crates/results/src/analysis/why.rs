@@ -2,89 +2,13 @@
 //! by wait event, and what else each transaction took.
 
 use std::collections::BTreeSet;
-
 use pgdyno_model::{Plan, Treatment};
-use serde::Serialize;
-
-use super::compare::Pairing;
-use super::profile::{FIGURES, Part, Profile};
+use super::pairing::Pairing;
+use super::profile::{FIGURES, Profile};
 use super::treatment::Sums;
-use super::view::RunView;
-use crate::number;
-use crate::stats::{self, Gap};
-
-/// Two treatments taken apart. A is what is compared to, B what is compared; times are means over
-/// trials.
-#[derive(Clone, Debug, Serialize)]
-pub struct WhyView {
-    /// B's index in its plan.
-    pub treatment: usize,
-    /// A's.
-    pub to: usize,
-    /// The transaction's mean latency, by statement; none without a transaction on either side.
-    pub latency: Option<GapView>,
-    /// The backends' time for each transaction, without waiting for the load, by wait event; none
-    /// where either was not watched.
-    pub active: Option<GapView>,
-    /// What else each took.
-    pub figures: Vec<FigureView>,
-    /// What was not watched, and why.
-    pub missing: Vec<String>,
-    /// The largest contributors in sentences, for themselves.
-    pub words: Vec<String>,
-}
-
-/// A gap and its parts, which add up to it.
-#[derive(Clone, Debug, Serialize)]
-pub struct GapView {
-    /// A's mean (microseconds a transaction).
-    pub a_us: f64,
-    /// B's.
-    pub b_us: f64,
-    /// B's less A's, over blocks that have both where they are paired.
-    pub gap_us: Gap,
-    /// Whether the interval leaves 0 out; none without one.
-    pub told_apart: Option<bool>,
-    /// The parts, the largest gap first.
-    pub parts: Vec<PartView>,
-}
-
-/// One part of a gap.
-#[derive(Clone, Debug, Serialize)]
-pub struct PartView {
-    /// What it is: a statement's text, a wait event, or words.
-    pub what: String,
-    /// The statement, or what else of a transaction's latency; none for a wait event.
-    pub part: Option<Part>,
-    /// A's mean (microseconds a transaction).
-    pub a_us: f64,
-    /// B's.
-    pub b_us: f64,
-    /// B's less A's.
-    pub gap_us: Gap,
-    /// Its share of the whole gap: all shares add up to 1, and parts that shrank while the whole
-    /// grew have negative ones.
-    pub share: Option<f64>,
-    /// The share's 95% confidence interval (Fieller's).
-    pub ci95: Option<[f64; 2]>,
-}
-
-/// A figure on both sides: means over trials.
-#[derive(Clone, Debug, Serialize)]
-pub struct FigureView {
-    /// What it is.
-    pub name: &'static str,
-    /// Its unit.
-    pub unit: &'static str,
-    /// A's mean; none where it was not watched.
-    pub a: Option<f64>,
-    /// B's.
-    pub b: Option<f64>,
-    /// B's geometric mean over A's; none where either is 0 or none.
-    pub ratio: Option<f64>,
-    /// Its 95% confidence interval.
-    pub ci95: Option<[f64; 2]>,
-}
+use super::view::{FigureView, GapView, Part, PartView, RunView, WhyView};
+use pgdyno_model::format;
+use pgdyno_stats as stats;
 
 /// A treatment to be taken apart: its index in its plan, its profiles, and what sentences call it.
 pub(super) struct Member<'a> {
@@ -318,7 +242,7 @@ const QUOTED: usize = 100;
 
 /// The largest part of the gap in latency; none where nothing differs.
 fn said(gap: &GapView, a: &str, b: &str) -> Option<String> {
-    let ms = |us: f64| number::milliseconds(us);
+    let ms = |us: f64| format::milliseconds(us);
     let times = format!(
         "a transaction takes {} ms with {b} and {} ms with {a}",
         ms(gap.b_us),
@@ -356,14 +280,14 @@ fn waited(gap: &GapView) -> Option<String> {
     Some(format!(
         "{share} of the gap in the backends' active time is in {} ({} → {} ms a transaction)",
         if largest.what == "CPU" { "running, or waiting for a CPU" } else { &largest.what },
-        number::milliseconds(largest.a_us),
-        number::milliseconds(largest.b_us)
+        format::milliseconds(largest.a_us),
+        format::milliseconds(largest.b_us)
     ))
 }
 
 /// `93% (95% CI 91–95%)`
 fn share(part: &PartView) -> Option<String> {
-    let percent = number::whole_percent;
+    let percent = format::whole_percent;
     let interval = part
         .ci95
         .map_or_else(String::new, |[lo, hi]| format!(" (95% CI {}–{}%)", percent(lo), percent(hi)));

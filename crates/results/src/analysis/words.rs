@@ -2,9 +2,10 @@
 
 use pgdyno_model::Levels;
 
-use super::compare::Judged;
+use super::family::{ALPHA, Judged};
 use super::view::{Comparison, RatioView};
-use crate::number;
+use pgdyno_model::format;
+use pgdyno_stats::NoInterval;
 
 /// A treatment in one line.
 pub(super) fn label(levels: &Levels) -> String {
@@ -17,20 +18,20 @@ pub(super) fn ratio_to_best(judged: &Judged, generator_limited: bool) -> RatioVi
             let direction = if value < 1.0 { "slower than" } else { "faster than" };
             format!(
                 "{direction} the best: {}× its {}{}",
-                number::times(value),
+                format::times(value),
                 judged.measure,
                 interval(judged)
             )
         }
         (_, Some(_)) => format!("no significant difference from the best{}", unseen(judged)),
-        (_, None) => reason(judged, "no interval"),
+        (_, None) => no_verdict(judged, "no interval"),
     };
     view(judged, format!("{verdict}{}{}", equivalence(judged), limit(generator_limited)))
 }
 
 /// Why there is no verdict.
-fn reason(judged: &Judged, or: &'static str) -> String {
-    judged.withheld.clone().unwrap_or_else(|| judged.ratio.why.unwrap_or(or).to_owned())
+fn no_verdict(judged: &Judged, or: &'static str) -> String {
+    judged.withheld.clone().unwrap_or_else(|| reason(judged.ratio.why, or))
 }
 
 pub(super) fn comparison(
@@ -75,13 +76,13 @@ pub(super) fn verdict(
         (Some(value), Some(true)) => {
             format!(
                 "{this} has {}× the {measure} of {that}{}",
-                number::times(value),
+                format::times(value),
                 interval(judged)
             )
         }
         (Some(value), Some(false)) => format!(
             "no significant difference between {this} and {that} (ratio {}{}){}",
-            number::times(value),
+            format::times(value),
             judged.ratio.ci95.map_or_else(String::new, |ci95| format!(", 95% CI {}", range(ci95))),
             unseen(judged)
         ),
@@ -91,15 +92,15 @@ pub(super) fn verdict(
                 .map_or_else(String::new, |ci95| {
                     format!(" (by these two runs' own trials {})", range(ci95))
                 });
-            let value = number::times(value);
+            let value = format::times(value);
             format!(
                 "{this} had {value}× the {measure} of {that}{}{alone}; {}",
                 interval(judged),
-                reason(judged, "no interval")
+                no_verdict(judged, "no interval")
             )
         }
         (None, _) => {
-            format!("{this} and {that} cannot be compared: {}", reason(judged, "no ratio"))
+            format!("{this} and {that} cannot be compared: {}", no_verdict(judged, "no ratio"))
         }
     };
     format!("{verdict}{}{}", equivalence(judged), limit(generator_limited))
@@ -123,7 +124,7 @@ pub(super) fn view(judged: &Judged, verdict: String) -> RatioView {
 }
 
 fn range([lo, hi]: [f64; 2]) -> String {
-    format!("{}–{}", number::times(lo), number::times(hi))
+    format!("{}–{}", format::times(lo), format::times(hi))
 }
 
 fn interval(judged: &Judged) -> String {
@@ -132,7 +133,7 @@ fn interval(judged: &Judged) -> String {
 
 /// What a verdict of no difference leaves open.
 fn unseen(judged: &Judged) -> String {
-    let alone = judged.ratio.p.is_some_and(|p| p <= super::compare::ALPHA);
+    let alone = judged.ratio.p.is_some_and(|p| p <= ALPHA);
     let alone = if alone {
         format!("; it would be one by itself, but not beside {} comparisons", judged.comparisons)
     } else {
@@ -154,14 +155,14 @@ pub(super) const HOPELESS: f64 = 9.0;
 pub(super) fn minimum_detectable(share: Option<f64>) -> String {
     let known = share.filter(|share| *share <= HOPELESS);
     known.map_or_else(String::new, |share| {
-        format!(" (minimum detectable: {}%)", number::percent(share))
+        format!(" (minimum detectable: {}%)", format::percent(share))
     })
 }
 
 /// Whether the difference is known to be less than the margin.
 fn equivalence(judged: &Judged) -> String {
     let Some((margin, _)) = judged.equivalence else { return String::new() };
-    let margin = number::percent(margin);
+    let margin = format::percent(margin);
     match (judged.equivalent(), judged.told_apart()) {
         (Some(true), Some(true)) => {
             format!("; the difference is less than the margin of {margin}%")
@@ -179,4 +180,9 @@ fn limit(generator_limited: bool) -> &'static str {
     } else {
         ""
     }
+}
+
+/// Returns the words for a missing interval; `or` if there is no reason.
+pub(super) fn reason(why: Option<NoInterval>, or: &str) -> String {
+    why.map_or_else(|| or.to_owned(), |why| why.to_string())
 }

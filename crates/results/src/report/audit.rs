@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::text::{plain, wrap};
-use crate::audit::{
+use pgdyno_audit::{
     Audit, Checked, Finding, ImportedRun, NotUnderstood, Recognised, Severity, Sure,
 };
-use crate::number;
+use pgdyno_model::format;
 
 /// More of a quoted line than this is not shown.
 const QUOTED: usize = 100;
@@ -206,7 +206,7 @@ pub fn imported(import: &ImportedRun) -> String {
     let _ = writeln!(out, "on {}, sha256 {}", import.imported_at, plain(&import.sha256));
     let recognised = &import.recognised;
     let _ = writeln!(out, "holds {}", recognised.summary());
-    let value = |figure: Option<crate::audit::Figure>| {
+    let value = |figure: Option<pgdyno_audit::Figure>| {
         figure.map_or_else(|| "–".to_owned(), |f| f.value.to_string())
     };
     if !recognised.runs.is_empty() {
@@ -257,7 +257,7 @@ pub fn imported(import: &ImportedRun) -> String {
             table.add_row([
                 line.per_second.line.to_string(),
                 plain(&line.method),
-                number::rate(line.per_second.value),
+                format::rate(line.per_second.value),
             ]);
         }
         let _ = writeln!(out, "\n{}", table.trim_fmt());

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::compare::escaped;
 use super::text::plain;
 use crate::analysis::beside::{BesideRow, BesideView};
-use crate::number;
+use pgdyno_model::format;
 
 /// Both sides, a table each. `markdown` for pull requests and notes.
 #[must_use]
@@ -53,11 +53,11 @@ fn cells(row: &BesideRow) -> [String; 7] {
         if row.label.is_empty() { "the one treatment".to_owned() } else { plain(&row.label) },
         row.repeats.map_or_else(unknown, |n| n.to_string()),
         row.clients.map_or_else(unknown, |n| n.to_string()),
-        number::rate(row.tps),
+        format::rate(row.tps),
         row.tps_ci95.map_or_else(unknown, |[low, high]| {
-            format!("{} to {}", number::rate(low), number::rate(high))
+            format!("{} to {}", format::rate(low), format::rate(high))
         }),
-        number::times(row.ratio_to_best),
-        row.latency_ms.map_or_else(unknown, |ms| number::milliseconds(ms * 1000.0)),
+        format::times(row.ratio_to_best),
+        row.latency_ms.map_or_else(unknown, |ms| format::milliseconds(ms * 1000.0)),
     ]
 }

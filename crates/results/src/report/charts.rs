@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::analysis::RunView;
-use crate::number;
+use pgdyno_model::format;
 
 /// Colours before they repeat; a repetition differs in its dashes.
 const COLOURS: usize = 7;
@@ -58,7 +58,7 @@ pub(super) fn intervals(view: &RunView) -> Option<Intervals> {
         .iter()
         .filter_map(|t| t.fsync_per_second)
         .filter(|f| *f > end)
-        .map(number::rate)
+        .map(format::rate)
         .collect();
     beyond.dedup();
     let rows = view
@@ -71,9 +71,9 @@ pub(super) fn intervals(view: &RunView) -> Option<Intervals> {
             });
             let text = match tps {
                 None => t.reason.clone().unwrap_or_default(),
-                Some(tps) => match tps.ci95.and_then(|ci| number::plus_minus(tps.mean, ci)) {
-                    Some(half) => format!("{} ± {half}%", number::rate(tps.mean)),
-                    None => number::rate(tps.mean),
+                Some(tps) => match tps.ci95.and_then(|ci| format::plus_minus(tps.mean, ci)) {
+                    Some(half) => format!("{} ± {half}%", format::rate(tps.mean)),
+                    None => format::rate(tps.mean),
                 },
             };
             IntervalRow {
@@ -93,10 +93,10 @@ pub(super) fn intervals(view: &RunView) -> Option<Intervals> {
     let ticks = (0..=10)
         .map(|i| step * f64::from(i))
         .take_while(|value| *value <= end * 1.000_001)
-        .map(|value| Tick { at: place(value), label: number::count(whole(value)) })
+        .map(|value| Tick { at: place(value), label: format::count(whole(value)) })
         .map(|tick| {
             if step < 1.0 {
-                Tick { label: number::rate(tick.at * end / 100.0), ..tick }
+                Tick { label: format::rate(tick.at * end / 100.0), ..tick }
             } else {
                 tick
             }
@@ -186,7 +186,7 @@ pub(super) fn quantiles(view: &RunView) -> Option<Quantiles> {
 fn decades(up: impl Fn(f64) -> f64) -> Vec<Tick> {
     let y = (-1..=10)
         .flat_map(|power| [1.0, 2.0, 5.0].map(|m| m * 10f64.powi(power)))
-        .map(|us| Tick { at: round(up(us)), label: number::seconds(us / 1000.0) })
+        .map(|us| Tick { at: round(up(us)), label: format::seconds(us / 1000.0) })
         .filter(|tick| (0.0..=100.0).contains(&tick.at))
         .collect::<Vec<_>>();
     if y.len() > 9 { y.into_iter().filter(|tick| tick.label.contains('1')).collect() } else { y }
@@ -237,7 +237,7 @@ pub(super) fn capacity(view: &RunView) -> Option<Capacity> {
         x: (0..=10)
             .map(|i| step * f64::from(i))
             .take_while(|rate| *rate <= end * 1.000_001)
-            .map(|rate| Tick { at: round(100.0 * rate / end), label: number::rate(rate) })
+            .map(|rate| Tick { at: round(100.0 * rate / end), label: format::rate(rate) })
             .collect(),
         y: decades(up),
         dots: points().filter_map(dot).collect(),
@@ -292,7 +292,7 @@ pub(super) fn waits(view: &RunView) -> Option<Waits> {
             event: event.to_owned(),
             colour,
             percent: round(100.0 * share),
-            text: format!("{}%", number::percent(share)),
+            text: format!("{}%", format::percent(share)),
         };
         let parts = named.enumerate().filter(|(_, (_, share))| *share > 0.0).map(part).collect();
         WaitRow { label: t.label.clone(), parts }

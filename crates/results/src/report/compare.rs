@@ -6,7 +6,7 @@ use super::Detail;
 use super::terminal::{NONE, STYLE, half_width, ratio};
 use super::text::{plain, wrap};
 use crate::analysis::across::{CompareView, MemberView, Outcome, PairView, SideView, Unequal};
-use crate::number;
+use pgdyno_model::format;
 use pgdyno_model::printable::escape_text;
 
 const LEGEND: &str = "A and B: means over trials. Ratios are B ÷ A; ±: half of the 95% confidence interval. ~: no significant difference. x→y: A's \
@@ -152,14 +152,14 @@ fn side(name: &str, side: &SideView) -> String {
 }
 
 fn row(pair: &PairView) -> [String; 8] {
-    let tps = |m: &MemberView| m.tps.as_ref().map_or(NONE.to_owned(), |tps| number::rate(tps.mean));
+    let tps = |m: &MemberView| m.tps.as_ref().map_or(NONE.to_owned(), |tps| format::rate(tps.mean));
     let latency = |name: &str| {
         let found = pair.latency.iter().find(|l| l.percentile == name);
         found.map_or(NONE.to_owned(), |l| match l.ci95 {
             Some([lo, hi]) => {
-                format!("{}{}", number::times(l.value), half_width((hi / lo).sqrt() - 1.0))
+                format!("{}{}", format::times(l.value), half_width((hi / lo).sqrt() - 1.0))
             }
-            None => number::times(l.value),
+            None => format::times(l.value),
         })
     };
     let label =

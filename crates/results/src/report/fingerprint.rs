@@ -5,7 +5,7 @@ use pgdyno_model::units::Bytes;
 use serde::Serialize;
 
 use super::stack;
-use crate::number::{self, counted};
+use pgdyno_model::format::{self, counted};
 
 /// One subject.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -86,7 +86,7 @@ fn place(host: &HostFacts) -> Words {
     // On hardware of one's own nothing can be stolen.
     let stolen = place.steal.filter(|_| place.hypervisor.is_some());
     words.maybe(stolen, |share| {
-        format!("{}% of CPU time since boot stolen", number::percent(share))
+        format!("{}% of CPU time since boot stolen", format::percent(share))
     });
     words
 }
@@ -105,7 +105,7 @@ fn cpu(host: &HostFacts) -> Words {
     let preferences =
         (!cpu.energy_preferences.is_empty()).then(|| cpu.energy_preferences.join("/"));
     words.maybe(preferences, |p| format!("energy preference {p}"));
-    words.maybe(cpu.allowed_max_khz, |khz| format!("up to {} MHz", number::count(khz / 1000)));
+    words.maybe(cpu.allowed_max_khz, |khz| format!("up to {} MHz", format::count(khz / 1000)));
     words.maybe(cpu.boost, |boost| format!("boost {}", on(boost)));
     words.maybe(cpu.microcode.as_ref(), |m| format!("microcode {m}"));
     words

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::fingerprint::{self, Row};
 use super::{ReportError, charts, verdicts, why};
 use crate::analysis::{RunView, SessionView, TrialState, TrialView};
-use crate::number;
+use pgdyno_model::format;
 
 const TEMPLATE: &str = include_str!("../../assets/report.html");
 const STYLE: &str = include_str!("../../assets/report.css");
@@ -76,10 +76,10 @@ const NONE: &str = "–";
 type Filter = (&'static str, fn(f64) -> String);
 
 const FILTERS: &[Filter] = &[
-    ("rate", number::rate),
-    ("ms", number::milliseconds),
-    ("times", number::times),
-    ("seconds", number::seconds),
+    ("rate", format::rate),
+    ("ms", format::milliseconds),
+    ("times", format::times),
+    ("seconds", format::seconds),
     ("bytes", bytes),
 ];
 
@@ -170,7 +170,7 @@ fn treatments(view: &RunView) -> Vec<TreatmentRow> {
         .iter()
         .map(|t| TreatmentRow {
             levels: view.plan.factors.iter().map(|factor| label(&t.factors, factor)).collect(),
-            half: t.tps.as_ref().and_then(|tps| number::plus_minus(tps.mean, tps.ci95?)),
+            half: t.tps.as_ref().and_then(|tps| format::plus_minus(tps.mean, tps.ci95?)),
         })
         .collect()
 }

@@ -14,8 +14,8 @@ use super::{CrashView, ProbeView};
 use crate::RunView;
 use crate::analysis::across::CompareView;
 use crate::analysis::beside::BesideView;
-use crate::audit::ImportedRun;
 use crate::store::{CrashSummary, ImportSummary, ProbeSummary, RunSummary, Verification};
+use pgdyno_audit::ImportedRun;
 
 /// What is printed as a JSON object of its own. It serializes as a map, without a key `schema`.
 pub trait Document: Serialize {

@@ -13,7 +13,7 @@ use pgdyno_model::units::Epoch;
 use serde::Serialize;
 
 use super::text::wrap;
-use crate::number;
+use pgdyno_model::format;
 
 /// What a text is wrapped to; the tables need no more either.
 const WIDTH: usize = 80;
@@ -28,7 +28,7 @@ pub struct ProbeView<'a> {
     /// What was probed.
     pub name: &'a str,
     /// When it began.
-    #[serde(serialize_with = "crate::analysis::as_text")]
+    #[serde(serialize_with = "pgdyno_model::format::as_text")]
     pub started_at: Epoch,
     /// The pgdyno that measured.
     pub pgdyno_version: &'a str,
@@ -111,7 +111,7 @@ fn list(out: &mut String, title: &str, items: &[String]) {
 
 fn fsync(out: &mut String, probe: &FsyncProbe) {
     let kilobytes = probe.block_bytes / 1024;
-    let seconds = number::seconds(probe.seconds_per_test);
+    let seconds = format::seconds(probe.seconds_per_test);
     paragraph(
         out,
         &format!(
@@ -151,7 +151,7 @@ fn fsync(out: &mut String, probe: &FsyncProbe) {
             &format!(
                 "one client: {} a second; n clients: at most n times that, as PostgreSQL flushes WAL one flush at a time, \
                  and each carries at most one commit of every client",
-                number::rate(rate)
+                format::rate(rate)
             ),
             WIDTH - 2,
             "",
@@ -215,7 +215,7 @@ fn disk(out: &mut String, probe: &DiskProbe) {
             "{} over {}, {} s per point, {cache}; latencies in microseconds",
             probe.driver,
             probe.span,
-            number::seconds(probe.seconds_per_point)
+            format::seconds(probe.seconds_per_point)
         ),
     );
     for (pattern, title) in [

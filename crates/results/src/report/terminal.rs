@@ -9,7 +9,7 @@ use super::{CrashView, Detail, FaultView, fingerprint};
 use crate::analysis::{
     Comparison, FsyncView, LatencyView, RatioView, RunView, StageProbeView, TreatmentView,
 };
-use crate::number;
+use pgdyno_model::format;
 
 /// Lines only under the header: numbers are what is to be seen.
 pub(super) const STYLE: TableStyle =
@@ -140,10 +140,10 @@ fn numbers(t: &TreatmentView, with_service: bool) -> Vec<String> {
             None => format!("{}/{}", t.trials, t.trials_planned),
         }
     };
-    let tps = t.tps.as_ref().map_or(NONE.to_owned(), |tps| number::rate(tps.mean));
-    let half = t.tps.as_ref().and_then(|tps| number::plus_minus(tps.mean, tps.ci95?));
+    let tps = t.tps.as_ref().map_or(NONE.to_owned(), |tps| format::rate(tps.mean));
+    let half = t.tps.as_ref().and_then(|tps| format::plus_minus(tps.mean, tps.ci95?));
     let milliseconds = |latency: &Option<LatencyView>, of: fn(&LatencyView) -> f64| {
-        latency.as_ref().map_or(NONE.to_owned(), |l| number::milliseconds(of(l)))
+        latency.as_ref().map_or(NONE.to_owned(), |l| format::milliseconds(of(l)))
     };
     let mut out = vec![
         trials,
@@ -160,7 +160,7 @@ fn numbers(t: &TreatmentView, with_service: bool) -> Vec<String> {
             milliseconds(&t.service_us, |l| l.p99),
         ]);
     }
-    out.push(if t.trials == 0 { NONE.to_owned() } else { number::count(t.failed) });
+    out.push(if t.trials == 0 { NONE.to_owned() } else { format::count(t.failed) });
     out
 }
 
@@ -169,12 +169,12 @@ pub(super) fn ratio(ratio: &RatioView) -> String {
     let mark = if ratio.told_apart == Some(false) { "~ " } else { "" };
     // Half of an interval of logarithms, as a share: the same up and down but for its sign.
     let half = ratio.ci95.map_or_else(String::new, |[lo, hi]| half_width((hi / lo).sqrt() - 1.0));
-    format!("{mark}{}{half}", number::times(value))
+    format!("{mark}{}{half}", format::times(value))
 }
 
 /// ` ±2.3%`; nothing where the interval is so wide that the ratio may as well be its double.
 pub(super) fn half_width(share: f64) -> String {
-    if share > 1.0 { String::new() } else { format!(" ±{}%", number::percent(share)) }
+    if share > 1.0 { String::new() } else { format!(" ±{}%", format::percent(share)) }
 }
 
 /// The newest probe of each storage and method.
@@ -190,12 +190,12 @@ fn ceiling(f: &FsyncView) -> String {
         return format!("storage `{}`: no flush was measured", f.storage);
     };
     let latency = f.latency_us.as_ref().map_or_else(String::new, |l| {
-        format!("; p50 {} ms, p99 {} ms", number::milliseconds(l.p50), number::milliseconds(l.p99))
+        format!("; p50 {} ms, p99 {} ms", format::milliseconds(l.p50), format::milliseconds(l.p99))
     });
     format!(
         "storage `{}`: {} flushes/s of one writer ({}, {} bytes each{latency}). Commits of several clients can share a flush.",
         f.storage,
-        number::rate(rate),
+        format::rate(rate),
         f.method,
         f.block_bytes
     )
@@ -209,10 +209,10 @@ pub(super) fn probed(probe: &StageProbeView) -> String {
         n => format!("after {n} trials"),
     };
     let flushes =
-        probe.flushes_per_second.map(|f| format!("{} flushes/s of one writer", number::rate(f)));
+        probe.flushes_per_second.map(|f| format!("{} flushes/s of one writer", format::rate(f)));
     let megabytes =
-        |what: &str, rate: Option<f64>| Some(format!("{what} {} MB/s", number::rate(rate? / 1e6)));
-    let iops = |what: &str, rate: Option<f64>| Some(format!("{what} {} IOPS", number::rate(rate?)));
+        |what: &str, rate: Option<f64>| Some(format!("{what} {} MB/s", format::rate(rate? / 1e6)));
+    let iops = |what: &str, rate: Option<f64>| Some(format!("{what} {} IOPS", format::rate(rate?)));
     let figures: Vec<String> = [
         flushes,
         megabytes("sequential writes", probe.write_bytes_per_second),
@@ -238,9 +238,9 @@ pub(super) fn crashed(crash: &CrashView) -> Vec<String> {
             crash.name,
             fault.fault,
             fault.verdict,
-            number::counted(fault.rounds as u64, "round"),
-            number::count(fault.acknowledged),
-            number::count(fault.lost),
+            format::counted(fault.rounds as u64, "round"),
+            format::count(fault.acknowledged),
+            format::count(fault.lost),
             crash.id
         )
     };

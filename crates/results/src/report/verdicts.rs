@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::analysis::{Change, Comparison, RunView, Steadiness, TrialState};
-use crate::number;
+use pgdyno_model::format;
 
 const NONE: &str = "–";
 
@@ -35,7 +35,7 @@ pub(super) fn differences(view: &RunView) -> Vec<Difference> {
         detectable: c
             .ratio
             .detectable
-            .map_or_else(|| NONE.to_owned(), |d| format!("{}%", number::percent(d))),
+            .map_or_else(|| NONE.to_owned(), |d| format!("{}%", format::percent(d))),
     };
     view.comparisons.iter().filter(|c| c.ratio.ci95.is_some()).map(difference).collect()
 }
@@ -44,9 +44,9 @@ pub(super) fn differences(view: &RunView) -> Vec<Difference> {
 pub(super) fn with_interval(value: Option<f64>, ci95: Option<[f64; 2]>) -> String {
     match (value, ci95) {
         (Some(value), Some([lo, hi])) => {
-            format!("{}× ({}–{})", number::times(value), number::times(lo), number::times(hi))
+            format!("{}× ({}–{})", format::times(value), format::times(lo), format::times(hi))
         }
-        (Some(value), None) => format!("{}×", number::times(value)),
+        (Some(value), None) => format!("{}×", format::times(value)),
         (None, _) => NONE.to_owned(),
     }
 }
@@ -88,7 +88,7 @@ pub(super) fn steadiness(view: &RunView) -> Vec<Row> {
                     .map_or_else(|| NONE.to_owned(), |a| format!("{:.0}", a.effective)),
                 within: s
                     .within
-                    .map_or_else(|| NONE.to_owned(), |w| format!("±{}%", number::percent(w))),
+                    .map_or_else(|| NONE.to_owned(), |w| format!("±{}%", format::percent(w))),
                 why: s
                     .within_why
                     .clone()
@@ -111,5 +111,5 @@ fn warm_up(s: &Steadiness) -> String {
 fn change(c: &Change) -> String {
     let with =
         if c.with.is_empty() { "nothing that was watched".to_owned() } else { c.with.join("; ") };
-    format!("{} s: {} → {} tps ({with})", c.t_s, number::rate(c.before), number::rate(c.after))
+    format!("{} s: {} → {} tps ({with})", c.t_s, format::rate(c.before), format::rate(c.after))
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::analysis::{FigureView, GapView, Part, PartView, RunView, WhyView};
-use crate::number;
+use pgdyno_model::format;
 
 const NONE: &str = "–";
 
@@ -105,15 +105,15 @@ fn row(part: &PartView) -> Row {
 fn cells(a: f64, b: f64, gap: f64, share: String) -> [String; 4] {
     let sign = if gap > 0.0 { "+" } else { "" };
     [
-        number::milliseconds(a),
-        number::milliseconds(b),
-        format!("{sign}{}", number::milliseconds(gap)),
+        format::milliseconds(a),
+        format::milliseconds(b),
+        format!("{sign}{}", format::milliseconds(gap)),
         share,
     ]
 }
 
 fn share_of(share: Option<f64>, ci95: Option<[f64; 2]>) -> String {
-    let percent = number::whole_percent;
+    let percent = format::whole_percent;
     match (share, ci95) {
         (Some(share), Some([lo, hi])) => {
             format!("{}% ({}–{})", percent(share), percent(lo), percent(hi))
@@ -124,7 +124,7 @@ fn share_of(share: Option<f64>, ci95: Option<[f64; 2]>) -> String {
 }
 
 fn figure(f: &FigureView) -> FigureRow {
-    let value = |v: Option<f64>| v.map_or_else(|| NONE.to_owned(), number::rate);
+    let value = |v: Option<f64>| v.map_or_else(|| NONE.to_owned(), format::rate);
     FigureRow {
         name: if f.unit == "count" {
             f.name.to_owned()

@@ -18,7 +18,7 @@ pub struct CrashSummary {
     /// The run that it belongs to.
     pub run: Option<String>,
     /// When it began.
-    #[serde(serialize_with = "crate::analysis::as_text")]
+    #[serde(serialize_with = "pgdyno_model::format::as_text")]
     pub started_at: Epoch,
     /// The verdict's name.
     pub verdict: String,

@@ -5,7 +5,7 @@ use rusqlite::params;
 
 use super::write::encode;
 use super::{Store, StoreError, seal};
-use crate::audit::{ImportedRun, Provenance, Recognised};
+use pgdyno_audit::{ImportedRun, Provenance, Recognised};
 
 /// An imported run in a list.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -17,7 +17,7 @@ pub struct ImportSummary {
     /// The report's file, as it was named.
     pub source: String,
     /// When it was imported.
-    #[serde(serialize_with = "crate::analysis::as_text")]
+    #[serde(serialize_with = "pgdyno_model::format::as_text")]
     pub imported_at: Epoch,
     /// What was recognised in it, in words.
     pub holds: String,

@@ -67,7 +67,7 @@ pub struct RunSummary {
     /// The question it answers.
     pub question: Option<String>,
     /// When it began.
-    #[serde(serialize_with = "crate::analysis::as_text")]
+    #[serde(serialize_with = "pgdyno_model::format::as_text")]
     pub started_at: Epoch,
     /// Where it stands.
     pub state: RunState,

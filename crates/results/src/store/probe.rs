@@ -19,7 +19,7 @@ pub struct ProbeSummary {
     /// The run that it belongs to.
     pub run: Option<String>,
     /// When it began.
-    #[serde(serialize_with = "crate::analysis::as_text")]
+    #[serde(serialize_with = "pgdyno_model::format::as_text")]
     pub started_at: Epoch,
     /// Whether everything was measured that was to be.
     pub complete: bool,

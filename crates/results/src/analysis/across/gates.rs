@@ -1,13 +1,13 @@
 //! What the data say of each gate: passed, exceeded, or undecided.
 
-use super::super::compare::ALPHA;
-use super::super::floor::NoiseFloor;
-use super::super::words::HOPELESS;
+use super::super::family::ALPHA;
+use super::super::view::NoiseFloor;
+use super::super::words::{HOPELESS, reason};
 use super::view::{GateState, GateView};
-use super::{Found, Ratios};
+use super::ratios::{Found, Ratios};
 use crate::gate::{Form, Gate, Measure};
-use crate::number;
-use crate::stats::{self, POWER};
+use pgdyno_model::format;
+use pgdyno_stats::{self as stats, POWER};
 
 /// A gate before it is put in words.
 pub(super) struct Judged {
@@ -131,7 +131,7 @@ pub(super) fn said(judged: Judged, labels: &[String]) -> GateView {
     let asks_less = limits.floor.map(|floor| {
         format!(
             "the gate asks for less than the noise floor of this host, {}%",
-            number::percent(floor)
+            format::percent(floor)
         )
     });
     let verdict = match state {
@@ -180,12 +180,12 @@ fn unknown(gate: &Gate, found: &Found) -> String {
     } else {
         "too few transactions for that percentile, or "
     };
-    format!("undecided: {few}{}", found.ratio.why.unwrap_or("no interval"))
+    format!("undecided: {few}{}", reason(found.ratio.why, "no interval"))
 }
 
 /// What such a gate can show, in a sentence.
 fn power(form: Form, change: f64) -> String {
-    let often = number::whole_percent(POWER);
+    let often = format::whole_percent(POWER);
     if !(1.0 / (1.0 + HOPELESS) - 1.0..=HOPELESS).contains(&change) {
         return format!(
             "The repeats differ so much that it does not catch a tenfold change in {often}% of such runs."
@@ -201,6 +201,6 @@ fn power(form: Form, change: f64) -> String {
 
 /// A change in percent with its sign.
 pub(crate) fn signed(change: f64) -> String {
-    let text = number::percent(change);
+    let text = format::percent(change);
     if change > 0.0 { format!("+{text}%") } else { format!("{}%", text.replace('-', "−")) }
 }

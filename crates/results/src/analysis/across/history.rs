@@ -6,14 +6,14 @@
 
 use pgdyno_model::record::RunState;
 
-use super::super::compare::Pairing;
+use super::super::pairing::Pairing;
 use super::super::treatment::Sums;
-use super::super::{Gathered, gather};
+use super::super::run::{Gathered, gather};
 use super::equal::{self, Side};
-use super::{Chosen, others};
+use super::chosen::{Chosen, others};
 use crate::gate::Measure;
-use crate::stats::{self, EarlierRuns, Ratio};
 use crate::store::{Store, StoreError};
+use pgdyno_stats::{self as stats, EarlierRuns, Ratio};
 
 /// The most runs that are read: older ones tell little of the host as it is, and reading takes
 /// time.

@@ -1,5 +1,6 @@
 //! Treatments of two runs, or of two parts of one, beside each other.
 
+mod chosen;
 mod equal;
 mod error;
 mod gates;
@@ -7,20 +8,19 @@ mod history;
 mod ratios;
 mod view;
 
-use std::collections::BTreeMap;
-
 use pgdyno_model::Levels;
 use pgdyno_model::level::Key;
 use pgdyno_model::record::RunState;
-
-use super::compare::{Judged, Pairing, judge, latency, measure};
-use super::treatment::Sums;
+use super::compare::latency;
+use super::family::{Judged, judge, measure};
+use super::pairing::Pairing;
 use super::view::{RatioView, RunView, TreatmentView};
-use super::why::{Member, WhyView, explain};
-use super::{read, words};
+use super::view::WhyView;
+use super::why::{Member, explain};
+use super::words;
 use crate::gate::{Gate, Measure};
 use crate::store::Store;
-use equal::Side;
+use chosen::{Chosen, others};
 pub use error::CompareError;
 use history::History;
 use ratios::{Found, Ratios};
@@ -141,86 +141,6 @@ fn pair_views(judged: &[Judged], found: &[Found], ratios: &Ratios<'_>) -> Vec<Pa
     judged.iter().zip(found).enumerate().map(view).collect()
 }
 
-/// A side's run, and the treatments of it that are meant.
-struct Chosen {
-    view: RunView,
-    sums: Vec<Sums>,
-    treatments: Vec<usize>,
-    /// Whether just one was named.
-    named: bool,
-}
-
-impl Chosen {
-    fn of(store: &Store, name: &str) -> Result<Self, CompareError> {
-        let (run, which) = match name.split_once(':') {
-            Some((run, which)) => (run, Some(which)),
-            None => (name, None),
-        };
-        let (view, sums) = read(store, &store.resolve(run)?)?;
-        let treatments = match which {
-            Some(which) => chosen(&view, which)?,
-            None => view.treatments.iter().map(|t| t.index).collect(),
-        };
-        let named = which.is_some() && treatments.len() == 1;
-        Ok(Self { view, sums, treatments, named })
-    }
-
-    fn labels(&self) -> Vec<String> {
-        self.treatments.iter().map(|t| self.view.treatments[*t].label.clone()).collect()
-    }
-
-    /// One of its treatments, as far as it must be equal to another.
-    fn treatment(&self, index: usize) -> Side<'_> {
-        let treatment = &self.view.plan.treatments[index];
-        Side { view: &self.view, sums: &self.sums[index], treatment, index }
-    }
-
-    fn side(self, unmatched: Vec<String>) -> SideView {
-        let run = self.view.run;
-        SideView {
-            run: run.id,
-            recipe: run.recipe,
-            started_at: run.started_at,
-            state: run.state,
-            unmatched,
-        }
-    }
-}
-
-/// The treatments of `view` that `which` names.
-fn chosen(view: &RunView, which: &str) -> Result<Vec<usize>, CompareError> {
-    let unknown = |why: String| CompareError::NoSuchTreatment {
-        run: view.run.id.clone(),
-        given: which.to_owned(),
-        why,
-        known: view.treatments.iter().map(|t| format!("{}: {}", t.index + 1, t.label)).collect(),
-    };
-    if let Ok(number) = which.trim().parse::<usize>() {
-        return match number.checked_sub(1).filter(|index| *index < view.treatments.len()) {
-            Some(index) => Ok(vec![index]),
-            None => Err(unknown(format!("they are numbered from 1 to {}", view.treatments.len()))),
-        };
-    }
-    let mut wanted: Vec<(&str, &str)> = Vec::new();
-    for pair in which.split(',') {
-        let Some((factor, level)) = pair.split_once('=') else {
-            return Err(unknown(format!("`{pair}` is neither a number nor FACTOR=LEVEL")));
-        };
-        if !view.plan.factors.iter().any(|f| f == factor.trim()) {
-            return Err(unknown(format!("`{}` is none of its factors", factor.trim())));
-        }
-        wanted.push((factor.trim(), level.trim()));
-    }
-    let has = |levels: &Levels| {
-        wanted
-            .iter()
-            .all(|(factor, level)| levels.get(factor).is_some_and(|l| l.to_string() == *level))
-    };
-    let found: Vec<usize> =
-        view.treatments.iter().filter(|t| has(&t.factors)).map(|t| t.index).collect();
-    if found.is_empty() { Err(unknown("none has these levels".to_owned())) } else { Ok(found) }
-}
-
 /// `by`, if all of it can be named.
 fn named(by: &[String], a: &RunView, b: &RunView) -> Result<Vec<String>, CompareError> {
     let factors = || a.plan.factors.iter().chain(&b.plan.factors);
@@ -240,13 +160,6 @@ fn named(by: &[String], a: &RunView, b: &RunView) -> Result<Vec<String>, Compare
         return Err(CompareError::NoSuchFactor { by: name.clone(), known });
     }
     Ok(by.to_vec())
-}
-
-/// The labels of all factors but those of `by`, whatever the files' order and spelling (`"on"`,
-/// `true`).
-fn others(levels: &Levels, by: &[String]) -> BTreeMap<String, String> {
-    let others = levels.0.iter().filter(|(name, _)| !by.contains(name));
-    others.map(|(name, level)| (name.clone(), level.to_string())).collect()
 }
 
 /// The treatments that match: (A's, B's).

@@ -5,9 +5,7 @@ use pgdyno_model::record::RunState;
 use pgdyno_model::units::Epoch;
 use serde::Serialize;
 
-use super::super::as_text;
-use super::super::view::{LatencyRatio, LatencyView, RatioView, TpsView};
-use super::super::why::WhyView;
+use super::super::view::{LatencyRatio, LatencyView, RatioView, TpsView, WhyView};
 use crate::gate::{Form, Gate};
 
 /// Treatments of side B beside those of side A that they match.
@@ -47,7 +45,7 @@ pub struct SideView {
     /// Its recipe's or file's name.
     pub recipe: String,
     /// When it began.
-    #[serde(serialize_with = "as_text")]
+    #[serde(serialize_with = "pgdyno_model::format::as_text")]
     pub started_at: Epoch,
     /// Where it stands.
     pub state: RunState,

@@ -2,10 +2,10 @@
 
 use pgdyno_model::Verdict;
 
-use super::super::stages::StageProbeView;
-use super::super::view::{RunView, TreatmentView};
-use super::{leader, listed, rate, so_far};
-use crate::number;
+use super::super::view::{RunView, StageProbeView, TreatmentView};
+use super::leader;
+use super::phrases::{listed, rate, so_far};
+use pgdyno_model::format;
 
 pub(super) fn answer(view: &RunView) -> Vec<String> {
     let mut out = honesty(view);
@@ -34,7 +34,7 @@ fn honesty(view: &RunView) -> Vec<String> {
 
 fn one(probe: &StageProbeView) -> String {
     let rate = probe.flushes_per_second.map_or_else(String::new, |flushes| {
-        format!("{} flushes/s of one writer", number::rate(flushes))
+        format!("{} flushes/s of one writer", format::rate(flushes))
     });
     match probe.acknowledges_from_cache.as_slice() {
         [] => format!(
@@ -62,16 +62,16 @@ fn crashes(view: &RunView) -> Option<String> {
         Some(fault) => format!(
             "Crash tests ({}, {}): {named}, {} of {} acknowledged commits lost.",
             fault.fault,
-            number::counted(fault.rounds as u64, "round"),
-            number::count(fault.lost),
-            number::count(fault.acknowledged)
+            format::counted(fault.rounds as u64, "round"),
+            format::count(fault.lost),
+            format::count(fault.acknowledged)
         ),
         None => format!(
             "Crash tests ({}, {}): {named}, {} acknowledged, {} lost.",
             crash.fault,
-            number::counted(crash.rounds as u64, "round"),
-            number::count(crash.acknowledged),
-            number::count(crash.lost)
+            format::counted(crash.rounds as u64, "round"),
+            format::count(crash.acknowledged),
+            format::count(crash.lost)
         ),
     })
 }
@@ -82,7 +82,7 @@ fn speed(view: &RunView) -> String {
     let of = |t: &TreatmentView| {
         t.tps.as_ref()?;
         let p99 = t.latency_us.as_ref().map_or_else(String::new, |latency| {
-            format!(", p99 {} ms", number::milliseconds(latency.p99))
+            format!(", p99 {} ms", format::milliseconds(latency.p99))
         });
         Some(format!("{} {}{p99}", t.label, rate(view, t)))
     };

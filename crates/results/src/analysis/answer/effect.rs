@@ -2,11 +2,12 @@
 
 use pgdyno_model::Levels;
 
-use super::super::compare::{Family, Judged, measure};
+use super::super::family::{Family, Judged, measure};
 use super::super::view::RunView;
-use super::super::words::minimum_detectable;
-use super::{capital, leader};
-use crate::number;
+use super::super::words::{minimum_detectable, reason};
+use super::leader;
+use super::phrases::capital;
+use pgdyno_model::format;
 
 /// Combinations of the other factors' levels that are told one by one.
 const SHOWN: usize = 3;
@@ -73,7 +74,7 @@ fn effects(
     let others = |levels: &Levels| {
         Levels(levels.0.iter().filter(|(name, _)| name != factor).cloned().collect())
     };
-    let of = |t: &super::TreatmentView| {
+    let of = |t: &super::super::view::TreatmentView| {
         let given = others(&t.factors);
         let other = view
             .treatments
@@ -137,16 +138,16 @@ fn one(judged: &Judged, measure: &str) -> String {
     const MULTIPLE: f64 = 2.0;
     let ratio = &judged.ratio;
     let Some(value) = ratio.value else {
-        return format!("not known ({})", ratio.why.unwrap_or("no ratio"));
+        return format!("not known ({})", reason(ratio.why, "no ratio"));
     };
-    let percent = |share: f64| number::percent(share.abs());
+    let percent = |share: f64| format::percent(share.abs());
     let (verb, change) = match value {
         v if v < 1.0 => ("costs", format!("{}% of the {measure}", percent(1.0 - v))),
         v if v < MULTIPLE => ("gains", format!("{}% of {measure}", percent(v - 1.0))),
-        v => ("gives", format!("{}× the {measure}", number::times(v))),
+        v => ("gives", format!("{}× the {measure}", format::times(v))),
     };
     let interval = ratio.ci95.map_or_else(String::new, |[lo, hi]| match value {
-        v if v >= MULTIPLE => format!(" (95% CI {}–{}×)", number::times(lo), number::times(hi)),
+        v if v >= MULTIPLE => format!(" (95% CI {}–{}×)", format::times(lo), format::times(hi)),
         v if v < 1.0 && hi < 1.0 => {
             format!(" (95% CI {}–{}%)", percent(1.0 - hi), percent(1.0 - lo))
         }
@@ -155,9 +156,9 @@ fn one(judged: &Judged, measure: &str) -> String {
         }
         _ => format!(
             " (ratio {}, 95% CI {}–{})",
-            number::times(value),
-            number::times(lo),
-            number::times(hi)
+            format::times(value),
+            format::times(lo),
+            format::times(hi)
         ),
     });
     match judged.told_apart() {
@@ -166,6 +167,6 @@ fn one(judged: &Judged, measure: &str) -> String {
             format!("no significant difference{}", minimum_detectable(judged.detectable()))
         }
         None if judged.withheld.is_some() => format!("so far it {verb} {change}{interval}"),
-        None => format!("it {verb} {change} ({})", ratio.why.unwrap_or("no interval")),
+        None => format!("it {verb} {change} ({})", reason(ratio.why, "no interval")),
     }
 }

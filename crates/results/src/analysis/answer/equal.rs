@@ -1,10 +1,12 @@
 //! A/A: how far the same treatment differs from itself.
 
-use super::super::compare::Family;
+use super::super::family::Family;
 use super::super::floor;
 use super::super::view::RunView;
-use super::{leader, so_far};
-use crate::number;
+use super::super::words::reason;
+use super::leader;
+use super::phrases::so_far;
+use pgdyno_model::format;
 
 pub(super) fn answer(view: &RunView, family: &Family) -> Vec<String> {
     let Some([a, b]) = floor::same_pair(&view.plan) else { return leader::answer(view) };
@@ -17,7 +19,7 @@ pub(super) fn answer(view: &RunView, family: &Family) -> Vec<String> {
         )];
     };
     let (Some(value), Some(ci95 @ [lo, hi])) = (ratio.value, ratio.ci95) else {
-        let why = ratio.why.unwrap_or("no interval");
+        let why = reason(ratio.why, "no interval");
         return vec![format!("The noise floor is not known: {why}.")];
     };
     let blocks = view.treatments[a].trials.min(view.treatments[b].trials);
@@ -25,10 +27,10 @@ pub(super) fn answer(view: &RunView, family: &Family) -> Vec<String> {
         "{}the same treatment differs from itself by up to {}% here ({}× its own tps, 95% CI {}–{}, {blocks} blocks): a smaller \
          difference on this host may be none.",
         if so_far(view).is_empty() { "Noise floor: " } else { "So far, " },
-        number::percent(floor::farther(ci95)),
-        number::times(value),
-        number::times(lo),
-        number::times(hi),
+        format::percent(floor::farther(ci95)),
+        format::times(value),
+        format::times(lo),
+        format::times(hi),
     )];
     said.extend(floor::doubt(ci95).map(str::to_owned));
     said

@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use super::super::floor;
 use super::super::view::{Comparison, RunView, TreatmentView};
 use super::super::words::minimum_detectable;
-use super::{capital, rate, so_far};
-use crate::number;
+use super::phrases::{capital, rate, so_far};
+use pgdyno_model::format;
 
 /// The treatments that were measured with their mean tps, the best first; a sentence where nothing
 /// can be said.
@@ -61,8 +61,8 @@ pub(super) fn ahead(view: &RunView) -> Option<String> {
         let latency = best.latency_us.as_ref().map_or_else(String::new, |l| {
             format!(
                 "; half of the transactions took at most {} ms, 99% at most {} ms",
-                number::milliseconds(l.p50),
-                number::milliseconds(l.p99)
+                format::milliseconds(l.p50),
+                format::milliseconds(l.p99)
             )
         });
         return Some(format!("{}: {found}{keeps}{latency}.", capital(&best.label)));
@@ -82,7 +82,7 @@ pub(super) fn ahead(view: &RunView) -> Option<String> {
         let ranked = if measured.len() < all { " of those ranked" } else { "" };
         said.push_str(&format!(
             ", {} times the slowest{ranked}, {}",
-            number::times(mean / least),
+            format::times(mean / least),
             slowest.label
         ));
     } else if view.treatments.iter().all(|t| t.trials <= 1) {
@@ -132,11 +132,11 @@ fn effect(view: &RunView, factor: &str, anyway: bool) -> Option<String> {
             && level(c, c.to).as_ref() == Some(&from)
             && level(c, c.treatment).as_ref() == Some(&to)
     };
-    let measure = super::super::compare::measure(&view.plan);
+    let measure = super::super::family::measure(&view.plan);
     let say = |c: &Comparison| {
         let with = if c.given.is_empty() { String::new() } else { format!(" with {}", c.given) };
         match (c.ratio.value, c.ratio.told_apart) {
-            (Some(value), Some(true)) => format!("{}× the {measure}{with}", number::times(value)),
+            (Some(value), Some(true)) => format!("{}× the {measure}{with}", format::times(value)),
             (_, Some(false)) => format!("no significant difference{with}"),
             _ => format!("unknown{with}"),
         }

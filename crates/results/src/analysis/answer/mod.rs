@@ -8,15 +8,15 @@ mod effect;
 mod equal;
 mod leader;
 mod next;
+mod phrases;
 mod safety;
 mod sweep;
 
 use pgdyno_model::AnswerKind;
-
-use super::compare::{Family, is_provisional};
+use super::family::Family;
 use super::floor;
-use super::view::{RunView, TreatmentView};
-use crate::number;
+use super::view::RunView;
+use phrases::listed;
 
 /// One to four sentences that answer the question as far as the data do, and what to do where they
 /// do not.
@@ -60,39 +60,4 @@ fn not_ranked(view: &RunView) -> Option<String> {
         .filter_map(|t| Some(format!("{} ({})", t.label, t.not_ranked.as_ref()?)))
         .collect();
     (!all.is_empty()).then(|| format!("Not ranked: {}.", listed(&all, SHOWN, "; ")))
-}
-
-/// The first `shown` of `all`, and how many more there are.
-fn listed(all: &[String], shown: usize, between: &str) -> String {
-    let mut text = all.iter().take(shown).cloned().collect::<Vec<_>>().join(between);
-    if all.len() > shown {
-        text.push_str(&format!("{between}{} more", all.len() - shown));
-    }
-    text
-}
-
-/// `So far, ` before what is said of a run that may still change it.
-fn so_far(view: &RunView) -> &'static str {
-    if is_provisional(&view.plan, view.run.state) { "So far, " } else { "" }
-}
-
-/// ` tps` or what else is compared, with its interval: `1,234 tps (95% CI 1,200 to 1,268)`.
-fn rate(view: &RunView, t: &TreatmentView) -> String {
-    let Some(tps) = &t.tps else { return "no figure".to_owned() };
-    let unit = if view.plan.find.is_some() { "transactions/s at most" } else { "tps" };
-    let interval = tps.ci95.map_or_else(String::new, |[lo, hi]| {
-        format!(" (95% CI {} to {})", number::rate(lo), number::rate(hi))
-    });
-    format!("{} {unit}{interval}", number::rate(tps.mean))
-}
-
-/// A sentence's first letter as a capital, but for the names of factors and their levels.
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    match chars.next() {
-        Some(first) if !text.split(' ').next().unwrap_or_default().contains('=') => {
-            first.to_uppercase().chain(chars).collect()
-        }
-        _ => text.to_owned(),
-    }
 }

@@ -5,7 +5,7 @@ use pgdyno_model::record::RunState;
 
 use super::super::view::{Comparison, RunView};
 use super::super::words::HOPELESS;
-use crate::number;
+use pgdyno_model::format;
 
 /// The next command where the answer is not conclusive; none where it is, or where the question
 /// asks for no comparison.
@@ -39,7 +39,7 @@ pub(super) fn command(view: &RunView, kind: AnswerKind) -> Option<String> {
     let gain = (more as f64 / repeats.max(1) as f64).sqrt();
     let detectable = open.iter().filter_map(|c| c.ratio.detectable).reduce(f64::max);
     let then = detectable.filter(|share| *share <= HOPELESS).map_or_else(String::new, |share| {
-        format!(" (a difference of about {}% would then show)", number::percent(share / gain))
+        format!(" (a difference of about {}% would then show)", format::percent(share / gain))
     });
     Some(format!(
         "{} of {} comparisons undecided. More repeats: `pgdyno run --resume {} --set experiment.repeats={more}`{then}; or anew with \

@@ -3,8 +3,9 @@
 use pgdyno_model::Verdict;
 
 use super::super::view::{RunView, TreatmentView};
-use super::{leader, listed};
-use crate::number;
+use super::leader;
+use super::phrases::listed;
+use pgdyno_model::format;
 
 /// Treatments that are named one by one.
 const SHOWN: usize = 3;
@@ -57,7 +58,7 @@ fn kept(view: &RunView, crashed: &[&TreatmentView]) -> String {
         "{} of {} treatments kept every commit they acknowledged, through {} of crashes each",
         passed.len(),
         crashed.len(),
-        number::counted(rounds as u64, "round")
+        format::counted(rounds as u64, "round")
     )];
     if !passed.is_empty() && passed.len() < crashed.len() {
         parts[0].push_str(&format!(" ({})", listed(&passed, SHOWN, "; ")));
@@ -90,8 +91,8 @@ fn broken(crashed: &[&TreatmentView]) -> Option<String> {
             lost => format!(
                 "{} lost {} of {} acknowledged commits to the fault {}{expected}",
                 t.label,
-                number::count(lost),
-                number::count(broken.acknowledged),
+                format::count(lost),
+                format::count(broken.acknowledged),
                 broken.fault
             ),
         })

@@ -1,8 +1,9 @@
 //! How tps grows with the number of clients.
 
 use super::super::view::{RunView, TreatmentView};
-use super::{capital, leader, rate, so_far};
-use crate::number;
+use super::leader;
+use super::phrases::{capital, rate, so_far};
+use pgdyno_model::format;
 
 /// Combinations of the other factors' levels that are told.
 const SHOWN: usize = 6;
@@ -38,8 +39,8 @@ fn one(view: &RunView, given: &str, treatments: &[usize]) -> Option<String> {
     let grown = (tps(fewest) > 0.0 && fewest.index != highest.index).then(|| {
         format!(
             ", {} times the tps of {}",
-            number::times(tps(highest) / tps(fewest)),
-            number::counted(clients(fewest), "client")
+            format::times(tps(highest) / tps(fewest)),
+            format::counted(clients(fewest), "client")
         )
     });
     let still = (highest.index == most.index && measured.len() > 1)
@@ -49,7 +50,7 @@ fn one(view: &RunView, given: &str, treatments: &[usize]) -> Option<String> {
     let said = format!(
         "{}{given}highest with {}, {}{}{}{}.",
         so_far(view),
-        number::counted(clients(highest), "client"),
+        format::counted(clients(highest), "client"),
         rate(view, highest),
         grown.unwrap_or_default(),
         once.unwrap_or_default(),

@@ -141,7 +141,7 @@ pub struct CrashView {
     /// The settings that were asked for.
     pub settings: std::collections::BTreeMap<String, String>,
     /// When it began.
-    #[serde(serialize_with = "crate::analysis::as_text")]
+    #[serde(serialize_with = "pgdyno_model::format::as_text")]
     pub started_at: Epoch,
     /// The pgdyno that crashed it.
     pub pgdyno_version: String,

@@ -8,7 +8,7 @@ use pgdyno_model::{CrashRecord, Fault};
 
 use super::super::text::wrap;
 use super::PowerView;
-use crate::number;
+use pgdyno_model::format;
 
 const WIDTH: usize = 100;
 const NONE: &str = "–";
@@ -70,7 +70,7 @@ fn one(out: &mut String, fault: &FaultOutcome, is_there: &dyn Fn(&str) -> bool) 
             let alike = fault.rounds.iter().filter(failed).count();
             format!(
                 "{verdict} in {alike} of {}",
-                number::counted(fault.rounds.len() as u64, "round")
+                format::counted(fault.rounds.len() as u64, "round")
             )
         }
     };

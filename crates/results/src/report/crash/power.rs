@@ -3,7 +3,7 @@
 use pgdyno_model::crash::{FaultOutcome, FaultPower, Verdict, skip_seen};
 use serde::Serialize;
 
-use crate::number;
+use pgdyno_model::format;
 
 /// What rounds put under test, and what they would have shown.
 #[derive(Clone, Debug, Serialize)]
@@ -48,23 +48,23 @@ impl PowerView {
             return Vec::new();
         }
         let counted =
-            |count: Option<u64>| count.map_or_else(|| "not counted".to_owned(), number::count);
+            |count: Option<u64>| count.map_or_else(|| "not counted".to_owned(), format::count);
         let window = match last_window {
             None => "not counted".to_owned(),
-            Some((fewest, most)) if fewest == most => number::count(most),
-            Some((fewest, most)) => format!("{} to {}", number::count(fewest), number::count(most)),
+            Some((fewest, most)) if fewest == most => format::count(most),
+            Some((fewest, most)) => format!("{} to {}", format::count(fewest), format::count(most)),
         };
         let mut words = vec![format!(
             "checkpoints completed: {} in {}; flushes under test: {}; commits in the last flush window: {window}",
             counted(checkpoints),
-            number::counted(rounds as u64, "round"),
+            format::counted(rounds as u64, "round"),
             counted(flushes),
         )];
         if let (Some(ten), Some(hundred)) = (self.one_in_10_seen, self.one_in_100_seen) {
             words.push(format!(
                 "a disk that skips 1 flush in 10 would have been seen with probability {}%, 1 in 100 with {}%",
-                number::whole_percent(ten),
-                number::whole_percent(hundred)
+                format::whole_percent(ten),
+                format::whole_percent(hundred)
             ));
         } else if silent && !disk_flushes {
             words.push(

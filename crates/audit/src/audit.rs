@@ -1,0 +1,46 @@
+//! The audit of one report.
+
+use serde::Serialize;
+
+use crate::document::Document;
+use crate::finding::{Checked, Finding, NotUnderstood, Severity};
+use crate::recognise::{Recognised, recognise};
+use crate::rules;
+
+/// All there is to say of one report.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Audit {
+    /// What was found, the most serious first.
+    pub findings: Vec<Finding>,
+    /// What was checked and is right.
+    pub checked: Vec<Checked>,
+    /// What was recognised.
+    pub recognised: Recognised,
+    /// What was not.
+    pub not_understood: Vec<NotUnderstood>,
+}
+
+impl Audit {
+    /// Audits the report that `bytes` hold; none if they are no text. What `name` ends in says what
+    /// the text does not: that it is HTML.
+    #[must_use]
+    pub fn of(name: &str, bytes: &[u8]) -> Option<Self> {
+        let document = Document::read(name, bytes)?;
+        let (evidence, mut not_understood) = recognise(&document);
+        if document.garbled {
+            let why = "not all of it is UTF-8: what is not shows as \u{fffd}".to_owned();
+            not_understood.insert(0, NotUnderstood { line: 1, quoted: String::new(), why });
+        }
+        let (mut findings, checked) = rules::judge(&evidence);
+        for finding in &mut findings {
+            document.quote(finding.line).clone_into(&mut finding.quoted);
+        }
+        Some(Self { findings, checked, recognised: evidence.recognised, not_understood })
+    }
+
+    /// Whether anything found is serious.
+    #[must_use]
+    pub fn is_serious(&self) -> bool {
+        self.findings.iter().any(|f| f.severity == Severity::Serious)
+    }
+}

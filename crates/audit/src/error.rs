@@ -1,0 +1,35 @@
+//! Errors of reading a report.
+
+use std::path::PathBuf;
+
+/// Why a file could not be audited.
+#[derive(Debug, thiserror::Error)]
+pub enum AuditError {
+    /// The file could not be read.
+    #[error("cannot read the report {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file is no text.
+    #[error("cannot audit {}: it is no text", path.display())]
+    NoText {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl AuditError {
+    /// What the user can do about it, where there is something.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Read { .. } => None,
+            Self::NoText { .. } => Some(
+                "save the report as text, Markdown or HTML; archives and PDF are not read".into(),
+            ),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Figures of a report as a store keeps them, apart from what pgdyno measured.
+
+use std::path::Path;
+
+use pgdyno_model::units::Epoch;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::recognise::Recognised;
+
+/// Where figures come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Provenance {
+    /// From a report that others wrote.
+    Imported,
+}
+
+/// What was imported from one report: figures that pgdyno did not measure.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ImportedRun {
+    /// Its name in the store.
+    pub id: String,
+    /// Said wherever it is shown.
+    pub provenance: Provenance,
+    /// The report's file, as it was named.
+    pub source: String,
+    /// SHA-256 of the file, in hexadecimal digits.
+    pub sha256: String,
+    /// When it was imported.
+    #[serde(serialize_with = "pgdyno_model::format::as_text")]
+    pub imported_at: Epoch,
+    /// The pgdyno that read it.
+    pub pgdyno_version: String,
+    /// What was recognised in it.
+    pub recognised: Recognised,
+}
+
+impl ImportedRun {
+    /// What was recognised in the file `source`, which holds `bytes`, imported at `at`. Its name
+    /// says the file's, the time, and how the file's checksum begins.
+    #[must_use]
+    pub fn new(
+        source: &str,
+        bytes: &[u8],
+        recognised: Recognised,
+        at: std::time::SystemTime,
+    ) -> Self {
+        let sha256: String =
+            Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let imported_at = Epoch::of(at);
+        let stem = Path::new(source)
+            .file_stem()
+            .map(|s| s.to_string_lossy().to_lowercase())
+            .unwrap_or_default();
+        let stem: String = stem
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+            .take(24)
+            .collect();
+        // 2026-11-21T06:48:13Z is 20261121-064813 here.
+        let digits: String = imported_at.to_string().chars().filter(char::is_ascii_digit).collect();
+        let (date, time) = digits.split_at(digits.len().min(8));
+        Self {
+            id: format!("import-{stem}-{date}-{time}-{}", &sha256[..4]),
+            provenance: Provenance::Imported,
+            source: source.to_owned(),
+            sha256,
+            imported_at,
+            pgdyno_version: env!("CARGO_PKG_VERSION").to_owned(),
+            recognised,
+        }
+    }
+}

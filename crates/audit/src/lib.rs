@@ -1,0 +1,61 @@
+//! Audits benchmark reports that others wrote: what they hold, whether their figures agree, and what
+//! they cannot show.
+//!
+//! This crate is pure: bytes in, an [`Audit`] out. A report passes four stations:
+//!
+//! 1. `document` reads it as lines, from text, Markdown or HTML;
+//! 2. `recognise` finds figures in the lines: reports of pgbench and sysbench, tables, settings;
+//! 3. `rules` judge the figures, each with a tolerance that comes from the printed digits;
+//! 4. [`Audit::of`] returns findings, checks that held, and lines that were not understood.
+//!
+//! Nothing is concluded from a figure that was not recognised. [`ImportedRun`] is how a store keeps
+//! the figures.
+//!
+//! ```
+//! use pgdyno_audit::{Audit, Severity};
+//!
+//! let report = "transaction type: <builtin: TPC-B (sort of)>\n\
+//!               number of clients: 10\n\
+//!               number of transactions actually processed: 10000/10000\n\
+//!               latency average = 50.000 ms\n\
+//!               tps = 900.000000 (without initial connection time)\n";
+//! let audit = Audit::of("report.txt", report.as_bytes()).expect("it is text");
+//!
+//! // Ten clients at 50 ms make 200 transactions a second, not 900.
+//! assert!(audit.findings.iter().any(|f| f.severity == Severity::Serious));
+//! ```
+//!
+//! # Adding a rule
+//!
+//! 1. Add a [`Rule`] to the `RULES` of the file in `src/rules/` that it belongs to, with a function
+//!    that looks at the evidence and reports to `Verdicts`. Nothing else has to be registered.
+//!    A new file needs its `mod` line and its line in the list of `src/rules/mod.rs`.
+//! 2. Add a case to `tests/audit/rules.rs`: a report that the rule finds fault with, and one that it
+//!    does not.
+//! 3. `just audit-docs` writes the rule's row in docs/audit.md.
+//!
+//! A rule that needs a figure nobody recognises yet comes with a recogniser in `src/recognise/`.
+
+mod audit;
+mod document;
+mod error;
+mod figure;
+mod finding;
+mod import;
+mod recognise;
+mod rules;
+
+pub use audit::Audit;
+pub use error::AuditError;
+pub use figure::Figure;
+pub use finding::{Checked, Confidence, Finding, NotUnderstood, Severity};
+pub use import::{ImportedRun, Provenance};
+pub use recognise::{
+    CpuLine, DeviceLine, FsyncLine, Meaning, PgbenchRun, Progress, Recognised, Row, Script,
+    Setting, Statement, StorageFact, StorageWhat, SysbenchRun, Table,
+};
+pub use rules::{Rule, rules};
+
+// facade: removed at integration
+#[doc(hidden)]
+pub use Confidence as Sure;

@@ -1,0 +1,193 @@
+//! Command lines of pgbench.
+
+use super::scan::Scan;
+use crate::figure::Figure;
+
+/// A command line of pgbench that runs a load.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Command {
+    pub(crate) line: usize,
+    /// What decides what it runs and on what: its words behind a prompt, without where output goes.
+    pub(crate) options: String,
+    pub(crate) clients: Option<Figure>,
+    pub(crate) duration_s: Option<Figure>,
+    pub(crate) transactions_per_client: Option<Figure>,
+    /// `-s`: the scale.
+    pub(crate) scale: Option<Figure>,
+    /// Whether it changes data; none for scripts that are not known.
+    pub(crate) writes: Option<bool>,
+    pub(crate) rate_limited: bool,
+}
+
+/// Finds all in the document. Their lines stay open to others: prose may stand on them too.
+pub(super) fn find(scan: &mut Scan<'_>) -> Vec<Command> {
+    let mut commands = Vec::new();
+    for (at, line) in scan.lines.iter().enumerate() {
+        if let Some(command) = read(&line.text, line.number) {
+            scan.read[at] = true;
+            commands.push(command);
+        }
+    }
+    commands
+}
+
+/// The words of a command line without its prompt, and without where its output goes.
+fn options_of(text: &str) -> String {
+    const PROMPTS: &[&str] = &["$ ", "# ", "❯ ", "% "];
+    let start = PROMPTS.iter().filter_map(|p| Some(text.find(p)? + p.len())).min().unwrap_or(0);
+    let command = text.find("pgbench").filter(|at| *at >= start).map_or(text, |_| &text[start..]);
+    let mut words = Vec::new();
+    let mut skip = false;
+    for word in command.split_whitespace() {
+        if std::mem::take(&mut skip) || matches!(word, "&" | "2>&1" | "time" | "nohup" | "sudo") {
+            continue;
+        }
+        if word == "|" || word.starts_with('#') {
+            break;
+        }
+        let redirects = word.trim_start_matches(['1', '2', '&']).starts_with('>');
+        skip = redirects && word.ends_with('>');
+        if !redirects {
+            words.push(word.trim_matches('`'));
+        }
+    }
+    words.join(" ")
+}
+
+/// The scale that `pgbench -i` filled a database with, where one line does it.
+pub(super) fn initialised_scale(text: &str) -> Option<f64> {
+    let (_, rest) = text.split_once("pgbench ")?;
+    let words: Vec<&str> =
+        rest.split_whitespace().map(|w| w.trim_matches(['`', '"', '\''])).collect();
+    words.iter().any(|w| matches!(*w, "-i" | "--initialize")).then_some(())?;
+    let separate =
+        words.windows(2).find(|pair| matches!(pair[0], "-s" | "--scale")).map(|pair| pair[1]);
+    let joined =
+        || words.iter().find_map(|w| w.strip_prefix("--scale=").or_else(|| w.strip_prefix("-s")));
+    separate.or_else(joined).and_then(|scale| scale.parse().ok())
+}
+
+fn read(text: &str, line: usize) -> Option<Command> {
+    let mut words = text.split_whitespace();
+    words.find(|word| {
+        let word = word.trim_start_matches(['`', '"', '(', '$', '#']);
+        word == "pgbench" || word.ends_with("/pgbench")
+    })?;
+    let mut command = Command { line, writes: Some(true), ..Command::default() };
+    let mut options = 0;
+    command.options = options_of(text);
+    let mut words = words.map(|w| w.trim_matches(['`', '"', '\'', ',', ')'])).peekable();
+    while let Some(word) = words.next() {
+        if matches!(word, "|" | ";" | "&" | "&&" | "||" | ">" | ">>") {
+            break;
+        }
+        let (name, joined) = match word.split_once('=') {
+            Some((name, value)) if name.starts_with("--") => (name, Some(value)),
+            _ if word.starts_with("--") => (word, None),
+            // `-c32`
+            _ if word.starts_with('-') && word.is_char_boundary(2) && word.len() > 2 => {
+                (&word[..2], Some(&word[2..]))
+            }
+            _ => (word, None),
+        };
+        let mut value = || joined.or_else(|| words.next_if(|next| !next.starts_with('-')));
+        match name {
+            "-i" | "--initialize" => return None,
+            "-c" | "--client" => command.clients = value().and_then(|v| Figure::count(v, line)),
+            "-T" | "--time" => command.duration_s = value().and_then(|v| Figure::count(v, line)),
+            "-t" | "--transactions" => {
+                command.transactions_per_client = value().and_then(|v| Figure::count(v, line));
+            }
+            "-S" | "--select-only" => command.writes = Some(false),
+            "-N" | "--skip-some-updates" => command.writes = Some(true),
+            "-f" | "--file" => {
+                value();
+                command.writes = None;
+            }
+            "-b" | "--builtin" => {
+                let name = value().unwrap_or_default().to_ascii_lowercase();
+                command.writes = Some(!name.starts_with("se"));
+            }
+            "-R" | "--rate" => {
+                value();
+                command.rate_limited = true;
+            }
+            "-s" | "--scale" => command.scale = value().and_then(|v| Figure::count(v, line)),
+            "-j" | "--jobs" | "-M" | "--protocol" | "-P" | "--progress" | "-L"
+            | "--latency-limit" => {
+                value();
+            }
+            "-n" | "-r" | "-C" | "-l" => {}
+            _ => continue,
+        }
+        options += 1;
+    }
+    (options > 0).then_some(command)
+}
+
+/// Whether a builtin script changes data, by what `transaction type` says of it in lower case.
+pub(super) fn builtin_writes(kind: &str) -> Option<bool> {
+    if kind.contains("select only") {
+        Some(false)
+    } else if kind.contains("tpc-b")
+        || kind.contains("simple update")
+        || kind.starts_with("update only")
+    {
+        Some(true)
+    } else {
+        None
+    }
+}
+
+/// Whether a script of these commands changes data; none without any, or where functions may.
+pub(super) fn statements_write<'a>(texts: impl Iterator<Item = &'a str>) -> Option<bool> {
+    const WRITE: &[&str] = &["insert", "update", "delete", "merge", "copy", "truncate"];
+    let mut reads = None;
+    for text in texts {
+        let text = text.trim().to_ascii_lowercase();
+        if WRITE.iter().any(|word| text.starts_with(word)) {
+            return Some(true);
+        }
+        if text.starts_with("select") && !text.contains('(') {
+            reads = Some(reads.unwrap_or(true));
+        } else if !text.starts_with('\\')
+            && !["begin", "end", "commit"].iter().any(|w| text.starts_with(w))
+        {
+            reads = Some(false);
+        }
+    }
+    (reads == Some(true)).then_some(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_however_they_are_written() {
+        let command =
+            read("$ nohup pgbench -M prepared -c32 -j 8 --time=120 -r db >>log 2>&1 &", 4).unwrap();
+        let value = |f: Option<Figure>| f.map(|f| f.value);
+        assert_eq!((value(command.clients), value(command.duration_s)), (Some(32.0), Some(120.0)));
+        assert_eq!(command.writes, Some(true));
+        let shell = read("/usr/bin/pgbench -c $i -f a.sql -T 120 -n", 1).unwrap();
+        assert_eq!(
+            (shell.clients, shell.writes, value(shell.duration_s)),
+            (None, None, Some(120.0))
+        );
+        assert_eq!(read("pgbench -S -T 60", 1).unwrap().writes, Some(false));
+        for none in ["pgbench -i -s 32", "pgbench is a program", "pgbench", "pgbench |"] {
+            assert_eq!(read(none, 1), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn what_writes_is_told_only_where_it_is_known() {
+        let of = |texts: &[&str]| statements_write(texts.iter().copied());
+        assert_eq!(of(&["BEGIN;", "UPDATE t SET a = 1;", "END;"]), Some(true));
+        assert_eq!(of(&["\\set a 1", "SELECT abalance FROM a WHERE aid = :aid;"]), Some(false));
+        assert_eq!(of(&["SELECT f_user_login(:userid);"]), None);
+        assert_eq!(of(&["SELECT 1;", "DO $$ … $$;"]), None);
+        assert_eq!(of(&[]), None);
+    }
+}

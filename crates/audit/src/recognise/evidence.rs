@@ -1,0 +1,26 @@
+//! Evidence: everything that the rules judge.
+
+use std::collections::BTreeSet;
+
+use super::changes::ChangeClaim;
+use super::claims::{RatioClaim, SpreadClaim};
+use super::command::Command;
+use super::recognised::Recognised;
+use super::said::Said;
+
+/// What the rules judge: what was recognised, and what only they need.
+pub(crate) struct Evidence {
+    pub(crate) recognised: Recognised,
+    pub(crate) commands: Vec<Command>,
+    /// Repeats of each other: indices into the runs of pgbench.
+    pub(crate) groups: Vec<Vec<usize>>,
+    /// Repeats of each other: indices into the runs of sysbench.
+    pub(crate) sysbench_groups: Vec<Vec<usize>>,
+    /// First lines of runs that only warm up.
+    pub(crate) warm_ups: BTreeSet<usize>,
+    /// What prose says of runs and settings.
+    pub(crate) said: Said,
+    pub(crate) changes: Vec<ChangeClaim>,
+    pub(crate) ratios: Vec<RatioClaim>,
+    pub(crate) spreads: Vec<SpreadClaim>,
+}

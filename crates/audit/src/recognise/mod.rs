@@ -1,0 +1,192 @@
+//! Recognisers: each finds one kind of figure in a document.
+//!
+//! [`recognise`] runs all of them, in an order that matters: a line that one has read is not read by
+//! the next. To add a recogniser, write a module with a `find(&mut Scan)` that marks the lines it
+//! reads, give [`Recognised`] or [`Evidence`] a field for its results, and call it in [`recognise`].
+
+mod changes;
+mod claims;
+mod columns;
+mod command;
+mod evidence;
+mod groups;
+mod pgbench;
+mod probes;
+mod recognised;
+mod said;
+mod scan;
+mod settings;
+mod storage;
+mod sysbench;
+mod table;
+
+use crate::document::Document;
+use crate::figure::{Decimals, Figure, proof};
+use crate::finding::NotUnderstood;
+use groups::Span;
+use scan::Scan;
+
+pub(crate) use changes::{Change, ChangeClaim};
+pub(crate) use claims::SpreadClaim;
+pub(crate) use command::Command;
+pub(crate) use evidence::Evidence;
+pub use pgbench::{PgbenchRun, Progress, Script, Statement};
+pub use probes::{CpuLine, DeviceLine, FsyncLine};
+pub use recognised::Recognised;
+pub use settings::Setting;
+pub use storage::{StorageFact, StorageWhat};
+pub use sysbench::SysbenchRun;
+pub use table::{Meaning, Row, Table};
+pub(crate) use table::{mean_holds, numbered};
+
+/// All that is recognised, and what looks like a figure and is not.
+pub(super) fn recognise(document: &Document) -> (Evidence, Vec<NotUnderstood>) {
+    let read = vec![false; document.lines.len()];
+    let mut scan = Scan {
+        lines: &document.lines,
+        read,
+        decimals: thousands(document),
+        not_understood: Vec::new(),
+    };
+    let scan = &mut scan;
+    let runs = pgbench::find(scan);
+    let mut runs = without_quoted(scan, runs);
+    let sysbench = sysbench::find(scan);
+    let commands = command::find(scan);
+    // While only these have read: a setting or a caption between two runs parts them.
+    let spans: Vec<Span> = runs.iter().map(Span::from).collect();
+    let mut warm_ups = groups::warm_ups(scan, &spans);
+    let groups = groups::groups(scan, &spans, &commands, &warm_ups);
+    let spans: Vec<Span> = sysbench.iter().map(Span::from).collect();
+    let sysbench_warm_ups = groups::warm_ups(scan, &spans);
+    let sysbench_groups = groups::groups(scan, &spans, &[], &sysbench_warm_ups);
+    warm_ups.extend(sysbench_warm_ups);
+    let fsync = probes::fsync(scan);
+    let (cpus, devices) = probes::iostat(scan);
+    let settings = settings::find(scan);
+    let storage = storage::find(scan);
+    let tables = table::find(scan);
+    for run in &mut runs {
+        run.label = label(scan, run.line);
+    }
+    let spreads = claims::spreads(scan);
+    let names = claims::names(scan, &runs, &tables);
+    let ratios = claims::ratios(scan, &names);
+    let changes = changes::find(scan, &names);
+    let said = said::find(scan);
+    leftover(scan);
+    let recognised = Recognised { runs, sysbench, tables, fsync, cpus, devices, settings, storage };
+    let mut not_understood = std::mem::take(&mut scan.not_understood);
+    for one in &mut not_understood {
+        document.quote(one.line).clone_into(&mut one.quoted);
+    }
+    not_understood.sort_by_key(|one| one.line);
+    let evidence = Evidence {
+        recognised,
+        commands,
+        groups,
+        sysbench_groups,
+        warm_ups,
+        said,
+        changes,
+        ratios,
+        spreads,
+    };
+    (evidence, not_understood)
+}
+
+/// What numbers such as `24,242,107` prove of the whole document.
+fn thousands(document: &Document) -> Option<Decimals> {
+    let words = document.lines.iter().flat_map(|line| line.text.split_whitespace());
+    let mut proofs = words
+        .filter(|word| {
+            word.matches(['.', ',']).count() >= 2 && word.starts_with(|c: char| c.is_ascii_digit())
+        })
+        .filter_map(|word| proof(word.trim_end_matches([',', '.', ')', ';'])));
+    let first = proofs.next()?;
+    proofs.all(|other| other == first).then_some(first)
+}
+
+/// What stands above a run and may be its name: a short line right over it.
+fn label(scan: &Scan<'_>, line: usize) -> Option<String> {
+    const NEAR: usize = 6;
+    let first = scan.lines.iter().position(|l| l.number == line)?;
+    let near = (0..first).rev().take(NEAR);
+    let over = near
+        .into_iter()
+        .find(|i| !scan.lines[*i].text.trim().is_empty() && !is_command(scan, *i))?;
+    if scan.read[over] {
+        return None;
+    }
+    let name = claims::name_of(&scan.lines[over].text);
+    let short = name.chars().count() <= 40 && name.chars().any(char::is_alphabetic);
+    (short && !name.ends_with(['.', '。', ',', ';', '!', '?'])).then(|| name.to_owned())
+}
+
+/// A line that only starts what follows: a command, a prompt, a fence.
+fn is_command(scan: &Scan<'_>, at: usize) -> bool {
+    let text = scan.lines[at].text.trim();
+    let prompt = text.starts_with("```")
+        || text.starts_with("$ ")
+        || text.contains("$ pgbench")
+        || text.contains("> cat ");
+    prompt || text.contains("pgbench ") || text.starts_with('\\') || text.ends_with(';')
+}
+
+/// Runs that a quotation repeats, or of which only a known tps stands once more, are no runs of
+/// their own.
+fn without_quoted(scan: &Scan<'_>, runs: Vec<PgbenchRun>) -> Vec<PgbenchRun> {
+    let quoted = |run: &PgbenchRun| scan.lines.iter().any(|l| l.number == run.line && l.quoted);
+    let figures =
+        |run: &PgbenchRun| (run.tps().map(|f| f.value), run.transactions.map(|f| f.value));
+    let bare = |run: &PgbenchRun| {
+        run.transactions.is_none() && run.clients.is_none() && run.progress.is_empty()
+    };
+    let fine = |figure: Figure| figure.half < 0.005;
+    let mut kept: Vec<PgbenchRun> = Vec::new();
+    let originals: Vec<_> = runs.iter().filter(|r| !quoted(r)).map(figures).collect();
+    for run in runs {
+        let known = kept.iter().any(|k| figures(k) == figures(&run));
+        let copied = quoted(&run) && (known || originals.contains(&figures(&run)));
+        let said_again = bare(&run)
+            && run.tps().is_some_and(|tps| {
+                fine(tps)
+                    && kept
+                        .iter()
+                        .any(|k| !bare(k) && k.tps().is_some_and(|t| t.value == tps.value))
+            });
+        if !(copied || said_again) {
+            kept.push(run);
+        }
+    }
+    kept
+}
+
+/// Tells lines that seem to hold a figure of a benchmark and that no recogniser read.
+fn leftover(scan: &mut Scan<'_>) {
+    const SIGNS: &[&str] = &["tps", "ops/sec", "latency average", "latency stddev"];
+    let mut told = Vec::new();
+    for (line, read) in scan.lines.iter().zip(&scan.read) {
+        let lower = line.text.to_lowercase();
+        let number = lower.contains(|c: char| c.is_ascii_digit());
+        if *read || !number || lower.len() > 2000 {
+            continue;
+        }
+        let words = || lower.split(|c: char| !(c.is_alphanumeric() || c == '/'));
+        if columns::names_tps(&lower) || SIGNS[1..].iter().any(|sign| lower.contains(sign)) {
+            told.push((
+                line.number,
+                "it seems to hold a figure, and no recogniser reads it".to_owned(),
+            ));
+        } else if lower.contains('%')
+            && words().any(|w| {
+                matches!(w, "performance" | "výkonu" | "leistung" | "性能" | "производительность")
+            })
+        {
+            told.push((line.number, "a percentage, and it is not clear of what".to_owned()));
+        }
+    }
+    for (line, why) in told {
+        scan.not_understood(line, why);
+    }
+}

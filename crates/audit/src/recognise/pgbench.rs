@@ -1,0 +1,505 @@
+//! pgbench's report as versions 8.4 to 18 print it, whole or in part, and its progress lines.
+
+use serde::{Deserialize, Serialize};
+
+use super::scan::Scan;
+use crate::figure::Figure;
+
+/// What one run of pgbench printed. Each part is none where it was not printed, or not copied.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PgbenchRun {
+    /// What stands above it and may be its name.
+    pub label: Option<String>,
+    /// Its first line in the file, from 1.
+    pub line: usize,
+    /// Its last.
+    pub last_line: usize,
+    /// pgbench's version (from 14 on).
+    pub version: Option<String>,
+    /// `transaction type`.
+    pub transaction_type: Option<String>,
+    /// `scaling factor`.
+    pub scale: Option<Figure>,
+    /// `query mode`.
+    pub query_mode: Option<String>,
+    /// `number of clients`.
+    pub clients: Option<Figure>,
+    /// `number of threads` (from 9.0 on).
+    pub threads: Option<Figure>,
+    /// `number of transactions per client`.
+    pub transactions_per_client: Option<Figure>,
+    /// `duration` (seconds).
+    pub duration_s: Option<Figure>,
+    /// `number of transactions actually processed`.
+    pub transactions: Option<Figure>,
+    /// What stands behind its slash: how many were to be.
+    pub transactions_wanted: Option<Figure>,
+    /// `number of failed transactions` (from 15 on).
+    pub failed: Option<Figure>,
+    /// `number of transactions skipped`, with a rate and a limit.
+    pub skipped: Option<Figure>,
+    /// `maximum number of tries` (from 15 on).
+    pub max_tries: Option<Figure>,
+    /// `number of transactions retried`.
+    pub retried: Option<Figure>,
+    /// `latency average` (milliseconds).
+    pub latency_average_ms: Option<Figure>,
+    /// `latency stddev` (milliseconds): printed only where latencies were measured one by one.
+    pub latency_stddev_ms: Option<Figure>,
+    /// The average of `rate limit schedule lag` (milliseconds).
+    pub schedule_lag_ms: Option<Figure>,
+    /// `initial connection time` (milliseconds).
+    pub initial_connection_ms: Option<Figure>,
+    /// tps `including connections establishing` (to 13).
+    pub tps_including: Option<Figure>,
+    /// tps `excluding connections establishing` (to 13).
+    pub tps_excluding: Option<Figure>,
+    /// tps `without initial connection time` (from 14 on).
+    pub tps_without: Option<Figure>,
+    /// tps `including reconnection times` (from 14 on, with -C).
+    pub tps_reconnecting: Option<Figure>,
+    /// tps of which nothing more is said.
+    pub tps_bare: Option<Figure>,
+    /// `statement latencies in milliseconds` of a run with one script.
+    pub statements: Vec<Statement>,
+    /// The scripts of a run with several.
+    pub scripts: Vec<Script>,
+    /// Progress lines that stand above it.
+    pub progress: Vec<Progress>,
+}
+
+/// A command of a script and its mean latency.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Statement {
+    /// The command's first line.
+    pub text: String,
+    /// Its mean latency (milliseconds).
+    pub latency_ms: Figure,
+    /// How often it failed (from 15 on).
+    pub failures: Option<Figure>,
+}
+
+/// A script of several.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Script {
+    /// Its file or builtin.
+    pub name: String,
+    /// Where it is named in the file, from 1.
+    pub line: usize,
+    /// Its share by weight (percent).
+    pub target_percent: Option<Figure>,
+    /// Its transactions.
+    pub transactions: Option<Figure>,
+    /// Its share of all transactions (percent).
+    pub percent: Option<Figure>,
+    /// Its tps.
+    pub tps: Option<Figure>,
+    /// Its mean latency (milliseconds).
+    pub latency_average_ms: Option<Figure>,
+    /// `statement latencies in milliseconds`.
+    pub statements: Vec<Statement>,
+}
+
+/// A progress line.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Time since the start (seconds).
+    pub at_s: Figure,
+    /// tps since the line before.
+    pub tps: Figure,
+    /// Mean latency since then (milliseconds).
+    pub latency_ms: Option<Figure>,
+}
+
+impl PgbenchRun {
+    /// tps over the whole run; where connections were made once, their time may be in it (to 13) or
+    /// not (from 14 on).
+    pub(crate) fn tps(&self) -> Option<Figure> {
+        self.tps_including
+            .or(self.tps_without)
+            .or(self.tps_reconnecting)
+            .or(self.tps_bare)
+            .or(self.tps_excluding)
+    }
+
+    /// Returns tps without the time for connecting, if the report has it.
+    #[must_use]
+    pub fn tps_connected(&self) -> Option<Figure> {
+        self.tps_excluding
+            .or(self.tps_without)
+            .or(self.tps_reconnecting)
+            .or(self.tps_bare)
+            .or(self.tps_including)
+    }
+
+    /// Whether clients sent when they could, and every transaction was kept: then latency and tps
+    /// are bound to the clients.
+    pub(crate) fn closed_loop(&self) -> bool {
+        let none = |count: Option<Figure>| count.is_none_or(|f| f.value == 0.0);
+        self.schedule_lag_ms.is_none()
+            && self.tps_reconnecting.is_none()
+            && none(self.skipped)
+            && none(self.failed)
+            && none(self.retried)
+    }
+
+    /// The mean latency as printed. Versions 9.4 and 9.5 print 0 where transactions were counted
+    /// out.
+    pub(crate) fn latency(&self) -> Option<Figure> {
+        self.latency_average_ms.filter(|l| l.value > 0.0)
+    }
+
+    /// Whether it changes data; none where nobody can tell from what is printed.
+    pub(crate) fn writes(&self) -> Option<bool> {
+        let kind = self.transaction_type.as_deref().unwrap_or_default().to_ascii_lowercase();
+        let known = super::command::builtin_writes(&kind);
+        known.or_else(|| {
+            let statements =
+                || self.statements.iter().chain(self.scripts.iter().flat_map(|s| &s.statements));
+            super::command::statements_write(statements().map(|s| s.text.as_str()))
+        })
+    }
+
+    /// How long it took (seconds): what is printed, else what its counts say.
+    pub(crate) fn length_s(&self) -> Option<f64> {
+        self.duration_s.map(|d| d.value).or_else(|| {
+            let (transactions, tps) = (self.transactions?, self.tps()?);
+            (tps.value > 0.0).then(|| transactions.value / tps.value)
+        })
+    }
+
+    /// What makes two runs the same, as far as it is printed.
+    pub(crate) fn parameters(&self) -> String {
+        let value = |f: Option<Figure>| f.map(|f| f.value);
+        format!(
+            "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+            self.transaction_type,
+            value(self.scale),
+            self.query_mode,
+            value(self.clients),
+            value(self.threads),
+            value(self.transactions_per_client),
+            value(self.duration_s),
+            value(self.max_tries)
+        )
+    }
+}
+
+/// Finds all in the document and marks their lines as read.
+pub(super) fn find(scan: &mut Scan<'_>) -> Vec<PgbenchRun> {
+    let mut runs = Vec::new();
+    let mut open: Option<Open> = None;
+    let mut progress = Vec::new();
+    let mut version: Option<String> = None;
+    for at in 0..scan.lines.len() {
+        let line = &scan.lines[at];
+        let text = line.text.trim();
+        if text.is_empty() {
+            continue;
+        }
+        // Authors make lists of its lines.
+        let text = text.strip_prefix("- ").or_else(|| text.strip_prefix("* ")).unwrap_or(text);
+        if let Some(read) = read_progress(text, line.number) {
+            scan.read[at] = true;
+            progress.push(read);
+            continue;
+        }
+        if let Some(found) = banner(text) {
+            scan.read[at] = true;
+            runs.extend(open.take().and_then(Open::closed));
+            version = Some(found);
+            continue;
+        }
+        if text.starts_with("starting vacuum") || text.starts_with("pgdyno: ") {
+            scan.read[at] = true;
+            continue;
+        }
+        if let Some(run) = open.as_mut() {
+            match run.take(text, line.number) {
+                Taken::Read => {
+                    scan.read[at] = true;
+                    run.run.last_line = line.number;
+                    run.strange = 0;
+                    continue;
+                }
+                Taken::Repeated => runs.extend(open.take().and_then(Open::closed)),
+                Taken::Strange => {
+                    run.strange += 1;
+                    if run.strange > Open::PATIENCE || run.run.tps().is_some() {
+                        runs.extend(open.take().and_then(Open::closed));
+                    }
+                    continue;
+                }
+            }
+        }
+        if open.is_none() && begins(text) {
+            let mut run = Open::default();
+            if let Taken::Read = run.take(text, line.number) {
+                scan.read[at] = true;
+                run.run.line = line.number;
+                run.run.last_line = line.number;
+                run.run.version = version.take();
+                run.run.progress = std::mem::take(&mut progress);
+                open = Some(run);
+            }
+        }
+    }
+    runs.extend(open.and_then(Open::closed));
+    // A run that was killed, or of which only the progress was copied.
+    if let (Some(first), Some(last)) = (progress.first(), progress.last()) {
+        let (line, last_line) = (first.at_s.line, last.at_s.line);
+        runs.push(PgbenchRun { line, last_line, version, progress, ..PgbenchRun::default() });
+    }
+    runs
+}
+
+/// Lines that begin a report, whole or partly copied.
+fn begins(text: &str) -> bool {
+    const FIRST: &[&str] = &[
+        "transaction type:",
+        "scaling factor:",
+        "query mode:",
+        "number of clients:",
+        "number of transactions actually processed:",
+        "tps = ",
+    ];
+    FIRST.iter().any(|first| text.starts_with(first))
+}
+
+/// `pgbench (15.3, server 15.1)`.
+fn banner(text: &str) -> Option<String> {
+    let inside = text.strip_prefix("pgbench (")?.split_once(')').map(|(inside, _)| inside)?;
+    let version = inside.split([',', ' ']).next()?;
+    version.starts_with(|c: char| c.is_ascii_digit()).then(|| version.to_owned())
+}
+
+/// `progress: 5.0 s, 4123.1 tps, lat 3.801 ms stddev 3.299, …`.
+fn read_progress(text: &str, line: usize) -> Option<Progress> {
+    let mut parts = text.strip_prefix("progress: ")?.split(", ");
+    let at_s = Figure::read(parts.next()?.strip_suffix(" s")?, line)?;
+    let tps = Figure::read(parts.next()?.strip_suffix(" tps")?, line)?;
+    let latency_ms =
+        parts.next().and_then(|p| Figure::read(p.strip_prefix("lat ")?.split(' ').next()?, line));
+    Some(Progress { at_s, tps, latency_ms })
+}
+
+/// A report that is being read.
+#[derive(Default)]
+struct Open {
+    run: PgbenchRun,
+    /// Whether the lines to come are statements, and how many counts stand before each one's text.
+    statements: Option<usize>,
+    /// Lines in a row that are none of pgbench's.
+    strange: usize,
+}
+
+enum Taken {
+    Read,
+    /// A line that this run has already: another run's.
+    Repeated,
+    Strange,
+}
+
+impl Open {
+    /// Strange lines that may stand in a report: warnings, folded text.
+    const PATIENCE: usize = 3;
+
+    /// The run, if it has any figure.
+    fn closed(self) -> Option<PgbenchRun> {
+        let run = self.run;
+        (run.tps().is_some() || run.transactions.is_some()).then_some(run)
+    }
+
+    fn take(&mut self, text: &str, line: usize) -> Taken {
+        if let Some(counts) = self.statements {
+            if let Some(statement) = statement(text, counts, line) {
+                match self.run.scripts.last_mut() {
+                    Some(script) => script.statements.push(statement),
+                    None => self.run.statements.push(statement),
+                }
+                return Taken::Read;
+            }
+            self.statements = None;
+        }
+        if let Some(rest) = text.strip_prefix("statement latencies in milliseconds") {
+            self.statements = Some(match rest.trim_end_matches(':') {
+                "" => 0,
+                " and failures" => 1,
+                _ => 2,
+            });
+            let before = match self.run.scripts.last() {
+                Some(script) => &script.statements,
+                None => &self.run.statements,
+            };
+            return if before.is_empty() { Taken::Read } else { Taken::Repeated };
+        }
+        if text == "script statistics:" {
+            return Taken::Read;
+        }
+        if let Some(rest) = text.strip_prefix("SQL script ") {
+            let name = rest.split_once(": ").map_or(rest, |(_, name)| name).to_owned();
+            self.run.scripts.push(Script { name, line, ..Script::default() });
+            return Taken::Read;
+        }
+        if let Some(script) = self.run.scripts.last_mut() {
+            match script.take(text, line) {
+                Some(true) => return Taken::Read,
+                Some(false) => {}
+                None => return Taken::Repeated,
+            }
+        }
+        self.take_total(text, line)
+    }
+
+    fn take_total(&mut self, text: &str, line: usize) -> Taken {
+        let run = &mut self.run;
+        for (key, slot) in
+            [("transaction type:", &mut run.transaction_type), ("query mode:", &mut run.query_mode)]
+        {
+            if let Some(value) = text.strip_prefix(key) {
+                return once(slot, Some(value.trim().to_owned()));
+            }
+        }
+        let first =
+            |value: &str| value.trim().split([' ', '/']).next().unwrap_or_default().to_owned();
+        for (key, slot) in [
+            ("scaling factor:", &mut run.scale),
+            ("number of clients:", &mut run.clients),
+            ("number of threads:", &mut run.threads),
+            ("number of transactions per client:", &mut run.transactions_per_client),
+            ("duration:", &mut run.duration_s),
+            ("maximum number of tries:", &mut run.max_tries),
+            ("number of failed transactions:", &mut run.failed),
+            ("number of transactions skipped:", &mut run.skipped),
+            ("number of transactions retried:", &mut run.retried),
+        ] {
+            if let Some(value) = text.strip_prefix(key) {
+                let value = first(value);
+                return once(
+                    slot,
+                    Figure::count(&value, line).or_else(|| Figure::read(&value, line)),
+                );
+            }
+        }
+        if let Some(value) = text.strip_prefix("number of transactions actually processed:") {
+            if let Some((_, wanted)) = value.split_once('/') {
+                run.transactions_wanted = Figure::count(&first(wanted), line);
+            }
+            return once(&mut run.transactions, Figure::count(&first(value), line));
+        }
+        for (key, slot) in [
+            ("latency average", &mut run.latency_average_ms),
+            ("latency stddev", &mut run.latency_stddev_ms),
+            ("initial connection time", &mut run.initial_connection_ms),
+            ("rate limit schedule lag", &mut run.schedule_lag_ms),
+        ] {
+            if let Some(value) = text.strip_prefix(key) {
+                let value = value.trim_start_matches([' ', '=', ':']).trim_start_matches("avg ");
+                return once(slot, Figure::read(&first(value), line));
+            }
+        }
+        if let Some(value) = text.strip_prefix("tps = ") {
+            let slot = if value.contains("including reconnection") {
+                &mut run.tps_reconnecting
+            } else if value.contains("including") {
+                &mut run.tps_including
+            } else if value.contains("excluding") {
+                &mut run.tps_excluding
+            } else if value.contains("without initial") {
+                &mut run.tps_without
+            } else {
+                &mut run.tps_bare
+            };
+            return once(slot, Figure::read(&first(value), line));
+        }
+        const OTHERS: &[&str] = &[
+            "transaction maximum tries number:",
+            "partition method:",
+            "partitions:",
+            "number of transactions above the ",
+            "number of serialization failures:",
+            "number of deadlock failures:",
+            "number of other failures:",
+            "total number of retries:",
+            "average connection time",
+        ];
+        if OTHERS.iter().any(|key| text.starts_with(key)) { Taken::Read } else { Taken::Strange }
+    }
+}
+
+impl Script {
+    /// Whether the line was one of a script's; none for one that this script has already.
+    fn take(&mut self, text: &str, line: usize) -> Option<bool> {
+        let number = |text: &str| Figure::read(text.trim(), line);
+        if let Some(value) = text.strip_prefix("weight:") {
+            let percent = value.split_once("targets ").and_then(|(_, rest)| rest.split('%').next());
+            self.target_percent = percent.and_then(number);
+            return Some(true);
+        }
+        if let Some(value) = text.strip_prefix("latency average") {
+            let value = value.trim_start_matches([' ', '=', ':']);
+            let known = self.latency_average_ms.is_some();
+            self.latency_average_ms = value.split(' ').next().and_then(number);
+            return (!known).then_some(true);
+        }
+        if text.starts_with("latency stddev") {
+            return Some(true);
+        }
+        let tps = |text: &str| {
+            let (_, rest) = text.split_once("tps = ")?;
+            number(rest.trim_end_matches(')'))
+        };
+        // From 18 on this line says what the one before it did.
+        if let Some(value) = text.strip_prefix("number of transactions actually processed:") {
+            let count = value.trim().split(' ').next().unwrap_or_default();
+            let (known, count) = (self.tps.is_some(), Figure::count(count, line));
+            if value.contains("tps = ") && !known {
+                self.transactions = count;
+                self.tps = tps(value);
+                return Some(true);
+            }
+            return None;
+        }
+        if text.starts_with("number of ") || text.starts_with("total number of retries:") {
+            // The totals stand above all scripts.
+            return if text.starts_with("number of clients:") { None } else { Some(true) };
+        }
+        if let Some((count, rest)) = text.split_once(" transactions (") {
+            let Some(count) = Figure::count(count, line) else { return Some(false) };
+            self.transactions = Some(count);
+            self.percent = rest.split('%').next().and_then(number);
+            self.tps = tps(rest);
+            return Some(true);
+        }
+        Some(false)
+    }
+}
+
+/// Puts a value where none was.
+fn once<T>(slot: &mut Option<T>, value: Option<T>) -> Taken {
+    match (slot.is_some(), value) {
+        (true, _) => Taken::Repeated,
+        (false, None) => Taken::Strange,
+        (false, value) => {
+            *slot = value;
+            Taken::Read
+        }
+    }
+}
+
+/// `0.146576 BEGIN;`, with as many counts before the text as the head of the list promises.
+fn statement(text: &str, counts: usize, line: usize) -> Option<Statement> {
+    let (latency, mut rest) = text.split_once(char::is_whitespace)?;
+    let latency_ms = latency.contains('.').then(|| Figure::read(latency, line)).flatten()?;
+    let mut failures = None;
+    for count in 0..counts {
+        let (number, after) = rest.trim_start().split_once(char::is_whitespace)?;
+        let number = Figure::count(number, line)?;
+        if count == 0 {
+            failures = Some(number);
+        }
+        rest = after;
+    }
+    let text = rest.trim();
+    (!text.is_empty()).then(|| Statement { text: text.to_owned(), latency_ms, failures })
+}

@@ -1,0 +1,71 @@
+//! A rule, and what it reports.
+
+use serde_json::Value;
+
+use crate::finding::{Checked, Confidence, Finding, Severity};
+use crate::recognise::Evidence;
+
+/// Something to look for.
+pub struct Rule {
+    /// Its name, as findings bear it.
+    pub name: &'static str,
+    /// What it looks for, with its tolerance.
+    pub looks_for: &'static str,
+    /// What it stands on: a formula's source, a program's documentation.
+    pub source: &'static str,
+    pub(super) judge: fn(&Evidence, &mut Verdicts),
+}
+
+/// What a rule has to say.
+#[derive(Default)]
+pub(super) struct Verdicts {
+    pub(super) rule: &'static str,
+    pub(super) findings: Vec<Finding>,
+    pub(super) checked: Vec<Checked>,
+}
+
+impl Verdicts {
+    pub(super) fn found(
+        &mut self,
+        severity: Severity,
+        sure: Confidence,
+        lines: &[usize],
+        message: String,
+        computed: Value,
+    ) {
+        let line = lines.first().copied().unwrap_or(1);
+        self.findings.push(Finding {
+            rule: self.rule,
+            severity,
+            sure,
+            line,
+            lines: lines.to_vec(),
+            quoted: String::new(),
+            message,
+            computed,
+        });
+    }
+
+    pub(super) fn right(&mut self, lines: &[usize], message: String, computed: Value) {
+        let line = lines.first().copied().unwrap_or(1);
+        self.checked.push(Checked {
+            rule: self.rule,
+            line,
+            lines: lines.to_vec(),
+            message,
+            computed,
+        });
+    }
+}
+
+/// `2.00`, `1,234`: for sentences.
+pub(super) fn number(value: f64) -> String {
+    pgdyno_model::format::rate(value)
+}
+
+/// To as many digits as a sentence bears that compares it with a printed figure.
+pub(super) fn exact(value: f64) -> String {
+    let text = format!("{value:.4}");
+    let short = text.trim_end_matches('0').trim_end_matches('.');
+    short.to_owned()
+}

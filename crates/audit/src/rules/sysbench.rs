@@ -1,0 +1,121 @@
+//! Whether the figures of one report of sysbench agree with each other.
+
+use serde_json::json;
+
+use super::rule::{Rule, Verdicts, exact};
+use crate::figure::Figure;
+use crate::finding::{Confidence, Severity};
+use crate::recognise::{Evidence, SysbenchRun};
+
+/// What clocks and the edges of a run may take, beside rounding.
+const EDGES: f64 = 0.01;
+
+/// Beyond this share a disagreement is serious.
+const SERIOUS: f64 = 0.05;
+
+pub(super) const RULES: &[Rule] = &[Rule {
+    name: "sysbench-arithmetic",
+    looks_for: "sysbench's transactions and queries ÷ total time that are not what it prints per second, queries that are not their sum, mean \
+                latency × events that is not the sum of latencies, events and time of a thread × threads that are not the whole: by more than \
+                rounding and 1%",
+    source: "sysbench, lib/db_common: what each line is computed of",
+    judge: arithmetic,
+}];
+
+/// A sum that is printed, and the figures that make it.
+struct Sum {
+    what: &'static str,
+    computed: (f64, f64),
+    printed: Option<Figure>,
+    lines: Vec<usize>,
+}
+
+fn product(a: Figure, b: Figure, by: f64) -> (f64, f64) {
+    (a.low() * b.low() * by, a.high() * b.high() * by)
+}
+
+fn quotient(a: Figure, b: Figure) -> (f64, f64) {
+    (a.low() / b.high(), a.high() / b.low())
+}
+
+/// All that can be computed twice of what was printed.
+fn sums(run: &SysbenchRun) -> Vec<Sum> {
+    let mut sums = Vec::new();
+    let mut add = |what, computed, printed: Option<Figure>, lines: &[Option<Figure>]| {
+        let lines = printed.iter().chain(lines.iter().flatten()).map(|f| f.line).collect();
+        sums.push(Sum { what, computed, printed, lines });
+    };
+    let time = run.total_time_s.filter(|t| t.low() > 0.0);
+    if let (Some(done), Some(time)) = (run.transactions, time) {
+        add(
+            "transactions ÷ total time",
+            quotient(done, time),
+            run.per_second,
+            &[Some(done), Some(time)],
+        );
+    }
+    if let (Some(queries), Some(time)) = (run.queries, time) {
+        add(
+            "queries ÷ total time",
+            quotient(queries, time),
+            run.queries_per_second,
+            &[Some(queries), Some(time)],
+        );
+    }
+    if let (Some(reads), Some(writes), Some(others)) = (run.reads, run.writes, run.others) {
+        let whole = reads.value + writes.value + others.value;
+        add("read + write + other", (whole, whole), run.total, &[Some(reads)]);
+    }
+    if let (Some(mean), Some(events)) = (run.latency_average_ms, run.events) {
+        add(
+            "mean latency × events",
+            product(mean, events, 1.0),
+            run.latency_sum_ms,
+            &[Some(mean), Some(events)],
+        );
+    }
+    if let (Some(each), Some(threads)) = (run.events_per_thread, run.threads) {
+        add(
+            "events of a thread × threads",
+            product(each, threads, 1.0),
+            run.events,
+            &[Some(each), Some(threads)],
+        );
+    }
+    if let (Some(each), Some(threads)) = (run.thread_time_s, run.threads) {
+        add(
+            "time of a thread × threads (ms)",
+            product(each, threads, 1000.0),
+            run.latency_sum_ms,
+            &[Some(each), Some(threads)],
+        );
+    }
+    sums
+}
+
+fn arithmetic(evidence: &Evidence, verdicts: &mut Verdicts) {
+    for run in &evidence.recognised.sysbench {
+        let mut right = Vec::new();
+        for Sum { what, computed: (low, high), printed, lines } in sums(run) {
+            let Some(printed) = printed.filter(|p| p.value > 0.0 && high > 0.0) else { continue };
+            if low <= printed.high() * (1.0 + EDGES) && high >= printed.low() * (1.0 - EDGES) {
+                right.push(printed.line);
+                continue;
+            }
+            let middle = f64::midpoint(low, high);
+            let off = (middle - printed.value) / printed.value;
+            let severity = if off.abs() > SERIOUS { Severity::Serious } else { Severity::Warning };
+            let message = format!("{what} is {}, not {}", exact(middle), exact(printed.value));
+            let json =
+                json!({ "computed": middle, "printed": printed.value, "off_percent": off * 100.0 });
+            verdicts.found(severity, Confidence::Certain, &lines, message, json);
+        }
+        if !right.is_empty() {
+            let message = format!(
+                "{} figures of sysbench agree with those that they are computed of",
+                right.len()
+            );
+            verdicts.right(&right, message, json!({ "figures": right.len() }));
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Rules on how runs were made: each where it must speak, and where it must not.
+
+use pgdyno_audit::{Confidence, Severity};
+
+use super::rules::{clean, run};
+use super::{checked, close, finding, found, of};
+
+fn speaks(text: &str, rule: &str) -> bool {
+    of(text).findings.iter().any(|f| f.rule == rule)
+}
+
+#[test]
+fn tpc_b_needs_a_branch_for_each_client() {
+    let scaled =
+        |scale: u32| clean().replace("scaling factor: 100", &format!("scaling factor: {scale}"));
+    let audit = of(&scaled(8));
+    assert_eq!(found(&audit), [("scale-below-clients", Severity::Warning)]);
+    assert_eq!(
+        (
+            finding(&audit, "scale-below-clients").line,
+            finding(&audit, "scale-below-clients").computed["runs"].as_u64()
+        ),
+        (2, Some(3))
+    );
+    assert_eq!(checked(&of(&scaled(16)), "scale-below-clients").len(), 1);
+    for kind in ["<builtin: select only>", "<builtin: simple update>", "mine.sql"] {
+        assert!(
+            !speaks(&scaled(8).replace("<builtin: TPC-B (sort of)>", kind), "scale-below-clients"),
+            "{kind}"
+        );
+    }
+}
+
+#[test]
+fn runs_that_follow_each_other_differ_in_one_thing() {
+    let other =
+        |from: &str, to: &str| format!("## a\n{}\n## b\n{}", clean(), clean().replace(from, to));
+    let longer = other("duration: 900 s", "duration: 90 s");
+    let f = of(&longer);
+    let f = f.findings.iter().find(|f| f.rule == "unequal-runs").unwrap();
+    assert_eq!((f.severity, f.sure), (Severity::Warning, Confidence::Possible));
+    assert!(
+        !speaks(&other("number of clients: 16", "number of clients: 32"), "unequal-runs"),
+        "clients are what is varied"
+    );
+    let both = other("number of clients: 16", "number of clients: 32").replace(
+        "factor: 100\nquery mode: prepared\nnumber of clients: 32",
+        "factor: 500\nquery mode: prepared\nnumber of clients: 32",
+    );
+    assert!(speaks(&both, "unequal-runs"));
+    assert!(!speaks(
+        &other(
+            "<builtin: TPC-B (sort of)>\nscaling factor: 100",
+            "<builtin: select only>\nscaling factor: 500"
+        ),
+        "unequal-runs"
+    ));
+    assert_eq!(checked(&of(&clean()), "unequal-runs").len(), 1);
+    // A warm-up is as long as it likes.
+    let warm = clean()
+        .replace("900 s", "60 s")
+        .lines()
+        .take(10)
+        .fold(String::new(), |text, line| text + line + "\n");
+    assert!(!speaks(&format!("## Warm-up\n{warm}\n## Run 1\n{}", clean()), "unequal-runs"));
+}
+
+#[test]
+fn the_best_of_several_runs_is_told() {
+    let audit = of(&format!("Each figure is the best of 3 runs.\n\n{}", clean()));
+    assert_eq!(
+        (found(&audit), finding(&audit, "best-of-n").line),
+        (vec![("best-of-n", Severity::Warning)], 1)
+    );
+    for other in
+        ["The best of both worlds.", "Mean of 3 runs.", "Should I take the best of 3 runs?"]
+    {
+        assert_eq!(found(&of(&format!("{other}\n\n{}", clean()))), [], "{other}");
+    }
+    assert_eq!(found(&of("Take the best of 3 runs.\n")), [], "no figure, no report");
+}
+
+#[test]
+fn reads_from_memory_compare_no_filesystems() {
+    let reads = clean().replace("TPC-B (sort of)", "select only");
+    let report = |memory: &str, scale: u32, names: [&str; 2]| {
+        let reads = reads.replace("scaling factor: 100", &format!("scaling factor: {scale}"));
+        format!("Machine: {memory}\n\n## {}\n\n{reads}\n## {}\n\n{reads}", names[0], names[1])
+    };
+    let audit = of(&report("16 GB RAM", 100, ["ext4", "xfs"]));
+    let f = finding(&audit, "cached-read-only");
+    assert_eq!((f.severity, f.sure), (Severity::Warning, Confidence::Likely));
+    close(&f.computed["data_mb"], 1600.0);
+    assert_eq!(
+        checked(&of(&report("16 GB RAM", 2000, ["ext4", "xfs"])), "cached-read-only").len(),
+        1
+    );
+    for text in [
+        report("16 GB RAM", 100, ["before", "after"]),
+        report("a fast one", 100, ["ext4", "xfs"]),
+        report("16 GB RAM", 100, ["ext4", "xfs"]).replace("select only", "TPC-B (sort of)"),
+    ] {
+        assert!(!speaks(&text, "cached-read-only"), "{text}");
+    }
+}
+
+/// A run with progress lines of these tps, one every `step` seconds.
+fn progress(step: u32, tps: &[f64]) -> String {
+    let lines: String = (1..)
+        .zip(tps)
+        .map(|(i, tps)| {
+            format!(
+                "progress: {}.0 s, {tps:.1} tps, lat 4.000 ms stddev 1.000, 0 failed\n",
+                i * step
+            )
+        })
+        .collect();
+    lines + &run(3_600_000, 4000.0, 3.999, "")
+}
+
+#[test]
+fn progress_that_collapses_climbs_or_swings_is_told() {
+    let lines = |tps: &[f64]| finding(&of(&progress(10, tps)), "unsteady-progress").lines.clone();
+    assert_eq!(lines(&[4000.0, 4100.0, 900.0, 4050.0, 4000.0]), [3], "one collapsed");
+    assert_eq!(lines(&[7060.0, 6420.0, 5040.0]).len(), 3, "they fall");
+    assert_eq!(lines(&[3000.0, 3500.0, 4200.0]).len(), 3, "they rise");
+    assert_eq!(lines(&[4440.0, 2950.0, 4780.0]).len(), 3, "they swing");
+    for steady in
+        [&[4000.0, 4100.0, 3900.0, 4050.0][..], &[4000.0, 3900.0, 3800.0], &[4000.0, 900.0]]
+    {
+        assert!(!speaks(&progress(10, steady), "unsteady-progress"), "{steady:?}");
+    }
+    // Single seconds vary; so do a few transactions.
+    let seconds = [
+        4000.0, 4100.0, 900.0, 4050.0, 4000.0, 4020.0, 4060.0, 4000.0, 3900.0, 4000.0, 4000.0,
+        4000.0, 4010.0, 4000.0, 4000.0,
+    ];
+    assert!(!speaks(&progress(1, &seconds), "unsteady-progress"));
+    assert!(!speaks(&progress(10, &[4.0, 1.0, 6.0, 3.0]), "unsteady-progress"));
+}
+
+#[test]
+fn many_failures_are_told() {
+    let with = |failed: u64| {
+        let line = format!("number of failed transactions: {failed} (1.000%)\nlatency average");
+        of(&clean().replace("latency average", &line))
+    };
+    assert_eq!(
+        with(400_000).findings.iter().filter(|f| f.rule == "failed-transactions").count(),
+        3
+    );
+    assert!(with(4_000).findings.iter().all(|f| f.rule != "failed-transactions"));
+    let abort = |clients: u32| {
+        (0..clients)
+            .map(|c| {
+                format!("pgbench: error: client {c} aborted in command 5 (SQL) of script 0; lost\n")
+            })
+            .collect::<String>()
+    };
+    let audit = of(&format!("{}{}", abort(10), run(3_600_000, 4000.0, 3.999, "")));
+    assert_eq!(finding(&audit, "failed-transactions").lines.len(), 10);
+    close(&finding(&audit, "failed-transactions").computed["percent"], 62.5);
+}
+
+/// sysbench 1.0 with 16 threads.
+fn sysbench(per_second: &str, sum: &str, errors: u32) -> String {
+    format!(
+        "Number of threads: 16\n\nSQL statistics:\n    queries performed:\n        read:                            61096\n        \
+         write:                           12922\n        other:                           9695\n        total:                           83713\n    \
+         transactions:                        3125   ({per_second} per sec.)\n    queries:                             83713  (139.28 per sec.)\n    \
+         ignored errors:                      {errors}   (0.00 per sec.)\n\nGeneral statistics:\n    total time:                          601.0460s\n    \
+         total number of events:              3125\n\nLatency (ms):\n         min:                                   10.53\n         \
+         avg:                                 3076.48\n         max:                                19170.98\n         sum:                              {sum}\n\n\
+         Threads fairness:\n    events (avg/stddev):           195.3125/8.45\n    execution time (avg/stddev):   600.8750/0.02\n"
+    )
+}
+
+#[test]
+fn sysbench_agrees_with_itself() {
+    let right = of(&sysbench("5.20", "9614000.00", 0));
+    assert_eq!(right.recognised.sysbench.len(), 1);
+    assert_eq!(found(&right), [("one-repeat", Severity::Warning)], "{:#?}", right.findings);
+    assert!(checked(&right, "sysbench-arithmetic")[0].message.starts_with('6'));
+    let wrong = of(&sysbench("52.00", "9614000.00", 0));
+    assert_eq!(finding(&wrong, "sysbench-arithmetic").severity, Severity::Serious);
+    close(&finding(&wrong, "sysbench-arithmetic").computed["computed"], 5.2);
+    // Both sums of latencies speak against it.
+    assert_eq!(
+        of(&sysbench("5.20", "5000000.00", 0))
+            .findings
+            .iter()
+            .filter(|f| f.rule == "sysbench-arithmetic")
+            .count(),
+        2
+    );
+    assert_eq!(
+        finding(&of(&sysbench("5.20", "9614000.00", 1239)), "failed-transactions").severity,
+        Severity::Warning
+    );
+    let short = sysbench("52.00", "9614000.00", 0).replace("601.0460s", "60.1046s");
+    assert_eq!(finding(&of(&short), "checkpoint-cycle").sure, Confidence::Likely);
+    // Three in a row are repeats.
+    let three = ["5.20", "5.20", "5.20"].map(|r| sysbench(r, "9614000.00", 0)).join("\n");
+    let three = three.replacen("3125   (5.20", "3131   (5.21", 1);
+    assert_eq!(of(&three).recognised.sysbench.len(), 3);
+    assert!(!speaks(&three, "one-repeat"));
+}
+
+#[test]
+fn what_zfs_is_told_and_what_it_shows_agree() {
+    let report = |set: &str, shown: &str| {
+        of(&format!(
+            "zfs set sync={set} tank/pg\n\nNAME PROPERTY VALUE SOURCE\ntank/pg logbias latency default\ntank/pg sync {shown} local\n\n{}",
+            clean()
+        ))
+    };
+    assert_eq!(found(&report("always", "always")), []);
+    assert_eq!(
+        finding(&report("always", "standard"), "zfs-sync-contradiction").severity,
+        Severity::Warning
+    );
+    let audit = report("standard", "disabled");
+    let f = finding(&audit, "zfs-sync-contradiction");
+    assert_eq!(
+        (f.severity, f.sure, f.lines.as_slice()),
+        (Severity::Serious, Confidence::Likely, &[5, 1][..])
+    );
+    // What a parent is told holds below it, and another dataset is another.
+    let text = |dataset: &str| {
+        format!(
+            "zfs set sync=always {dataset}\n\nNAME PROPERTY VALUE SOURCE\ntank/pg sync standard default\n\n{}",
+            clean()
+        )
+    };
+    assert!(
+        speaks(&text("tank"), "zfs-sync-contradiction")
+            && !speaks(&text("tank/other"), "zfs-sync-contradiction")
+    );
+}
+
+#[test]
+fn logbias_is_told() {
+    for set in [
+        "zfs set logbias=throughput tank",
+        "zfs create -o recordsize=8k -o logbias=throughput tank/pg",
+        "sudo zpool create -O logbias=throughput tank sda",
+    ] {
+        let audit = of(&format!("{set}\n\n{}", clean()));
+        assert_eq!(
+            (found(&audit), finding(&audit, "zfs-logbias").line),
+            (vec![("zfs-logbias", Severity::Warning)], 1),
+            "{set}"
+        );
+    }
+    for fine in [
+        "zfs set logbias=latency tank",
+        "zpool create -o ashift=12 tank sda",
+        "Is logbias=throughput better?",
+    ] {
+        assert_eq!(found(&of(&format!("{fine}\n\n{}", clean()))), [], "{fine}");
+    }
+}

@@ -1,0 +1,47 @@
+//! Reports that others wrote, audited: whole ones, each rule by itself, and arbitrary text.
+#![allow(missing_docs, clippy::unwrap_used, unreachable_pub)] // helpers of tests fail as tests do
+
+mod corpus;
+mod design;
+mod docs;
+mod random;
+mod reports;
+mod rules;
+mod written;
+
+use pgdyno_audit::{Audit, Checked, Finding, Severity};
+
+/// The audit of a fixture, or of the figures that go with a recipe.
+pub fn fixture(name: &str) -> Audit {
+    let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |folder: &str| std::fs::read(here.join(folder).join(name));
+    let bytes =
+        read("tests/fixtures/audit").or_else(|_| read("../../experiments/figures")).unwrap();
+    Audit::of(name, &bytes).unwrap()
+}
+
+pub fn of(text: &str) -> Audit {
+    Audit::of("report.txt", text.as_bytes()).unwrap()
+}
+
+/// The only finding of a rule.
+pub fn finding<'a>(audit: &'a Audit, rule: &str) -> &'a Finding {
+    let found: Vec<_> = audit.findings.iter().filter(|f| f.rule == rule).collect();
+    assert_eq!(found.len(), 1, "{rule}: {:#?}", audit.findings);
+    found[0]
+}
+
+/// What a rule found right, all of it.
+pub fn checked<'a>(audit: &'a Audit, rule: &str) -> Vec<&'a Checked> {
+    audit.checked.iter().filter(|c| c.rule == rule).collect()
+}
+
+/// The rules that found something, with their severities.
+pub fn found(audit: &Audit) -> Vec<(&'static str, Severity)> {
+    audit.findings.iter().map(|f| (f.rule, f.severity)).collect()
+}
+
+pub fn close(value: &serde_json::Value, expected: f64) {
+    let value = value.as_f64().unwrap();
+    assert!((value - expected).abs() < 5e-4 * expected.abs().max(1.0), "{value} is not {expected}");
+}

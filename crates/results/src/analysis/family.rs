@@ -1,0 +1,204 @@
+//! Families of comparisons: ratios that are judged together.
+
+use pgdyno_model::record::RunState;
+use pgdyno_model::{LevelValue, Plan, Treatment};
+use pgdyno_stats::{self as stats, Ratio};
+
+use super::pairing::Pairing;
+use super::treatment::Sums;
+
+/// The chance of any wrong verdict that a family of comparisons is allowed.
+pub(super) const ALPHA: f64 = 1.0 - stats::CONFIDENCE;
+
+/// A ratio, judged together with all others of its family.
+#[derive(Clone)]
+pub(super) struct Judged {
+    pub(super) ratio: Ratio,
+    /// Comparisons that are judged together (count).
+    pub(super) comparisons: usize,
+    /// The share of the family's 5% at which Holm's rule judges this ratio first.
+    pub(super) share: f64,
+    /// The p-value when they are; none without an interval.
+    pub(super) p: Option<f64>,
+    /// What it is a ratio of: `tps`, or `maximum rate`.
+    pub(super) measure: &'static str,
+    /// The margin, and the p-value of a difference as large as it or larger, judged likewise.
+    pub(super) equivalence: Option<(f64, f64)>,
+    /// Why no verdict may be drawn from an interval that is there; none where one may.
+    pub(super) withheld: Option<String>,
+}
+
+impl Judged {
+    /// Whether the two differ; none without an interval, or where verdicts are withheld.
+    pub(super) fn told_apart(&self) -> Option<bool> {
+        self.p.filter(|_| self.withheld.is_none()).map(|p| p <= ALPHA)
+    }
+
+    /// Whether they differ by less than the margin; none without an interval or margin, or where
+    /// verdicts are withheld.
+    pub(super) fn equivalent(&self) -> Option<bool> {
+        self.equivalence.filter(|_| self.withheld.is_none()).map(|(_, p)| p <= ALPHA)
+    }
+
+    /// The smallest true difference that would have been found in most such runs.
+    pub(super) fn detectable(&self) -> Option<f64> {
+        self.ratio.minimum_detectable_at(self.share)
+    }
+
+    /// The ratio turned round.
+    fn inverse(&self) -> Self {
+        Self { ratio: self.ratio.inverse(), ..self.clone() }
+    }
+
+    /// The ratio of a treatment to the best of `treatments`, which the data chose: its interval
+    /// holds whichever was chosen (Bonferroni), and a difference is one only where the p-value that
+    /// belongs to that interval says so as well.
+    pub(super) fn beside_the_best(mut self, treatments: usize) -> Self {
+        #[allow(clippy::cast_precision_loss)]
+        let share = 1.0 / treatments.saturating_sub(1).max(1) as f64;
+        self.ratio.ci95 = self.ratio.ci95_at(share);
+        self.p = self
+            .p
+            .zip(self.ratio.p)
+            .map(|(together, alone)| together.max((alone / share).min(1.0)));
+        self
+    }
+}
+
+/// What `plan`'s treatments are compared by.
+pub(super) fn measure(plan: &Plan) -> &'static str {
+    if plan.find.is_some() { "maximum rate" } else { "tps" }
+}
+
+/// Judges `ratios`, one for each of `weights`, together. Those without an interval were not tested
+/// and do not make the others' verdicts stricter.
+pub(super) fn judge(
+    ratios: Vec<Ratio>,
+    weights: &[f64],
+    measure: &'static str,
+    margin: Option<f64>,
+) -> Vec<Judged> {
+    let tested =
+        || ratios.iter().zip(weights).filter_map(|(ratio, weight)| Some((ratio.p?, *weight)));
+    let (p, tested): (Vec<f64>, Vec<f64>) = tested().unzip();
+    let (comparisons, whole) = (p.len(), tested.iter().sum::<f64>());
+    let mut together = stats::holm_weighted(&p, &tested).into_iter();
+    let equivalence =
+        |ratio: &Ratio| margin.and_then(|margin| Some((margin, ratio.equivalence_p(margin)?)));
+    let alone: Vec<Option<(f64, f64)>> = ratios.iter().map(equivalence).collect();
+    let known =
+        alone.iter().zip(weights).filter_map(|(alone, weight)| Some((alone.as_ref()?.1, *weight)));
+    let (p, known): (Vec<f64>, Vec<f64>) = known.unzip();
+    let mut equivalent = stats::holm_weighted(&p, &known).into_iter();
+    ratios
+        .into_iter()
+        .zip(weights)
+        .zip(alone)
+        .map(|((ratio, weight), alone)| Judged {
+            comparisons,
+            share: if whole > 0.0 { weight / whole } else { 1.0 },
+            measure,
+            p: ratio.p.and_then(|_| together.next()),
+            equivalence: alone.and_then(|(margin, _)| Some((margin, equivalent.next()?))),
+            ratio,
+            withheld: None,
+        })
+        .collect()
+}
+
+/// The ratios of all pairs of a run's treatments, judged as one family: whichever of them a reader
+/// looks at, the chance that any equal pair is called different is at most 5%.
+///
+/// The pairs that the plan is about, which differ in one factor, have [`PLANNED_SHARE`] of the
+/// weight; the others are there because the data choose the best.
+pub(super) struct Family {
+    pairs: Vec<(usize, usize)>,
+    judged: Vec<Judged>,
+}
+
+/// The weight of the plan's own comparisons in a family of all pairs.
+const PLANNED_SHARE: f64 = 0.8;
+
+impl Family {
+    /// That of `plan`, from the (block, value) of each treatment's trials. Treatments without any
+    /// form no pair.
+    pub(super) fn new(plan: &Plan, values: &[&[(u32, f64)]]) -> Self {
+        let measured: Vec<usize> = (0..values.len()).filter(|t| !values[*t].is_empty()).collect();
+        let after = |(i, a): (usize, &usize)| {
+            let a = *a;
+            measured[i + 1..].iter().map(move |b| (a, *b)).collect::<Vec<_>>()
+        };
+        let pairs: Vec<(usize, usize)> = measured.iter().enumerate().flat_map(after).collect();
+        let planned = planned_pairs(plan);
+        let is_planned = |(a, b): &(usize, usize)| {
+            planned.iter().any(|(_, x, y)| (x, y) == (a, b) || (x, y) == (b, a))
+        };
+        let of_plan = pairs.iter().filter(|pair| is_planned(pair)).count();
+        #[allow(clippy::cast_precision_loss)]
+        let weight = |pair: &(usize, usize)| match (of_plan, pairs.len() - of_plan) {
+            (0, _) | (_, 0) => 1.0,
+            (n, _) if is_planned(pair) => PLANNED_SHARE / n as f64,
+            (_, n) => (1.0 - PLANNED_SHARE) / n as f64,
+        };
+        let weights: Vec<f64> = pairs.iter().map(weight).collect();
+        let pairing = Pairing::of(plan);
+        let ratios = pairs.iter().map(|(a, b)| pairing.ratio(values[*a], values[*b])).collect();
+        let judged = judge(ratios, &weights, measure(plan), plan.margin);
+        Self { pairs, judged }
+    }
+
+    /// That of a run that stands at `state`. Repeats whose number was fixed are judged when all are
+    /// there: whoever looks before and ends the run when something shows would be told differences
+    /// that are none.
+    pub(super) fn of_run(plan: &Plan, state: RunState, sums: &[Sums]) -> Self {
+        let values: Vec<&[(u32, f64)]> = sums.iter().map(|sums| sums.tps.as_slice()).collect();
+        let mut family = Self::new(plan, &values);
+        if is_provisional(plan, state) {
+            let with_interval =
+                family.judged.iter_mut().filter(|judged| judged.ratio.ci95.is_some());
+            with_interval.for_each(|judged| judged.withheld = Some(NOT_FINISHED.to_owned()));
+        }
+        family
+    }
+
+    /// The ratio `a` ÷ `b`; none where either was not measured.
+    pub(super) fn judged(&self, a: usize, b: usize) -> Option<Judged> {
+        let of = |pair: (usize, usize)| {
+            let found = self.pairs.iter().position(|known| *known == pair)?;
+            Some(&self.judged[found])
+        };
+        of((a, b)).cloned().or_else(|| of((b, a)).map(Judged::inverse))
+    }
+}
+
+/// Why an unfinished run has no verdicts.
+pub(super) const NOT_FINISHED: &str = "no verdict before the run is finished";
+
+/// Whether a run of fixed repeats may still go on.
+pub(super) fn is_provisional(plan: &Plan, state: RunState) -> bool {
+    plan.stopping.is_none() && matches!(state, RunState::Running | RunState::Interrupted)
+}
+
+/// For every factor: each treatment and the one that differs in that factor only and has its first
+/// level.
+pub(super) fn planned_pairs(plan: &Plan) -> Vec<(&String, usize, usize)> {
+    let mut pairs = Vec::new();
+    for factor in &plan.factors {
+        for (index, t) in plan.treatments.iter().enumerate() {
+            if let Some(first) = plan.treatments.iter().position(|o| alike_but(factor, o, t))
+                && first != index
+            {
+                pairs.push((factor, index, first));
+            }
+        }
+    }
+    pairs
+}
+
+/// Whether two treatments agree in all factors but `factor`.
+fn alike_but(factor: &str, a: &Treatment, b: &Treatment) -> bool {
+    let others = |t: &Treatment| -> Vec<(String, LevelValue)> {
+        t.levels.0.iter().filter(|(name, _)| name != factor).cloned().collect()
+    };
+    others(a) == others(b)
+}

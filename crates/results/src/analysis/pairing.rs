@@ -1,0 +1,64 @@
+//! Pairing: how trials of two treatments come to a ratio.
+
+use pgdyno_model::Plan;
+use pgdyno_stats::{self as stats, InterimAnalyses, Ratio};
+
+/// The looks of a run, if it may end by itself, or was given more repeats when it was complete.
+pub(super) fn interim_analyses(plan: &Plan) -> Option<InterimAnalyses> {
+    let extended = || {
+        let looks = plan.extended_after.iter().copied().chain([plan.repeats()]).collect();
+        (!plan.extended_after.is_empty()).then(|| InterimAnalyses::at_repeats(looks))
+    };
+    plan.stopping.as_ref().map(|s| InterimAnalyses::between(s.floor, s.ceiling)).or_else(extended)
+}
+
+/// How two treatments' (block, value) come to a ratio.
+pub(super) enum Pairing {
+    /// Within blocks, whose number was fixed.
+    Blocks,
+    /// Within blocks of a run that was looked at while it went on.
+    InterimAnalyses(InterimAnalyses),
+    /// Of two runs, with the looks that either had.
+    Unpaired(Option<InterimAnalyses>, Option<InterimAnalyses>),
+}
+
+impl Pairing {
+    /// That of treatments of one run.
+    pub(super) fn of(plan: &Plan) -> Self {
+        interim_analyses(plan).map_or(Self::Blocks, Self::InterimAnalyses)
+    }
+
+    /// That of a run's treatment over another run's.
+    pub(super) fn across(this: &Plan, that: &Plan) -> Self {
+        Self::Unpaired(interim_analyses(this), interim_analyses(that))
+    }
+
+    /// `a` over `b`.
+    pub(super) fn ratio(&self, a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
+        match self {
+            Self::Blocks => stats::ratio(a, b),
+            Self::InterimAnalyses(looks) => stats::ratio_over(looks, a, b),
+            Self::Unpaired(..) => stats::unpaired_ratio_at(self.share(a, b), a, b),
+        }
+    }
+
+    pub(super) fn is_paired(&self) -> bool {
+        !matches!(self, Self::Unpaired(..))
+    }
+
+    /// The share of the chance of a wrong interval that one from these trials may spend.
+    pub(super) fn share(&self, a: &[(u32, f64)], b: &[(u32, f64)]) -> f64 {
+        let of = |looks: &Option<InterimAnalyses>, trials: &[(u32, f64)]| {
+            looks.as_ref().map_or(1.0, |looks| looks.alpha_share(count(trials.len())))
+        };
+        match self {
+            Self::Blocks => 1.0,
+            Self::InterimAnalyses(looks) => looks.alpha_share(count(a.len().min(b.len()))),
+            Self::Unpaired(this, that) => of(this, a).min(of(that, b)),
+        }
+    }
+}
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,46 @@
+//! Latency distributions and their percentiles.
+
+use pgdyno_stats::Method;
+use serde::Serialize;
+
+/// A latency distribution in microseconds. A quantile beyond the sample's size equals the maximum.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct LatencyView {
+    pub count: u64,
+    pub mean: f64,
+    pub p50: f64,
+    pub p90: f64,
+    pub p95: f64,
+    pub p99: f64,
+    pub p99_9: f64,
+    pub p99_99: f64,
+    pub max: f64,
+}
+
+/// The percentiles of latency that are given intervals: name and quantile.
+pub(crate) const PERCENTILES: [(&str, f64); 3] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)];
+
+/// A percentile of latency over the trials that have ten transactions beyond it.
+#[derive(Clone, Debug, Serialize)]
+pub struct LatencyInterval {
+    /// Which.
+    pub percentile: &'static str,
+    /// The geometric mean of the trials' (microseconds).
+    pub us: f64,
+    /// Its 95% confidence interval, Student's on logarithms; none for one trial or equal ones.
+    pub ci95: Option<[f64; 2]>,
+}
+
+/// A percentile of latency over another treatment's.
+#[derive(Clone, Debug, Serialize)]
+pub struct LatencyRatio {
+    /// Which.
+    pub percentile: &'static str,
+    /// The geometric mean of the ratio.
+    pub value: f64,
+    /// Its 95% confidence interval, for itself alone.
+    pub ci95: Option<[f64; 2]>,
+    /// How the interval was made.
+    pub method: Option<Method>,
+}

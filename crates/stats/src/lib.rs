@@ -1,0 +1,76 @@
+//! Statistics over trials: numbers in, an estimate or a typed reason out.
+//!
+//! This crate is pure. It knows no clock, no store and no words: a missing interval is a
+//! [`NoInterval`], which the reports render.
+//!
+//! Three kinds of question are answered:
+//!
+//! - *How fast is one treatment?* [`mean_ci95`] gives the mean over repeats with its interval.
+//! - *Do two treatments differ?* [`ratio()`] compares trials of one run, block by block.
+//!   [`unpaired_ratio`] and [`ratio_across`] compare two runs. A family of comparisons is then judged
+//!   together by [`holm`]. A run that may end early plans its looks with [`InterimAnalyses`] and uses
+//!   [`ratio_over`].
+//! - *Is a series steady?* [`warm_up`] finds where it becomes steady, [`changes()`] where its mean
+//!   changes, [`trend()`] whether repeats rise or fall.
+//!
+//! ```
+//! use pgdyno_stats::{holm, ratio};
+//!
+//! // Transactions per second as (block, value): each block measured both treatments.
+//! let ext4 = [(1, 1000.0), (2, 1020.0), (3, 990.0)];
+//! let xfs = [(1, 1105.0), (2, 1120.0), (3, 1092.0)];
+//!
+//! let found = ratio(&xfs, &ext4);
+//! let [low, high] = found.ci95.expect("three blocks have an interval");
+//! assert!(1.08 < low && high < 1.12);
+//!
+//! // One comparison alone: Holm's rule leaves its p-value as it is.
+//! let p = found.p.unwrap();
+//! assert_eq!(holm(&[p]), [p]);
+//! assert!(p < 0.05, "the difference is significant");
+//! ```
+//!
+//! Trials of one treatment are taken as independent draws from a normal distribution; for ratios,
+//! their logarithms are. Intervals are Student's (*The probable error of a mean*, Biometrika 6,
+//! 1908). Two groups of unequal variance follow B. L. Welch, *The generalization of "Student's"
+//! problem*, Biometrika 34 (1947).
+
+mod changes;
+mod estimate;
+mod holm;
+mod interim;
+mod long_run;
+mod no_interval;
+mod power;
+#[cfg(test)]
+pub(crate) mod random;
+mod ratio;
+mod runs;
+mod scaling;
+mod series;
+mod share;
+#[cfg(test)]
+mod simulations;
+mod student;
+mod trend;
+
+pub use changes::changes;
+pub use estimate::{
+    Estimate, geometric_mean_ci95, geometric_mean_ci95_at, mean_ci95, mean_ci95_at,
+};
+pub use holm::{holm, holm_weighted};
+pub use interim::InterimAnalyses;
+pub use long_run::{Autocorrelation, LEAST_EFFECTIVE, autocorrelation, relative_error_of_mean};
+pub use no_interval::{NoFit, NoInterval};
+pub use power::{POWER, t_power};
+pub use ratio::{Method, Ratio, ratio, ratio_over, unpaired_ratio, unpaired_ratio_at};
+pub use runs::{EarlierRuns, FEWEST_RUNS, ratio_across};
+pub use scaling::{Fitted, Scaling, scaling};
+pub use series::{WarmUp, warm_up};
+pub use share::{Gap, Share, share};
+pub use student::CONFIDENCE;
+pub use trend::{Trend, share_of_orders_with_trend, trend, trends};
+
+// facade: removed at integration
+#[doc(hidden)]
+pub use InterimAnalyses as Looks;

@@ -1,0 +1,181 @@
+//! Two runs: how far equal runs of one experiment differ, which the trials of either cannot tell.
+//!
+//! What a run draws once (initdb, where files come to lie, the hour) is the same in all its trials.
+//! So the run is the unit, and the spread of earlier runs is the measure of what two of them differ
+//! by without any cause.
+
+use crate::ratio::{Method, Ratio, unpaired_ratio_at};
+use crate::student::moments;
+
+/// Earlier runs that an interval across runs needs at least (count).
+pub const FEWEST_RUNS: usize = 3;
+
+/// The values of earlier runs, in groups of runs that should be equal: the logarithms of each run's
+/// trials.
+#[derive(Clone, Debug, Default)]
+pub struct EarlierRuns {
+    groups: Vec<Vec<Vec<f64>>>,
+}
+
+impl EarlierRuns {
+    /// Adds `runs` that should be equal to each other: (block, value) of each run's trials. Runs
+    /// without a positive value are left out.
+    pub fn add_group<'a>(&mut self, runs: impl IntoIterator<Item = &'a [(u32, f64)]>) {
+        let logs =
+            |run: &[(u32, f64)]| run.iter().map(|(_, value)| value.ln()).collect::<Vec<f64>>();
+        let sound = |logs: &Vec<f64>| !logs.is_empty() && logs.iter().all(|log| log.is_finite());
+        self.groups.push(runs.into_iter().map(logs).filter(sound).collect());
+    }
+
+    /// Degrees of freedom that the runs' spread has: one less than runs in each group.
+    #[must_use]
+    pub fn freedom(&self) -> usize {
+        self.groups.iter().map(|group| group.len().saturating_sub(1)).sum()
+    }
+
+    /// The variance of a run's mean logarithm, pooled over groups; and of it, what the spread of a
+    /// run's own trials makes (0 where no run has two).
+    #[allow(clippy::cast_precision_loss)]
+    fn variances(&self) -> Option<(f64, f64)> {
+        let mut squares = 0.0;
+        let mut within = Vec::new();
+        for group in &self.groups {
+            let means: Vec<f64> = group.iter().map(|logs| mean(logs)).collect();
+            if let Some((_, sd)) = moments(&means) {
+                squares += sd * sd * (means.len() - 1) as f64;
+            }
+            within.extend(group.iter().filter_map(|logs| own(logs)));
+        }
+        let freedom = self.freedom();
+        (freedom > 0).then(|| {
+            (squares / freedom as f64, if within.is_empty() { 0.0 } else { mean(&within) })
+        })
+    }
+}
+
+/// The ratio `a` ÷ `b` of two runs, as sure as `earlier` runs let it be. None where these are too
+/// few, or have no spread.
+///
+/// The error of the difference of mean logarithms is √(2 S²), S² the variance of earlier runs'
+/// means, on their degrees of freedom. Where the two runs' own trials spread more than those of
+/// earlier runs (fewer repeats, a noisier day), what they spread more is added. Where the interval
+/// by the trials alone (Welch's) is wider all the same, that one holds. `share` is as in
+/// [`unpaired_ratio_at`].
+#[must_use]
+#[allow(clippy::cast_precision_loss)]
+pub fn ratio_across(
+    share: f64,
+    a: &[(u32, f64)],
+    b: &[(u32, f64)],
+    earlier: &EarlierRuns,
+) -> Option<Ratio> {
+    if earlier.freedom() + 1 < FEWEST_RUNS || a.is_empty() || b.is_empty() {
+        return None;
+    }
+    let (of_runs, of_trials) = earlier.variances()?;
+    let alone = unpaired_ratio_at(share, a, b);
+    let logs =
+        |trials: &[(u32, f64)]| trials.iter().map(|(_, value)| value.ln()).collect::<Vec<f64>>();
+    let (a, b) = (logs(a), logs(b));
+    let of_both = own(&a).unwrap_or(of_trials) + own(&b).unwrap_or(of_trials);
+    let variance = 2.0 * of_runs + (of_both - 2.0 * of_trials).max(0.0);
+    let across = Ratio::from_log_difference(
+        Method::Runs,
+        mean(&a) - mean(&b),
+        variance.sqrt(),
+        earlier.freedom() as f64,
+        share,
+    );
+    let width = |ratio: &Ratio| ratio.ci95.map_or(0.0, |[lo, hi]| hi / lo);
+    across.map(|across| if width(&alone) > width(&across) { alone } else { across })
+}
+
+/// What a run's own trials say of the variance of its mean; none for fewer than two.
+#[allow(clippy::cast_precision_loss)]
+fn own(logs: &[f64]) -> Option<f64> {
+    moments(logs).map(|(_, sd)| sd * sd / logs.len() as f64)
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Normal, coverage};
+
+    fn trials(values: &[f64]) -> Vec<(u32, f64)> {
+        (1..).zip(values.iter().copied()).collect()
+    }
+
+    #[test]
+    fn the_spread_of_runs_by_hand() {
+        // Logs of runs' means 0, 0.01, 0.02: S = 0.01. Error √2 × 0.01, t(2) = 4.302653, half =
+        // 0.060849.
+        let runs: Vec<Vec<(u32, f64)>> =
+            [0.0f64, 0.01, 0.02].iter().map(|m| trials(&[m.exp()])).collect();
+        let mut earlier = EarlierRuns::default();
+        earlier.add_group(runs.iter().map(Vec::as_slice));
+        let ratio = ratio_across(1.0, &trials(&[1.1]), &trials(&[1.0]), &earlier).unwrap();
+        let [lo, hi] = ratio.ci95.unwrap();
+        assert!(
+            (hi.ln() - 1.1f64.ln() - 0.060_849).abs() < 1e-5
+                && (lo.ln() - 1.1f64.ln() + 0.060_849).abs() < 1e-5
+        );
+        // Two runs tell nothing; nor do three in groups of their own.
+        let mut two = EarlierRuns::default();
+        two.add_group(runs[..2].iter().map(Vec::as_slice));
+        assert_eq!(ratio_across(1.0, &trials(&[1.1]), &trials(&[1.0]), &two), None);
+        let mut apart = EarlierRuns::default();
+        runs.iter().for_each(|run| apart.add_group([run.as_slice()]));
+        assert_eq!(ratio_across(1.0, &trials(&[1.1]), &trials(&[1.0]), &apart), None);
+    }
+
+    #[test]
+    fn equal_runs_differ_as_often_as_promised_whatever_their_spread() {
+        for (spread, earlier, repeats) in
+            [(0.0, 3, 5), (0.01, 3, 5), (0.02, 3, 10), (0.02, 5, 3), (0.02, 10, 10)]
+        {
+            let held = coverage(4000, |normal| {
+                let run = |normal: &mut Normal| {
+                    let effect = spread * normal.draw();
+                    let values: Vec<f64> =
+                        (0..repeats).map(|_| (7.0 + effect + 0.01 * normal.draw()).exp()).collect();
+                    trials(&values)
+                };
+                let before: Vec<_> = (0..earlier).map(|_| run(normal)).collect();
+                let mut known = EarlierRuns::default();
+                known.add_group(before.iter().map(Vec::as_slice));
+                let [lo, hi] =
+                    ratio_across(1.0, &run(normal), &run(normal), &known).unwrap().ci95.unwrap();
+                (lo..=hi).contains(&1.0)
+            });
+            eprintln!(
+                "across runs, spread {spread}, {earlier} earlier, {repeats} repeats: {held}%"
+            );
+            assert!((93.5..=99.5).contains(&held), "{spread} {earlier} {repeats}: {held}%");
+        }
+    }
+
+    #[test]
+    fn the_trials_of_two_runs_alone_promise_too_much_and_more_of_them_more() {
+        let held: Vec<f64> = [3, 5, 10]
+            .into_iter()
+            .map(|repeats| {
+                coverage(4000, |normal| {
+                    let run = |normal: &mut Normal| {
+                        let effect = 0.01 * normal.draw();
+                        let trial = |_| (7.0 + effect + 0.01 * normal.draw()).exp();
+                        trials(&(0..repeats).map(trial).collect::<Vec<f64>>())
+                    };
+                    let [lo, hi] = unpaired_ratio_at(1.0, &run(normal), &run(normal)).ci95.unwrap();
+                    (lo..=hi).contains(&1.0)
+                })
+            })
+            .collect();
+        eprintln!("Welch across runs, spread of runs and trials 1%, 3, 5, 10 repeats: {held:?}%");
+        assert!(held[0] < 85.0 && held[1] < 70.0 && held[2] < 50.0, "{held:?}");
+    }
+}
