@@ -7,13 +7,16 @@
 pub mod crash;
 pub mod experiment;
 pub mod facts;
+pub mod json;
 pub mod latency;
 pub mod ledger;
 pub mod level;
 pub mod measurement;
+pub mod nearest;
 pub mod plan;
 pub mod printable;
 pub mod probe;
+pub mod progress;
 pub mod record;
 pub mod require_auth;
 pub mod search;
