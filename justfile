@@ -60,7 +60,7 @@ quickstart:
 
 # pgdyno beside the installed pgbench, in turn (docs/benchmarks.md keeps the last result)
 bench *args:
-    cargo bench -p pgdyno-lab --bench vs_pgbench -- {{args}}
+    cargo bench -p pgdyno-pgbench --bench vs_pgbench -- {{args}}
 
 # The bulk load beside `pgbench -i` and COPY of a text file, in turn (docs/benchmarks.md keeps the last result)
 bench-load *args:

@@ -47,7 +47,7 @@ fn pgbench_options() -> BTreeSet<String> {
     for dialect in ["9.4", "9.5", "9.6", "10", "11", "12", "13", "14", "15", "16", "17", "18"] {
         let arguments = [format!("--dialect={dialect}"), "--help".to_owned()];
         let (mut out, stop) = (Vec::new(), std::sync::atomic::AtomicBool::new(false));
-        pgdyno_lab::pgbench::main(&arguments, &mut out, &mut std::io::sink(), &stop);
+        pgdyno_pgbench::main(&arguments, &mut out, &mut std::io::sink(), &stop);
         let help = String::from_utf8(out).unwrap();
         for line in help.lines().filter(|line| line.trim_start().starts_with('-')) {
             // `-c, --client=NUM   number of …`

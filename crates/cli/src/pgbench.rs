@@ -5,7 +5,7 @@ use std::io::{self, stderr};
 use std::path::Path;
 use std::process::ExitCode;
 
-use pgdyno_lab::pgbench::{CalledAs, Invocation};
+use pgdyno_pgbench::{CalledAs, Invocation};
 
 use crate::output::{StandardOutput, Visible};
 use crate::{output, signals};

@@ -17,9 +17,9 @@ use pgdyno_model::units::Span;
 use pgdyno_results::stats::Looks;
 
 use crate::LabError;
-use crate::dataset;
 use crate::estimate;
 use crate::prepare::{Build, ClusterKey, Prepared};
+use pgdyno_dataset as dataset;
 use storages::Planned;
 
 use crate::run::{Programs, base_settings, programs};

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::path::PathBuf;
 
+use pgdyno_dataset::trust::NotTrusted;
 use pgdyno_host::storage::StorageError;
 use pgdyno_host::storage::safety::SafetyError;
 use pgdyno_model::units::Bytes;
@@ -35,17 +36,9 @@ pub enum LabError {
     /// Something that was asked of the file, the host, the server or the store.
     #[error(transparent)]
     Explained(#[from] Explained),
-    /// As root: a file that another account may change, whose commands would be run or which would
-    /// be written.
-    #[error("will not {what} as root: {}: {why}", path.display())]
-    NotTrusted {
-        /// The file.
-        path: PathBuf,
-        /// What would be done with it.
-        what: String,
-        /// Who may change it.
-        why: String,
-    },
+    /// As root: a file that another account may change.
+    #[error(transparent)]
+    NotTrusted(#[from] NotTrusted),
     /// Not enough room for the data.
     #[error("cannot load {what} on storage `{storage}`: it takes about {needed} in {}, where {available} are free", directory.display())]
     NoRoom {
@@ -191,10 +184,7 @@ impl LabError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Explained(explained) => explained.help.clone(),
-            Self::NotTrusted { path, .. } => Some(format!(
-                "look at it; `--trust {}` says that you trust whoever may change it, else copy it to a folder of root's own",
-                path.display()
-            )),
+            Self::NotTrusted(refusal) => Some(refusal.help()),
             Self::NoRoom { storage, .. } => Some(format!(
                 "lower `workload.scale`, free room, or name a larger place in `storage.{storage}.directory`"
             )),
@@ -310,10 +300,10 @@ macro_rules! explained {
 }
 
 explained!(
-    crate::dataset::DatasetError,
+    pgdyno_dataset::DatasetError,
     crate::file::FileError,
     crate::resolve::ResolveError,
-    crate::workload::WorkloadError,
+    pgdyno_dataset::workload::WorkloadError,
     pgdyno_engine::LoadError,
     pgdyno_engine::script::ScriptError,
     pgdyno_host::AccountError,

@@ -8,8 +8,8 @@ use pgdyno_model::experiment::{Length, ProbeKind};
 use pgdyno_model::units::Bytes;
 
 use crate::crash::control_rounds;
-use crate::dataset;
 use crate::prepare::Prepared;
+use pgdyno_dataset as dataset;
 
 /// initdb, start, stop and removal of a cluster; from runs on a two-core virtual machine.
 const CLUSTER: Duration = Duration::from_millis(3500);

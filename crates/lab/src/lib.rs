@@ -2,18 +2,14 @@
 
 pub mod clean;
 pub mod crash;
-mod dataset;
 mod dry_run;
 mod error;
 mod estimate;
 pub mod file;
 pub mod load;
-mod nearest;
 mod needs;
-pub mod pgbench;
 mod prepare;
 pub mod probe;
-pub mod progress;
 pub mod recipes;
 mod redact;
 pub mod resolve;
@@ -21,7 +17,6 @@ pub mod run;
 mod search;
 mod shared;
 mod trust;
-pub mod workload;
 
 use std::path::PathBuf;
 
@@ -29,6 +24,8 @@ pub use dry_run::dry_run;
 pub use error::LabError;
 pub use file::Override;
 pub use needs::{overrides_of, summary};
+pub use pgdyno_dataset::trust::Trust;
+pub use pgdyno_dataset::{self as dataset, workload};
 pub use pgdyno_host::doctor;
 pub use pgdyno_host::facts::Serials;
 pub use pgdyno_host::interruption::begin as interrupt;
@@ -37,10 +34,10 @@ pub use pgdyno_host::storage::emulated::serve as serve_emulated_disk;
 pub use pgdyno_model::ProbeRecord;
 pub use pgdyno_model::crash::{CrashRecord, Fault, Verdict};
 pub use pgdyno_model::experiment::Loading;
+pub use pgdyno_model::progress;
 pub use pgdyno_model::record::SessionEnd;
 pub use pgdyno_model::units::{Bytes, Span};
 pub use prepare::{Consent, Prepared};
-pub use trust::Trust;
 
 /// Where a witness keeps its ledgers if nothing else is said.
 #[must_use]

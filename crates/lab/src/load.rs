@@ -12,13 +12,13 @@ use pgdyno_model::experiment::Loading;
 use pgdyno_model::target::Target;
 use pgdyno_model::units::Bytes;
 
-pub use crate::dataset::{Existing, Strategy};
+pub use pgdyno_dataset::{Existing, Strategy};
 pub use pgdyno_host::conninfo::ConnectOptions;
 
 use crate::LabError;
-use crate::dataset::{self, DatasetError, Filling};
-use crate::progress::{Event, Progress};
-use crate::workload::{self, DataSet};
+use pgdyno_dataset::workload::{self, DataSet};
+use pgdyno_dataset::{self as dataset, DatasetError, Filling};
+use pgdyno_model::progress::{Event, Progress};
 
 /// What is to be loaded, and where.
 #[derive(Clone, Debug)]

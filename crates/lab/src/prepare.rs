@@ -14,8 +14,9 @@ use crate::LabError;
 use crate::file::{self, Override, Source};
 use crate::resolve::resolve;
 use crate::shared::{same_device, share_a_device};
-use crate::trust::{self, Trust};
-use crate::workload::{DataSet, Workload};
+use crate::trust;
+use pgdyno_dataset::trust::{Purpose, Trust, has_commands};
+use pgdyno_dataset::workload::{DataSet, Workload};
 
 /// Which programs a cluster is made with.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -297,14 +298,12 @@ impl Prepared {
     /// # Errors
     /// [`LabError::NotTrusted`].
     pub fn check_programs(&self, trust: &Trust, experiment: Option<&Path>) -> Result<(), LabError> {
-        match experiment.filter(|_| trust::names_programs(&self.experiment, &self.plan)) {
-            Some(file) => trust.check_text(
-                file,
-                &self.source.text,
-                "run the programs in its `postgres.bindir`",
-            ),
-            None => Ok(()),
+        if let Some(file) =
+            experiment.filter(|_| trust::names_programs(&self.experiment, &self.plan))
+        {
+            trust.check_text(file, &self.source.text, Purpose::PostgresPrograms)?;
         }
+        Ok(())
     }
 
     /// Runs commands of files that only root and the caller may change, and of those that `trust`
@@ -315,17 +314,15 @@ impl Prepared {
     /// [`LabError::NotTrusted`].
     pub fn with_trust(mut self, trust: Trust, experiment: Option<&Path>) -> Result<Self, LabError> {
         self.check_programs(&trust, experiment)?;
-        if let (Some(file), Some(what)) =
+        if let (Some(file), Some(purpose)) =
             (experiment, trust::commands_of(&self.experiment, &self.plan))
         {
-            trust.check_text(file, &self.source.text, what)?;
+            trust.check_text(file, &self.source.text, purpose)?;
         }
         for (name, workload) in &self.workloads {
             for (text, parsed) in workload.scripts.iter().zip(&self.scripts[name]) {
-                if let Some(file) =
-                    text.file.as_ref().filter(|_| trust::has_commands(&parsed.script))
-                {
-                    trust.check_text(file, &text.text, "run its `\\shell` commands")?;
+                if let Some(file) = text.file.as_ref().filter(|_| has_commands(&parsed.script)) {
+                    trust.check_text(file, &text.text, Purpose::ShellCommands)?;
                 }
             }
         }

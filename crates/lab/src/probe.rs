@@ -12,8 +12,8 @@ use pgdyno_model::units::Epoch;
 pub use pgdyno_host::probe::{DiskOptions, DiskPlan, FsyncOptions};
 
 use crate::LabError;
-use crate::progress::{Event, Progress};
 use crate::run::{clear_leftovers, id_of, open_store};
+use pgdyno_model::progress::{Event, Progress};
 
 /// What a dry run shows of the disk probe of `path`: what is done, how long it takes at least, what
 /// is left out.

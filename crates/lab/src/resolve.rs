@@ -12,9 +12,9 @@ use pgdyno_model::{Find, Plan, PlannedTrial, Storage, Treatment};
 use thiserror::Error;
 
 use crate::file::{set_option, spelled};
-use crate::nearest::nearest;
 use crate::shared::share_a_device;
-use crate::workload::{self, DataSet, Workload, WorkloadError};
+use pgdyno_dataset::workload::{self, DataSet, Workload, WorkloadError};
+use pgdyno_model::nearest::nearest;
 
 /// An experiment that does not come to a plan.
 #[derive(Debug, Error)]

@@ -9,7 +9,7 @@
 //! that does other work besides. Client CPU is user and system time of the whole process, start-up
 //! included. `--minimal` has the server run under wal_level = minimal.
 
-#[path = "../vs_pgbench/statistics.rs"]
+#[path = "../../../pgbench/benches/vs_pgbench/statistics.rs"]
 mod statistics;
 
 use std::io::Write as _;

@@ -18,10 +18,10 @@ use pgdyno_model::units::Bytes;
 
 use super::subject::Subject;
 use crate::LabError;
-use crate::dataset::{self, Filling};
-use crate::progress::{Event, Progress, Silent};
 use crate::run::execute;
-use crate::workload;
+use pgdyno_dataset::workload;
+use pgdyno_dataset::{self as dataset, Filling};
+use pgdyno_model::progress::{Event, Progress, Silent};
 
 /// The database that is crashed.
 pub(super) const DATABASE: &str = "pgdyno";

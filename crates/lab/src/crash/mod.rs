@@ -45,9 +45,9 @@ pub use subject::{AfterRecovery, Interference, Through};
 
 use crate::LabError;
 use crate::prepare::Prepared;
-use crate::progress::{Event, Progress};
 use crate::run::{clear_leftovers, id_of, open_store};
 use ground::Ground;
+use pgdyno_model::progress::{Event, Progress};
 use round::{Orders, Planted};
 
 /// Crashes what `prepared` describes, by itself: its only treatment is the subject, its `[crash]`

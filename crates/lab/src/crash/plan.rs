@@ -15,8 +15,8 @@ use super::planted;
 use super::subject::{Interference, Subject, takes_emulated};
 use crate::LabError;
 use crate::prepare::Prepared;
-use crate::progress::Progress;
 use crate::run::{base_settings, installs};
+use pgdyno_model::progress::Progress;
 
 /// Whether every treatment's storage can be crashed in the ways that `[crash]` names.
 pub(crate) fn check(prepared: &Prepared) -> Result<(), LabError> {

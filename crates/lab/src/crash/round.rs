@@ -21,7 +21,7 @@ use super::subject::Subject;
 use super::verify::{self, Before, Settings};
 use super::watcher::Watcher;
 use crate::LabError;
-use crate::progress::{Event, Progress};
+use pgdyno_model::progress::{Event, Progress};
 
 /// Lost tokens that a record names.
 const NAMED: usize = 20;

@@ -11,7 +11,7 @@ use toml::Spanned;
 
 use super::error::Complaint;
 use super::factors::combination;
-use crate::nearest::nearest;
+use pgdyno_model::nearest::nearest;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

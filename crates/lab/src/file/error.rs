@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use super::Source;
-use crate::nearest::nearest;
+use pgdyno_model::nearest::nearest;
 
 /// An experiment file that cannot be used.
 #[derive(Debug, Error)]

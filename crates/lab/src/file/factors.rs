@@ -11,7 +11,7 @@ use toml::Spanned;
 
 use super::error::Complaint;
 use super::levels::{check_level, flattened, setting_value};
-use crate::nearest::nearest;
+use pgdyno_model::nearest::nearest;
 
 /// The table as read, in the file's order.
 #[derive(Default)]
@@ -151,7 +151,7 @@ pub(crate) fn spelled(key: &Key) -> &str {
 fn key(name: &str) -> Result<Key, Complaint> {
     let key = Key::parse(name);
     if matches!(key, Key::Setting(_)) {
-        if let Some(meant) = crate::nearest::probable(name, Key::NAMES) {
+        if let Some(meant) = pgdyno_model::nearest::probable(name, Key::NAMES) {
             return Err(Complaint::new(format!("unknown factor `{name}`")).with_help(format!(
                 "nearest is `{meant}`; a factor is one of {} or a PostgreSQL setting",
                 Key::NAMES.join(", ")

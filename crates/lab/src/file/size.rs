@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{FileError, Override, Source};
-use crate::nearest::nearest;
+use pgdyno_model::nearest::nearest;
 
 /// A size that a file describes.
 #[derive(Clone, Debug, PartialEq)]

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::error::Complaint;
-use crate::nearest::nearest;
+use pgdyno_model::nearest::nearest;
 
 /// The tables as read, by name.
 pub(super) type Tables = BTreeMap<Spanned<String>, StorageTable>;

@@ -13,7 +13,7 @@ use postgres_protocol::escape::{escape_identifier, escape_literal};
 use super::provision::Ready;
 use super::server::{Server, execute, number};
 use crate::LabError;
-use crate::workload::Workload;
+use pgdyno_dataset::workload::Workload;
 
 /// Waits `time`, or until `stop`.
 pub(super) fn rest(time: Duration, stop: &AtomicBool) -> Result<(), LabError> {

@@ -12,9 +12,9 @@ use postgres_protocol::escape::escape_identifier;
 
 use super::server::Server;
 use crate::LabError;
-use crate::dataset::{self, Filling};
 use crate::prepare::{Build, ClusterKey, Prepared};
-use crate::progress::{Event, Progress};
+use pgdyno_dataset::{self as dataset, Filling};
+use pgdyno_model::progress::{Event, Progress};
 
 /// What tells one cluster's data from another's within a run: programs, data set, scale.
 type Content = (Build, String, u32);

@@ -28,8 +28,8 @@ use pgdyno_results::store::Store;
 use crate::LabError;
 use crate::file::{Override, Source};
 use crate::prepare::{Consent, Prepared};
-use crate::progress::{Event, Progress};
-use crate::trust::Trust;
+use pgdyno_dataset::trust::Trust;
+use pgdyno_model::progress::{Event, Progress};
 
 /// How a run, or its continuation, ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use pgdyno_model::units::Bytes;
 use crate::LabError;
 use crate::estimate;
 use crate::prepare::Prepared;
-use crate::progress::{Event, Progress};
+use pgdyno_model::progress::{Event, Progress};
 
 /// All storages of a run.
 pub(super) struct Places {

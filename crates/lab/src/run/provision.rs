@@ -22,7 +22,7 @@ use super::server::{DATABASE, Server, execute};
 use crate::LabError;
 use crate::estimate;
 use crate::prepare::{Build, ClusterKey, Prepared};
-use crate::progress::{Event, Progress};
+use pgdyno_model::progress::{Event, Progress};
 
 /// Where the programs of a wanted version come from.
 #[derive(Clone, Debug)]

@@ -20,8 +20,8 @@ use crate::LabError;
 use crate::crash;
 use crate::estimate::Clock;
 use crate::prepare::Prepared;
-use crate::progress::{Event, Progress};
 use crate::redact;
+use pgdyno_model::progress::{Event, Progress};
 
 /// A run at work.
 pub(super) struct Session<'a> {

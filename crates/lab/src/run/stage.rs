@@ -14,7 +14,7 @@ use pgdyno_results::store::{SessionId, Store};
 
 use super::id_of;
 use crate::LabError;
-use crate::progress::{Event, Progress};
+use pgdyno_model::progress::{Event, Progress};
 
 /// One of the two stages, of one storage.
 pub(super) struct Stage<'a> {

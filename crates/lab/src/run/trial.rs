@@ -20,8 +20,8 @@ use super::provision::Ready;
 use super::server::Server;
 use crate::LabError;
 use crate::prepare::Prepared;
-use crate::progress::{Event, Progress};
 use crate::search::{Ask, Search as Climb, dither};
+use pgdyno_model::progress::{Event, Progress};
 
 /// One stretch of load.
 struct Offer {

@@ -25,8 +25,8 @@ use super::local::{self, LocalSession};
 use super::{Answer, Ask, Connection, Standing, WitnessLedger, history};
 use crate::LabError;
 use crate::prepare::Prepared;
-use crate::progress::{Event, Progress};
 use crate::run::{clear_leftovers, id_of, open_store};
+use pgdyno_model::progress::{Event, Progress};
 
 /// How long load is offered while nobody pulls the plug.
 const AT_MOST: Duration = Duration::from_secs(24 * 60 * 60);

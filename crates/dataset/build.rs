@@ -1,0 +1,4 @@
+//! Workloads are built in: a changed file must rebuild the crate.
+fn main() {
+    println!("cargo:rerun-if-changed=../../workloads");
+}

@@ -1,0 +1,479 @@
+//! Workloads: a folder with a `workload.toml`, its SQL and its scripts; built in, or the user's
+//! own.
+
+use std::path::{Path, PathBuf};
+
+use include_dir::{Dir, include_dir};
+use pgdyno_model::units::Span;
+use serde::Deserialize;
+use thiserror::Error;
+
+use pgdyno_model::nearest::nearest;
+
+static WORKLOADS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../workloads");
+
+/// What the load is made of, read whole.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workload {
+    /// The name or folder it was asked for by.
+    pub name: String,
+    /// What it does, in a sentence.
+    pub description: String,
+    /// The tables it works on.
+    pub data: DataSet,
+    /// Its scripts with their weights.
+    pub scripts: Vec<ScriptText>,
+    /// SQL that runs before every trial, one statement each.
+    pub between: Vec<String>,
+    /// How to count in the database what was acknowledged.
+    pub count: Option<Count>,
+}
+
+/// Tables, and the rows that they begin with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DataSet {
+    /// The workload that describes it: workloads may share a data set.
+    pub name: String,
+    /// SQL that makes the tables.
+    pub schema: String,
+    /// SQL that runs after the rows are loaded and have their primary keys: indexes, sequences.
+    pub keys: String,
+    /// Tables to fill, in order.
+    pub tables: Vec<TableSpec>,
+    /// Room that one unit of scale takes, indexes included (bytes).
+    pub bytes_per_scale: u64,
+}
+
+impl DataSet {
+    /// Every table that its schema makes: also those that are not filled.
+    #[must_use]
+    pub fn table_names(&self) -> Vec<&str> {
+        let schema = self.schema.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '.');
+        let words: Vec<&str> = schema.filter(|word| !word.is_empty()).collect();
+        let follows = |at: usize| {
+            let optional = ["if", "not", "exists"];
+            words[at..].iter().find(|word| !optional.iter().any(|o| word.eq_ignore_ascii_case(o)))
+        };
+        let kinds = ["create", "unlogged"];
+        (1..words.len())
+            .filter(|&at| words[at].eq_ignore_ascii_case("table"))
+            .filter(|&at| kinds.iter().any(|kind| words[at - 1].eq_ignore_ascii_case(kind)))
+            .filter_map(|at| follows(at + 1).copied())
+            .collect()
+    }
+}
+
+/// One table to fill.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TableSpec {
+    /// Its name.
+    pub name: String,
+    /// Rows for one unit of scale (count).
+    pub rows_per_scale: u64,
+    /// The columns that are filled.
+    pub columns: Vec<ColumnSpec>,
+    /// The columns of its primary key, which is built after its rows are there; none: it has none,
+    /// or its schema makes it.
+    #[serde(default)]
+    pub primary_key: Vec<String>,
+    /// The column by whose ranges it may be partitioned: one filled with the row's number.
+    pub partition_by: Option<String>,
+    /// What is done to it once it is filled.
+    #[serde(default)]
+    pub tidy: Tidy,
+}
+
+/// What is done to a table once it is filled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tidy {
+    /// `VACUUM (ANALYZE)`, with FREEZE where its rows are not frozen already.
+    #[default]
+    Vacuum,
+    /// `ANALYZE`.
+    Analyze,
+    /// Nothing.
+    Nothing,
+}
+
+/// One column, and how its values are made.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "ColumnTable")]
+pub struct ColumnSpec {
+    /// Its name.
+    pub name: String,
+    /// How its values are made.
+    pub values: Values,
+}
+
+/// How a column's values are made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Values {
+    /// The row's number, from 1.
+    RowNumber,
+    /// The number of the group of so many rows that the row is in, from 1.
+    GroupOf(std::num::NonZeroU64),
+    /// Drawn evenly from these and all between.
+    Uniform(i64, i64),
+    /// The same in every row, in SQL's text form.
+    Constant(String),
+    /// So many characters, of which `workload.filler_compress_percentage` are blanks.
+    Filler(u32),
+    /// Text before and after the row's number.
+    Numbered(String, String),
+    /// A moment in SQL's text form for the first row, and the time from each row to the next.
+    Timestamp(String, std::time::Duration),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ColumnTable {
+    name: String,
+    #[serde(default)]
+    row_number: bool,
+    group_of: Option<std::num::NonZeroU64>,
+    uniform: Option<(i64, i64)>,
+    constant: Option<String>,
+    filler: Option<u32>,
+    text: Option<String>,
+    timestamp: Option<TimestampTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TimestampTable {
+    from: String,
+    every: Span,
+}
+
+impl TryFrom<ColumnTable> for ColumnSpec {
+    type Error = String;
+    fn try_from(table: ColumnTable) -> Result<Self, String> {
+        let name = table.name;
+        let text = |text: String| {
+            let (before, after) = text.split_once("{row}").unwrap_or((&text, ""));
+            match text.contains("{row}") {
+                true => Values::Numbered(before.to_owned(), after.to_owned()),
+                false => Values::Constant(text),
+            }
+        };
+        let ways: Vec<Values> = [
+            table.row_number.then_some(Values::RowNumber),
+            table.group_of.map(Values::GroupOf),
+            table.uniform.map(|(low, high)| Values::Uniform(low, high)),
+            table.constant.map(Values::Constant),
+            table.filler.map(Values::Filler),
+            table.text.map(text),
+            table.timestamp.map(|t| Values::Timestamp(t.from, t.every.0)),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        match <[Values; 1]>::try_from(ways) {
+            Ok([Values::Uniform(low, high)]) if low > high => {
+                Err(format!("column `{name}`: there is no number from {low} to {high}"))
+            }
+            Ok([values]) => Ok(Self { name, values }),
+            Err(_) => Err(format!(
+                "column `{name}` needs exactly one of row_number, group_of, uniform, constant, filler, text, timestamp"
+            )),
+        }
+    }
+}
+
+/// A script of a workload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScriptText {
+    /// Its name: the file's stem.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+    /// Its weight among the workload's scripts.
+    pub weight: u32,
+    /// The file that it was read from; none: it is built in.
+    pub file: Option<PathBuf>,
+}
+
+/// A query that counts rows, of which every acknowledged transaction adds so many.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Count {
+    /// SQL with one bigint as its result.
+    pub query: String,
+    /// Rows that a transaction adds (count).
+    pub rows_per_transaction: u32,
+}
+
+/// A workload that cannot be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum WorkloadError {
+    /// Neither built in nor a folder.
+    #[error(
+        "cannot load workload `{name}`: there is no built-in workload and no folder of that name"
+    )]
+    NoSuch {
+        /// The name that was given.
+        name: String,
+        /// The built-in ones, nearest first.
+        known: Vec<String>,
+    },
+    /// One of its files.
+    #[error("cannot load workload `{workload}`: {file}: {found}")]
+    File {
+        /// The workload.
+        workload: String,
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        found: String,
+    },
+}
+
+impl WorkloadError {
+    /// What to do, where there is something.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::NoSuch { known, .. } => Some(format!(
+                "built in are {}; a folder of your own is named with a slash (`./name`) and holds a workload.toml",
+                known.join(", ")
+            )),
+            Self::File { .. } => None,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    description: String,
+    data: Data,
+    script: Vec<ScriptEntry>,
+    #[serde(default)]
+    between: BetweenTable,
+    count: Option<Count>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Data {
+    of: Option<String>,
+    schema: Option<String>,
+    keys: Option<String>,
+    bytes_per_scale: Option<u64>,
+    #[serde(default)]
+    table: Vec<TableSpec>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ScriptEntry {
+    file: String,
+    weight: Option<u32>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BetweenTable {
+    #[serde(default)]
+    sql: Vec<String>,
+}
+
+/// Where a workload's files are.
+enum Folder {
+    BuiltIn(&'static Dir<'static>),
+    Path(PathBuf),
+}
+
+impl Folder {
+    fn of(name: &str) -> Result<Self, WorkloadError> {
+        if name.contains('/') {
+            return Ok(Self::Path(PathBuf::from(name)));
+        }
+        WORKLOADS.get_dir(name).map(Self::BuiltIn).ok_or_else(|| {
+            let known: Vec<&str> = names();
+            WorkloadError::NoSuch {
+                name: name.to_owned(),
+                known: nearest(name, &known).into_iter().map(str::to_owned).collect(),
+            }
+        })
+    }
+
+    /// Where `file` of it is; none: it is built in.
+    fn file(&self, file: &str) -> Option<PathBuf> {
+        match self {
+            Self::BuiltIn(_) => None,
+            Self::Path(path) => Some(path.join(file)),
+        }
+    }
+
+    fn read(&self, workload: &str, file: &str) -> Result<String, WorkloadError> {
+        let wrong = |found: String| WorkloadError::File {
+            workload: workload.into(),
+            file: file.into(),
+            found,
+        };
+        match self {
+            Self::BuiltIn(dir) => dir
+                .get_file(dir.path().join(file))
+                .and_then(|f| f.contents_utf8())
+                .map(str::to_owned)
+                .ok_or_else(|| wrong("it is missing".into())),
+            Self::Path(path) => {
+                std::fs::read_to_string(path.join(file)).map_err(|e| wrong(e.to_string()))
+            }
+        }
+    }
+}
+
+/// The built-in workloads.
+#[must_use]
+pub fn names() -> Vec<&'static str> {
+    let mut names: Vec<&str> =
+        WORKLOADS.dirs().filter_map(|d| d.path().file_name().and_then(|n| n.to_str())).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Reads workload `name`; `scripts` of the user's take the place of its own.
+///
+/// # Errors
+/// There is no such workload, or a file of it is missing or wrong.
+pub fn load(name: &str, scripts: &[(PathBuf, u32)]) -> Result<Workload, WorkloadError> {
+    let mut workload = load_folder(name, 0)?;
+    if !scripts.is_empty() {
+        workload.scripts = scripts
+            .iter()
+            .map(|(path, weight)| read_script(name, path, *weight))
+            .collect::<Result<_, _>>()?;
+        // What the user's scripts add, only the user knows.
+        workload.count = None;
+    }
+    Ok(workload)
+}
+
+fn read_script(workload: &str, path: &Path, weight: u32) -> Result<ScriptText, WorkloadError> {
+    let text = std::fs::read_to_string(path).map_err(|e| WorkloadError::File {
+        workload: workload.into(),
+        file: path.display().to_string(),
+        found: e.to_string(),
+    })?;
+    Ok(ScriptText { name: path.display().to_string(), text, weight, file: Some(path.to_owned()) })
+}
+
+fn load_folder(name: &str, depth: u32) -> Result<Workload, WorkloadError> {
+    let folder = Folder::of(name)?;
+    let wrong = |found: String| WorkloadError::File {
+        workload: name.into(),
+        file: "workload.toml".into(),
+        found,
+    };
+    let text = folder.read(name, "workload.toml")?;
+    let file: File = toml::from_str(&text).map_err(|e| wrong(e.to_string()))?;
+    let data = match (&file.data.of, &file.data.schema) {
+        (Some(_), Some(_)) => {
+            return Err(wrong("`data.of` and `data.schema` exclude each other".into()));
+        }
+        (Some(_), None) if depth > 3 => {
+            return Err(wrong("`data.of` goes round in a circle".into()));
+        }
+        (Some(of), None) => load_folder(of, depth + 1)?.data,
+        (None, schema) => DataSet {
+            name: name.to_owned(),
+            schema: schema.as_deref().map_or(Ok(String::new()), |f| folder.read(name, f))?,
+            keys: file.data.keys.as_deref().map_or(Ok(String::new()), |f| folder.read(name, f))?,
+            tables: file.data.table,
+            bytes_per_scale: file.data.bytes_per_scale.unwrap_or(0),
+        },
+    };
+    for table in &data.tables {
+        if table.columns.is_empty() {
+            return Err(wrong(format!("table `{}` has no columns to fill", table.name)));
+        }
+        let filled = |name: &str| table.columns.iter().find(|c| c.name == name);
+        if let Some(by) = &table.partition_by
+            && filled(by).is_none_or(|column| column.values != Values::RowNumber)
+        {
+            let table = &table.name;
+            return Err(wrong(format!(
+                "`{table}` cannot be partitioned by `{by}`: it is not its row_number"
+            )));
+        }
+        if let Some(other) = table.primary_key.iter().find(|name| filled(name).is_none()) {
+            let table = &table.name;
+            return Err(wrong(format!(
+                "the primary key of `{table}` names `{other}`, which is not filled"
+            )));
+        }
+    }
+    let scripts = file
+        .script
+        .iter()
+        .map(|s| {
+            let stem = Path::new(&s.file)
+                .file_stem()
+                .map_or_else(|| s.file.clone(), |n| n.to_string_lossy().into_owned());
+            Ok(ScriptText {
+                name: stem,
+                text: folder.read(name, &s.file)?,
+                weight: s.weight.unwrap_or(1),
+                file: folder.file(&s.file),
+            })
+        })
+        .collect::<Result<Vec<_>, WorkloadError>>()?;
+    if scripts.iter().all(|s| s.weight == 0) {
+        return Err(wrong("it has no script with a weight above 0".into()));
+    }
+    Ok(Workload {
+        name: name.to_owned(),
+        description: file.description,
+        data,
+        scripts,
+        between: file.between.sql,
+        count: file.count,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_workload_is_whole() {
+        assert!(names().contains(&"tpcb-like") && names().len() >= 3);
+        for name in names() {
+            let workload = load(name, &[]).unwrap();
+            assert!(
+                !workload.scripts.is_empty() && !workload.data.table_names().is_empty(),
+                "{name}"
+            );
+        }
+        assert_eq!(load("select-only", &[]).unwrap().data.name, "tpcb-like");
+    }
+
+    #[test]
+    fn a_slip_is_answered_with_the_nearest() {
+        let error = load("tpcb", &[]).unwrap_err();
+        assert!(error.help().unwrap().contains("built in are tpcb-like, "), "{:?}", error.help());
+    }
+
+    #[test]
+    fn a_folder_of_the_users_can_share_the_data_of_a_built_in_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = folder.path().display().to_string();
+        std::fs::write(folder.path().join("s.sql"), "SELECT 1;\n").unwrap();
+        let toml =
+            "description = \"one\"\n[data]\nof = \"tpcb-like\"\n[[script]]\nfile = \"s.sql\"\n";
+        std::fs::write(folder.path().join("workload.toml"), toml).unwrap();
+        let workload = load(&name, &[]).unwrap();
+        assert_eq!(
+            (workload.data.name.as_str(), workload.scripts[0].text.as_str()),
+            ("tpcb-like", "SELECT 1;\n")
+        );
+        std::fs::write(folder.path().join("workload.toml"), toml.replace("s.sql", "t.sql"))
+            .unwrap();
+        assert!(load(&name, &[]).unwrap_err().to_string().contains("t.sql"));
+    }
+}

@@ -1,0 +1,155 @@
+//! Whom to connect to, and the connection for setup.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Receiver, channel};
+
+use pgdyno_host::conninfo::{self, ConnectOptions, ConninfoError};
+use pgdyno_host::postgres::control::{self, NoticeHandler};
+use pgdyno_host::postgres::{ControlClient, ControlError};
+use pgdyno_model::target::{Servers, Target};
+use postgres::error::DbError;
+
+use crate::initialize::{Ended, server_error};
+use crate::options::Connect;
+use crate::password;
+use crate::refused::Refused;
+use crate::scripts::without_number;
+
+/// What the first connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Initialization,
+    Setup,
+}
+
+impl Purpose {
+    /// What follows when there is no connection.
+    fn failure(self) -> &'static str {
+        match self {
+            Self::Initialization => "could not create connection for initialization",
+            Self::Setup => "could not create connection for setup",
+        }
+    }
+}
+
+/// The connection for setup.
+pub(crate) struct Connected {
+    /// All servers that options and environment name.
+    pub(crate) servers: Servers,
+    /// The session, on the first of them that serves.
+    pub(crate) client: ControlClient,
+    /// That one.
+    pub(crate) target: Target,
+    /// The schemas that unqualified names mean for its user, in order.
+    pub(crate) schemas: Vec<String>,
+    /// What is worth telling.
+    pub(crate) notes: Vec<String>,
+    /// What the server says of the session's statements besides their results.
+    pub(crate) notices: Notices,
+}
+
+/// Notices and warnings of a session, in libpq's words.
+pub(crate) struct Notices(Receiver<String>);
+
+impl Notices {
+    /// Writes those that have come.
+    pub(crate) fn relay(&self, err: &mut dyn Write) {
+        for words in self.0.try_iter() {
+            let _ = writeln!(err, "{words}");
+        }
+    }
+}
+
+/// Connects for setup. Where a server asks for a password and none is given, the terminal is asked
+/// for one, once.
+pub(crate) fn connect(
+    connect: &Connect,
+    purpose: Purpose,
+    stop: &AtomicBool,
+) -> Result<Connected, Ended> {
+    let options = ConnectOptions {
+        dsn_or_dbname: connect.database.clone(),
+        host: connect.host.clone(),
+        port: connect.port.clone(),
+        user: connect.user.clone(),
+        password: None,
+        fallback_application_name: Some("pgbench".to_owned()),
+    };
+    let mut resolved =
+        conninfo::resolve(&options).map_err(|e| unresolved(&e, connect).then(purpose.failure()))?;
+    let (sender, receiver) = channel();
+    let handler: NoticeHandler = Arc::new(move |notice: &DbError| {
+        // Nobody listens any more once the session is over.
+        let _ = sender.send(server_error(notice).libpq_text(None));
+    });
+    let mut connected = resolved.connect_with(Some(&handler));
+    if connected.as_ref().is_err_and(ControlError::needs_password)
+        && let Some(password) = password::ask(stop)?
+    {
+        for target in &mut resolved.servers.targets {
+            target.password.get_or_insert_with(|| password.clone());
+        }
+        connected = resolved.connect_with(Some(&handler));
+    }
+    let (client, target) = connected.map_err(|e| refused(&e).then(purpose.failure()))?;
+    let schemas =
+        control::schemas_of_user(&target).map_err(|e| refused(&e).then(purpose.failure()))?;
+    let notices = Notices(receiver);
+    Ok(Connected {
+        servers: resolved.servers,
+        client,
+        target,
+        schemas,
+        notes: resolved.notes,
+        notices,
+    })
+}
+
+fn unresolved(error: &ConninfoError, connect: &Connect) -> Refused {
+    let what = match error {
+        // In libpq's words, by which scripts know it.
+        ConninfoError::Value { keyword: "port", shown, .. } if connect.port.is_some() => {
+            let shown = shown.as_deref().unwrap_or_default();
+            format!("invalid integer value \"{shown}\" for connection option \"port\"")
+        }
+        other => other.to_string(),
+    };
+    with_help(Refused::new(what), error.help())
+}
+
+fn refused(error: &ControlError) -> Refused {
+    let what = match error {
+        ControlError::Connect { address, why, sqlstate, .. } => {
+            let fatal = if sqlstate.is_some() { "FATAL:  " } else { "" };
+            let why =
+                without_number(why.strip_prefix("error connecting to server: ").unwrap_or(why));
+            failed(address, &format!("{fatal}{why}"))
+        }
+        // libpq's words.
+        ControlError::NoPassword { address, .. } => {
+            failed(address, "fe_sendauth: no password supplied")
+        }
+        other => other.to_string(),
+    };
+    with_help(Refused::new(what), error.help())
+}
+
+/// What libpq says of a connection to `address`, a socket's path or `host:port`, that failed for
+/// the reason `why`.
+pub(crate) fn failed(address: &str, why: &str) -> String {
+    let place = match address.rsplit_once(':') {
+        _ if address.starts_with('/') => format!("on socket \"{address}\""),
+        Some((host, port)) => format!("at \"{host}\", port {port}"),
+        None => format!("at \"{address}\""),
+    };
+    format!("connection to server {place} failed: {why}")
+}
+
+fn with_help(refused: Refused, help: Option<String>) -> Refused {
+    match help {
+        Some(help) => refused.hint(help),
+        None => refused,
+    }
+}

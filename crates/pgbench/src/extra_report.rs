@@ -1,0 +1,138 @@
+//! What pgdyno adds to pgbench's report.
+
+use std::fmt::Write as _;
+
+use pgdyno_model::measurement::ScriptMeasurement;
+use pgdyno_model::{Latencies, Measurement};
+
+use crate::options::Run;
+use crate::report::three;
+
+/// The quantiles that are printed.
+pub(crate) const QUANTILES: [(&str, f64); 6] = [
+    ("p50", 0.5),
+    ("p90", 0.9),
+    ("p95", 0.95),
+    ("p99", 0.99),
+    ("p99.9", 0.999),
+    ("p99.99", 0.9999),
+];
+
+/// What pgdyno adds: one line each, all with the same beginning.
+#[allow(clippy::cast_precision_loss)]
+pub(crate) fn text(m: &Measurement, run: &Run) -> String {
+    let mut text = String::new();
+    if m.latency.count() > 0 {
+        let _ = writeln!(text, "pgdyno: latency{}: {}", since(run), quantiles(&m.latency));
+    }
+    if run.rate.is_some() {
+        let _ = writeln!(
+            text,
+            "pgdyno: latency counts from when a transaction was due, not from when it was sent"
+        );
+    }
+    if let Some(service) = &m.service {
+        let _ = writeln!(text, "pgdyno: service time (from sent): {}", quantiles(service));
+    }
+    for (index, script) in m.scripts.iter().enumerate() {
+        if m.scripts.len() > 1 {
+            let _ = writeln!(
+                text,
+                "pgdyno: script {} latency: {}",
+                index + 1,
+                quantiles(&script.latency)
+            );
+        }
+        if run.per_command {
+            statements(&mut text, index + 1, script);
+        }
+    }
+    for (sqlstate, count) in &m.failures {
+        let _ = writeln!(text, "pgdyno: errors of SQLSTATE {sqlstate}: {count}");
+    }
+    if m.lost_connections > 0 {
+        let _ =
+            writeln!(text, "pgdyno: lost connections that were made anew: {}", m.lost_connections);
+    }
+    if m.measured_s > 0.0 {
+        let each = match m.transactions {
+            0 => String::new(),
+            done => format!(", {:.1} us a transaction", m.generator_cpu_s * 1e6 / done as f64),
+        };
+        let cores = m.generator_cpu_s / m.measured_s;
+        let _ = writeln!(
+            text,
+            "pgdyno: generator CPU: {:.3} s{each}, {:.0}% of one core",
+            m.generator_cpu_s,
+            cores * 100.0
+        );
+    }
+    if !m.reactor.is_empty() {
+        let _ = writeln!(text, "pgdyno: bytes carried by {}", m.reactor);
+    }
+    if let Some(lag) = &m.event_loop_lag {
+        let ms = |us: f64| three(us / 1000.0);
+        let _ = writeln!(
+            text,
+            "pgdyno: event loop lag: p50 = {} ms, p99 = {} ms, max = {} ms",
+            ms(lag.p50_us),
+            ms(lag.p99_us),
+            ms(lag.max_us)
+        );
+    }
+    if let Some(limit) = m.generator_limit() {
+        let remedy = if run.threads < run.clients {
+            format!("use more threads (-j {})", run.clients.min(run.threads * 2))
+        } else {
+            "use fewer clients, or spread the load over more generators".to_owned()
+        };
+        let _ = writeln!(text, "pgdyno: warning: {limit}, so it may be the limit: {remedy}");
+    }
+    text
+}
+
+/// A table of the latencies of script `number`'s statements, one line each.
+fn statements(text: &mut String, number: usize, script: &ScriptMeasurement) {
+    const SHOWN: [(&str, f64); 4] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
+    let measured = || script.statements.iter().filter(|statement| statement.latency.count() > 0);
+    if measured().next().is_none() {
+        return;
+    }
+    let _ = write!(text, "pgdyno: script {number} (ms)");
+    for (name, _) in SHOWN {
+        let _ = write!(text, " {name:>9}");
+    }
+    let _ = writeln!(text, " {:>9}", "max");
+    let ms = |us: Option<f64>| three(us.unwrap_or(f64::NAN) / 1000.0).to_string();
+    for statement in measured() {
+        let _ = write!(text, "pgdyno: line {:<8}", statement.line);
+        for (_, quantile) in SHOWN {
+            let _ = write!(text, " {:>9}", ms(statement.latency.quantile_us(quantile)));
+        }
+        let _ = writeln!(text, " {:>9}", ms(statement.latency.max_us()));
+    }
+    let sql = script.commands.iter().filter(|command| command.kind == "sql").count();
+    if sql > script.statements.len() {
+        let kept = script.statements.len();
+        let _ = writeln!(
+            text,
+            "pgdyno: script {number}: such latencies are kept of its first {kept} statements, not of all {sql}"
+        );
+    }
+}
+
+fn since(run: &Run) -> &'static str {
+    if run.rate.is_some() { " (from due)" } else { "" }
+}
+
+/// `p50 = 0.123 ms, …, max = 4.5 ms`.
+fn quantiles(latency: &Latencies) -> String {
+    let ms =
+        |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| format!("{:.3} ms", us / 1000.0));
+    let mut parts: Vec<String> = QUANTILES
+        .iter()
+        .map(|(name, q)| format!("{name} = {}", ms(latency.quantile_us(*q))))
+        .collect();
+    parts.push(format!("max = {}", ms(latency.max_us())));
+    parts.join(", ")
+}

@@ -1,0 +1,114 @@
+//! `--help`: pgbench's sections under pgbench's headings, then pgdyno's own options.
+
+use std::fmt::Write as _;
+
+use crate::flags::{Argument, Dialect, FLAGS, Flag, Mode, Opt};
+
+/// Where meanings begin (columns).
+const INDENT: usize = 27;
+/// Where lines end (columns).
+const WIDTH: usize = 100;
+
+/// A heading, and which options stand under it.
+type Section = (&'static str, fn(&Flag) -> bool);
+
+const SECTIONS: [Section; 5] = [
+    ("Initialization options", |flag| {
+        flag.opt == Opt::Initialize || is_twofold(flag) || flag.mode == Mode::Initialization
+    }),
+    ("Options to select what to run", selects),
+    (BENCHMARKING, |flag| {
+        flag.opt == Opt::ShowScript
+            || is_twofold(flag)
+            || flag.mode == Mode::Benchmark && !selects(flag)
+    }),
+    ("Common options", |flag| {
+        flag.mode == Mode::Both
+            && !is_twofold(flag)
+            && !matches!(flag.opt, Opt::Initialize | Opt::ShowScript)
+    }),
+    ("Options that pgdyno adds", |flag| flag.mode == Mode::Own),
+];
+
+const BENCHMARKING: &str = "Benchmarking options";
+
+/// Whether it means one thing with `-i` and another without.
+fn is_twofold(flag: &Flag) -> bool {
+    matches!(flag.opt, Opt::NoVacuum | Opt::Scale)
+}
+
+fn selects(flag: &Flag) -> bool {
+    matches!(flag.opt, Opt::Builtin | Opt::File | Opt::SkipSomeUpdates | Opt::SelectOnly)
+}
+
+/// The options of pgbench `dialect`, and pgdyno's own.
+pub(crate) fn text(dialect: Dialect) -> String {
+    let mut text = format!(
+        "pgdyno runs PostgreSQL's pgbench: its scripts, its options (of pgbench {dialect}), its report.\n\n\
+         Usage:\n  pgbench [OPTION]... [DBNAME]\n"
+    );
+    for (heading, belongs) in SECTIONS {
+        let _ = writeln!(text, "\n{heading}:");
+        let known = |flag: &&Flag| flag.since <= dialect && dialect <= flag.until && belongs(flag);
+        let mut flags: Vec<&Flag> = FLAGS.iter().filter(known).collect();
+        if heading == BENCHMARKING {
+            // By letter, and a small one before its capital; then those that have none.
+            flags.sort_by_key(|flag| {
+                let letter = flag
+                    .short
+                    .map(|short| (short.to_ascii_lowercase(), short.is_ascii_uppercase()));
+                (letter.is_none(), letter, flag.long)
+            });
+        }
+        flags.into_iter().for_each(|flag| option(&mut text, flag));
+    }
+    text.push_str(
+        "\nExit status: 0 the run is complete; 1 the request cannot be carried out; 2 clients gave up, and\n\
+         the report is of what there was; 130 a signal ended it.\n",
+    );
+    text
+}
+
+fn option(text: &mut String, flag: &Flag) {
+    let mut left = match flag.short {
+        Some(short) => format!("  -{short}, --{}", flag.long),
+        None => format!("  --{}", flag.long),
+    };
+    match flag.argument {
+        Argument::None => {}
+        Argument::Required(name) => left = format!("{left}={name}"),
+        Argument::Optional(name) => left = format!("{left}[={name}]"),
+    }
+    if left.len() >= INDENT {
+        let _ = writeln!(text, "{left}");
+        left.clear();
+    }
+    let mut line = format!("{left:INDENT$}");
+    for word in flag.meaning.split(' ') {
+        if line.len() + word.len() > WIDTH {
+            let _ = writeln!(text, "{}", line.trim_end());
+            line = " ".repeat(INDENT);
+        }
+        line.push_str(word);
+        line.push(' ');
+    }
+    let _ = writeln!(text, "{}", line.trim_end());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_option_stands_in_a_section_and_those_of_a_version_only_there() {
+        let newest = text(Dialect::NEWEST);
+        for flag in FLAGS.iter().filter(|flag| flag.until == Dialect::NEWEST) {
+            assert!(newest.contains(&format!("--{}", flag.long)), "{}", flag.long);
+        }
+        assert!(newest.contains("  -d, --dbname=DBNAME") && newest.contains("\n  --debug "));
+        let old = text(Dialect::BEFORE_DBNAME);
+        assert!(old.contains("  -d, --debug ") && !old.contains("--exit-on-abort"));
+        assert!(newest.lines().all(|line| line.len() <= WIDTH), "{newest}");
+        assert_eq!(newest.matches("--no-vacuum").count(), 2, "as in pgbench's own");
+    }
+}

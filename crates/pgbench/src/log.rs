@@ -1,0 +1,277 @@
+//! `-l`: what became of every transaction, or of an interval's, in files; one a thread.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use pgdyno_engine::{Failure, LoggedOutcome, LoggedTransaction, TransactionLog, TransactionSink};
+
+use crate::options::{Log, Run};
+
+/// What all threads' files have in common.
+#[derive(Clone, Debug)]
+struct Form {
+    prefix: String,
+    aggregate: Option<u32>,
+    sampling: Option<f64>,
+    /// Whether the schedule's lag is written: with `-R`.
+    lag: bool,
+    /// Whether retries are written: where there may be any.
+    retries: bool,
+    failures_detailed: bool,
+    /// Whether failures of other kinds than serialization and deadlock are failed transactions;
+    /// else they are the ends of clients.
+    others: bool,
+}
+
+/// Opens the log files of a run.
+pub(crate) struct Logs {
+    form: Form,
+    /// The first file that could not be opened, with the reason.
+    pub(crate) refused: Mutex<Option<String>>,
+    /// The first file that did not take all its lines, with the reason.
+    lost: Arc<Mutex<Option<String>>>,
+}
+
+/// A log file. A full disk costs lines of it, not the run; the first failure is kept.
+struct LogFile {
+    name: String,
+    file: File,
+    lost: Arc<Mutex<Option<String>>>,
+}
+
+impl LogFile {
+    fn keep(&self, error: io::Error) -> io::Error {
+        if error.kind() != io::ErrorKind::Interrupted
+            && let Ok(mut lost) = self.lost.lock()
+        {
+            let why = crate::scripts::system_words(&error);
+            lost.get_or_insert_with(|| {
+                format!("could not write to logfile \"{}\": {why}", self.name)
+            });
+        }
+        error
+    }
+}
+
+impl Write for LogFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes).map_err(|e| self.keep(e))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush().map_err(|e| self.keep(e))
+    }
+}
+
+impl Logs {
+    pub(crate) fn new(log: &Log, run: &Run) -> Self {
+        let form = Form {
+            prefix: log.prefix.clone(),
+            aggregate: log.aggregate,
+            sampling: log.sampling,
+            lag: run.rate.is_some(),
+            retries: run.max_tries != 1,
+            failures_detailed: run.failures_detailed,
+            others: run.continue_on_error,
+        };
+        Self { form, refused: Mutex::new(None), lost: Arc::default() }
+    }
+
+    /// Why lines are missing, once the load is over.
+    pub(crate) fn lost(&self) -> Option<String> {
+        self.lost.lock().ok().and_then(|lost| lost.clone())
+    }
+}
+
+impl TransactionLog for Logs {
+    fn open(&self, thread: usize) -> io::Result<Box<dyn TransactionSink>> {
+        let pid = std::process::id();
+        let name = match thread {
+            0 => format!("{}.{pid}", self.form.prefix),
+            n => format!("{}.{pid}.{n}", self.form.prefix),
+        };
+        let file = File::create(&name).inspect_err(|e| {
+            if let Ok(mut refused) = self.refused.lock() {
+                let why = crate::scripts::system_words(e);
+                refused.get_or_insert_with(|| format!("could not open logfile \"{name}\": {why}"));
+            }
+        })?;
+        let file = LogFile { name, file, lost: Arc::clone(&self.lost) };
+        let file = BufWriter::with_capacity(1 << 16, file);
+        Ok(match self.form.aggregate {
+            None => Box::new(EachTransaction {
+                form: self.form.clone(),
+                file,
+                random: fastrand::Rng::new(),
+            }),
+            Some(seconds) => {
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                Box::new(Intervals {
+                    form: self.form.clone(),
+                    file,
+                    seconds: u64::from(seconds),
+                    start: now.as_secs(),
+                    interval: Interval::default(),
+                })
+            }
+        })
+    }
+}
+
+fn epoch(time: SystemTime) -> Duration {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+impl Form {
+    /// Whether `outcome` is a transaction's, not a client's end.
+    fn counts(&self, outcome: LoggedOutcome) -> bool {
+        self.others
+            || !matches!(outcome, LoggedOutcome::Failed(f) if f != Failure::Serialization && f != Failure::Deadlock)
+    }
+}
+
+/// A line for each transaction.
+struct EachTransaction {
+    form: Form,
+    file: BufWriter<LogFile>,
+    random: fastrand::Rng,
+}
+
+impl TransactionSink for EachTransaction {
+    fn transaction(&mut self, t: &LoggedTransaction) {
+        if !self.form.counts(t.outcome)
+            || self.form.sampling.is_some_and(|share| self.random.f64() > share)
+        {
+            return;
+        }
+        let done = epoch(t.done);
+        let file = &mut self.file;
+        // What fails is kept by the file.
+        let _ = write!(file, "{} {} ", t.client, t.number + 1);
+        let _ = match t.outcome {
+            LoggedOutcome::Done => write!(file, "{}", t.latency_ns / 1000),
+            LoggedOutcome::Skipped => write!(file, "skipped"),
+            LoggedOutcome::Failed(_) if !self.form.failures_detailed => write!(file, "failed"),
+            LoggedOutcome::Failed(Failure::Serialization) => write!(file, "serialization"),
+            LoggedOutcome::Failed(Failure::Deadlock) => write!(file, "deadlock"),
+            LoggedOutcome::Failed(_) => write!(file, "other"),
+        };
+        let _ = write!(file, " {} {} {}", t.script, done.as_secs(), done.subsec_micros());
+        if self.form.lag {
+            let _ = write!(file, " {}", t.lag_ns / 1000);
+        }
+        if self.form.retries {
+            let _ = write!(file, " {}", t.retries);
+        }
+        let _ = file.write_all(b"\n");
+    }
+
+    fn finish(&mut self) {
+        let _ = self.file.flush();
+    }
+}
+
+/// Count, sum, sum of squares, least and greatest of microseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    count: u64,
+    sum: f64,
+    squares: f64,
+    least: f64,
+    most: f64,
+}
+
+impl Sum {
+    #[allow(clippy::cast_precision_loss)]
+    fn add(&mut self, nanoseconds: u64) {
+        let us = (nanoseconds / 1000) as f64;
+        self.least = if self.count == 0 { us } else { self.least.min(us) };
+        self.most = self.most.max(us);
+        self.count += 1;
+        self.sum += us;
+        self.squares += us * us;
+    }
+
+    fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        write!(to, " {:.0} {:.0} {:.0} {:.0}", self.sum, self.squares, self.least, self.most)
+    }
+}
+
+/// What ended in one interval.
+#[derive(Clone, Copy, Debug, Default)]
+struct Interval {
+    latency: Sum,
+    lag: Sum,
+    skipped: u64,
+    retried: u64,
+    retries: u64,
+    serialization: u64,
+    deadlock: u64,
+    others: u64,
+}
+
+/// A line for each interval.
+struct Intervals {
+    form: Form,
+    file: BufWriter<LogFile>,
+    seconds: u64,
+    /// When the interval began (Unix time).
+    start: u64,
+    interval: Interval,
+}
+
+impl Intervals {
+    /// Writes the intervals that are over at `now`.
+    fn write_until(&mut self, now: Duration) {
+        while Duration::from_secs(self.start + self.seconds) <= now {
+            let i = std::mem::take(&mut self.interval);
+            let _ = write!(self.file, "{} {}", self.start, i.latency.count);
+            let _ = i.latency.write(&mut self.file);
+            let _ = i.lag.write(&mut self.file);
+            let _ = write!(
+                self.file,
+                " {} {} {} {} {}",
+                i.skipped, i.retried, i.retries, i.serialization, i.deadlock
+            );
+            if self.form.others {
+                let _ = write!(self.file, " {}", i.others);
+            }
+            let _ = self.file.write_all(b"\n");
+            self.start += self.seconds;
+        }
+    }
+}
+
+impl TransactionSink for Intervals {
+    fn transaction(&mut self, t: &LoggedTransaction) {
+        if !self.form.counts(t.outcome) {
+            return;
+        }
+        self.write_until(epoch(t.done));
+        let interval = &mut self.interval;
+        if t.outcome != LoggedOutcome::Skipped {
+            interval.retries += u64::from(t.retries);
+            interval.retried += u64::from(t.retries > 0);
+        }
+        match t.outcome {
+            LoggedOutcome::Done => {
+                interval.latency.add(t.latency_ns);
+                if self.form.lag {
+                    interval.lag.add(t.lag_ns);
+                }
+            }
+            LoggedOutcome::Skipped => interval.skipped += 1,
+            LoggedOutcome::Failed(Failure::Serialization) => interval.serialization += 1,
+            LoggedOutcome::Failed(Failure::Deadlock) => interval.deadlock += 1,
+            LoggedOutcome::Failed(_) => interval.others += 1,
+        }
+    }
+
+    /// An interval that is not over has no line, as in pgbench.
+    fn finish(&mut self) {
+        self.write_until(epoch(SystemTime::now()));
+        let _ = self.file.flush();
+    }
+}

@@ -1,0 +1,552 @@
+//! What the options ask for, judged as pgbench judges it.
+
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pgdyno_engine::ReactorChoice;
+use pgdyno_engine::script::{is_variable_name, leading_integer};
+use pgdyno_model::experiment::{Protocol, ReconnectLost};
+
+use crate::flags::{Dialect, FLAGS, Mode, Opt};
+use crate::getopt;
+use crate::refused::Refused;
+use crate::scripts::{self, Builtin, Chosen};
+use crate::values::{INT_MAX, clients, integer, positive, seed, steps};
+use pgdyno_dataset::trust::Trust;
+
+/// The most scripts one run may mix.
+const MAX_SCRIPTS: usize = 128;
+
+/// What is to be done.
+#[derive(Debug)]
+pub(crate) enum Request {
+    /// Print this, and nothing more.
+    Print(String),
+    /// Say this on standard error, where pgbench shows its scripts, and nothing more.
+    Say(String),
+    /// Make the tables.
+    Initialize(Initialize),
+    /// Offer load.
+    Run(Box<Run>),
+}
+
+/// How to connect, as far as the options say.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Connect {
+    pub(crate) host: Option<String>,
+    pub(crate) port: Option<String>,
+    pub(crate) user: Option<String>,
+    pub(crate) database: Option<String>,
+}
+
+/// How `pgbench_accounts` is cut.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum PartitionMethod {
+    #[default]
+    Range,
+    Hash,
+}
+
+/// What `-i` makes.
+#[derive(Debug)]
+pub(crate) struct Initialize {
+    pub(crate) dialect: Dialect,
+    pub(crate) connect: Connect,
+    pub(crate) steps: Vec<char>,
+    pub(crate) fillfactor: u32,
+    pub(crate) quiet: bool,
+    pub(crate) scale: u32,
+    pub(crate) tablespace: Option<String>,
+    pub(crate) index_tablespace: Option<String>,
+    pub(crate) partitions: u32,
+    pub(crate) partition_method: PartitionMethod,
+    pub(crate) unlogged: bool,
+    /// Whether progress is shown on a terminal, where a line can stand in another's place.
+    pub(crate) on_terminal: bool,
+}
+
+/// What a run is to be.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    pub(crate) dialect: Dialect,
+    pub(crate) connect: Connect,
+    pub(crate) debug: bool,
+    pub(crate) scripts: Vec<Chosen>,
+    pub(crate) clients: u32,
+    pub(crate) threads: u32,
+    pub(crate) reconnect: bool,
+    pub(crate) reconnect_lost: ReconnectLost,
+    pub(crate) variables: Vec<(String, String)>,
+    pub(crate) log: Option<Log>,
+    pub(crate) latency_limit_ms: Option<f64>,
+    pub(crate) protocol: Protocol,
+    pub(crate) vacuum: bool,
+    pub(crate) vacuum_all: bool,
+    pub(crate) progress: Option<Duration>,
+    pub(crate) progress_timestamp: bool,
+    pub(crate) per_command: bool,
+    pub(crate) rate: Option<f64>,
+    pub(crate) scale: Option<u32>,
+    /// Transactions of each client; none when `seconds` bounds the run.
+    pub(crate) transactions: Option<u32>,
+    pub(crate) seconds: Option<u32>,
+    pub(crate) failures_detailed: bool,
+    /// 0: without limit.
+    pub(crate) max_tries: u32,
+    pub(crate) seed: Option<u64>,
+    pub(crate) verbose_errors: bool,
+    pub(crate) exit_on_abort: bool,
+    pub(crate) continue_on_error: bool,
+    /// Where the results go as JSON; standard output where no file is named.
+    pub(crate) json: Option<Option<PathBuf>>,
+    pub(crate) hdr_log: Option<PathBuf>,
+    /// Whether what pgbench does not report is reported too.
+    pub(crate) extra_report: bool,
+    pub(crate) reactor: ReactorChoice,
+}
+
+/// What `-l` writes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Log {
+    pub(crate) prefix: String,
+    /// Seconds in a line; none: a line for each transaction.
+    pub(crate) aggregate: Option<u32>,
+    /// The share of transactions that are written.
+    pub(crate) sampling: Option<f64>,
+}
+
+impl Run {
+    fn new(dialect: Dialect) -> Self {
+        Self {
+            dialect,
+            connect: Connect::default(),
+            debug: false,
+            scripts: Vec::new(),
+            clients: 1,
+            threads: 1,
+            reconnect: false,
+            reconnect_lost: ReconnectLost::Never,
+            variables: Vec::new(),
+            log: None,
+            latency_limit_ms: None,
+            protocol: Protocol::Simple,
+            vacuum: true,
+            vacuum_all: false,
+            progress: None,
+            progress_timestamp: false,
+            per_command: false,
+            rate: None,
+            scale: None,
+            transactions: None,
+            seconds: None,
+            failures_detailed: false,
+            max_tries: 1,
+            seed: None,
+            verbose_errors: false,
+            exit_on_abort: false,
+            continue_on_error: false,
+            json: None,
+            hdr_log: None,
+            extra_report: false,
+            reactor: ReactorChoice::default(),
+        }
+    }
+
+    /// Whether a built-in script is run: then the scale is what the tables say.
+    pub(crate) fn uses_builtin(&self) -> bool {
+        self.scripts.iter().any(|s| s.is_builtin)
+    }
+}
+
+/// Everything the options say, before it is clear what is asked for.
+struct Reading {
+    run: Run,
+    init: Initialize,
+    initialize: bool,
+    no_vacuum: bool,
+    foreign_keys: bool,
+    method: Option<PartitionMethod>,
+    log: bool,
+    prefix: Option<String>,
+    aggregate: Option<u32>,
+    sampling: Option<f64>,
+    /// The dialect, where one was asked for.
+    asked: Option<Dialect>,
+    notes: Vec<String>,
+    /// Scripts of others whose commands may run as root.
+    trusted: Vec<PathBuf>,
+}
+
+/// Judges a command line; with notes where its reading depends on the version of pgbench.
+///
+/// # Errors
+/// What pgbench would refuse.
+pub(crate) fn read(
+    args: &[String],
+    say: &mut dyn FnMut(&str),
+) -> Result<(Request, Vec<String>), Refused> {
+    let (dialect, parsed, note) = getopt::choose(args).map_err(Refused::usage)?;
+    // pgbench looks at these before anything else, and only in the first place.
+    let first = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["--dialect", _, first, ..] => Some(first),
+        [own, first, ..] if own.starts_with("--dialect=") => Some(first),
+        [first, ..] => Some(first),
+        [] => None,
+    };
+    match first {
+        Some("-?" | "--help") => {
+            return Ok((Request::Print(crate::help::text(dialect)), Vec::new()));
+        }
+        Some("-V" | "--version") => return Ok((Request::Print(version()), Vec::new())),
+        _ => {}
+    }
+    let mut seeded = |text: &str, from: &str| {
+        let seed = seed(text, from)?;
+        say(&format!("setting random seed to {seed}"));
+        Ok(seed)
+    };
+    let from_environment = match std::env::var("PGBENCH_RANDOM_SEED") {
+        Ok(text) => Some(seeded(&text, "PGBENCH_RANDOM_SEED environment variable")?),
+        Err(_) => None,
+    };
+    let mut reading = Reading {
+        run: Run::new(dialect),
+        init: Initialize {
+            dialect,
+            connect: Connect::default(),
+            steps: "dtgvp".chars().collect(),
+            fillfactor: 100,
+            quiet: false,
+            scale: 1,
+            tablespace: None,
+            index_tablespace: None,
+            partitions: 0,
+            partition_method: PartitionMethod::Range,
+            unlogged: false,
+            on_terminal: std::io::stderr().is_terminal(),
+        },
+        initialize: false,
+        no_vacuum: false,
+        foreign_keys: false,
+        method: None,
+        log: false,
+        prefix: None,
+        aggregate: None,
+        sampling: None,
+        asked: parsed.options.iter().any(|(opt, _)| *opt == Opt::Dialect).then_some(dialect),
+        notes: note.into_iter().collect(),
+        trusted: Vec::new(),
+    };
+    reading.run.seed = from_environment;
+    for (opt, value) in &parsed.options {
+        if let (Opt::RandomSeed, Some(text)) = (opt, value) {
+            reading.run.seed = Some(seeded(text, "--random-seed option")?);
+        } else if let Some(request) = reading.take(*opt, value.as_deref())? {
+            return Ok((request, Vec::new()));
+        }
+    }
+    if let Some(error) = parsed.error {
+        return Err(Refused::usage(error));
+    }
+    let given: Vec<Opt> = parsed.options.iter().map(|(opt, _)| *opt).collect();
+    let notes = std::mem::take(&mut reading.notes);
+    Ok((reading.judge(&given, &parsed.operands)?, notes))
+}
+
+/// `--version`.
+fn version() -> String {
+    format!(
+        "pgbench (PostgreSQL) {}.0 compatible (pgdyno {})\n",
+        Dialect::NEWEST,
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
+impl Reading {
+    /// Takes one option; a request means: do that and no more.
+    #[allow(clippy::too_many_lines)] // one arm an option
+    fn take(&mut self, opt: Opt, value: Option<&str>) -> Result<Option<Request>, Refused> {
+        let text = value.unwrap_or("");
+        let owned = || Some(text.to_owned());
+        let (run, init) = (&mut self.run, &mut self.init);
+        match opt {
+            Opt::Initialize => self.initialize = true,
+            Opt::InitSteps => init.steps = steps(text)?,
+            Opt::Fillfactor => init.fillfactor = integer(text, "-F/--fillfactor", 10, 100)?,
+            Opt::NoVacuum => self.no_vacuum = true,
+            Opt::Quiet => init.quiet = true,
+            Opt::Scale => {
+                init.scale = integer(text, "-s/--scale", 1, INT_MAX)?;
+                run.scale = Some(init.scale);
+            }
+            Opt::ForeignKeys => self.foreign_keys = true,
+            Opt::IndexTablespace => init.index_tablespace = owned(),
+            Opt::Tablespace => init.tablespace = owned(),
+            Opt::PartitionMethod => {
+                self.method = Some(match text.to_ascii_lowercase().as_str() {
+                    "range" => PartitionMethod::Range,
+                    "hash" => PartitionMethod::Hash,
+                    _ => {
+                        return Err(Refused::new(format!(
+                            "invalid partition method, expecting \"range\" or \"hash\", got: \"{text}\""
+                        )));
+                    }
+                });
+            }
+            Opt::Partitions => init.partitions = integer(text, "--partitions", 0, INT_MAX)?,
+            Opt::UnloggedTables => init.unlogged = true,
+            Opt::Builtin if text == "list" => return Ok(Some(Request::Say(scripts::list()))),
+            Opt::Builtin => {
+                let (name, weight) = scripts::weighted(text)?;
+                run.add(Chosen::builtin(Builtin::find(name)?, weight)?)?;
+            }
+            Opt::File => {
+                let (file, weight) = scripts::weighted(text)?;
+                let (script, note) = Chosen::file(file, weight, self.asked)?;
+                run.add(script)?;
+                self.notes.extend(note);
+            }
+            Opt::SkipSomeUpdates => run.add(Chosen::builtin(Builtin::SimpleUpdate, 1)?)?,
+            Opt::SelectOnly => run.add(Chosen::builtin(Builtin::SelectOnly, 1)?)?,
+            Opt::Client => run.clients = clients(text)?,
+            Opt::Connect => run.reconnect = true,
+            Opt::Define => {
+                let (name, value) = text
+                    .split_once('=')
+                    .filter(|(name, value)| !name.is_empty() && !value.is_empty())
+                    .ok_or_else(|| {
+                        Refused::new(format!("invalid variable definition: \"{text}\""))
+                    })?;
+                if !is_variable_name(name) {
+                    return Err(Refused::new(format!("option: invalid variable name: \"{name}\"")));
+                }
+                run.variables.retain(|(known, _)| known != name);
+                run.variables.push((name.to_owned(), value.to_owned()));
+            }
+            Opt::Jobs => run.threads = integer(text, "-j/--jobs", 1, INT_MAX)?,
+            Opt::Log => self.log = true,
+            Opt::LatencyLimit => {
+                let limit = positive(text, "latency limit", f64::MAX)?;
+                // pgbench counts in whole microseconds, and what is less than one is no limit.
+                run.latency_limit_ms = Some(limit).filter(|limit| *limit >= 0.001);
+            }
+            Opt::Protocol => {
+                run.protocol = match text {
+                    "simple" => Protocol::Simple,
+                    "extended" => Protocol::Extended,
+                    "prepared" => Protocol::Prepared,
+                    _ => return Err(Refused::new(format!("invalid query mode (-M): \"{text}\""))),
+                };
+            }
+            Opt::Progress => {
+                let seconds = integer(text, "-P/--progress", 1, INT_MAX)?;
+                run.progress = Some(Duration::from_secs(seconds.into()));
+            }
+            Opt::ReportPerCommand => run.per_command = true,
+            Opt::Rate => {
+                let rate = positive(text, "rate limit", f64::INFINITY)?;
+                run.rate = Some(rate).filter(|rate| rate.is_finite());
+            }
+            Opt::Transactions => {
+                run.transactions = Some(integer(text, "-t/--transactions", 1, INT_MAX)?)
+            }
+            Opt::Time => run.seconds = Some(integer(text, "-T/--time", 1, INT_MAX)?),
+            Opt::VacuumAll => run.vacuum_all = true,
+            Opt::AggregateInterval => {
+                self.aggregate = Some(integer(text, "--aggregate-interval", 1, INT_MAX)?);
+            }
+            Opt::FailuresDetailed => run.failures_detailed = true,
+            Opt::LogPrefix => self.prefix = owned(),
+            Opt::MaxTries => {
+                run.max_tries = i32::try_from(leading_integer(text.as_bytes()))
+                    .map_err(|_| ())
+                    .and_then(|tries| u32::try_from(tries).map_err(|_| ()))
+                    .map_err(|_| {
+                        Refused::new(format!("invalid number of maximum tries: \"{text}\""))
+                    })?;
+            }
+            Opt::ProgressTimestamp => run.progress_timestamp = true,
+            Opt::SamplingRate => self.sampling = Some(positive(text, "sampling rate", 1.0)?),
+            Opt::ShowScript => return Ok(Some(Request::Say(Builtin::find(text)?.shown()))),
+            Opt::VerboseErrors => run.verbose_errors = true,
+            Opt::ExitOnAbort => run.exit_on_abort = true,
+            Opt::ContinueOnError => run.continue_on_error = true,
+            Opt::Debug => run.debug = true,
+            Opt::Dbname => run.connect.database = owned(),
+            Opt::Host => run.connect.host = owned(),
+            Opt::Port => run.connect.port = owned(),
+            Opt::Username => run.connect.user = owned(),
+            Opt::RandomSeed | Opt::Version | Opt::Help | Opt::Dialect => {}
+            Opt::ReconnectLost => {
+                run.reconnect_lost = text
+                    .parse()
+                    .map_err(|wrong| Refused::new(format!("--reconnect-lost: {wrong}")))?;
+            }
+            Opt::Json => run.json = Some(value.map(PathBuf::from)),
+            Opt::HdrLog => run.hdr_log = Some(PathBuf::from(text)),
+            Opt::ExtraReport => run.extra_report = true,
+            Opt::Trust => self.trusted.push(PathBuf::from(text)),
+            Opt::Reactor => {
+                run.reactor = ReactorChoice::parse(text).ok_or_else(|| {
+                    let names = ReactorChoice::NAMES.join(", ");
+                    Refused::new(format!("unrecognized reactor \"{text}\"; known are {names}"))
+                })?;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Judges what only the whole command line shows.
+    fn judge(mut self, given: &[Opt], operands: &[String]) -> Result<Request, Refused> {
+        let mut operands = operands.iter();
+        if self.run.connect.database.is_none() {
+            self.run.connect.database = operands.next().cloned();
+        }
+        let run = &mut self.run;
+        if run.scripts.is_empty() {
+            run.scripts.push(Chosen::builtin(Builtin::TpcbLike, 1)?);
+        }
+        let trust = Trust::new(std::mem::take(&mut self.trusted));
+        run.scripts.iter().try_for_each(|script| script.check_trust(&trust))?;
+        if run.scripts.iter().all(|s| s.weight == 0) {
+            return Err(Refused::new("total script weight must not be zero"));
+        }
+        // More threads than clients would have nothing to do.
+        run.threads = run.threads.min(run.clients);
+        if let Some(extra) = operands.next() {
+            return Err(Refused::new(format!(
+                "too many command-line arguments (first is \"{extra}\")"
+            ))
+            .try_help());
+        }
+        if self.initialize {
+            return self.judge_initialize(given);
+        }
+        if let Some(flag) = first_of(given, Mode::Initialization) {
+            return Err(Refused::new(
+                "some of the specified options cannot be used in benchmarking mode",
+            )
+            .detail(format!("--{flag} is for initialization (-i)")));
+        }
+        if run.transactions.is_some() && run.seconds.is_some() {
+            return Err(Refused::new(
+                "specify either a number of transactions (-t) or a duration (-T), not both",
+            ));
+        }
+        if run.transactions.is_none() && run.seconds.is_none() {
+            run.transactions = Some(10);
+        }
+        self.judge_log()?;
+        if self.run.progress_timestamp && self.run.progress.is_none() {
+            return Err(Refused::new("--progress-timestamp is allowed only under --progress"));
+        }
+        if self.run.max_tries == 0
+            && self.run.latency_limit_ms.is_none()
+            && self.run.seconds.is_none()
+        {
+            return Err(Refused::new(
+                "an unlimited number of transaction tries can only be used with --latency-limit or a duration (-T)",
+            ));
+        }
+        if self.run.exit_on_abort && self.run.continue_on_error {
+            return Err(Refused::new("--exit-on-abort and --continue-on-error exclude each other"));
+        }
+        self.run.vacuum = !self.no_vacuum;
+        for script in &self.run.scripts {
+            script.check_parameters(self.run.protocol)?;
+        }
+        Ok(Request::Run(Box::new(self.run)))
+    }
+
+    fn judge_log(&mut self) -> Result<(), Refused> {
+        if self.sampling.is_some() && !self.log {
+            return Err(Refused::new(
+                "log sampling (--sampling-rate) is allowed only when logging transactions (-l)",
+            ));
+        }
+        if self.sampling.is_some() && self.aggregate.is_some() {
+            return Err(Refused::new(
+                "log sampling (--sampling-rate) and aggregation (--aggregate-interval) cannot be used at the same time",
+            ));
+        }
+        if self.aggregate.is_some() && !self.log {
+            return Err(Refused::new(
+                "log aggregation is allowed only when actually logging transactions",
+            ));
+        }
+        if self.prefix.is_some() && !self.log {
+            return Err(Refused::new(
+                "log file prefix (--log-prefix) is allowed only when logging transactions (-l)",
+            ));
+        }
+        if let (Some(interval), Some(seconds)) = (self.aggregate, self.run.seconds) {
+            if interval > seconds {
+                return Err(Refused::new(format!(
+                    "number of seconds for aggregation ({interval}) must not be higher than test duration ({seconds})"
+                )));
+            }
+            if seconds % interval != 0 {
+                return Err(Refused::new(format!(
+                    "duration ({seconds}) must be a multiple of aggregation interval ({interval})"
+                )));
+            }
+        }
+        if self.log {
+            self.run.log = Some(Log {
+                prefix: self.prefix.take().unwrap_or_else(|| "pgbench_log".to_owned()),
+                aggregate: self.aggregate,
+                sampling: self.sampling,
+            });
+        }
+        Ok(())
+    }
+
+    fn judge_initialize(mut self, given: &[Opt]) -> Result<Request, Refused> {
+        if let Some(flag) = first_of(given, Mode::Benchmark) {
+            return Err(Refused::new(
+                "some of the specified options cannot be used in initialization (-i) mode",
+            )
+            .detail(format!("--{flag} is for a run")));
+        }
+        if let Some(own) = given
+            .iter()
+            .find(|o| matches!(o, Opt::Json | Opt::HdrLog | Opt::ExtraReport | Opt::Reactor))
+        {
+            let name = FLAGS.iter().find(|f| f.opt == *own).map_or("", |f| f.long);
+            return Err(Refused::new(format!(
+                "--{name} cannot be used in initialization (-i) mode"
+            )));
+        }
+        if self.init.partitions == 0 && self.method.is_some() {
+            return Err(Refused::new("--partition-method requires greater than zero --partitions"));
+        }
+        self.init.partition_method = self.method.unwrap_or_default();
+        if self.no_vacuum {
+            self.init.steps.retain(|s| *s != 'v');
+        }
+        if self.foreign_keys && !self.init.steps.contains(&'f') {
+            self.init.steps.push('f');
+        }
+        self.init.connect = self.run.connect;
+        Ok(Request::Initialize(self.init))
+    }
+}
+
+impl Run {
+    fn add(&mut self, script: Chosen) -> Result<(), Refused> {
+        if self.scripts.len() == MAX_SCRIPTS {
+            return Err(Refused::new(format!("at most {MAX_SCRIPTS} SQL scripts are allowed")));
+        }
+        self.scripts.push(script);
+        Ok(())
+    }
+}
+
+/// The name of the first given option that is only for `mode`.
+fn first_of(given: &[Opt], mode: Mode) -> Option<&'static str> {
+    given
+        .iter()
+        .find_map(|opt| FLAGS.iter().find(|f| f.opt == *opt && f.mode == mode))
+        .map(|f| f.long)
+}

@@ -1,0 +1,71 @@
+//! A password from whoever sits at the terminal.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pgdyno_model::target::Secret;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+
+use crate::initialize::Ended;
+use crate::refused::Refused;
+
+/// How often the stop flag is looked at while nothing is typed.
+const WATCH: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+/// A terminal that shows nothing of what is typed, until this goes.
+struct Silent<'a> {
+    terminal: &'a File,
+    before: Termios,
+}
+
+impl<'a> Silent<'a> {
+    fn new(terminal: &'a File) -> io::Result<Self> {
+        let before = tcgetattr(terminal)?;
+        let mut silent = before.clone();
+        silent.local_modes.remove(LocalModes::ECHO);
+        // What was typed before the question is no answer to it.
+        tcsetattr(terminal, OptionalActions::Flush, &silent)?;
+        Ok(Self { terminal, before })
+    }
+}
+
+impl Drop for Silent<'_> {
+    fn drop(&mut self) {
+        // Best effort: a terminal that is gone needs no echo.
+        let _ = tcsetattr(self.terminal, OptionalActions::Flush, &self.before);
+        // The end of the line that was typed was not shown either.
+        let mut terminal = self.terminal;
+        let _ = terminal.write_all(b"\n");
+    }
+}
+
+/// Asks this process's terminal, in libpq's words; none where it has no terminal, or nothing is
+/// answered.
+pub(crate) fn ask(stop: &AtomicBool) -> Result<Option<Secret>, Ended> {
+    let Ok(terminal) = OpenOptions::new().read(true).write(true).open("/dev/tty") else {
+        return Ok(None);
+    };
+    let refused =
+        |e: io::Error| Refused::new(format!("could not read the password from the terminal: {e}"));
+    let silent = Silent::new(&terminal).map_err(refused)?;
+    (&terminal).write_all(b"Password: ").map_err(refused)?;
+    // A read would go on after a signal, and whoever pressed Ctrl-C would wait.
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Ended::Interrupted);
+        }
+        match poll(&mut [PollFd::new(&terminal, PollFlags::IN)], Some(&WATCH)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) => break,
+            Err(e) => return Err(refused(e.into()).into()),
+        }
+    }
+    // The terminal gives whole lines only.
+    let mut line = String::new();
+    BufReader::new(&terminal).read_line(&mut line).map_err(refused)?;
+    drop(silent);
+    let password = line.trim_end_matches(['\n', '\r']);
+    Ok((!password.is_empty()).then(|| Secret::new(password.to_owned())))
+}

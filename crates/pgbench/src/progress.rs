@@ -1,0 +1,96 @@
+//! `-P`: progress lines, in pgbench's shape.
+
+use std::fmt::Write as _;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use pgdyno_engine::{Live, Phase};
+use pgdyno_model::measurement::Sums;
+
+use crate::options::Run;
+
+/// Adds up seconds to the interval that was asked for.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    every: Duration,
+    timestamp: bool,
+    rate: bool,
+    skips: bool,
+    retries: bool,
+    /// When the interval ends, from the load's beginning.
+    next: Duration,
+    failed: u64,
+    sum: Sums,
+}
+
+impl Progress {
+    pub(crate) fn new(every: Duration, run: &Run) -> Self {
+        Self {
+            every,
+            timestamp: run.progress_timestamp,
+            rate: run.rate.is_some(),
+            skips: run.rate.is_some() && run.latency_limit_ms.is_some(),
+            retries: run.max_tries != 1,
+            next: every,
+            failed: 0,
+            sum: Sums::default(),
+        }
+    }
+
+    /// Takes a second; the lines that are due, ends of line included.
+    pub(crate) fn second(&mut self, live: &Live) -> String {
+        let mut lines = String::new();
+        if live.phase != Phase::Measuring {
+            return lines;
+        }
+        // Seconds in which nothing ended are not told of.
+        while live.elapsed >= self.next + Duration::from_secs(1) {
+            self.line(&mut lines);
+        }
+        self.failed += live.failed;
+        self.sum.merge(&live.sums);
+        if live.elapsed >= self.next {
+            self.line(&mut lines);
+        }
+        lines
+    }
+
+    /// The lines that are due when the load has ended after `measured`: its last second may hold
+    /// nothing to tell of.
+    pub(crate) fn finish(&mut self, measured: Duration) -> String {
+        let mut lines = String::new();
+        while self.next <= measured {
+            self.line(&mut lines);
+        }
+        lines
+    }
+
+    #[allow(clippy::cast_precision_loss)]
+    fn line(&mut self, to: &mut String) {
+        let (failed, sum) = (std::mem::take(&mut self.failed), std::mem::take(&mut self.sum));
+        let tps = sum.latency_count as f64 / self.every.as_secs_f64();
+        let at = if self.timestamp {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            format!("{:.3}", now.as_secs_f64())
+        } else {
+            format!("{:.1}", self.next.as_secs_f64())
+        };
+        let _ = write!(
+            to,
+            "progress: {at} s, {tps:.1} tps, lat {:.3} ms stddev {:.3}, {} failed",
+            sum.mean_us().unwrap_or(0.0) / 1000.0,
+            sum.stddev_us().unwrap_or(0.0) / 1000.0,
+            failed
+        );
+        if self.rate {
+            let _ = write!(to, ", lag {:.3} ms", sum.mean_lag_us().unwrap_or(0.0) / 1000.0);
+        }
+        if self.skips {
+            let _ = write!(to, ", {} skipped", sum.skipped);
+        }
+        if self.retries {
+            let _ = write!(to, ", {} retried, {} retries", sum.retried, sum.retries);
+        }
+        to.push('\n');
+        self.next += self.every;
+    }
+}

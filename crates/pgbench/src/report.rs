@@ -1,0 +1,294 @@
+//! pgbench's report.
+
+use std::fmt::{self, Write as _};
+
+use pgdyno_model::Measurement;
+use pgdyno_model::experiment::{Protocol, ReconnectLost};
+use pgdyno_model::measurement::{ScriptMeasurement, Sums};
+
+use crate::options::Run;
+use crate::tables::Tables;
+
+/// A number as C's `printf` of PostgreSQL writes it.
+pub(crate) struct Number(f64, usize);
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            x if x.is_nan() => f.write_str("NaN"),
+            x if x.is_infinite() => f.write_str(if x > 0.0 { "Infinity" } else { "-Infinity" }),
+            x => write!(f, "{x:.*}", self.1),
+        }
+    }
+}
+
+pub(crate) fn three(x: f64) -> Number {
+    Number(x, 3)
+}
+
+/// What share of `whole` `part` is, in percent; not a number of nothing.
+#[allow(clippy::cast_precision_loss)]
+fn percent(part: u64, whole: u64) -> f64 {
+    100.0 * part as f64 / whole as f64
+}
+
+/// Counts as pgbench has them: whatever was begun in time, also what ended after it.
+struct Counts {
+    done: u64,
+    failed: u64,
+    serialization: u64,
+    deadlock: u64,
+    others: u64,
+    skipped: u64,
+    retried: u64,
+    retries: u64,
+}
+
+impl Counts {
+    fn of(m: &Measurement, run: &Run) -> Self {
+        Self::new(m.transactions + m.drained_transactions + m.warm_up_transactions, &m.sums, run)
+    }
+
+    fn of_script(s: &ScriptMeasurement, run: &Run) -> Self {
+        Self::new(s.sums.latency_count, &s.sums, run)
+    }
+
+    fn new(done: u64, sums: &Sums, run: &Run) -> Self {
+        // Other errors are failed transactions only where they do not end the client.
+        let goes_on = run.continue_on_error || run.reconnect_lost != ReconnectLost::Never;
+        let others = if goes_on { sums.other_failures } else { 0 };
+        Self {
+            done,
+            failed: sums.serialization_failures + sums.deadlock_failures + others,
+            serialization: sums.serialization_failures,
+            deadlock: sums.deadlock_failures,
+            others,
+            skipped: sums.skipped,
+            retried: sums.retried,
+            retries: sums.retries,
+        }
+    }
+
+    fn all(&self) -> u64 {
+        self.done + self.failed + self.skipped
+    }
+
+    /// The lines on failures and retries, each begun with `mark`.
+    fn failure_lines(&self, text: &mut String, mark: &str, run: &Run) {
+        let share = |part| three(percent(part, self.all()));
+        let _ = writeln!(
+            text,
+            "{mark}number of failed transactions: {} ({}%)",
+            self.failed,
+            share(self.failed)
+        );
+        if run.failures_detailed {
+            for (kind, count) in
+                [("serialization", self.serialization), ("deadlock", self.deadlock)]
+            {
+                let _ =
+                    writeln!(text, "{mark}number of {kind} failures: {count} ({}%)", share(count));
+            }
+            if run.continue_on_error {
+                let _ = writeln!(
+                    text,
+                    "{mark}number of other failures: {} ({}%)",
+                    self.others,
+                    share(self.others)
+                );
+            }
+        }
+        if run.max_tries != 1 {
+            let _ = writeln!(
+                text,
+                "{mark}number of transactions retried: {} ({}%)",
+                self.retried,
+                share(self.retried)
+            );
+            let _ = writeln!(text, "{mark}total number of retries: {}", self.retries);
+        }
+    }
+
+    fn skipped_line(&self, text: &mut String, mark: &str, run: &Run) {
+        if run.rate.is_some() && run.latency_limit_ms.is_some() {
+            let share = three(percent(self.skipped, self.all()));
+            let _ =
+                writeln!(text, "{mark}number of transactions skipped: {} ({share}%)", self.skipped);
+        }
+    }
+}
+
+/// Mean and standard deviation of `count` latencies in milliseconds; nothing where there is none.
+#[allow(clippy::cast_precision_loss)]
+fn latency_lines(text: &mut String, mark: &str, count: u64, sums: &Sums) {
+    if count == 0 {
+        return;
+    }
+    let mean = sums.latency_sum_us / count as f64;
+    let stddev = (sums.latency_sum_squares_us2 / count as f64 - mean * mean).max(0.0).sqrt();
+    let _ = writeln!(text, "{mark}latency average = {} ms", three(mean / 1000.0));
+    let _ = writeln!(text, "{mark}latency stddev = {} ms", three(stddev / 1000.0));
+}
+
+/// pgbench's report.
+#[allow(clippy::cast_precision_loss)]
+pub(crate) fn pgbench(m: &Measurement, run: &Run, tables: &Tables) -> String {
+    let mut text = String::new();
+    let counts = Counts::of(m, run);
+    header(&mut text, run, tables);
+    let _ = match run.transactions {
+        Some(each) => {
+            let wanted = u64::from(each) * u64::from(run.clients);
+            writeln!(text, "number of transactions actually processed: {}/{wanted}", counts.done)
+        }
+        None => writeln!(text, "number of transactions actually processed: {}", counts.done),
+    };
+    let all_count = run.dialect.reports_all_transactions();
+    // What follows would be about nothing.
+    if all_count && counts.all() == 0 {
+        return text;
+    }
+    counts.failure_lines(&mut text, "", run);
+    if !all_count && counts.done == 0 {
+        return text;
+    }
+    counts.skipped_line(&mut text, "", run);
+    if let Some(limit) = run.latency_limit_ms {
+        let share = if counts.done > 0 { percent(m.sums.late, counts.done) } else { 0.0 };
+        let _ = writeln!(
+            text,
+            "number of transactions above the {limit:.1} ms latency limit: {}/{} ({}%)",
+            m.sums.late,
+            counts.done,
+            three(share)
+        );
+    }
+    let tps = counts.done as f64 / m.total_s;
+    if run.rate.is_some() || run.progress.is_some() || run.latency_limit_ms.is_some() {
+        latency_lines(&mut text, "", counts.done, &m.sums);
+    } else {
+        let mean = 1000.0 * m.total_s * f64::from(run.clients) / counts.all() as f64;
+        let with = if counts.failed > 0 { " (including failures)" } else { "" };
+        let _ = writeln!(text, "latency average = {} ms{with}", three(mean));
+    }
+    if run.rate.is_some() {
+        let _ = writeln!(
+            text,
+            "rate limit schedule lag: avg {} (max {}) ms",
+            three(m.sums.lag_sum_us / counts.done as f64 / 1000.0),
+            three(m.sums.lag_max_us / 1000.0)
+        );
+    }
+    if run.reconnect {
+        let mean = m.reconnect_s * 1000.0 / m.reconnections as f64;
+        let _ = writeln!(text, "average connection time = {} ms", three(mean));
+        let _ = writeln!(text, "tps = {} (including reconnection times)", Number(tps, 6));
+    } else {
+        let _ = writeln!(text, "initial connection time = {} ms", three(m.connect_s * 1000.0));
+        let _ = writeln!(text, "tps = {} (without initial connection time)", Number(tps, 6));
+    }
+    scripts(&mut text, m, run, &counts);
+    text
+}
+
+fn header(text: &mut String, run: &Run, tables: &Tables) {
+    let kind = match run.scripts.as_slice() {
+        [one] => one.script.name.as_str(),
+        _ => "multiple scripts",
+    };
+    let _ = writeln!(text, "transaction type: {kind}\nscaling factor: {}", tables.scale);
+    if let Some((method, number)) = &tables.partitions {
+        let _ = writeln!(text, "partition method: {method}\npartitions: {number}");
+    }
+    let protocol = match run.protocol {
+        Protocol::Simple => "simple",
+        Protocol::Extended => "extended",
+        Protocol::Prepared => "prepared",
+    };
+    let _ = writeln!(text, "query mode: {protocol}");
+    let _ =
+        writeln!(text, "number of clients: {}\nnumber of threads: {}", run.clients, run.threads);
+    if run.max_tries > 0 {
+        let _ = writeln!(text, "maximum number of tries: {}", run.max_tries);
+    }
+    let _ = match (run.transactions, run.seconds) {
+        (Some(each), _) => writeln!(text, "number of transactions per client: {each}"),
+        (None, seconds) => writeln!(text, "duration: {} s", seconds.unwrap_or(0)),
+    };
+}
+
+/// The sections for each script and each command.
+fn scripts(text: &mut String, m: &Measurement, run: &Run, all: &Counts) {
+    let several = run.scripts.len() > 1;
+    let weights: u64 = run.scripts.iter().map(|s| u64::from(s.weight)).sum();
+    for (index, (chosen, script)) in run.scripts.iter().zip(&m.scripts).enumerate() {
+        if several {
+            let share = percent(chosen.weight.into(), weights);
+            let _ = writeln!(text, "SQL script {}: {}", index + 1, script.name);
+            let _ = writeln!(text, " - weight: {} (targets {share:.1}% of total)", chosen.weight);
+            one_script(text, m, script, run, all);
+        }
+        if run.per_command {
+            commands(text, if several { " - " } else { "" }, script, chosen, run);
+        }
+    }
+}
+
+/// The lines on one of several scripts, whose transactions are among `all`.
+#[allow(clippy::cast_precision_loss)]
+fn one_script(
+    text: &mut String,
+    m: &Measurement,
+    script: &ScriptMeasurement,
+    run: &Run,
+    all: &Counts,
+) {
+    const MARK: &str = " - ";
+    let counts = Counts::of_script(script, run);
+    let tps = Number(counts.done as f64 / m.total_s, 6);
+    if run.dialect.reports_all_transactions() {
+        let share = Number(percent(counts.all(), all.all()), 1);
+        let _ = writeln!(text, "{MARK}{} transactions ({share}% of total)", counts.all());
+        if counts.all() == 0 {
+            return;
+        }
+        let _ = writeln!(
+            text,
+            "{MARK}number of transactions actually processed: {} (tps = {tps})",
+            counts.done
+        );
+    } else {
+        let share = Number(percent(counts.done, all.done), 1);
+        let _ =
+            writeln!(text, "{MARK}{} transactions ({share}% of total, tps = {tps})", counts.done);
+    }
+    counts.failure_lines(text, MARK, run);
+    counts.skipped_line(text, MARK, run);
+    latency_lines(text, MARK, counts.done, &script.sums);
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn commands(
+    text: &mut String,
+    mark: &str,
+    script: &ScriptMeasurement,
+    chosen: &crate::scripts::Chosen,
+    run: &Run,
+) {
+    let with = if run.max_tries == 1 { " and failures" } else { ", failures and retries" };
+    let _ = writeln!(text, "{mark}statement latencies in milliseconds{with}:");
+    let lines = chosen.script.commands.iter().map(|command| &command.summary);
+    for (command, line) in script.commands.iter().zip(lines) {
+        let mean = if command.count > 0 {
+            command.latency_sum_us / command.count as f64 / 1000.0
+        } else {
+            0.0
+        };
+        let gap = if run.dialect.reports_all_transactions() { " " } else { "  " };
+        let _ = write!(text, "   {mean:11.3}  {:10}", command.failures);
+        if run.max_tries != 1 {
+            let _ = write!(text, "{gap}{:10}", command.retries);
+        }
+        let _ = writeln!(text, "{gap}{line}");
+    }
+}

@@ -1,0 +1,264 @@
+//! A run: from options to a load, from its measurement to the report.
+
+use std::io::Write;
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
+
+use pgdyno_engine::connect::ConnectError;
+use pgdyno_engine::script::Value;
+use pgdyno_engine::{
+    Live, LoadError, LoadSpec, PgbenchSeeds, Told, TransactionLog, Watch, WeightedScript, drive,
+};
+use pgdyno_model::Measurement;
+use pgdyno_model::experiment::{Length, LoadOptions, OnError};
+use pgdyno_model::target::{Address, Servers};
+use pgdyno_model::units::Span;
+
+use crate::connection::Connected;
+use crate::hdr_log::HdrLog;
+use crate::initialize::server_version;
+use crate::log::Logs;
+use crate::options::Run;
+use crate::progress::Progress;
+use crate::refused::Refused;
+use crate::tables::Tables;
+use crate::{connection, extra_report, files, report, tables};
+
+/// What may be said and not yet written (messages).
+const WORDS: usize = 1 << 16;
+
+/// How a run ended that was not refused.
+pub(crate) enum Ended {
+    Well,
+    /// Clients gave up.
+    Incomplete,
+    /// A signal.
+    Interrupted,
+}
+
+/// Runs `run` against the servers of `connected`.
+///
+/// # Errors
+/// Nothing was measured.
+pub(crate) fn run(
+    connected: Connected,
+    run: &Run,
+    out: &mut dyn Write,
+    err: &mut (dyn Write + Send),
+    stop: &AtomicBool,
+) -> Result<Ended, Refused> {
+    let Connected { servers, client: mut control, target, schemas, notices, .. } = connected;
+    let server = server_version(&mut control)?;
+    let _ = writeln!(
+        out,
+        "pgbench ({}.0 compatible, pgdyno {}, server {})",
+        run.dialect,
+        env!("CARGO_PKG_VERSION"),
+        version_words(server)
+    );
+    let _ = out.flush();
+    if run.debug {
+        let (host, port) = match &target.address {
+            Address::Unix { directory, port } => (directory.display().to_string(), port),
+            Address::Tcp { host, port } => (host.clone(), port),
+        };
+        let _ = writeln!(
+            err,
+            "pgbench: pghost: {host} pgport: {port} nclients: {} {} dbName: {}",
+            run.clients,
+            run.transactions.map_or_else(
+                || format!("duration: {}", run.seconds.unwrap_or(0)),
+                |n| format!("nxacts: {n}")
+            ),
+            target.database
+        );
+    }
+    let tables = tables::look(&mut control, &schemas, &target.database, run, err)?;
+    tables::vacuum(&mut control, &schemas, &notices, run, err)?;
+    drop(control);
+    if stop.load(Ordering::Relaxed) {
+        return Ok(Ended::Interrupted);
+    }
+    let mut log = run
+        .hdr_log
+        .as_deref()
+        .map(|path| HdrLog::create(path, run.progress.unwrap_or(Duration::from_secs(1))))
+        .transpose()?;
+    let logs = run.log.as_ref().map(|log| Arc::new(Logs::new(log, run)));
+    let Some(measurement) = load(servers, run, &tables, logs.as_ref(), log.as_mut(), err, stop)?
+    else {
+        return Ok(Ended::Interrupted);
+    };
+    if run.exit_on_abort && measurement.aborted_clients > 0 {
+        return Err(Refused::new(format!(
+            "Run was aborted due to an error in thread {}",
+            measurement.aborted_thread.unwrap_or(0)
+        ))
+        .after_a_part());
+    }
+    let _ = out.write_all(report::pgbench(&measurement, run, &tables).as_bytes());
+    if run.extra_report {
+        let _ = out.write_all(extra_report::text(&measurement, run).as_bytes());
+    }
+    if let Some(log) = log {
+        log.finish(&measurement)?;
+    }
+    if let Some(file) = &run.json {
+        files::json(&measurement, run, &tables, file.as_deref(), out)?;
+    }
+    if let Some(why) = logs.and_then(|logs| logs.lost()) {
+        // pgbench does not notice.
+        let _ = out.flush();
+        return Err(Refused::new(why));
+    }
+    if measurement.aborted_clients > 0 {
+        let _ = out.flush();
+        let _ = writeln!(err, "pgbench: error: Run was aborted; the above results are incomplete.");
+        return Ok(Ended::Incomplete);
+    }
+    Ok(if stop.load(Ordering::Relaxed) { Ended::Interrupted } else { Ended::Well })
+}
+
+/// `150004` as `15.4`, `90624` as `9.6.24`.
+fn version_words(number: u32) -> String {
+    match number {
+        n if n >= 100_000 => format!("{}.{}", n / 10_000, n % 10_000),
+        n => format!("{}.{}.{}", n / 10_000, n / 100 % 100, n % 100),
+    }
+}
+
+/// Counts are never 0: the options see to it.
+fn nonzero(n: u32) -> NonZeroU32 {
+    NonZeroU32::new(n).unwrap_or(NonZeroU32::MIN)
+}
+
+/// Offers the load; nothing where a signal came before it was measured. Words of its threads go to
+/// `err` as they come.
+fn load(
+    servers: Servers,
+    run: &Run,
+    tables: &Tables,
+    logs: Option<&Arc<Logs>>,
+    hdr_log: Option<&mut HdrLog>,
+    err: &mut (dyn Write + Send),
+    stop: &AtomicBool,
+) -> Result<Option<Measurement>, Refused> {
+    let seed = run.seed.unwrap_or_else(|| fastrand::u64(..));
+    let scripts = run
+        .scripts
+        .iter()
+        .map(|s| WeightedScript { script: Arc::clone(&s.script), weight: s.weight });
+    // Whoever says more than can be written waits.
+    let (words, told) = mpsc::sync_channel::<String>(WORDS);
+    let say = words.clone();
+    let spec = LoadSpec {
+        clients: nonzero(run.clients),
+        threads: nonzero(run.threads),
+        protocol: run.protocol,
+        length: match (run.seconds, run.transactions) {
+            (Some(seconds), _) => Length::Duration(Span::from_secs(seconds.into())),
+            (None, each) => Length::Transactions(each.unwrap_or(1).into()),
+        },
+        seed,
+        variables: vec![("scale".to_owned(), Value::Int(tables.scale.into()).into())],
+        options: options(run),
+        log: logs.cloned().map(|logs| logs as Arc<dyn TransactionLog>),
+        say: Some(Arc::new(move |about, text: &str| {
+            let begin = match about {
+                Told::Error => "pgbench: error: ",
+                Told::News => "pgbench: ",
+                Told::Value | Told::Notice => "",
+            };
+            let _ = say.send(format!("{begin}{text}\n"));
+        })),
+        say_failures: run.verbose_errors,
+        say_steps: run.debug,
+        pgbench_seeds: Some(PgbenchSeeds { seed }),
+        reactor: run.reactor,
+        ..LoadSpec::new(servers, scripts.collect())
+    };
+    let progress = run.progress.map(|every| Mutex::new(Progress::new(every, run)));
+    let driven = std::thread::scope(|scope| {
+        // One thread writes what all others say.
+        scope.spawn(move || {
+            for text in told {
+                let _ = err.write_all(text.as_bytes());
+            }
+        });
+        let lines = Mutex::new(words);
+        let show = |told: &dyn Fn(&mut Progress) -> String| {
+            let Some(progress) = &progress else { return };
+            if let (Ok(mut progress), Ok(lines)) = (progress.lock(), lines.lock()) {
+                let _ = lines.send(told(&mut progress));
+            }
+        };
+        let hdr_log = Mutex::new(hdr_log);
+        let with_log = |act: &dyn Fn(&mut HdrLog)| {
+            if let Ok(mut log) = hdr_log.lock()
+                && let Some(log) = log.as_deref_mut()
+            {
+                act(log);
+            }
+        };
+        let on_open = |opened| with_log(&|log| log.open(opened));
+        let on_second = |live: &Live| {
+            with_log(&|log| log.second(live));
+            show(&|progress| progress.second(live));
+        };
+        let driven = drive(&spec, &Watch { stop, on_open: &on_open, on_second: &on_second });
+        if let Ok(measurement) = &driven {
+            let measured = Duration::from_secs_f64(measurement.measured_s.max(0.0));
+            show(&|progress| progress.finish(measured));
+        }
+        // The writing thread ends when nobody can say anything any more.
+        drop(spec);
+        driven
+    });
+    match driven {
+        Ok(measurement) => Ok(Some(measurement)),
+        Err(LoadError::Interrupted) => Ok(None),
+        Err(error) => Err(refused(&error, logs.map(Arc::as_ref))),
+    }
+}
+
+/// What is to be done beyond the scripts.
+fn options(run: &Run) -> LoadOptions {
+    LoadOptions {
+        rate: run.rate,
+        latency_limit: run
+            .latency_limit_ms
+            .map(|ms| Span(Duration::from_secs_f64((ms / 1000.0).min(1e9)))),
+        max_tries: run.max_tries,
+        on_error: match (run.exit_on_abort, run.continue_on_error) {
+            (true, _) => OnError::AbortAll,
+            (false, true) => OnError::Continue,
+            (false, false) => OnError::AbortClient,
+        },
+        reconnect: run.reconnect,
+        reconnect_lost: run.reconnect_lost,
+        define: run.variables.iter().cloned().collect(),
+    }
+}
+
+fn refused(error: &LoadError, logs: Option<&Logs>) -> Refused {
+    let log = logs.and_then(|l| l.refused.lock().ok().and_then(|why| why.clone()));
+    let refused = match (log, error) {
+        (Some(why), _) => Refused::new(why),
+        (None, LoadError::Connect { client, cause }) => {
+            let what = match cause {
+                ConnectError::Server { address, error, .. } => {
+                    connection::failed(&address.to_string(), &error.libpq_text(None))
+                }
+                other => other.to_string(),
+            };
+            Refused::new(what).then(format!("could not create connection for client {client}"))
+        }
+        (None, other) => Refused::new(other.to_string()),
+    };
+    match error.help() {
+        Some(help) => refused.hint(help),
+        None => refused,
+    }
+}
