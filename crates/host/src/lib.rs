@@ -6,32 +6,20 @@
 //! stands for it when that is dropped, or by [`sweep()`] at the next start if the process was
 //! killed.
 
-pub mod account;
-pub mod beneath;
-pub mod caches;
-mod cgroup;
 pub mod conninfo;
-pub mod directory;
 pub mod doctor;
-pub mod facts;
-pub mod fault;
-pub mod interruption;
-pub mod journal;
-pub mod kept;
-pub(crate) mod marked;
-pub mod monotonic;
-pub mod mountinfo;
-pub mod paths;
 pub mod postgres;
-pub mod probe;
-pub mod process;
-mod quote;
-pub mod step;
-pub mod storage;
 pub mod sweep;
 pub mod telemetry;
-pub mod trust;
-pub mod undo;
+
+// facade: removed at integration
+pub use pgdyno_exec::{
+    account, beneath, caches, directory, interruption, journal, marked, monotonic, mountinfo,
+    paths, process, quote, step, trust, undo,
+};
+pub use pgdyno_facts as facts;
+pub use pgdyno_storage as storage;
+pub use pgdyno_storage::{fault, kept, probe};
 
 pub use account::{Account, AccountError, server_account};
 pub use directory::{DirectoryError, ScratchDirectory, StorageDirectory, room};

@@ -19,6 +19,7 @@ pub mod settings;
 pub mod spec;
 mod transport;
 
+pub use crate::journal::RecordedSettings;
 pub use client::{CancelToken, Client, CopyInWriter, Transaction};
 pub use cluster::{
     Applied, Cluster, ClusterError, ClusterSpec, Copied, KeptTemplate, StopMode, Template,
@@ -33,5 +34,5 @@ pub use given::{Given, GivenError};
 pub use install::Install;
 pub use judge::{Judgement, judge};
 pub use schema::RecordedSchema;
-pub use server_wide::{RecordedSettings, ServerWide, ServerWideError};
+pub use server_wide::{ServerWide, ServerWideError};
 pub use settings::SettingsError;

@@ -11,38 +11,27 @@ use std::fmt::Display;
 use crate::postgres::Client;
 use pgdyno_model::target::Secret;
 use postgres_protocol::escape::escape_literal;
-use serde::{Deserialize, Serialize};
 
 use super::control::ControlError;
 use super::given::{Given, without_password};
 use super::server_wide::ServerWideError;
+pub use crate::journal::RecordedSchema;
 use crate::journal::{Journal, Made, MadeId};
 use crate::process::is_alive;
 
 /// How the comment on everything begins that pgdyno makes on a server.
 pub const MARK: &str = "made by pgdyno";
 
-/// A schema of a server that pgdyno does not own, as the journal keeps it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecordedSchema {
-    /// How to reach the database; without a password.
-    pub dsn: String,
-    /// The schema's name.
-    pub schema: String,
-}
-
-impl RecordedSchema {
-    /// Drops what bears `id` at the place that the DSN without password leads to: the environment
-    /// and `.pgpass` may have one. Returns how many objects went, and what stays.
-    pub(crate) fn drop_by_dsn(&self, id: &MadeId) -> Result<Dropped, String> {
-        let given = Given::connect(&Secret::new(self.dsn.clone())).map_err(|e| {
-            format!(
-                "{e} (no password is stored; give it in PGPASSWORD or .pgpass, or run on that server again)"
-            )
-        })?;
-        let mut client = given.control().map_err(|e| e.to_string())?;
-        drop_marked(&mut client, id).map_err(|e| e.to_string())
-    }
+/// Drops what bears `id` at the place that the DSN without password leads to: the environment and
+/// `.pgpass` may have one. Returns how many objects went, and what stays.
+pub(crate) fn drop_by_dsn(recorded: &RecordedSchema, id: &MadeId) -> Result<Dropped, String> {
+    let given = Given::connect(&Secret::new(recorded.dsn.clone())).map_err(|e| {
+        format!(
+            "{e} (no password is stored; give it in PGPASSWORD or .pgpass, or run on that server again)"
+        )
+    })?;
+    let mut client = given.control().map_err(|e| e.to_string())?;
+    drop_marked(&mut client, id).map_err(|e| e.to_string())
 }
 
 /// What became of marked objects.

@@ -17,35 +17,15 @@ use std::time::{Duration, Instant};
 use crate::postgres::Client;
 use pgdyno_model::target::Secret;
 use postgres_protocol::escape::{escape_identifier, escape_literal};
-use serde::{Deserialize, Serialize};
 
 use super::control::ControlError;
 use super::given::{Given, server_name, without_password};
 use super::settings::{SettingProblem, SettingsError, same_value};
-use crate::journal::{Entry, Journal, JournalError, Made};
+use crate::journal::{Entry, Journal, JournalError, Made, RecordedSetting, RecordedSettings};
 use crate::process::is_alive;
 
 /// How long the server may take to read its files again.
 const RELOAD_LIMIT: Duration = Duration::from_secs(10);
-
-/// One setting as it was in `postgresql.auto.conf`, and the values that pgdyno gives it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Recorded {
-    name: String,
-    /// None: the file did not name it.
-    was: Option<String>,
-    set: BTreeSet<String>,
-}
-
-/// What a server's settings were before pgdyno changed them, as the journal keeps it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecordedSettings {
-    /// How to reach the server; without a password.
-    dsn: String,
-    /// The server's own identifier: another one at the same place is left alone.
-    system_identifier: String,
-    settings: Vec<Recorded>,
-}
 
 /// A failure to change settings of a whole server, or to put them back.
 #[derive(Debug, thiserror::Error)]
@@ -108,12 +88,12 @@ impl ServerWide {
     ) -> Result<Self, ServerWideError> {
         let mut client = given.control()?;
         let held = auto_conf(&mut client)?;
-        let recorded = |(name, set): (&String, &BTreeSet<String>)| Recorded {
+        let recorded = |(name, set): (&String, &BTreeSet<String>)| RecordedSetting {
             name: name.clone(),
             was: held.get(name).cloned(),
             set: set.clone(),
         };
-        let settings: Vec<Recorded> = asked.iter().map(recorded).collect();
+        let settings: Vec<RecordedSetting> = asked.iter().map(recorded).collect();
         let recorded = RecordedSettings {
             // What cannot be read has led to no connection.
             dsn: without_password(dsn.reveal()).unwrap_or_default(),
@@ -150,7 +130,7 @@ impl ServerWide {
     /// The server refuses a value, or runs with another.
     pub fn apply(&mut self, wanted: &BTreeMap<String, String>) -> Result<(), ServerWideError> {
         let mut client = self.given.control()?;
-        for Recorded { name, was, .. } in &self.recorded.settings {
+        for RecordedSetting { name, was, .. } in &self.recorded.settings {
             let target = wanted.get(name).or(was.as_ref());
             if self.current.get(name).and_then(Option::as_ref) != target {
                 self.unread = true;
@@ -172,53 +152,51 @@ impl ServerWide {
     /// # Errors
     /// The server does not take it; then the journal still names it.
     pub fn put_back(self) -> Result<Vec<String>, ServerWideError> {
-        let left = self.recorded.put_back(|| self.given.control())?;
+        let left = put_back(&self.recorded, || self.given.control())?;
         self.journal.done(&self.entry.id)?;
         Ok(left)
     }
 }
 
-impl RecordedSettings {
-    /// Puts all back over connections that `connect` makes; what somebody else has set since is
-    /// left and told.
-    fn put_back(
-        &self,
-        connect: impl Fn() -> Result<Client, ControlError>,
-    ) -> Result<Vec<String>, ServerWideError> {
-        let mut client = connect()?;
-        let held = auto_conf(&mut client)?;
-        let mut left = Vec::new();
-        for Recorded { name, was, set } in &self.settings {
-            match held.get(name) {
-                now if now == was.as_ref() => {}
-                Some(now) if !set.contains(now) => {
-                    left.push(format!("{name} is `{now}` now, which pgdyno did not set"));
-                }
-                // Its line is gone: somebody has reset it, which is what putting it back would do,
-                // or undo.
-                None => left.push(format!("{name} was reset by somebody else")),
-                Some(_) => alter(&mut client, name, was.as_deref())?,
+/// Puts all of `recorded` back over connections that `connect` makes; what somebody else has set
+/// since is left and told.
+fn put_back(
+    recorded: &RecordedSettings,
+    connect: impl Fn() -> Result<Client, ControlError>,
+) -> Result<Vec<String>, ServerWideError> {
+    let mut client = connect()?;
+    let held = auto_conf(&mut client)?;
+    let mut left = Vec::new();
+    for RecordedSetting { name, was, set } in &recorded.settings {
+        match held.get(name) {
+            now if now == was.as_ref() => {}
+            Some(now) if !set.contains(now) => {
+                left.push(format!("{name} is `{now}` now, which pgdyno did not set"));
             }
+            // Its line is gone: somebody has reset it, which is what putting it back would do,
+            // or undo.
+            None => left.push(format!("{name} was reset by somebody else")),
+            Some(_) => alter(&mut client, name, was.as_deref())?,
         }
-        // In any case: whoever was killed may have put the file back and not had it read.
-        reload(&mut client, connect)?;
-        Ok(left)
     }
+    // In any case: whoever was killed may have put the file back and not had it read.
+    reload(&mut client, connect)?;
+    Ok(left)
+}
 
-    /// Puts all back at the place that the DSN without password leads to: the environment and
-    /// `.pgpass` may have one.
-    pub(crate) fn put_back_by_dsn(&self) -> Result<Vec<String>, String> {
-        let given = Given::connect(&Secret::new(self.dsn.clone())).map_err(|e| {
-            format!(
-                "{e} (no password is stored; give it in PGPASSWORD or .pgpass, or run on that server again)"
-            )
-        })?;
-        let mut client = given.control().map_err(|e| e.to_string())?;
-        if system_identifier(&mut client).map_err(|e| e.to_string())? != self.system_identifier {
-            return Ok(vec!["another server is there now".to_owned()]);
-        }
-        self.put_back(|| given.control()).map_err(|e| e.to_string())
+/// Puts all of `recorded` back at the place that the DSN without password leads to: the environment
+/// and `.pgpass` may have one.
+pub(crate) fn put_back_by_dsn(recorded: &RecordedSettings) -> Result<Vec<String>, String> {
+    let given = Given::connect(&Secret::new(recorded.dsn.clone())).map_err(|e| {
+        format!(
+            "{e} (no password is stored; give it in PGPASSWORD or .pgpass, or run on that server again)"
+        )
+    })?;
+    let mut client = given.control().map_err(|e| e.to_string())?;
+    if system_identifier(&mut client).map_err(|e| e.to_string())? != recorded.system_identifier {
+        return Ok(vec!["another server is there now".to_owned()]);
     }
+    put_back(recorded, || given.control()).map_err(|e| e.to_string())
 }
 
 /// Puts back what dead processes left changed on the server of `given`, by the journal; a line for
@@ -239,7 +217,7 @@ pub fn put_back_leftovers(
         {
             continue;
         }
-        let left = recorded.put_back(|| given.control())?;
+        let left = put_back(recorded, || given.control())?;
         journal.done(&entry.id)?;
         told.push(format!("put {} back as it was before a pgdyno that was killed", path.display()));
         told.extend(left);
