@@ -14,63 +14,65 @@ use crate::commands::{
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// Leave progress and hints out; errors stay
+    /// Print no progress and no hints. Errors are still printed
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
-    /// Print more: all notes of a report, in `doctor` also what is fine
+    /// Print more: all notes of a report; for `doctor` also the checks that found nothing wrong
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done; 1 something in the request is wrong; 2 a trial failed (the rest is kept); \
-                          3 a change is not what `--fail-if` and `--fail-unless` let through, `audit` found something serious, or `verify` found damage; 4 a crash test FAILs; \
-                          5 undecided: the data do not tell what a gate or a crash test asks; 130 interrupted; \
-                          141 the reader of standard output went away, as in `| head`. Where standard output takes nothing, 0 becomes 1.\nWhere a RUN is wanted, `latest` names the newest; the beginning of an id is \
-                          enough where only one run has it.";
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 error; 2 a trial failed, the others are stored; \
+    3 a gate of `--fail-if` or `--fail-unless` was exceeded, `audit` found something serious, or \
+    `verify` found damage; 4 a crash test FAILs; 5 the data are not enough to decide a gate or a \
+    crash test; 130 interrupted; 141 the reader of standard output went away, as in `| head`. If \
+    standard output cannot be written, 0 becomes 1.\nFor RUN, `latest` names the newest run; the \
+    beginning of an id is enough if only one run has it.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run an experiment: measure, store, report
+    /// Run an experiment: measure, store the results and write a report
     Run(run::Options),
-    /// Load a workload's tables into a database, with several connections, resumably
+    /// Load a workload's tables into a database over several connections. An interrupted load can be
+    /// resumed
     #[command(disable_help_flag = true)]
     Load(load::Options),
-    /// List the experiments that are built in, or show one
+    /// List the built-in experiments, or print one
     Recipes(recipes::Options),
     /// List the runs, probes, crash tests and imported runs in the store
     List(list::Options),
-    /// Show the results of one run, probe or crash test, or what was imported
+    /// Show the results of one run, probe, crash test or import
     Show(show::Options),
     /// Write one run's report as a single HTML file that needs no network
     Report(report::Options),
-    /// Check that what is stored is as it was written: the file, and a checksum of every row
+    /// Check the store for damage: the file, and a checksum of every row
     Verify(verify::Options),
-    /// Compare two runs, or treatments of them, and fail where a change is too large
+    /// Compare two runs or two treatments, and fail if a change is too large
     Compare(compare::Options),
-    /// Tell what is found here: PostgreSQL, privileges, what lies under a directory, what is
-    /// missing, and what to change
+    /// Examine this machine: PostgreSQL, privileges, the storage under a directory, missing programs,
+    /// and settings to change
     Doctor(doctor::Options),
     /// Measure how fast a directory's storage makes data durable: pg_test_fsync's job, with
     /// percentiles
     Fsync(fsync::Options),
     /// Measure a disk's raw curves: sequential by position, random by queue depth, mixed
     Disk(disk::Options),
-    /// Crash a server under load and tell whether it kept what it acknowledged
+    /// Crash a server under load and check that it kept every commit that it acknowledged
     Crash(Box<crash::Options>),
     /// Check the figures of benchmark reports that others wrote: pgbench's output, pg_test_fsync's,
     /// tables of tps, settings
     Audit(audit::Options),
-    /// Show and remove what a killed pgdyno left behind: clusters, filesystems, devices' settings
+    /// Remove what a killed pgdyno left behind: clusters, filesystems, devices' settings
     Clean(clean::Options),
-    /// List the filesystems that pgdyno knows, and whether this machine can make them
+    /// List the filesystems that pgdyno supports, and whether this machine can make them
     Filesystems,
-    /// Serve a disk that is emulated; pgdyno starts this itself
+    /// Serve an emulated disk. pgdyno starts this command itself
     #[command(hide = true)]
     EmulatedDisk,
     /// Run pgbench's scripts, with pgbench's options and report (`pgdyno pgbench --help`)
     #[command(disable_help_flag = true)]
     Pgbench {
-        /// pgbench's arguments
+        /// The arguments for pgbench
         #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },

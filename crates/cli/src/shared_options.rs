@@ -11,7 +11,7 @@ use crate::error::CommandError;
 /// `--store FILE`.
 #[derive(Args, Debug)]
 pub(crate) struct StoreOption {
-    /// The file that keeps all runs [env: PGDYNO_STORE] [default:
+    /// File that stores all runs [env: PGDYNO_STORE] [default:
     /// $XDG_DATA_HOME/pgdyno/store.sqlite3]
     #[arg(long = "store", value_name = "FILE")]
     path: Option<PathBuf>,

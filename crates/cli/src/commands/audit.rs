@@ -17,13 +17,13 @@ use crate::shared_options::StoreOption;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Reports: text, Markdown or HTML. Each is judged by itself
+    /// Reports to audit: text, Markdown or HTML. Each is judged by itself
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Do not keep the figures that were recognised
+    /// Do not store the recognised figures
     #[arg(long, conflicts_with = "path")]
     pub(crate) no_store: bool,
     #[command(flatten)]

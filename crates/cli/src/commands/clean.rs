@@ -13,17 +13,17 @@ use crate::output::{print, print_line};
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Only show what is left behind
+    /// List what is left behind, and remove nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Remove the loaded clusters that runs kept for later ones (`workload.keep_template`)
+    /// Remove the loaded clusters that runs keep for later runs (`workload.keep_template`)
     #[arg(long)]
     pub(crate) templates: bool,
-    /// Remove what failed crash tests left: images of filesystems, copies of PGDATA, ledgers. Their
-    /// records stay
+    /// Remove the files that failed crash tests left: images of filesystems, copies of PGDATA,
+    /// ledgers. Records in the store stay
     #[arg(long, conflicts_with = "templates")]
     pub(crate) crashes: bool,
-    /// Look for marks here too
+    /// Search these directories for marks, too
     #[arg(value_name = "DIR")]
     pub(crate) directories: Vec<PathBuf>,
 }

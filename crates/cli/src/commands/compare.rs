@@ -17,42 +17,43 @@ use crate::shared_options::StoreOption;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// What is compared to: a run, or `RUN:TREATMENT`, by number (`latest:2`) or levels
+    /// The baseline: a run, or `RUN:TREATMENT`, by number (`latest:2`) or levels
     /// (`latest:clients=8,storage=xfs`)
     #[arg(value_name = "RUN_A")]
     pub(crate) a: String,
-    /// What is compared
+    /// The run or treatment to compare with it
     #[arg(value_name = "RUN_B")]
     pub(crate) b: String,
-    /// What is compared on purpose: a factor, or what else must be equal (`kernel`, `server build`,
-    /// `device`); may be repeated
+    /// Compare by FACTOR: allow it to differ between the two sides. FACTOR is a factor of the
+    /// experiment or another thing that must be equal (`kernel`, `server build`, `device`). May be
+    /// repeated
     #[arg(long, value_name = "FACTOR")]
     pub(crate) by: Vec<String>,
-    /// Compare although what must be equal is not
+    /// Compare even if things differ that must be equal
     #[arg(long)]
     pub(crate) force: bool,
-    /// Exit with 3 where a change is shown to be this, with 5 where the data do not tell: "tps <
-    /// -3%", "p99 > +10%"; several with commas, or repeated
+    /// Exit with 3 if the data show this change, with 5 if they are not enough to decide: "tps <
+    /// -3%", "p99 > +10%". Several are separated by commas or given by repeating the option
     #[arg(long, value_name = "CONDITION", allow_hyphen_values = true)]
     pub(crate) fail_if: Vec<String>,
-    /// Exit with 3 where a change is not shown to be this: "tps > -3%" asks for proof that nothing
-    /// got worse
+    /// Exit with 3 if the data do not show this: "tps > -3%" demands evidence that throughput did
+    /// not fall by 3% or more
     #[arg(long, value_name = "CONDITION", allow_hyphen_values = true)]
     pub(crate) fail_unless: Vec<String>,
-    /// Let what is undecided pass (exit code 0) or fail (3)
+    /// Exit with 0 (pass) or 3 (fail) if the data are not enough to decide
     #[arg(long, value_enum, value_name = "OUTCOME")]
     pub(crate) undecided: Option<Undecided>,
-    /// As JSON
+    /// Print JSON
     #[arg(long, conflicts_with = "markdown")]
     pub(crate) json: bool,
-    /// As Markdown, for a pull request
+    /// Print Markdown, for a pull request
     #[arg(long)]
     pub(crate) markdown: bool,
     #[command(flatten)]
     pub(crate) store: StoreOption,
 }
 
-/// What becomes of a comparison whose gates are undecided.
+/// How a comparison ends whose gates are undecided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Undecided {
     /// Exit with 0

@@ -15,23 +15,23 @@ use crate::shared_options::{StoreOption, parse_duration};
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// A directory, in which a file is made, written and read; or a block device, which is only
+    /// A directory, in which a file is created, written and read; or a block device, which is only
     /// read
     #[arg(value_name = "DIR|DEVICE")]
     pub(crate) target: PathBuf,
-    /// The size of the file that is made in a directory
+    /// Size of the file that is created in a directory
     #[arg(long, default_value = "4GiB")]
     pub(crate) size: Bytes,
-    /// How long each point takes; the sequential write takes what it takes to fill the file once
+    /// Duration of each point. The sequential write instead fills the file once
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = parse_duration)]
     pub(crate) duration: Span,
-    /// Offer pgdyno's own, simpler load although fio is installed
+    /// Use pgdyno's own, simpler load even if fio is installed
     #[arg(long)]
     pub(crate) builtin: bool,
-    /// Print what would be done: each point with fio's arguments
+    /// Print the plan and change nothing: each point with fio's arguments
     #[arg(long, conflicts_with = "json")]
     pub(crate) dry_run: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

@@ -17,13 +17,13 @@ use crate::render::to_json;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// The directory to look under [default: where pgdyno would put its clusters]
+    /// Directory whose storage is examined [default: where pgdyno would create its clusters]
     #[arg(value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Show disks' serial numbers as they are, not as hashes
+    /// Show the serial numbers of disks. By default only their hashes are shown
     #[arg(long)]
     pub(crate) keep_serials: bool,
 }

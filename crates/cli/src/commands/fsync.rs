@@ -15,19 +15,19 @@ use crate::shared_options::{StoreOption, parse_duration};
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Where to write; 80 MB are taken and given back
+    /// Directory to write in. The probe uses 80 MB there and frees them afterwards
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
-    /// Size of a block
+    /// Size of each written block
     #[arg(long, value_enum, default_value = "8k")]
     pub(crate) block_size: BlockSize,
-    /// How long each of 25 tests takes
+    /// Duration of each of the 25 tests
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration)]
     pub(crate) duration: Span,
-    /// The same in seconds, as pg_test_fsync has it
+    /// Duration of each test in seconds, as in pg_test_fsync
     #[arg(short = 's', long, value_name = "SECS", conflicts_with = "duration", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) secs_per_test: Option<u32>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

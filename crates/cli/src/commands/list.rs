@@ -18,16 +18,16 @@ use crate::shared_options::StoreOption;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// The probes instead of the runs (`pgdyno fsync`, `pgdyno disk`)
+    /// List probes instead of runs (`pgdyno fsync`, `pgdyno disk`)
     #[arg(long)]
     pub(crate) probes: bool,
-    /// The crash tests instead of the runs, with what is kept of failed ones
+    /// List crash tests instead of runs, with the files kept of failed ones
     #[arg(long, conflicts_with = "probes")]
     pub(crate) crashes: bool,
-    /// What was imported from others' reports instead of the runs (`pgdyno audit`)
+    /// List imports instead of runs (`pgdyno audit`)
     #[arg(long, conflicts_with_all = ["probes", "crashes"])]
     pub(crate) imported: bool,
     #[command(flatten)]

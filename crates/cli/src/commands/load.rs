@@ -16,34 +16,34 @@ pub(crate) struct Options {
     /// A built-in workload's name, or a folder (with a slash in its name)
     #[arg(value_name = "WORKLOAD")]
     pub(crate) workload: String,
-    /// The data set's size in the workload's unit
+    /// Size of the data set, in the workload's unit
     #[arg(short = 's', long, default_value = "1")]
     pub(crate) scale: NonZeroU32,
-    /// Connections that load side by side [default: one for each core]
+    /// Number of connections that load in parallel [default: one for each core]
     #[arg(short = 'j', long)]
     pub(crate) jobs: Option<NonZeroU32>,
-    /// Partitions of the tables that the workload lets be partitioned
+    /// Number of partitions of each table that the workload can partition
     #[arg(long, value_name = "NUM", default_value = "0")]
     pub(crate) partitions: u32,
-    /// How a table is loaded [default: what suits the cores]
+    /// How to load a table [default: chosen by the number of cores]
     #[arg(long, value_enum)]
     pub(crate) strategy: Option<Strategy>,
-    /// How much of every filler is blanks: 100 as pgbench has it, 0 hardly shrinks
+    /// Share of blanks in filler columns. 100 is what pgbench writes; 0 hardly compresses
     #[arg(long, value_name = "PERCENT", default_value = "100", value_parser = clap::value_parser!(u8).range(..=100))]
     pub(crate) filler_compress_percentage: u8,
-    /// Of the values that are drawn: the same seed gives the same rows, whatever the number of jobs
+    /// Seed for generated rows. Output does not depend on `--jobs`
     #[arg(long, default_value = "1")]
     pub(crate) seed: u64,
-    /// Drop tables of these names first, if pgdyno made them
+    /// Drop existing tables of these names first, if pgdyno made them
     #[arg(long)]
     pub(crate) replace: bool,
-    /// The server's host, or the directory of its socket
+    /// Host of the server, or the directory of its socket
     #[arg(short = 'h', long, value_name = "HOSTNAME")]
     pub(crate) host: Option<String>,
-    /// Its port
+    /// Port of the server
     #[arg(short = 'p', long, value_name = "PORT")]
     pub(crate) port: Option<String>,
-    /// The role
+    /// Role to connect as
     #[arg(short = 'U', long, value_name = "USERNAME")]
     pub(crate) username: Option<String>,
     /// A database's name, a URI or `keyword=value` words. Give a password in PGPASSWORD or
@@ -57,9 +57,11 @@ pub(crate) struct Options {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Strategy {
-    /// One COPY with FREEZE: rows are written once; after an interruption the table begins anew
+    /// One COPY with FREEZE: each row is written once. After an interruption the table is loaded
+    /// again from its beginning
     Freeze,
-    /// Chunks over all connections, without FREEZE: what is loaded is not loaded again
+    /// Chunks over all connections, without FREEZE. After an interruption only missing chunks are
+    /// loaded
     Chunks,
 }
 

@@ -13,10 +13,11 @@ use crate::shared_options::StoreOption;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// The run
+    /// The run to report
     #[arg(value_name = "RUN", default_value = "latest")]
     pub(crate) run: String,
-    /// Where to write it; `-` is standard output [default: `reports/RUN.html` beside the store]
+    /// Write the report to FILE; `-` is standard output [default: `reports/RUN.html` beside the
+    /// store]
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]

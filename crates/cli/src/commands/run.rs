@@ -29,40 +29,40 @@ pub(crate) struct Options {
         conflicts_with = "resume"
     )]
     pub(crate) experiment: Option<String>,
-    /// Set any key of the experiment file: `--set load.duration=2s --set factors.clients=[1,16]`;
-    /// with `--resume` only `experiment.repeats`, to more
+    /// Set any key of the experiment file: `--set load.duration=2s --set factors.clients=[1,16]`.
+    /// With `--resume`, only `experiment.repeats` can be set, and only to a larger number
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// One of the sizes that the recipe or file describes (`pgdyno recipes`); `--set` changes it
-    /// further
+    /// Use one of the sizes that the recipe or file defines (see `pgdyno recipes`). `--set` is
+    /// applied after it
     #[arg(long, value_name = "SIZE", conflicts_with = "resume")]
     pub(crate) size: Option<String>,
-    /// Print the plan: every trial in order, every step that would touch the host, the time and
-    /// room it takes
+    /// Print the plan and change nothing: every trial in order, every step that would change the
+    /// host, the time and the space that it takes
     #[arg(long, conflicts_with = "resume")]
     pub(crate) dry_run: bool,
-    /// Go on with a run: the trials that are not complete, and more repeats with
-    /// `--set experiment.repeats=N`
+    /// Resume an interrupted run: execute its unfinished trials. With `--set experiment.repeats=N`
+    /// also add repeats
     #[arg(long, value_name = "RUN")]
     pub(crate) resume: Option<String>,
-    /// Drive a server that pgdyno does not own: a URI or `key=value` words. Give its password in
-    /// PGPASSWORD or `.pgpass`. Several, `--dsn base:=DSN --dsn head:=DSN`, are the levels of a
-    /// factor `server`
+    /// Measure an external server: a URI or `key=value` words. Give its password in PGPASSWORD or
+    /// `.pgpass`. Several servers, `--dsn base:=DSN --dsn head:=DSN`, become the levels of a factor
+    /// `server`
     #[arg(long, value_name = "[NAME:=]DSN")]
     pub(crate) dsn: Vec<String>,
-    /// Store disks' serial numbers as they are, not as hashes
+    /// Store the serial numbers of disks. By default only their hashes are stored
     #[arg(long, conflicts_with = "resume")]
     pub(crate) keep_serials: bool,
-    /// Give up what is on a device that a storage of the experiment is made on; once for each
+    /// Allow DEVICE to be erased. May be repeated
     #[arg(long, value_name = "DEVICE")]
     pub(crate) wipe: Vec<PathBuf>,
-    /// Also where it holds a filesystem or a partition table
+    /// Erase a DEVICE of `--wipe` even if it holds a filesystem or a partition table
     #[arg(long, requires = "wipe")]
     pub(crate) overwrite_signature: bool,
     #[command(flatten)]
     pub(crate) trust: TrustOption,
-    /// Where to write the HTML report; `-` is standard output, in place of the table [default:
-    /// `reports/RUN.html` beside the store]
+    /// Write the HTML report to FILE; `-` writes it to standard output instead of the table
+    /// [default: `reports/RUN.html` beside the store]
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]

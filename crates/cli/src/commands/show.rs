@@ -14,10 +14,10 @@ use crate::shared_options::StoreOption;
 
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// The run, the probe, the crash tests or what was imported
+    /// The id of a run, probe, crash test or import
     #[arg(value_name = "RUN|PROBE|CRASH|IMPORT")]
     pub(crate) run: String,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

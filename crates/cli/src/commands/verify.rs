@@ -18,7 +18,7 @@ pub(crate) struct Options {
     /// The runs, probes, crash tests or imports to check [default: all]
     #[arg(value_name = "RUN")]
     pub(crate) runs: Vec<String>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

@@ -15,64 +15,65 @@ pub(crate) struct Options {
     pub(crate) action: Option<Action>,
     #[command(flatten)]
     pub(crate) trust: TrustOption,
-    /// What is broken, joined by commas: process, immediate, backend, power, torn-write, io-error,
-    /// disk-full; or plug, the only one that tests the drive itself. emulated-lie (lying-disk
-    /// before) is a planted failure: every server fails on an emulated disk that lies, and that
-    /// says nothing about yours
+    /// Faults to inject, separated by commas: process, immediate, backend, power, torn-write,
+    /// io-error, disk-full; or plug, the only fault that tests the drive itself. emulated-lie
+    /// (formerly lying-disk) is a planted failure on an emulated disk that lies: every server fails
+    /// it, so the verdict says nothing about your server
     #[arg(long, value_name = "FAULT", value_delimiter = ',', required = true)]
     pub(crate) fault: Vec<String>,
-    /// Rounds of each fault
+    /// Number of rounds of each fault
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub(crate) rounds: u32,
-    /// A filesystem to make in a file of pgdyno's own (as root); without it PGDATA is a directory
+    /// Create a filesystem in a file (as root) and put PGDATA on it. By default PGDATA is a plain
+    /// directory
     #[arg(long, value_name = "FS")]
     pub(crate) filesystem: Option<String>,
-    /// Make it on a disk that pgdyno emulates, whose volatile cache a power loss empties; faults of
-    /// the disk do so unasked
+    /// Create the filesystem on an emulated disk, whose volatile cache is lost in a power loss.
+    /// Faults of the disk imply it
     #[arg(long, requires = "filesystem")]
     pub(crate) emulated: bool,
-    /// Under what a disk lies or fails; one of two gets a disk of its own
+    /// Which part lies on the faulty disk. The other part gets a disk of its own
     #[arg(long, value_enum, default_value = "both", requires = "filesystem")]
     pub(crate) under: Under,
-    /// A mount option of it; once for each
+    /// Mount option of the filesystem. May be repeated
     #[arg(long, value_name = "OPTION", requires = "filesystem")]
     pub(crate) mount: Vec<String>,
-    /// The directory for PGDATA, or for the file that the filesystem is made in
+    /// Directory for PGDATA, or for the file that holds the filesystem
     #[arg(long, value_name = "DIR")]
     pub(crate) storage: Option<PathBuf>,
-    /// A setting of the server's: `--setting synchronous_commit=off`; once for each
+    /// Setting of the server: `--setting synchronous_commit=off`. May be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) setting: Vec<String>,
-    /// Set any key of an experiment file, `storage.disk` being the storage: see `pgdyno run --set`
+    /// Set any key of the experiment file, as `pgdyno run --set` does. Its storage is `storage.disk`
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Where all moments are drawn from: the same seed repeats every round
+    /// Seed of all random moments. The same seed repeats every round
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Connections that offer load
+    /// Number of connections that generate load
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub(crate) clients: u32,
-    /// How long load is offered at most before a fault strikes [default: 2s]
+    /// Longest load before a fault is injected [default: 2s]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) load: Option<Span>,
-    /// How long the server may take to come back [default: 2m]
+    /// Longest time for the server's recovery [default: 2m]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) recovery_limit: Option<Span>,
-    /// With `--fault plug`: where the witness listens
+    /// Address of the witness, for `--fault plug`
     #[arg(long, value_name = "ADDR")]
     pub(crate) witness: Option<String>,
-    /// With `--witness`: the file with the secret that both sides share, readable by its owner
-    /// alone [default: $PGDYNO_WITNESS_SECRET]
+    /// File with the secret that the witness shares; only its owner may be able to read it
+    /// [default: $PGDYNO_WITNESS_SECRET]
     #[arg(long, value_name = "FILE", requires = "witness")]
     pub(crate) secret_file: Option<PathBuf>,
-    /// Leave the positive controls out: what passes is then invalid, since nothing shows that a
-    /// failure would be seen
+    /// Skip the positive controls. A passing test is then reported as invalid, because nothing
+    /// shows that a failure would be detected
     #[arg(long)]
     pub(crate) no_controls: bool,
-    /// Print what would be done
+    /// Print the plan and change nothing
     #[arg(long, conflicts_with = "json")]
     pub(crate) dry_run: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -81,20 +82,20 @@ pub(crate) struct Options {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Action {
-    /// Keep the ledger of a machine whose plug is to be pulled, until Ctrl-C
+    /// Keep the ledger of another machine whose plug will be pulled, until Ctrl-C
     Witness(WitnessOptions),
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct WitnessOptions {
-    /// Where to listen; what is said is authenticated by the secret, and not encrypted
+    /// Address to listen on. Messages are authenticated by the secret, but not encrypted
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7433")]
     pub(crate) listen: SocketAddr,
-    /// Where ledgers are kept [default: $XDG_DATA_HOME/pgdyno/witness]
+    /// Directory for ledgers [default: $XDG_DATA_HOME/pgdyno/witness]
     #[arg(long, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
-    /// The file with the secret that both sides share, readable by its owner alone [default:
-    /// $PGDYNO_WITNESS_SECRET, else a new one, which is printed]
+    /// File with the secret that both sides share; only its owner may be able to read it [default:
+    /// $PGDYNO_WITNESS_SECRET, else a new secret, which is printed]
     #[arg(long, value_name = "FILE")]
     pub(crate) secret_file: Option<PathBuf>,
 }
