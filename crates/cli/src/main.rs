@@ -1,50 +1,53 @@
-//! pgdyno's command line: arguments in, tables and exit codes out.
+//! The command line of pgdyno.
+//!
+//! [`arguments`] declares the commands for clap; each command's own options stand with its code in
+//! [`commands`]. A command's `run` is given its options and a [`context::Context`] (stop flag, how
+//! much to print). It calls `pgdyno-lab` or `pgdyno-results`, prints the rendered result through
+//! [`output`], and returns an [`exit_status::ExitStatus`] or a [`error::CommandError`].
+//!
+//! The order of calls in `main`:
+//!
+//! 1. `pgdyno pgbench`, or a call by the name `pgbench`, passes its arguments on before clap sees
+//!    them.
+//! 2. clap reads the arguments of every other command.
+//! 3. [`signals::handle`]: from now on the first signal asks for an orderly end, the second ends the
+//!    process.
+//! 4. The command runs.
+//! 5. [`output::exit`] turns its end into the exit status of the process.
+//!
+//! Results go to standard output, everything else to standard error, and control characters in both
+//! are escaped.
 
-mod args;
-mod audit;
-mod clean;
+mod arguments;
 mod commands;
-mod crash;
-mod doctor;
-mod list;
-mod load;
+mod context;
+mod error;
+mod exit_status;
 #[cfg(test)]
 mod named_options;
 mod output;
-mod pgbench;
-mod probe;
+mod probe_result;
 mod progress;
-mod report;
+mod render;
+mod report_destination;
+mod shared_options;
 mod signals;
-mod verify;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Arguments, Command};
-use output::Failure;
-
-/// How a command ended well, as an exit code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Done {
-    /// 0: all that was asked is done.
-    Whole,
-    /// 2: a trial failed; the rest is kept.
-    TrialFailed,
-    /// 3: all that was asked is done; a gate is exceeded, `audit` found something serious, or
-    /// `verify` damage.
-    Exceeded,
-    /// 4: a server did not keep what it promised.
-    PromiseBroken,
-    /// 5: the data do not tell whether it did, or whether a change is one that a gate lets through.
-    Undecided,
-    /// 130: a signal ended it; what was done is kept.
-    Interrupted,
-}
+use arguments::{Arguments, Command};
+use commands::{
+    audit, clean, compare, crash, disk, doctor, emulated_disk, filesystems, fsync, list, load,
+    pgbench, recipes, report, run, show, verify,
+};
+use context::Context;
+use error::CommandError;
+use exit_status::ExitStatus;
 
 fn main() -> ExitCode {
-    // pgbench's arguments are not clap's to read.
+    // clap does not read pgbench's arguments.
     if let Some((arguments, called_as)) = pgbench::arguments(std::env::args_os()) {
         return pgbench::run(&arguments, called_as);
     }
@@ -52,52 +55,41 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(usage) => return output::exit(output::print_usage(&usage)),
     };
-    output::set_verbosity(arguments.quiet, arguments.verbose);
-    // Before signals are taken: whoever ends this process by one means it.
-    if matches!(arguments.command, Command::EmulatedDisk) {
-        return match pgdyno_lab::serve_emulated_disk() {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(e) => ExitCode::from(output::complain(&Failure::of(&e, None))),
-        };
-    }
-    let stop = match signals::take() {
-        Ok(stop) => stop,
-        Err(failure) => return ExitCode::from(output::complain(&failure)),
-    };
-    let done = match arguments.command {
-        Command::Run(options) => commands::run(&options, &stop),
-        Command::Load(options) => load::load(&options, &stop),
-        Command::Recipes(options) => commands::recipes(&options),
-        Command::List(options) => list::list(&options),
-        Command::Show(options) => commands::show(&options),
-        Command::Verify(options) => verify::verify(&options),
-        Command::Report(options) => report::report(&options),
-        Command::Compare(options) => commands::compare(&options),
-        Command::Doctor(options) => commands::doctor(&options),
-        Command::Crash(options) => crash::crash(&options, &stop),
-        Command::Audit(options) => audit::audit(&options),
-        Command::Clean(options) => clean::clean(&options, &stop),
-        Command::Filesystems => Ok(clean::filesystems()),
-        Command::Fsync(options) => probe::fsync(&options, &stop),
-        Command::Disk(options) => probe::disk(&options, &stop),
-        // Its arguments were taken before clap read them, unless an option stood before its name.
-        Command::Pgbench { .. } => Err(Failure::helped(
-            "cannot run pgbench with options of pgdyno before its name",
-            "write pgbench's options behind it: `pgdyno pgbench --help`",
-        )),
-        Command::EmulatedDisk => unreachable!("it was served before signals were taken"),
-    };
-    output::exit(match done {
-        Ok(Done::Whole) => 0,
-        Ok(Done::TrialFailed) => 2,
-        Ok(Done::Exceeded) => 3,
-        Ok(Done::PromiseBroken) => 4,
-        Ok(Done::Undecided) => 5,
-        Ok(Done::Interrupted) => 130,
-        Err(failure) => {
-            let status = output::complain(&failure);
-            // What fails after a signal fails because of it.
-            if signals::came() { 130 } else { status }
+    output::set_quiet(arguments.quiet);
+    output::exit(match run_command(arguments) {
+        Ok(status) => status.code(),
+        Err(error) => {
+            let status = output::report_error(&error);
+            // An error after a signal is a consequence of it.
+            if signals::is_interrupted() { ExitStatus::Interrupted.code() } else { status }
         }
     })
+}
+
+fn run_command(arguments: Arguments) -> Result<ExitStatus, CommandError> {
+    let context = Context::new(arguments.verbose);
+    // A signal ends the process of an emulated disk at once.
+    if !matches!(arguments.command, Command::EmulatedDisk) {
+        signals::handle()?;
+    }
+    match arguments.command {
+        Command::Run(options) => run::run(&options, &context),
+        Command::Load(options) => load::run(&options, &context),
+        Command::Recipes(options) => recipes::run(&options),
+        Command::List(options) => list::run(&options),
+        Command::Show(options) => show::run(&options, &context),
+        Command::Verify(options) => verify::run(&options, &context),
+        Command::Report(options) => report::run(&options),
+        Command::Compare(options) => compare::run(&options, &context),
+        Command::Doctor(options) => doctor::run(&options, &context),
+        Command::Crash(options) => crash::run(&options, &context),
+        Command::Audit(options) => audit::run(&options, &context),
+        Command::Clean(options) => clean::run(&options, &context),
+        Command::Filesystems => Ok(filesystems::run()),
+        Command::Fsync(options) => fsync::run(&options, &context),
+        Command::Disk(options) => disk::run(&options, &context),
+        // `main` took its arguments, unless an option stood before its name.
+        Command::Pgbench { .. } => Err(CommandError::OptionBeforePgbench),
+        Command::EmulatedDisk => emulated_disk::run(),
+    }
 }

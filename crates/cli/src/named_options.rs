@@ -26,7 +26,7 @@ const OTHERS: &[(&str, &[&str])] = &[
 
 /// The options of each command, by its name; `pgdyno` has those of all but pgbench.
 fn options() -> BTreeMap<String, BTreeSet<String>> {
-    let mut root = crate::args::Arguments::command();
+    let mut root = crate::arguments::Arguments::command();
     root.build();
     let mut all = BTreeMap::new();
     for command in root.get_subcommands() {
@@ -163,7 +163,7 @@ fn texts() -> Vec<(String, String)> {
             all.extend(literals(&read(&path)).into_iter().map(|text| (place.clone(), text)));
         }
     }
-    let mut root = crate::args::Arguments::command();
+    let mut root = crate::arguments::Arguments::command();
     root.build();
     all.push(("--help".to_owned(), root.render_long_help().to_string()));
     for command in root.get_subcommands_mut() {

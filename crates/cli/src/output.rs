@@ -7,13 +7,15 @@
 //! Whatever is printed passes [`Visible`] or the functions below, so that nothing that a server, a
 //! file's name or a store holds is obeyed by a terminal.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use pgdyno_model::printable::{escape_line, escape_text};
+
+use crate::error::{CommandError, render_chain};
 
 /// Exit status where the reader of standard output went away: what a shell says of a program that
 /// SIGPIPE ended, pgbench among them. SIGPIPE itself stays ignored: it would end a run that has
@@ -25,46 +27,6 @@ static LOST: Mutex<Option<io::Error>> = Mutex::new(None);
 
 /// Whether progress and hints are left out (`--quiet`).
 static QUIET: AtomicBool = AtomicBool::new(false);
-
-/// Whether reports are printed with all their notes (`--verbose`).
-static VERBOSE: AtomicBool = AtomicBool::new(false);
-
-/// A command that could not do what was asked.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Failure {
-    /// What was attempted, on what, what was found.
-    pub(crate) message: String,
-    /// What to do.
-    pub(crate) help: Option<String>,
-}
-
-impl Failure {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), help: None }
-    }
-
-    /// The same with what to do.
-    pub(crate) fn helped(message: impl Into<String>, help: &str) -> Self {
-        Self { message: message.into(), help: Some(help.to_owned()) }
-    }
-
-    /// `error` with its causes, and what to do about it.
-    pub(crate) fn of(error: &dyn std::error::Error, help: Option<String>) -> Self {
-        let mut message = error.to_string();
-        let mut cause = error.source();
-        while let Some(inner) = cause {
-            let _ = write!(message, "\n  because: {inner}");
-            cause = inner.source();
-        }
-        Self { message, help }
-    }
-}
-
-impl From<pgdyno_lab::LabError> for Failure {
-    fn from(error: pgdyno_lab::LabError) -> Self {
-        Self::of(&error, error.help())
-    }
-}
 
 /// Standard output. The first write that fails is kept for [`exit_status`].
 pub(crate) struct StandardOutput;
@@ -168,8 +130,8 @@ pub(crate) fn print_line(text: &str) {
     print(&escape_line(text));
 }
 
-/// Prints the answer to `--help` and `--version`, or what is wrong with the arguments; the exit
-/// status for it.
+/// Prints the text of `--help` and `--version`, or what is wrong with the arguments. Returns the
+/// exit status.
 pub(crate) fn print_usage(usage: &clap::Error) -> u8 {
     // clap's own status for a mistake would be 2.
     let status = u8::from(usage.use_stderr());
@@ -185,15 +147,16 @@ pub(crate) fn print_usage(usage: &clap::Error) -> u8 {
     status
 }
 
-/// The status with which a command ends that came to `status`. Where standard output did not take
-/// what was printed, success is none: 1 after `complain` was told why, or [`READER_GONE`] in
-/// silence.
-pub(crate) fn exit_status(status: u8, complain: impl FnOnce(&io::Error)) -> u8 {
+/// Returns the exit status of the process for a command that ended with `status`.
+///
+/// If standard output did not take everything, a status of 0 becomes 1 after `report` was called, or
+/// [`READER_GONE`] if the reader went away.
+pub(crate) fn exit_status(status: u8, report: impl FnOnce(io::Error)) -> u8 {
     let _ = StandardOutput.flush();
     let Some(error) = lost().take() else { return status };
     let is_gone = error.kind() == io::ErrorKind::BrokenPipe;
     if !is_gone {
-        complain(&error);
+        report(error);
     }
     match status {
         0 if is_gone => READER_GONE,
@@ -202,43 +165,33 @@ pub(crate) fn exit_status(status: u8, complain: impl FnOnce(&io::Error)) -> u8 {
     }
 }
 
-/// As [`exit_status`]; complains in pgdyno's words.
+/// As [`exit_status`]; reports the error as pgdyno's other errors.
 pub(crate) fn exit(status: u8) -> ExitCode {
-    let complain = |error: &io::Error| {
-        let failure = Failure::helped(
-            format!("cannot write to standard output: {error}"),
-            "free room there, or send it elsewhere; what was stored can be shown again",
-        );
-        self::complain(&failure);
+    let report = |error: io::Error| {
+        report_error(&CommandError::StandardOutput(error));
     };
-    ExitCode::from(exit_status(status, complain))
+    ExitCode::from(exit_status(status, report))
 }
 
-/// Sets what `--quiet` and `--verbose` say; once, before anything is printed.
-pub(crate) fn set_verbosity(quiet: bool, verbose: bool) {
+/// Leaves out progress and hints from now on, for `--quiet`.
+pub(crate) fn set_quiet(quiet: bool) {
     QUIET.store(quiet, Ordering::Relaxed);
-    VERBOSE.store(verbose, Ordering::Relaxed);
 }
 
-/// Whether progress and hints are left out.
+/// Returns whether progress and hints are left out.
 pub(crate) fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
-}
-
-/// Whether reports are printed with all their notes.
-pub(crate) fn is_verbose() -> bool {
-    VERBOSE.load(Ordering::Relaxed)
 }
 
 /// Prints a message to standard error: how a command ended, or what failed.
 ///
 /// Only its first line begins at the margin: a newline in a file's name or a server's message
 /// forges no line of pgdyno's own.
-pub(crate) fn tell(message: &str) {
+pub(crate) fn print_stderr(message: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", indented(message));
 }
 
-/// `message` with control characters written out and lines after the first indented.
+/// Escapes control characters of a message and indents its lines after the first.
 pub(crate) fn indented(message: &str) -> String {
     let mut out = String::with_capacity(message.len());
     for (n, line) in escape_text(message).split('\n').enumerate() {
@@ -254,18 +207,21 @@ pub(crate) fn indented(message: &str) -> String {
 /// Prints a line of progress or a hint to standard error, unless `--quiet` leaves them out.
 pub(crate) fn hint(line: &str) {
     if !is_quiet() {
-        tell(line);
+        print_stderr(line);
     }
 }
 
-/// Prints `failure` to standard error; the exit status for it.
-pub(crate) fn complain(failure: &Failure) -> u8 {
-    tell(&format!("error: {}", failure.message));
-    if let Some(help) = &failure.help {
-        tell(&format!("help: {help}"));
+/// Prints an error, its causes and its help to standard error. Returns the exit status 1.
+pub(crate) fn report_error(error: &CommandError) -> u8 {
+    print_stderr(&format!("error: {}", render_chain(error)));
+    if let Some(help) = error.help() {
+        print_stderr(&format!("help: {help}"));
     }
     1
 }
+
+// facade: removed at integration
+pub(crate) use print_stderr as tell;
 
 #[cfg(test)]
 mod tests {

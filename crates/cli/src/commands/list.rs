@@ -1,28 +1,50 @@
-//! `pgdyno list`: what the store holds.
+//! `pgdyno list`: the contents of the store.
 
 use std::path::Path;
 
+use clap::Args;
+use pgdyno_lab::Bytes;
 use pgdyno_lab::clean::{KeptCrash, kept_crashes};
-use pgdyno_lab::{Bytes, LabError};
 use pgdyno_results::report::text::plain;
-use pgdyno_results::store::{CrashSummary, ImportSummary, ProbeSummary, RunSummary, Store};
+use pgdyno_results::store::{
+    CrashSummary, ImportSummary, ProbeSummary, RunSummary, Store, StoreError,
+};
 
-use crate::Done;
-use crate::args;
-use crate::commands::{json_list, open, store_path};
-use crate::output::{Failure, print, print_line};
+use crate::error::CommandError;
+use crate::exit_status::ExitStatus;
+use crate::output::{print, print_line};
+use crate::render::to_json_list;
+use crate::shared_options::StoreOption;
 
-/// Everything in a store, newest first.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// List probes instead of runs (`pgdyno fsync`, `pgdyno disk`)
+    #[arg(long)]
+    pub(crate) probes: bool,
+    /// List crash tests instead of runs, with the files kept of failed ones
+    #[arg(long, conflicts_with = "probes")]
+    pub(crate) crashes: bool,
+    /// List imports instead of runs (`pgdyno audit`)
+    #[arg(long, conflicts_with_all = ["probes", "crashes"])]
+    pub(crate) imported: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreOption,
+}
+
+/// The contents of a store, newest first.
 #[derive(Default)]
-struct Listed {
+struct Contents {
     runs: Vec<RunSummary>,
     probes: Vec<ProbeSummary>,
     crashes: Vec<CrashSummary>,
     imports: Vec<ImportSummary>,
 }
 
-impl Listed {
-    fn of(store: &Store) -> Result<Self, LabError> {
+impl Contents {
+    fn read(store: &Store) -> Result<Self, StoreError> {
         Ok(Self {
             runs: store.runs()?,
             probes: store.probes()?,
@@ -32,57 +54,59 @@ impl Listed {
     }
 }
 
-pub(crate) fn list(options: &args::List) -> Result<Done, Failure> {
-    let path = store_path(&options.store);
+/// Lists the contents of the store. A store that does not exist yet is empty.
+pub(crate) fn run(options: &Options) -> Result<ExitStatus, CommandError> {
+    let path = options.store.path();
     // A first look before any run is no mistake.
     let mut all =
-        if path.exists() { Listed::of(&open(&options.store)?)? } else { Listed::default() };
+        if path.exists() { Contents::read(&options.store.open()?)? } else { Contents::default() };
     let kept = if options.crashes { kept_crashes() } else { Vec::new() };
     for crash in &mut all.crashes {
-        let its = kept.iter().find(|kept| kept.id == crash.id);
-        crash.kept = its.map(|kept| kept.path.clone());
-        crash.kept_bytes = its.map(|kept| kept.bytes);
+        let found = kept.iter().find(|kept| kept.id == crash.id);
+        crash.kept = found.map(|kept| kept.path.clone());
+        crash.kept_bytes = found.map(|kept| kept.bytes);
     }
     if options.json {
         print(&if options.probes {
-            json_list(&all.probes)?
+            to_json_list(&all.probes)?
         } else if options.crashes {
-            json_list(&all.crashes)?
+            to_json_list(&all.crashes)?
         } else if options.imported {
-            json_list(&all.imports)?
+            to_json_list(&all.imports)?
         } else {
-            json_list(&all.runs)?
+            to_json_list(&all.runs)?
         });
     } else if options.probes {
-        of_one_kind(probes(&all.probes), "no probes", &path);
+        print_table(probe_table(&all.probes), "no probes", &path);
     } else if options.crashes {
-        of_one_kind(crashes_with_kept(&all.crashes), "no crash tests", &path);
-        tell_of_others(&all.crashes, &kept);
+        print_table(kept_crash_table(&all.crashes), "no crash tests", &path);
+        print_kept(&all.crashes, &kept);
     } else if options.imported {
-        of_one_kind(imports(&all.imports), "nothing imported", &path);
+        print_table(import_table(&all.imports), "nothing imported", &path);
     } else {
-        everything(&all, &path);
+        print_all(&all, &path);
     }
-    Ok(Done::Whole)
+    Ok(ExitStatus::Success)
 }
 
-fn of_one_kind(table: Option<String>, none: &str, path: &Path) {
+fn print_table(table: Option<String>, none: &str, path: &Path) {
     print(&table.unwrap_or_else(|| plain(&format!("{none} yet in {}", path.display()))));
 }
 
-fn everything(all: &Listed, path: &Path) {
+fn print_all(all: &Contents, path: &Path) {
     let none =
         || plain(&format!("no runs yet in {}; begin with `pgdyno run quickstart`", path.display()));
-    print(&runs(&all.runs).unwrap_or_else(none));
-    for table in
-        [probes(&all.probes), crashes(&all.crashes), imports(&all.imports)].into_iter().flatten()
+    print(&run_table(&all.runs).unwrap_or_else(none));
+    for table in [probe_table(&all.probes), crash_table(&all.crashes), import_table(&all.imports)]
+        .into_iter()
+        .flatten()
     {
         print("");
         print(&table);
     }
 }
 
-fn runs(runs: &[RunSummary]) -> Option<String> {
+fn run_table(runs: &[RunSummary]) -> Option<String> {
     let row = |r: &RunSummary| {
         let trials = format!("{}/{}", r.trials_done, r.trials_planned);
         [r.id.clone(), r.state.name().to_owned(), trials, r.started_at.to_string()]
@@ -90,7 +114,7 @@ fn runs(runs: &[RunSummary]) -> Option<String> {
     table(["run", "state", "trials", "started"], &runs.iter().map(row).collect::<Vec<_>>())
 }
 
-fn probes(probes: &[ProbeSummary]) -> Option<String> {
+fn probe_table(probes: &[ProbeSummary]) -> Option<String> {
     let row = |p: &ProbeSummary| {
         let state = if p.complete { "completed" } else { "not complete" };
         [p.id.clone(), p.name.clone(), state.to_owned(), p.started_at.to_string()]
@@ -98,15 +122,15 @@ fn probes(probes: &[ProbeSummary]) -> Option<String> {
     table(["probe", "of", "state", "started"], &probes.iter().map(row).collect::<Vec<_>>())
 }
 
-fn crashes(crashes: &[CrashSummary]) -> Option<String> {
+fn crash_table(crashes: &[CrashSummary]) -> Option<String> {
     let row = |c: &CrashSummary| {
         [c.id.clone(), c.name.clone(), c.verdict.clone(), c.started_at.to_string()]
     };
     table(["crash tests", "of", "verdict", "started"], &crashes.iter().map(row).collect::<Vec<_>>())
 }
 
-/// With the room that is taken by what is kept; where it is, below the table.
-fn crashes_with_kept(crashes: &[CrashSummary]) -> Option<String> {
+/// Renders crash tests with the size of the files that each one left.
+fn kept_crash_table(crashes: &[CrashSummary]) -> Option<String> {
     let row = |c: &CrashSummary| {
         let kept = c.kept_bytes.map_or_else(|| "–".to_owned(), |bytes| Bytes(bytes).to_string());
         [c.id.clone(), c.name.clone(), c.verdict.clone(), c.started_at.to_string(), kept]
@@ -117,8 +141,8 @@ fn crashes_with_kept(crashes: &[CrashSummary]) -> Option<String> {
     )
 }
 
-/// Where images are kept, and those of sessions that another store knows.
-fn tell_of_others(crashes: &[CrashSummary], kept: &[KeptCrash]) {
+/// Prints where the files of failed crash tests are, and which of them belong to another store.
+fn print_kept(crashes: &[CrashSummary], kept: &[KeptCrash]) {
     let Some(folder) = kept.first().and_then(|kept| kept.path.parent()) else { return };
     let bytes = Bytes(kept.iter().map(|kept| kept.bytes).sum());
     print("");
@@ -133,7 +157,7 @@ fn tell_of_others(crashes: &[CrashSummary], kept: &[KeptCrash]) {
     }
 }
 
-fn imports(imports: &[ImportSummary]) -> Option<String> {
+fn import_table(imports: &[ImportSummary]) -> Option<String> {
     let row = |i: &ImportSummary| {
         [i.id.clone(), i.source.clone(), i.holds.clone(), i.imported_at.to_string()]
     };
@@ -143,7 +167,7 @@ fn imports(imports: &[ImportSummary]) -> Option<String> {
     )
 }
 
-/// None without rows.
+/// Renders rows as a table, or returns `None` if there are none.
 fn table<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> Option<String> {
     if rows.is_empty() {
         return None;

@@ -1,39 +1,41 @@
-//! `pgdyno verify`: whether what is stored is as it was written.
+//! `pgdyno verify`: checks the checksums of the store.
 
 use std::fmt::Write as _;
 
 use clap::Args;
-use pgdyno_lab::LabError;
 use pgdyno_results::report::text::plain;
 use pgdyno_results::store::{CheckedRecord, RecordState, Store, Verification};
 
-use crate::Done;
-use crate::args;
-use crate::commands::{json, store_path};
-use crate::output::{Failure, is_verbose, print};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit_status::ExitStatus;
+use crate::output::print;
+use crate::render::to_json;
+use crate::shared_options::StoreOption;
 
 #[derive(Args, Debug)]
-pub(crate) struct Verify {
+pub(crate) struct Options {
     /// The runs, probes, crash tests or imports to check [default: all]
     #[arg(value_name = "RUN")]
     pub(crate) runs: Vec<String>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) store: args::StoreOption,
+    pub(crate) store: StoreOption,
 }
 
-pub(crate) fn verify(options: &Verify) -> Result<Done, Failure> {
-    // Not as `list` opens it: nothing is written, not even that a session's process is gone.
-    let store = Store::open_existing(store_path(&options.store)).map_err(LabError::from)?;
-    let found = store.verify(&options.runs).map_err(LabError::from)?;
-    print(&if options.json { json(&found)? } else { page(&found) });
-    Ok(if found.sound { Done::Whole } else { Done::Exceeded })
+/// Checks the store and prints damage first.
+pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+    // `StoreOption::open` would write that a session's process is gone; nothing is written here.
+    let store = Store::open_existing(options.store.path())?;
+    let found = store.verify(&options.runs)?;
+    print(&if options.json { to_json(&found)? } else { render(&found, context.is_verbose()) });
+    Ok(if found.sound { ExitStatus::Success } else { ExitStatus::Exceeded })
 }
 
-/// What was found, damage first.
-fn page(found: &Verification) -> String {
+/// Renders what was found, damage first.
+fn render(found: &Verification, is_verbose: bool) -> String {
     let mut out = String::new();
     for wrong in &found.file {
         let _ = writeln!(out, "file DAMAGED: {}", plain(wrong));
@@ -64,7 +66,7 @@ fn page(found: &Verification) -> String {
         (true, _) => writeln!(out, "no damage in {}", plain(&found.store)),
         (false, _) => writeln!(out, "DAMAGE in {}: restore it from a backup", plain(&found.store)),
     };
-    if is_verbose() {
+    if is_verbose {
         out.push_str(
             "Checksums have no key: they show damage, not a forger who computes them anew.\n",
         );

@@ -1,19 +1,16 @@
-//! `pgdyno doctor`'s page, and the same as JSON.
-
-use std::path::Path;
+//! Renders the findings of `pgdyno doctor` as a page.
 
 use pgdyno_lab::doctor::{Doctor, Severity};
 use pgdyno_results::report::fingerprint::{self, Row};
-use pgdyno_results::report::json::Document;
 use pgdyno_results::report::text::{plain, wrap};
-use serde_json::{Value, json};
 
 /// Where the text of rows and advice begins.
 const INDENT: usize = 13;
 
-/// What was found, section by section, in at most `width` columns where words allow it; commands
-/// keep their line.
-pub(crate) fn rendered(doctor: &Doctor, verbose: bool, width: usize) -> String {
+/// Renders the findings, section by section, in at most `width` columns.
+///
+/// A word longer than a line stays whole. Commands are not broken, so that they can be copied.
+pub(super) fn render(doctor: &Doctor, verbose: bool, width: usize) -> String {
     let mut page = Page { lines: Vec::new(), width };
     page.head("Host");
     page.rows(fingerprint::host(&doctor.host).iter().filter(|row| verbose || !row.detail));
@@ -171,55 +168,4 @@ fn advice(doctor: &Doctor, verbose: bool, page: &mut Page) {
             page.beside("unseen", &format!("{}: {}", unseen.rule, unseen.why));
         }
     }
-}
-
-/// What was found, for programs.
-#[derive(serde::Serialize)]
-#[serde(transparent)]
-pub(crate) struct DoctorDocument(Value);
-
-impl Document for DoctorDocument {
-    const SCHEMA: &'static str = "pgdyno.doctor/1";
-}
-
-impl From<&Doctor> for DoctorDocument {
-    fn from(doctor: &Doctor) -> Self {
-        Self(as_json(doctor))
-    }
-}
-
-fn as_json(doctor: &Doctor) -> Value {
-    let text = |path: &Path| path.display().to_string();
-    let installs = |all: &[_]| -> Vec<Value> {
-        let install = |i: &pgdyno_lab::doctor::Install| json!({ "version": i.version, "bindir": text(&i.bindir) });
-        all.iter().map(install).collect()
-    };
-    let report = &doctor.directory;
-    let problem = report.problem.as_ref().map(|(what, help)| json!({ "what": what, "help": help }));
-    json!({
-        "host": doctor.host,
-        "root": doctor.root,
-        "server_account": doctor.account.as_ref().ok().map(|a| &a.name),
-        "server_account_problem": doctor.account.as_ref().err(),
-        "postgresql": {
-            "found": installs(&doctor.found),
-            "fetched": installs(&doctor.cached),
-            "fetchable": doctor.fetchable.iter().map(|(_, version)| version).collect::<Vec<_>>(),
-        },
-        "directory": {
-            "path": text(&report.path),
-            "exists": report.exists,
-            "storage": report.storage.as_ref().ok(),
-            "storage_problem": report.storage.as_ref().err(),
-            "problem": problem,
-        },
-        "advice": doctor.advised.advice,
-        "fine": doctor.advised.fine,
-        "unseen": doctor.advised.unseen,
-        "missing": doctor.missing.iter().map(|m| json!({
-            "what": m.what,
-            "why": m.why,
-            "how": m.how.iter().map(|(place, command)| json!({ "place": place, "command": command })).collect::<Vec<_>>(),
-        })).collect::<Vec<_>>(),
-    })
 }

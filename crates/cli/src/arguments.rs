@@ -1,0 +1,89 @@
+//! The command line: the commands and the options that all of them have.
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::{
+    audit, clean, compare, crash, disk, doctor, fsync, list, load, recipes, report, run, show,
+    verify,
+};
+
+/// A dynamometer for PostgreSQL: how fast is it on this storage stack, and does the stack keep what
+/// it acknowledged?
+#[derive(Debug, Parser)]
+#[command(name = "pgdyno", version, max_term_width = 100, after_help = EXIT_CODES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// Print no progress and no hints. Errors are still printed
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// Print more: all notes of a report; for `doctor` also the checks that found nothing wrong
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 error; 2 a trial failed, the others are stored; \
+    3 a gate of `--fail-if` or `--fail-unless` was exceeded, `audit` found something serious, or \
+    `verify` found damage; 4 a crash test FAILs; 5 the data are not enough to decide a gate or a \
+    crash test; 130 interrupted; 141 the reader of standard output went away, as in `| head`. If \
+    standard output cannot be written, 0 becomes 1.\nFor RUN, `latest` names the newest run; the \
+    beginning of an id is enough if only one run has it.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run an experiment: measure, store the results and write a report
+    Run(run::Options),
+    /// Load a workload's tables into a database over several connections. An interrupted load can be
+    /// resumed
+    #[command(disable_help_flag = true)]
+    Load(load::Options),
+    /// List the built-in experiments, or print one
+    Recipes(recipes::Options),
+    /// List the runs, probes, crash tests and imported runs in the store
+    List(list::Options),
+    /// Show the results of one run, probe, crash test or import
+    Show(show::Options),
+    /// Write one run's report as a single HTML file that needs no network
+    Report(report::Options),
+    /// Check the store for damage: the file, and a checksum of every row
+    Verify(verify::Options),
+    /// Compare two runs or two treatments, and fail if a change is too large
+    Compare(compare::Options),
+    /// Examine this machine: PostgreSQL, privileges, the storage under a directory, missing programs,
+    /// and settings to change
+    Doctor(doctor::Options),
+    /// Measure how fast a directory's storage makes data durable: pg_test_fsync's job, with
+    /// percentiles
+    Fsync(fsync::Options),
+    /// Measure a disk's raw curves: sequential by position, random by queue depth, mixed
+    Disk(disk::Options),
+    /// Crash a server under load and check that it kept every commit that it acknowledged
+    Crash(Box<crash::Options>),
+    /// Check the figures of benchmark reports that others wrote: pgbench's output, pg_test_fsync's,
+    /// tables of tps, settings
+    Audit(audit::Options),
+    /// Remove what a killed pgdyno left behind: clusters, filesystems, devices' settings
+    Clean(clean::Options),
+    /// List the filesystems that pgdyno supports, and whether this machine can make them
+    Filesystems,
+    /// Serve an emulated disk. pgdyno starts this command itself
+    #[command(hide = true)]
+    EmulatedDisk,
+    /// Run pgbench's scripts, with pgbench's options and report (`pgdyno pgbench --help`)
+    #[command(disable_help_flag = true)]
+    Pgbench {
+        /// The arguments for pgbench
+        #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        super::Arguments::command().debug_assert();
+    }
+}

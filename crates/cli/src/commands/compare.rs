@@ -1,0 +1,130 @@
+//! `pgdyno compare`: two runs, two treatments, or a run beside imported figures.
+
+use clap::Args;
+use pgdyno_results::analysis::across::{self, Asked, Outcome};
+use pgdyno_results::analysis::{analyse, beside};
+use pgdyno_results::audit::ImportedRun;
+use pgdyno_results::gate::{self, Form, Gate};
+use pgdyno_results::report;
+use pgdyno_results::store::{Store, Stored};
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit_status::ExitStatus;
+use crate::output::print;
+use crate::render::to_json;
+use crate::shared_options::StoreOption;
+
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// The baseline: a run, or `RUN:TREATMENT`, by number (`latest:2`) or levels
+    /// (`latest:clients=8,storage=xfs`)
+    #[arg(value_name = "RUN_A")]
+    pub(crate) a: String,
+    /// The run or treatment to compare with it
+    #[arg(value_name = "RUN_B")]
+    pub(crate) b: String,
+    /// Compare by FACTOR: allow it to differ between the two sides. FACTOR is a factor of the
+    /// experiment or another thing that must be equal (`kernel`, `server build`, `device`). May be
+    /// repeated
+    #[arg(long, value_name = "FACTOR")]
+    pub(crate) by: Vec<String>,
+    /// Compare even if things differ that must be equal
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Exit with 3 if the data show this change, with 5 if they are not enough to decide: "tps <
+    /// -3%", "p99 > +10%". Several are separated by commas or given by repeating the option
+    #[arg(long, value_name = "CONDITION", allow_hyphen_values = true)]
+    pub(crate) fail_if: Vec<String>,
+    /// Exit with 3 if the data do not show this: "tps > -3%" demands evidence that throughput did
+    /// not fall by 3% or more
+    #[arg(long, value_name = "CONDITION", allow_hyphen_values = true)]
+    pub(crate) fail_unless: Vec<String>,
+    /// Exit with 0 (pass) or 3 (fail) if the data are not enough to decide
+    #[arg(long, value_enum, value_name = "OUTCOME")]
+    pub(crate) undecided: Option<Undecided>,
+    /// Print JSON
+    #[arg(long, conflicts_with = "markdown")]
+    pub(crate) json: bool,
+    /// Print Markdown, for a pull request
+    #[arg(long)]
+    pub(crate) markdown: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreOption,
+}
+
+/// How a comparison ends whose gates are undecided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Undecided {
+    /// Exit with 0
+    Pass,
+    /// Exit with 3
+    Fail,
+}
+
+impl Options {
+    /// Parses the conditions of `--fail-if`, then those of `--fail-unless`.
+    fn gates(&self) -> Result<Vec<Gate>, CommandError> {
+        let mut gates = Vec::new();
+        for (form, conditions) in
+            [(Form::FailIf, &self.fail_if), (Form::FailUnless, &self.fail_unless)]
+        {
+            for condition in conditions {
+                gates.extend(gate::parse(condition, form)?);
+            }
+        }
+        Ok(gates)
+    }
+}
+
+/// Compares two runs, and judges the gates if there are any.
+pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+    let gates = options.gates()?;
+    let store = options.store.open()?;
+    if let Some((import, run)) = find_import(&store, &options.a, &options.b)? {
+        if let Some(gate) = gates.first() {
+            return Err(CommandError::GateOnImport(gate.form));
+        }
+        let view = beside::beside(&import, &analyse(&store, &run)?);
+        print(&if options.json {
+            to_json(&view)?
+        } else {
+            report::beside(&view, options.markdown)
+        });
+        return Ok(ExitStatus::Success);
+    }
+    let asked = Asked { by: options.by.clone(), force: options.force, gates };
+    let view = across::compare(&store, &options.a, &options.b, &asked)?;
+    print(&if options.json {
+        to_json(&view)?
+    } else if options.markdown {
+        report::compare_markdown(&view)
+    } else {
+        report::compare_with(&view, context.width(), context.detail())
+    });
+    Ok(match (view.outcome, options.undecided) {
+        (None | Some(Outcome::Passed), _) | (Some(Outcome::Undecided), Some(Undecided::Pass)) => {
+            ExitStatus::Success
+        }
+        (Some(Outcome::Exceeded), _) | (Some(Outcome::Undecided), Some(Undecided::Fail)) => {
+            ExitStatus::Exceeded
+        }
+        (Some(Outcome::Undecided), None) => ExitStatus::Undecided,
+    })
+}
+
+/// Returns the import among `a` and `b` and the id of the other one, a run. Returns `None` if
+/// neither is an import.
+fn find_import(
+    store: &Store,
+    a: &str,
+    b: &str,
+) -> Result<Option<(ImportedRun, String)>, CommandError> {
+    let stored = |name: &str| store.resolve_any(name).ok();
+    let (import, other) = match (stored(a), stored(b)) {
+        (Some(Stored::Imported(import)), _) => (import, b),
+        (_, Some(Stored::Imported(import))) => (import, a),
+        _ => return Ok(None),
+    };
+    Ok(Some((store.import(&import)?, store.resolve(other)?)))
+}

@@ -1,0 +1,108 @@
+//! `pgdyno crash`: crashes a server under load and judges what it kept.
+
+mod experiment;
+mod options;
+
+use std::path::Path;
+
+pub(crate) use options::Options;
+use options::{Action, WitnessOptions};
+use pgdyno_lab::crash as lab;
+use pgdyno_lab::crash::witness::{self, Plugged, Secret, Witness};
+use pgdyno_lab::{LabError, Prepared};
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit_status::ExitStatus;
+use crate::output::{print, print_stderr};
+use crate::render::render_crash;
+
+/// Runs crash tests, or the witness of a machine whose plug is pulled.
+pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+    if let Some(Action::Witness(options)) = &options.action {
+        return run_witness(options, context);
+    }
+    let (source, overrides) = (experiment::source(options), experiment::overrides(options)?);
+    let prepared = Prepared::new(source, overrides)?;
+    let address = witness_address(options)?;
+    if options.dry_run {
+        print(&lab::dry_run(&prepared)?);
+        return Ok(ExitStatus::Success);
+    }
+    match address {
+        Some(address) => pull_plug(prepared, address, options, context),
+        None => crash(prepared, options, context),
+    }
+}
+
+fn crash(
+    prepared: Prepared,
+    options: &Options,
+    context: &Context,
+) -> Result<ExitStatus, CommandError> {
+    let prepared = prepared.with_trust(options.trust.trust(), None)?;
+    let store = options.store.path();
+    let record = match context.with_progress(|progress| {
+        lab::crash(&prepared, lab::Interference::default(), &store, progress, context.stop())
+    }) {
+        Err(LabError::Interrupted) => {
+            print_stderr("interrupted before the first round was over; nothing is left behind");
+            return Ok(ExitStatus::Interrupted);
+        }
+        record => record?,
+    };
+    print(&render_crash(&record, options.json)?);
+    if context.is_stopped() {
+        print_stderr("interrupted: what was done is kept");
+        return Ok(ExitStatus::Interrupted);
+    }
+    Ok(record.outcome.verdict.into())
+}
+
+/// Serves the ledger of another machine until a signal comes.
+fn run_witness(options: &WitnessOptions, context: &Context) -> Result<ExitStatus, CommandError> {
+    let directory = options.directory.clone().unwrap_or_else(pgdyno_lab::default_witness);
+    let secret = read_secret(options.secret_file.as_deref())?;
+    witness::serve(options.listen, &directory, secret, context.stop(), &print_stderr)?;
+    Ok(ExitStatus::Success)
+}
+
+/// Returns the value of `--witness`, which goes with `--fault plug` alone.
+fn witness_address(options: &Options) -> Result<Option<&str>, CommandError> {
+    let is_plug = options.fault.iter().any(|fault| fault == "plug");
+    match &options.witness {
+        Some(_) if !is_plug || options.fault.len() > 1 => Err(CommandError::WitnessWithoutPlug),
+        witness => Ok(witness.as_deref()),
+    }
+}
+
+/// Reads the secret of a witness, from `file` or the environment.
+fn read_secret(file: Option<&Path>) -> Result<Option<Secret>, CommandError> {
+    Ok(witness::shared_secret(file)?)
+}
+
+fn pull_plug(
+    prepared: Prepared,
+    address: &str,
+    options: &Options,
+    context: &Context,
+) -> Result<ExitStatus, CommandError> {
+    let secret = read_secret(options.secret_file.as_deref())?
+        .ok_or_else(|| CommandError::NoSecret { address: address.to_owned() })?;
+    let witness = Witness { address: address.to_owned(), secret };
+    let prepared = prepared.with_trust(options.trust.trust(), None)?;
+    let store = options.store.path();
+    match context.with_progress(|progress| {
+        witness::plug(&prepared, &witness, &store, progress, context.stop())
+    }) {
+        Ok(Plugged::Judged(record)) => {
+            print(&render_crash(&record, options.json)?);
+            Ok(record.outcome.verdict.into())
+        }
+        Ok(Plugged::Ended) | Err(LabError::Interrupted) => {
+            print_stderr("ended without a plug pulled; nothing is left behind");
+            Ok(ExitStatus::Interrupted)
+        }
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,122 @@
+//! The options of `pgdyno crash`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use pgdyno_lab::Span;
+
+use crate::shared_options::{StoreOption, TrustOption, parse_duration};
+
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    pub(crate) action: Option<Action>,
+    #[command(flatten)]
+    pub(crate) trust: TrustOption,
+    /// Faults to inject, separated by commas: process, immediate, backend, power, torn-write,
+    /// io-error, disk-full; or plug, the only fault that tests the drive itself. emulated-lie
+    /// (formerly lying-disk) is a planted failure on an emulated disk that lies: every server fails
+    /// it, so the verdict says nothing about your server
+    #[arg(long, value_name = "FAULT", value_delimiter = ',', required = true)]
+    pub(crate) fault: Vec<String>,
+    /// Number of rounds of each fault
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) rounds: u32,
+    /// Create a filesystem in a file (as root) and put PGDATA on it. By default PGDATA is a plain
+    /// directory
+    #[arg(long, value_name = "FS")]
+    pub(crate) filesystem: Option<String>,
+    /// Create the filesystem on an emulated disk, whose volatile cache is lost in a power loss.
+    /// Faults of the disk imply it
+    #[arg(long, requires = "filesystem")]
+    pub(crate) emulated: bool,
+    /// Which part lies on the faulty disk. The other part gets a disk of its own
+    #[arg(long, value_enum, default_value = "both", requires = "filesystem")]
+    pub(crate) under: Under,
+    /// Mount option of the filesystem. May be repeated
+    #[arg(long, value_name = "OPTION", requires = "filesystem")]
+    pub(crate) mount: Vec<String>,
+    /// Directory for PGDATA, or for the file that holds the filesystem
+    #[arg(long, value_name = "DIR")]
+    pub(crate) storage: Option<PathBuf>,
+    /// Setting of the server: `--setting synchronous_commit=off`. May be repeated
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) setting: Vec<String>,
+    /// Set any key of the experiment file, as `pgdyno run --set` does. Its storage is `storage.disk`
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Seed of all random moments. The same seed repeats every round
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Number of connections that generate load
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub(crate) clients: u32,
+    /// Longest load before a fault is injected [default: 2s]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) load: Option<Span>,
+    /// Longest time for the server's recovery [default: 2m]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) recovery_limit: Option<Span>,
+    /// Address of the witness, for `--fault plug`
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) witness: Option<String>,
+    /// File with the secret that the witness shares; only its owner may be able to read it
+    /// [default: $PGDYNO_WITNESS_SECRET]
+    #[arg(long, value_name = "FILE", requires = "witness")]
+    pub(crate) secret_file: Option<PathBuf>,
+    /// Skip the positive controls. A passing test is then reported as invalid, because nothing
+    /// shows that a failure would be detected
+    #[arg(long)]
+    pub(crate) no_controls: bool,
+    /// Print the plan and change nothing
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreOption,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Action {
+    /// Keep the ledger of another machine whose plug will be pulled, until Ctrl-C
+    Witness(WitnessOptions),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct WitnessOptions {
+    /// Address to listen on. Messages are authenticated by the secret, but not encrypted
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7433")]
+    pub(crate) listen: SocketAddr,
+    /// Directory for ledgers [default: $XDG_DATA_HOME/pgdyno/witness]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    /// File with the secret that both sides share; only its owner may be able to read it [default:
+    /// $PGDYNO_WITNESS_SECRET, else a new secret, which is printed]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) secret_file: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Under {
+    /// PGDATA and pg_wal
+    Both,
+    /// PGDATA; pg_wal lies on an honest disk
+    Data,
+    /// pg_wal; PGDATA lies on an honest disk
+    Wal,
+}
+
+impl Under {
+    /// Its name in experiment files.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Both => "both",
+            Self::Data => "data",
+            Self::Wal => "wal",
+        }
+    }
+}

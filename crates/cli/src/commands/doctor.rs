@@ -1,0 +1,41 @@
+//! `pgdyno doctor`: what this machine offers, and what to change.
+
+mod document;
+mod page;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use pgdyno_lab::Serials;
+use pgdyno_lab::doctor::examine;
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit_status::ExitStatus;
+use crate::output::print;
+use crate::render::to_json;
+
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// Directory whose storage is examined [default: where pgdyno would create its clusters]
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Show the serial numbers of disks. By default only their hashes are shown
+    #[arg(long)]
+    pub(crate) keep_serials: bool,
+}
+
+/// Examines the machine and prints the findings. Findings do not change the exit status.
+pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+    let serials = if options.keep_serials { Serials::Kept } else { Serials::Hashed };
+    let doctor = examine(options.directory.as_deref(), serials);
+    print(&if options.json {
+        to_json(&document::DoctorDocument::from(&doctor))?
+    } else {
+        page::render(&doctor, context.is_verbose(), context.prose_width())
+    });
+    Ok(ExitStatus::Success)
+}

@@ -1,0 +1,19 @@
+//! The commands, one in each file: its options for clap and a function `run` that does its work.
+
+pub(crate) mod audit;
+pub(crate) mod clean;
+pub(crate) mod compare;
+pub(crate) mod crash;
+pub(crate) mod disk;
+pub(crate) mod doctor;
+pub(crate) mod emulated_disk;
+pub(crate) mod filesystems;
+pub(crate) mod fsync;
+pub(crate) mod list;
+pub(crate) mod load;
+pub(crate) mod pgbench;
+pub(crate) mod recipes;
+pub(crate) mod report;
+pub(crate) mod run;
+pub(crate) mod show;
+pub(crate) mod verify;

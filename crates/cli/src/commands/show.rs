@@ -1,0 +1,47 @@
+//! `pgdyno show`: one stored result.
+
+use clap::Args;
+use pgdyno_results::analysis::analyse;
+use pgdyno_results::report;
+use pgdyno_results::store::Stored;
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit_status::ExitStatus;
+use crate::output::print;
+use crate::render::{render_crash, render_probe, to_json};
+use crate::shared_options::StoreOption;
+
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// The id of a run, probe, crash test or import
+    #[arg(value_name = "RUN|PROBE|CRASH|IMPORT")]
+    pub(crate) run: String,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreOption,
+}
+
+/// Prints a run, a probe, crash tests or an import.
+pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, CommandError> {
+    let store = options.store.open()?;
+    print(&match store.resolve_any(&options.run)? {
+        Stored::Run(run) => {
+            let view = analyse(&store, &run)?;
+            if options.json {
+                to_json(&view)?
+            } else {
+                report::terminal_with(&view, context.width(), context.detail())
+            }
+        }
+        Stored::Probe(probe) => render_probe(&store.probe(&probe)?, options.json)?,
+        Stored::Crash(crash) => render_crash(&store.crash(&crash)?, options.json)?,
+        Stored::Imported(id) => {
+            let import = store.import(&id)?;
+            if options.json { to_json(&import)? } else { report::audit::imported(&import) }
+        }
+    });
+    Ok(ExitStatus::Success)
+}

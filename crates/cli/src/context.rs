@@ -1,0 +1,64 @@
+//! What every command is given: the stop flag, how much to print, and progress.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pgdyno_results::report::Detail;
+
+use crate::progress::Display;
+use crate::signals;
+
+/// Width of tables where standard output is no terminal, in columns.
+const DEFAULT_WIDTH: u16 = 100;
+
+/// The surroundings of one command.
+#[derive(Debug)]
+pub(crate) struct Context {
+    stop: Arc<AtomicBool>,
+    is_verbose: bool,
+}
+
+impl Context {
+    /// Creates the surroundings of a command; `is_verbose` is the value of `--verbose`.
+    pub(crate) fn new(is_verbose: bool) -> Self {
+        Self { stop: signals::flag(), is_verbose }
+    }
+
+    /// Returns the flag that the first signal sets.
+    pub(crate) fn stop(&self) -> &AtomicBool {
+        &self.stop
+    }
+
+    /// Returns whether a signal asked for the end.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether `--verbose` was given.
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.is_verbose
+    }
+
+    /// Returns how much of a report to print.
+    pub(crate) fn detail(&self) -> Detail {
+        if self.is_verbose { Detail::Full } else { Detail::Brief }
+    }
+
+    /// Returns the width of the terminal, in columns.
+    pub(crate) fn width(&self) -> u16 {
+        comfy_table::Table::new().width().unwrap_or(DEFAULT_WIDTH).max(60)
+    }
+
+    /// Returns the width for prose: that of the terminal, but at most 100 columns.
+    pub(crate) fn prose_width(&self) -> usize {
+        self.width().min(DEFAULT_WIDTH).into()
+    }
+
+    /// Shows progress while `work` runs.
+    pub(crate) fn with_progress<T>(&self, work: impl FnOnce(&Display) -> T) -> T {
+        let display = Display::new();
+        let result = work(&display);
+        display.finish();
+        result
+    }
+}

@@ -1,0 +1,182 @@
+//! The error of a command, with its help and its causes.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::io;
+use std::path::PathBuf;
+
+use pgdyno_lab::LabError;
+use pgdyno_lab::crash::witness::SecretError;
+use pgdyno_lab::file::FileError;
+use pgdyno_results::analysis::across::CompareError;
+use pgdyno_results::audit::AuditError;
+use pgdyno_results::gate::{Form, GateError};
+use pgdyno_results::report::ReportError;
+use pgdyno_results::store::StoreError;
+
+/// Why a command could not do its work. The process exits with 1.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CommandError {
+    /// The experiment, the host, the server.
+    #[error(transparent)]
+    Lab(#[from] LabError),
+    /// The experiment file, or an option that changes it.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A condition of `--fail-if` or `--fail-unless` cannot be read.
+    #[error(transparent)]
+    Gate(#[from] GateError),
+    /// Two runs cannot be compared.
+    #[error(transparent)]
+    Compare(#[from] CompareError),
+    /// A published report cannot be audited.
+    #[error(transparent)]
+    Audit(#[from] AuditError),
+    /// A run's report cannot be written.
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    /// The secret of a witness cannot be read.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// A result cannot be written as JSON.
+    #[error("cannot write JSON")]
+    Json(#[from] serde_json::Error),
+    /// An emulated disk cannot be served.
+    #[error(transparent)]
+    EmulatedDisk(Box<dyn Error + Send + Sync>),
+    /// No handler of signals can be installed.
+    #[error("cannot handle signals")]
+    Signals(#[source] io::Error),
+    /// Standard output did not take what was printed.
+    #[error("cannot write to standard output")]
+    StandardOutput(#[source] io::Error),
+    /// An option of pgdyno stands before `pgbench`.
+    #[error("cannot run pgbench with options of pgdyno before its name")]
+    OptionBeforePgbench,
+    /// A gate was given for a comparison with imported figures.
+    #[error(
+        "cannot judge `{}` beside imported figures: nothing is computed between the two",
+        .0.option()
+    )]
+    GateOnImport(Form),
+    /// The folder for reports cannot be created.
+    #[error("cannot make the folder for reports, {}", folder.display())]
+    ReportFolder {
+        /// The folder.
+        folder: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A run's id cannot be a file's name.
+    #[error("cannot write the report of {run}: that is no file's name")]
+    RunNotAFileName {
+        /// The run.
+        run: String,
+    },
+    /// The default file of a report exists and is not one of pgdyno's reports.
+    #[error("cannot write the report to {}: the file there is not a report of pgdyno", file.display())]
+    NotAReport {
+        /// The file.
+        file: PathBuf,
+    },
+    /// The default file of a report exists and cannot be read.
+    #[error("cannot write the report to {}: the file there cannot be read", file.display())]
+    ReportUnreadable {
+        /// The file.
+        file: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// `--witness` was given without `--fault plug`, or beside other faults.
+    #[error("cannot use `--witness`: it goes with `--fault plug` alone")]
+    WitnessWithoutPlug,
+    /// The secret that a witness shares is missing.
+    #[error(
+        "cannot speak with the witness at {address}: the secret that both sides share is missing"
+    )]
+    NoSecret {
+        /// The witness's address.
+        address: String,
+    },
+    /// A path of the command line cannot be made absolute.
+    #[error("cannot use {}", path.display())]
+    Path {
+        /// The path.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A `--setting` without name or value.
+    #[error("cannot read `--setting {given}`: there is no `NAME=VALUE` in it")]
+    Setting {
+        /// The option's value.
+        given: String,
+    },
+    /// Something that a killed pgdyno left behind could not be removed.
+    #[error("not everything could be removed; what is left is listed above")]
+    NotAllRemoved,
+}
+
+impl CommandError {
+    /// Returns what the user can do about the error, if anything.
+    pub(crate) fn help(&self) -> Option<String> {
+        let help = match self {
+            Self::Lab(error) => return error.help(),
+            Self::File(error) => return error.help(),
+            Self::Store(error) => return error.help(),
+            Self::Gate(error) => return Some(error.help.clone()),
+            Self::Compare(error) => return error.help(),
+            Self::Audit(error) => return error.help(),
+            Self::Report(error) => return error.help(),
+            Self::Secret(error) => return error.help(),
+            Self::Json(_)
+            | Self::EmulatedDisk(_)
+            | Self::Signals(_)
+            | Self::GateOnImport(_)
+            | Self::ReportFolder { .. }
+            | Self::Path { .. }
+            | Self::NotAllRemoved => return None,
+            Self::StandardOutput(_) => {
+                "free room there, or send it elsewhere; what was stored can be shown again"
+            }
+            Self::OptionBeforePgbench => {
+                "write pgbench's options behind it: `pgdyno pgbench --help`"
+            }
+            Self::RunNotAFileName { .. } => "name a file with `-o FILE.html`",
+            Self::NotAReport { .. } | Self::ReportUnreadable { .. } => {
+                "name a file with `-o FILE.html`; one that is named is replaced"
+            }
+            Self::WitnessWithoutPlug => "leave it out, or name that fault only",
+            Self::NoSecret { .. } => {
+                "name its file by `--secret-file FILE`, or set PGDYNO_WITNESS_SECRET as the witness prints it"
+            }
+            Self::Setting { .. } => "write it like `--setting fsync=off`",
+        };
+        Some(help.to_owned())
+    }
+}
+
+/// Renders an error with its causes, one on each line.
+pub(crate) fn render_chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let _ = write!(text, "\n  because: {inner}");
+        cause = inner.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cause_is_rendered_once() {
+        let error = CommandError::Path { path: "x".into(), source: io::ErrorKind::NotFound.into() };
+        assert_eq!(render_chain(&error).matches("because").count(), 1);
+    }
+}

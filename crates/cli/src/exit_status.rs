@@ -1,0 +1,44 @@
+//! The exit status of a command that did its work.
+
+use pgdyno_lab::Verdict;
+
+/// How a command ended that did its work. An error ends it with 1 instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ExitStatus {
+    /// 0: everything was done.
+    Success,
+    /// 2: a trial failed. The other trials are stored.
+    TrialFailed,
+    /// 3: a gate was exceeded, `audit` found something serious, or `verify` found damage.
+    Exceeded,
+    /// 4: a server lost what it had acknowledged.
+    PromiseBroken,
+    /// 5: the data are not enough to decide a gate or a crash test.
+    Undecided,
+    /// 130: a signal ended the command. Finished work is stored.
+    Interrupted,
+}
+
+impl ExitStatus {
+    /// Returns the number that the process exits with.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Success => 0,
+            Self::TrialFailed => 2,
+            Self::Exceeded => 3,
+            Self::PromiseBroken => 4,
+            Self::Undecided => 5,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+impl From<Verdict> for ExitStatus {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Pass | Verdict::BoundedLoss | Verdict::AsPlanted(_) => Self::Success,
+            Verdict::Fail(_) => Self::PromiseBroken,
+            Verdict::Unknown | Verdict::Invalid => Self::Undecided,
+        }
+    }
+}

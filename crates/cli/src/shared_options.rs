@@ -1,0 +1,72 @@
+//! Options that several commands have.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use pgdyno_lab::{Span, Trust};
+use pgdyno_results::store::Store;
+
+use crate::error::CommandError;
+
+/// `--store FILE`.
+#[derive(Args, Debug)]
+pub(crate) struct StoreOption {
+    /// File that stores all runs [env: PGDYNO_STORE] [default:
+    /// $XDG_DATA_HOME/pgdyno/store.sqlite3]
+    #[arg(long = "store", value_name = "FILE")]
+    path: Option<PathBuf>,
+}
+
+impl StoreOption {
+    /// Returns the store's path: `--store`, else `PGDYNO_STORE` unless it is empty, else the
+    /// default.
+    pub(crate) fn path(&self) -> PathBuf {
+        let by_environment = || std::env::var_os("PGDYNO_STORE").filter(|path| !path.is_empty());
+        let named = self.path.clone().or_else(|| by_environment().map(PathBuf::from));
+        named.unwrap_or_else(pgdyno_lab::default_store)
+    }
+
+    /// Opens the store, which must exist.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be read.
+    pub(crate) fn open(&self) -> Result<Store, CommandError> {
+        Ok(pgdyno_lab::run::open_store_existing(&self.path())?)
+    }
+}
+
+/// `--trust PATH`.
+#[derive(Args, Debug)]
+pub(crate) struct TrustOption {
+    /// As root: run commands of this experiment or script, or resume a run of this store, although
+    /// another account may change it. A folder stands for all files below it. May be repeated
+    #[arg(long = "trust", value_name = "PATH")]
+    paths: Vec<PathBuf>,
+}
+
+impl TrustOption {
+    /// Returns the paths that the user trusts.
+    pub(crate) fn trust(&self) -> Trust {
+        Trust::new(self.paths.clone())
+    }
+}
+
+/// A value of an option that is no length of time, or none that can be measured.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DurationError {
+    /// It cannot be read.
+    #[error("{0}")]
+    Unreadable(<Span as std::str::FromStr>::Err),
+    /// It is zero.
+    #[error("nothing can be measured in no time")]
+    Zero,
+}
+
+/// Parses a length of time that is not zero: `5s`, `250ms`, `2m 30s`.
+///
+/// # Errors
+/// The text is no length of time, or is zero.
+pub(crate) fn parse_duration(text: &str) -> Result<Span, DurationError> {
+    let span: Span = text.parse().map_err(DurationError::Unreadable)?;
+    if span.0.is_zero() { Err(DurationError::Zero) } else { Ok(span) }
+}
