@@ -1,5 +1,6 @@
 //! Adding up what the threads counted: second by second while the load runs, and at its end.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -19,15 +20,6 @@ use crate::tally::{CommandTally, ScriptTally, StatementTally, Tally, merge};
 /// A second of a phase.
 type Key = (Phase, u32);
 
-/// What is known of a second so far.
-struct PendingSecond {
-    end: Moment,
-    transactions: u64,
-    failed: u64,
-    latency: Option<Latencies>,
-    sums: Sums,
-}
-
 /// The sum over all threads.
 pub(crate) struct Aggregate {
     schedule: Schedule,
@@ -36,7 +28,7 @@ pub(crate) struct Aggregate {
     /// The last second that each thread is done with; none where it has not ended its first.
     progress: Vec<Option<Key>>,
     running: Vec<bool>,
-    pending: BTreeMap<Key, PendingSecond>,
+    pending: BTreeMap<Key, Interval>,
     /// Seconds of the window in which something ended.
     series: BTreeMap<u32, Second>,
     tally: Option<Tally>,
@@ -85,21 +77,9 @@ impl Aggregate {
     pub(crate) fn add(&mut self, thread: usize, interval: Interval) {
         let key = (interval.phase, interval.second);
         self.progress[thread] = self.progress[thread].max(Some(key));
-        let pending = self.pending.entry(key).or_insert(PendingSecond {
-            end: interval.end,
-            transactions: 0,
-            failed: 0,
-            latency: None,
-            sums: Sums::default(),
-        });
-        pending.end = pending.end.max(interval.end);
-        pending.transactions += interval.transactions;
-        pending.failed += interval.failed;
-        pending.sums.merge(&interval.sums);
-        match (&mut pending.latency, interval.latency) {
-            (Some(sum), Some(more)) => sum.merge(&more),
-            (sum @ None, more) => *sum = more,
-            (Some(_), None) => {}
+        match self.pending.entry(key) {
+            Entry::Vacant(entry) => drop(entry.insert(interval)),
+            Entry::Occupied(mut entry) => entry.get_mut().merge(&interval),
         }
     }
 
@@ -114,7 +94,7 @@ impl Aggregate {
     pub(crate) fn ended(&mut self, thread: usize, outcome: &ThreadOutcome) {
         self.running[thread] = false;
         self.last_end = self.last_end.max(outcome.ended);
-        if outcome.tally.aborted_clients > 0 {
+        if outcome.tally.counters.aborted_clients > 0 {
             self.aborted_thread.get_or_insert(thread);
         }
         self.reactors.insert(outcome.reactor.clone());
@@ -139,7 +119,7 @@ impl Aggregate {
 
     /// Puts a second that is done into the series, and shows it.
     #[allow(clippy::cast_precision_loss)]
-    fn settle(&mut self, (phase, second): Key, pending: PendingSecond) -> LiveSecond {
+    fn settle(&mut self, (phase, second): Key, pending: Interval) -> LiveSecond {
         let quantile = |q| pending.latency.as_ref().and_then(|l| l.quantile_us(q));
         if phase == Phase::Measuring {
             let settled = Second {
@@ -197,13 +177,7 @@ impl Aggregate {
             measured_s,
             transactions: scripts.iter().map(|s| s.transactions).sum(),
             failed: scripts.iter().map(|s| s.failed).sum(),
-            warm_up_transactions: tally.warm_up_transactions,
-            drained_transactions: tally.drained_transactions,
-            failed_outside: tally.failed_outside,
-            failures: tally.failures,
-            aborted_clients: tally.aborted_clients,
             aborted_thread: self.aborted_thread.and_then(|thread| u32::try_from(thread).ok()),
-            abort_reasons: tally.abort_reasons,
             latency,
             service,
             scripts,
@@ -214,9 +188,7 @@ impl Aggregate {
             sums,
             event_loop_lag: EventLoopLag::of(&tally.event_loop_lag),
             busiest_thread: self.busiest_thread(measured_s),
-            lost_connections: tally.lost_connections,
-            reconnections: tally.reconnections.0,
-            reconnect_s: tally.reconnections.1.as_secs_f64(),
+            counters: tally.counters,
             search: None,
         }
     }
@@ -230,7 +202,7 @@ impl Aggregate {
     /// When the window closed. It holds every transaction that was counted in it.
     fn closing(&self, spec: &LoadSpec, tally: &Tally, stopped_at: Option<Moment>) -> Moment {
         let after_last = tally.last_done.map_or(self.schedule.opening, |done| Moment(done.0 + 1));
-        let all_gave_up = tally.aborted_clients == spec.clients.get();
+        let all_gave_up = tally.counters.aborted_clients == spec.clients.get();
         let ended = match stopped_at {
             Some(at) => at,
             None if self.schedule.closing == Moment::NEVER => after_last,

@@ -1,6 +1,7 @@
 //! A script's steps, one after the other.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use pgdyno_wire::frontend;
 
@@ -52,32 +53,7 @@ impl Client {
             self.log_step();
         }
         match action {
-            Action::Send(statement) => {
-                if self.in_pipeline && script.statements[*statement].store.is_some() {
-                    let what = "\\gset is not allowed in pipeline mode";
-                    let reason = format!("{}: {what}", self.position());
-                    return Err(Abort::internal(sqlstate::PIPELINE, &reason).with_message(what));
-                }
-                if let Some(ledger) = &mut self.ledger {
-                    let (first, script, step) = (!self.has_sent, self.script, self.step);
-                    ledger
-                        .sending(first, script, step, &self.variables, context.now)
-                        .map_err(|e| Abort::ledger(&e))?;
-                }
-                if let Err(error) =
-                    self.send(&script.statements[*statement], *statement, context.now, context.out)
-                {
-                    let reason = format!("{}: {error}", self.position());
-                    return Err(Abort::internal(sqlstate::DATA_EXCEPTION, &reason));
-                }
-                self.has_sent = true;
-                if self.in_pipeline {
-                    return Ok(on);
-                }
-                self.sent = context.now;
-                self.state = State::AwaitingReply(*statement);
-                return Ok(StepFlow::Wait(Wait::ForReply));
-            }
+            Action::Send(statement) => return self.send_statement(script, *statement, context),
             Action::Set { variable, expression } => {
                 let variable = variable.index();
                 // Apart, so that the value goes from registers to its place.
@@ -92,18 +68,7 @@ impl Client {
                     .bad_name(*variable)
                     .with_message("assignment of meta-command failed"));
             }
-            Action::Sleep { amount, unit } => {
-                let amount = match amount {
-                    Expr::Variable(slot) => self.sleep_time(*slot)?,
-                    amount => self.eval(amount)?.int().map_err(|e| self.bad_value(e))?,
-                };
-                // A negative time is no time, as in pgbench.
-                let units = u32::try_from(amount.max(0)).unwrap_or(u32::MAX);
-                return Ok(self.pass_time(
-                    Wait::Until(context.now.after(unit.saturating_mul(units))),
-                    context.now,
-                ));
-            }
+            Action::Sleep { amount, unit } => return self.sleep(amount, *unit, context.now),
             Action::If { condition, next } => {
                 context.recorder.record_command(self.script, self.step, 0, context.now);
                 return self.branch(script, condition, *next).map(StepFlow::Go);
@@ -117,17 +82,7 @@ impl Client {
                 return Ok(self.pass_time(Wait::NextTurn, context.now));
             }
             Action::SetShell { variable, command } => {
-                let line = self.line(command)?;
-                if let Some(value) = shell::integer(&line, &self.program.policy.stop)
-                    .map_err(|e| self.bad_shell(&e))?
-                {
-                    if !is_variable_name(&self.program.variables[variable.index()]) {
-                        return Err(self
-                            .bad_name(*variable)
-                            .with_message("execution of meta-command failed"));
-                    }
-                    self.variables[variable.index()] = Some(Value::Int(value).into());
-                }
+                self.set_from_shell(*variable, command)?;
                 return Ok(self.pass_time(Wait::NextTurn, context.now));
             }
             Action::StartPipeline | Action::SyncPipeline | Action::EndPipeline => {
@@ -136,6 +91,65 @@ impl Client {
         }
         context.recorder.record_command(self.script, self.step, 0, context.now);
         Ok(on)
+    }
+
+    /// Sends a statement; outside of a pipeline, waits for its reply.
+    #[inline]
+    fn send_statement(
+        &mut self,
+        script: &LinkedScript,
+        statement: usize,
+        context: &mut ClientContext<'_>,
+    ) -> Result<StepFlow, Abort> {
+        if self.in_pipeline && script.statements[statement].store.is_some() {
+            let what = "\\gset is not allowed in pipeline mode";
+            let reason = format!("{}: {what}", self.position());
+            return Err(Abort::internal(sqlstate::PIPELINE, &reason).with_message(what));
+        }
+        if let Some(ledger) = &mut self.ledger {
+            let (first, script, step) = (!self.has_sent, self.script, self.step);
+            ledger
+                .sending(first, script, step, &self.variables, context.now)
+                .map_err(|e| Abort::ledger(&e))?;
+        }
+        if let Err(error) =
+            self.send(&script.statements[statement], statement, context.now, context.out)
+        {
+            let reason = format!("{}: {error}", self.position());
+            return Err(Abort::internal(sqlstate::DATA_EXCEPTION, &reason));
+        }
+        self.has_sent = true;
+        if self.in_pipeline {
+            return Ok(StepFlow::Go(self.step + 1));
+        }
+        self.sent = context.now;
+        self.state = State::AwaitingReply(statement);
+        Ok(StepFlow::Wait(Wait::ForReply))
+    }
+
+    /// `\sleep`: waits from `now` for `amount` times `unit`.
+    fn sleep(&mut self, amount: &Expr, unit: Duration, now: Moment) -> Result<StepFlow, Abort> {
+        let amount = match amount {
+            Expr::Variable(slot) => self.sleep_time(*slot)?,
+            amount => self.eval(amount)?.int().map_err(|e| self.bad_value(e))?,
+        };
+        // A negative time is no time, as in pgbench.
+        let units = u32::try_from(amount.max(0)).unwrap_or(u32::MAX);
+        Ok(self.pass_time(Wait::Until(now.after(unit.saturating_mul(units))), now))
+    }
+
+    /// `\setshell`: runs `command`; `variable` takes the integer that it writes.
+    fn set_from_shell(&mut self, variable: Slot, command: &[Piece]) -> Result<(), Abort> {
+        let line = self.line(command)?;
+        let value = shell::integer(&line, &self.program.policy.stop);
+        if let Some(value) = value.map_err(|e| self.bad_shell(&e))? {
+            if !is_variable_name(&self.program.variables[variable.index()]) {
+                let abort = self.bad_name(variable);
+                return Err(abort.with_message("execution of meta-command failed"));
+            }
+            self.variables[variable.index()] = Some(Value::Int(value).into());
+        }
+        Ok(())
     }
 
     /// What `\sleep` makes of a variable's text: the integer that it begins with.

@@ -24,7 +24,7 @@ mod value;
 
 pub use characters::{is_variable_name, leading_integer};
 pub use command::{Command, Op, Piece, Script, Store, WeightedScript};
-pub(crate) use conditions::branch_targets;
+pub(crate) use conditions::{BranchTargets, branch_targets};
 pub use error::{EvalError, ScriptError};
 pub use eval::Scope;
 pub use expr::{BinaryOp, Expr, Function, UnaryOp};
