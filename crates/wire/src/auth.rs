@@ -8,7 +8,7 @@ use postgres_protocol::authentication::sasl::{
 };
 use thiserror::Error;
 
-use crate::backend::Authentication;
+use crate::backend::{Authentication, Mechanisms};
 use crate::{WireError, frontend};
 
 /// The most iterations of SCRAM's hash that are done for a server: PostgreSQL's default is 4,096,
@@ -266,41 +266,7 @@ impl<'a> AuthExchange<'a> {
                 let hash = md5_hash(self.user.as_bytes(), self.password("md5")?.as_bytes(), salt);
                 frontend::password(out, hash.as_bytes())?;
             }
-            Authentication::Sasl(mechanisms) => {
-                let offers =
-                    |name: &str| mechanisms.names().any(|offered| offered == name.as_bytes());
-                let (mechanism, binding) = match &self.binding {
-                    ScramBinding::Missing(why) => return Err(AuthError::NoChannelBinding(why)),
-                    ScramBinding::Offered(end) | ScramBinding::Required(end)
-                        if offers(SCRAM_SHA_256_PLUS) =>
-                    {
-                        self.bound = true;
-                        (SCRAM_SHA_256_PLUS, ChannelBinding::tls_server_end_point(end.clone()))
-                    }
-                    ScramBinding::Required(_) => {
-                        return Err(AuthError::NoChannelBinding("the server does not offer it"));
-                    }
-                    // This tells a server that did offer it that somebody between took the offer
-                    // away.
-                    ScramBinding::Offered(_) if offers(SCRAM_SHA_256) => {
-                        (SCRAM_SHA_256, ChannelBinding::unrequested())
-                    }
-                    ScramBinding::None if offers(SCRAM_SHA_256) => {
-                        (SCRAM_SHA_256, ChannelBinding::unsupported())
-                    }
-                    ScramBinding::Offered(_) | ScramBinding::None => {
-                        let names: Vec<_> =
-                            mechanisms.names().map(String::from_utf8_lossy).collect();
-                        return Err(AuthError::Unsupported {
-                            method: format!("SASL {}", names.join(", ")),
-                        });
-                    }
-                };
-                let password = self.password(mechanism)?;
-                let scram = ScramSha256::new(password.as_bytes(), binding);
-                frontend::sasl_initial(out, mechanism, scram.message())?;
-                self.scram = Some(scram);
-            }
+            Authentication::Sasl(mechanisms) => self.begin_scram(mechanisms, out)?,
             Authentication::SaslContinue(step) => {
                 let scram = self.scram.as_mut().ok_or(AuthError::OutOfTurn)?;
                 scram.update(step).map_err(AuthError::Scram)?;
@@ -322,6 +288,46 @@ impl<'a> AuthExchange<'a> {
             }
         }
         Ok(AuthProgress::Continues)
+    }
+
+    /// Chooses a SASL mechanism of the server's `mechanisms` and appends the first step.
+    fn begin_scram(
+        &mut self,
+        mechanisms: Mechanisms<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), AuthError> {
+        let offers = |name: &str| mechanisms.names().any(|offered| offered == name.as_bytes());
+        let (mechanism, binding) = match &self.binding {
+            ScramBinding::Missing(why) => return Err(AuthError::NoChannelBinding(why)),
+            ScramBinding::Offered(end) | ScramBinding::Required(end)
+                if offers(SCRAM_SHA_256_PLUS) =>
+            {
+                self.bound = true;
+                (SCRAM_SHA_256_PLUS, ChannelBinding::tls_server_end_point(end.clone()))
+            }
+            ScramBinding::Required(_) => {
+                return Err(AuthError::NoChannelBinding("the server does not offer it"));
+            }
+            // This tells a server that did offer it that somebody between took the offer
+            // away.
+            ScramBinding::Offered(_) if offers(SCRAM_SHA_256) => {
+                (SCRAM_SHA_256, ChannelBinding::unrequested())
+            }
+            ScramBinding::None if offers(SCRAM_SHA_256) => {
+                (SCRAM_SHA_256, ChannelBinding::unsupported())
+            }
+            ScramBinding::Offered(_) | ScramBinding::None => {
+                let names: Vec<_> = mechanisms.names().map(String::from_utf8_lossy).collect();
+                return Err(AuthError::Unsupported {
+                    method: format!("SASL {}", names.join(", ")),
+                });
+            }
+        };
+        let password = self.password(mechanism)?;
+        let scram = ScramSha256::new(password.as_bytes(), binding);
+        frontend::sasl_initial(out, mechanism, scram.message())?;
+        self.scram = Some(scram);
+        Ok(())
     }
 }
 
