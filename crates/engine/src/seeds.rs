@@ -1,4 +1,4 @@
-//! Where each client's and thread's randomness comes from.
+//! Seeds of each client and each thread.
 
 use crate::random::Random;
 use crate::script::Value;
@@ -12,7 +12,7 @@ pub(crate) struct ClientSeeds {
     pub(crate) script_random: u64,
 }
 
-/// The seeds of what a thread's clients share.
+/// Seeds that the clients of a thread share.
 pub(crate) struct ThreadSeeds {
     /// Of the script_random among scripts, where clients have none of their own.
     pub(crate) script_random: Option<u64>,
@@ -21,10 +21,10 @@ pub(crate) struct ThreadSeeds {
     pub(crate) balance: u64,
 }
 
-/// All seeds of a load, by thread: each has a stretch of the clients.
+/// All seeds of a load, by thread. Each thread has consecutive clients.
 pub(crate) struct Seeds {
     pub(crate) threads: Vec<(Vec<ClientSeeds>, ThreadSeeds)>,
-    /// `default_seed`, where it is drawn with them.
+    /// Value of `default_seed`, if it is drawn.
     pub(crate) default_seed: Option<Value>,
 }
 
@@ -39,8 +39,7 @@ impl Seeds {
         let clients = spec.clients.get();
         let pgbench = spec.pgbench_seeds;
         let mut seeds = Random::new(pgbench.map_or(spec.seed, |pgbench| pgbench.seed));
-        // All first streams before all second ones, so that a script's draws do not depend on the
-        // number of clients.
+        // Value seeds first, so that a client's values do not depend on the number of clients.
         let first: Vec<u64> = (0..clients).map(|_| seeds.next_u64()).collect();
         let given = spec.variables.iter().any(|(name, _)| name == "default_seed");
         let default_seed =
@@ -60,11 +59,10 @@ impl Seeds {
             let script_random = pgbench.map(|_| seeds.next_u64());
             let throttle = seeds.next_u64();
             if pgbench.is_some() {
-                // What pgbench samples its log with.
+                // pgbench draws a seed here for sampling its log.
                 seeds.next_u64();
             }
-            // Its own generator: what scripts draw is the same whether or not there are several
-            // servers.
+            // Not drawn: values stay the same whether or not there are several servers.
             let balance = !throttle;
             dealt.push((
                 std::mem::replace(&mut all, rest),
