@@ -4,8 +4,8 @@ use crate::random::Random;
 use crate::script::Value;
 use crate::spec::LoadSpec;
 
-/// A client's number, and the seeds of its two streams of randomness: for scripts, and for the
-/// script_random among them.
+/// A client's number and the seeds of its two generators: one for values, one for the choice of
+/// scripts.
 pub(crate) struct ClientSeeds {
     pub(crate) id: u32,
     pub(crate) random: u64,
@@ -14,10 +14,10 @@ pub(crate) struct ClientSeeds {
 
 /// Seeds that the clients of a thread share.
 pub(crate) struct ThreadSeeds {
-    /// Of the script_random among scripts, where clients have none of their own.
+    /// Seed of the choice of scripts, where clients have none of their own.
     pub(crate) script_random: Option<u64>,
     pub(crate) throttle: u64,
-    /// Of the script_random among servers.
+    /// Seed of the choice of servers.
     pub(crate) balance: u64,
 }
 
@@ -29,12 +29,12 @@ pub(crate) struct Seeds {
 }
 
 impl Seeds {
-    /// Those of `spec`.
+    /// Draws the seeds of the load that `spec` describes.
     ///
-    /// pgbench draws them all from one generator: one for each client, one for hashes unless the
-    /// user gave it, then three for each thread (script_random of scripts, throttling, sampling). Ours
-    /// begin the same way, so that scripts draw the same; a client's choices are its own there, so
-    /// that they do not depend on how threads are scheduled.
+    /// pgbench draws its seeds from one generator: one for each client, one for hashes unless the
+    /// user gave it, then three for each thread (choice of scripts, throttling, sampling). With
+    /// `pgbench_seeds` this order is kept. Otherwise each client chooses scripts with a generator of
+    /// its own, so that its choices do not depend on how threads are scheduled.
     pub(crate) fn draw(spec: &LoadSpec) -> Self {
         let clients = spec.clients.get();
         let pgbench = spec.pgbench_seeds;
