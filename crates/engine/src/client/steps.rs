@@ -1,4 +1,4 @@
-//! A script's steps, one after the other.
+//! Executing a script's steps.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -19,16 +19,16 @@ use crate::sqlstate;
 /// The longest command line that pgbench runs (bytes).
 const MAX_COMMAND_LINE: usize = 254;
 
-/// What comes after a step.
+/// What follows a step.
 enum StepFlow {
-    /// Step `.0`.
+    /// Execution of this step.
     Go(usize),
-    /// Waiting.
+    /// A wait.
     Wait(Wait),
 }
 
 impl Client {
-    /// Executes steps until one has to wait.
+    /// Executes steps until one has to wait or the script ends.
     pub(super) fn advance(&mut self, context: &mut ClientContext<'_>) -> Wait {
         let program = Rc::clone(&self.program);
         let script = &program.scripts[self.script];
@@ -56,7 +56,7 @@ impl Client {
             Action::Send(statement) => return self.send_statement(script, *statement, context),
             Action::Set { variable, expression } => {
                 let variable = variable.index();
-                // Apart, so that the value goes from registers to its place.
+                // A constant draw by itself keeps the value in registers.
                 match expression.constant_draw(&mut self.random) {
                     Some(drawn) => self.variables[variable] = Some(Value::Int(drawn).into()),
                     None => self.variables[variable] = Some(self.eval(expression)?.into()),
@@ -73,7 +73,7 @@ impl Client {
                 context.recorder.record_command(self.script, self.step, 0, context.now);
                 return self.branch(script, condition, *next).map(StepFlow::Go);
             }
-            // Come to at the end of a part that was executed.
+            // Reached from the branch that was executed.
             Action::Elif { end, .. } | Action::Else { end } => return Ok(StepFlow::Go(end + 1)),
             Action::Endif => {}
             Action::Shell(command) => {
@@ -152,7 +152,7 @@ impl Client {
         Ok(())
     }
 
-    /// What `\sleep` makes of a variable's text: the integer that it begins with.
+    /// Returns the time of `\sleep :variable`: the integer that the variable's text begins with.
     fn sleep_time(&self, slot: Slot) -> Result<i64, Abort> {
         let name = &self.program.variables[slot.index()];
         let Some(content) = &self.variables[slot.index()] else {
@@ -169,7 +169,7 @@ impl Client {
         Ok(amount)
     }
 
-    /// For a variable that the present step cannot assign to.
+    /// Creates the abort for a variable that the current step cannot assign to.
     fn bad_name(&self, variable: Slot) -> Abort {
         let command = self.command_name(self.step);
         let what = format!(
@@ -180,14 +180,14 @@ impl Client {
             .with_cause(what)
     }
 
-    /// Leaves the script at a step that takes time from `now` on, until `next`.
+    /// Waits at a step that takes time from `now` on.
     fn pass_time(&mut self, next: Wait, now: Moment) -> StepFlow {
         self.state = State::Sleeping;
         self.sent = now;
         StepFlow::Wait(next)
     }
 
-    /// The step that is executed after a condition at whose failure step `next` decides.
+    /// Evaluates `condition`; returns the step to go on with. `next` decides if it is false.
     fn branch(
         &mut self,
         script: &LinkedScript,
@@ -302,7 +302,7 @@ impl Client {
             .with_message("execution of meta-command failed")
     }
 
-    /// A command line with variables in their places; all must be set.
+    /// Returns a command line with the values of its variables, which must all be set.
     fn line(&self, command: &[Piece]) -> Result<Vec<u8>, Abort> {
         for piece in command {
             if let Piece::Variable(slot) = piece
