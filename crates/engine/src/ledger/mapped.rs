@@ -22,11 +22,11 @@ use crate::schedule::{Clock, Moment};
 
 /// First word of the file.
 const MAGIC: u64 = u64::from_le_bytes(*b"pgdyled1");
-/// MappedWords of a transaction: sequence, state, account, teller, branch, delta, when it was issued,
+/// Words of a transaction: sequence, state, account, teller, branch, delta, when it was issued,
 /// when its end was known (nanoseconds of the ledger's clock).
 const RECORD: usize = 8;
 const WORD: usize = size_of::<u64>();
-/// MappedWords of the head: magic, clients, transactions a client, the first sequence.
+/// Words of the head: magic, clients, transactions a client, the first sequence.
 const HEAD: usize = 4096 / WORD;
 
 /// States in the file; 0 is a transaction that was never issued.
