@@ -6,12 +6,12 @@
 //!
 //! Inside, a load takes this way:
 //!
-//! 1. [`script::Script::parse`] reads pgbench's script language. [`program::Program::link`] prepares
-//!    the messages of all scripts.
+//! 1. [`script::Script::parse`] reads pgbench's script language. [`program::Program::link`]
+//!    prepares the messages of all scripts.
 //! 2. Each thread connects its share of the clients ([`connect`]) and chooses a [`reactor`]: epoll,
 //!    `io_uring`, or a simulated network in tests.
-//! 3. An event loop lets the reactor bring bytes to a [`client`], a state machine without I/O, which
-//!    answers with the bytes to send and says what it waits for.
+//! 3. An event loop lets the reactor bring bytes to a [`client`], a state machine without I/O,
+//!    which answers with the bytes to send and says what it waits for.
 //! 4. A [`recorder`] counts transactions without locks and hands each second to the calling thread,
 //!    which adds up the threads' counts to a `Measurement`.
 //!

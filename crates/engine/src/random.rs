@@ -118,8 +118,8 @@ impl Random {
         low.saturating_add((count * share) as i64).clamp(low, high)
     }
 
-    /// Draws from `low..=high`, exponentially distributed: the larger `parameter`, the more often low
-    /// numbers.
+    /// Draws from `low..=high`, exponentially distributed: the larger `parameter`, the more often
+    /// low numbers.
     ///
     /// # Errors
     /// [`DrawError::Parameter`] unless `parameter` is above 0.
@@ -137,8 +137,8 @@ impl Random {
         Ok(Self::at_share(low, high, -(cut + (1.0 - cut) * uniform).ln() / parameter))
     }
 
-    /// Draws from `low..=high`, normally distributed (Box and Muller), cut off at `parameter` standard
-    /// deviations from the middle.
+    /// Draws from `low..=high`, normally distributed (Box and Muller), cut off at `parameter`
+    /// standard deviations from the middle.
     ///
     /// # Errors
     /// [`DrawError::Parameter`] unless `parameter` is at least 2.
@@ -215,8 +215,8 @@ pub fn murmur2(value: u64, seed: u64) -> u64 {
 
 /// Returns the position of `value` in a permutation of `0..size` by `seed`; `size` is above 0.
 ///
-/// Each of six rounds is a bijection. It scrambles the lower part, whose length is the largest power
-/// of two that fits, then an upper part of equal length, and rotates all by a random number.
+/// Each of six rounds is a bijection. It scrambles the lower part, whose length is the largest
+/// power of two that fits, then an upper part of equal length, and rotates all by a random number.
 #[must_use]
 pub fn permute(value: i64, size: i64, seed: i64) -> i64 {
     if size < 2 {

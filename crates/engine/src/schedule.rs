@@ -1,8 +1,8 @@
 //! Clock, schedule and the times of transactions.
 //!
 //! All threads of a load share one [`Clock`] and one [`Schedule`]. Without a rate, load is a closed
-//! loop: a client's next transaction is due when its last one is done. With a rate, a transaction is
-//! due when the thread's [`crate::pace::Pacer`] says so, whether or not a client is free.
+//! loop: a client's next transaction is due when its last one is done. With a rate, a transaction
+//! is due when the thread's [`crate::pace::Pacer`] says so, whether or not a client is free.
 
 use std::time::{Duration, Instant};
 

@@ -1,11 +1,11 @@
 //! PostgreSQL's wire protocol, version 3, as a codec: bytes in, messages out.
 //!
-//! The crate does no I/O and has no `unsafe`. A caller that owns the socket uses the modules in this
-//! order:
+//! The crate does no I/O and has no `unsafe`. A caller that owns the socket uses the modules in
+//! this order:
 //!
 //! 1. [`frontend::startup`] appends the first message to a buffer of the caller's.
-//! 2. [`next_frame`] finds a whole message in the bytes that arrived, and [`Message::read`] reads it
-//!    in place. Messages that nobody needs to read are skipped by their [`Header`] alone.
+//! 2. [`next_frame`] finds a whole message in the bytes that arrived, and [`Message::read`] reads
+//!    it in place. Messages that nobody needs to read are skipped by their [`Header`] alone.
 //! 3. [`auth::AuthExchange`] answers requests for a proof of identity until the server accepts.
 //! 4. [`frontend`] appends queries; [`backend`] has the types of their replies. [`ServerError`] is
 //!    an error or notice as a value of its own, rendered as libpq does.

@@ -1,8 +1,8 @@
 //! Which message the server may send next.
 //!
-//! A server that answers more than was asked would be measured as fast. [`ExpectedReply`] follows one
-//! statement's reply by the types of its messages. Notices, settings and notifications may come at
-//! any time, and so may fatal errors.
+//! A server that answers more than was asked would be measured as fast. [`ExpectedReply`] follows
+//! one statement's reply by the types of its messages. Notices, settings and notifications may come
+//! at any time, and so may fatal errors.
 
 use pgdyno_wire::WireError;
 use pgdyno_wire::backend::tag;
@@ -14,8 +14,8 @@ pub(super) enum ExpectedReply {
     Nothing,
     /// First result of a query.
     Result,
-    /// Rows or end of a query's result. Also another RowDescription: a rule may make a command return
-    /// several results.
+    /// Rows or end of a query's result. Also another RowDescription: a rule may make a command
+    /// return several results.
     Rows,
     /// Next result of a query, or the end of the reply.
     MoreResults,

@@ -1,8 +1,8 @@
 //! One client: a state machine without I/O.
 //!
 //! The event loop calls [`Client::wake`] to begin, then [`Client::receive`] with bytes that arrived
-//! and [`Client::wake`] when a wait is over. Each call appends the bytes to be sent and returns what
-//! the client waits for. [`Client::connection_lost`], [`Client::connection_failed`],
+//! and [`Client::wake`] when a wait is over. Each call appends the bytes to be sent and returns
+//! what the client waits for. [`Client::connection_lost`], [`Client::connection_failed`],
 //! [`Client::expire`] and [`Client::stop`] tell it of trouble.
 //!
 //! In steady state a client allocates nothing: replies are read in place, values live in slots, and

@@ -1,7 +1,7 @@
 //! The server's replies, read from bytes that arrive in pieces of any size.
 //!
-//! Messages that a client need not read, result rows above all, are skipped in place. Only a message
-//! that must be read and arrived in pieces is put together in a buffer.
+//! Messages that a client need not read, result rows above all, are skipped in place. Only a
+//! message that must be read and arrived in pieces is put together in a buffer.
 
 use super::expected::{ExpectedReply, is_unsolicited};
 use pgdyno_wire::backend::{TransactionStatus, command_complete, ready_for_query, tag};
@@ -174,8 +174,8 @@ impl ReplyReader {
         event.map(Some)
     }
 
-    /// Reads a message. Types that every statement has are read directly, for a [`Message`] is large to
-    /// hand over.
+    /// Reads a message. Types that every statement has are read directly, for a [`Message`] is
+    /// large to hand over.
     #[inline]
     fn read(&mut self, tag: u8, body: &[u8]) -> Result<ReplyEvent, WireError> {
         if tag != tag::ERROR_RESPONSE {

@@ -1,8 +1,8 @@
 //! A client's transactions: which is next, when it is due, how it ends.
 //!
-//! [`Client::choose_transaction`] chooses one, [`Client::start_transaction`] begins its script when it is due,
-//! [`Client::complete_transaction`] ends it well, and [`Client::next_transaction`] goes on to the
-//! next one.
+//! [`Client::choose_transaction`] chooses one, [`Client::start_transaction`] begins its script when
+//! it is due, [`Client::complete_transaction`] ends it well, and [`Client::next_transaction`] goes
+//! on to the next one.
 
 use pgdyno_wire::backend::TransactionStatus;
 use pgdyno_wire::frontend;

@@ -1,7 +1,8 @@
 //! Generated rows for a bulk load, in COPY's binary format.
 //!
-//! A row depends only on the seed, the table and its number. Any number of threads can make a table's
-//! rows in any order. Source of the format: PostgreSQL's documentation, COPY, "Binary Format".
+//! A row depends only on the seed, the table and its number. Any number of threads can make a
+//! table's rows in any order. Source of the format: PostgreSQL's documentation, COPY, "Binary
+//! Format".
 //!
 //! Create a [`RowWriter`] for the columns. Send [`HEADER`], the blocks of a [`BlockWriter`], and
 //! [`TRAILER`].
@@ -269,14 +270,14 @@ pub struct BlockWriter<'a> {
 }
 
 impl<'a> BlockWriter<'a> {
-    /// BlockWriter of about `size` bytes.
+    /// Creates a writer of blocks of about `size` bytes.
     #[must_use]
     pub fn new(writer: &'a RowWriter, size: usize) -> Self {
         Self { writer, bytes: Vec::with_capacity(size + (size >> 2)), size }
     }
 
-    /// Writes a block of rows from `first` on, up to but not including `end`; returns it and the number
-    /// of the first row that is not in it.
+    /// Writes a block of rows from `first` on, up to but not including `end`; returns it and the
+    /// number of the first row that is not in it.
     pub fn next(&mut self, first: u64, end: u64) -> (&[u8], u64) {
         match self.writer.pieces.as_slice() {
             [piece] => self.patched(piece, first, end),

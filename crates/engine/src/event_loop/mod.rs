@@ -1,7 +1,7 @@
 //! The event loop: one thread's clients on one reactor, from the first transaction to the last.
 //!
-//! [`run`] wakes all clients once. Each turn then connects clients that lost their connection, wakes
-//! clients whose time has come, and lets the reactor bring what arrived.
+//! [`run`] wakes all clients once. Each turn then connects clients that lost their connection,
+//! wakes clients whose time has come, and lets the reactor bring what arrived.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

@@ -1,5 +1,4 @@
-//! ReceiveBuffers that the kernel takes from a ring for what it receives, whichever connection it comes
-//! on.
+//! Receive buffers that the kernel takes from a ring, for all connections.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
@@ -9,16 +8,16 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use io_uring::Submitter;
 use io_uring::types::BufRingEntry;
 
-/// Size of a buffer (bytes). The server sends long results 8 KiB at a time, and often a second piece
-/// arrives before the first is read.
+/// Size of a buffer (bytes). The server sends long results 8 KiB at a time, and often a second
+/// piece arrives before the first is read.
 const SIZE: usize = 16 * 1024;
-/// Distance from one buffer to the next (bytes). With a power of two, the beginnings of all buffers,
-/// which short replies fill, would compete for few cache sets.
+/// Distance from one buffer to the next (bytes). With a power of two, the beginnings of all
+/// buffers, which short replies fill, would compete for few cache sets.
 const STRIDE: usize = SIZE + 128;
 /// Buffers at most: as many as replies may arrive between two turns.
 ///
-/// The kernel uses all in turn, so that more buffers are less often in a cache. A receive that finds
-/// none is started again.
+/// The kernel uses all in turn, so that more buffers are less often in a cache. A receive that
+/// finds none is started again.
 const MAX: u16 = 128;
 /// Alignment that the kernel demands of the ring.
 const PAGE: usize = 4096;
@@ -40,7 +39,7 @@ impl ReceiveBuffers {
     /// Number of the group.
     pub(super) const GROUP: u16 = 0;
 
-    /// ReceiveBuffers for `connections`, made known to the kernel.
+    /// Allocates buffers for `connections` and registers them with the kernel.
     ///
     /// # Errors
     /// The kernel refuses the ring.

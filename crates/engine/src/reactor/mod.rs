@@ -1,9 +1,9 @@
 //! Reactors: what carries a thread's bytes and tells its time.
 //!
 //! A [`Reactor`] owns connections, known by their index, and a clock. The event loop calls
-//! [`Reactor::send`] to send, and [`Reactor::turn`] to wait: a turn hands everything that arrived to
-//! a [`ReactorHandler`]. [`epoll`] and [`uring`] carry real bytes; [`sim`] simulates a clock and a
-//! network for tests.
+//! [`Reactor::send`] to send, and [`Reactor::turn`] to wait: a turn hands everything that arrived
+//! to a [`ReactorHandler`]. [`epoll`] and [`uring`] carry real bytes; [`sim`] simulates a clock and
+//! a network for tests.
 
 mod alarm;
 mod buffers;

@@ -1,8 +1,8 @@
 //! A simulated clock and network for deterministic tests.
 //!
-//! Equal input gives equal runs, and a simulated second takes no time. A [`Peer`] answers after delays
-//! of its choice. A [`Network`] may deliver bytes in small pieces, so that messages arrive cut at
-//! every place.
+//! Equal input gives equal runs, and a simulated second takes no time. A [`Peer`] answers after
+//! delays of its choice. A [`Network`] may deliver bytes in small pieces, so that messages arrive
+//! cut at every place.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -24,7 +24,8 @@ const BATCH: u32 = 64;
 /// Time that closing waits for operations under way.
 const END: Duration = Duration::from_secs(2);
 
-/// Lowest bit of a completion's user data: set for a send. The other bits are the connection's index.
+/// Lowest bit of a completion's user data: set for a send. The other bits are the connection's
+/// index.
 const SEND: u64 = 1;
 /// User data of the timer.
 const ALARM: u64 = u64::MAX;

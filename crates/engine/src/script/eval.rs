@@ -172,7 +172,8 @@ fn modulo(a: i64, b: i64) -> Evaluated {
 /// Arguments that a function looks at one by one; longer lists only `greatest` and `least` have.
 const MAX: usize = 3;
 
-/// Arguments of a function at most. Calls with more can be parsed, and fail when they are evaluated.
+/// Arguments of a function at most. Calls with more can be parsed, and fail when they are
+/// evaluated.
 const MAX_ARGUMENTS: usize = 16;
 
 fn call(function: Function, arguments: &[Expr], scope: &mut Scope<'_>) -> Evaluated {

@@ -53,8 +53,8 @@ impl Script {
     /// ```
     ///
     /// # Errors
-    /// A meta command that is unknown or malformed, an expression that cannot be parsed, or a script
-    /// without commands. The error has the line and column.
+    /// A meta command that is unknown or malformed, an expression that cannot be parsed, or a
+    /// script without commands. The error has the line and column.
     pub fn parse(name: &str, text: &str) -> Result<Self, ScriptError> {
         let mut parser = Parser::new(name, text);
         let mut at = 0;

@@ -5,7 +5,8 @@ use super::error::ScriptError;
 use super::parser::Parser;
 
 impl Script {
-    /// Parses `text` in the current language, or in that of pgbench up to 9.5 if it has `\setrandom`.
+    /// Parses `text` in the current language, or in that of pgbench up to 9.5 if it has
+    /// `\setrandom`.
     ///
     /// Returns a note for the user in the second case.
     ///

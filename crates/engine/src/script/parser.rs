@@ -42,8 +42,8 @@ impl<'a> Parser<'a> {
 
     /// Adds the SQL command `sql`, which begins at byte `begin` of the text.
     ///
-    /// `is_ended` says whether the last byte is the semicolon that ends the command. The semicolon is
-    /// sent, as in pgbench, but is no part of the command's text.
+    /// `is_ended` says whether the last byte is the semicolon that ends the command. The semicolon
+    /// is sent, as in pgbench, but is no part of the command's text.
     pub(super) fn push_sql(&mut self, begin: usize, sql: &str, is_ended: bool) {
         let queries = 1 + sql[..sql.len() - usize::from(is_ended)].matches(';').count();
         let pieces = self.pieces(sql);

@@ -5,8 +5,8 @@ use super::characters::{is_name_start, is_space};
 /// Range of a command in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ScriptPart {
-    /// An SQL command. `is_ended` says whether the last byte is the semicolon that ends it. `escapes`
-    /// are offsets of backslashes before semicolons and colons, which are not sent.
+    /// An SQL command. `is_ended` says whether the last byte is the semicolon that ends it.
+    /// `escapes` are offsets of backslashes before semicolons and colons, which are not sent.
     Sql { begin: usize, end: usize, is_ended: bool, escapes: Vec<usize> },
     /// A meta command, from its backslash on. Trailing blanks may be included.
     Meta(usize, usize),
