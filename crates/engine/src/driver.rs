@@ -68,7 +68,9 @@ pub fn run_load(spec: &LoadSpec, observer: &LoadObserver<'_>) -> Result<Measurem
     let program = Arc::new(link(spec, &seeds, &stop.0)?);
     let clock = Clock::new(Instant::now());
     let (reports, inbox) = channel();
-    let threads = start_threads(spec, seeds, &program, clock, &stop.0, reports)?;
+    let threads = start_threads(spec, seeds, &program, clock, &stop.0, &reports)?;
+    // Only the threads can report now: an empty inbox without senders means that they are gone.
+    drop(reports);
 
     let connected = wait_until_ready(&inbox, threads.len(), clock, observer.stop)?;
     let start = clock.now();
@@ -141,7 +143,7 @@ fn start_threads(
     program: &Arc<Program>,
     clock: Clock,
     stop: &Arc<AtomicBool>,
-    reports: Sender<WorkerReport>,
+    reports: &Sender<WorkerReport>,
 ) -> Result<Vec<LoadThread>, LoadError> {
     let base = SystemTime::now();
     let servers = Arc::new(spec.servers.clone());

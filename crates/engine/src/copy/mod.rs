@@ -330,7 +330,7 @@ impl Piece {
                     }
                 }
                 Patch::Letters { at, bytes, draw } => {
-                    draw.letters(row, &mut place[*at..at + bytes])
+                    draw.letters(row, &mut place[*at..at + bytes]);
                 }
             }
         }

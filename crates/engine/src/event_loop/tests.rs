@@ -84,7 +84,7 @@ fn bytes_may_travel_in_pieces_of_any_size() {
             match protocol {
                 Protocol::Simple => assert_eq!(asked[..2], ["SELECT 42", "SELECT 'a'"]),
                 Protocol::Extended => {
-                    assert_eq!((m.parsed, asked[0].starts_with("|SELECT $1")), (14, true))
+                    assert_eq!((m.parsed, asked[0].starts_with("|SELECT $1")), (14, true));
                 }
                 Protocol::Prepared => {
                     assert_eq!(m.parsed, 2);

@@ -66,7 +66,7 @@ impl ReceiveBuffers {
         // SAFETY: the ring has `count` entries and lives until `self` is dropped, which the owner
         // lets happen after the `io_uring` is gone.
         unsafe {
-            submitter.register_buf_ring_with_flags(buffers.ring as u64, count, Self::GROUP, 0)?
+            submitter.register_buf_ring_with_flags(buffers.ring as u64, count, Self::GROUP, 0)?;
         };
         Ok(buffers)
     }

@@ -60,7 +60,7 @@ fn extended(
         match frame.tag {
             b'T' if !described => drop(edits.insert(at, (frame.len(), Vec::new()))),
             b'C' => {
-                drop(edits.insert(at + frame.len(), (0, heads.pop_front().unwrap_or_default())))
+                drop(edits.insert(at + frame.len(), (0, heads.pop_front().unwrap_or_default())));
             }
             b'E' => heads.clear(),
             _ => {}
