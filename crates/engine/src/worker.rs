@@ -121,11 +121,7 @@ impl Worker {
             keys.push(key.map(|key| CancelTarget { key, target }));
         }
         let connector = renewed.then(|| -> Connector {
-            Box::new(move |_| {
-                connect(&mut balance)
-                    .map(|(connection, _)| connection.stream)
-                    .map_err(|e| e.to_string())
-            })
+            Box::new(move |_| connect(&mut balance).map(|(connection, _)| connection.stream))
         });
         let chosen = choose(self.reactor, &streams, reconnects);
         let (reactor, clock) = (chosen.to_string(), self.clock);

@@ -135,7 +135,7 @@ impl Clients {
                     self.clients[index].connection_restored();
                     self.wake_on(reactor, index);
                 }
-                Err(how) => self.connection_failed(index, &how, reactor.now()),
+                Err(error) => self.connection_failed(index, &error.to_string(), reactor.now()),
             }
         }
     }

@@ -10,7 +10,7 @@ use rustix::time::{
 };
 
 use super::alarm::Alarm;
-use super::{AfterSend, Connector, Reactor, ReactorHandler, timespec};
+use super::{AfterSend, Connector, Reactor, ReactorHandler, ReconnectError, timespec};
 use crate::connect::Stream;
 use crate::schedule::{Clock, Moment};
 
@@ -253,18 +253,19 @@ impl Reactor for Epoll {
         self.flush(link);
     }
 
-    fn reconnect(&mut self, link: usize) -> Result<Duration, String> {
+    fn reconnect(&mut self, link: usize) -> Result<Duration, ReconnectError> {
         let begun = self.clock.now();
         let Some(connector) = &mut self.connector else {
-            return Err("connections are not renewed".to_owned());
+            return Err(ReconnectError::NoConnector);
         };
         self.gone.retain(|(index, _)| *index != link);
         self.unread.retain(|index| *index != link);
         // The old connection is closed first: a server at its limit has no room for both.
         self.links[link].stream = None;
         let stream = connector(link)?;
-        epoll::add(&self.epoll, &stream, data(link), READABLE)
-            .map_err(|e| format!("epoll refuses the connection: {e}"))?;
+        epoll::add(&self.epoll, &stream, data(link), READABLE).map_err(|cause| {
+            ReconnectError::Refused { action: "epoll refuses the connection", cause: cause.into() }
+        })?;
         let link = &mut self.links[link];
         link.stream = Some(stream);
         link.out.clear();

@@ -16,12 +16,38 @@ use std::io;
 use std::time::Duration;
 
 use rustix::event::Timespec;
+use thiserror::Error;
 
-use crate::connect::Stream;
+use crate::connect::{ConnectError, Stream};
 use crate::schedule::Moment;
 
-/// Makes the connection of an index. The error is a message.
-pub type Connector = Box<dyn FnMut(usize) -> Result<Stream, String> + Send>;
+/// Makes the connection of an index.
+pub type Connector = Box<dyn FnMut(usize) -> Result<Stream, ConnectError> + Send>;
+
+/// Why a connection was not replaced.
+#[derive(Debug, Error)]
+pub enum ReconnectError {
+    /// The reactor has no [`Connector`].
+    #[error("connections are not renewed")]
+    NoConnector,
+    /// The connection could not be made.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// An operation on the old connection does not end.
+    #[error("the kernel does not let go of the old connection")]
+    StillInUse,
+    /// The kernel refuses the new connection.
+    #[error("{action}: {cause}")]
+    Refused {
+        /// What was refused.
+        action: &'static str,
+        /// Error of the kernel.
+        cause: io::Error,
+    },
+    /// No server listens on the simulated network.
+    #[error("nobody listens")]
+    Unreachable,
+}
 
 /// What becomes of a connection once its bytes are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +87,8 @@ pub trait Reactor {
     /// Replaces connection `link` by a new one; returns how long that took.
     ///
     /// # Errors
-    /// A message that says why there is no connection.
-    fn reconnect(&mut self, link: usize) -> Result<Duration, String>;
+    /// There is no new connection.
+    fn reconnect(&mut self, link: usize) -> Result<Duration, ReconnectError>;
 
     /// Waits from `now` until something arrives, at most until `until`, and hands it to `handler`.
     ///

@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 use std::io;
 use std::time::Duration;
 
-use super::{AfterSend, Reactor, ReactorHandler};
+use super::{AfterSend, Reactor, ReactorHandler, ReconnectError};
 use crate::schedule::Moment;
 
 /// Time that passes with each turn, so that no loop stands still for ever.
@@ -187,9 +187,9 @@ impl<P: Peer> Reactor for Sim<P> {
         }
     }
 
-    fn reconnect(&mut self, link: usize) -> Result<Duration, String> {
+    fn reconnect(&mut self, link: usize) -> Result<Duration, ReconnectError> {
         if self.network.away.is_some_and(|(from, until)| (from..until).contains(&self.now)) {
-            return Err("nobody listens".to_owned());
+            return Err(ReconnectError::Unreachable);
         }
         // Bytes on their way on the old connection never arrive.
         self.events.retain(|Reverse((_, _, at, _))| *at != link);

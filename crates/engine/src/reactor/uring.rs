@@ -15,7 +15,7 @@ use rustix::fd::{AsFd, AsRawFd};
 
 use super::alarm::Alarm;
 use super::buffers::ReceiveBuffers;
-use super::{AfterSend, Connector, Reactor, ReactorHandler};
+use super::{AfterSend, Connector, Reactor, ReactorHandler, ReconnectError};
 use crate::connect::Stream;
 use crate::schedule::{Clock, Moment};
 
@@ -410,32 +410,36 @@ impl Reactor for Uring {
         }
     }
 
-    fn reconnect(&mut self, link: usize) -> Result<Duration, String> {
+    fn reconnect(&mut self, link: usize) -> Result<Duration, ReconnectError> {
         let begun = self.clock.now();
         if self.connector.is_none() {
-            return Err("connections are not renewed".to_owned());
+            return Err(ReconnectError::NoConnector);
         }
         // The old connection is shut down once its bytes are sent.
         self.links[link].closing = true;
         if self.transmit(link).is_err() || !self.settle(Some(link)) {
-            return Err("the kernel does not let go of the old connection".to_owned());
+            return Err(ReconnectError::StillInUse);
         }
         // The old connection is closed first: a server at its limit has no room for both.
         self.links[link].stream = None;
         let Some(connector) = &mut self.connector else {
-            return Err("connections are not renewed".to_owned());
+            return Err(ReconnectError::NoConnector);
         };
         let mut stream = connector(link)?;
-        stream
-            .set_blocking(None)
-            .map_err(|e| format!("the connection cannot be made to wait: {e}"))?;
+        stream.set_blocking(None).map_err(|cause| ReconnectError::Refused {
+            action: "the connection cannot be made to wait",
+            cause,
+        })?;
         let fresh = &mut self.links[link];
         fresh.stream = Some(stream);
         fresh.out.clear();
         fresh.sending.clear();
         fresh.sent = 0;
         (fresh.closing, fresh.broken) = (false, None);
-        self.receive(link).map_err(|e| format!("io_uring refuses the connection: {e}"))?;
+        self.receive(link).map_err(|cause| ReconnectError::Refused {
+            action: "io_uring refuses the connection",
+            cause,
+        })?;
         Ok(self.clock.now().since(begun))
     }
 

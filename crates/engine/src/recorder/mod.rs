@@ -2,7 +2,7 @@
 //!
 //! A [`Recorder`] belongs to one event loop. Call its `record_…` methods as things happen and
 //! [`Recorder::tick`] when [`Recorder::next_tick`] has come: each second that ends is handed on as
-//! an [`Interval`]. [`Recorder::finish`] returns the [`Tally`] of the whole load.
+//! an [`Interval`]. [`Recorder::finish`] returns the counts of the whole load.
 //!
 //! Nothing here takes a lock. Memory is allocated when a second ends and when something fails.
 
