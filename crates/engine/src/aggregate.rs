@@ -1,5 +1,6 @@
-//! Adding up what the threads counted: second by second while the load runs, and at its end.
+//! The sum of the threads' counts, second by second while the load runs and at its end.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -19,24 +20,15 @@ use crate::tally::{CommandTally, ScriptTally, StatementTally, Tally, merge};
 /// A second of a phase.
 type Key = (Phase, u32);
 
-/// What is known of a second so far.
-struct PendingSecond {
-    end: Moment,
-    transactions: u64,
-    failed: u64,
-    latency: Option<Latencies>,
-    sums: Sums,
-}
-
-/// The sum over all threads.
+/// Counts of all threads.
 pub(crate) struct Aggregate {
     schedule: Schedule,
-    /// When the last client had its connection.
+    /// Time at which the last client was connected.
     connected: Moment,
-    /// The last second that each thread is done with; none where it has not ended its first.
+    /// Last second that each thread has ended; none before its first.
     progress: Vec<Option<Key>>,
     running: Vec<bool>,
-    pending: BTreeMap<Key, PendingSecond>,
+    pending: BTreeMap<Key, Interval>,
     /// Seconds of the window in which something ended.
     series: BTreeMap<u32, Second>,
     tally: Option<Tally>,
@@ -45,7 +37,7 @@ pub(crate) struct Aggregate {
     /// CPU time of each thread within the window (seconds).
     thread_cpu: Vec<f64>,
     last_end: Moment,
-    /// What carried the threads' bytes.
+    /// Reactors of the threads.
     reactors: BTreeSet<String>,
 }
 
@@ -66,40 +58,28 @@ impl Aggregate {
         }
     }
 
-    /// Threads that have not ended (count).
+    /// Returns the number of threads that have not ended.
     pub(crate) fn running(&self) -> usize {
         self.running.iter().filter(|r| **r).count()
     }
 
-    /// When the last thread ended.
+    /// Returns when the last thread ended.
     pub(crate) fn last_end(&self) -> Moment {
         self.last_end
     }
 
-    /// What the threads that ended counted.
+    /// Returns the counts of the threads that have ended.
     pub(crate) fn tally(&self) -> Tally {
         self.tally.clone().unwrap_or_default()
     }
 
-    /// Adds one thread's second.
+    /// Adds a second of one thread.
     pub(crate) fn add(&mut self, thread: usize, interval: Interval) {
         let key = (interval.phase, interval.second);
         self.progress[thread] = self.progress[thread].max(Some(key));
-        let pending = self.pending.entry(key).or_insert(PendingSecond {
-            end: interval.end,
-            transactions: 0,
-            failed: 0,
-            latency: None,
-            sums: Sums::default(),
-        });
-        pending.end = pending.end.max(interval.end);
-        pending.transactions += interval.transactions;
-        pending.failed += interval.failed;
-        pending.sums.merge(&interval.sums);
-        match (&mut pending.latency, interval.latency) {
-            (Some(sum), Some(more)) => sum.merge(&more),
-            (sum @ None, more) => *sum = more,
-            (Some(_), None) => {}
+        match self.pending.entry(key) {
+            Entry::Vacant(entry) => drop(entry.insert(interval)),
+            Entry::Occupied(mut entry) => entry.get_mut().merge(&interval),
         }
     }
 
@@ -114,7 +94,7 @@ impl Aggregate {
     pub(crate) fn ended(&mut self, thread: usize, outcome: &ThreadOutcome) {
         self.running[thread] = false;
         self.last_end = self.last_end.max(outcome.ended);
-        if outcome.tally.aborted_clients > 0 {
+        if outcome.tally.counters.aborted_clients > 0 {
             self.aborted_thread.get_or_insert(thread);
         }
         self.reactors.insert(outcome.reactor.clone());
@@ -124,7 +104,7 @@ impl Aggregate {
         }
     }
 
-    /// The next second that all threads are done with.
+    /// Returns the next second that all threads have ended.
     pub(crate) fn next_live(&mut self) -> Option<LiveSecond> {
         let working = self.progress.iter().zip(&self.running).filter(|(_, running)| **running);
         let done = working.map(|(progress, _)| *progress).min();
@@ -137,9 +117,9 @@ impl Aggregate {
         Some(self.settle(key, pending))
     }
 
-    /// Puts a second that is done into the series, and shows it.
+    /// Adds a complete second to the series, and returns it for the observer.
     #[allow(clippy::cast_precision_loss)]
-    fn settle(&mut self, (phase, second): Key, pending: PendingSecond) -> LiveSecond {
+    fn settle(&mut self, (phase, second): Key, pending: Interval) -> LiveSecond {
         let quantile = |q| pending.latency.as_ref().and_then(|l| l.quantile_us(q));
         if phase == Phase::Measuring {
             let settled = Second {
@@ -169,7 +149,10 @@ impl Aggregate {
         }
     }
 
-    /// All of it, once every thread has ended; `stopped_at` is when the load was told to end early.
+    /// Returns the measurement, once every thread has ended.
+    ///
+    /// `stopped_at` is set if the load was stopped early; `cpu` is the process's CPU time in the
+    /// window (seconds).
     pub(crate) fn measurement(
         &mut self,
         spec: &LoadSpec,
@@ -197,13 +180,7 @@ impl Aggregate {
             measured_s,
             transactions: scripts.iter().map(|s| s.transactions).sum(),
             failed: scripts.iter().map(|s| s.failed).sum(),
-            warm_up_transactions: tally.warm_up_transactions,
-            drained_transactions: tally.drained_transactions,
-            failed_outside: tally.failed_outside,
-            failures: tally.failures,
-            aborted_clients: tally.aborted_clients,
             aborted_thread: self.aborted_thread.and_then(|thread| u32::try_from(thread).ok()),
-            abort_reasons: tally.abort_reasons,
             latency,
             service,
             scripts,
@@ -214,23 +191,21 @@ impl Aggregate {
             sums,
             event_loop_lag: EventLoopLag::of(&tally.event_loop_lag),
             busiest_thread: self.busiest_thread(measured_s),
-            lost_connections: tally.lost_connections,
-            reconnections: tally.reconnections.0,
-            reconnect_s: tally.reconnections.1.as_secs_f64(),
+            counters: tally.counters,
             search: None,
         }
     }
 
-    /// The busiest thread's share of a core.
+    /// Returns the busiest thread's share of a core.
     fn busiest_thread(&self, measured_s: f64) -> f64 {
         let most = self.thread_cpu.iter().copied().fold(0.0, f64::max);
         if measured_s > 0.0 { most / measured_s } else { 0.0 }
     }
 
-    /// When the window closed. It holds every transaction that was counted in it.
+    /// Returns when the window closed: after every transaction that counts in it.
     fn closing(&self, spec: &LoadSpec, tally: &Tally, stopped_at: Option<Moment>) -> Moment {
         let after_last = tally.last_done.map_or(self.schedule.opening, |done| Moment(done.0 + 1));
-        let all_gave_up = tally.aborted_clients == spec.clients.get();
+        let all_gave_up = tally.counters.aborted_clients == spec.clients.get();
         let ended = match stopped_at {
             Some(at) => at,
             None if self.schedule.closing == Moment::NEVER => after_last,
@@ -240,7 +215,7 @@ impl Aggregate {
         ended.max(after_last).min(self.schedule.closing).max(self.schedule.opening)
     }
 
-    /// A second for each of the window, also where nothing ended.
+    /// Returns one element for each second of the window, also for seconds without transactions.
     fn whole_series(&mut self, measured_s: f64) -> Vec<Second> {
         let mut series = Vec::new();
         let mut second = 0_u32;

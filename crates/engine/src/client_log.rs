@@ -1,19 +1,19 @@
-//! What clients tell of themselves while a load runs.
+//! Messages of clients while a load runs.
 
 use std::sync::Arc;
 
-/// What a client's words are about.
+/// Kind of a client's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientLogKind {
-    /// What ends the client.
+    /// An error that ends the client.
     Error,
-    /// An error that does not, or what the client does next.
+    /// An error that does not end the client, or what the client does next.
     News,
-    /// A value that the scripts' function `debug` is applied to.
+    /// A value that a script passed to the function `debug`.
     Value,
-    /// A notice or a warning of the server's, in libpq's words.
+    /// A notice or warning of the server, rendered as libpq does.
     Notice,
 }
 
-/// Takes a client's words as things happen.
+/// Takes clients' messages as things happen.
 pub type ClientLog = Arc<dyn Fn(ClientLogKind, &str) + Send + Sync>;

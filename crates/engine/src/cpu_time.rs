@@ -1,11 +1,11 @@
 //! CPU time that the load generator used.
 
-/// CPU time of this process, user and system (seconds).
+/// Returns the CPU time of this process, user and system (seconds).
 pub(crate) fn process_cpu_seconds() -> f64 {
     seconds_of(rustix::time::ClockId::ProcessCPUTime)
 }
 
-/// CPU time of the calling thread, user and system (seconds).
+/// Returns the CPU time of the calling thread, user and system (seconds).
 pub(crate) fn thread_cpu_seconds() -> f64 {
     seconds_of(rustix::time::ClockId::ThreadCPUTime)
 }

@@ -1,24 +1,23 @@
 //! Numbers in decimal; integers are written straight into a buffer.
 //!
-//! Digits that are made one by one and then copied are read back before they have left the
-//! processor's store buffer, which costs more than to make them: eight are made at a time, in one
-//! register.
+//! Digits written one by one and then copied would be read back from the processor's store buffer,
+//! which costs more than making them. Eight digits are therefore made at a time, in a register.
 
 /// Ten to the eighth.
 const EIGHT: u64 = 100_000_000;
 const ZEROS: u64 = u64::from_ne_bytes([b'0'; 8]);
 
-/// An integer of up to eight characters and its text, made once however often it is written.
+/// An integer of up to eight characters, with its text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ShortInteger {
-    /// The text from the lowest byte on.
+    /// Characters, the first in the lowest byte.
     text: u64,
     value: i32,
     length: u8,
 }
 
 impl ShortInteger {
-    /// `n`, unless it is too long.
+    /// Creates the text of `n`; none if it is too long.
     #[inline]
     pub(crate) fn new(n: i64) -> Option<Self> {
         if !(-10_000_000 < n && n < EIGHT.cast_signed()) {
@@ -26,7 +25,7 @@ impl ShortInteger {
         }
         let value = i32::try_from(n).ok()?;
         let digits = eight_digits(n.unsigned_abs());
-        // A byte that is 0 is a digit that is; the last one stays.
+        // A zero byte is a digit 0. The last digit stays.
         let leading = (digits.trailing_zeros() / 8).min(7);
         let (text, length) = ((digits | ZEROS) >> (8 * leading), 8 - leading as u8);
         Some(match n < 0 {
@@ -39,7 +38,7 @@ impl ShortInteger {
         self.value.into()
     }
 
-    /// Appends its text to `out`.
+    /// Appends the text to `out`.
     #[inline]
     pub(crate) fn write(self, out: &mut Vec<u8>) {
         let end = out.len() + usize::from(self.length);
@@ -80,8 +79,9 @@ fn write_unsigned(n: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(&(eight_digits(n % EIGHT) | ZEROS).to_le_bytes());
 }
 
-/// The eight digits of `n`, which has no more, a byte each from the first in the lowest: halves,
-/// quarters and digits are divided all at once.
+/// Returns the eight digits of `n`, one a byte, the first in the lowest.
+///
+/// `n` has at most eight digits. All halves are divided at once, then all quarters, then all pairs.
 #[inline]
 fn eight_digits(n: u64) -> u64 {
     // Multiplications that divide by 100 below 10,000, and by 10 below 100.
@@ -94,7 +94,7 @@ fn eight_digits(n: u64) -> u64 {
     split(quarters, 103, 10, 0x000f_000f_000f_000f, 10, 8)
 }
 
-/// `x` as C's `%f` writes it, but for what is no number.
+/// Returns `x` as C's `%f` writes it; `NaN` and `Infinity` as PostgreSQL does.
 pub(crate) fn six_decimals(x: f64) -> String {
     match x {
         x if x.is_nan() => "NaN".to_owned(),

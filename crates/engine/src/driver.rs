@@ -1,8 +1,13 @@
 //! A load from its specification to its measurement.
+//!
+//! [`run_load`] links the scripts, starts a thread for each event loop, waits until all clients are
+//! connected, and gives the threads their schedule. It then adds up their seconds until the last
+//! thread has ended.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use pgdyno_model::Measurement;
@@ -20,22 +25,89 @@ use crate::seeds::Seeds;
 use crate::spec::LoadSpec;
 use crate::worker::{Worker, WorkerReport};
 
-/// How long after the window's closing a transaction under way may take.
+/// Time after the window's closing in which a transaction under way may still end.
 const GRACE: Duration = Duration::from_secs(30);
-/// How often the calling thread looks at the stop flag.
+/// Interval at which the calling thread looks at the stop flag.
 const WATCH: Duration = Duration::from_millis(25);
 
-/// Drives the load to its end, and measures it.
+/// Runs the load that `spec` describes, and measures it.
 ///
-/// Event loops run in threads of their own; this one adds up what they count, and calls `watch`.
-/// When `watch.stop` becomes true, what was measured is returned with the window's real length.
-/// When every client has given up, the load ends at once.
+/// Event loops run in threads of their own. The calling thread adds up what they count and calls
+/// `observer`. When `observer.stop` becomes true, the load ends early: the measurement then has the
+/// window's real length. When every client has given up, the load ends at once.
+///
+/// ```no_run
+/// use std::sync::Arc;
+/// use std::sync::atomic::AtomicBool;
+///
+/// use pgdyno_engine::script::{Script, WeightedScript};
+/// use pgdyno_engine::{LoadObserver, LoadSpec, run_load};
+/// use pgdyno_model::target::{Address, Target};
+///
+/// let address = Address::Tcp { host: "localhost".into(), port: 5432 };
+/// let script = Script::parse("one.sql", "SELECT 1;")?;
+/// let scripts = vec![WeightedScript { script: Arc::new(script), weight: 1 }];
+/// let spec = LoadSpec::new(Target::new(address, "postgres", "postgres"), scripts);
+/// let observer = LoadObserver {
+///     stop: &AtomicBool::new(false),
+///     on_open: &|_| {},
+///     on_second: &|second| println!("{:.0} tps", second.tps),
+/// };
+/// let measurement = run_load(&spec, &observer)?;
+/// println!("{:?} tps, p99 {:?} µs", measurement.tps(), measurement.latency.quantile_us(0.99));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// Nothing was measured: a client could not connect, the scripts cannot be run, all clients gave up
 /// before the window opened, or the load was interrupted before that.
-pub fn run_load(spec: &LoadSpec, watch: &LoadObserver<'_>) -> Result<Measurement, LoadError> {
+pub fn run_load(spec: &LoadSpec, observer: &LoadObserver<'_>) -> Result<Measurement, LoadError> {
     let seeds = Seeds::draw(spec);
+    // Set however this function is left, so that its threads end.
+    let stop = StopOnDrop(Arc::new(AtomicBool::new(false)));
+    let program = Arc::new(link(spec, &seeds, &stop.0)?);
+    let clock = Clock::new(Instant::now());
+    let (reports, inbox) = channel();
+    let threads = start_threads(spec, seeds, &program, clock, &stop.0, &reports)?;
+    // Only the threads can report now: an empty inbox without senders means that they are gone.
+    drop(reports);
+
+    let connected = wait_until_ready(&inbox, threads.len(), clock, observer.stop)?;
+    let start = clock.now();
+    let opening = start.after(spec.warm_up);
+    let closing = match spec.length {
+        Length::Duration(span) => opening.after(span.0),
+        Length::Transactions(_) => Moment::NEVER,
+    };
+    let transactions = transactions_of(spec);
+    let schedule = Schedule { start, opening, closing, transactions, grace: GRACE };
+    for thread in &threads {
+        // A thread that is gone has reported why.
+        let _ = thread.go.send(schedule);
+    }
+    let mut aggregate = Aggregate::new(schedule, connected, threads.len());
+    let supervisor =
+        LoadSupervisor { spec, observer, clock, schedule, stop: &stop.0, inbox: &inbox };
+    let measurement = supervisor.supervise(&mut aggregate);
+    stop.0.store(true, Ordering::Relaxed);
+    for thread in threads {
+        drop(thread.go);
+        // A panic was reported.
+        let _ = thread.handle.join();
+    }
+    measurement
+}
+
+/// Transactions that each client starts in the window; none where time ends it.
+fn transactions_of(spec: &LoadSpec) -> Option<u64> {
+    match spec.length {
+        Length::Duration(_) => None,
+        Length::Transactions(count) => Some(count),
+    }
+}
+
+/// Links the scripts, and checks that they set what a ledger keeps.
+fn link(spec: &LoadSpec, seeds: &Seeds, stop: &Arc<AtomicBool>) -> Result<Program, LoadError> {
     let seed = spec.pgbench_seeds.map_or(spec.seed, |pgbench| pgbench.seed);
     let mut variables = spec.variables.clone();
     variables.extend(
@@ -44,25 +116,36 @@ pub fn run_load(spec: &LoadSpec, watch: &LoadObserver<'_>) -> Result<Measurement
     variables.extend(seeds.default_seed.map(|seed| ("default_seed".to_owned(), seed.into())));
     let mut program = Program::link(&spec.scripts, spec.protocol, seed, &variables)
         .map_err(LoadError::Program)?;
-    let (clock, base) = (Clock::new(Instant::now()), SystemTime::now());
-    // Whatever way this function is left, its threads are told.
-    let stop = StopOnDrop(Arc::new(AtomicBool::new(false)));
     program.policy = ClientPolicy {
         client_log: spec.say.clone(),
         logs_failures: spec.say_failures,
         logs_steps: spec.say_steps,
-        stop: Arc::clone(&stop.0),
+        stop: Arc::clone(stop),
         ..ClientPolicy::from_load(&spec.options)
     };
     if spec.ledger.is_some() {
         LedgerBindings::from_program(&program).map_err(LoadError::NoLedger)?;
     }
-    let program = Arc::new(program);
-    let (reports, inbox) = channel();
-    let transactions = match spec.length {
-        Length::Duration(_) => None,
-        Length::Transactions(count) => Some(count),
-    };
+    Ok(program)
+}
+
+/// A thread with an event loop.
+struct LoadThread {
+    /// Sends the schedule that the thread waits for.
+    go: Sender<Schedule>,
+    handle: JoinHandle<()>,
+}
+
+/// Starts a thread for each share of the clients; they connect and wait for the schedule.
+fn start_threads(
+    spec: &LoadSpec,
+    seeds: Seeds,
+    program: &Arc<Program>,
+    clock: Clock,
+    stop: &Arc<AtomicBool>,
+    reports: &Sender<WorkerReport>,
+) -> Result<Vec<LoadThread>, LoadError> {
+    let base = SystemTime::now();
     let servers = Arc::new(spec.servers.clone());
     let mut threads = Vec::new();
     for (index, (clients, thread)) in seeds.threads.into_iter().enumerate() {
@@ -74,12 +157,12 @@ pub fn run_load(spec: &LoadSpec, watch: &LoadObserver<'_>) -> Result<Measurement
         let worker = Worker {
             index,
             servers: Arc::clone(&servers),
-            program: Arc::clone(&program),
+            program: Arc::clone(program),
             clock,
-            stop: Arc::clone(&stop.0),
+            stop: Arc::clone(stop),
             clients,
             thread,
-            transactions,
+            transactions: transactions_of(spec),
             rate: spec.options.rate.map(|rate| rate / f64::from(spec.event_loops())),
             options: RecorderOptions { log, ..RecorderOptions::from_load(&spec.options) },
             ledger: spec.ledger.clone(),
@@ -87,37 +170,14 @@ pub fn run_load(spec: &LoadSpec, watch: &LoadObserver<'_>) -> Result<Measurement
             go: wait,
             reports: reports.clone(),
         };
-        let thread =
-            std::thread::Builder::new().name(format!("load-{index}")).spawn(move || worker.work());
-        threads.push((go, thread.map_err(LoadError::System)?));
+        let name = format!("load-{index}");
+        let handle = std::thread::Builder::new().name(name).spawn(move || worker.work());
+        threads.push(LoadThread { go, handle: handle.map_err(LoadError::System)? });
     }
-    drop(reports);
-
-    let connected = wait_until_ready(&inbox, threads.len(), clock, watch.stop)?;
-    let start = clock.now();
-    let opening = start.after(spec.warm_up);
-    let closing = match spec.length {
-        Length::Duration(span) => opening.after(span.0),
-        Length::Transactions(_) => Moment::NEVER,
-    };
-    let schedule = Schedule { start, opening, closing, transactions, grace: GRACE };
-    for (go, _) in &threads {
-        // A thread that is gone has reported why.
-        let _ = go.send(schedule);
-    }
-    let mut aggregate = Aggregate::new(schedule, connected, threads.len());
-    let run = LoadSupervisor { spec, watch, clock, schedule, stop: &stop.0, inbox: &inbox };
-    let measurement = run.supervise(&mut aggregate);
-    stop.0.store(true, Ordering::Relaxed);
-    for (go, thread) in threads {
-        drop(go);
-        // Its panic, if any, was reported.
-        let _ = thread.join();
-    }
-    measurement
+    Ok(threads)
 }
 
-/// Waits until all `threads` have what they need; returns when the last client had its connection.
+/// Waits until all `threads` are ready; returns the time of the last connection.
 fn wait_until_ready(
     inbox: &Receiver<WorkerReport>,
     threads: usize,
@@ -140,6 +200,7 @@ fn wait_until_ready(
     Ok(connected)
 }
 
+/// Ends the threads of a load when it is dropped.
 struct StopOnDrop(Arc<AtomicBool>);
 
 impl Drop for StopOnDrop {
@@ -161,10 +222,10 @@ fn receive(
     }
 }
 
-/// The calling thread's part while the load runs.
+/// What the calling thread needs while the load runs.
 struct LoadSupervisor<'a> {
     spec: &'a LoadSpec,
-    watch: &'a LoadObserver<'a>,
+    observer: &'a LoadObserver<'a>,
     clock: Clock,
     schedule: Schedule,
     stop: &'a AtomicBool,
@@ -172,13 +233,14 @@ struct LoadSupervisor<'a> {
 }
 
 impl LoadSupervisor<'_> {
+    /// Adds up the threads' seconds and calls the observer until the last thread has ended.
     fn supervise(&self, aggregate: &mut Aggregate) -> Result<Measurement, LoadError> {
         let mut cpu_at_opening = None;
         let mut cpu_at_closing = None;
         let mut stopped_at = None;
         while aggregate.running() > 0 {
             let now = self.clock.now();
-            if stopped_at.is_none() && self.watch.stop.load(Ordering::Relaxed) {
+            if stopped_at.is_none() && self.observer.stop.load(Ordering::Relaxed) {
                 self.stop.store(true, Ordering::Relaxed);
                 stopped_at = Some(now);
                 if now < self.schedule.opening {
@@ -188,7 +250,7 @@ impl LoadSupervisor<'_> {
             }
             if cpu_at_opening.is_none() && now >= self.schedule.opening {
                 cpu_at_opening = Some(process_cpu_seconds());
-                (self.watch.on_open)(self.clock.instant(self.schedule.opening));
+                (self.observer.on_open)(self.clock.instant(self.schedule.opening));
             }
             if cpu_at_closing.is_none() && now >= self.schedule.closing {
                 cpu_at_closing = Some(process_cpu_seconds());
@@ -201,13 +263,13 @@ impl LoadSupervisor<'_> {
                     aggregate.add_cpu(thread, interval.phase, cpu);
                     aggregate.add(thread, interval);
                     while let Some(live) = aggregate.next_live() {
-                        (self.watch.on_second)(&live);
+                        (self.observer.on_second)(&live);
                     }
                 }
                 Some(WorkerReport::Ended(thread, outcome)) => {
                     aggregate.ended(thread, &outcome);
                     while let Some(live) = aggregate.next_live() {
-                        (self.watch.on_second)(&live);
+                        (self.observer.on_second)(&live);
                     }
                 }
                 Some(WorkerReport::Broken(error)) => return Err(error),
@@ -221,17 +283,17 @@ impl LoadSupervisor<'_> {
         }
         if aggregate.last_end() < self.schedule.opening {
             let tally = aggregate.tally();
-            if tally.aborted_clients == 0 {
+            if tally.counters.aborted_clients == 0 {
                 return Err(LoadError::Interrupted);
             }
             return Err(LoadError::Aborted {
-                aborted: tally.aborted_clients,
+                aborted: tally.counters.aborted_clients,
                 clients: self.spec.clients.get(),
-                reasons: tally.abort_reasons.clone(),
+                reasons: tally.counters.abort_reasons.clone(),
             });
         }
         if cpu_at_opening.is_none() {
-            (self.watch.on_open)(self.clock.instant(self.schedule.opening));
+            (self.observer.on_open)(self.clock.instant(self.schedule.opening));
         }
         let cpu = cpu_at_closing.unwrap_or(cpu_now) - cpu_at_opening.unwrap_or(cpu_now);
         Ok(aggregate.measurement(self.spec, stopped_at, cpu.max(0.0)))

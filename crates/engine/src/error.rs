@@ -13,15 +13,15 @@ pub enum LoadError {
     /// A client could not connect.
     #[error("client {client}: {cause}")]
     Connect {
-        /// The client's number, from 0.
+        /// Client's number, from 0.
         client: u32,
-        /// Why not.
+        /// Why it could not.
         cause: ConnectError,
     },
     /// The scripts cannot be run.
     #[error("cannot run the workload: {0}")]
     Program(ProgramError),
-    /// Clients gave up, and with them the load ended, before the window opened.
+    /// All clients gave up before the window opened, which ended the load.
     #[error(
         "{aborted} of {clients} clients gave up before the measured window opened, which ended the load: {}",
         reasons.join("; ")
@@ -31,31 +31,31 @@ pub enum LoadError {
         aborted: u32,
         /// All clients (count).
         clients: u32,
-        /// What the first of them met.
+        /// Reasons of the first clients that gave up.
         reasons: Vec<String>,
     },
     /// The stop flag was set before the window opened.
     #[error("the load was interrupted before the measured window opened")]
     Interrupted,
-    /// A log cannot be opened.
+    /// A transaction log cannot be opened.
     #[error("cannot open the transactions' log: {0}")]
     Log(io::Error),
-    /// The scripts do not set what a ledger keeps.
+    /// The scripts do not set a variable that a ledger keeps.
     #[error("cannot keep a ledger of the load: its scripts have no variable `{0}`")]
     NoLedger(&'static str),
-    /// A client's ledger.
+    /// A client's ledger cannot be opened.
     #[error("cannot keep a ledger of the load: {0}")]
     Ledger(io::Error),
     /// The system refused a thread or an event loop.
     #[error("cannot run an event loop: {0}")]
     System(io::Error),
-    /// A thread ended by a panic: a mistake in pgdyno.
+    /// A thread panicked: a bug in pgdyno.
     #[error("an event loop panicked: {0}")]
     Panicked(String),
 }
 
 impl LoadError {
-    /// What can be done about it.
+    /// Returns what the user can do about the error.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {

@@ -4,19 +4,19 @@ use pgdyno_model::measurement::Sums;
 
 use crate::sqlstate;
 
-/// What kind of error failed a transaction.
+/// Kind of the error that failed a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FailureKind {
-    /// It could not be serialized with others (SQLSTATE 40001).
+    /// Serialization failure (SQLSTATE 40001).
     Serialization,
-    /// It waited for one that waited for it (SQLSTATE 40P01).
+    /// Deadlock (SQLSTATE 40P01).
     Deadlock,
-    /// Anything else.
+    /// Any other error.
     Other,
 }
 
 impl FailureKind {
-    /// The kind of SQLSTATE `code`.
+    /// Returns the kind of SQLSTATE `code`.
     #[must_use]
     pub fn from_sqlstate(code: &str) -> Self {
         match code {
@@ -26,7 +26,7 @@ impl FailureKind {
         }
     }
 
-    /// Where `sums` counts it.
+    /// Returns the counter of this kind in `sums`.
     pub(crate) fn counter_of(self, sums: &mut Sums) -> &mut u64 {
         match self {
             Self::Serialization => &mut sums.serialization_failures,
@@ -35,7 +35,7 @@ impl FailureKind {
         }
     }
 
-    /// Whether another try may fare better.
+    /// Returns whether a retry may succeed.
     #[must_use]
     pub fn is_transient(self) -> bool {
         self != Self::Other

@@ -1,8 +1,41 @@
-//! pgdyno's load engine: offers load to PostgreSQL and records what became of it.
+//! pgdyno's load engine: it runs scripts against PostgreSQL and measures what comes of them.
 //!
-//! [`run_load`] connects all clients, runs one event loop a thread, and adds up what their recorders
-//! saw. A [`client`] is a state machine without I/O; a [`reactor`] carries its bytes and tells it
-//! the time, so that the same client runs on epoll, on `io_uring` and on a simulated network.
+//! Describe the load in a [`LoadSpec`] and call [`run_load`]. The calling thread stays in that
+//! function until the load has ended; a [`LoadObserver`] sees each second as it passes, and can end
+//! the load early.
+//!
+//! Inside, a load takes this way:
+//!
+//! 1. [`script::Script::parse`] reads pgbench's script language. [`program::Program::link`]
+//!    prepares the messages of all scripts.
+//! 2. Each thread connects its share of the clients ([`connect`]) and chooses a [`reactor`]: epoll,
+//!    `io_uring`, or a simulated network in tests.
+//! 3. An event loop lets the reactor bring bytes to a [`client`], a state machine without I/O,
+//!    which answers with the bytes to send and says what it waits for.
+//! 4. A [`recorder`] counts transactions without locks and hands each second to the calling thread,
+//!    which adds up the threads' counts to a `Measurement`.
+//!
+//! Latency counts from the time a transaction was due, so that a stalled server cannot hide its
+//! queue. In steady state a transaction allocates nothing: `tests/allocations.rs` holds that.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use std::sync::atomic::AtomicBool;
+//!
+//! use pgdyno_engine::script::{Script, WeightedScript};
+//! use pgdyno_engine::{LoadObserver, LoadSpec, run_load};
+//! use pgdyno_model::target::{Address, Target};
+//!
+//! let address = Address::Tcp { host: "localhost".into(), port: 5432 };
+//! let script = Script::parse("draw.sql", "\\set n random(1, 100)\nSELECT :n;")?;
+//! let scripts = vec![WeightedScript { script: Arc::new(script), weight: 1 }];
+//! let spec = LoadSpec::new(Target::new(address, "postgres", "postgres"), scripts);
+//! let stop = AtomicBool::new(false);
+//! let observer = LoadObserver { stop: &stop, on_open: &|_| {}, on_second: &|_| {} };
+//! let measurement = run_load(&spec, &observer)?;
+//! println!("{} transactions in {:.1} s", measurement.transactions, measurement.measured_s);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod aggregate;
 pub mod client;

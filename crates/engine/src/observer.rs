@@ -8,35 +8,35 @@ use pgdyno_model::measurement::Sums;
 
 use crate::schedule::Phase;
 
-/// What the caller sees, and may say, while the load runs.
+/// Callbacks and stop flag of a load that runs.
 pub struct LoadObserver<'a> {
-    /// Becomes true when the load is to end.
+    /// Ends the load when it becomes true.
     pub stop: &'a AtomicBool,
-    /// Called once, from the calling thread, when the window opens; with when it did.
+    /// Called once with the time at which the window opened, from the calling thread.
     pub on_open: &'a (dyn Fn(Instant) + Sync),
-    /// Called about once a second, from the calling thread, in every phase.
+    /// Called about once a second in every phase, from the calling thread.
     pub on_second: &'a (dyn Fn(&LiveSecond) + Sync),
 }
 
-/// The load in its last whole second, or the part of it that a phase ended.
+/// The load of one second, or of the part of a second that a phase boundary cut.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LiveSecond {
-    /// The phase it lay in.
+    /// Phase that the second lies in.
     pub phase: Phase,
-    /// From the phase's beginning to the second's end.
+    /// Time from the phase's beginning to the second's end.
     pub elapsed: Duration,
-    /// Transactions per second in it.
+    /// Transactions per second.
     pub tps: f64,
-    /// Median latency in it (microseconds); none when nothing ended.
+    /// Median latency (microseconds); none when no transaction ended.
     pub latency_us_p50: Option<f64>,
-    /// 99th percentile of latency in it (microseconds).
+    /// 99th percentile of latency (microseconds).
     pub latency_us_p99: Option<f64>,
-    /// Transactions that failed in it (count).
+    /// Transactions that failed (count).
     pub failed: u64,
-    /// Transactions that ended well in it (count).
+    /// Transactions that ended well (count).
     pub transactions: u64,
-    /// Latency in it; none when nothing ended.
+    /// Latency distribution; none when no transaction ended.
     pub latency: Option<Latencies>,
-    /// What is added up of it.
+    /// Exact sums: latencies, lags, retries, failures by kind.
     pub sums: Sums,
 }

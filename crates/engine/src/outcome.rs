@@ -1,16 +1,16 @@
-//! What one thread's load came to.
+//! The outcome of one thread's load.
 
 use crate::schedule::Moment;
 use crate::tally::Tally;
 
-/// What a thread's load came to.
+/// Outcome of one thread's load.
 pub(crate) struct ThreadOutcome {
-    /// What was counted.
+    /// Counts.
     pub(crate) tally: Tally,
-    /// When the loop ended.
+    /// End of the event loop.
     pub(crate) ended: Moment,
-    /// Clients (by index) whose statement was under way when they were told to stop.
+    /// Clients, by index, whose statement was under way when the load was stopped.
     pub(crate) interrupted: Vec<usize>,
-    /// What carried its bytes.
+    /// Reactor that carried the bytes.
     pub(crate) reactor: String,
 }

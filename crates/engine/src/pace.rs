@@ -1,4 +1,6 @@
-//! When transactions are due, and which script is next, where all clients of a thread share that.
+//! Pacing: when transactions are due with a rate.
+//!
+//! The clients of a thread share a [`Pacer`]. Arrivals are a Poisson process, as in pgbench.
 
 use std::time::Duration;
 
@@ -9,39 +11,39 @@ use crate::schedule::{Moment, Schedule};
 #[derive(Clone, Debug)]
 struct Throttle {
     random: Random,
-    /// Mean time between two (microseconds).
+    /// Mean time between two arrivals (microseconds).
     mean_us: f64,
     due: Moment,
-    /// When the measured window opens.
+    /// Opening of the measured window.
     opening: Moment,
 }
 
-/// What the clients of a thread share.
+/// Due times and choice of scripts that the clients of a thread share.
 #[derive(Clone, Debug, Default)]
 pub struct Pacer {
     throttle: Option<Throttle>,
-    /// Where scripts are chosen from; none where each client has a stream of its own.
+    /// Random numbers that choose scripts; none where each client has its own.
     pub script_random: Option<Random>,
 }
 
 impl Pacer {
-    /// Transactions are due at random from the start of `schedule` on, `rate` a second on average.
+    /// Makes transactions due at random, `rate` a second on average, from the start of `schedule`.
     pub fn throttle(&mut self, rate: f64, schedule: &Schedule, random: Random) {
         let (due, opening) = (schedule.start, schedule.opening);
         self.throttle = Some(Throttle { random, mean_us: 1e6 / rate, due, opening });
     }
 
-    /// Whether transactions are due when they can be sent.
+    /// Returns whether load is a closed loop: transactions are due as soon as they can be sent.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.throttle.is_none()
     }
 
-    /// When the next transaction is due, asked `now`; none where it is due when it can be sent.
+    /// Returns when the next transaction is due; none in a closed loop.
     ///
-    /// Once the window is open, arrivals that queued up during the warm-up and were not sent are
-    /// dropped: the window begins without a queue. Arrivals at random have no memory, so that they
-    /// may begin anew at any moment.
+    /// Once the window is open at `now`, arrivals that queued up during the warm-up are dropped:
+    /// the window begins without a queue. A Poisson process has no memory, so it may begin anew at
+    /// any moment.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub fn next_due(&mut self, now: Moment) -> Option<Moment> {
         let throttle = self.throttle.as_mut()?;

@@ -1,11 +1,21 @@
-//! Random numbers for scripts: xoroshiro128** seeded by splitmix64, and the distributions that
-//! scripts can name.
+//! Random numbers as pgbench draws them.
+//!
+//! xoroshiro128** seeded by splitmix64, the distributions that scripts can name, and the hash
+//! functions.
 
 use thiserror::Error;
 
 use crate::digits::six_decimals;
 
-/// Blackman and Vigna's xoroshiro128**.
+/// Blackman and Vigna's generator xoroshiro128**.
+///
+/// ```
+/// use pgdyno_engine::random::Random;
+///
+/// let mut random = Random::new(42);
+/// assert!((1..=6).contains(&random.uniform(1, 6)));
+/// assert_eq!(Random::new(42).next_u64(), Random::new(42).next_u64());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Random([u64; 2]);
 
@@ -30,10 +40,10 @@ pub enum DrawError {
     },
 }
 
-/// Checks the bounds of a random function.
+/// Checks the bounds of a random function, and returns them.
 ///
 /// # Errors
-/// Bounds that hold no number, or more numbers than fit into a bigint.
+/// [`DrawError::EmptyRange`] and [`DrawError::RangeTooLarge`].
 #[inline]
 pub fn range(low: i64, high: i64) -> Result<(i64, i64), DrawError> {
     if low > high {
@@ -46,7 +56,7 @@ pub fn range(low: i64, high: i64) -> Result<(i64, i64), DrawError> {
 }
 
 impl Random {
-    /// A generator whose state is drawn from `seed` by splitmix64.
+    /// Creates a generator whose state splitmix64 draws from `seed`.
     #[must_use]
     pub fn new(mut seed: u64) -> Self {
         let mut draw = || {
@@ -60,7 +70,7 @@ impl Random {
         Self([draw(), draw()])
     }
 
-    /// The next 64 bits.
+    /// Draws 64 bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         let [s0, mut s1] = self.0;
@@ -70,15 +80,16 @@ impl Random {
         result
     }
 
-    /// Uniform in [0, 1), of 52 bits.
+    /// Draws uniformly from [0, 1), with 52 bits.
     #[inline]
     #[allow(clippy::cast_precision_loss)]
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 12) as f64 / (1_u64 << 52) as f64
     }
 
-    /// Uniform in `low..=high`, for `low <= high`: as many bits as the range needs, drawn again
-    /// while beyond it.
+    /// Draws uniformly from `low..=high`, for `low <= high`.
+    ///
+    /// As many bits as the range needs are drawn, and drawn again while they lie beyond it.
     #[inline]
     pub fn uniform(&mut self, low: i64, high: i64) -> i64 {
         let range = high.wrapping_sub(low).cast_unsigned();
@@ -94,23 +105,24 @@ impl Random {
         }
     }
 
-    /// Uniform in `0..n`, for `n` above 0.
+    /// Draws uniformly from `0..n`, for `n` above 0.
     pub(crate) fn index(&mut self, n: usize) -> usize {
         let last = i64::try_from(n).unwrap_or(i64::MAX).saturating_sub(1);
         usize::try_from(self.uniform(0, last)).unwrap_or_default()
     }
 
-    /// The element of `low..=high` that lies at share `share` (0 to 1) of it.
+    /// Returns the number that lies at `share` (0 to 1) of `low..=high`.
     #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
     fn at_share(low: i64, high: i64, share: f64) -> i64 {
         let count = (high - low + 1) as f64;
         low.saturating_add((count * share) as i64).clamp(low, high)
     }
 
-    /// Truncated exponential in `low..=high`: the larger `parameter`, the more often the low ones.
+    /// Draws from `low..=high`, exponentially distributed: the larger `parameter`, the more often
+    /// low numbers.
     ///
     /// # Errors
-    /// A parameter not above 0.
+    /// [`DrawError::Parameter`] unless `parameter` is above 0.
     pub fn exponential(&mut self, low: i64, high: i64, parameter: f64) -> Result<i64, DrawError> {
         if parameter.is_nan() || parameter <= 0.0 {
             return Err(DrawError::Parameter {
@@ -125,11 +137,11 @@ impl Random {
         Ok(Self::at_share(low, high, -(cut + (1.0 - cut) * uniform).ln() / parameter))
     }
 
-    /// Normal in `low..=high`, by Box and Muller, cut off at `parameter` standard deviations from
-    /// the middle.
+    /// Draws from `low..=high`, normally distributed (Box and Muller), cut off at `parameter`
+    /// standard deviations from the middle.
     ///
     /// # Errors
-    /// A parameter below 2.
+    /// [`DrawError::Parameter`] unless `parameter` is at least 2.
     pub fn gaussian(&mut self, low: i64, high: i64, parameter: f64) -> Result<i64, DrawError> {
         if parameter.is_nan() || parameter < 2.0 {
             return Err(DrawError::Parameter {
@@ -149,10 +161,11 @@ impl Random {
         }
     }
 
-    /// Zipf in `low..=high`, by rejection (Devroye 1986, X.6.1), extended to a bounded range.
+    /// Draws from `low..=high`, Zipf-distributed, by rejection (Devroye 1986, X.6.1) extended to a
+    /// bounded range.
     ///
     /// # Errors
-    /// A parameter outside 1.001 to 1000.
+    /// [`DrawError::Parameter`] unless `parameter` lies in 1.001 to 1000.
     #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
     pub fn zipfian(&mut self, low: i64, high: i64, parameter: f64) -> Result<i64, DrawError> {
         if !(1.001..=1000.0).contains(&parameter) {
@@ -179,7 +192,7 @@ impl Random {
     }
 }
 
-/// FNV-1a of the eight bytes of `value`, the lowest first, its basis mixed with `seed`.
+/// Hashes the eight bytes of `value`, the lowest first, by FNV-1a with a basis mixed with `seed`.
 #[must_use]
 pub fn fnv1a(value: u64, seed: u64) -> u64 {
     let basis = 0xcbf2_9ce4_8422_2325 ^ seed;
@@ -189,7 +202,7 @@ pub fn fnv1a(value: u64, seed: u64) -> u64 {
         .fold(basis, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Appleby's `MurmurHash64A` of the eight bytes of `value`.
+/// Hashes the eight bytes of `value` by Appleby's `MurmurHash64A`.
 #[must_use]
 pub fn murmur2(value: u64, seed: u64) -> u64 {
     const M: u64 = 0xc6a4_a793_5bd1_e995;
@@ -200,10 +213,10 @@ pub fn murmur2(value: u64, seed: u64) -> u64 {
     hash ^ (hash >> 47)
 }
 
-/// Where `value` comes to lie when 0 to `size` - 1 are shuffled by `seed`; `size` is above 0.
+/// Returns the position of `value` in a permutation of `0..size` by `seed`; `size` is above 0.
 ///
-/// Six rounds, each a bijection: the lower part, as long as the largest power of two that fits, is
-/// scrambled, then the upper one of the same length, then all is turned round by a random number.
+/// Each of six rounds is a bijection. It scrambles the lower part, whose length is the largest
+/// power of two that fits, then an upper part of equal length, and rotates all by a random number.
 #[must_use]
 pub fn permute(value: i64, size: i64, seed: i64) -> i64 {
     if size < 2 {

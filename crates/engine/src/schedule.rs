@@ -1,13 +1,14 @@
-//! The times of a trial, shared by all its threads, and those of a transaction.
+//! Clock, schedule and the times of transactions.
 //!
-//! Without a rate, load is a closed loop: a client's next transaction is due when its last one is
-//! done. With one, when the thread's `Pacer` says, whether or not a client is free.
+//! All threads of a load share one [`Clock`] and one [`Schedule`]. Without a rate, load is a closed
+//! loop: a client's next transaction is due when its last one is done. With a rate, a transaction
+//! is due when the thread's [`crate::pace::Pacer`] says so, whether or not a client is free.
 
 use std::time::{Duration, Instant};
 
 use rustix::event::Timespec;
 
-/// Nanoseconds since the trial's base, an instant before its first connection.
+/// Nanoseconds since the load's base, an instant before its first connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(pub u64);
 
@@ -15,19 +16,19 @@ impl Moment {
     /// A moment that never comes.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// The moment `span` later; at most [`Moment::NEVER`].
+    /// Returns the moment `span` later, at most [`Moment::NEVER`].
     #[must_use]
     pub fn after(self, span: Duration) -> Self {
         Self(self.0.saturating_add(nanoseconds(span)))
     }
 
-    /// From `earlier` to here; nothing if `earlier` is later.
+    /// Returns the time since `earlier`; zero if `earlier` is later.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.nanoseconds_since(earlier))
     }
 
-    /// Nanoseconds from `earlier` to here; 0 if `earlier` is later.
+    /// Returns the nanoseconds since `earlier`; 0 if `earlier` is later.
     #[must_use]
     #[inline]
     pub fn nanoseconds_since(self, earlier: Self) -> u64 {
@@ -39,8 +40,9 @@ fn nanoseconds(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The monotonic clock (nanoseconds). `Instant` reads the same one, and takes as long again to make
-/// a difference of it.
+/// Reads the monotonic clock (nanoseconds).
+///
+/// `Instant` reads this clock too, but takes twice as long to yield a difference.
 #[inline]
 fn monotonic() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
@@ -50,7 +52,7 @@ fn monotonic() -> u64 {
         .wrapping_add(time.tv_nsec.cast_unsigned())
 }
 
-/// The monotonic clock, read as moments.
+/// Monotonic clock that is read as moments.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     base: Instant,
@@ -59,21 +61,21 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock whose moments count from `base`.
+    /// Creates a clock whose moments count from `base`.
     #[must_use]
     pub fn new(base: Instant) -> Self {
         let ago = nanoseconds(base.elapsed());
         Self { base, zero: monotonic().saturating_sub(ago) }
     }
 
-    /// The present.
+    /// Returns the current time.
     #[must_use]
     #[inline]
     pub fn now(&self) -> Moment {
         Moment(monotonic().saturating_sub(self.zero))
     }
 
-    /// A moment on the kernel's monotonic clock.
+    /// Converts a moment to the kernel's monotonic time.
     pub(crate) fn kernel_time(&self, of: Moment) -> Timespec {
         const SECOND: u64 = 1_000_000_000;
         let at = self.zero.saturating_add(of.0);
@@ -81,33 +83,33 @@ impl Clock {
         Timespec { tv_sec: part(at / SECOND), tv_nsec: part(at % SECOND) }
     }
 
-    /// The instant of a moment.
+    /// Converts a moment to an instant.
     #[must_use]
     pub fn instant(&self, of: Moment) -> Instant {
         self.base.checked_add(Duration::from_nanos(of.0)).unwrap_or(self.base)
     }
 }
 
-/// The times of a trial.
+/// When load is offered and when it counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
-    /// When load is first offered.
+    /// Beginning of the load.
     pub start: Moment,
-    /// When the measured window opens.
+    /// Opening of the measured window.
     pub opening: Moment,
-    /// When it closes; [`Moment::NEVER`] where a count of transactions ends it.
+    /// Closing of the window; [`Moment::NEVER`] where a count of transactions ends it.
     pub closing: Moment,
-    /// Transactions that every client starts at or after the opening; none where time ends the
+    /// Transactions that each client starts at or after the opening; none where time ends the
     /// window.
     pub transactions: Option<u64>,
-    /// How long after the closing a transaction under way may take.
+    /// Time after the closing in which a transaction under way may still end.
     pub grace: Duration,
 }
 
-/// What is offered at a moment.
+/// Phase of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// Load is offered, and does not count.
+    /// Load is offered but does not count.
     WarmUp,
     /// The measured window is open.
     Measuring,
@@ -116,7 +118,7 @@ pub enum Phase {
 }
 
 impl Schedule {
-    /// The phase that `at` lies in. The window holds its opening and not its closing.
+    /// Returns the phase that `at` lies in. The window includes its opening, not its closing.
     #[must_use]
     #[inline]
     pub fn phase(&self, at: Moment) -> Phase {
@@ -129,16 +131,18 @@ impl Schedule {
         }
     }
 
-    /// Whether a transaction in the window is left over from the warm-up and must not count: a
-    /// window that a count ends is those transactions and no others.
+    /// Returns whether a transaction that was sent at `sent` is left over from the warm-up.
+    ///
+    /// It must not count where a count of transactions ends the window: only transactions that were
+    /// sent in the window belong to the count.
     #[must_use]
     #[inline]
-    pub fn began_in_warm_up(&self, due: Moment) -> bool {
-        self.transactions.is_some() && due < self.opening
+    pub fn began_in_warm_up(&self, sent: Moment) -> bool {
+        self.transactions.is_some() && sent < self.opening
     }
 
-    /// The times of a transaction as its phase counts them: what it waited for during the warm-up
-    /// before it was sent is no latency of the window.
+    /// Returns the times of a transaction as they count: a wait during the warm-up is no latency of
+    /// the window.
     #[must_use]
     #[inline]
     pub fn counted_times(&self, times: Timeline) -> Timeline {
@@ -149,7 +153,7 @@ impl Schedule {
         }
     }
 
-    /// When `phase` begins.
+    /// Returns the beginning of `phase`.
     #[must_use]
     pub fn begin_of(&self, phase: Phase) -> Moment {
         match phase {
@@ -159,7 +163,7 @@ impl Schedule {
         }
     }
 
-    /// When `phase` ends.
+    /// Returns the end of `phase`.
     #[must_use]
     pub fn end_of(&self, phase: Phase) -> Moment {
         match phase {
@@ -170,26 +174,26 @@ impl Schedule {
     }
 }
 
-/// The times of a transaction.
+/// Times of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeline {
-    /// When it should have been sent.
+    /// Time at which the transaction should have been sent.
     pub due: Moment,
-    /// When it was.
+    /// Time at which it was sent.
     pub sent: Moment,
-    /// When its reply was complete.
+    /// Time at which the reply was complete.
     pub done: Moment,
 }
 
 impl Timeline {
-    /// Nanoseconds from due to done: what someone who wanted it had to wait.
+    /// Returns the nanoseconds from due to done: the wait of a user of the transaction.
     #[must_use]
     #[inline]
     pub fn latency(&self) -> u64 {
         self.done.nanoseconds_since(self.due)
     }
 
-    /// Nanoseconds from sent to done: what the server took.
+    /// Returns the nanoseconds from sent to done: the time that the server took.
     #[must_use]
     #[inline]
     pub fn service(&self) -> u64 {
@@ -197,26 +201,26 @@ impl Timeline {
     }
 }
 
-/// The times of a statement and its reply.
+/// Times of a statement and its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// When it was sent.
+    /// Time at which the statement was sent.
     pub sent: Moment,
-    /// When the first byte of its reply arrived.
+    /// Time at which the first byte of the reply arrived.
     pub first_byte: Moment,
-    /// When its reply was complete.
+    /// Time at which the reply was complete.
     pub done: Moment,
 }
 
 impl Exchange {
-    /// Nanoseconds from sent to done.
+    /// Returns the nanoseconds from sent to done.
     #[must_use]
     #[inline]
     pub fn latency(&self) -> u64 {
         self.done.nanoseconds_since(self.sent)
     }
 
-    /// Nanoseconds from sent to the first byte; never more than the whole.
+    /// Returns the nanoseconds from sent to the first byte; never more than the latency.
     #[must_use]
     #[inline]
     pub fn until_first_byte(&self) -> u64 {

@@ -1,46 +1,45 @@
-//! Where each client's and thread's randomness comes from.
+//! Seeds of each client and each thread.
 
 use crate::random::Random;
 use crate::script::Value;
 use crate::spec::LoadSpec;
 
-/// A client's number, and the seeds of its two streams of randomness: for scripts, and for the
-/// script_random among them.
+/// A client's number and the seeds of its two generators: one for values, one for the choice of
+/// scripts.
 pub(crate) struct ClientSeeds {
     pub(crate) id: u32,
     pub(crate) random: u64,
     pub(crate) script_random: u64,
 }
 
-/// The seeds of what a thread's clients share.
+/// Seeds that the clients of a thread share.
 pub(crate) struct ThreadSeeds {
-    /// Of the script_random among scripts, where clients have none of their own.
+    /// Seed of the choice of scripts, where clients have none of their own.
     pub(crate) script_random: Option<u64>,
     pub(crate) throttle: u64,
-    /// Of the script_random among servers.
+    /// Seed of the choice of servers.
     pub(crate) balance: u64,
 }
 
-/// All seeds of a load, by thread: each has a stretch of the clients.
+/// All seeds of a load, by thread. Each thread has consecutive clients.
 pub(crate) struct Seeds {
     pub(crate) threads: Vec<(Vec<ClientSeeds>, ThreadSeeds)>,
-    /// `default_seed`, where it is drawn with them.
+    /// Value of `default_seed`, if it is drawn.
     pub(crate) default_seed: Option<Value>,
 }
 
 impl Seeds {
-    /// Those of `spec`.
+    /// Draws the seeds of the load that `spec` describes.
     ///
-    /// pgbench draws them all from one generator: one for each client, one for hashes unless the
-    /// user gave it, then three for each thread (script_random of scripts, throttling, sampling). Ours
-    /// begin the same way, so that scripts draw the same; a client's choices are its own there, so
-    /// that they do not depend on how threads are scheduled.
+    /// pgbench draws its seeds from one generator: one for each client, one for hashes unless the
+    /// user gave it, then three for each thread (choice of scripts, throttling, sampling). With
+    /// `pgbench_seeds` this order is kept. Otherwise each client chooses scripts with a generator
+    /// of its own, so that its choices do not depend on how threads are scheduled.
     pub(crate) fn draw(spec: &LoadSpec) -> Self {
         let clients = spec.clients.get();
         let pgbench = spec.pgbench_seeds;
         let mut seeds = Random::new(pgbench.map_or(spec.seed, |pgbench| pgbench.seed));
-        // All first streams before all second ones, so that a script's draws do not depend on the
-        // number of clients.
+        // Value seeds first, so that a client's values do not depend on the number of clients.
         let first: Vec<u64> = (0..clients).map(|_| seeds.next_u64()).collect();
         let given = spec.variables.iter().any(|(name, _)| name == "default_seed");
         let default_seed =
@@ -60,11 +59,10 @@ impl Seeds {
             let script_random = pgbench.map(|_| seeds.next_u64());
             let throttle = seeds.next_u64();
             if pgbench.is_some() {
-                // What pgbench samples its log with.
+                // pgbench draws a seed here for sampling its log.
                 seeds.next_u64();
             }
-            // Its own generator: what scripts draw is the same whether or not there are several
-            // servers.
+            // Not drawn: values stay the same whether or not there are several servers.
             let balance = !throttle;
             dealt.push((
                 std::mem::replace(&mut all, rest),

@@ -1,4 +1,4 @@
-//! What load is to be offered.
+//! The description of a load.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -13,57 +13,80 @@ use crate::reactor::choice::ReactorChoice;
 use crate::script::{VariableValue, WeightedScript};
 use crate::transaction_log::TransactionLog;
 
-/// Says that all randomness is to be pgbench's for `--random-seed`: the same values for one client,
-/// and for every client of many; which script a client chooses, and when with a rate, is pgbench's
-/// where each thread has one client.
+/// Draws random numbers as pgbench does with `--random-seed`.
+///
+/// Each client draws pgbench's values. Which script it chooses, and when with a rate, equals
+/// pgbench's if each thread has one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PgbenchSeeds {
-    /// The seed.
+    /// pgbench's seed.
     pub seed: u64,
 }
 
-/// What load to offer, and where.
+/// What load to offer, and to which servers.
+///
+/// [`LoadSpec::new`] has defaults for everything but servers and scripts.
+///
+/// ```
+/// use std::num::NonZeroU32;
+/// use std::sync::Arc;
+///
+/// use pgdyno_engine::LoadSpec;
+/// use pgdyno_engine::script::{Script, WeightedScript};
+/// use pgdyno_model::experiment::Protocol;
+/// use pgdyno_model::target::{Address, Target};
+///
+/// let address = Address::Tcp { host: "localhost".into(), port: 5432 };
+/// let script = Arc::new(Script::parse("one.sql", "SELECT 1;")?);
+/// let spec = LoadSpec {
+///     clients: NonZeroU32::MIN.saturating_add(15),
+///     protocol: Protocol::Prepared,
+///     ..LoadSpec::new(Target::new(address, "me", "bench"), vec![WeightedScript { script, weight: 1 }])
+/// };
+/// assert_eq!(spec.clients.get(), 16);
+/// # Ok::<(), pgdyno_engine::script::ScriptError>(())
+/// ```
 #[derive(Clone)]
 pub struct LoadSpec {
-    /// Where to: each client's connection is to one of them.
+    /// Servers. Each client connects to one of them.
     pub servers: Servers,
-    /// What clients execute.
+    /// Scripts that clients choose from.
     pub scripts: Vec<WeightedScript>,
-    /// Connections.
+    /// Clients, each with a connection (count).
     pub clients: NonZeroU32,
-    /// Event loops; more than clients are not used.
+    /// Threads with an event loop; not more than clients are used.
     pub threads: NonZeroU32,
-    /// How statements are sent.
+    /// Protocol that statements are sent with.
     pub protocol: Protocol,
-    /// Load offered before the window opens.
+    /// Time of load before the measured window opens.
     pub warm_up: Duration,
-    /// The measured window.
+    /// Length of the measured window.
     pub length: Length,
-    /// Where all randomness comes from.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// Variables that scripts find set, such as `scale`.
+    /// Variables that are set before the first transaction, such as `scale`.
     pub variables: Vec<(String, VariableValue)>,
-    /// What is done beyond the scripts; its variables win over `variables`.
+    /// Rate, retries, reconnections and the like. Its variables win over `variables`.
     pub options: LoadOptions,
-    /// Where every transaction is logged.
+    /// Log of every transaction.
     pub log: Option<Arc<dyn TransactionLog>>,
-    /// Where every transaction is written down before it is sent (see [`crate::ledger`]).
+    /// Ledger that records every transaction before it is sent (see [`crate::ledger`]).
     pub ledger: Option<Arc<dyn Ledger>>,
-    /// Is told of clients' errors as they happen, in pgbench's manner.
+    /// Takes clients' messages as things happen, worded as pgbench words them.
     pub say: Option<ClientLog>,
-    /// Whether `say` is told also of errors that fail a transaction or have it tried again.
+    /// Whether errors that fail or retry a transaction are logged, too.
     pub say_failures: bool,
-    /// Whether `say` is told also of every step that clients take, and of every reply.
+    /// Whether every step and every reply is logged, too.
     pub say_steps: bool,
-    /// pgbench's randomness instead of `seed`'s.
+    /// pgbench's random numbers in place of those of `seed`.
     pub pgbench_seeds: Option<PgbenchSeeds>,
-    /// How bytes are carried.
+    /// Reactor that carries the bytes.
     pub reactor: ReactorChoice,
 }
 
 impl LoadSpec {
-    /// One client that executes `scripts` for ten seconds, simple protocol, no warm-up, nothing
-    /// else.
+    /// Describes one client that executes `scripts` for ten seconds with the simple protocol and
+    /// without a warm-up.
     #[must_use]
     pub fn new(servers: impl Into<Servers>, scripts: Vec<WeightedScript>) -> Self {
         Self {

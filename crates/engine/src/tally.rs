@@ -1,29 +1,24 @@
-//! What was counted: by statement, by script and in all.
-
-use std::collections::BTreeMap;
-use std::time::Duration;
+//! Counts of a load: by statement, by script and in all.
 
 use pgdyno_model::Latencies;
+use pgdyno_model::counters::LoadCounters;
 use pgdyno_model::measurement::Sums;
 
 use crate::program::{LinkedScript, Program};
 use crate::schedule::{Exchange, Moment};
 
-/// Reasons of aborts that are kept in words.
-pub(crate) const MAX_REASONS: usize = 10;
-
-/// What was counted for one statement of a script.
+/// Counts of one SQL statement of a script.
 #[derive(Clone, Debug, Default)]
 pub struct StatementTally {
-    /// Errors within the window.
+    /// Errors within the window (count).
     pub failed: u64,
-    /// From sent to done.
+    /// Time from sent to done, of replies within the window.
     pub latency: Latencies,
-    /// The same of replies that came in pieces, of which the first byte came before the rest.
+    /// Replies whose first byte was read before the rest.
     pub partial: Option<Box<PartialReplies>>,
 }
 
-/// Replies that came in pieces.
+/// Latencies of replies that came in several reads.
 #[derive(Clone, Debug, Default)]
 pub struct PartialReplies {
     /// From sent to the first byte.
@@ -41,8 +36,9 @@ impl PartialReplies {
 }
 
 impl StatementTally {
-    /// From sent to the reply's first byte. A reply that comes in one piece, as nearly all do, is
-    /// counted once for both.
+    /// Returns the time from sent to the reply's first byte.
+    ///
+    /// Nearly all replies come in one read; they are counted once, for first byte and end.
     #[must_use]
     pub fn first_byte(&self) -> Latencies {
         let mut all = self.latency.clone();
@@ -54,63 +50,49 @@ impl StatementTally {
     }
 }
 
-/// What was counted for one command of a script, from the opening on.
+/// Counts of one command of a script, from the opening of the window on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CommandTally {
-    /// Times it ended well.
+    /// Executions that ended well (count).
     pub count: u64,
-    /// Sum of their times (nanoseconds).
+    /// Time that they took together (nanoseconds).
     pub nanoseconds: u64,
-    /// Errors that ended a transaction.
+    /// Errors that failed a transaction (count).
     pub failures: u64,
-    /// Errors after which the transaction was tried again.
+    /// Errors after which the transaction was retried (count).
     pub retries: u64,
 }
 
-/// What was counted for one script.
+/// Counts of one script.
 #[derive(Clone, Debug, Default)]
 pub struct ScriptTally {
-    /// Transactions within the window.
+    /// Transactions that ended well within the window (count).
     pub transactions: u64,
-    /// Failed transactions within the window.
+    /// Transactions that failed within the window (count).
     pub failed: u64,
-    /// From due to done.
+    /// Time from due to done.
     pub latency: Latencies,
-    /// With a rate: from sent to done.
+    /// Time from sent to done; only with a rate.
     pub service: Option<Latencies>,
-    /// By statement, of those whose latencies are kept.
+    /// Counts of the statements that keep a distribution.
     pub statements: Vec<StatementTally>,
-    /// By step.
+    /// Counts by step.
     pub commands: Vec<CommandTally>,
-    /// From the opening on.
+    /// Exact sums, from the opening of the window on.
     pub sums: Sums,
 }
 
-/// What was counted in all.
+/// Counts of one thread for the whole load.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// By script.
+    /// Counts by script.
     pub scripts: Vec<ScriptTally>,
-    /// Transactions that ended before the window.
-    pub warm_up_transactions: u64,
-    /// Transactions that ended after it.
-    pub drained_transactions: u64,
-    /// Failed transactions outside the window.
-    pub failed_outside: u64,
-    /// Failed transactions within the window by SQLSTATE.
-    pub failures: BTreeMap<String, u64>,
-    /// Clients that gave up.
-    pub aborted_clients: u32,
-    /// What the first [`MAX_REASONS`] of them met.
-    pub abort_reasons: Vec<String>,
-    /// When the last transaction of the window ended, well or not.
+    /// Counts of transactions outside the window, of errors, aborts and connections.
+    pub counters: LoadCounters,
+    /// End of the window's last transaction, whether it ended well or not.
     pub last_done: Option<Moment>,
-    /// How long what had happened waited for the thread, within the window.
+    /// Event-loop lag within the window.
     pub event_loop_lag: Latencies,
-    /// Connections that were lost and are made anew.
-    pub lost_connections: u64,
-    /// Connections made for single transactions or lost ones, and the time they took.
-    pub reconnections: (u64, Duration),
 }
 
 impl Tally {
@@ -123,7 +105,7 @@ impl Tally {
         Self { scripts: program.scripts.iter().map(script).collect(), ..Self::default() }
     }
 
-    /// Adds what another thread counted for the same program.
+    /// Adds the counts of another thread of the same load.
     pub fn merge(&mut self, other: &Self) {
         for (ours, theirs) in self.scripts.iter_mut().zip(&other.scripts) {
             ours.transactions += theirs.transactions;
@@ -147,24 +129,13 @@ impl Tally {
             }
             ours.sums.merge(&theirs.sums);
         }
-        self.warm_up_transactions += other.warm_up_transactions;
-        self.drained_transactions += other.drained_transactions;
-        self.failed_outside += other.failed_outside;
-        for (code, count) in &other.failures {
-            *self.failures.entry(code.clone()).or_default() += count;
-        }
-        self.aborted_clients += other.aborted_clients;
-        let room = MAX_REASONS.saturating_sub(self.abort_reasons.len());
-        self.abort_reasons.extend(other.abort_reasons.iter().take(room).cloned());
+        self.counters.merge(&other.counters);
         self.last_done = self.last_done.max(other.last_done);
         self.event_loop_lag.merge(&other.event_loop_lag);
-        self.lost_connections += other.lost_connections;
-        self.reconnections.0 += other.reconnections.0;
-        self.reconnections.1 += other.reconnections.1;
     }
 }
 
-/// Adds `more`, if there is any, to `sum`.
+/// Adds `more` to `sum`, either of which may be absent.
 pub(crate) fn merge(sum: &mut Option<Latencies>, more: Option<&Latencies>) {
     match (sum, more) {
         (Some(sum), Some(more)) => sum.merge(more),

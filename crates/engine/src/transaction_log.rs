@@ -1,60 +1,64 @@
-//! What can be logged of every transaction.
+//! Logs of every transaction.
+//!
+//! A [`TransactionLog`] opens a [`TransactionSink`] for each thread, so that no thread waits for
+//! another.
 
 use std::io;
 use std::time::SystemTime;
 
 use crate::failure::FailureKind;
 
-/// Takes what is to be logged; each thread opens a sink of its own, so that none waits for another.
+/// Opens the sinks of a load's threads.
 pub trait TransactionLog: Send + Sync {
-    /// The sink of thread `thread` (from 0).
+    /// Opens the sink of thread `thread` (from 0).
     ///
     /// # Errors
-    /// It cannot be opened; the load does not begin.
+    /// The sink cannot be opened; the load does not begin.
     fn open(&self, thread: usize) -> io::Result<Box<dyn TransactionSink>>;
 }
 
-/// Where one thread's transactions are logged. It is called between transactions: what it takes,
-/// latency pays.
+/// Logs one thread's transactions.
+///
+/// It is called between transactions: the time it takes adds to their latency.
 pub trait TransactionSink: Send {
-    /// A transaction has ended or was skipped.
+    /// Logs a transaction that has ended or was skipped.
     fn transaction(&mut self, transaction: &LoggedTransaction);
 
-    /// The thread's load is over.
+    /// Ends the log: the thread's load is over.
     fn finish(&mut self);
 }
 
-/// What became of a transaction.
+/// Outcome of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoggedOutcome {
-    /// It ended well.
+    /// The transaction ended well.
     Done,
-    /// It was never sent, for it was due too long ago.
+    /// The transaction was due too long ago and was never sent.
     Skipped,
-    /// It ended in an error of this kind.
+    /// The transaction ended in an error of this kind.
     Failed(FailureKind),
 }
 
 /// A transaction that has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoggedTransaction {
-    /// The client's number, from 0.
+    /// Client's number, from 0.
     pub client: u32,
-    /// The transaction's number among the client's, from 0; skipped ones count.
+    /// Transaction's number among the client's, from 0; skipped ones count.
     pub number: u64,
-    /// The script's index in the load's list.
+    /// Script's index in the load's list.
     pub script: usize,
-    /// When it should have been sent.
+    /// Time at which the transaction should have been sent.
     pub due: SystemTime,
-    /// When it was begun.
+    /// Time at which it was sent.
     pub sent: SystemTime,
-    /// When it ended.
+    /// Time at which it ended.
     pub done: SystemTime,
-    /// From due to done (nanoseconds).
+    /// Time from due to done (nanoseconds).
     pub latency_ns: u64,
-    /// From due to sent (nanoseconds).
+    /// Time from due to sent (nanoseconds).
     pub lag_ns: u64,
-    /// What became of it.
+    /// Outcome.
     pub outcome: LoggedOutcome,
     /// Tries after the first (count).
     pub retries: u32,

@@ -1,4 +1,7 @@
-//! One thread's part of a load: its connections, its reactor, its clients.
+//! One thread of a load.
+//!
+//! A [`Worker`] connects its clients, chooses a reactor, waits for the schedule, and runs the event
+//! loop. It reports each step to the calling thread.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,34 +32,34 @@ use crate::recorder::{Interval, Recorder, RecorderOptions};
 use crate::schedule::{Clock, Schedule};
 use crate::seeds::{ClientSeeds, ThreadSeeds};
 
-/// How long all cancel requests of a thread may take together.
+/// Time that all cancel requests of a thread may take together.
 const CANCEL: Duration = Duration::from_millis(100);
 
-/// What threads tell the calling thread.
+/// Reports of a thread to the calling thread.
 pub(crate) enum WorkerReport {
-    /// Its clients have their connections.
+    /// The thread's clients are connected.
     Connected,
-    /// It has all that it needs, and waits for the schedule.
+    /// The thread has all that it needs and waits for the schedule.
     Ready,
-    /// A thread's second, and the CPU time that it used in it (seconds).
+    /// Thread, one second's counts, and the CPU time that the thread used in it (seconds).
     Interval(usize, Interval, f64),
     Ended(usize, Box<ThreadOutcome>),
     Broken(LoadError),
 }
 
-/// What a thread works with.
+/// A thread's share of a load.
 pub(crate) struct Worker {
     pub(crate) index: usize,
     pub(crate) servers: Arc<Servers>,
     pub(crate) program: Arc<Program>,
     pub(crate) clock: Clock,
     pub(crate) stop: Arc<AtomicBool>,
-    /// Its clients.
+    /// Clients of the thread.
     pub(crate) clients: Vec<ClientSeeds>,
     pub(crate) thread: ThreadSeeds,
     /// Transactions that each client starts in the window; none where time ends it.
     pub(crate) transactions: Option<u64>,
-    /// Its transactions per second, where there is a rate.
+    /// Rate of the thread (transactions per second), if the load has one.
     pub(crate) rate: Option<f64>,
     pub(crate) options: RecorderOptions,
     pub(crate) ledger: Option<Arc<dyn Ledger>>,
@@ -65,15 +68,15 @@ pub(crate) struct Worker {
     pub(crate) reports: Sender<WorkerReport>,
 }
 
-/// What a request to cancel a client's statement needs.
+/// Where and how to cancel a client's statement.
 struct CancelTarget {
-    /// The server that the client is connected to.
+    /// Server that the client is connected to.
     target: Target,
     key: (u32, Vec<u8>),
 }
 
 impl Worker {
-    /// A thread's life. It always ends with a report.
+    /// Does the thread's work. It ends with a report, unless it was stopped before the load began.
     pub(crate) fn work(self) {
         let reports = self.reports.clone();
         let index = self.index;
@@ -106,7 +109,7 @@ impl Worker {
         let policy = &self.program.policy;
         let reconnects = policy.reconnect_each;
         let renewed = reconnects || policy.reconnect_lost != ReconnectLost::Never;
-        // Where each transaction has its own connection, the first has, too.
+        // With a connection for each transaction, the first transaction makes its own, too.
         let first = if reconnects { &[] } else { &self.clients[..] };
         for client in first {
             if self.stop.load(Ordering::Relaxed) {
@@ -118,11 +121,7 @@ impl Worker {
             keys.push(key.map(|key| CancelTarget { key, target }));
         }
         let connector = renewed.then(|| -> Connector {
-            Box::new(move |_| {
-                connect(&mut balance)
-                    .map(|(connection, _)| connection.stream)
-                    .map_err(|e| e.to_string())
-            })
+            Box::new(move |_| connect(&mut balance).map(|(connection, _)| connection.stream))
         });
         let chosen = choose(self.reactor, &streams, reconnects);
         let (reactor, clock) = (chosen.to_string(), self.clock);
@@ -137,7 +136,7 @@ impl Worker {
         Ok(outcome?.map(|outcome| ThreadOutcome { reactor, ..outcome }))
     }
 
-    /// Offers the load on `reactor`, whose connections are known to the server by `keys`.
+    /// Runs the load on `reactor`; `keys` cancel statements on its connections.
     fn offer<R: Reactor>(
         mut self,
         reactor: io::Result<R>,
@@ -148,7 +147,7 @@ impl Worker {
         if self.reports.send(WorkerReport::Connected).is_err() {
             return Ok(None);
         }
-        // All that takes time is made before the load begins.
+        // Everything that takes time is done before the load begins.
         let program = Rc::new((*self.program).clone());
         let client = |seeds: &ClientSeeds| {
             let (random, script_random) =
@@ -189,15 +188,14 @@ impl Worker {
         }
         let outcome = event_loop::run(&mut reactor, clients, recorder, pacer, &self.stop)
             .map_err(LoadError::System)?;
-        // Connections that came later have other keys; of a lost one the key fits nothing.
+        // Connections made later have other keys; the key of a lost one fits nothing.
         if !reconnects {
             Self::cancel(&outcome.interrupted, keys);
         }
         Ok(Some(outcome))
     }
 
-    /// Asks the server to drop what stopped clients had asked for; best effort, within a time
-    /// limit.
+    /// Asks the server to cancel statements of stopped clients: best effort, within a time limit.
     fn cancel(interrupted: &[usize], keys: &[Option<CancelTarget>]) {
         let end = Instant::now() + CANCEL;
         for CancelTarget { target, key } in

@@ -4,6 +4,7 @@
 //! execution of a treatment; *repeat* numbers its trials; a *block* is one round over all
 //! treatments; a *run* is one execution of a whole plan. `GLOSSARY.md` holds every term.
 
+pub mod counters;
 pub mod crash;
 pub mod experiment;
 pub mod facts;

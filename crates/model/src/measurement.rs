@@ -1,10 +1,10 @@
 //! What the load engine measured in one trial.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::counters::LoadCounters;
 use crate::{Latencies, Search};
 
 /// What became of the load of one trial. The measured window starts after the warm-up;
@@ -23,22 +23,12 @@ pub struct Measurement {
     pub transactions: u64,
     /// Transactions that ended in an error within the window (count).
     pub failed: u64,
-    /// Transactions that ended well before the window (count).
-    pub warm_up_transactions: u64,
-    /// Transactions under way when the window closed, that ended well after it (count).
-    pub drained_transactions: u64,
-    /// Transactions that ended in an error outside the window (count).
-    pub failed_outside: u64,
-    /// Errors within the window by SQLSTATE (count).
-    pub failures: BTreeMap<String, u64>,
-    /// Clients that gave up because of an error that is not to be retried, with what they met; at
-    /// most the first ten are kept in words.
-    pub aborted_clients: u32,
+    /// Counts of transactions outside the window, of errors, aborts and connections.
+    #[serde(flatten)]
+    pub counters: LoadCounters,
     /// The thread (from 0) that first ended with one of them; not stored.
     #[serde(skip)]
     pub aborted_thread: Option<u32>,
-    /// What the aborted clients met.
-    pub abort_reasons: Vec<String>,
     /// Latency of the transactions in the window: from due to done.
     #[serde(skip)]
     pub latency: Latencies,
@@ -70,17 +60,6 @@ pub struct Measurement {
     /// share of one core).
     #[serde(default)]
     pub busiest_thread: f64,
-    /// Connections that were lost and made anew (count): each left a transaction in doubt, or none
-    /// under way.
-    #[serde(default)]
-    pub lost_connections: u64,
-    /// Connections made one by one while the load ran, for single transactions or for lost ones
-    /// (count).
-    #[serde(default)]
-    pub reconnections: u64,
-    /// Time that those took together (seconds).
-    #[serde(default)]
-    pub reconnect_s: f64,
     /// Where the highest rate was looked for: every rate that was tried. All else is then of the
     /// step that confirmed the answer, or of the last where none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -137,7 +116,23 @@ impl Measurement {
     /// All transactions that the server acknowledged, in and around the window (count).
     #[must_use]
     pub fn acknowledged(&self) -> u64 {
-        self.warm_up_transactions + self.transactions + self.drained_transactions
+        self.counters.warm_up_transactions + self.transactions + self.counters.drained_transactions
+    }
+}
+
+// facade: removed at integration (read and write `counters` itself)
+impl std::ops::Deref for Measurement {
+    type Target = LoadCounters;
+
+    fn deref(&self) -> &LoadCounters {
+        &self.counters
+    }
+}
+
+// facade: removed at integration
+impl std::ops::DerefMut for Measurement {
+    fn deref_mut(&mut self) -> &mut LoadCounters {
+        &mut self.counters
     }
 }
 
@@ -400,7 +395,7 @@ mod tests {
         assert_eq!(m.sums, expected);
         let of_script = Sums { latency_count: 22, lag_sum_us: 0.0, lag_max_us: 0.0, ..expected };
         assert_eq!(m.scripts[0].sums, of_script);
-        assert_eq!((m.reconnections, m.total_s), (6, 3.5));
+        assert_eq!((m.counters.reconnections, m.total_s), (6, 3.5));
 
         // What is written has every key of old in its place, so that whoever reads the JSON finds
         // it there.

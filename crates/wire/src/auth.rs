@@ -1,5 +1,20 @@
-//! Proofs of identity: cleartext, MD5, SCRAM-SHA-256, SCRAM-SHA-256-PLUS. No I/O: the caller
-//! carries the messages.
+//! Authentication: cleartext, MD5, SCRAM-SHA-256 and SCRAM-SHA-256-PLUS. No I/O.
+//!
+//! Create an [`AuthExchange`], give it a policy and a channel binding, and pass every
+//! authentication message of the server to [`AuthExchange::answer`]. Send what it appends, until it
+//! returns [`AuthProgress::Accepted`].
+//!
+//! ```
+//! use pgdyno_wire::auth::{AuthExchange, AuthProgress};
+//! use pgdyno_wire::backend::Authentication;
+//!
+//! let mut exchange = AuthExchange::new("me", Some("secret"));
+//! let mut out = Vec::new();
+//! exchange.answer(Authentication::Md5Password([1, 2, 3, 4]), &mut out)?;
+//! assert!(out.starts_with(b"p\0\0\0\x28md5"));
+//! assert_eq!(exchange.answer(Authentication::Ok, &mut out)?, AuthProgress::Accepted);
+//! # Ok::<(), pgdyno_wire::auth::AuthError>(())
+//! ```
 
 use pgdyno_model::target::{AuthMethod, RequireAuth};
 use postgres_protocol::authentication::md5_hash;
@@ -8,11 +23,12 @@ use postgres_protocol::authentication::sasl::{
 };
 use thiserror::Error;
 
-use crate::backend::Authentication;
+use crate::backend::{Authentication, Mechanisms};
 use crate::{WireError, frontend};
 
-/// The most iterations of SCRAM's hash that are done for a server: PostgreSQL's default is 4,096,
-/// and each costs time before the server has shown that it is one to trust.
+/// Iterations of SCRAM's hash that are done for a server at most.
+///
+/// PostgreSQL's default is 4,096. Iterations cost time before the server has proved its identity.
 pub const MAX_ITERATIONS: u32 = 100_000;
 
 // facade: removed at integration
@@ -21,56 +37,56 @@ pub use {
     AuthExchange as Exchange, AuthPolicy as Gate, AuthProgress as Progress, ScramBinding as Binding,
 };
 
-/// Why the server's demand cannot be met.
+/// Why authentication fails.
 #[derive(Debug, Error)]
 pub enum AuthError {
-    /// A password is wanted and none was given.
+    /// The server asks for a password and there is none.
     #[error("the server wants a password ({method}), and none is given")]
     NoPassword {
-        /// The method it named.
+        /// Method that the server asked for.
         method: &'static str,
     },
-    /// A method that is not spoken here.
+    /// The server asks for a method that is not supported.
     #[error("the server wants {method}, which is not supported")]
     Unsupported {
-        /// The method it named.
+        /// Method that the server asked for.
         method: String,
     },
-    /// A SASL step out of turn.
+    /// The server sent a SASL message out of order.
     #[error("the server sent a SASL message out of turn")]
     OutOfTurn,
-    /// SCRAM with more work than is reasonable.
+    /// The server demands too many iterations of SCRAM's hash.
     #[error(
         "the server demands {demanded} iterations of SCRAM's hash; at most {MAX_ITERATIONS} are done"
     )]
     Iterations {
-        /// How many it demanded.
+        /// Iterations that the server demanded.
         demanded: String,
     },
-    /// The exchange is to be tied to TLS, and cannot be.
+    /// Channel binding is required and impossible.
     #[error("channel binding is required, and {0}")]
     NoChannelBinding(&'static str),
-    /// A SASL step that does not fit, such as a server that does not know the password itself.
+    /// A SCRAM message is wrong, as from a server that does not know the password.
     #[error("the SCRAM exchange failed: {0}")]
     Scram(std::io::Error),
-    /// A method that `require_auth` does not name; in libpq's words.
+    /// The server asks for a method that `require_auth` does not allow. The text is libpq's.
     #[error("authentication method requirement \"{required}\" failed: {found}")]
     Requirement {
-        /// What is required.
+        /// Value of `require_auth`.
         required: String,
-        /// What the server did.
+        /// What the server did instead.
         found: &'static str,
     },
-    /// The password would go as it is, where others can read it.
+    /// The password would be sent in clear text over the network.
     #[error("the server wants the password in clear text, and the connection is not encrypted")]
     InClear,
-    /// A message that cannot be written.
+    /// A message cannot be written.
     #[error(transparent)]
     Wire(#[from] WireError),
 }
 
 impl AuthError {
-    /// What can be done about it.
+    /// Returns what the user can do about the error.
     #[must_use]
     pub fn help(&self) -> Option<&'static str> {
         match self {
@@ -93,24 +109,26 @@ impl AuthError {
     }
 }
 
-/// Which demands of a server's are met: it sees each before anything is answered.
+/// Which authentication methods are allowed; checks each request before it is answered.
 #[derive(Clone, Debug, Default)]
 pub struct AuthPolicy {
     required: RequireAuth,
     /// Whether others can read what is sent.
     is_public: bool,
-    /// Whether the client has given its proof, and SCRAM's server its own.
+    /// Whether authentication is complete, on both sides for SCRAM.
     finished: bool,
 }
 
 impl AuthPolicy {
-    /// A policy for a connection that `is_encrypted`, or stays on this machine.
+    /// Creates a policy for a connection.
+    ///
+    /// `is_encrypted` is also true for a connection that stays on this machine.
     #[must_use]
     pub fn new(required: RequireAuth, is_encrypted: bool) -> Self {
         Self { required, is_public: !is_encrypted, finished: false }
     }
 
-    /// Checks what the server says.
+    /// Checks a message of the server.
     ///
     /// # Errors
     /// [`AuthError::Requirement`], [`AuthError::InClear`], [`AuthError::Iterations`].
@@ -153,17 +171,17 @@ impl AuthPolicy {
     }
 }
 
-/// Whether SCRAM is tied to the TLS connection that it runs in.
+/// Channel binding: whether SCRAM is tied to its TLS connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ScramBinding {
-    /// It is not: there is no TLS, or it is not wanted.
+    /// No channel binding: there is no TLS, or it is disabled.
     #[default]
     None,
-    /// It is if the server offers it, by these bytes of `tls-server-end-point`.
+    /// Channel binding if the server offers it, with these bytes of `tls-server-end-point`.
     Offered(Vec<u8>),
-    /// It must be.
+    /// Channel binding or nothing, with these bytes.
     Required(Vec<u8>),
-    /// It must be, and cannot, for this reason.
+    /// Channel binding is required and impossible, for this reason.
     Missing(&'static str),
 }
 
@@ -173,42 +191,42 @@ impl ScramBinding {
     }
 }
 
-/// One exchange, from the server's first demand to its acceptance.
+/// Authentication from the server's first request to its acceptance.
 pub struct AuthExchange<'a> {
     user: &'a str,
     password: Option<&'a str>,
     policy: AuthPolicy,
     binding: ScramBinding,
     scram: Option<ScramSha256>,
-    /// Whether SCRAM was tied to the connection.
+    /// Whether SCRAM uses channel binding.
     bound: bool,
     proven: bool,
 }
 
-/// Whether the exchange has come to its end.
+/// Progress of an authentication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthProgress {
-    /// More is to come from the server.
+    /// The server sends further messages.
     Continues,
-    /// The server lets in.
+    /// The server has accepted the client.
     Accepted,
 }
 
 impl<'a> AuthExchange<'a> {
-    /// An exchange as `user`, who may have a password.
+    /// Creates an exchange for `user`, who may have a password.
     #[must_use]
     pub fn new(user: &'a str, password: Option<&'a str>) -> Self {
         let (policy, binding) = (AuthPolicy::default(), ScramBinding::None);
         Self { user, password, policy, binding, scram: None, bound: false, proven: false }
     }
 
-    /// The same, meeting only demands that `policy` lets through.
+    /// Allows only methods that `policy` allows.
     #[must_use]
     pub fn with_policy(self, policy: AuthPolicy) -> Self {
         Self { policy, ..self }
     }
 
-    /// The same, tied to the connection as `binding` says.
+    /// Sets the channel binding.
     #[must_use]
     pub fn with_binding(self, binding: ScramBinding) -> Self {
         Self { binding, ..self }
@@ -232,10 +250,10 @@ impl<'a> AuthExchange<'a> {
         self.password.ok_or(AuthError::NoPassword { method })
     }
 
-    /// Appends the answer to what the server said.
+    /// Appends the answer to a message of the server.
     ///
     /// # Errors
-    /// No password where one is wanted, a method not spoken here, or a failed exchange.
+    /// No password, a method that is not supported or not allowed, or a failed exchange.
     pub fn answer(
         &mut self,
         said: Authentication<'_>,
@@ -243,8 +261,7 @@ impl<'a> AuthExchange<'a> {
     ) -> Result<AuthProgress, AuthError> {
         self.policy.check(&said)?;
         match said {
-            // A server that began SCRAM must have shown that it knows the password before it lets
-            // in.
+            // A server that began SCRAM must prove that it knows the password before it accepts.
             Authentication::Ok if self.scram.is_some() && !self.proven => {
                 return Err(AuthError::OutOfTurn);
             }
@@ -266,41 +283,7 @@ impl<'a> AuthExchange<'a> {
                 let hash = md5_hash(self.user.as_bytes(), self.password("md5")?.as_bytes(), salt);
                 frontend::password(out, hash.as_bytes())?;
             }
-            Authentication::Sasl(mechanisms) => {
-                let offers =
-                    |name: &str| mechanisms.names().any(|offered| offered == name.as_bytes());
-                let (mechanism, binding) = match &self.binding {
-                    ScramBinding::Missing(why) => return Err(AuthError::NoChannelBinding(why)),
-                    ScramBinding::Offered(end) | ScramBinding::Required(end)
-                        if offers(SCRAM_SHA_256_PLUS) =>
-                    {
-                        self.bound = true;
-                        (SCRAM_SHA_256_PLUS, ChannelBinding::tls_server_end_point(end.clone()))
-                    }
-                    ScramBinding::Required(_) => {
-                        return Err(AuthError::NoChannelBinding("the server does not offer it"));
-                    }
-                    // This tells a server that did offer it that somebody between took the offer
-                    // away.
-                    ScramBinding::Offered(_) if offers(SCRAM_SHA_256) => {
-                        (SCRAM_SHA_256, ChannelBinding::unrequested())
-                    }
-                    ScramBinding::None if offers(SCRAM_SHA_256) => {
-                        (SCRAM_SHA_256, ChannelBinding::unsupported())
-                    }
-                    ScramBinding::Offered(_) | ScramBinding::None => {
-                        let names: Vec<_> =
-                            mechanisms.names().map(String::from_utf8_lossy).collect();
-                        return Err(AuthError::Unsupported {
-                            method: format!("SASL {}", names.join(", ")),
-                        });
-                    }
-                };
-                let password = self.password(mechanism)?;
-                let scram = ScramSha256::new(password.as_bytes(), binding);
-                frontend::sasl_initial(out, mechanism, scram.message())?;
-                self.scram = Some(scram);
-            }
+            Authentication::Sasl(mechanisms) => self.begin_scram(mechanisms, out)?,
             Authentication::SaslContinue(step) => {
                 let scram = self.scram.as_mut().ok_or(AuthError::OutOfTurn)?;
                 scram.update(step).map_err(AuthError::Scram)?;
@@ -323,10 +306,51 @@ impl<'a> AuthExchange<'a> {
         }
         Ok(AuthProgress::Continues)
     }
+
+    /// Chooses a SASL mechanism of the server's `mechanisms` and appends the first step.
+    fn begin_scram(
+        &mut self,
+        mechanisms: Mechanisms<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), AuthError> {
+        let offers = |name: &str| mechanisms.names().any(|offered| offered == name.as_bytes());
+        let (mechanism, binding) = match &self.binding {
+            ScramBinding::Missing(why) => return Err(AuthError::NoChannelBinding(why)),
+            ScramBinding::Offered(end) | ScramBinding::Required(end)
+                if offers(SCRAM_SHA_256_PLUS) =>
+            {
+                self.bound = true;
+                (SCRAM_SHA_256_PLUS, ChannelBinding::tls_server_end_point(end.clone()))
+            }
+            ScramBinding::Required(_) => {
+                return Err(AuthError::NoChannelBinding("the server does not offer it"));
+            }
+            // This tells a server that did offer it that somebody between took the offer
+            // away.
+            ScramBinding::Offered(_) if offers(SCRAM_SHA_256) => {
+                (SCRAM_SHA_256, ChannelBinding::unrequested())
+            }
+            ScramBinding::None if offers(SCRAM_SHA_256) => {
+                (SCRAM_SHA_256, ChannelBinding::unsupported())
+            }
+            ScramBinding::Offered(_) | ScramBinding::None => {
+                let names: Vec<_> = mechanisms.names().map(String::from_utf8_lossy).collect();
+                return Err(AuthError::Unsupported {
+                    method: format!("SASL {}", names.join(", ")),
+                });
+            }
+        };
+        let password = self.password(mechanism)?;
+        let scram = ScramSha256::new(password.as_bytes(), binding);
+        frontend::sasl_initial(out, mechanism, scram.message())?;
+        self.scram = Some(scram);
+        Ok(())
+    }
 }
 
-/// Whether a server's first SCRAM message demands a number of iterations that is reasonable. One
-/// that cannot be read is for the exchange itself to refuse.
+/// Checks the number of iterations in a server's first SCRAM message.
+///
+/// A message that cannot be read is refused by the exchange itself.
 fn check_iterations(step: &[u8]) -> Result<(), AuthError> {
     let demanded = step.split(|byte| *byte == b',').find_map(|field| field.strip_prefix(b"i="));
     let Some(digits) = demanded.filter(|d| !d.is_empty() && d.iter().all(u8::is_ascii_digit))

@@ -1,11 +1,13 @@
 //! Messages from the server, read in place.
-
-use std::borrow::Cow;
+//!
+//! [`Message::read`] takes a [`Frame`] and borrows from it: nothing is copied.
 
 use crate::cursor::Cursor;
+pub use crate::fields::Fields;
+pub use crate::rows::{Column, DataRow, RowDescription};
 use crate::{Frame, WireError};
 
-/// Type bytes of the server's messages, for those who need only to tell them apart.
+/// Type bytes of the server's messages.
 pub mod tag {
     #![allow(missing_docs)]
     pub const AUTHENTICATION: u8 = b'R';
@@ -36,17 +38,17 @@ pub mod tag {
 /// A message from the server.
 #[derive(Clone, Copy, Debug)]
 pub enum Message<'a> {
-    /// A demand for proof of identity, or its acceptance.
+    /// The server asks for a proof of identity, or accepts the client.
     Authentication(Authentication<'a>),
-    /// What a cancel request must name.
+    /// Process and secret for a cancel request.
     BackendKeyData(BackendKey<'a>),
-    /// A Bind was done.
+    /// A Bind succeeded.
     BindComplete,
-    /// A Close was done.
+    /// A Close succeeded.
     CloseComplete,
-    /// A command is complete; its tag (`INSERT 0 1`).
+    /// A command is complete; the tag says which (`INSERT 0 1`).
     CommandComplete(&'a [u8]),
-    /// The server sends and takes copy data.
+    /// The server sends and takes copy data from here on.
     CopyBoth(CopyFormat<'a>),
     /// A piece of copy data.
     CopyData(&'a [u8]),
@@ -62,24 +64,24 @@ pub enum Message<'a> {
     EmptyQuery,
     /// An error.
     ErrorResponse(Fields<'a>),
-    /// The server speaks an older minor version, or does not know some options.
+    /// The server speaks an older minor version or does not know some options.
     NegotiateVersion,
-    /// What was described returns no rows.
+    /// The described statement or portal returns no rows.
     NoData,
     /// A warning or hint.
     NoticeResponse(Fields<'a>),
-    /// A NOTIFY of some session's.
+    /// A NOTIFY of some session.
     Notification(Notification<'a>),
     /// Type OIDs of a statement's parameters.
     ParameterDescription(TypeOids<'a>),
     /// A setting's value.
     ParameterStatus {
-        /// Its name.
+        /// Setting's name.
         name: &'a [u8],
-        /// Its value.
+        /// Setting's value.
         value: &'a [u8],
     },
-    /// A Parse was done.
+    /// A Parse succeeded.
     ParseComplete,
     /// An Execute reached its row limit.
     PortalSuspended,
@@ -89,7 +91,7 @@ pub enum Message<'a> {
     RowDescription(RowDescription<'a>),
 }
 
-/// The session's state between commands.
+/// State of the session between commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransactionStatus {
     /// Not in a transaction block.
@@ -101,10 +103,10 @@ pub enum TransactionStatus {
 }
 
 impl TransactionStatus {
-    /// The status that `ReadyForQuery`'s only field spells.
+    /// Reads the status byte of a `ReadyForQuery`.
     ///
     /// # Errors
-    /// A byte that the protocol does not know.
+    /// [`WireError::UnknownValue`] for any other byte than `I`, `T` and `E`.
     #[inline]
     pub fn read(byte: u8) -> Result<Self, WireError> {
         match byte {
@@ -120,55 +122,55 @@ impl TransactionStatus {
     }
 }
 
-/// What the server wants to see before it lets in.
+/// Proof of identity that the server asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authentication<'a> {
-    /// Enough was shown.
+    /// The client is let in.
     Ok,
-    /// The password itself.
+    /// The password as it is.
     CleartextPassword,
-    /// The password hashed with this salt.
+    /// The MD5 hash of password, user and this salt.
     Md5Password([u8; 4]),
-    /// One of these SASL mechanisms.
+    /// A SASL exchange by one of these mechanisms.
     Sasl(Mechanisms<'a>),
     /// The next step of a SASL exchange.
     SaslContinue(&'a [u8]),
     /// The last step of a SASL exchange.
     SaslFinal(&'a [u8]),
-    /// A method that this codec does not speak, by the protocol's number (7 is GSSAPI, 9 SSPI).
+    /// A method that this codec does not speak; the protocol's number (7 is GSSAPI, 9 is SSPI).
     Other(u32),
 }
 
-/// The SASL mechanisms on offer, best first.
+/// SASL mechanisms that the server offers, in its order of preference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mechanisms<'a>(&'a [u8]);
 
 impl<'a> Mechanisms<'a> {
-    /// Their names.
+    /// Returns the mechanisms' names.
     pub fn names(self) -> impl Iterator<Item = &'a [u8]> {
         self.0.split(|&b| b == 0).filter(|name| !name.is_empty())
     }
 }
 
-/// What a cancel request must name.
+/// Identity of a session in a cancel request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackendKey<'a> {
-    /// The backend's process id.
+    /// Process id of the backend.
     pub process: u32,
-    /// Its secret: 4 bytes in protocol 3.0.
+    /// Secret of the session: 4 bytes in protocol 3.0.
     pub secret: &'a [u8],
 }
 
-/// How copy data will be laid out.
+/// Format of copy data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyFormat<'a> {
-    /// Binary, or text.
+    /// Whether the data is binary; else text.
     pub binary: bool,
     columns: &'a [u8],
 }
 
 impl CopyFormat<'_> {
-    /// Columns in each row (count).
+    /// Returns the number of columns in each row.
     #[must_use]
     pub fn columns(&self) -> usize {
         self.columns.len() / 2
@@ -178,11 +180,11 @@ impl CopyFormat<'_> {
 /// A notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notification<'a> {
-    /// The notifying backend's process id.
+    /// Process id of the backend that notified.
     pub process: u32,
-    /// The channel's name.
+    /// Channel's name.
     pub channel: &'a [u8],
-    /// What was said.
+    /// Payload of the notification.
     pub payload: &'a [u8],
 }
 
@@ -191,176 +193,16 @@ pub struct Notification<'a> {
 pub struct TypeOids<'a>(&'a [u8]);
 
 impl<'a> TypeOids<'a> {
-    /// One after the other.
+    /// Returns the OIDs in order.
     pub fn iter(self) -> impl Iterator<Item = u32> + 'a {
         self.0.as_chunks::<4>().0.iter().map(|oid| u32::from_be_bytes(*oid))
     }
 }
 
-/// A row's values; all lengths were checked when it was read.
-#[derive(Clone, Copy, Debug)]
-pub struct DataRow<'a> {
-    count: usize,
-    values: Cursor<'a>,
-}
-
-impl<'a> DataRow<'a> {
-    /// Values in it (count).
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.count
-    }
-
-    /// Whether it has no values at all.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
-    /// The values in order; none for NULL.
-    pub fn values(self) -> impl Iterator<Item = Option<&'a [u8]>> {
-        let mut values = self.values;
-        (0..self.count).map_while(move |_| values.value("value").ok())
-    }
-}
-
-/// The columns of a result; all were checked when it was read.
-#[derive(Clone, Copy, Debug)]
-pub struct RowDescription<'a> {
-    count: usize,
-    columns: Cursor<'a>,
-}
-
-/// A column of a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Column<'a> {
-    /// Its name.
-    pub name: &'a [u8],
-    /// The OID of the table it comes from; 0 if from none.
-    pub table: u32,
-    /// Its number in that table; 0 if from none.
-    pub attribute: i16,
-    /// Its type's OID.
-    pub type_oid: u32,
-    /// Its type's size in bytes; negative for types of variable width.
-    pub type_size: i16,
-    /// Its type's modifier.
-    pub type_modifier: i32,
-    /// 0 for text, 1 for binary.
-    pub format: i16,
-}
-
-impl<'a> Column<'a> {
-    fn read(from: &mut Cursor<'a>) -> Result<Self, WireError> {
-        Ok(Self {
-            name: from.string("name")?,
-            table: from.u32("table")?,
-            attribute: from.i16("attribute")?,
-            type_oid: from.u32("type")?,
-            type_size: from.i16("type size")?,
-            type_modifier: from.i32("type modifier")?,
-            format: from.i16("format")?,
-        })
-    }
-}
-
-impl<'a> RowDescription<'a> {
-    /// Columns (count).
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.count
-    }
-
-    /// Whether rows have no columns at all.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
-    /// The columns in order.
-    pub fn columns(self) -> impl Iterator<Item = Column<'a>> {
-        let mut columns = self.columns;
-        (0..self.count).map_while(move |_| Column::read(&mut columns).ok())
-    }
-}
-
-/// The fields of an `ErrorResponse` or `NoticeResponse`; all were checked when it was read.
-#[derive(Clone, Copy, Debug)]
-pub struct Fields<'a>(Cursor<'a>);
-
-impl<'a> Fields<'a> {
-    fn read(message: &'static str, body: &'a [u8]) -> Result<Self, WireError> {
-        let all = Cursor::new(message, body);
-        let mut fields = all;
-        while fields.u8("field type")? != 0 {
-            fields.string("field")?;
-        }
-        fields.end()?;
-        Ok(Self(all))
-    }
-
-    /// The field of type `kind`, as the protocol's list of error fields names it.
-    #[must_use]
-    pub fn get(self, kind: u8) -> Option<&'a [u8]> {
-        let mut fields = self.0;
-        loop {
-            match fields.u8("field type").ok()? {
-                0 => return None,
-                k => {
-                    let value = fields.string("field").ok()?;
-                    if k == kind {
-                        return Some(value);
-                    }
-                }
-            }
-        }
-    }
-
-    fn text(self, kind: u8) -> Option<Cow<'a, str>> {
-        self.get(kind).map(String::from_utf8_lossy)
-    }
-
-    /// `ERROR`, `FATAL`, `PANIC`, `WARNING`, …: never translated where the server is 9.6 or newer.
-    #[must_use]
-    pub fn severity(self) -> Cow<'a, str> {
-        self.text(b'V').or_else(|| self.text(b'S')).unwrap_or_default()
-    }
-
-    /// The SQLSTATE; empty if the server left it out.
-    #[must_use]
-    pub fn code(self) -> Cow<'a, str> {
-        self.text(b'C').unwrap_or_default()
-    }
-
-    /// What went wrong.
-    #[must_use]
-    pub fn message(self) -> Cow<'a, str> {
-        self.text(b'M').unwrap_or_default()
-    }
-
-    /// More about it.
-    #[must_use]
-    pub fn detail(self) -> Option<Cow<'a, str>> {
-        self.text(b'D')
-    }
-
-    /// What could be done.
-    #[must_use]
-    pub fn hint(self) -> Option<Cow<'a, str>> {
-        self.text(b'H')
-    }
-
-    /// Where in the query string, in characters from 1.
-    #[must_use]
-    pub fn position(self) -> Option<u32> {
-        self.text(b'P')?.parse().ok()
-    }
-}
-
-/// The tag in the body of a `CommandComplete`, such as `SELECT 1`.
+/// Reads the tag in the body of a `CommandComplete`, such as `SELECT 1`.
 ///
 /// # Errors
-/// No NUL ends it, or something follows.
+/// No NUL ends the tag, or bytes follow it.
 #[inline]
 pub fn command_complete(body: &[u8]) -> Result<&[u8], WireError> {
     let mut c = Cursor::new("CommandComplete", body);
@@ -369,10 +211,10 @@ pub fn command_complete(body: &[u8]) -> Result<&[u8], WireError> {
     Ok(tag)
 }
 
-/// The session's state in the body of a `ReadyForQuery`.
+/// Reads the session's state in the body of a `ReadyForQuery`.
 ///
 /// # Errors
-/// It is none, or something follows.
+/// The state is unknown, or bytes follow it.
 #[inline]
 pub fn ready_for_query(body: &[u8]) -> Result<TransactionStatus, WireError> {
     let mut c = Cursor::new("ReadyForQuery", body);
@@ -382,30 +224,27 @@ pub fn ready_for_query(body: &[u8]) -> Result<TransactionStatus, WireError> {
 }
 
 impl<'a> Message<'a> {
-    /// Reads what `frame` says.
+    /// Reads the message in `frame`.
+    ///
+    /// ```
+    /// use pgdyno_wire::backend::{Message, TransactionStatus};
+    /// use pgdyno_wire::next_frame;
+    ///
+    /// let frame = next_frame(b"Z\0\0\0\x05I")?.expect("a whole message");
+    /// assert!(matches!(Message::read(frame)?, Message::ReadyForQuery(TransactionStatus::Idle)));
+    /// # Ok::<(), pgdyno_wire::WireError>(())
+    /// ```
     ///
     /// # Errors
     /// A type byte that the protocol does not know; fields that the body has no room for; bytes
     /// left over.
-    #[allow(clippy::too_many_lines)]
     pub fn read(frame: Frame<'a>) -> Result<Self, WireError> {
         let body = frame.body;
         let on = |message| Cursor::new(message, body);
         let empty = |message, it| on(message).end().map(|()| it);
         match frame.tag {
             tag::AUTHENTICATION => authentication(body).map(Self::Authentication),
-            tag::BACKEND_KEY_DATA => {
-                let mut c = on("BackendKeyData");
-                let process = c.u32("process")?;
-                let secret = c.rest();
-                if secret.len() < 4 {
-                    return Err(WireError::Truncated {
-                        message: "BackendKeyData",
-                        field: "secret",
-                    });
-                }
-                Ok(Self::BackendKeyData(BackendKey { process, secret }))
-            }
+            tag::BACKEND_KEY_DATA => backend_key(body).map(Self::BackendKeyData),
             tag::BIND_COMPLETE => empty("BindComplete", Self::BindComplete),
             tag::CLOSE_COMPLETE => empty("CloseComplete", Self::CloseComplete),
             tag::COMMAND_COMPLETE => command_complete(body).map(Self::CommandComplete),
@@ -414,28 +253,10 @@ impl<'a> Message<'a> {
             tag::COPY_DONE => empty("CopyDone", Self::CopyDone),
             tag::COPY_IN => copy_format("CopyInResponse", body).map(Self::CopyIn),
             tag::COPY_OUT => copy_format("CopyOutResponse", body).map(Self::CopyOut),
-            tag::DATA_ROW => {
-                let mut c = on("DataRow");
-                let count = c.count(4, "values")?;
-                let values = c;
-                for _ in 0..count {
-                    c.value("value")?;
-                }
-                c.end()?;
-                Ok(Self::DataRow(DataRow { count, values }))
-            }
+            tag::DATA_ROW => DataRow::read(body).map(Self::DataRow),
             tag::EMPTY_QUERY => empty("EmptyQueryResponse", Self::EmptyQuery),
             tag::ERROR_RESPONSE => Fields::read("ErrorResponse", body).map(Self::ErrorResponse),
-            tag::NEGOTIATE_VERSION => {
-                let mut c = on("NegotiateProtocolVersion");
-                c.u32("version")?;
-                let options = c.i32("options")?;
-                for _ in 0..options {
-                    c.string("option")?;
-                }
-                c.end()?;
-                Ok(Self::NegotiateVersion)
-            }
+            tag::NEGOTIATE_VERSION => negotiate_version(body).map(|()| Self::NegotiateVersion),
             tag::NO_DATA => empty("NoData", Self::NoData),
             tag::NOTICE_RESPONSE => Fields::read("NoticeResponse", body).map(Self::NoticeResponse),
             tag::NOTIFICATION => {
@@ -446,13 +267,7 @@ impl<'a> Message<'a> {
                 c.end()?;
                 Ok(Self::Notification(Notification { process, channel, payload }))
             }
-            tag::PARAMETER_DESCRIPTION => {
-                let mut c = on("ParameterDescription");
-                let count = c.count(4, "parameters")?;
-                let oids = c.bytes(count * 4, "parameters")?;
-                c.end()?;
-                Ok(Self::ParameterDescription(TypeOids(oids)))
-            }
+            tag::PARAMETER_DESCRIPTION => parameter_types(body).map(Self::ParameterDescription),
             tag::PARAMETER_STATUS => {
                 let mut c = on("ParameterStatus");
                 let name = c.string("name")?;
@@ -463,20 +278,38 @@ impl<'a> Message<'a> {
             tag::PARSE_COMPLETE => empty("ParseComplete", Self::ParseComplete),
             tag::PORTAL_SUSPENDED => empty("PortalSuspended", Self::PortalSuspended),
             tag::READY_FOR_QUERY => ready_for_query(body).map(Self::ReadyForQuery),
-            tag::ROW_DESCRIPTION => {
-                let mut c = on("RowDescription");
-                // A name's NUL and 18 bytes of numbers.
-                let count = c.count(19, "columns")?;
-                let columns = c;
-                for _ in 0..count {
-                    Column::read(&mut c)?;
-                }
-                c.end()?;
-                Ok(Self::RowDescription(RowDescription { count, columns }))
-            }
+            tag::ROW_DESCRIPTION => RowDescription::read(body).map(Self::RowDescription),
             other => Err(WireError::UnknownTag(other)),
         }
     }
+}
+
+fn backend_key(body: &[u8]) -> Result<BackendKey<'_>, WireError> {
+    let mut c = Cursor::new("BackendKeyData", body);
+    let process = c.u32("process")?;
+    let secret = c.rest();
+    if secret.len() < 4 {
+        return Err(WireError::Truncated { message: "BackendKeyData", field: "secret" });
+    }
+    Ok(BackendKey { process, secret })
+}
+
+fn negotiate_version(body: &[u8]) -> Result<(), WireError> {
+    let mut c = Cursor::new("NegotiateProtocolVersion", body);
+    c.u32("version")?;
+    let options = c.i32("options")?;
+    for _ in 0..options {
+        c.string("option")?;
+    }
+    c.end()
+}
+
+fn parameter_types(body: &[u8]) -> Result<TypeOids<'_>, WireError> {
+    let mut c = Cursor::new("ParameterDescription", body);
+    let count = c.count(4, "parameters")?;
+    let oids = c.bytes(count * 4, "parameters")?;
+    c.end()?;
+    Ok(TypeOids(oids))
 }
 
 fn authentication(body: &[u8]) -> Result<Authentication<'_>, WireError> {

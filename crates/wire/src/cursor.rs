@@ -1,8 +1,8 @@
-//! Reading a message's fields one after the other, never past its end.
+//! Reading the fields of a message in order, never past its end.
 
 use crate::WireError;
 
-/// The rest of a message's body.
+/// Unread rest of a message's body.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor<'a> {
     message: &'static str,
@@ -59,7 +59,7 @@ impl<'a> Cursor<'a> {
         Ok(u32::from_be_bytes(self.array(field)?))
     }
 
-    /// A count of things of at least `each` bytes, which the rest of the body must have room for.
+    /// Reads a count of items of at least `each` bytes, for which the body must have room.
     pub(crate) fn count(&mut self, each: usize, field: &'static str) -> Result<usize, WireError> {
         let value = self.i16(field)?;
         match usize::try_from(value) {
@@ -68,7 +68,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A value preceded by its length; none when the length is -1.
+    /// Reads a value with its length; none if the length is -1.
     pub(crate) fn value(&mut self, field: &'static str) -> Result<Option<&'a [u8]>, WireError> {
         let value = self.i32(field)?;
         if value == -1 {
@@ -80,7 +80,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A string up to its NUL.
+    /// Reads a string up to its NUL.
     #[inline]
     pub(crate) fn string(&mut self, field: &'static str) -> Result<&'a [u8], WireError> {
         let end = self

@@ -1,113 +1,113 @@
-//! What can be wrong with bytes.
+//! Errors of the codec.
 
 use thiserror::Error;
 
 /// Bytes that are no message of the protocol, or a message that cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum WireError {
-    /// A length below the four bytes it is written in.
+    /// The length is below 4, the size of the length itself.
     #[error("message `{}` says it is {length} bytes long; the length alone takes 4", tag.escape_ascii())]
     LengthTooShort {
-        /// The message's type byte.
+        /// Type byte of the message.
         tag: u8,
-        /// The length it gave.
+        /// Length that the message names (bytes).
         length: i32,
     },
-    /// A length beyond what this codec takes.
+    /// The length is beyond the limit.
     #[error("message `{}` says it is {length} bytes long; at most {max} are taken", tag.escape_ascii())]
     TooLong {
-        /// The message's type byte.
+        /// Type byte of the message.
         tag: u8,
-        /// The length it gave.
+        /// Length that the message names (bytes).
         length: u64,
-        /// The longest that is taken.
+        /// Limit (bytes).
         max: usize,
     },
-    /// More messages of their kind than are taken.
+    /// More messages than the limit came before the expected one.
     #[error("more than {max} messages before the one that is waited for, the last of type `{}`", tag.escape_ascii())]
     TooMany {
-        /// The last one's type byte.
+        /// Type byte of the last message.
         tag: u8,
-        /// The most that are taken.
+        /// Limit.
         max: u32,
     },
-    /// More bytes of one reply than are taken.
+    /// A reply is longer than the limit.
     #[error("a reply of more than {max} bytes")]
     ReplyTooLong {
-        /// The most that are taken.
+        /// Limit.
         max: u64,
     },
-    /// A message that answers nothing that was sent.
+    /// A message answers nothing that was sent.
     #[error("a message of type `{}`, which nobody asked for", tag.escape_ascii())]
     Unsolicited {
-        /// Its type byte.
+        /// Type byte of the message.
         tag: u8,
     },
-    /// The message ended inside a field.
+    /// The message ends inside a field.
     #[error("{message}: ends before its field `{field}` does")]
     Truncated {
-        /// The message's name.
+        /// Name of the message.
         message: &'static str,
-        /// The field that is cut off.
+        /// Field that is cut off.
         field: &'static str,
     },
-    /// A string without the NUL that ends it.
+    /// A string lacks its NUL.
     #[error("{message}: no NUL ends its field `{field}`")]
     MissingNul {
-        /// The message's name.
+        /// Name of the message.
         message: &'static str,
-        /// The string.
+        /// Field with the string.
         field: &'static str,
     },
-    /// A count or a length that is negative, or beyond the message's end.
+    /// A count or length is negative or reaches beyond the message.
     #[error("{message}: its `{field}` is {value}, which its length does not allow")]
     InvalidCount {
-        /// The message's name.
+        /// Name of the message.
         message: &'static str,
-        /// The count or length.
+        /// Field with the count or length.
         field: &'static str,
-        /// What it was.
+        /// Value of the field.
         value: i32,
     },
-    /// A field with a value that the protocol does not know.
+    /// A field has a value that the protocol does not know.
     #[error("{message}: its `{field}` is {value}, which the protocol does not know")]
     UnknownValue {
-        /// The message's name.
+        /// Name of the message.
         message: &'static str,
-        /// The field.
+        /// Name of the field.
         field: &'static str,
-        /// What it was.
+        /// Value of the field.
         value: i64,
     },
-    /// A type byte that the protocol does not know.
+    /// The protocol does not know the type byte.
     #[error("a message of type `{}`, which the protocol does not know", .0.escape_ascii())]
     UnknownTag(u8),
-    /// Bytes left over after the last field.
+    /// Bytes follow the last field.
     #[error("{message}: {bytes} bytes are left over after its last field")]
     TrailingBytes {
-        /// The message's name.
+        /// Name of the message.
         message: &'static str,
-        /// How many.
+        /// Bytes left over (count).
         bytes: usize,
     },
-    /// A string to be sent that holds a NUL, which would end it early.
+    /// A string to be sent contains a NUL, which would end it early.
     #[error("{message}: its `{field}` holds a NUL byte, which the protocol cannot carry")]
     EmbeddedNul {
-        /// The message's name.
+        /// Name of the message.
         message: &'static str,
-        /// The string.
+        /// Field with the string.
         field: &'static str,
     },
-    /// A message to be sent with more parameters, or more bytes, than its fields can count.
+    /// A message to be sent has more parameters or bytes than its fields can count.
     #[error("{message}: its `{field}` is {value}; at most {max} can be sent")]
     TooLarge {
-        /// The message's name.
+        /// Name of the message.
         message: &'static str,
-        /// The field.
+        /// Name of the field.
         field: &'static str,
-        /// What it was.
+        /// Value of the field.
         value: usize,
-        /// The largest possible.
+        /// Largest possible value.
         max: usize,
     },
 }

@@ -1,25 +1,24 @@
-//! Where a message begins and ends: a type byte, a length that counts itself, a body.
+//! Framing: a message is a type byte, a length that includes itself, and a body.
 
 use crate::WireError;
 
-/// The longest message taken (bytes, without the type byte): PostgreSQL's own limit for one
-/// allocation.
+/// Longest message (bytes, without the type byte): PostgreSQL's own limit for an allocation.
 pub const MAX_MESSAGE: usize = 0x3fff_ffff;
 
-/// Bytes of a type byte and a length.
+/// Size of a type byte and a length (bytes).
 pub const HEADER: usize = 5;
 
-/// The head of a message.
+/// Head of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Its type byte.
+    /// Type byte.
     pub tag: u8,
-    /// Bytes of its body, which follows.
+    /// Length of the body that follows (bytes).
     pub body: usize,
 }
 
 impl Header {
-    /// Reads the head at the front of `bytes`; none when fewer than [`HEADER`] bytes are there.
+    /// Reads the head at the front of `bytes`; none if there are fewer than [`HEADER`] bytes.
     ///
     /// # Errors
     /// A length below 4 or beyond [`MAX_MESSAGE`].
@@ -36,45 +35,45 @@ impl Header {
         }
     }
 
-    /// Bytes of the whole message.
+    /// Returns the length of the whole message (bytes).
     #[must_use]
     #[inline]
     pub fn len(self) -> usize {
         HEADER + self.body
     }
 
-    /// Never: a message has at least its head.
+    /// Returns false: a message has at least its head.
     #[must_use]
     pub fn is_empty(self) -> bool {
         false
     }
 }
 
-/// One whole message, its body still unread.
+/// A whole message whose body is not read yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// Its type byte.
+    /// Type byte.
     pub tag: u8,
-    /// What follows the length.
+    /// Body, which follows the length.
     pub body: &'a [u8],
 }
 
 impl Frame<'_> {
-    /// Bytes that the whole message takes: how far to advance to the next.
+    /// Returns the length of the whole message (bytes): the offset of the next one.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
         HEADER + self.body.len()
     }
 
-    /// Never: a message has at least its head.
+    /// Returns false: a message has at least its head.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         false
     }
 }
 
-/// The message at the front of `bytes`; none when it is not all there yet.
+/// Returns the message at the front of `bytes`; none if it is incomplete.
 ///
 /// # Errors
 /// As [`Header::read`].
@@ -111,7 +110,7 @@ mod tests {
         let long = next_frame(b"D\x7f\xff\xff\xff").unwrap_err();
         assert!(matches!(long, WireError::TooLong { tag: b'D', .. }), "{long}");
         assert_eq!(next_frame(b"D\x3f\xff\xff\xff"), Ok(None));
-        // What an HTTP server answers is no length that we take.
+        // The length that an HTTP server's answer spells is refused.
         assert!(next_frame(b"HTTP/1.1 400").is_err());
     }
 }

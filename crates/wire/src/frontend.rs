@@ -1,15 +1,26 @@
 //! Messages for the server, appended to a buffer of the caller's.
 //!
-//! A function that fails leaves the buffer as it found it.
+//! A function that fails leaves the buffer unchanged.
+//!
+//! ```
+//! use pgdyno_wire::frontend;
+//!
+//! let mut out = Vec::new();
+//! frontend::parse(&mut out, "s1", b"SELECT $1")?;
+//! let execution = frontend::Execution::new("s1", 1, false)?;
+//! execution.write(&mut out, true, |parameters| parameters.text(|out| out.push(b'7')))?;
+//! assert!(out.ends_with(b"S\0\0\0\x04"));
+//! # Ok::<(), pgdyno_wire::WireError>(())
+//! ```
 
 use crate::WireError;
 use crate::frame::MAX_MESSAGE;
 
-/// The protocol's version, 3.0.
+/// Protocol version 3.0.
 const VERSION: u32 = 3 << 16;
-/// What stands in the version's place in a cancel request.
+/// Code of a cancel request, in place of a version.
 const CANCEL: u32 = 1234 << 16 | 5678;
-/// The code of a request for TLS, in place of a version.
+/// Code of a request for TLS, in place of a version.
 const SSL: u32 = 80_877_103;
 
 /// Appends a message: its type byte (none for start-up and cancel), its length, and what `body`
@@ -66,10 +77,10 @@ fn string(
     Ok(())
 }
 
-/// The first message: protocol version and start-up parameters (`user`, `database`, settings).
+/// Appends the first message: protocol version and parameters (`user`, `database`, settings).
 ///
 /// # Errors
-/// A name or value that holds a NUL, or an empty name, which would end the list.
+/// A name or value contains a NUL, or a name is empty, which would end the list.
 pub fn startup<'a>(
     out: &mut Vec<u8>,
     parameters: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -89,11 +100,11 @@ pub fn startup<'a>(
     })
 }
 
-/// Before the first message: asks the server whether it takes TLS. It answers with one byte, `S` or
-/// `N`.
+/// Appends a request for TLS, to be sent before the first message. The server answers with one
+/// byte, `S` or `N`.
 ///
 /// # Errors
-/// None; it has no fields.
+/// None: the message has no fields.
 pub fn ssl_request(out: &mut Vec<u8>) -> Result<(), WireError> {
     message(out, "SSLRequest", None, |out| {
         out.extend(SSL.to_be_bytes());
@@ -101,10 +112,10 @@ pub fn ssl_request(out: &mut Vec<u8>) -> Result<(), WireError> {
     })
 }
 
-/// On a connection of its own: asks the server to cancel what backend `process` is doing.
+/// Appends a request to cancel the statement of backend `process`, for a connection of its own.
 ///
 /// # Errors
-/// A secret beyond all bounds.
+/// The secret is too long.
 pub fn cancel_request(out: &mut Vec<u8>, process: u32, secret: &[u8]) -> Result<(), WireError> {
     message(out, "CancelRequest", None, |out| {
         out.extend(CANCEL.to_be_bytes());
@@ -114,20 +125,20 @@ pub fn cancel_request(out: &mut Vec<u8>, process: u32, secret: &[u8]) -> Result<
     })
 }
 
-/// A password, in clear or as an MD5 hash.
+/// Appends a password, in clear text or as an MD5 hash.
 ///
 /// # Errors
-/// A NUL in it.
+/// The password contains a NUL.
 pub fn password(out: &mut Vec<u8>, password: &[u8]) -> Result<(), WireError> {
     message(out, "PasswordMessage", Some(b'p'), |out| {
         string(out, "PasswordMessage", "password", password)
     })
 }
 
-/// The choice of a SASL mechanism, with the exchange's first step.
+/// Appends the choice of a SASL mechanism, with the first step of the exchange.
 ///
 /// # Errors
-/// A NUL in the mechanism's name; a step beyond all bounds.
+/// The mechanism's name contains a NUL, or the step is too long.
 pub fn sasl_initial(out: &mut Vec<u8>, mechanism: &str, step: &[u8]) -> Result<(), WireError> {
     const NAME: &str = "SASLInitialResponse";
     message(out, NAME, Some(b'p'), |out| {
@@ -136,10 +147,10 @@ pub fn sasl_initial(out: &mut Vec<u8>, mechanism: &str, step: &[u8]) -> Result<(
     })
 }
 
-/// A further step of a SASL exchange.
+/// Appends a further step of a SASL exchange.
 ///
 /// # Errors
-/// A step beyond all bounds.
+/// The step is too long.
 pub fn sasl_response(out: &mut Vec<u8>, step: &[u8]) -> Result<(), WireError> {
     message(out, "SASLResponse", Some(b'p'), |out| {
         out.extend_from_slice(step);
@@ -147,17 +158,17 @@ pub fn sasl_response(out: &mut Vec<u8>, step: &[u8]) -> Result<(), WireError> {
     })
 }
 
-/// A query of the simple protocol.
+/// Appends a query of the simple protocol.
 ///
 /// # Errors
-/// A NUL in it; a text beyond all bounds.
+/// The text contains a NUL or is too long.
 pub fn query(out: &mut Vec<u8>, sql: &[u8]) -> Result<(), WireError> {
     query_with(out, |out| {
         out.extend_from_slice(sql);
     })
 }
 
-/// A query of the simple protocol whose text `write` appends piece by piece.
+/// Appends a query of the simple protocol whose text `write` appends.
 ///
 /// # Errors
 /// As [`query`].
@@ -173,11 +184,12 @@ pub fn query_with(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> Result
     })
 }
 
-/// Prepares `sql` as statement `name` (empty: the unnamed one), with parameter types as the server
-/// infers them.
+/// Appends a Parse of `sql` as statement `name`. The server infers the types of parameters.
+///
+/// An empty name is the unnamed statement.
 ///
 /// # Errors
-/// A NUL in either; a text beyond all bounds.
+/// The name or text contains a NUL, or the text is too long.
 pub fn parse(out: &mut Vec<u8>, name: &str, sql: &[u8]) -> Result<(), WireError> {
     message(out, "Parse", Some(b'P'), |out| {
         string(out, "Parse", "name", name.as_bytes())?;
@@ -187,7 +199,7 @@ pub fn parse(out: &mut Vec<u8>, name: &str, sql: &[u8]) -> Result<(), WireError>
     })
 }
 
-/// The parameters of an [`Execution`], written one after the other.
+/// Writes the parameters of an [`Execution`] in order.
 pub struct Parameters<'a> {
     out: &'a mut Vec<u8>,
     left: u16,
@@ -197,7 +209,7 @@ impl Parameters<'_> {
     /// Writes the next parameter as the text that `write` appends.
     ///
     /// # Errors
-    /// More parameters than announced; a text beyond all bounds.
+    /// There are more parameters than announced, or the text is too long.
     pub fn text(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), WireError> {
         self.take()?;
         let at = self.out.len();
@@ -212,7 +224,7 @@ impl Parameters<'_> {
     /// Writes NULL as the next parameter.
     ///
     /// # Errors
-    /// More parameters than announced.
+    /// There are more parameters than announced.
     pub fn null(&mut self) -> Result<(), WireError> {
         self.take()?;
         self.out.extend((-1_i32).to_be_bytes());
@@ -229,25 +241,26 @@ impl Parameters<'_> {
     }
 }
 
-/// The messages that execute a statement, made once but for the parameters: Bind to the unnamed
-/// portal with all parameters and results in text format, Describe of it where wanted, Execute of
-/// all rows, and Sync.
+/// Messages that execute a prepared statement, encoded once except for the parameters.
+///
+/// They are Bind to the unnamed portal, with parameters and results in text format, Describe if
+/// asked for, Execute of all rows, and Sync.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Execution {
-    /// Bind up to its parameters, its end, and all after it, with Sync.
+    /// Bind up to its parameters, the rest of Bind, and the messages after it with Sync.
     bytes: Box<[u8]>,
-    /// Where its parameters belong.
+    /// Offset of the parameters.
     head: usize,
-    /// Where Bind ends.
+    /// Offset of the end of Bind.
     bind: usize,
     count: u16,
 }
 
 impl Execution {
-    /// Of statement `name` with `count` parameters.
+    /// Encodes the messages for statement `name` with `count` parameters.
     ///
     /// # Errors
-    /// A NUL in the name.
+    /// The name contains a NUL.
     pub fn new(name: &str, count: u16, described: bool) -> Result<Self, WireError> {
         let mut bytes = vec![b'B', 0, 0, 0, 0, 0];
         string(&mut bytes, "Bind", "name", name.as_bytes())?;
@@ -264,10 +277,10 @@ impl Execution {
         Ok(Self { bytes: bytes.into(), head, bind, count })
     }
 
-    /// Appends them, with the parameters that `write` gives, Sync only where it `is_last`.
+    /// Appends the messages with the parameters that `write` gives; Sync only if `is_last`.
     ///
     /// # Errors
-    /// Fewer or more parameters than there are, or one beyond all bounds.
+    /// The number of parameters is wrong, or one is too long.
     #[inline]
     pub fn write(
         &self,
@@ -304,7 +317,7 @@ impl Execution {
     }
 }
 
-/// What a Describe or Close names.
+/// Object of a Describe or Close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DescribeTarget<'a> {
     /// A prepared statement.
@@ -329,26 +342,26 @@ fn named(
     })
 }
 
-/// Asks for the parameters and columns of a statement, or the columns of a portal.
+/// Appends a Describe: the server answers with parameters and columns.
 ///
 /// # Errors
-/// A NUL in the name.
+/// The name contains a NUL.
 pub fn describe(out: &mut Vec<u8>, what: DescribeTarget<'_>) -> Result<(), WireError> {
     named(out, "Describe", b'D', what)
 }
 
-/// Closes a statement or a portal.
+/// Appends a Close of a statement or portal.
 ///
 /// # Errors
-/// A NUL in the name.
+/// The name contains a NUL.
 pub fn close(out: &mut Vec<u8>, what: DescribeTarget<'_>) -> Result<(), WireError> {
     named(out, "Close", b'C', what)
 }
 
-/// Executes a portal up to `rows` rows; 0 means all.
+/// Appends an Execute of at most `rows` rows of a portal; 0 means all.
 ///
 /// # Errors
-/// A NUL in the portal's name.
+/// The portal's name contains a NUL.
 pub fn execute(out: &mut Vec<u8>, portal: &str, rows: u32) -> Result<(), WireError> {
     message(out, "Execute", Some(b'E'), |out| {
         string(out, "Execute", "portal", portal.as_bytes())?;
@@ -359,25 +372,25 @@ pub fn execute(out: &mut Vec<u8>, portal: &str, rows: u32) -> Result<(), WireErr
 
 const SYNC: &[u8] = b"S\0\0\0\x04";
 
-/// Ends a series of extended-protocol messages; the server answers with `ReadyForQuery`.
+/// Appends a Sync, which ends a series of messages; the server answers with `ReadyForQuery`.
 pub fn sync(out: &mut Vec<u8>) {
     out.extend_from_slice(SYNC);
 }
 
-/// Asks the server to send what it has to say so far.
+/// Appends a Flush: the server sends the replies so far.
 pub fn flush(out: &mut Vec<u8>) {
     out.extend(b"H\0\0\0\x04");
 }
 
-/// Says goodbye.
+/// Appends a Terminate, which ends the session.
 pub fn terminate(out: &mut Vec<u8>) {
     out.extend(b"X\0\0\0\x04");
 }
 
-/// A piece of copy data.
+/// Appends a piece of copy data.
 ///
 /// # Errors
-/// A piece beyond all bounds.
+/// The piece is too long.
 pub fn copy_data(out: &mut Vec<u8>, data: &[u8]) -> Result<(), WireError> {
     message(out, "CopyData", Some(b'd'), |out| {
         out.extend_from_slice(data);
@@ -385,15 +398,15 @@ pub fn copy_data(out: &mut Vec<u8>, data: &[u8]) -> Result<(), WireError> {
     })
 }
 
-/// The end of copy data.
+/// Appends the end of copy data.
 pub fn copy_done(out: &mut Vec<u8>) {
     out.extend(b"c\0\0\0\x04");
 }
 
-/// Gives up a copy: the server answers with an error that quotes `reason`.
+/// Appends a CopyFail: the server answers with an error that quotes `reason`.
 ///
 /// # Errors
-/// A NUL in it.
+/// The reason contains a NUL.
 pub fn copy_fail(out: &mut Vec<u8>, reason: &str) -> Result<(), WireError> {
     message(out, "CopyFail", Some(b'f'), |out| string(out, "CopyFail", "reason", reason.as_bytes()))
 }

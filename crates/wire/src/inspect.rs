@@ -1,8 +1,18 @@
-//! Bounds for what a server sends to a client library that knows none.
+//! Bounds for the messages of a server, for a client library that knows no bounds.
 //!
-//! [`Inspector::inspect`] sees all bytes before the library does, in pieces of any size. Through
-//! the start-up it also judges demands for proof of identity, so that none is answered that
-//! [`AuthPolicy`] refuses.
+//! Pass all bytes to [`Inspector::inspect`] before the library reads them, in pieces of any size.
+//! During start-up the inspector also checks authentication requests, so that the library answers
+//! none that [`AuthPolicy`] refuses.
+//!
+//! ```
+//! use pgdyno_wire::auth::AuthPolicy;
+//! use pgdyno_wire::inspect::Inspector;
+//!
+//! let mut inspector = Inspector::new(AuthPolicy::default());
+//! inspector.inspect(b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I")?;
+//! assert!(inspector.inspect(b"D\x7f\xff\xff\xff").is_err(), "a row of 2 GB");
+//! # Ok::<(), pgdyno_wire::inspect::InspectError>(())
+//! ```
 
 use thiserror::Error;
 
@@ -11,23 +21,22 @@ use crate::backend::tag;
 use crate::frame::HEADER;
 use crate::{Frame, Header, Message, WireError};
 
-/// The longest message before the first `ReadyForQuery`, and the longest setting after it (bytes):
-/// honest ones are far below.
+/// Longest message before the first `ReadyForQuery`, and longest setting after it (bytes).
 pub const MAX_STARTUP_MESSAGE_BYTES: usize = 64 * 1024;
 
-/// The most messages before the first `ReadyForQuery` (count): an honest server sends about twenty.
+/// Messages before the first `ReadyForQuery` at most; PostgreSQL sends about twenty.
 pub const MAX_STARTUP_MESSAGES: u32 = 1000;
 
-/// The longest message of a session (bytes).
+/// Longest message of a session (bytes).
 pub const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
-/// The longest reply of a session (bytes).
+/// Longest reply of a session (bytes).
 pub const MAX_REPLY_BYTES: u64 = 1 << 30;
 
-/// The most notices, settings and notifications in a row (count).
+/// Notices, settings and notifications in a row at most.
 pub const MAX_UNSOLICITED: u32 = 10_000;
 
-/// The most bytes of notices, settings and notifications in a row, and of settings in a session.
+/// Bytes of notices, settings and notifications in a row, and of settings in a session, at most.
 pub const MAX_UNSOLICITED_BYTES: u64 = 16 * 1024 * 1024;
 
 // facade: removed at integration
@@ -37,43 +46,43 @@ pub use {
     MAX_STARTUP_MESSAGES as MOST_START_UP_MESSAGES,
 };
 
-/// Why nothing more is taken from a server.
+/// Why nothing more is read from a server.
 #[derive(Debug, Error)]
 pub enum InspectError {
-    /// What it sends is no protocol, or too much.
+    /// The bytes break the protocol or exceed a bound.
     #[error(transparent)]
     Wire(#[from] WireError),
-    /// What it demands is not given.
+    /// The policy refuses an authentication request.
     #[error(transparent)]
     Authentication(#[from] AuthError),
 }
 
-/// Follows a server's messages through one session.
+/// Follows the messages of a server through one session.
 #[derive(Debug)]
 pub struct Inspector {
     policy: AuthPolicy,
-    /// Whether the first `ReadyForQuery` came.
+    /// Whether the first `ReadyForQuery` has come.
     is_ready: bool,
     head: [u8; HEADER],
-    /// Bytes of `head` that came (count).
+    /// Bytes of `head` that have come (count).
     have: usize,
-    /// Bytes of the present message still to come (count).
+    /// Bytes of the current message still to come (count).
     left: usize,
-    /// The body of a demand for proof, as far as it came.
+    /// Body of an authentication request, as far as it has come.
     demand: Vec<u8>,
-    /// Messages of the start-up (count).
+    /// Messages since the start (count).
     messages: u32,
     /// Notices, settings and notifications in a row.
     unsolicited: u32,
     unsolicited_bytes: u64,
     /// Settings of the session (bytes).
     settings: u64,
-    /// The present reply (bytes).
+    /// Length of the current reply (bytes).
     reply: u64,
 }
 
 impl Inspector {
-    /// For a new session, whose server's demands `policy` judges.
+    /// Creates an inspector for a new session.
     #[must_use]
     pub fn new(policy: AuthPolicy) -> Self {
         Self {
@@ -91,11 +100,11 @@ impl Inspector {
         }
     }
 
-    /// Takes note of `bytes`, which follow those before.
+    /// Checks `bytes`, which follow the bytes of earlier calls.
     ///
     /// # Errors
-    /// A length that cannot be, more than an honest server sends, or a demand that the policy
-    /// refuses. None of `bytes` may then be acted on.
+    /// An impossible length, an exceeded bound, or an authentication request that the policy
+    /// refuses. The caller must then drop `bytes`.
     pub fn inspect(&mut self, mut bytes: &[u8]) -> Result<(), InspectError> {
         while !bytes.is_empty() {
             if self.have < HEADER {
@@ -122,7 +131,7 @@ impl Inspector {
         Ok(())
     }
 
-    /// A message begins.
+    /// Checks the head of a message.
     fn begin(&mut self, header: Header) -> Result<(), WireError> {
         let Header { tag, body } = header;
         let is_unsolicited =
@@ -162,7 +171,7 @@ impl Inspector {
         Ok(())
     }
 
-    /// A message is complete.
+    /// Handles the end of a message.
     fn end(&mut self) -> Result<(), InspectError> {
         match self.head[0] {
             tag::AUTHENTICATION => {

@@ -1,4 +1,4 @@
-//! Errors and notices of the server as values, and the words that libpq's users know them by.
+//! Errors and notices of the server as values, rendered as libpq does.
 
 use std::fmt::{self, Write as _};
 
@@ -15,24 +15,24 @@ pub struct ServerError {
     pub localized_severity: String,
     /// The SQLSTATE.
     pub code: String,
-    /// What happened.
+    /// Primary message.
     pub message: String,
-    /// More about it.
+    /// Detail.
     pub detail: Option<String>,
-    /// What could be done.
+    /// Hint.
     pub hint: Option<String>,
-    /// Where in the query (characters from 1).
+    /// Position in the query (characters from 1).
     pub position: Option<u32>,
-    /// Where in `internal_query` (characters from 1).
+    /// Position in `internal_query` (characters from 1).
     pub internal_position: Option<u32>,
-    /// A query that the server made by itself, such as one of a function.
+    /// Query that the server generated, such as one of a function.
     pub internal_query: Option<String>,
-    /// What the server was doing, such as which function it executed with which parameters.
+    /// Context, such as the function that was executed and its parameters.
     pub context: Option<String>,
 }
 
 impl ServerError {
-    /// The value of an `ErrorResponse`'s or `NoticeResponse`'s fields.
+    /// Copies the fields of an `ErrorResponse` or `NoticeResponse`.
     #[must_use]
     pub fn from_fields(fields: Fields<'_>) -> Self {
         let text = |kind| fields.get(kind).map(|value| String::from_utf8_lossy(value).into_owned());
@@ -52,8 +52,9 @@ impl ServerError {
         }
     }
 
-    /// Renders all of it as libpq does, lines joined by newlines; `query` is the text that
-    /// [`ServerError::position`] counts in, where it is known.
+    /// Renders the error as libpq does, lines joined by newlines.
+    ///
+    /// `query` is the text that [`ServerError::position`] counts in, if it is known.
     ///
     /// ```
     /// # use pgdyno_wire::ServerError;
@@ -82,7 +83,7 @@ impl ServerError {
             Some((position, None)) => drop(write!(text, " at character {position}")),
             None => {}
         }
-        // libpq shows a notice's context to nobody who has not asked for it.
+        // libpq shows no context of notices by default.
         let context = self.context.as_ref().filter(|_| self.is_error());
         for (label, more) in [
             ("DETAIL", self.detail.as_ref()),
@@ -97,14 +98,14 @@ impl ServerError {
         text
     }
 
-    /// Whether it ended a statement or the session.
+    /// Returns whether the error ended a statement or the session; a notice does not.
     #[must_use]
     pub fn is_error(&self) -> bool {
         matches!(self.severity.as_str(), "ERROR" | "FATAL" | "PANIC")
     }
 }
 
-/// On one line: severity, SQLSTATE and message, then what else is known in parentheses.
+/// Renders one line: severity, SQLSTATE and message, then detail, hint and context in parentheses.
 impl fmt::Display for ServerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}: {}", self.severity, self.code, self.message)?;
@@ -119,13 +120,14 @@ impl fmt::Display for ServerError {
     }
 }
 
-/// Columns of a line that are shown at most.
+/// Width of an excerpt at most (columns).
 const WIDEST: usize = 60;
-/// Columns that are shown from the place that is pointed at, where a line is longer.
+/// Columns that are shown from the position on, where a line is longer.
 const AFTER: usize = 10;
 
-/// The line of `query` that holds character `position` (from 1), with a caret under it; none where
-/// there is no such character.
+/// Returns the line of `query` that holds character `position` (from 1), with a caret under it.
+///
+/// None if there is no such character.
 fn excerpt(query: &str, position: u32) -> Option<String> {
     let index = usize::try_from(position).ok()?.checked_sub(1)?;
     let at = query.char_indices().map(|(at, _)| at).chain([query.len()]).nth(index)?;
@@ -138,8 +140,7 @@ fn excerpt(query: &str, position: u32) -> Option<String> {
 
     let width =
         |characters: &[char]| characters.iter().map(|c| c.width().unwrap_or(0)).sum::<usize>();
-    // A long line is cut at its end, or else at its beginning so that something after the caret is
-    // seen.
+    // A long line is cut at its end; if that would hide the position, at its beginning, too.
     let (mut first, mut last) = (0, line.len());
     if width(&line) > WIDEST {
         if width(&line[..caret]) + AFTER <= WIDEST {

@@ -4,10 +4,10 @@ use pgdyno_wire::ServerError;
 
 use crate::sqlstate;
 
-/// What pgbench says of an expression without a value.
+/// pgbench's message for an expression without a value.
 pub(super) const EVALUATION: &str = "evaluation of meta-command failed";
 
-/// An error of the server's, and the step and statement that met it.
+/// An error of the server, with the step and statement that met it.
 #[derive(Debug)]
 pub(super) struct StatementError {
     pub(super) step: usize,
@@ -15,21 +15,20 @@ pub(super) struct StatementError {
     pub(super) error: Box<ServerError>,
 }
 
-/// Why a client gives up: an SQLSTATE, words for people that name it too, and those that pgbench
-/// would use.
+/// Why a client gives up: SQLSTATE, reason for reports, and pgbench's message.
 pub(super) struct Abort {
     pub(super) code: String,
     pub(super) reason: String,
-    /// Empty where `cause` says it all.
+    /// pgbench's message; empty where `causes` say everything.
     pub(super) message: String,
-    /// Whether the server said it.
+    /// Whether the server reported the error.
     pub(super) is_from_server: bool,
-    /// What pgbench says of it beforehand.
+    /// Messages that pgbench logs before `message`.
     pub(super) causes: Vec<String>,
 }
 
 impl Abort {
-    /// For what the engine itself finds wrong.
+    /// Creates the abort for an error that the engine found.
     pub(super) fn internal(code: &str, reason: &str) -> Self {
         Self {
             code: code.to_owned(),
@@ -40,13 +39,14 @@ impl Abort {
         }
     }
 
-    /// For a ledger that cannot be kept: what is not written down must not happen.
+    /// Creates the abort for a ledger that cannot be written: an unrecorded transaction must not be
+    /// sent.
     #[cold]
     pub(super) fn ledger(error: &std::io::Error) -> Self {
         Self::internal(sqlstate::IO_ERROR, &format!("the ledger cannot be kept: {error}"))
     }
 
-    /// For `error` of the server's, about `what`; in libpq's `words`.
+    /// Creates the abort for an error of the server about `what`; `words` is libpq's text.
     pub(super) fn from_server(what: &str, error: &ServerError, words: String) -> Self {
         Self {
             reason: format!("{what}: {error}"),
@@ -57,7 +57,7 @@ impl Abort {
         }
     }
 
-    /// The same, its words said by the server.
+    /// Marks the error as reported by the server.
     pub(super) fn blamed_on_server(mut self) -> Self {
         self.is_from_server = true;
         self

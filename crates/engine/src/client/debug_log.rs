@@ -1,4 +1,4 @@
-//! What a client tells of itself as it goes, in pgbench's words.
+//! Messages about what a client does, worded as pgbench words them.
 
 use pgdyno_wire::ServerError;
 use pgdyno_wire::frame::HEADER;
@@ -14,20 +14,20 @@ impl Client {
         }
     }
 
-    /// That bytes came from the server.
+    /// Logs that bytes came from the server.
     #[cold]
     pub(super) fn log_receiving(&self) {
         self.log(ClientLogKind::News, &format!("client {} receiving", self.id));
     }
 
-    /// A notice or a warning of the server's.
+    /// Logs a notice or warning of the server.
     #[cold]
     pub(super) fn log_notice(&self, notice: &ServerError) {
         let query = self.current_statement().1.map(|statement| self.query_text(statement));
         self.log(ClientLogKind::Notice, &notice.libpq_text(query.as_deref()));
     }
 
-    /// The text of the present script's statement `index` as the server has it.
+    /// Returns the text of the current script's statement `index` as the server received it.
     pub(super) fn query_text(&self, index: usize) -> String {
         let c_string = |bytes: &[u8]| {
             let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -40,24 +40,24 @@ impl Client {
                 self.write(pieces, &mut text);
                 String::from_utf8_lossy(&text).into_owned()
             }
-            // The statement's name comes first.
+            // The statement's name precedes the text.
             Request::Bound { parse, name, .. } => c_string(&parse[HEADER + name.len() + 1..]),
         }
     }
 
-    /// Which script begins.
+    /// Logs that a script begins.
     #[cold]
     pub(super) fn log_script(&self) {
         let name = &self.program.scripts[self.script].name;
         self.log(ClientLogKind::News, &format!("client {} executing script \"{name}\"", self.id));
     }
 
-    /// What the present step does.
+    /// Logs the current step.
     #[cold]
     pub(super) fn log_step(&self) {
         let (id, script) = (self.id, &self.program.scripts[self.script]);
         let Some(step) = script.steps.get(self.step) else { return };
-        // Expressions are not shown, the arguments of other meta commands are.
+        // pgbench shows arguments of meta commands, but no expressions.
         let words = match &step.action {
             Action::Send(index) => return self.log_send(*index),
             Action::Set { .. } | Action::SetNameless { .. } => 2,

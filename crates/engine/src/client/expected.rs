@@ -1,23 +1,23 @@
-//! What a server may say next: a reply that nobody asked for is no measurement.
+//! Which message the server may send next.
 //!
-//! [`ExpectedReply`] follows one statement's reply, message by message, by the messages' types alone.
-//! Notices, settings and notifications may come at any time. Errors are judged where they are read,
-//! for a fatal one may come at any time too.
+//! A server that answers more than was asked would be measured as fast. [`ExpectedReply`] follows
+//! one statement's reply by the types of its messages. Notices, settings and notifications may come
+//! at any time, and so may fatal errors.
 
 use pgdyno_wire::WireError;
 use pgdyno_wire::backend::tag;
 
-/// The messages that may come next.
+/// Messages that may come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExpectedReply {
-    /// None: nothing was asked.
+    /// None: nothing was sent.
     Nothing,
-    /// A query's first result.
+    /// First result of a query.
     Result,
-    /// Rows of a query's result, or its end. Another RowDescription too: a rule may make one
-    /// command return several results.
+    /// Rows or end of a query's result. Also another RowDescription: a rule may make a command
+    /// return several results.
     Rows,
-    /// A query's next result, or the end of all.
+    /// Next result of a query, or the end of the reply.
     MoreResults,
     /// ParseComplete.
     Parsed {
@@ -29,24 +29,24 @@ pub(super) enum ExpectedReply {
         /// Whether the portal is described.
         described: bool,
     },
-    /// The portal's columns.
+    /// Columns of the portal.
     Description,
-    /// Rows of the portal, or its end.
+    /// Rows or end of the portal.
     PortalRows,
-    /// The end of the reply, or of the pipeline's part.
+    /// End of the reply, or of a part of the pipeline.
     Ready,
-    /// The end of a reply that met an error.
+    /// End of a reply that had an error.
     ReadyAfterError,
 }
 
-/// Whether a message of that type may come at any time.
+/// Returns whether a message of type `tag` may come at any time.
 #[inline]
 pub(super) fn is_unsolicited(tag: u8) -> bool {
     matches!(tag, tag::NOTICE_RESPONSE | tag::PARAMETER_STATUS | tag::NOTIFICATION)
 }
 
 impl ExpectedReply {
-    /// What comes after a message of type `tag`, which is no error.
+    /// Returns what may follow a message of type `tag`, other than an error.
     #[inline]
     pub(super) fn after(self, tag: u8) -> Result<Self, WireError> {
         Ok(match (self, tag) {
@@ -64,7 +64,7 @@ impl ExpectedReply {
             (Self::Bound { described: true }, tag::BIND_COMPLETE) => Self::Description,
             (Self::Description, tag::ROW_DESCRIPTION | tag::NO_DATA) => Self::PortalRows,
             (Self::PortalRows, tag::COMMAND_COMPLETE | tag::EMPTY_QUERY) => Self::Ready,
-            // They end the client.
+            // COPY ends the client.
             (
                 Self::Result | Self::MoreResults | Self::PortalRows,
                 tag::COPY_IN | tag::COPY_OUT | tag::COPY_BOTH,
@@ -74,7 +74,7 @@ impl ExpectedReply {
         })
     }
 
-    /// What comes after an error.
+    /// Returns what may follow an error.
     pub(super) fn after_error(self, is_fatal: bool) -> Result<Self, WireError> {
         match self {
             Self::Nothing | Self::ReadyAfterError if !is_fatal => {

@@ -1,4 +1,4 @@
-//! Errors: what is tried again, what fails a transaction, what ends a client.
+//! Errors: which are retried, which fail a transaction, which end a client.
 
 use pgdyno_model::experiment::OnError;
 use pgdyno_wire::backend::TransactionStatus;
@@ -13,7 +13,7 @@ use crate::program::{Action, Step};
 use crate::schedule::Moment;
 
 impl Client {
-    /// What the server said of `fault`, in libpq's words.
+    /// Returns the server's error as libpq renders it.
     pub(super) fn error_text(&self, fault: &StatementError) -> String {
         let query = fault.statement.map(|statement| self.query_text(statement));
         fault.error.libpq_text(query.as_deref())
@@ -25,8 +25,7 @@ impl Client {
         }
     }
 
-    /// What pgbench calls the kind of step `step`: `SQL`, or the meta command's name as the script
-    /// has it.
+    /// Returns pgbench's name of `step`: `SQL`, or the meta command as the script has it.
     pub(super) fn command_name(&self, step: usize) -> &str {
         let script = &self.program.scripts[self.script];
         match script.steps.get(step) {
@@ -39,7 +38,7 @@ impl Client {
         }
     }
 
-    /// A statement met an error: another try or transaction may fare better, or the client gives
+    /// Handles an error of a statement: the transaction is retried or fails, or the client gives
     /// up.
     pub(super) fn failed(
         &mut self,
@@ -79,7 +78,7 @@ impl Client {
         }
     }
 
-    /// Whether the transaction that failed would be tried again, had the load time for it.
+    /// Returns whether a failed transaction may be retried, as far as tries and time go.
     fn has_tries_left(&self, now: Moment) -> bool {
         let policy = &self.program.policy;
         let tries = self.retries.saturating_add(1);
@@ -87,7 +86,7 @@ impl Client {
             && policy.latency_limit.is_none_or(|limit| now.since(self.due) <= limit)
     }
 
-    /// `(try 1/3, 12.345% of the maximum time of tries was used)`.
+    /// Returns `(try 1/3, 12.345% of the maximum time of tries was used)`.
     #[allow(clippy::cast_precision_loss)]
     fn tries(&self, now: Moment) -> String {
         let policy = &self.program.policy;
@@ -103,7 +102,7 @@ impl Client {
         text
     }
 
-    /// The failed transaction is rolled back.
+    /// Goes on after a failed transaction was rolled back.
     pub(super) fn after_failure(&mut self, context: &mut ClientContext<'_>) -> Wait {
         let Some(fault) = self.failure.take() else { return self.next_transaction(context) };
         let closing = context.recorder.schedule().closing;
@@ -111,7 +110,7 @@ impl Client {
             && self.has_tries_left(context.now)
         {
             if context.now >= closing {
-                // Neither failed nor done: the load ends before it can be known.
+                // The load ends before the outcome can be known.
                 context.recorder.record_abandoned();
                 return self.note_failure(context).unwrap_or_else(|| self.finish(context));
             }
@@ -121,7 +120,7 @@ impl Client {
             });
             context.recorder.record_retry(self.script, fault.step, context.now);
             self.retries += 1;
-            // The same draws once more.
+            // A retry draws the values again.
             self.random.clone_from(&self.random_before_try);
             self.step = 0;
             return self.advance(context);
@@ -142,14 +141,15 @@ impl Client {
         self.next_transaction(context)
     }
 
-    /// Tells the ledger, if there is one, that the transaction failed; what follows if that cannot
-    /// be kept.
+    /// Records in the ledger, if there is one, that the transaction failed.
+    ///
+    /// Returns what to wait for if the ledger cannot be written.
     fn note_failure(&mut self, context: &mut ClientContext<'_>) -> Option<Wait> {
         let error = self.ledger.as_mut()?.failed(context.now).err()?;
         Some(self.abort(&Abort::ledger(&error), context))
     }
 
-    /// Gives up, with its transaction.
+    /// Gives up; the transaction under way fails.
     pub(super) fn abort(&mut self, abort: &Abort, context: &mut ClientContext<'_>) -> Wait {
         let fault = self.failure.take().map(|fault| (Some(fault.step), fault.statement));
         let (step, statement) = fault.unwrap_or(match self.state {
@@ -170,8 +170,7 @@ impl Client {
         self.give_up(abort, statement, context)
     }
 
-    /// Gives up, with no transaction or one that is counted, because of `abort` in `statement` if
-    /// it met any.
+    /// Gives up without a transaction under way, or with one that is counted already.
     pub(super) fn give_up(
         &mut self,
         abort: &Abort,
@@ -193,7 +192,7 @@ impl Client {
                 )
             }
             kind => {
-                // pgbench tells the name as it is written only of what it evaluates.
+                // pgbench keeps the case of the name only for commands that it evaluates.
                 let as_written = abort.message == EVALUATION || kind == "SQL";
                 let kind = if as_written { kind.to_owned() } else { kind.to_ascii_lowercase() };
                 format!(

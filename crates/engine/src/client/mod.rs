@@ -1,8 +1,45 @@
 //! One client: a state machine without I/O.
 //!
-//! It is given received bytes and the time, appends what is to be sent, and says what it waits for.
-//! In steady state it allocates nothing: replies are read in place, values live in slots, and all
+//! The event loop calls [`Client::wake`] to begin, then [`Client::receive`] with bytes that arrived
+//! and [`Client::wake`] when a wait is over. Each call appends the bytes to be sent and returns
+//! what the client waits for. [`Client::connection_lost`], [`Client::connection_failed`],
+//! [`Client::expire`] and [`Client::stop`] tell it of trouble.
+//!
+//! In steady state a client allocates nothing: replies are read in place, values live in slots, and
 //! buffers are the caller's or reused.
+//!
+//! ```
+//! use std::rc::Rc;
+//! use std::sync::Arc;
+//!
+//! use pgdyno_engine::client::{Client, ClientContext, Wait};
+//! use pgdyno_engine::pace::Pacer;
+//! use pgdyno_engine::program::Program;
+//! use pgdyno_engine::random::Random;
+//! use pgdyno_engine::recorder::Recorder;
+//! use pgdyno_engine::schedule::{Moment, Schedule};
+//! use pgdyno_engine::script::{Script, WeightedScript};
+//! use pgdyno_model::experiment::Protocol;
+//!
+//! let script = Arc::new(Script::parse("one.sql", "SELECT 1;")?);
+//! let scripts = [WeightedScript { script, weight: 1 }];
+//! let program = Rc::new(Program::link(&scripts, Protocol::Simple, 1, &[])?);
+//! let schedule = Schedule { closing: Moment::NEVER, ..Schedule::default() };
+//! let mut recorder = Recorder::new(&program, schedule, Box::new(|_| {}));
+//! let (mut pacer, mut out) = (Pacer::default(), Vec::new());
+//! let mut client = Client::new(0, program, Random::new(1), Random::new(2), None);
+//!
+//! let now = Moment(1_000);
+//! let wait = client.wake(&mut ClientContext {
+//!     now,
+//!     out: &mut out,
+//!     recorder: &mut recorder,
+//!     pacer: &mut pacer,
+//! });
+//! assert_eq!(wait, Wait::ForReply);
+//! assert_eq!(out, b"Q\0\0\0\x0eSELECT 1;\0");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod abort;
 mod debug_log;
@@ -36,7 +73,9 @@ use reply::{ReplyEvent, ReplyReader};
 use state::{PendingReply, State};
 
 impl Client {
-    /// Client `id` of `program`, with streams of randomness of its own.
+    /// Creates client `id` with a connection.
+    ///
+    /// `transactions` limits the transactions that it starts once the window is open.
     #[must_use]
     pub fn new(
         id: u32,
@@ -81,46 +120,46 @@ impl Client {
         }
     }
 
-    /// The same, its transactions written down in `ledger`.
+    /// Records each transaction in the ledger before sending it.
     ///
     /// # Errors
-    /// The variable that its scripts lack.
+    /// Name of a variable that the scripts do not set.
     pub fn with_ledger(self, ledger: Box<dyn ClientLedger>) -> Result<Self, &'static str> {
         let bindings = LedgerBindings::from_program(&self.program)?;
         Ok(Self { ledger: Some(Box::new(TransactionLedger::new(ledger, bindings))), ..self })
     }
 
-    /// The same client before its first connection.
+    /// Takes the connection away: the client asks for one before its first transaction.
     #[must_use]
     pub fn without_connection(self) -> Self {
         Self { connected: false, ..self }
     }
 
-    /// Its number, from 0.
+    /// Returns the client's number, from 0.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.id
     }
 
-    /// Whether a statement is under way at the server.
+    /// Returns whether a statement is under way at the server.
     #[must_use]
     pub fn awaits_reply(&self) -> bool {
         matches!(self.state, State::AwaitingReply(_) | State::AwaitingPipeline | State::RollingBack)
     }
 
-    /// Whether it will do nothing more.
+    /// Returns whether the client does nothing more.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.state == State::Ended
     }
 
-    /// Whether it wants its connection.
+    /// Returns whether the client keeps its connection.
     #[must_use]
     pub fn is_connected(&self) -> bool {
         self.connected
     }
 
-    /// Begins its first transaction, or goes on after what it waited for.
+    /// Begins the first transaction, or goes on after a wait.
     pub fn wake(&mut self, context: &mut ClientContext<'_>) -> Wait {
         match self.state {
             State::Idle => self.choose_transaction(context),
@@ -139,14 +178,14 @@ impl Client {
         }
     }
 
-    /// Has a new connection, on which nothing is prepared yet; it is to be woken.
+    /// Takes a new connection, on which nothing is prepared. The client is then to be woken.
     pub fn connection_restored(&mut self) {
         self.connected = true;
         self.replies = ReplyReader::new(self.program.policy.client_log.is_some());
         self.prepared.fill(false);
     }
 
-    /// Takes `bytes` from the server.
+    /// Handles `bytes` that arrived from the server.
     pub fn receive(&mut self, mut bytes: &[u8], context: &mut ClientContext<'_>) -> Wait {
         if self.program.policy.logs_steps {
             self.log_receiving();
@@ -183,7 +222,7 @@ impl Client {
         }
     }
 
-    /// Gives up because the time for its transaction is over.
+    /// Gives up: the time for the transaction is over.
     pub fn expire(&mut self, context: &mut ClientContext<'_>) -> Wait {
         match self.state {
             State::Ended => return Wait::Close,
@@ -199,7 +238,7 @@ impl Client {
         self.abort(&Abort::internal(sqlstate::QUERY_CANCELED, &reason), context)
     }
 
-    /// Ends without a word about the transaction under way.
+    /// Ends the client. The transaction under way counts nowhere.
     pub fn stop(&mut self, out: &mut Vec<u8>) {
         if self.state != State::Ended {
             self.state = State::Ended;
@@ -209,7 +248,7 @@ impl Client {
         }
     }
 
-    /// Acts on one message; returns what to wait for if that changed.
+    /// Handles one event of a reply; returns what to wait for if that changed.
     fn handle(&mut self, event: ReplyEvent, context: &mut ClientContext<'_>) -> Option<Wait> {
         match event {
             ReplyEvent::Ready => return Some(self.ready(context)),
@@ -261,7 +300,7 @@ impl Client {
         None
     }
 
-    /// The step that the server's next message is about, and its statement if it has one.
+    /// Returns the step that the server's next message belongs to, and its statement if it has one.
     fn current_statement(&self) -> (usize, Option<usize>) {
         match (self.state, self.pending.front()) {
             (_, Some(PendingReply::Statement { step, statement, .. })) => (*step, Some(*statement)),
@@ -283,22 +322,22 @@ impl Client {
         context.recorder.record_command(self.script, step, times.latency(), context.now);
     }
 
-    /// The server awaits the next command.
+    /// Handles ReadyForQuery.
     fn ready(&mut self, context: &mut ClientContext<'_>) -> Wait {
         let next = self.finish_reply(context);
-        // What was read so far belongs to no later reply.
+        // Bytes read so far belong to no later reply.
         self.first_byte = Moment::NEVER;
         next
     }
 
-    /// The present reply, or the part of a pipeline that a Sync ends, is complete.
+    /// Goes on after a complete reply, or after the part of a pipeline that a Sync ends.
     fn finish_reply(&mut self, context: &mut ClientContext<'_>) -> Wait {
         if !self.pending.is_empty() {
-            // Statements after an error, and the Sync that ends their transaction.
+            // The server skipped statements after an error, up to the Sync.
             while let Some(pending) = self.pending.pop_front() {
                 match pending {
                     PendingReply::Sync => break,
-                    // It was to be prepared, and was passed over.
+                    // The Parse was skipped, too.
                     PendingReply::Statement { statement, parsed: true, .. } => {
                         let number = self.program.scripts[self.script].statements[statement].number;
                         self.prepared[number] = false;
@@ -358,13 +397,13 @@ impl Client {
         }
     }
 
-    /// Awaits the reply to the first of what was sent in the pipeline and is not finish_reply yet.
+    /// Expects the reply that the pipeline owes first.
     fn expect_pending(&mut self) {
         let expected = self.pending.front().map_or(ExpectedReply::Nothing, PendingReply::expected);
         self.replies.expect_next(expected);
     }
 
-    /// Where in the scripts the client is.
+    /// Returns the client's position in the scripts, for messages.
     fn position(&self) -> String {
         let script = &self.program.scripts[self.script];
         match script.steps.get(self.step) {

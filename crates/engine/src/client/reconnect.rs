@@ -1,4 +1,4 @@
-//! Connections that are lost, and what becomes of their clients.
+//! Lost connections: the client gives up, or asks for another connection.
 
 use std::time::Duration;
 
@@ -7,21 +7,21 @@ use super::state::{Client, ClientContext, State, Wait};
 use crate::client_log::ClientLogKind;
 use crate::sqlstate;
 
-/// How long a client waits before its second new connection in a row; twice as long before each
-/// further one.
+/// Wait before the second new connection in a row; doubled before each further one.
 const PAUSE: Duration = Duration::from_millis(100);
-/// The longest of those waits.
+/// Longest wait before a new connection.
 const MAX_PAUSE: Duration = Duration::from_secs(1);
 
 impl Client {
-    /// Learns that its connection is gone; `how` says what was seen. Either it gives up with its
-    /// transaction, or that has failed and it wants another connection.
+    /// Handles the loss of the connection; `how` is the error.
+    ///
+    /// Either the client gives up, or its transaction fails and it asks for another connection.
     pub fn connection_lost(&mut self, how: &str, context: &mut ClientContext<'_>) -> Wait {
         if self.state == State::Ended {
             return Wait::Close;
         }
         let told = self.error.take();
-        // What the server said before it hung up tells more than that it did.
+        // An error that the server sent before it hung up tells more than the hang-up.
         let (reason, said) = match &told {
             Some(fault @ StatementError { error, .. }) => {
                 (format!("connection lost ({how}) after {error}"), self.error_text(fault))
@@ -44,7 +44,7 @@ impl Client {
         self.reconnections += 1;
         self.connected = false;
         let waits = match self.state {
-            // Nothing was sent_at: when the time for it comes, there is a new connection first.
+            // No transaction was under way. The next one begins with a new connection.
             State::Idle | State::Due => return Wait::ForReply,
             State::Sleeping | State::Computed => true,
             State::AwaitingReply(_)
@@ -65,11 +65,11 @@ impl Client {
         self.in_pipeline = false;
         self.pending.clear();
         self.state = State::Idle;
-        // One that sleeps is to be woken already.
+        // A sleeping client has its timer already.
         if waits { Wait::ForReply } else { self.choose_transaction(context) }
     }
 
-    /// Learns that the connection it asked for cannot be had; `how` says why.
+    /// Handles a connection that could not be made; `how` is the error.
     pub fn connection_failed(&mut self, how: &str, context: &mut ClientContext<'_>) -> Wait {
         if self.state == State::Ended {
             return Wait::Close;

@@ -1,53 +1,53 @@
-//! The server's replies, cut from bytes that arrive in pieces of any size.
+//! The server's replies, read from bytes that arrive in pieces of any size.
 //!
-//! Messages that a client need not read, result rows above all, are skipped where they lie; only a
-//! message that was partial and must be read is put together in a buffer.
+//! Messages that a client need not read, result rows above all, are skipped in place. Only a
+//! message that must be read and arrived in pieces is put together in a buffer.
 
 use super::expected::{ExpectedReply, is_unsolicited};
 use pgdyno_wire::backend::{TransactionStatus, command_complete, ready_for_query, tag};
 use pgdyno_wire::frame::HEADER;
 use pgdyno_wire::{Frame, Header, Message, ServerError, WireError};
 
-/// The longest message that is read rather than skipped (bytes): only errors have any length.
+/// Longest message that is read rather than skipped (bytes).
 const MAX_READ: usize = 1 << 20;
 
-/// What a client must know of.
+/// Part of a reply that a client acts on.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ReplyEvent {
-    /// The server awaits the next command; [`ReplyReader::status`] says how.
+    /// ReadyForQuery; [`ReplyReader::status`] has the session's state.
     Ready,
     Error(Box<ServerError>),
-    /// A notice or a warning, where they are wanted.
+    /// A notice or warning, if they are logged.
     Notice(Box<ServerError>),
-    /// A statement is prepared.
+    /// ParseComplete.
     Parsed,
-    /// The server would copy in or out.
+    /// The server asks for COPY data, or would send some.
     Copy,
     /// The columns of a result.
     Columns(Vec<Vec<u8>>),
-    /// A row of it.
+    /// A row of the result.
     Row(Vec<Option<Vec<u8>>>),
     /// A query is complete.
     Complete,
 }
 
-/// What has arrived and is not yet acted on.
+/// Reads a client's replies.
 pub(super) struct ReplyReader {
-    /// The beginning of a message whose rest has not arrived.
+    /// Beginning of a message whose rest has not arrived.
     partial: Vec<u8>,
-    /// Bytes of the present message still to be passed over.
+    /// Bytes of the current message that are still to be skipped.
     skip: usize,
-    /// What may come next.
+    /// Messages that may come next.
     expected: ExpectedReply,
-    /// Whether what it belongs to has not left yet: bytes that are here already cannot answer it.
+    /// Whether the request has not been sent yet: bytes that arrived before cannot answer it.
     unsent: bool,
-    /// The session's state as the server last said.
+    /// State of the session as of the last ReadyForQuery.
     pub(super) status: TransactionStatus,
-    /// Whether rows are wanted.
+    /// Whether rows are read.
     pub(super) rows: bool,
-    /// Whether the end of each query is.
+    /// Whether the end of each query is reported.
     pub(super) query_ends: bool,
-    /// Whether notices are.
+    /// Whether notices are read.
     notices: bool,
 }
 
@@ -65,31 +65,31 @@ impl ReplyReader {
         }
     }
 
-    /// Awaits the reply to what is about to be sent.
+    /// Expects the reply to a request that is about to be sent.
     #[inline]
     pub(super) fn expect(&mut self, expected: ExpectedReply) {
         self.expected = expected;
         self.unsent = true;
     }
 
-    /// Awaits the next reply of what was sent together.
+    /// Expects the next reply of requests that were sent together.
     #[inline]
     pub(super) fn expect_next(&mut self, expected: ExpectedReply) {
         self.expected = expected;
     }
 
-    /// Whether nothing is awaited.
+    /// Returns whether no reply is expected.
     pub(super) fn expects_nothing(&self) -> bool {
         self.expected == ExpectedReply::Nothing
     }
 
-    /// Learns that bytes have come since the last of them was sent.
+    /// Notes that bytes arrived after the last request was sent.
     #[inline]
     pub(super) fn arrive(&mut self) {
         self.unsent = false;
     }
 
-    /// Notes that a message of type `tag` came, which is no error.
+    /// Checks that a message of type `tag`, other than an error, may come now.
     #[inline]
     fn advance(&mut self, tag: u8) -> Result<(), WireError> {
         if self.unsent && !is_unsolicited(tag) {
@@ -99,7 +99,7 @@ impl ReplyReader {
         Ok(())
     }
 
-    /// Notes that `error` came.
+    /// Checks that `error` may come now.
     #[cold]
     fn advance_past_error(&mut self, error: &ServerError) -> Result<(), WireError> {
         let is_fatal = matches!(error.severity.as_str(), "FATAL" | "PANIC");
@@ -110,7 +110,7 @@ impl ReplyReader {
         Ok(())
     }
 
-    /// The next event in `bytes`, which moves past it; none when more bytes are needed.
+    /// Reads the next event from `bytes`, and advances it; none when more bytes are needed.
     #[inline]
     pub(super) fn next(&mut self, bytes: &mut &[u8]) -> Result<Option<ReplyEvent>, WireError> {
         self.pass(bytes);
@@ -143,7 +143,7 @@ impl ReplyReader {
         Ok(None)
     }
 
-    /// Passes over what is left of a message that is skipped.
+    /// Skips the rest of a message.
     #[inline]
     fn pass(&mut self, bytes: &mut &[u8]) {
         let passed = self.skip.min(bytes.len());
@@ -151,8 +151,7 @@ impl ReplyReader {
         self.skip -= passed;
     }
 
-    /// Goes on with the message that was partial; what it comes to, if it is all there and must be
-    /// known of.
+    /// Goes on with a message that arrived in pieces; returns its event if it is complete and read.
     fn complete_partial(&mut self, bytes: &mut &[u8]) -> Result<Option<ReplyEvent>, WireError> {
         self.fill_partial(bytes, HEADER);
         let Some(header) = Header::read(&self.partial)? else { return Ok(None) };
@@ -175,8 +174,8 @@ impl ReplyReader {
         event.map(Some)
     }
 
-    /// What a message comes to. Those that every statement has are read by themselves: a value that
-    /// may be any message is much to hand over.
+    /// Reads a message. Types that every statement has are read directly, for a [`Message`] is
+    /// large to hand over.
     #[inline]
     fn read(&mut self, tag: u8, body: &[u8]) -> Result<ReplyEvent, WireError> {
         if tag != tag::ERROR_RESPONSE {
@@ -198,8 +197,7 @@ impl ReplyReader {
         }
     }
 
-    /// Whether a client need not read messages of that type. What an end of a message looks like is
-    /// known from its length.
+    /// Returns whether a client need not read messages of type `tag`.
     #[inline]
     fn skippable(&self, tag: u8) -> bool {
         match tag {
@@ -225,7 +223,7 @@ impl ReplyReader {
     }
 }
 
-/// Refuses a message that would have to be read and is longer than any honest one.
+/// Refuses a message that is too long to be read.
 fn check(header: Header) -> Result<(), WireError> {
     if header.body > MAX_READ {
         return Err(WireError::TooLong {

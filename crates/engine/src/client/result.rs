@@ -1,20 +1,20 @@
-//! Results that `\gset` and `\aset` put into variables.
+//! Results that `\gset` and `\aset` store in variables.
 
 use std::collections::HashMap;
 
 use crate::script::{Slot, Store, VariableValue, is_variable_name};
 
-/// A result that cannot be put into variables.
+/// Why a result cannot be stored.
 pub(super) struct StoreError {
-    /// Which of the command's queries had it, from 0.
+    /// Query of the command that had the result, from 0.
     pub(super) query: usize,
-    /// The variable's name, where it is none.
+    /// Column's name that no variable can have, if that is the reason.
     pub(super) name: Option<String>,
     /// pgbench's message.
     pub(super) message: String,
 }
 
-/// One query's result.
+/// Result of one query: its columns, number of rows and last row.
 #[derive(Debug, Default)]
 struct QueryResult {
     columns: Vec<Vec<u8>>,
@@ -22,7 +22,7 @@ struct QueryResult {
     last: Vec<Option<Vec<u8>>>,
 }
 
-/// The results of a command.
+/// Results of a command's queries.
 #[derive(Debug, Default)]
 pub(super) struct QueryResults {
     results: Vec<QueryResult>,
@@ -54,7 +54,7 @@ impl QueryResults {
         }
     }
 
-    /// Puts them where `store` says. A column that no script names is dropped.
+    /// Stores the results as `store` says. Columns that no script names are dropped.
     pub(super) fn store(
         &self,
         store: &Store,

@@ -1,4 +1,4 @@
-//! Statements as messages, and results as variables.
+//! Sending statements, and storing their results.
 
 use pgdyno_wire::{WireError, frontend};
 
@@ -44,7 +44,7 @@ impl Client {
                 let bound = execution.write(out, !self.in_pipeline, |bind| {
                     for slot in parameters {
                         match &variables[slot.index()] {
-                            // The NULL of an expression goes as its text, as in pgbench.
+                            // NULL from an expression is sent as its text, as in pgbench.
                             None => bind.null()?,
                             Some(content) => bind.text(|out| content.write_text(out))?,
                         }
@@ -63,7 +63,7 @@ impl Client {
                         parsed,
                         sent: now,
                     });
-                    // The next use of the name in this pipeline finds it there.
+                    // Later uses of the name in this pipeline find it prepared.
                     if parsed && !name.is_empty() {
                         self.prepared[statement.number] = true;
                     }
@@ -79,7 +79,7 @@ impl Client {
         Ok(())
     }
 
-    /// Remembers what was appended to a pipeline.
+    /// Notes a reply that the pipeline owes.
     pub(super) fn push_pending(&mut self, pending: PendingReply) {
         if self.pending.is_empty() && self.replies.expects_nothing() {
             self.replies.expect(pending.expected());
@@ -87,14 +87,14 @@ impl Client {
         self.pending.push_back(pending);
     }
 
-    /// Appends `pieces` with variables in their places.
+    /// Appends `pieces` with the values of their variables.
     pub(super) fn write(&self, pieces: &[Piece], out: &mut Vec<u8>) {
         for piece in pieces {
             match piece {
                 Piece::Text(text) => out.extend_from_slice(text.as_bytes()),
                 Piece::Variable(slot) => match &self.variables[slot.index()] {
                     Some(content) => content.write_text(out),
-                    // What names no variable stays as it is, as in pgbench.
+                    // A name without a value stays as it is, as in pgbench.
                     None => {
                         out.push(b':');
                         out.extend_from_slice(self.program.variables[slot.index()].as_bytes());
@@ -104,7 +104,7 @@ impl Client {
         }
     }
 
-    /// Puts a result into variables, if `statement` says so.
+    /// Stores the result in variables, if `statement` asks for it; returns why it cannot.
     pub(super) fn store(&mut self, statement: usize) -> Option<Abort> {
         let program = &self.program;
         let store = program.scripts[self.script].statements[statement].store.as_ref()?;

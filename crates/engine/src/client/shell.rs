@@ -1,8 +1,7 @@
-//! `\shell` and `\setshell`: a command line for `/bin/sh`, waited for. The thread's other clients
-//! wait too.
+//! `\shell` and `\setshell`: run a command line with `/bin/sh` and wait for it.
 //!
-//! Each command line has a process group of its own, so that all of it can be ended when the load
-//! is stopped.
+//! The thread's other clients wait, too. Each command line has a process group of its own, so that
+//! all its processes can be ended when the load is stopped.
 
 use std::ffi::OsStr;
 use std::io::{self, Read as _};
@@ -14,67 +13,91 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use thiserror::Error;
 
-/// How long a stop may go unnoticed (50 ms).
+/// Time within which a stop is noticed (50 ms).
 const STOP_CHECK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
-/// How long a command line that is asked to end may take to do so (500 ms).
+/// Time that a command line has to end after SIGTERM (500 ms).
 const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
-/// The most that is read of what `\setshell`'s command line writes (bytes).
+/// Output of `\setshell`'s command line that is read at most (bytes).
 const MAX_RESULT: usize = 4096;
 
-/// Runs `line`; what it writes goes where this process's output goes. When `stop` becomes true, it
-/// is ended.
+/// Why a command line failed, worded as pgbench words it.
+#[derive(Debug, Error)]
+pub(super) enum ShellError {
+    /// The command line was not started, or failed.
+    #[error("{0}: could not launch shell command")]
+    Launch(String),
+    /// The output could not be read, or is empty.
+    #[error("{0}: could not read result of shell command")]
+    Read(String),
+    /// The command line could not be waited for.
+    #[error("{0}: could not run shell command")]
+    Wait(String),
+    /// The output is no integer.
+    #[error("{program}: shell command must return an integer (not \"{text}\")")]
+    NotAnInteger {
+        /// Program that the command line runs.
+        program: String,
+        /// First line of the output.
+        text: String,
+    },
+}
+
+/// Runs `line`, whose output goes to this process's output. Ends it when `stop` becomes true.
 ///
 /// # Errors
-/// pgbench's words, for a command that fails too.
-pub(super) fn run(line: &[u8], stop: &AtomicBool) -> Result<(), String> {
-    let wrong = || format!("{}: could not launch shell command", program(line));
-    let mut running = ShellCommand::start(line, Stdio::inherit()).map_err(|_| wrong())?;
+/// [`ShellError::Launch`], also for a command that fails.
+pub(super) fn run(line: &[u8], stop: &AtomicBool) -> Result<(), ShellError> {
+    let failed = || ShellError::Launch(program(line));
+    let mut running = ShellCommand::start(line, Stdio::inherit()).map_err(|_| failed())?;
     match running.wait(stop) {
         Ok(None) => Ok(()),
         Ok(Some(status)) if status.success() => Ok(()),
-        Ok(Some(_)) | Err(_) => Err(wrong()),
+        Ok(Some(_)) | Err(_) => Err(failed()),
     }
 }
 
-/// Runs `line` and reads the integer on the first line that it writes. When `stop` becomes true, it
-/// is ended, and there is no integer.
+/// Runs `line` and returns the integer on the first line of its output.
+///
+/// Ends it when `stop` becomes true, and returns none.
 ///
 /// # Errors
-/// pgbench's words.
-pub(super) fn integer(line: &[u8], stop: &AtomicBool) -> Result<Option<i64>, String> {
+/// Any [`ShellError`].
+pub(super) fn integer(line: &[u8], stop: &AtomicBool) -> Result<Option<i64>, ShellError> {
     let program = program(line);
-    let wrong = |what: &str| format!("{program}: could not {what} shell command");
-    let mut running = ShellCommand::start(line, Stdio::piped()).map_err(|_| wrong("launch"))?;
-    let Some(first) = running.first_line(stop).map_err(|_| wrong("read result of"))? else {
-        return Ok(None);
-    };
-    if running.wait(stop).map_err(|_| wrong("run"))?.is_none() {
+    let started = ShellCommand::start(line, Stdio::piped());
+    let mut running = started.map_err(|_| ShellError::Launch(program.clone()))?;
+    let first = running.first_line(stop).map_err(|_| ShellError::Read(program.clone()))?;
+    let Some(first) = first else { return Ok(None) };
+    let ended = running.wait(stop).map_err(|_| ShellError::Wait(program.clone()))?;
+    if ended.is_none() {
         return Ok(None);
     }
     if first.is_empty() {
-        return Err(wrong("read result of"));
+        return Err(ShellError::Read(program));
     }
     let text = String::from_utf8_lossy(&first);
     match text.trim() {
-        // Of nothing but white space `strtol` makes 0.
+        // pgbench uses `strtol`, which reads blanks as 0.
         "" => Ok(Some(0)),
-        number => number.parse().map(Some).map_err(|_| {
-            format!("{program}: shell command must return an integer (not \"{text}\")")
-        }),
+        number => number
+            .parse()
+            .map(Some)
+            .map_err(|_| ShellError::NotAnInteger { program, text: text.clone().into_owned() }),
     }
 }
 
-/// What `line` runs, for errors.
+/// Returns the program that `line` runs, for messages.
 fn program(line: &[u8]) -> String {
     let first = line.split(|b| *b == b' ').next().unwrap_or_default();
     String::from_utf8_lossy(first).into_owned()
 }
 
-/// A command line under way.
+/// A command line that runs.
 struct ShellCommand {
     shell: Child,
-    /// The shell's process group.
+    /// Process group of the shell.
     group: Pid,
 }
 
@@ -93,8 +116,7 @@ impl ShellCommand {
         Ok(Self { shell, group })
     }
 
-    /// The first line that it writes, with its end if it has one; none where `stop` became true
-    /// first.
+    /// Reads the first line of the output, with its newline; none if `stop` became true first.
     fn first_line(&mut self, stop: &AtomicBool) -> io::Result<Option<Vec<u8>>> {
         let Some(mut output) = self.shell.stdout.take() else { return Ok(Some(Vec::new())) };
         let mut text = Vec::new();
@@ -116,7 +138,7 @@ impl ShellCommand {
         Ok(Some(text))
     }
 
-    /// Waits for its end; none where `stop` became true first.
+    /// Waits for the end; none if `stop` became true first.
     fn wait(&mut self, stop: &AtomicBool) -> io::Result<Option<ExitStatus>> {
         let ended = pidfd_open(self.group, PidfdFlags::empty())?;
         if becomes_ready(&ended, stop)? { self.shell.wait().map(Some) } else { Ok(None) }
@@ -124,12 +146,12 @@ impl ShellCommand {
 }
 
 impl Drop for ShellCommand {
-    /// Ends it, if it has not ended, with all that it started in its group.
+    /// Ends all processes of the group, unless the shell has ended.
     fn drop(&mut self) {
         if !matches!(self.shell.try_wait(), Ok(None)) {
             return;
         }
-        // What cannot be signalled has ended. Until it is waited for, its number is nobody else's.
+        // A group that cannot be signalled has ended. Its number is not reused before the wait.
         let _ = kill_process_group(self.group, Signal::TERM);
         if let Ok(ended) = pidfd_open(self.group, PidfdFlags::empty()) {
             let _ = poll(&mut [PollFd::new(&ended, PollFlags::IN)], Some(&PATIENCE));
@@ -139,7 +161,7 @@ impl Drop for ShellCommand {
     }
 }
 
-/// Waits until `source` has something to read or has ended; false where `stop` became true first.
+/// Waits until `source` is readable or has ended; returns false if `stop` became true first.
 fn becomes_ready(source: &impl AsFd, stop: &AtomicBool) -> io::Result<bool> {
     loop {
         match poll(&mut [PollFd::new(source, PollFlags::IN)], Some(&STOP_CHECK)) {

@@ -1,4 +1,4 @@
-//! A client's state, and what it is called with.
+//! A client's state, the context of a call, and what a client waits for.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -18,62 +18,63 @@ use crate::script::VariableValue;
 /// What a client waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// More bytes from the server.
+    /// A reply of the server.
     ForReply,
-    /// That moment.
+    /// A moment.
     Until(Moment),
-    /// To be woken in this context, with a new reading of the clock: time has passed that no event
-    /// tells of.
+    /// The next turn of the event loop: time has passed without an event, so the clock must be read
+    /// anew.
     NextTurn,
-    /// A new connection; then to be woken.
+    /// A new connection. The client is to be woken once it has one.
     Connect,
-    /// Nothing more: its connection is to be closed once what it appended is sent.
+    /// Nothing more. The connection is to be closed once the appended bytes are sent.
     Close,
 }
 
-/// What a client is called with.
+/// Per-call context: current time, output buffer, state shared by the thread's clients.
 pub struct ClientContext<'a> {
-    /// The time: of the reply's arrival, where there is one.
+    /// Current time; for a reply, the time of its arrival.
     pub now: Moment,
-    /// What is to be sent is appended here.
+    /// Buffer that bytes to be sent are appended to.
     pub out: &'a mut Vec<u8>,
-    /// What counts its transactions.
+    /// Recorder of the thread.
     pub recorder: &'a mut Recorder,
-    /// What it shares with its thread's other clients.
+    /// Due times and choice of scripts, shared by the thread's clients.
     pub pacer: &'a mut Pacer,
 }
 
+/// What a client is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// Between transactions.
     Idle,
-    /// Its transaction is chosen and not yet due, or waits for a connection.
+    /// The transaction is chosen; it is not due yet or waits for a connection.
     Due,
-    /// The script's statement of this index was sent.
+    /// The statement of this index was sent, and its reply is not complete.
     AwaitingReply(usize),
-    /// Waits for all replies of its pipeline.
+    /// Waits for all replies of a pipeline.
     AwaitingPipeline,
-    /// Waits in a script, or has waited for a program that the script ran.
+    /// Waits in `\sleep`, or has just run a program.
     Sleeping,
-    /// At the end of a script that sent nothing: when that was is still to be read.
+    /// At the end of a script that sent nothing; the time of the end is still to be read.
     Computed,
     /// ROLLBACK was sent after a failure.
     RollingBack,
-    /// Will do nothing more.
+    /// The client does nothing more.
     Ended,
 }
 
-/// What a pipeline's replies are to come for.
+/// A reply that a pipeline still owes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PendingReply {
-    /// A statement: its step, index, whether it was to be parsed, and when it was sent.
+    /// Reply to a statement; `parsed` says whether a Parse was sent with it.
     Statement { step: usize, statement: usize, parsed: bool, sent: Moment },
-    /// The end of an implicit transaction.
+    /// ReadyForQuery after a Sync.
     Sync,
 }
 
 impl PendingReply {
-    /// What the server says of it first.
+    /// Returns the first message of the reply.
     pub(super) fn expected(&self) -> ExpectedReply {
         match self {
             Self::Statement { parsed: true, .. } => ExpectedReply::Parsed { described: false },
@@ -83,57 +84,57 @@ impl PendingReply {
     }
 }
 
-/// One connection's load.
+/// One client: a state machine that executes transactions over one connection.
 ///
-/// What every statement needs comes first, so that it lies in few cache lines: of a thousand
-/// clients none is in a cache.
+/// Fields that every statement needs come first, so that they lie in few cache lines: with a
+/// thousand clients, none is in a cache when its turn comes.
 pub struct Client {
-    /// Shared by its thread's clients.
+    /// Shared by the thread's clients.
     pub(super) program: Rc<Program>,
     pub(super) variables: Vec<Option<VariableValue>>,
-    /// By statement number: whether the server holds it prepared.
+    /// By statement number: whether the server has the statement prepared.
     pub(super) prepared: Vec<bool>,
     pub(super) replies: ReplyReader,
     pub(super) pending: VecDeque<PendingReply>,
     pub(super) script: usize,
     pub(super) step: usize,
-    /// When the last statement was sent, or the last wait began.
+    /// Time at which the last statement was sent or the last wait began.
     pub(super) sent: Moment,
-    /// When the first byte of the present reply arrived.
+    /// Time at which the first byte of the current reply arrived.
     pub(super) first_byte: Moment,
     pub(super) random: Random,
-    /// `random` as it was before the transaction's first try.
+    /// State of `random` before the transaction's first try: a retry draws the values again.
     pub(super) random_before_try: Random,
-    /// When the transaction was due.
+    /// Time at which the transaction was due.
     pub(super) due: Moment,
-    /// When it was begun.
+    /// Time at which the transaction was sent.
     pub(super) sent_at: Moment,
-    /// The transaction's number among the client's.
+    /// Transaction's number among the client's, from 0.
     pub(super) number: u64,
-    /// Transactions left to start once the window is open.
+    /// Transactions that are left to start once the window is open; none where time ends it.
     pub(super) quota: Option<u64>,
-    /// The error that the present statement or pipeline met, and where.
+    /// Error of the current statement or pipeline.
     pub(super) error: Option<StatementError>,
-    /// What made the transaction fail.
+    /// Error that failed the transaction.
     pub(super) failure: Option<StatementError>,
-    /// Where its transactions are written down, if they are.
+    /// Ledger of the transactions, if there is one.
     pub(super) ledger: Option<Box<TransactionLedger>>,
-    /// A stream of its own, so that a script's draws do not depend on how many scripts there are.
+    /// Chooses scripts. Separate from `random`, so that values do not depend on the choices.
     pub(super) script_random: Random,
-    /// What a result is put into variables from.
+    /// Results of the current statement, if variables take them.
     pub(super) results: QueryResults,
     pub(super) state: State,
     pub(super) id: u32,
-    /// Tries after the first.
+    /// Tries of the transaction after the first.
     pub(super) retries: u32,
-    /// Queries of the present statement that are complete, where they are counted.
+    /// Complete queries of the current statement, where they are counted.
     pub(super) queries: u32,
-    /// New connections in a row after lost ones, since a transaction last ended well.
+    /// Connections made in place of lost ones since a transaction last ended well.
     pub(super) reconnections: u32,
-    /// Whether the transaction has sent any statement.
+    /// Whether the transaction has sent a statement.
     pub(super) has_sent: bool,
     /// Whether statements are sent without waiting for replies.
     pub(super) in_pipeline: bool,
-    /// Whether it has a connection.
+    /// Whether the client has a connection.
     pub(super) connected: bool,
 }

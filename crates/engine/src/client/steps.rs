@@ -1,6 +1,7 @@
-//! A script's steps, one after the other.
+//! Executing a script's steps.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use pgdyno_wire::frontend;
 
@@ -18,16 +19,16 @@ use crate::sqlstate;
 /// The longest command line that pgbench runs (bytes).
 const MAX_COMMAND_LINE: usize = 254;
 
-/// What comes after a step.
+/// What follows a step.
 enum StepFlow {
-    /// Step `.0`.
+    /// Execution of this step.
     Go(usize),
-    /// Waiting.
+    /// A wait.
     Wait(Wait),
 }
 
 impl Client {
-    /// Executes steps until one has to wait.
+    /// Executes steps until one has to wait or the script ends.
     pub(super) fn advance(&mut self, context: &mut ClientContext<'_>) -> Wait {
         let program = Rc::clone(&self.program);
         let script = &program.scripts[self.script];
@@ -52,35 +53,10 @@ impl Client {
             self.log_step();
         }
         match action {
-            Action::Send(statement) => {
-                if self.in_pipeline && script.statements[*statement].store.is_some() {
-                    let what = "\\gset is not allowed in pipeline mode";
-                    let reason = format!("{}: {what}", self.position());
-                    return Err(Abort::internal(sqlstate::PIPELINE, &reason).with_message(what));
-                }
-                if let Some(ledger) = &mut self.ledger {
-                    let (first, script, step) = (!self.has_sent, self.script, self.step);
-                    ledger
-                        .sending(first, script, step, &self.variables, context.now)
-                        .map_err(|e| Abort::ledger(&e))?;
-                }
-                if let Err(error) =
-                    self.send(&script.statements[*statement], *statement, context.now, context.out)
-                {
-                    let reason = format!("{}: {error}", self.position());
-                    return Err(Abort::internal(sqlstate::DATA_EXCEPTION, &reason));
-                }
-                self.has_sent = true;
-                if self.in_pipeline {
-                    return Ok(on);
-                }
-                self.sent = context.now;
-                self.state = State::AwaitingReply(*statement);
-                return Ok(StepFlow::Wait(Wait::ForReply));
-            }
+            Action::Send(statement) => return self.send_statement(script, *statement, context),
             Action::Set { variable, expression } => {
                 let variable = variable.index();
-                // Apart, so that the value goes from registers to its place.
+                // A constant draw by itself keeps the value in registers.
                 match expression.constant_draw(&mut self.random) {
                     Some(drawn) => self.variables[variable] = Some(Value::Int(drawn).into()),
                     None => self.variables[variable] = Some(self.eval(expression)?.into()),
@@ -92,42 +68,22 @@ impl Client {
                     .bad_name(*variable)
                     .with_message("assignment of meta-command failed"));
             }
-            Action::Sleep { amount, unit } => {
-                let amount = match amount {
-                    Expr::Variable(slot) => self.sleep_time(*slot)?,
-                    amount => self.eval(amount)?.int().map_err(|e| self.bad_value(e))?,
-                };
-                // A negative time is no time, as in pgbench.
-                let units = u32::try_from(amount.max(0)).unwrap_or(u32::MAX);
-                return Ok(self.pass_time(
-                    Wait::Until(context.now.after(unit.saturating_mul(units))),
-                    context.now,
-                ));
-            }
+            Action::Sleep { amount, unit } => return self.sleep(amount, *unit, context.now),
             Action::If { condition, next } => {
                 context.recorder.record_command(self.script, self.step, 0, context.now);
                 return self.branch(script, condition, *next).map(StepFlow::Go);
             }
-            // Come to at the end of a part that was executed.
+            // Reached from the branch that was executed.
             Action::Elif { end, .. } | Action::Else { end } => return Ok(StepFlow::Go(end + 1)),
             Action::Endif => {}
             Action::Shell(command) => {
                 let line = self.line(command)?;
-                shell::run(&line, &self.program.policy.stop).map_err(|e| self.bad_shell(&e))?;
+                shell::run(&line, &self.program.policy.stop)
+                    .map_err(|e| self.bad_shell(&e.to_string()))?;
                 return Ok(self.pass_time(Wait::NextTurn, context.now));
             }
             Action::SetShell { variable, command } => {
-                let line = self.line(command)?;
-                if let Some(value) = shell::integer(&line, &self.program.policy.stop)
-                    .map_err(|e| self.bad_shell(&e))?
-                {
-                    if !is_variable_name(&self.program.variables[variable.index()]) {
-                        return Err(self
-                            .bad_name(*variable)
-                            .with_message("execution of meta-command failed"));
-                    }
-                    self.variables[variable.index()] = Some(Value::Int(value).into());
-                }
+                self.set_from_shell(*variable, command)?;
                 return Ok(self.pass_time(Wait::NextTurn, context.now));
             }
             Action::StartPipeline | Action::SyncPipeline | Action::EndPipeline => {
@@ -138,7 +94,66 @@ impl Client {
         Ok(on)
     }
 
-    /// What `\sleep` makes of a variable's text: the integer that it begins with.
+    /// Sends a statement; outside of a pipeline, waits for its reply.
+    #[inline]
+    fn send_statement(
+        &mut self,
+        script: &LinkedScript,
+        statement: usize,
+        context: &mut ClientContext<'_>,
+    ) -> Result<StepFlow, Abort> {
+        if self.in_pipeline && script.statements[statement].store.is_some() {
+            let what = "\\gset is not allowed in pipeline mode";
+            let reason = format!("{}: {what}", self.position());
+            return Err(Abort::internal(sqlstate::PIPELINE, &reason).with_message(what));
+        }
+        if let Some(ledger) = &mut self.ledger {
+            let (first, script, step) = (!self.has_sent, self.script, self.step);
+            ledger
+                .sending(first, script, step, &self.variables, context.now)
+                .map_err(|e| Abort::ledger(&e))?;
+        }
+        if let Err(error) =
+            self.send(&script.statements[statement], statement, context.now, context.out)
+        {
+            let reason = format!("{}: {error}", self.position());
+            return Err(Abort::internal(sqlstate::DATA_EXCEPTION, &reason));
+        }
+        self.has_sent = true;
+        if self.in_pipeline {
+            return Ok(StepFlow::Go(self.step + 1));
+        }
+        self.sent = context.now;
+        self.state = State::AwaitingReply(statement);
+        Ok(StepFlow::Wait(Wait::ForReply))
+    }
+
+    /// `\sleep`: waits from `now` for `amount` times `unit`.
+    fn sleep(&mut self, amount: &Expr, unit: Duration, now: Moment) -> Result<StepFlow, Abort> {
+        let amount = match amount {
+            Expr::Variable(slot) => self.sleep_time(*slot)?,
+            amount => self.eval(amount)?.int().map_err(|e| self.bad_value(e))?,
+        };
+        // A negative time is no time, as in pgbench.
+        let units = u32::try_from(amount.max(0)).unwrap_or(u32::MAX);
+        Ok(self.pass_time(Wait::Until(now.after(unit.saturating_mul(units))), now))
+    }
+
+    /// `\setshell`: runs `command`; `variable` takes the integer that it writes.
+    fn set_from_shell(&mut self, variable: Slot, command: &[Piece]) -> Result<(), Abort> {
+        let line = self.line(command)?;
+        let value = shell::integer(&line, &self.program.policy.stop);
+        if let Some(value) = value.map_err(|e| self.bad_shell(&e.to_string()))? {
+            if !is_variable_name(&self.program.variables[variable.index()]) {
+                let abort = self.bad_name(variable);
+                return Err(abort.with_message("execution of meta-command failed"));
+            }
+            self.variables[variable.index()] = Some(Value::Int(value).into());
+        }
+        Ok(())
+    }
+
+    /// Returns the time of `\sleep :variable`: the integer that the variable's text begins with.
     fn sleep_time(&self, slot: Slot) -> Result<i64, Abort> {
         let name = &self.program.variables[slot.index()];
         let Some(content) = &self.variables[slot.index()] else {
@@ -155,7 +170,7 @@ impl Client {
         Ok(amount)
     }
 
-    /// For a variable that the present step cannot assign to.
+    /// Creates the abort for a variable that the current step cannot assign to.
     fn bad_name(&self, variable: Slot) -> Abort {
         let command = self.command_name(self.step);
         let what = format!(
@@ -166,14 +181,14 @@ impl Client {
             .with_cause(what)
     }
 
-    /// Leaves the script at a step that takes time from `now` on, until `next`.
+    /// Waits at a step that takes time from `now` on.
     fn pass_time(&mut self, next: Wait, now: Moment) -> StepFlow {
         self.state = State::Sleeping;
         self.sent = now;
         StepFlow::Wait(next)
     }
 
-    /// The step that is executed after a condition at whose failure step `next` decides.
+    /// Evaluates `condition`; returns the step to go on with. `next` decides if it is false.
     fn branch(
         &mut self,
         script: &LinkedScript,
@@ -288,7 +303,7 @@ impl Client {
             .with_message("execution of meta-command failed")
     }
 
-    /// A command line with variables in their places; all must be set.
+    /// Returns a command line with the values of its variables, which must all be set.
     fn line(&self, command: &[Piece]) -> Result<Vec<u8>, Abort> {
         for piece in command {
             if let Piece::Variable(slot) = piece

@@ -1,7 +1,8 @@
 //! A client's transactions: which is next, when it is due, how it ends.
 //!
-//! [`Client::choose_transaction`] chooses one, [`Client::start_transaction`] begins its script when it is due,
-//! [`Client::complete_transaction`] ends it well, and [`Client::next_transaction`] goes on to the next.
+//! [`Client::choose_transaction`] chooses one, [`Client::start_transaction`] begins its script when
+//! it is due, [`Client::complete_transaction`] ends it well, and [`Client::next_transaction`] goes
+//! on to the next one.
 
 use pgdyno_wire::backend::TransactionStatus;
 use pgdyno_wire::frontend;
@@ -13,7 +14,7 @@ use crate::schedule::{Moment, Timeline};
 use crate::sqlstate;
 
 impl Client {
-    /// The transaction as it ends now.
+    /// Returns the transaction as it ends at `now`.
     pub(super) fn finished_transaction(&self, now: Moment) -> FinishedTransaction {
         let times = Timeline { due: self.due, sent: self.sent_at, done: now };
         FinishedTransaction {
@@ -25,7 +26,7 @@ impl Client {
         }
     }
 
-    /// Whether another transaction may begin; takes it from those that are left.
+    /// Returns whether another transaction may begin, and takes it from the quota.
     fn may_start_another(&mut self, context: &ClientContext<'_>) -> bool {
         let schedule = context.recorder.schedule();
         let counts = context.now >= schedule.opening;
@@ -43,7 +44,7 @@ impl Client {
         Wait::Close
     }
 
-    /// Chooses a transaction, if there is one to begin.
+    /// Chooses the next transaction; ends the client if none may begin.
     pub(super) fn choose_transaction(&mut self, context: &mut ClientContext<'_>) -> Wait {
         if !self.may_start_another(context) {
             return self.finish(context);
@@ -82,7 +83,7 @@ impl Client {
         if due > context.now { Wait::Until(due) } else { self.start_transaction(context) }
     }
 
-    /// Begins the transaction that is due.
+    /// Begins the transaction, which is due.
     pub(super) fn start_transaction(&mut self, context: &mut ClientContext<'_>) -> Wait {
         if !self.connected {
             return Wait::Connect;
@@ -103,7 +104,7 @@ impl Client {
         self.advance(context)
     }
 
-    /// The script has come to its end.
+    /// Ends the transaction at the end of its script.
     pub(super) fn complete_transaction(&mut self, context: &mut ClientContext<'_>) -> Wait {
         if self.in_pipeline {
             let reason = "end of script reached with pipeline open";
@@ -111,7 +112,7 @@ impl Client {
                 .abort(&Abort::internal(sqlstate::PIPELINE, reason).with_message(reason), context);
         }
         if self.replies.status != TransactionStatus::Idle {
-            // As in pgbench, it counts and is the client's last.
+            // As in pgbench, the transaction counts and is the client's last.
             context.recorder.record_transaction(&self.finished_transaction(context.now));
             let name = &self.program.scripts[self.script].name;
             let reason = format!("{name}: the script ends inside a transaction block");
@@ -123,8 +124,8 @@ impl Client {
             );
         }
         if !self.has_sent && self.state != State::Computed {
-            // The last event was the script's beginning. And whoever needs no server must let the
-            // others have a turn.
+            // No event has told the time since the script began. Other clients have their turn
+            // first.
             self.state = State::Computed;
             return Wait::NextTurn;
         }
@@ -138,7 +139,7 @@ impl Client {
         self.next_transaction(context)
     }
 
-    /// The transaction is over, well or not.
+    /// Goes on to the next transaction.
     pub(super) fn next_transaction(&mut self, context: &mut ClientContext<'_>) -> Wait {
         self.number += 1;
         if self.program.policy.reconnect_each {

@@ -1,7 +1,25 @@
-//! Rows for a bulk load: made from a seed and the row's number, in COPY's binary format.
+//! Generated rows for a bulk load, in COPY's binary format.
 //!
-//! A row depends on nothing else, so that a table has the same rows whoever makes which of them,
-//! and in which order. Source of the format: PostgreSQL's documentation, COPY, "Binary Format".
+//! A row depends only on the seed, the table and its number. Any number of threads can make a
+//! table's rows in any order. Source of the format: PostgreSQL's documentation, COPY, "Binary
+//! Format".
+//!
+//! Create a [`RowWriter`] for the columns. Send [`HEADER`], the blocks of a [`BlockWriter`], and
+//! [`TRAILER`].
+//!
+//! ```
+//! use pgdyno_engine::copy::{BlockWriter, ColumnKind, Generator, RowWriter};
+//!
+//! let columns = [
+//!     ("id", Generator::RowNumber, ColumnKind::Int4),
+//!     ("price", Generator::Uniform { low: 1, high: 100 }, ColumnKind::Int4),
+//! ];
+//! let writer = RowWriter::new(42, "articles", 1_000, &columns).map_err(|(_, error)| error)?;
+//! let mut blocks = BlockWriter::new(&writer, 64 * 1024);
+//! let (bytes, next) = blocks.next(1, 1_001);
+//! assert_eq!((bytes.len(), next), (1_000 * 18, 1_001));
+//! # Ok::<(), pgdyno_engine::copy::CopyError>(())
+//! ```
 
 mod row_random;
 #[cfg(test)]
@@ -20,51 +38,51 @@ pub use row_random::RowRandom;
 #[doc(hidden)]
 pub use {BlockWriter as Blocks, ColumnKind as Kind};
 
-/// What COPY's binary format begins with: its signature, no flags, no extension.
+/// Header of COPY's binary format: signature, no flags, no extension.
 pub const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
-/// What it ends with.
+/// Trailer of COPY's binary format.
 pub const TRAILER: [u8; 2] = (-1_i16).to_be_bytes();
 
-/// How a column's values are made.
+/// Generator of a column's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Generator {
-    /// The row's number, from 1.
+    /// Number of the row, from 1.
     RowNumber,
-    /// The number of the group of so many rows that the row is in, from 1.
+    /// Number of the group that the row is in, from 1; the field is the size of a group (rows).
     GroupOf(NonZeroU64),
-    /// Drawn evenly from these and all between.
+    /// Numbers drawn uniformly from `low..=high`.
     Uniform {
-        /// The least.
+        /// Lowest number.
         low: i64,
-        /// The greatest.
+        /// Highest number.
         high: i64,
     },
-    /// The same in every row: the value as the server's own send function gives it.
+    /// One value for all rows, as the type's send function writes it.
     Constant(Vec<u8>),
-    /// Characters of which so many are drawn from 64 letters and digits; the rest are blanks.
+    /// Text of letters and digits, padded with blanks.
     Filler {
-        /// All of them (bytes).
+        /// Length (bytes).
         bytes: u32,
-        /// Those that are drawn (bytes).
+        /// Letters and digits that are drawn (bytes).
         drawn: u32,
     },
-    /// Text around the row's number.
+    /// Text with the row's number in it.
     Numbered {
-        /// Before the number.
+        /// Text before the number.
         before: String,
-        /// After it.
+        /// Text after the number.
         after: String,
     },
-    /// A time for each row.
+    /// Timestamps at equal steps.
     Moment {
-        /// That of the first row (microseconds since 2000-01-01, as PostgreSQL counts).
+        /// Timestamp of the first row (microseconds since 2000-01-01, as PostgreSQL counts).
         from_us: i64,
-        /// From each row to the next (microseconds).
+        /// Step from row to row (microseconds).
         step_us: i64,
     },
 }
 
-/// What a column's values look like on the wire.
+/// Binary format of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
     /// `smallint`.
@@ -77,14 +95,14 @@ pub enum ColumnKind {
     Text,
     /// `timestamp`, with time zone or without.
     Timestamp,
-    /// Any other type: only the server knows its form, so only constants can fill it.
+    /// Any other type. Only constants can fill it, for only the server knows its format.
     Other,
 }
 
 impl ColumnKind {
-    /// The kind of the type of that number in `pg_type`.
+    /// Returns the kind of the type with `oid` in `pg_type`.
     #[must_use]
-    pub fn of(oid: u32) -> Self {
+    pub fn from_oid(oid: u32) -> Self {
         match oid {
             21 => Self::Int2,
             23 => Self::Int4,
@@ -95,7 +113,14 @@ impl ColumnKind {
         }
     }
 
-    /// The numbers that it holds, if it holds numbers.
+    // facade: removed at integration
+    #[doc(hidden)]
+    #[must_use]
+    pub fn of(oid: u32) -> Self {
+        Self::from_oid(oid)
+    }
+
+    /// Returns the range of an integer type.
     fn integers(self) -> Option<RangeInclusive<i64>> {
         match self {
             Self::Int2 => Some(i16::MIN.into()..=i16::MAX.into()),
@@ -105,7 +130,7 @@ impl ColumnKind {
         }
     }
 
-    /// Bytes that its numbers take.
+    /// Returns the size of a value (bytes).
     fn width(self) -> usize {
         match self {
             Self::Int2 => 2,
@@ -122,24 +147,24 @@ pub enum CopyError {
     /// The generator does not make values of the column's type.
     #[error("{generator} gives {gives}, and the column's type is another")]
     Type {
-        /// The generator's name.
+        /// Generator's name.
         generator: &'static str,
-        /// What it gives.
+        /// Kind of values that it gives.
         gives: &'static str,
     },
-    /// Numbers that the column's type does not hold.
+    /// The generator gives numbers beyond the range of the column's type.
     #[error("it is to hold {low} to {high}, and its type holds {} to {}", holds.start(), holds.end())]
     TooBig {
-        /// The least number.
+        /// Lowest number.
         low: i64,
-        /// The greatest.
+        /// Highest number.
         high: i64,
-        /// What the type holds.
+        /// Range of the type.
         holds: RangeInclusive<i64>,
     },
 }
 
-/// What is written over a place of the row's template.
+/// Part of a row that differs from the template.
 #[derive(Clone, Debug)]
 enum Patch {
     Number { at: usize, width: usize, value: Number },
@@ -170,7 +195,7 @@ impl Number {
     }
 }
 
-/// Fields of a fixed size, and after them at most one whose size follows from the row's number.
+/// Fields of fixed size, followed by at most one whose size depends on the row's number.
 #[derive(Clone, Debug, Default)]
 struct Piece {
     template: Vec<u8>,
@@ -178,18 +203,19 @@ struct Piece {
     then: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-/// Writes a table's rows.
+/// Writes the rows of a table.
 #[derive(Clone, Debug)]
 pub struct RowWriter {
     pieces: Vec<Piece>,
 }
 
 impl RowWriter {
-    /// A writer of `rows` rows with these columns (name, generator, kind); what is drawn follows
-    /// from `seed`, the `table`'s name and the column's.
+    /// Creates a writer of `rows` rows with `columns` (name, generator, kind).
+    ///
+    /// Random values depend on `seed`, the name of the `table` and the name of the column.
     ///
     /// # Errors
-    /// The place of a column among them, and why its values cannot be made.
+    /// Index of a column, and why its values cannot be made.
     pub fn new(
         seed: u64,
         table: &str,
@@ -232,49 +258,50 @@ impl RowWriter {
     }
 }
 
-/// Rows in blocks of bytes. Where all rows have one size, a block is laid out once and only what
-/// differs is written again.
+/// Writes rows in blocks.
+///
+/// If all rows have one size, a block is laid out once; then only parts that differ are written.
 #[derive(Debug)]
 pub struct BlockWriter<'a> {
     writer: &'a RowWriter,
     bytes: Vec<u8>,
-    /// A block's size at which no row is added to it (bytes).
+    /// Size at which a block is full (bytes).
     size: usize,
 }
 
 impl<'a> BlockWriter<'a> {
-    /// BlockWriter of about `size` bytes.
+    /// Creates a writer of blocks of about `size` bytes.
     #[must_use]
     pub fn new(writer: &'a RowWriter, size: usize) -> Self {
         Self { writer, bytes: Vec::with_capacity(size + (size >> 2)), size }
     }
 
-    /// The rows from `first` on that fill a block, `beyond` not among them, and the first that is
-    /// not in it.
-    pub fn next(&mut self, first: u64, beyond: u64) -> (&[u8], u64) {
+    /// Writes a block of rows from `first` on, up to but not including `end`; returns it and the
+    /// number of the first row that is not in it.
+    pub fn next(&mut self, first: u64, end: u64) -> (&[u8], u64) {
         match self.writer.pieces.as_slice() {
-            [piece] => self.patched(piece, first, beyond),
-            _ => self.written(first, beyond),
+            [piece] => self.patched(piece, first, end),
+            _ => self.written(first, end),
         }
     }
 
-    fn written(&mut self, first: u64, beyond: u64) -> (&[u8], u64) {
+    fn written(&mut self, first: u64, end: u64) -> (&[u8], u64) {
         self.bytes.clear();
         let mut row = first;
-        while row < beyond && self.bytes.len() < self.size {
+        while row < end && self.bytes.len() < self.size {
             self.writer.write(row, &mut self.bytes);
             row += 1;
         }
         (&self.bytes, row)
     }
 
-    fn patched(&mut self, piece: &Piece, first: u64, beyond: u64) -> (&[u8], u64) {
+    fn patched(&mut self, piece: &Piece, first: u64, end: u64) -> (&[u8], u64) {
         let row_bytes = piece.template.len();
         if self.bytes.is_empty() {
             let rows = (self.size / row_bytes).max(1);
             self.bytes = piece.template.repeat(rows);
         }
-        let rows = beyond.saturating_sub(first).min((self.bytes.len() / row_bytes) as u64);
+        let rows = end.saturating_sub(first).min((self.bytes.len() / row_bytes) as u64);
         for (row, place) in (first..first + rows).zip(self.bytes.chunks_exact_mut(row_bytes)) {
             piece.patch(row, place);
         }
@@ -288,7 +315,7 @@ fn push_length(out: &mut Vec<u8>, length: usize) {
 }
 
 impl Piece {
-    /// Writes what differs from row to row into `place`, which begins with the template.
+    /// Writes the parts of `row` that differ from the template into `place`.
     #[inline]
     fn patch(&self, row: u64, place: &mut [u8]) {
         for patch in &self.patches {
@@ -303,13 +330,13 @@ impl Piece {
                     }
                 }
                 Patch::Letters { at, bytes, draw } => {
-                    draw.letters(row, &mut place[*at..at + bytes])
+                    draw.letters(row, &mut place[*at..at + bytes]);
                 }
             }
         }
     }
 
-    /// Adds a field; gives back what stands around its number if its size is not fixed.
+    /// Adds a field. Returns the text around the row's number if the field's size is not fixed.
     #[allow(clippy::type_complexity)]
     fn field(
         &mut self,

@@ -1,4 +1,4 @@
-//! Random numbers by row: each follows from a seed, a table, a column and a row's number alone.
+//! Random numbers by row: each depends only on a seed, a table, a column and a row's number.
 
 /// splitmix64's increment and finalizer (Steele, Lea, Flood 2014).
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -13,12 +13,12 @@ fn mixed(mut z: u64) -> u64 {
 /// 64 characters: six bits each.
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// What is drawn for one column.
+/// Random numbers of one column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowRandom(u64);
 
 impl RowRandom {
-    /// The draws of `column` of `table` under `seed`.
+    /// Creates the random numbers of `column` of `table`.
     #[must_use]
     pub fn new(seed: u64, table: &str, column: &str) -> Self {
         let names = table.bytes().chain([0]).chain(column.bytes());
@@ -35,8 +35,9 @@ impl RowRandom {
         )
     }
 
-    /// For `row`, one of 0 to `most`, evenly: to within `most` / 2^64 (Lemire 2019, without the
-    /// rejection).
+    /// Draws uniformly from `0..=most` for `row`.
+    ///
+    /// The bias is at most `most` / 2^64 (Lemire 2019, without the rejection).
     #[inline]
     #[must_use]
     #[allow(clippy::cast_possible_truncation)]
@@ -44,7 +45,7 @@ impl RowRandom {
         ((u128::from(self.bits(row, 0)) * (u128::from(most) + 1)) >> 64) as u64
     }
 
-    /// For `row`, characters that fill `place`.
+    /// Fills `place` with letters and digits for `row`.
     #[inline]
     pub fn letters(self, row: u64, place: &mut [u8]) {
         for (more, ten) in (0_u64..).zip(place.chunks_mut(10)) {

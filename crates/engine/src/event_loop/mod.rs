@@ -1,4 +1,7 @@
-//! One thread's clients, on one reactor, from the first transaction to the last.
+//! The event loop: one thread's clients on one reactor, from the first transaction to the last.
+//!
+//! [`run`] wakes all clients once. Each turn then connects clients that lost their connection,
+//! wakes clients whose time has come, and lets the reactor bring what arrived.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -13,36 +16,52 @@ use crate::reactor::{AfterSend, Reactor, ReactorHandler};
 use crate::recorder::Recorder;
 use crate::schedule::Moment;
 
-/// How long a stop may go unnoticed.
+/// Time within which a stop is noticed.
 const STOP_CHECK: Duration = Duration::from_millis(50);
 
+/// The clients of one thread, and what each waits for.
 struct Clients {
     clients: Vec<Client>,
     recorder: Recorder,
-    /// Whom to wake when: at most one entry a client.
+    /// When to wake which client; at most one entry a client.
     timers: BinaryHeap<Reverse<(Moment, usize)>>,
-    /// Who is to be woken at once.
-    again: VecDeque<usize>,
+    /// Clients to be woken in the next turn.
+    next_turn: VecDeque<usize>,
     pacer: Pacer,
-    /// When the present turn brought its first reply, and its last.
-    woken: Option<(Moment, Moment)>,
-    /// Who waits for a new connection.
+    /// Times of the first and the last reply of the current turn.
+    replied: Option<(Moment, Moment)>,
+    /// Clients that wait for a new connection.
     connecting: Vec<usize>,
+    /// Clients that have not ended (count).
     active: usize,
 }
 
 impl Clients {
+    fn new(clients: Vec<Client>, recorder: Recorder, pacer: Pacer) -> Self {
+        let count = clients.len();
+        Self {
+            clients,
+            recorder,
+            timers: BinaryHeap::with_capacity(count),
+            next_turn: VecDeque::with_capacity(count),
+            pacer,
+            replied: None,
+            connecting: Vec::new(),
+            active: count,
+        }
+    }
+
     /// Notes what client `index` waits for.
     fn note(&mut self, index: usize, next: Wait) -> AfterSend {
         match next {
             Wait::ForReply => AfterSend::Open,
             Wait::Until(at) => {
                 self.timers.push(Reverse((at, index)));
-                self.keep(index)
+                self.after_send(index)
             }
             Wait::NextTurn => {
-                self.again.push_back(index);
-                self.keep(index)
+                self.next_turn.push_back(index);
+                self.after_send(index)
             }
             Wait::Connect => {
                 self.connecting.push(index);
@@ -55,7 +74,7 @@ impl Clients {
         }
     }
 
-    fn keep(&self, index: usize) -> AfterSend {
+    fn after_send(&self, index: usize) -> AfterSend {
         if self.clients[index].is_connected() { AfterSend::Open } else { AfterSend::Close }
     }
 
@@ -86,17 +105,93 @@ impl Clients {
     }
 
     fn connection_failed(&mut self, index: usize, how: &str, now: Moment) {
-        let mut nowhere = Vec::new();
+        let mut unsent = Vec::new();
         let next = self.clients[index].connection_failed(
             how,
             &mut ClientContext {
                 now,
-                out: &mut nowhere,
+                out: &mut unsent,
                 recorder: &mut self.recorder,
                 pacer: &mut self.pacer,
             },
         );
         self.note(index, next);
+    }
+
+    /// Wakes client `index` and sends what it has to say.
+    #[inline]
+    fn wake_on<R: Reactor>(&mut self, reactor: &mut R, index: usize) {
+        let now = reactor.now();
+        reactor.send(index, &mut |out| self.wake(index, now, out));
+    }
+
+    /// Makes the connections that clients wait for.
+    #[inline]
+    fn connect_on<R: Reactor>(&mut self, reactor: &mut R) {
+        for index in std::mem::take(&mut self.connecting) {
+            match reactor.reconnect(index) {
+                Ok(took) => {
+                    self.recorder.record_reconnection(took);
+                    self.clients[index].connection_restored();
+                    self.wake_on(reactor, index);
+                }
+                Err(error) => self.connection_failed(index, &error.to_string(), reactor.now()),
+            }
+        }
+    }
+
+    /// Wakes clients that asked for this turn, then clients whose time has come by `now`; returns
+    /// whether there were any.
+    #[inline]
+    fn wake_due_on<R: Reactor>(&mut self, reactor: &mut R, now: Moment) -> bool {
+        let mut woken = !self.next_turn.is_empty();
+        // A client that asks again has its turn after the others' replies.
+        for _ in 0..self.next_turn.len() {
+            let Some(index) = self.next_turn.pop_front() else { break };
+            self.wake_on(reactor, index);
+        }
+        for _ in 0..self.timers.len() {
+            match self.timers.peek() {
+                Some(Reverse((at, index))) if *at <= now => {
+                    let (at, index) = (*at, *index);
+                    self.timers.pop();
+                    // Clients woken before this one took their time.
+                    let now = reactor.now();
+                    self.recorder.record_lag(now.nanoseconds_since(at));
+                    reactor.send(index, &mut |out| self.wake(index, now, out));
+                    woken = true;
+                }
+                _ => break,
+            }
+        }
+        woken
+    }
+
+    /// Returns until when the reactor may wait, from `now`.
+    #[inline]
+    fn next_wake(&self, now: Moment) -> Moment {
+        let timer = self.timers.peek().map_or(Moment::NEVER, |Reverse((at, _))| *at);
+        let may_wait = self.connecting.is_empty() && self.next_turn.is_empty();
+        let soon = if may_wait { now.after(STOP_CHECK) } else { now };
+        soon.min(self.recorder.next_tick()).min(timer)
+    }
+
+    /// Stops clients that have not ended; returns those whose statement was under way.
+    fn stop_on<R: Reactor>(&mut self, reactor: &mut R) -> Vec<usize> {
+        let mut interrupted = Vec::new();
+        for (index, client) in self.clients.iter_mut().enumerate() {
+            if client.has_ended() {
+                continue;
+            }
+            if client.awaits_reply() {
+                interrupted.push(index);
+            }
+            reactor.send(index, &mut |out| {
+                client.stop(out);
+                AfterSend::Close
+            });
+        }
+        interrupted
     }
 }
 
@@ -105,7 +200,7 @@ impl ReactorHandler for Clients {
         if self.clients[link].has_ended() {
             return AfterSend::Close;
         }
-        self.woken.get_or_insert((now, now)).1 = now;
+        self.replied.get_or_insert((now, now)).1 = now;
         let next = self.clients[link].receive(
             bytes,
             &mut ClientContext { now, out, recorder: &mut self.recorder, pacer: &mut self.pacer },
@@ -121,12 +216,12 @@ impl ReactorHandler for Clients {
         if self.clients[link].has_ended() {
             return;
         }
-        let mut nowhere = Vec::new();
+        let mut unsent = Vec::new();
         let next = self.clients[link].connection_lost(
             how,
             &mut ClientContext {
                 now,
-                out: &mut nowhere,
+                out: &mut unsent,
                 recorder: &mut self.recorder,
                 pacer: &mut self.pacer,
             },
@@ -135,8 +230,7 @@ impl ReactorHandler for Clients {
     }
 }
 
-/// Runs `clients`, whose connections are `reactor`'s by the same index, until all have ended or
-/// `stop` is set.
+/// Runs `clients` until all have ended or `stop` is set. Client n uses the reactor's connection n.
 pub(crate) fn run<R: Reactor>(
     reactor: &mut R,
     clients: Vec<Client>,
@@ -145,112 +239,50 @@ pub(crate) fn run<R: Reactor>(
     stop: &AtomicBool,
 ) -> io::Result<ThreadOutcome> {
     let schedule = *recorder.schedule();
-    let count = clients.len();
-    let mut all = Clients {
-        clients,
-        recorder,
-        timers: BinaryHeap::with_capacity(count),
-        again: VecDeque::with_capacity(count),
-        pacer,
-        woken: None,
-        connecting: Vec::new(),
-        active: count,
-    };
-    for index in 0..count {
-        let now = reactor.now();
-        reactor.send(index, &mut |out| all.wake(index, now, out));
+    let mut all = Clients::new(clients, recorder, pacer);
+    for index in 0..all.clients.len() {
+        all.wake_on(reactor, index);
     }
     let deadline = schedule.closing.after(schedule.grace);
     let mut now = reactor.now();
-    let mut turns_left_out = 0;
+    let mut skipped_turns = 0;
     while all.active > 0 && !stop.load(Ordering::Relaxed) {
         all.recorder.tick(now);
         if now >= deadline {
-            for index in 0..count {
+            for index in 0..all.clients.len() {
                 reactor.send(index, &mut |out| all.expire(index, now, out));
             }
             break;
         }
-        for index in std::mem::take(&mut all.connecting) {
-            match reactor.reconnect(index) {
-                Ok(took) => {
-                    all.recorder.record_reconnections(1, took);
-                    all.clients[index].connection_restored();
-                    let now = reactor.now();
-                    reactor.send(index, &mut |out| all.wake(index, now, out));
-                }
-                Err(how) => all.connection_failed(index, &how, reactor.now()),
-            }
-        }
-        let mut woken = !all.again.is_empty();
-        // Those who ask for it anew have their turn after the others' replies.
-        for _ in 0..all.again.len() {
-            let Some(index) = all.again.pop_front() else { break };
-            let now = reactor.now();
-            reactor.send(index, &mut |out| all.wake(index, now, out));
-        }
-        let due = all.timers.len();
-        for _ in 0..due {
-            match all.timers.peek() {
-                Some(Reverse((at, index))) if *at <= now => {
-                    let (at, index) = (*at, *index);
-                    all.timers.pop();
-                    // Those before it took their time.
-                    let now = reactor.now();
-                    all.recorder.record_lag(now.nanoseconds_since(at));
-                    reactor.send(index, &mut |out| all.wake(index, now, out));
-                    woken = true;
-                }
-                _ => break,
-            }
-        }
+        all.connect_on(reactor);
+        let woken = all.wake_due_on(reactor, now);
         if all.active == 0 {
-            // Nothing more will come; to wait for it would be counted.
+            // Nothing more will come; a wait for it would count as load.
             break;
         }
-        if all.again.len() == all.active && turns_left_out < R::MAX_SKIPPED_TURNS {
-            turns_left_out += 1;
+        if all.next_turn.len() == all.active && skipped_turns < R::MAX_SKIPPED_TURNS {
+            skipped_turns += 1;
             now = reactor.now();
             continue;
         }
-        turns_left_out = 0;
-        let timer = all.timers.peek().map_or(Moment::NEVER, |Reverse((at, _))| *at);
-        let waits = all.connecting.is_empty() && all.again.is_empty();
-        let soon = if waits { now.after(STOP_CHECK) } else { now };
-        let until = soon.min(all.recorder.next_tick()).min(timer).min(deadline);
+        skipped_turns = 0;
+        let until = all.next_wake(now).min(deadline);
         reactor.turn(if woken { reactor.now() } else { now }, until, &mut all)?;
         // Replies of one turn were there when the first was read: the last has waited longest.
-        let last = all.woken.take().map(|(first, last)| {
+        let last = all.replied.take().map(|(first, last)| {
             all.recorder.record_lag(last.nanoseconds_since(first));
             last
         });
-        // To read the clock is a tenth of what a statement costs here: only who is to be woken has
-        // to know better.
+        // Reading the clock costs a tenth of a statement: it is read anew only for clients that
+        // are to be woken.
         now = last
-            .filter(|_| all.timers.is_empty() && all.again.is_empty())
+            .filter(|_| all.timers.is_empty() && all.next_turn.is_empty())
             .unwrap_or_else(|| reactor.now());
     }
-    let mut interrupted = Vec::new();
-    for index in 0..count {
-        let client = &mut all.clients[index];
-        if client.has_ended() {
-            continue;
-        }
-        if client.awaits_reply() {
-            interrupted.push(index);
-        }
-        reactor.send(index, &mut |out| {
-            client.stop(out);
-            AfterSend::Close
-        });
-    }
+    let interrupted = all.stop_on(reactor);
     let ended = reactor.now();
-    Ok(ThreadOutcome {
-        tally: all.recorder.finish(ended),
-        ended,
-        interrupted,
-        reactor: String::new(),
-    })
+    let tally = all.recorder.finish(ended);
+    Ok(ThreadOutcome { tally, ended, interrupted, reactor: String::new() })
 }
 
 #[cfg(test)]

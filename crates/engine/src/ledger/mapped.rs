@@ -1,5 +1,7 @@
-//! A ledger in a file that is mapped into memory: it outlives the process without a system call a
-//! transaction. It does not outlive the machine's power.
+//! A ledger in a file that is mapped into memory.
+//!
+//! It outlives the process without a system call a transaction. It does not survive a power loss of
+//! the machine.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -18,16 +20,16 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use super::{ClientLedger, Ledger};
 use crate::schedule::{Clock, Moment};
 
-/// What the file begins with.
+/// First word of the file.
 const MAGIC: u64 = u64::from_le_bytes(*b"pgdyled1");
-/// MappedWords of a transaction: sequence, state, account, teller, branch, delta, when it was issued,
+/// Words of a transaction: sequence, state, account, teller, branch, delta, when it was issued,
 /// when its end was known (nanoseconds of the ledger's clock).
 const RECORD: usize = 8;
 const WORD: usize = size_of::<u64>();
-/// MappedWords of the head: magic, clients, transactions a client, the first sequence.
+/// Words of the head: magic, clients, transactions a client, the first sequence.
 const HEAD: usize = 4096 / WORD;
 
-/// The states as the file has them; 0 is a transaction that was never issued.
+/// States in the file; 0 is a transaction that was never issued.
 const ISSUED: u64 = 1;
 const COMMITTING: u64 = 2;
 const ACKNOWLEDGED: u64 = 3;
@@ -44,12 +46,14 @@ pub struct MappedLedger {
 }
 
 impl MappedLedger {
-    /// Makes the file, with room for `capacity` transactions of each of `clients` clients, the
-    /// first of which is called `first`; all its blocks are allocated, for a mapped file that
-    /// cannot grow would end the process.
+    /// Creates the file with room for `capacity` transactions of each of `clients` clients. Their
+    /// sequences begin with `first`.
+    ///
+    /// All blocks are allocated: a write to a mapped block that the disk has no room for would end
+    /// the process.
     ///
     /// # Errors
-    /// There is such a file, there is no room for it, or it cannot be mapped.
+    /// The file exists, there is no room for it, or it cannot be mapped.
     pub fn create(path: &Path, clients: u32, capacity: usize, first: u64) -> io::Result<Self> {
         let too_large =
             || io::Error::new(io::ErrorKind::FileTooLarge, "the ledger is larger than memory");
@@ -70,13 +74,13 @@ impl MappedLedger {
         Ok(Self { words: Arc::new(words), clients, capacity, first, epoch: Instant::now() })
     }
 
-    /// When `at` was, on the ledger's clock.
+    /// Converts `at` to the ledger's clock.
     #[must_use]
     pub fn time_of(&self, at: Instant) -> Duration {
         at.saturating_duration_since(self.epoch)
     }
 
-    /// Transactions acknowledged so far; for showing and waiting, not for judging.
+    /// Returns the number of transactions acknowledged so far, for progress only.
     #[must_use]
     pub fn acknowledged(&self) -> u64 {
         let states = |client: usize| {
@@ -106,20 +110,20 @@ impl Ledger for MappedLedger {
     }
 }
 
-/// One client's part of the file.
+/// Part of the file that belongs to one client.
 struct MappedClientLedger {
     words: Arc<MappedWords>,
-    /// Its first word.
+    /// First word of the part.
     begin: usize,
     capacity: usize,
     used: usize,
     first: u64,
-    /// The load's base on the ledger's clock (nanoseconds).
+    /// Base of the load on the ledger's clock (nanoseconds).
     base: u64,
 }
 
 impl MappedClientLedger {
-    /// The present transaction's first word.
+    /// Returns the first word of the current transaction.
     fn present(&self) -> usize {
         self.begin + self.used.saturating_sub(1) * RECORD
     }
@@ -173,10 +177,10 @@ impl ClientLedger for MappedClientLedger {
     }
 }
 
-/// Reads a ledger's file, whoever wrote it and however that ended.
+/// Reads a ledger's file, also after its writer crashed.
 ///
 /// # Errors
-/// It cannot be read, or is no ledger.
+/// The file cannot be read, or is not a ledger.
 pub fn read(path: &Path) -> io::Result<History> {
     let damaged = |what: &str| {
         io::Error::new(io::ErrorKind::InvalidData, format!("{}: {what}", path.display()))
@@ -231,7 +235,7 @@ fn words_of<const N: usize>(bytes: &[u8]) -> [u64; N] {
     })
 }
 
-/// A file's words, mapped.
+/// Mapped words of a file.
 #[derive(Debug)]
 struct MappedWords {
     start: NonNull<AtomicU64>,
@@ -274,7 +278,7 @@ impl MappedWords {
         u64::from_le(self.all()[word].load(Ordering::Acquire))
     }
 
-    /// In order: what a reader sees of a later word, it sees of the earlier ones too.
+    /// Stores in order: a reader that sees this word sees all words that were stored before it.
     fn set(&self, word: usize, value: u64) {
         self.all()[word].store(value.to_le(), Ordering::Release);
     }

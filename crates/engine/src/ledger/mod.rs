@@ -1,9 +1,10 @@
-//! A ledger of transactions: what clients asked and what was acknowledged, kept outside of the
-//! server.
+//! Ledgers: which transactions were sent and which were acknowledged, recorded outside the server.
 //!
-//! A load that keeps one runs a script that writes `:sequence` into a row and draws `:aid`, `:tid`,
-//! `:bid` and `:delta` before its first statement; its last statement is its COMMIT. A load without
-//! one pays a branch a transaction.
+//! After a crash, the ledger is compared with the rows that survived. Its load runs a script that
+//! writes `:sequence` into a row and sets `:aid`, `:tid`, `:bid` and `:delta` before its first
+//! statement; the last statement is COMMIT. For each transaction a client calls
+//! [`ClientLedger::issued`], [`ClientLedger::committing`], then [`ClientLedger::acknowledged`] or
+//! [`ClientLedger::failed`]. A load without a ledger pays a branch a transaction.
 
 mod mapped;
 mod transaction;
@@ -17,39 +18,39 @@ use crate::schedule::{Clock, Moment};
 pub use mapped::{MappedLedger, read};
 pub(crate) use transaction::{LedgerBindings, TransactionLedger};
 
-/// Keeps the ledgers of all clients of a load.
+/// Opens the ledgers of a load's clients.
 pub trait Ledger: Send + Sync {
-    /// The ledger of client `client`, whose moments are of `clock`.
+    /// Opens the ledger of client `client`, whose times are read from `clock`.
     ///
     /// # Errors
-    /// It cannot be kept; the load does not begin.
+    /// The ledger cannot be opened; the load does not begin.
     fn open(&self, client: u32, clock: &Clock) -> io::Result<Box<dyn ClientLedger>>;
 }
 
-/// One client's ledger. Its calls stand in the client's way: what they take, the load pays.
+/// Ledger of one client. The client waits for each call, so the time it takes adds to latency.
 pub trait ClientLedger: Send {
-    /// The sequence of the transaction that begins.
+    /// Returns the sequence number of the transaction that begins.
     fn next(&self) -> u64;
 
-    /// The transaction of that sequence is about to be sent. When this returns, the ledger has it.
+    /// Records the transaction that is about to be sent. When this returns, the ledger has it.
     ///
     /// # Errors
-    /// The ledger does not have it; the client gives up and sends nothing.
+    /// The ledger does not have the transaction; the client gives up and sends nothing.
     fn issued(&mut self, effect: &Effect, now: Moment) -> io::Result<()>;
 
-    /// Its COMMIT is about to be sent.
+    /// Records that COMMIT is about to be sent.
     ///
     /// # Errors
     /// As [`ClientLedger::issued`].
     fn committing(&mut self) -> io::Result<()>;
 
-    /// Its COMMIT was acknowledged.
+    /// Records that COMMIT was acknowledged.
     ///
     /// # Errors
-    /// The ledger does not know of it; the client gives up.
+    /// The ledger does not have the acknowledgement; the client gives up.
     fn acknowledged(&mut self, now: Moment) -> io::Result<()>;
 
-    /// The server refused it.
+    /// Records that the server refused the transaction.
     ///
     /// # Errors
     /// As [`ClientLedger::acknowledged`].

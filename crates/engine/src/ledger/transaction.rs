@@ -1,4 +1,4 @@
-//! What a client tells its ledger of its transactions.
+//! Recording a client's transactions in its ledger.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use crate::program::{Action, LinkedScript, Program};
 use crate::schedule::Moment;
 use crate::script::{Slot, Value, VariableValue};
 
-/// Where in a program's scripts a ledger finds what it keeps.
+/// Variables and statements of a program that a ledger records.
 #[derive(Debug)]
 pub(crate) struct LedgerBindings {
     sequence: Slot,
@@ -17,15 +17,15 @@ pub(crate) struct LedgerBindings {
     teller: Slot,
     branch: Slot,
     delta: Slot,
-    /// By script: the step that sends its last statement.
+    /// By script: step that sends the last statement, which is COMMIT.
     commits: Vec<Option<usize>>,
 }
 
 impl LedgerBindings {
-    /// Those in `program`.
+    /// Finds the variables and statements in `program`.
     ///
     /// # Errors
-    /// The variable that it lacks.
+    /// Name of the variable that the program lacks.
     pub(crate) fn from_program(program: &Program) -> Result<Self, &'static str> {
         let slot = |name: &'static str| {
             let at = program.variables.iter().position(|v| v == name).ok_or(name)?;
@@ -45,7 +45,7 @@ impl LedgerBindings {
     }
 }
 
-/// A client's ledger, and where its script has what belongs into it.
+/// A client's ledger, with the variables that it records.
 pub(crate) struct TransactionLedger {
     ledger: Box<dyn ClientLedger>,
     bindings: LedgerBindings,
@@ -56,14 +56,13 @@ impl TransactionLedger {
         Self { ledger, bindings }
     }
 
-    /// Gives the transaction that begins its sequence.
+    /// Sets the sequence number of the transaction that begins.
     pub(crate) fn begin(&self, variables: &mut [Option<VariableValue>]) {
         let sequence = Value::Int(self.ledger.next().cast_signed());
         variables[self.bindings.sequence.index()] = Some(sequence.into());
     }
 
-    /// A statement is about to be sent: the transaction's first if `is_first`, its last if it is
-    /// the script's.
+    /// Records the transaction before its first statement, and COMMIT before its last one.
     pub(crate) fn sending(
         &mut self,
         is_first: bool,

@@ -1,5 +1,4 @@
-//! ReceiveBuffers that the kernel takes from a ring for what it receives, whichever connection it comes
-//! on.
+//! Receive buffers that the kernel takes from a ring, for all connections.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
@@ -9,19 +8,21 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use io_uring::Submitter;
 use io_uring::types::BufRingEntry;
 
-/// Bytes of one buffer: the server sends a long result 8 KiB at a time, and often the next follows
-/// before one is read.
+/// Size of a buffer (bytes). The server sends long results 8 KiB at a time, and often a second
+/// piece arrives before the first is read.
 const SIZE: usize = 16 * 1024;
-/// From one buffer to the next. Were it a power of two, the beginnings of all, which short replies
-/// fill, would contend for the same few places in a cache.
+/// Distance from one buffer to the next (bytes). With a power of two, the beginnings of all
+/// buffers, which short replies fill, would compete for few cache sets.
 const STRIDE: usize = SIZE + 128;
-/// As many as replies may arrive between two turns. The kernel goes round all that there are, so
-/// that more are less often in a cache; a connection that finds none is asked again.
+/// Buffers at most: as many as replies may arrive between two turns.
+///
+/// The kernel uses all in turn, so that more buffers are less often in a cache. A receive that
+/// finds none is started again.
 const MAX: u16 = 128;
-/// What the kernel wants the ring to be aligned to.
+/// Alignment that the kernel demands of the ring.
 const PAGE: usize = 4096;
 
-/// The buffers of one `io_uring`, all of one group.
+/// Buffers of one `io_uring`, all in one group.
 pub(super) struct ReceiveBuffers {
     /// `count` entries; the kernel reads those before its tail.
     ring: *mut BufRingEntry,
@@ -35,10 +36,10 @@ pub(super) struct ReceiveBuffers {
 unsafe impl Send for ReceiveBuffers {}
 
 impl ReceiveBuffers {
-    /// The group's number.
+    /// Number of the group.
     pub(super) const GROUP: u16 = 0;
 
-    /// ReceiveBuffers for `connections`, made known to the kernel.
+    /// Allocates buffers for `connections` and registers them with the kernel.
     ///
     /// # Errors
     /// The kernel refuses the ring.
@@ -65,19 +66,18 @@ impl ReceiveBuffers {
         // SAFETY: the ring has `count` entries and lives until `self` is dropped, which the owner
         // lets happen after the `io_uring` is gone.
         unsafe {
-            submitter.register_buf_ring_with_flags(buffers.ring as u64, count, Self::GROUP, 0)?
+            submitter.register_buf_ring_with_flags(buffers.ring as u64, count, Self::GROUP, 0)?;
         };
         Ok(buffers)
     }
 
-    /// The first `length` bytes of buffer `id`, which the kernel has filled and not been given
-    /// back.
+    /// Returns the first `length` bytes of buffer `id`, which the kernel has filled.
     pub(super) fn filled(&self, id: u16, length: usize) -> &[u8] {
         let begin = usize::from(id) * STRIDE;
         &self.memory[begin..begin + length.min(SIZE)]
     }
 
-    /// Lets the kernel fill buffer `id` again.
+    /// Returns buffer `id` to the kernel.
     pub(super) fn give_back(&mut self, id: u16) {
         let begin = usize::from(id) * STRIDE;
         let address = self.memory[begin..begin + SIZE].as_mut_ptr() as u64;

@@ -2,50 +2,50 @@
 
 use std::fmt;
 
+use strum::{EnumString, VariantNames};
+
 use super::uring::Uring;
 use crate::connect::Stream;
 
-/// What the user asks for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Reactor that the user asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, EnumString, VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum ReactorChoice {
-    /// Whatever costs least here.
+    /// The reactor that costs least: `io_uring` from [`ReactorChoice::URING_FROM`] clients on, else
+    /// epoll.
     #[default]
     Auto,
-    /// Accepted for older command lines: serves clients as [`ReactorChoice::Epoll`] does, which
-    /// costs less than blocking reads, and says so.
+    /// Accepted for older command lines. epoll serves the clients, for it costs less than blocking
+    /// reads; the report says so.
     Blocking,
-    /// epoll, always.
+    /// epoll.
     Epoll,
-    /// `io_uring`, wherever the kernel lets this process use it and the connection is not
-    /// encrypted.
+    /// `io_uring`, where the kernel allows it and the connection is not encrypted; else epoll.
     IoUring,
 }
 
 impl ReactorChoice {
-    /// From how many clients on a thread `io_uring` costs less than epoll (count), by the bench
-    /// `vs_pgbench`.
+    /// Clients on a thread from which on `io_uring` costs less than epoll (count).
+    ///
+    /// Source: the bench `vs_pgbench`.
     pub const URING_FROM: usize = 16;
 
-    /// The names that options accept.
-    pub const NAMES: &[&str] = &["auto", "blocking", "epoll", "io_uring"];
+    /// Names that options accept.
+    pub const NAMES: &[&str] = Self::VARIANTS;
 
-    /// The choice of that name.
+    /// Returns the choice called `name`.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
-        match name {
-            "auto" => Some(Self::Auto),
-            "blocking" => Some(Self::Blocking),
-            "epoll" => Some(Self::Epoll),
-            "io_uring" => Some(Self::IoUring),
-            _ => None,
-        }
+        name.parse().ok()
     }
 }
 
-/// What serves a thread's clients, and why it is not what was asked for.
+/// Reactor that serves a thread's clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ReactorKind {
+    /// epoll; `instead` says why another reactor that was asked for does not serve.
     Epoll { instead: Option<String> },
+    /// `io_uring`.
     Uring,
 }
 
@@ -59,31 +59,28 @@ impl fmt::Display for ReactorKind {
     }
 }
 
-/// What serves `streams`; `renewed` where every transaction has a connection of its own, and there
-/// is none yet.
-pub(crate) fn choose(choice: ReactorChoice, streams: &[Stream], renewed: bool) -> ReactorKind {
-    let encrypted = !streams.iter().all(Stream::is_plain);
+/// Chooses the reactor for `streams`.
+///
+/// With `reconnects`, each transaction has a connection of its own and there is none yet.
+pub(crate) fn choose(choice: ReactorChoice, streams: &[Stream], reconnects: bool) -> ReactorKind {
+    let epoll = ReactorKind::Epoll { instead: None };
+    let instead = |why: &str| ReactorKind::Epoll { instead: Some(why.to_owned()) };
+    let is_encrypted = !streams.iter().all(Stream::is_plain);
     match choice {
-        ReactorChoice::Epoll => ReactorKind::Epoll { instead: None },
-        ReactorChoice::Blocking => ReactorKind::Epoll {
-            instead: Some("it costs less than blocking reads, which are gone".to_owned()),
-        },
-        ReactorChoice::IoUring if renewed => ReactorKind::Epoll {
-            instead: Some("every transaction has a connection of its own".to_owned()),
-        },
-        // Making connections costs so much more that nothing is gained.
-        ReactorChoice::Auto if encrypted || renewed => ReactorKind::Epoll { instead: None },
-        ReactorChoice::Auto if streams.len() < ReactorChoice::URING_FROM => {
-            ReactorKind::Epoll { instead: None }
+        ReactorChoice::Epoll => epoll,
+        ReactorChoice::Blocking => instead("it costs less than blocking reads, which are gone"),
+        ReactorChoice::IoUring if reconnects => {
+            instead("every transaction has a connection of its own")
         }
-        ReactorChoice::IoUring if encrypted => ReactorKind::Epoll {
-            instead: Some("io_uring does not serve encrypted connections".to_owned()),
-        },
+        ReactorChoice::IoUring if is_encrypted => {
+            instead("io_uring does not serve encrypted connections")
+        }
+        // Making connections costs so much that the reactor makes no difference.
+        ReactorChoice::Auto if is_encrypted || reconnects => epoll,
+        ReactorChoice::Auto if streams.len() < ReactorChoice::URING_FROM => epoll,
         ReactorChoice::Auto | ReactorChoice::IoUring => match Uring::probe() {
             Ok(()) => ReactorKind::Uring,
-            Err(e) => {
-                ReactorKind::Epoll { instead: Some(format!("the kernel refuses io_uring: {e}")) }
-            }
+            Err(e) => instead(&format!("the kernel refuses io_uring: {e}")),
         },
     }
 }

@@ -1,4 +1,4 @@
-//! Edge-triggered epoll: one wait, then reads and writes that do not block.
+//! A reactor on edge-triggered epoll: one wait, then reads and writes that do not block.
 
 use std::io;
 use std::time::Duration;
@@ -10,28 +10,28 @@ use rustix::time::{
 };
 
 use super::alarm::Alarm;
-use super::{AfterSend, Connector, Reactor, ReactorHandler, timespec};
+use super::{AfterSend, Connector, Reactor, ReactorHandler, ReconnectError, timespec};
 use crate::connect::Stream;
 use crate::schedule::{Clock, Moment};
 
 /// Bytes read at once.
 const READ: usize = 64 * 1024;
-/// Reads from one connection before the others have their turn.
+/// Reads from one connection before other connections have their turn.
 const READS: usize = 16;
 /// Events taken from the kernel at once.
 const EVENTS: usize = 256;
 
 /// A connection.
 struct Link {
-    /// None once it is closed.
+    /// None once the connection is closed.
     stream: Option<Stream>,
-    /// What is not sent yet.
+    /// Bytes that are not sent yet.
     out: Vec<u8>,
-    /// Whether the kernel took less than it was given, and will say when it takes more.
+    /// Whether the kernel took only a part, and will report when it takes more.
     blocked: bool,
-    /// Whether it is to be closed once all is sent.
+    /// Whether to close the connection once all bytes are sent.
     closing: bool,
-    /// Whether sending failed: it is read to its end, then reported as gone.
+    /// Whether sending failed. The connection is read to its end, then reported as lost.
     broken: bool,
 }
 
@@ -39,7 +39,7 @@ struct Link {
 pub struct Epoll {
     connector: Option<Connector>,
     epoll: OwnedFd,
-    /// Watched for its edges.
+    /// Timer descriptor, watched for its edges.
     timer: OwnedFd,
     alarm: Alarm,
     clock: Clock,
@@ -48,12 +48,12 @@ pub struct Epoll {
     scratch: Box<[u8]>,
     /// Connections with more to read than one turn allowed.
     unread: Vec<usize>,
-    /// Connections found gone while sending.
+    /// Connections that were lost while sending, with the error.
     gone: Vec<(usize, String)>,
 }
 
 impl Epoll {
-    /// A reactor of `streams`, which do not block; new connections are `connector`'s.
+    /// Creates a reactor of `streams`, which do not block; `connector` makes new connections.
     ///
     /// # Errors
     /// The kernel refuses an epoll instance or a registration.
@@ -65,7 +65,7 @@ impl Epoll {
         Self::with_links(clock, streams.into_iter().map(Some).collect(), connector)
     }
 
-    /// A reactor of `count` connections that are still to be made, by `connector`.
+    /// Creates a reactor of `count` connections that `connector` will make.
     ///
     /// # Errors
     /// The kernel refuses an epoll instance.
@@ -113,7 +113,7 @@ impl Epoll {
         })
     }
 
-    /// Sends as much as the kernel takes; on failure the connection is remembered as gone.
+    /// Sends as much as the kernel takes. A failure is reported by the next turn.
     fn flush(&mut self, index: usize) {
         let link = &mut self.links[index];
         let Some(stream) = link.stream.as_mut().filter(|_| !link.broken) else {
@@ -133,7 +133,7 @@ impl Epoll {
                     link.out.drain(..sent);
                     if !link.blocked {
                         link.blocked = true;
-                        // Asked for only here: else every byte the server reads would wake this
+                        // Not asked for before: every byte that the server reads would wake this
                         // thread.
                         if let Err(e) = epoll::modify(
                             &self.epoll,
@@ -161,7 +161,7 @@ impl Epoll {
         }
         if link.blocked {
             link.blocked = false;
-            // Should this fail, some wake-ups are in vain.
+            // A failure costs some wake-ups in vain.
             let _ = epoll::modify(&self.epoll, &*stream, data(index), READABLE);
         }
         if link.closing {
@@ -170,8 +170,7 @@ impl Epoll {
         }
     }
 
-    /// Reads what has arrived, until the connection is drained; `hung_up` says that its end is
-    /// near.
+    /// Reads until the connection is drained; `hung_up` says that its end has been reported.
     fn read(&mut self, index: usize, hung_up: bool, driver: &mut impl ReactorHandler) {
         for _ in 0..READS {
             let link = &mut self.links[index];
@@ -182,7 +181,7 @@ impl Epoll {
             let how = match stream.read(&mut self.scratch) {
                 Ok(0) => "the server closed the connection".to_owned(),
                 Ok(n) => {
-                    // Stamped for each reply: a batch may have been waited for.
+                    // Read for each reply: replies before it in the batch took their time.
                     let now = self.clock.now();
                     if driver.received(index, &self.scratch[..n], now, &mut link.out)
                         == AfterSend::Close
@@ -192,8 +191,8 @@ impl Epoll {
                     if link.closing || !link.out.is_empty() {
                         self.flush(index);
                     }
-                    // A short read drained the socket: the next byte is a new edge. An end is not
-                    // always.
+                    // A short read drained the socket: the next byte is a new edge. The end of the
+                    // stream may not be one.
                     if n < READ && !hung_up {
                         return;
                     }
@@ -211,7 +210,7 @@ impl Epoll {
         self.unread.push(index);
     }
 
-    /// Sees that the timer goes off at `at`, or before.
+    /// Makes the timer go off at `at` or before.
     #[inline]
     fn set_timer(&mut self, at: Moment) -> io::Result<()> {
         if let Some(it_value) = self.alarm.advance(at) {
@@ -223,7 +222,7 @@ impl Epoll {
 
     fn report_gone(&mut self, driver: &mut impl ReactorHandler) {
         while let Some((index, how)) = self.gone.pop() {
-            // What the server said before it hung up is still to be heard.
+            // Bytes that the server sent before it hung up are still to be read.
             self.read(index, true, driver);
             let link = &mut self.links[index];
             if link.stream.take().is_some() && !link.closing {
@@ -254,18 +253,19 @@ impl Reactor for Epoll {
         self.flush(link);
     }
 
-    fn reconnect(&mut self, link: usize) -> Result<Duration, String> {
+    fn reconnect(&mut self, link: usize) -> Result<Duration, ReconnectError> {
         let begun = self.clock.now();
         let Some(connector) = &mut self.connector else {
-            return Err("connections are not renewed".to_owned());
+            return Err(ReconnectError::NoConnector);
         };
         self.gone.retain(|(index, _)| *index != link);
         self.unread.retain(|index| *index != link);
-        // The old one goes first: a server at its limit has no room for both.
+        // The old connection is closed first: a server at its limit has no room for both.
         self.links[link].stream = None;
         let stream = connector(link)?;
-        epoll::add(&self.epoll, &stream, data(link), READABLE)
-            .map_err(|e| format!("epoll refuses the connection: {e}"))?;
+        epoll::add(&self.epoll, &stream, data(link), READABLE).map_err(|cause| {
+            ReconnectError::Refused { action: "epoll refuses the connection", cause: cause.into() }
+        })?;
         let link = &mut self.links[link];
         link.stream = Some(stream);
         link.out.clear();
@@ -280,7 +280,7 @@ impl Reactor for Epoll {
         driver: &mut impl ReactorHandler,
     ) -> io::Result<()> {
         self.report_gone(driver);
-        // With more to read, or nothing left to wait for, only what is there is taken.
+        // With more to read, or no time to wait, only events that are there are taken.
         let timeout = if self.unread.is_empty() && until > now {
             self.set_timer(until)?;
             None
@@ -296,7 +296,7 @@ impl Reactor for Epoll {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(e) => return Err(e.into()),
         }
-        // Those put back while they are read are for the next turn.
+        // Connections put back while they are read have the next turn.
         for _ in 0..self.unread.len() {
             let index = self.unread.remove(0);
             self.read(index, true, driver);

@@ -1,4 +1,9 @@
-//! What carries a thread's bytes and tells its time.
+//! Reactors: what carries a thread's bytes and tells its time.
+//!
+//! A [`Reactor`] owns connections, known by their index, and a clock. The event loop calls
+//! [`Reactor::send`] to send, and [`Reactor::turn`] to wait: a turn hands everything that arrived
+//! to a [`ReactorHandler`]. [`epoll`] and [`uring`] carry real bytes; [`sim`] simulates a clock and
+//! a network for tests.
 
 mod alarm;
 mod buffers;
@@ -11,52 +16,81 @@ use std::io;
 use std::time::Duration;
 
 use rustix::event::Timespec;
+use thiserror::Error;
 
-use crate::connect::Stream;
+use crate::connect::{ConnectError, Stream};
 use crate::schedule::Moment;
 
-/// Makes a connection; or says in words why not.
-pub type Connector = Box<dyn FnMut(usize) -> Result<Stream, String> + Send>;
+/// Makes the connection of an index.
+pub type Connector = Box<dyn FnMut(usize) -> Result<Stream, ConnectError> + Send>;
 
-/// Whether a connection is still wanted.
+/// Why a connection was not replaced.
+#[derive(Debug, Error)]
+pub enum ReconnectError {
+    /// The reactor has no [`Connector`].
+    #[error("connections are not renewed")]
+    NoConnector,
+    /// The connection could not be made.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// An operation on the old connection does not end.
+    #[error("the kernel does not let go of the old connection")]
+    StillInUse,
+    /// The kernel refuses the new connection.
+    #[error("{action}: {cause}")]
+    Refused {
+        /// What was refused.
+        action: &'static str,
+        /// Error of the kernel.
+        cause: io::Error,
+    },
+    /// No server listens on the simulated network.
+    #[error("nobody listens")]
+    Unreachable,
+}
+
+/// What becomes of a connection once its bytes are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterSend {
-    /// It is.
+    /// It stays open.
     Open,
-    /// It is to be closed once what was appended for it is sent.
+    /// It is closed.
     Close,
 }
 
-/// Who acts on what a reactor brings.
+/// Acts on what a reactor brings.
 pub trait ReactorHandler {
-    /// `bytes` arrived on connection `link` at `now`; what is to be sent is appended to `out`,
-    /// which is sent at once.
+    /// Handles `bytes` that arrived on connection `link` at `now`.
+    ///
+    /// Bytes appended to `out` are sent at once.
     fn received(&mut self, link: usize, bytes: &[u8], now: Moment, out: &mut Vec<u8>) -> AfterSend;
 
-    /// Connection `link` is gone; `how` says what was seen. It is already closed.
+    /// Handles the loss of connection `link`, which is closed already; `how` is the error.
     fn lost(&mut self, link: usize, how: &str, now: Moment);
 }
 
-/// An event loop's connections and clock. Connections are known by their index.
+/// Connections and clock of one event loop.
 pub trait Reactor {
-    /// How many turns in a row may be left out while no client waits for one: asking the kernel for
-    /// news costs more than a script that only computes.
+    /// Turns in a row that the event loop may skip while no client waits for a reply.
+    ///
+    /// Asking the kernel for news costs more than a script that only computes.
     const MAX_SKIPPED_TURNS: u32 = 16;
 
-    /// The present.
+    /// Returns the current time.
     fn now(&self) -> Moment;
 
-    /// Lets `fill` append to what is to be sent on connection `link`, and sends it as far as it
-    /// goes. A connection that is found gone is reported at the next [`Reactor::turn`].
+    /// Lets `fill` append bytes for connection `link`, and sends as much as the connection takes.
+    ///
+    /// A connection that turns out to be lost is reported by the next [`Reactor::turn`].
     fn send(&mut self, link: usize, fill: &mut dyn FnMut(&mut Vec<u8>) -> AfterSend);
 
-    /// Gives `link` a new connection in place of the one that it had, and says how long that took.
+    /// Replaces connection `link` by a new one; returns how long that took.
     ///
     /// # Errors
-    /// In words, why there is none.
-    fn reconnect(&mut self, link: usize) -> Result<Duration, String>;
+    /// There is no new connection.
+    fn reconnect(&mut self, link: usize) -> Result<Duration, ReconnectError>;
 
-    /// Waits for something to happen, from `now` at most until `until`, and brings all that did.
+    /// Waits from `now` until something arrives, at most until `until`, and hands it to `handler`.
     ///
     /// # Errors
     /// The reactor itself no longer works.
@@ -64,11 +98,11 @@ pub trait Reactor {
         &mut self,
         now: Moment,
         until: Moment,
-        driver: &mut impl ReactorHandler,
+        handler: &mut impl ReactorHandler,
     ) -> io::Result<()>;
 }
 
-/// `wait` as the kernel wants it.
+/// Returns `wait` as the kernel reads it.
 fn timespec(wait: Duration) -> Timespec {
     Timespec {
         tv_sec: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),

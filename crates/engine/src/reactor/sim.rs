@@ -1,20 +1,21 @@
-//! A simulated clock and network: the same input gives the same run, and a second takes no time.
+//! A simulated clock and network for deterministic tests.
 //!
-//! Peers answer what they receive after delays of their choice. Bytes can be made to travel in
-//! small pieces in either direction, so that every way of tearing a message can be tried.
+//! Equal input gives equal runs, and a simulated second takes no time. A [`Peer`] answers after
+//! delays of its choice. A [`Network`] may deliver bytes in small pieces, so that messages arrive
+//! cut at every place.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
 use std::time::Duration;
 
-use super::{AfterSend, Reactor, ReactorHandler};
+use super::{AfterSend, Reactor, ReactorHandler, ReconnectError};
 use crate::schedule::Moment;
 
-/// Time that passes with each turn in which nothing else happens: no loop stands still for ever.
+/// Time that passes with each turn, so that no loop stands still for ever.
 const TICK: Duration = Duration::from_micros(1);
 
-/// What a peer does some time after it received something.
+/// Act of a peer, some time after it received bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PeerAction {
     /// Sends bytes.
@@ -23,22 +24,22 @@ pub enum PeerAction {
     HangUp,
 }
 
-/// The other end of a connection.
+/// Other end of a connection.
 pub trait Peer {
-    /// Takes `bytes` at `now`, and answers each with how long it takes.
+    /// Handles `bytes` that arrived at `now`; returns acts with their delays.
     fn receive(&mut self, bytes: &[u8], now: Moment) -> Vec<(Duration, PeerAction)>;
 }
 
-/// How bytes travel.
+/// Properties of the simulated network.
 #[derive(Clone, Copy, Debug)]
 pub struct Network {
-    /// Bytes that one read gives at most.
+    /// Bytes that one read returns at most.
     pub read: usize,
-    /// Bytes that one write takes at most; the rest follows one [`Network::pace`] later.
+    /// Bytes that one write takes at most. The rest follows one [`Network::pace`] later.
     pub write: usize,
-    /// Time between the pieces.
+    /// Time between pieces.
     pub pace: Duration,
-    /// From when to when no new connection is to be had.
+    /// Time in which no new connection can be made, from and until.
     pub away: Option<(Moment, Moment)>,
 }
 
@@ -53,14 +54,13 @@ struct Link<P> {
     out: Vec<u8>,
     open: bool,
     closing: bool,
-    /// Until when the way to the client is taken: pieces arrive in the order in which they were
-    /// sent.
+    /// Time until which earlier pieces are on their way to the client: pieces arrive in order.
     busy_until: Moment,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// The client's end can take more.
+    /// The client's end takes more bytes.
     Writable,
     /// Bytes arrive at the client.
     Arrive(Vec<u8>),
@@ -73,13 +73,13 @@ pub struct Sim<P> {
     now: Moment,
     network: Network,
     links: Vec<Link<P>>,
-    /// By time, then by the order in which they were caused.
+    /// Events by time, then by the order in which they were caused.
     events: BinaryHeap<Reverse<(Moment, u64, usize, Event)>>,
     caused: u64,
 }
 
 impl<P: Peer> Sim<P> {
-    /// A simulation of one connection to each of `peers`, at moment 0.
+    /// Creates a simulation with a connection to each of `peers`, at moment 0.
     #[must_use]
     pub fn new(peers: Vec<P>, network: Network) -> Self {
         let link = |peer| Link {
@@ -98,7 +98,7 @@ impl<P: Peer> Sim<P> {
         }
     }
 
-    /// The peers, after the run.
+    /// Returns the peers after the run.
     pub fn into_peers(self) -> impl Iterator<Item = P> {
         self.links.into_iter().map(|link| link.peer)
     }
@@ -108,7 +108,7 @@ impl<P: Peer> Sim<P> {
         self.events.push(Reverse((at, self.caused, link, event)));
     }
 
-    /// Gives the peer as much as one write takes.
+    /// Gives the peer as many bytes as one write takes.
     fn flush(&mut self, index: usize) {
         let link = &mut self.links[index];
         if !link.open {
@@ -170,7 +170,7 @@ impl<P: Peer> Sim<P> {
 }
 
 impl<P: Peer> Reactor for Sim<P> {
-    /// Simulated time passes in turns alone.
+    /// Simulated time passes only in turns.
     const MAX_SKIPPED_TURNS: u32 = 0;
 
     fn now(&self) -> Moment {
@@ -187,11 +187,11 @@ impl<P: Peer> Reactor for Sim<P> {
         }
     }
 
-    fn reconnect(&mut self, link: usize) -> Result<Duration, String> {
+    fn reconnect(&mut self, link: usize) -> Result<Duration, ReconnectError> {
         if self.network.away.is_some_and(|(from, until)| (from..until).contains(&self.now)) {
-            return Err("nobody listens".to_owned());
+            return Err(ReconnectError::Unreachable);
         }
-        // What was on its way on the old connection never arrives.
+        // Bytes on their way on the old connection never arrive.
         self.events.retain(|Reverse((_, _, at, _))| *at != link);
         let link = &mut self.links[link];
         link.out.clear();

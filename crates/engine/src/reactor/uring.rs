@@ -1,9 +1,8 @@
-//! `io_uring`: one system call submits what all clients have to send and waits for what has
-//! arrived.
+//! A reactor on `io_uring`: one system call submits all clients' sends and waits for replies.
 //!
-//! Every connection has one receive under way, which goes on for all that arrives, in buffers from
-//! a common ring; and at most one send, whose buffer is the kernel's from submission to completion:
-//! nothing here touches, moves or frees it meanwhile.
+//! Every connection has one multishot receive under way, which fills buffers from a common ring. It
+//! has at most one send under way. The send's buffer belongs to the kernel from submission to
+//! completion: nothing here touches, moves or frees it meanwhile.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -16,41 +15,41 @@ use rustix::fd::{AsFd, AsRawFd};
 
 use super::alarm::Alarm;
 use super::buffers::ReceiveBuffers;
-use super::{AfterSend, Connector, Reactor, ReactorHandler};
+use super::{AfterSend, Connector, Reactor, ReactorHandler, ReconnectError};
 use crate::connect::Stream;
 use crate::schedule::{Clock, Moment};
 
-/// Submissions that the kernel is handed at the latest when so many are queued: servers begin to
-/// work meanwhile.
+/// Queued submissions that are handed to the kernel early, so that servers begin to work.
 const BATCH: u32 = 64;
-/// How long the end waits for what is under way.
+/// Time that closing waits for operations under way.
 const END: Duration = Duration::from_secs(2);
 
-/// What a completion is of: the lowest bit of its user data; the rest is the connection's index.
+/// Lowest bit of a completion's user data: set for a send. The other bits are the connection's
+/// index.
 const SEND: u64 = 1;
-/// The user data of the timer.
+/// User data of the timer.
 const ALARM: u64 = u64::MAX;
 
 struct Link {
-    /// None once it is closed.
+    /// None once the connection is closed.
     stream: Option<Stream>,
-    /// What is not handed to the kernel yet.
+    /// Bytes that are not handed to the kernel yet.
     out: Vec<u8>,
-    /// What the kernel sends while `is_sending`.
+    /// Bytes that the kernel sends while `is_sending`.
     sending: Vec<u8>,
-    /// How much of `sending` is sent.
+    /// Bytes of `sending` that are sent (count).
     sent: usize,
     is_sending: bool,
-    /// Whether the kernel brings what arrives.
+    /// Whether a receive is under way.
     is_receiving: bool,
-    /// Whether it is to be closed once all is sent.
+    /// Whether to close the connection once all bytes are sent.
     closing: bool,
-    /// Why sending failed: it is read to its end, then reported as gone.
+    /// Error of a send. The connection is read to its end, then reported as lost.
     broken: Option<String>,
 }
 
 impl Link {
-    /// Once all is sent that was handed to the kernel, puts what is to be said next in its place.
+    /// Puts the next bytes in place once all bytes handed to the kernel are sent.
     fn turn_over(&mut self) {
         if self.sent == self.sending.len() {
             self.sending.clear();
@@ -60,7 +59,7 @@ impl Link {
     }
 }
 
-/// What the kernel says of one operation.
+/// Result of one operation.
 #[derive(Clone, Copy)]
 struct Completion {
     data: u64,
@@ -69,7 +68,7 @@ struct Completion {
 }
 
 impl Completion {
-    /// The connection's index.
+    /// Returns the connection's index.
     fn link(self) -> usize {
         usize::try_from(self.data >> 1).unwrap_or(usize::MAX)
     }
@@ -82,31 +81,30 @@ impl Completion {
 /// Connections on one `io_uring`.
 pub struct Uring {
     connector: Option<Connector>,
-    // Dropped in this order: the ring before the buffers that it may write to.
+    // Drop order: the ring before the buffers that it may write to.
     ring: IoUring,
     buffers: ManuallyDrop<ReceiveBuffers>,
     clock: Clock,
     links: Vec<Link>,
-    /// Completions taken from the kernel and not acted upon.
+    /// Completions taken from the kernel and not handled yet.
     completed: Vec<Completion>,
     /// Submissions queued since the last system call (count).
     queued: u32,
     alarm: Alarm,
-    /// When the timer goes off, as the kernel reads it when it is handed the timer.
+    /// Time of the timer, which the kernel reads on submission.
     alarm_time: Box<Timespec>,
 }
 
 impl Uring {
-    /// Whether the kernel lets this process use `io_uring`, as far as this reactor needs it.
+    /// Checks whether the kernel lets this process use `io_uring` as this reactor needs it.
     ///
     /// # Errors
-    /// It does not: containers and `kernel.io_uring_disabled` forbid it, and kernels before 6.1
-    /// lack parts.
+    /// Containers and `kernel.io_uring_disabled` may forbid it; kernels before 6.1 lack parts.
     pub fn probe() -> io::Result<()> {
         ring(8).map(drop)
     }
 
-    /// A reactor of `streams`, which are not encrypted; new connections are `connector`'s.
+    /// Creates a reactor of `streams`, which are not encrypted; `connector` makes new connections.
     ///
     /// # Errors
     /// The kernel refuses a ring.
@@ -116,7 +114,7 @@ impl Uring {
         connector: Option<Connector>,
     ) -> io::Result<Self> {
         for stream in &mut streams {
-            // Else the kernel would answer that nothing is there yet, and not wait for it.
+            // A receive on a non-blocking socket would fail at once instead of waiting.
             stream.set_blocking(None)?;
         }
         let entries =
@@ -153,7 +151,7 @@ impl Uring {
         Ok(uring)
     }
 
-    /// Queues `entry`; hands all to the kernel first where the queue is full.
+    /// Queues `entry`; submits the queue first if it is full.
     fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
         loop {
             // SAFETY: an entry of `receive` names no memory but the group of buffers, which
@@ -171,7 +169,7 @@ impl Uring {
     fn submit(&mut self) -> io::Result<()> {
         match self.ring.submit() {
             Ok(_) => {}
-            // Completions have to be taken before more is accepted.
+            // The kernel accepts more once completions are taken.
             Err(e) if is_busy(&e) => self.collect(),
             Err(e) => return Err(e),
         }
@@ -189,7 +187,7 @@ impl Uring {
         }));
     }
 
-    /// Asks the kernel for all that arrives on connection `index`.
+    /// Starts a receive on connection `index`, unless one is under way.
     fn receive(&mut self, index: usize) -> io::Result<()> {
         let link = &mut self.links[index];
         let Some(stream) = link.stream.as_ref().filter(|_| !link.is_receiving) else {
@@ -202,7 +200,7 @@ impl Uring {
         self.push(&entry)
     }
 
-    /// Has the kernel send what connection `index` has to say, if it is not still sending.
+    /// Starts a send of connection `index`, unless one is under way.
     fn transmit(&mut self, index: usize) -> io::Result<()> {
         let link = &mut self.links[index];
         if link.is_sending {
@@ -217,7 +215,7 @@ impl Uring {
         let rest = &link.sending[link.sent..];
         if rest.is_empty() {
             if link.closing {
-                // Ends the receive that is under way, too.
+                // Ends the receive, too.
                 let _ = rustix::net::shutdown(stream, rustix::net::Shutdown::Both);
                 if !link.is_receiving {
                     link.stream = None;
@@ -234,14 +232,14 @@ impl Uring {
         self.push(&entry)
     }
 
-    /// Connection `index` has sent `result` bytes, or failed to.
+    /// Handles the completion of a send: bytes sent, or an error.
     fn sent(&mut self, index: usize, result: i32) -> io::Result<()> {
         let link = &mut self.links[index];
         link.is_sending = false;
         match usize::try_from(result) {
             Ok(n) => {
                 link.sent += n;
-                // The same memory for the next: it may still be in a cache.
+                // Reuse the memory: it may still be in a cache.
                 if link.out.is_empty() {
                     link.turn_over();
                 }
@@ -261,7 +259,7 @@ impl Uring {
         Ok(())
     }
 
-    /// Bytes have arrived on connection `index`, or it has ended.
+    /// Handles the completion of a receive: bytes, the end of the stream, or an error.
     fn arrived(
         &mut self,
         index: usize,
@@ -280,7 +278,7 @@ impl Uring {
         }
         let how = match (usize::try_from(arrival.result), buffer) {
             (Ok(n), Some(id)) if n > 0 => {
-                // Stamped for each reply: others of the same batch were dealt with before.
+                // Read for each reply: replies before it in the batch took their time.
                 let now = self.clock.now();
                 if driver.received(index, self.buffers.filled(id, n), now, &mut link.out)
                     == AfterSend::Close
@@ -312,7 +310,7 @@ impl Uring {
         Ok(())
     }
 
-    /// Sees that there is a completion at `at`, or before.
+    /// Makes the timer complete at `at` or before.
     #[inline]
     fn set_timer(&mut self, at: Moment) -> io::Result<()> {
         let Some(time) = self.alarm.advance(at) else { return Ok(()) };
@@ -325,7 +323,7 @@ impl Uring {
         self.push(&entry)
     }
 
-    /// Submits what is queued and waits for a completion; at most for `limit`, where there is one.
+    /// Submits the queue and waits for a completion, at most for `limit`.
     #[inline]
     fn enter(&mut self, limit: Option<Duration>) -> io::Result<()> {
         let entered = match limit.map(Timespec::from) {
@@ -345,8 +343,9 @@ impl Uring {
         Ok(())
     }
 
-    /// Waits until the kernel has done with connection `index`, or with all; false if it has not
-    /// within [`END`].
+    /// Waits until no operation of connection `index`, or of any connection, is under way.
+    ///
+    /// Returns false if that takes longer than [`END`].
     fn settle(&mut self, index: Option<usize>) -> bool {
         let begun = self.clock.now();
         let mut others = Vec::new();
@@ -390,8 +389,9 @@ fn is_busy(error: &io::Error) -> bool {
     busy.iter().any(|e| error.raw_os_error() == Some(e.raw_os_error()))
 }
 
-/// A ring whose completions are brought only when they are asked for, which spares interruptions.
-/// Kernels that know it, from 6.1 on, know all else that is needed.
+/// Creates a ring whose completions are delivered only on request, which saves interruptions.
+///
+/// Kernels that support it, from 6.1 on, support everything else that is needed.
 fn ring(entries: u32) -> io::Result<IoUring> {
     IoUring::builder().setup_single_issuer().setup_defer_taskrun().build(entries)
 }
@@ -410,32 +410,36 @@ impl Reactor for Uring {
         }
     }
 
-    fn reconnect(&mut self, link: usize) -> Result<Duration, String> {
+    fn reconnect(&mut self, link: usize) -> Result<Duration, ReconnectError> {
         let begun = self.clock.now();
         if self.connector.is_none() {
-            return Err("connections are not renewed".to_owned());
+            return Err(ReconnectError::NoConnector);
         }
-        // What is being sent is shut down after.
+        // The old connection is shut down once its bytes are sent.
         self.links[link].closing = true;
         if self.transmit(link).is_err() || !self.settle(Some(link)) {
-            return Err("the kernel does not let go of the old connection".to_owned());
+            return Err(ReconnectError::StillInUse);
         }
-        // The old one goes first: a server at its limit has no room for both.
+        // The old connection is closed first: a server at its limit has no room for both.
         self.links[link].stream = None;
         let Some(connector) = &mut self.connector else {
-            return Err("connections are not renewed".to_owned());
+            return Err(ReconnectError::NoConnector);
         };
         let mut stream = connector(link)?;
-        stream
-            .set_blocking(None)
-            .map_err(|e| format!("the connection cannot be made to wait: {e}"))?;
+        stream.set_blocking(None).map_err(|cause| ReconnectError::Refused {
+            action: "the connection cannot be made to wait",
+            cause,
+        })?;
         let fresh = &mut self.links[link];
         fresh.stream = Some(stream);
         fresh.out.clear();
         fresh.sending.clear();
         fresh.sent = 0;
         (fresh.closing, fresh.broken) = (false, None);
-        self.receive(link).map_err(|e| format!("io_uring refuses the connection: {e}"))?;
+        self.receive(link).map_err(|cause| ReconnectError::Refused {
+            action: "io_uring refuses the connection",
+            cause,
+        })?;
         Ok(self.clock.now().since(begun))
     }
 
@@ -453,7 +457,7 @@ impl Reactor for Uring {
                 self.enter(Some(Duration::ZERO))?;
             }
         }
-        // More may be added meanwhile: they have the next turn.
+        // Completions that are added meanwhile have the next turn.
         let count = self.completed.len();
         for next in 0..count {
             let completion = self.completed[next];
@@ -478,7 +482,7 @@ impl Drop for Uring {
     fn drop(&mut self) {
         for index in 0..self.links.len() {
             let link = &self.links[index];
-            // What is being sent, a goodbye mostly, is shut down after when it is sent.
+            // A send under way, mostly a Terminate, is completed before the shutdown.
             if let Some(stream) = link.stream.as_ref().filter(|_| !link.is_sending || !link.closing)
             {
                 let _ = rustix::net::shutdown(stream, rustix::net::Shutdown::Both);

@@ -1,22 +1,22 @@
 //! Characters, names and numbers as psql and pgbench read them.
 
-/// White space, as psql has it.
+/// Returns whether psql treats `byte` as white space.
 pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'\x0b' | b'\x0c')
 }
 
-/// Bytes of the backslash and the newline after it that `text` begins with, which are white space
-/// in a meta command.
+/// Returns the length of the backslash and newline that `text` begins with, if it does. They are
+/// white space in a meta command.
 pub(super) fn continuation(text: &[u8]) -> Option<usize> {
     [&b"\\\n"[..], b"\\\r\n"].into_iter().find(|mark| text.starts_with(mark)).map(<[u8]>::len)
 }
 
-/// Whether a variable's name, or an SQL name, may begin with `byte`.
+/// Returns whether a variable's name or an SQL name may begin with `byte`.
 pub(super) fn is_name_start(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
 }
 
-/// Bytes of the variable name at the front of `text`; 0 if none is there.
+/// Returns the length of the variable name that `text` begins with; 0 if there is none.
 pub(super) fn name_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     if !bytes.first().copied().is_some_and(is_name_start) {
@@ -25,15 +25,23 @@ pub(super) fn name_length(text: &str) -> usize {
     bytes.iter().take_while(|&&b| is_name_start(b) || b.is_ascii_digit()).count()
 }
 
-/// Whether `name` can be assigned to: made of letters, digits and underscores, with no digit in
-/// front.
+/// Returns whether a variable can be called `name`: letters, digits and underscores, not beginning
+/// with a digit.
+///
+/// ```
+/// use pgdyno_engine::script::is_variable_name;
+///
+/// assert!(is_variable_name("scale_2"));
+/// assert!(!is_variable_name("2nd"));
+/// ```
 #[must_use]
 pub fn is_variable_name(name: &str) -> bool {
     !name.is_empty() && name_length(name) == name.len()
 }
 
-/// The integer that `text` begins with, as C's `atoi` reads it: 0 where there is none; beyond a
-/// bigint, the nearest.
+/// Returns the integer that `text` begins with, as C's `atoi` does.
+///
+/// Without digits the result is 0; beyond a bigint it is the nearest bigint.
 #[must_use]
 pub fn leading_integer(text: &[u8]) -> i64 {
     let blank = text.iter().take_while(|&&byte| is_space(byte)).count();

@@ -1,7 +1,9 @@
-//! What a parsed script consists of.
+//! A parsed script: its commands, and the variables that they name.
 
 use std::sync::Arc;
 use std::time::Duration;
+
+use strum::IntoStaticStr;
 
 use super::expr::Expr;
 use super::slot::Slot;
@@ -9,52 +11,53 @@ use super::slot::Slot;
 /// A parsed script.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Script {
-    /// Its name: a built-in one, or its file.
+    /// Script's name: a built-in one, or the file's.
     pub name: String,
-    /// What it does, in order; at least one command.
+    /// Commands, in order; at least one.
     pub commands: Vec<Command>,
-    /// The variables it names; [`Slot`]s point here.
+    /// Names of the variables; a [`Slot`] is an index here.
     pub variables: Vec<String>,
 }
 
 /// One command of a script.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Command {
-    /// The line it begins on (1-based).
+    /// Line that the command begins on (1-based).
     pub line: u32,
-    /// As the script has it, white space folded.
+    /// Text as the script has it, white space folded.
     pub text: String,
-    /// As reports show it: the first line of an SQL command, cut where pgbench cuts it, and the
-    /// whole of a meta command.
+    /// Text as reports show it: a whole meta command, or the first line of an SQL command, cut at
+    /// pgbench's length.
     pub summary: String,
-    /// What it does.
+    /// What the command does.
     pub op: Op,
 }
 
 /// What a command does.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Op {
-    /// Sends SQL and awaits its result.
+    /// SQL: sends it and waits for the result.
     Sql {
-        /// The text, cut at its variables.
+        /// Text, split at its variables.
         pieces: Vec<Piece>,
-        /// `\gset`, `\aset`: what becomes of the result.
+        /// Variables that take the result: `\gset` or `\aset`.
         store: Option<Store>,
-        /// Whether it may hold several queries, combined by `\;`.
+        /// Whether the text may hold several queries, combined by `\;`.
         may_be_several: bool,
     },
     /// `\set`: evaluates an expression.
     Set {
-        /// The variable that takes the result; one whose name is none ends the client.
+        /// Variable that takes the value. A name that cannot be assigned ends the client.
         variable: Slot,
-        /// The expression.
+        /// Expression that is evaluated.
         expression: Expr,
     },
     /// `\sleep`: waits.
     Sleep {
-        /// How many units: an integer, or a variable whose text begins with one.
+        /// Number of units: an integer, or a variable whose text begins with one.
         amount: Expr,
-        /// The unit.
+        /// Length of a unit.
         unit: Duration,
     },
     /// `\if`.
@@ -65,31 +68,32 @@ pub enum Op {
     Else,
     /// `\endif`.
     Endif,
-    /// `\shell`: runs a command line and waits for its end.
+    /// `\shell`: runs a command line and waits until it ends.
     Shell(Vec<Piece>),
-    /// `\setshell`: the same, and a variable takes the integer that it writes.
+    /// `\setshell`: runs a command line and stores the integer that it writes.
     SetShell {
-        /// The variable; one whose name is none ends the client.
+        /// Variable that takes the integer. A name that cannot be assigned ends the client.
         variable: Slot,
-        /// The command line.
+        /// Command line.
         command: Vec<Piece>,
     },
-    /// `\startpipeline`: from here on statements are sent without waiting for replies.
+    /// `\startpipeline`: sends the following statements without waiting for replies.
     StartPipeline,
-    /// `\syncpipeline`: an implicit transaction ends here.
+    /// `\syncpipeline`: ends an implicit transaction.
     SyncPipeline,
-    /// `\endpipeline`: waits for all replies.
+    /// `\endpipeline`: ends the pipeline and waits for all replies.
     EndPipeline,
 }
 
 impl Op {
-    /// Whether it is an SQL command.
+    /// Returns whether this is an SQL command.
     #[must_use]
     pub fn is_sql(&self) -> bool {
         matches!(self, Self::Sql { .. })
     }
 
-    /// Variables in an SQL command, each as often as it stands there (count); 0 for meta commands.
+    /// Returns the number of variables in an SQL command, repeated ones included; 0 for meta
+    /// commands.
     #[must_use]
     pub fn parameters(&self) -> usize {
         match self {
@@ -100,50 +104,37 @@ impl Op {
         }
     }
 
-    /// `sql`, or the meta command's name.
+    /// Returns `sql`, or the meta command's name.
     #[must_use]
     pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Sql { .. } => "sql",
-            Self::Set { .. } => "set",
-            Self::Sleep { .. } => "sleep",
-            Self::If(_) => "if",
-            Self::Elif(_) => "elif",
-            Self::Else => "else",
-            Self::Endif => "endif",
-            Self::Shell(_) => "shell",
-            Self::SetShell { .. } => "setshell",
-            Self::StartPipeline => "startpipeline",
-            Self::SyncPipeline => "syncpipeline",
-            Self::EndPipeline => "endpipeline",
-        }
+        self.into()
     }
 }
 
-/// Which variables take a result's columns.
+/// Variables that take a result's columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Store {
-    /// Stands before every column's name.
+    /// Prefix of each variable's name; the column's name follows.
     pub prefix: String,
-    /// `\aset`: of all queries of the command, and one without a row changes nothing. Else only the
-    /// last query counts, and it must give one row.
+    /// `\aset`: stores the results of all queries of the command, and none of queries without rows.
+    /// Else `\gset`: stores the last query's result, which must be one row.
     pub each: bool,
 }
 
 /// A piece of an SQL command.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Piece {
-    /// Text to be sent as it is.
+    /// Text that is sent as it is.
     Text(String),
-    /// `:name`.
+    /// A variable, `:name`.
     Variable(Slot),
 }
 
 /// A script and how often it is chosen.
 #[derive(Clone, Debug)]
 pub struct WeightedScript {
-    /// The script.
+    /// Script.
     pub script: Arc<Script>,
-    /// Its share among the weights of all; 0 means never.
+    /// Weight among all scripts; 0 means never.
     pub weight: u32,
 }

@@ -1,4 +1,4 @@
-//! `\if` and its kin: whether they match, and where each leads.
+//! `\if`, `\elif`, `\else`, `\endif`: whether they match, and where each leads.
 
 use super::error::{ScriptError, SourceText};
 use super::{Command, Op, Script};
@@ -11,7 +11,7 @@ pub(super) fn check(script: &Script, place: SourceText<'_>) -> Result<(), Script
             format!("condition error in script \"{}\" command {number}: {what}", script.name);
         place.error(place.line_begin(line), "", "").phrased(phrase).of_whole_script()
     };
-    // For every open `\if`: whether its `\else` has been.
+    // For each open `\if`: whether `\else` was seen.
     let mut open = Vec::new();
     for (index, command) in script.commands.iter().enumerate() {
         let number = index + 1;
@@ -40,19 +40,20 @@ pub(super) fn check(script: &Script, place: SourceText<'_>) -> Result<(), Script
     }
 }
 
-/// Where a condition leads, by index of commands.
+/// Targets of a condition, by index of commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BranchTargets {
-    /// The next `\elif`, `\else` or `\endif` of the same `\if`.
+    /// Next `\elif`, `\else` or `\endif` of the condition.
     pub(crate) next: usize,
-    /// Its `\endif`.
+    /// `\endif` of the condition.
     pub(crate) end: usize,
 }
 
-/// For each of `commands`, which match, where it leads if it is a condition.
+/// Returns the targets of each command of a checked script; commands without a condition have
+/// none.
 pub(crate) fn branch_targets(commands: &[Command]) -> Vec<BranchTargets> {
     let mut branch_targets = vec![BranchTargets::default(); commands.len()];
-    // For every open `\if`: its parts so far.
+    // For each open `\if`: its parts so far.
     let mut open: Vec<Vec<usize>> = Vec::new();
     for (index, command) in commands.iter().enumerate() {
         match command.op {

@@ -1,4 +1,4 @@
-//! What can be wrong with a script, and where.
+//! Errors of scripts and expressions.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use super::slot::Slot;
 use crate::digits::six_decimals;
 use crate::random::DrawError;
 
-/// A script's text while it is parsed.
+/// A script's name and text, for the place of an error.
 #[derive(Clone, Copy)]
 pub(super) struct SourceText<'a> {
     pub(super) script: &'a str,
@@ -16,20 +16,21 @@ pub(super) struct SourceText<'a> {
 }
 
 impl SourceText<'_> {
-    /// The line (1-based) that holds byte `at`.
+    /// Returns the line (1-based) that holds byte `at`.
     pub(super) fn line(self, at: usize) -> u32 {
         let newlines = self.text[..at].bytes().filter(|&b| b == b'\n').count();
         u32::try_from(newlines).unwrap_or(u32::MAX).saturating_add(1)
     }
 
-    /// Where line `line` (1-based) begins.
+    /// Returns the offset of line `line` (1-based).
     pub(super) fn line_begin(self, line: u32) -> usize {
         let before = usize::try_from(line.saturating_sub(1)).unwrap_or(usize::MAX);
         self.text.split_inclusive('\n').take(before).map(str::len).sum()
     }
 
-    /// An error at byte `at`, in meta command `command` (empty: in none, or the command itself is
-    /// wrong).
+    /// Creates an error at byte `at`, in meta command `command`.
+    ///
+    /// An empty `command` means none, or that the command itself is wrong.
     pub(super) fn error(self, at: usize, command: &str, what: impl Into<String>) -> ScriptError {
         let begin = self.text[..at].rfind('\n').map_or(0, |n| n + 1);
         let end = self.text[at..].find('\n').map_or(self.text.len(), |n| at + n);
@@ -51,27 +52,27 @@ impl SourceText<'_> {
 /// A script that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub struct ScriptError {
-    /// The script's name.
+    /// Script's name.
     pub script: Box<str>,
-    /// The line (1-based).
+    /// Line (1-based).
     pub line: u32,
-    /// The column in characters (1-based).
+    /// Column in characters (1-based).
     pub column: u32,
-    /// The meta command that it lies in; empty if in none.
+    /// Meta command with the error; empty if none.
     pub command: Box<str>,
-    /// pgbench's short words for what is wrong; empty where it has none.
+    /// pgbench's short message; empty where it has none.
     pub phrase: Box<str>,
-    /// What is wrong.
+    /// Longer message; may be empty.
     pub what: Box<str>,
-    /// The line's text.
+    /// Text of the line.
     pub source_line: Box<str>,
-    /// Whether it is told without a place.
+    /// Whether the message has no place: pgbench names none.
     is_of_whole_script: bool,
     help: Option<Box<str>>,
 }
 
 impl ScriptError {
-    /// The same error, told without a place: pgbench names none.
+    /// Leaves the place out of the message.
     pub(super) fn of_whole_script(mut self) -> Self {
         self.is_of_whole_script = true;
         self
@@ -87,7 +88,7 @@ impl ScriptError {
         self
     }
 
-    /// What can be done about it.
+    /// Returns what the user can do about the error.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         self.help.as_deref().map(str::to_owned)
@@ -120,13 +121,13 @@ impl fmt::Display for ScriptError {
     }
 }
 
-/// An expression that has no value, in pgbench's words.
+/// Why an expression has no value, worded as pgbench words it.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[allow(missing_docs)]
 pub enum EvalError {
     #[error("division by zero")]
     DivisionByZero,
-    /// The field says in what.
+    /// The operation, with a space in front.
     #[error("bigint{0} out of range")]
     IntOverflow(&'static str),
     #[error("double to int overflow for {}", six_decimals(*.0))]
@@ -145,7 +146,7 @@ pub enum EvalError {
     TooManyArguments(usize),
 }
 
-// Boxed as evaluation returns it.
+// Evaluation returns its errors boxed.
 impl From<DrawError> for Box<EvalError> {
     fn from(error: DrawError) -> Self {
         Self::new(EvalError::Draw(error))

@@ -1,21 +1,20 @@
-//! The value of an expression. Evaluation allocates nothing.
+//! Evaluating expressions, without allocation.
 
 use super::{BinaryOp, EvalError, Expr, Function, Slot, UnaryOp, Value, VariableValue};
 use crate::random::{self, Random};
 
-/// A value, or why there is none. The error is boxed so that what nearly always comes is returned
-/// in registers.
+/// A value, or why there is none. The error is boxed so that a value is returned in registers.
 pub(super) type Evaluated = Result<Value, Box<EvalError>>;
 
-/// What an expression sees.
+/// Variables and random numbers that an expression is evaluated with.
 pub struct Scope<'a> {
-    /// The variables' contents by slot; none where nothing was assigned yet.
+    /// Values of the variables by slot; none where nothing was assigned.
     pub variables: &'a [Option<VariableValue>],
-    /// Where randomness comes from.
+    /// Generator of random numbers.
     pub random: &'a mut Random,
-    /// The seed of hashes and permutations that name none.
+    /// Variable with the seed of hashes and permutations that name none.
     pub seed: Slot,
-    /// Is shown what `debug` is applied to.
+    /// Takes the arguments of `debug`.
     pub debug: &'a dyn Fn(Value),
 }
 
@@ -29,8 +28,7 @@ impl Scope<'_> {
 }
 
 impl Expr {
-    /// Its value where it is a uniform draw between constants, as in most scripts; none where it is
-    /// anything else, or has no value.
+    /// Draws if the expression is `random` with constant bounds, as in most scripts; else none.
     #[inline]
     pub(crate) fn constant_draw(&self, random: &mut Random) -> Option<i64> {
         let Self::Call(Function::Random, arguments) = self else { return None };
@@ -42,7 +40,7 @@ impl Expr {
         Some(random.uniform(low, high))
     }
 
-    /// Its value.
+    /// Evaluates the expression.
     ///
     /// # Errors
     /// A variable without a value; a value of the wrong type; integers out of range; division by
@@ -56,7 +54,7 @@ impl Expr {
             Self::Binary(BinaryOp::Or, operands) => logical(operands, true, scope),
             Self::Binary(operator, operands) => {
                 let [left, right] = &**operands;
-                // As pgbench does, which turns these two round: draws come in this order.
+                // pgbench swaps the operands of these two, which decides the order of draws.
                 if matches!(operator, BinaryOp::Greater | BinaryOp::GreaterOrEqual) {
                     let right = right.eval(scope)?;
                     return binary(*operator, left.eval(scope)?, right);
@@ -78,8 +76,10 @@ impl Expr {
     }
 }
 
-/// AND, or OR: the second operand is not looked at where the first is `decides`, or NULL, which
-/// NULL is then the result of: pgbench's logic, not SQL's.
+/// Evaluates AND or OR.
+///
+/// If the first operand is `decides` or NULL, it is the result and the second is not evaluated.
+/// This is pgbench's logic, not SQL's.
 fn logical(operands: &[Expr; 2], decides: bool, scope: &mut Scope<'_>) -> Evaluated {
     for operand in operands {
         match operand.eval(scope)? {
@@ -172,8 +172,8 @@ fn modulo(a: i64, b: i64) -> Evaluated {
 /// Arguments that a function looks at one by one; longer lists only `greatest` and `least` have.
 const MAX: usize = 3;
 
-/// Arguments that any function can be called with. What has more can be parsed, and is refused when
-/// it is called.
+/// Arguments of a function at most. Calls with more can be parsed, and fail when they are
+/// evaluated.
 const MAX_ARGUMENTS: usize = 16;
 
 fn call(function: Function, arguments: &[Expr], scope: &mut Scope<'_>) -> Evaluated {
@@ -241,7 +241,7 @@ fn call(function: Function, arguments: &[Expr], scope: &mut Scope<'_>) -> Evalua
     }
 }
 
-/// The largest or smallest of all; a double as soon as one is, NULL as soon as one is.
+/// Returns the largest or smallest argument: NULL if one is NULL, a double if one is a double.
 fn extreme(arguments: &[Expr], greatest: bool, scope: &mut Scope<'_>) -> Evaluated {
     let counted = &arguments[..arguments.len().min(MAX_ARGUMENTS)];
     let mut null = false;

@@ -14,9 +14,9 @@ pub enum Expr {
     Unary(UnaryOp, Box<Expr>),
     /// An operator between its operands.
     Binary(BinaryOp, Box<[Expr; 2]>),
-    /// A function of its arguments, whose number was checked.
+    /// A function with its arguments, whose number was checked.
     Call(Function, Vec<Expr>),
-    /// `CASE`: conditions and values in turn, and at last what holds where no condition does.
+    /// `CASE`: conditions and values in turn, and at last the value of ELSE.
     Case(Vec<Expr>),
 }
 
@@ -25,7 +25,7 @@ pub enum Expr {
 pub enum UnaryOp {
     /// `-`.
     Minus,
-    /// `~`: all bits turned over.
+    /// `~`: all bits inverted.
     Complement,
     /// `NOT`.
     Not,
@@ -85,7 +85,7 @@ pub enum Function {
 }
 
 impl Expr {
-    /// The same expression with each variable's slot replaced by what `slot` says.
+    /// Returns the expression with each variable's slot mapped by `slot`.
     #[must_use]
     pub fn with_slots(&self, slot: &dyn Fn(Slot) -> Slot) -> Self {
         match self {
@@ -94,7 +94,7 @@ impl Expr {
         }
     }
 
-    /// The same expression with each of its parts, if it has any, replaced by what `of` says.
+    /// Returns the expression with each of its direct parts mapped by `of`.
     pub(super) fn with_parts(&self, of: &dyn Fn(&Self) -> Self) -> Self {
         match self {
             Self::Constant(_) | Self::Variable(_) => self.clone(),

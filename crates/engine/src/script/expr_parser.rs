@@ -1,4 +1,4 @@
-//! Expressions from a script's text, by precedence climbing.
+//! Parsing expressions, by precedence climbing.
 
 use super::error::ScriptError;
 use super::expr::{BinaryOp, Expr, Function, UnaryOp};
@@ -6,7 +6,7 @@ use super::slot::Slot;
 use super::token::{Token, Tokens};
 use super::value::Value;
 
-/// How tightly operators bind; larger is tighter.
+/// Precedence of operators; larger binds tighter.
 const OR: u8 = 1;
 const AND: u8 = 2;
 const NOT: u8 = 3;
@@ -16,7 +16,7 @@ const BITS: u8 = 6;
 const ADDITIVE: u8 = 7;
 const MULTIPLICATIVE: u8 = 8;
 
-/// The operator that `token` is, and how tightly it binds.
+/// Returns the binary operator that `token` is, and its precedence.
 fn binary_operator(token: Token<'_>) -> Option<(BinaryOp, u8)> {
     use BinaryOp as B;
     Some(match token {
@@ -42,13 +42,13 @@ fn binary_operator(token: Token<'_>) -> Option<(BinaryOp, u8)> {
     })
 }
 
-/// Words that no function can be called.
+/// Words that cannot be names of functions.
 const KEYWORDS: [&str; 13] = [
     "and", "or", "not", "is", "isnull", "notnull", "case", "when", "then", "else", "end", "true",
     "false",
 ];
 
-/// What a script calls a function, the function, and the fewest and most arguments it takes.
+/// Functions by name, with the fewest and most arguments.
 const FUNCTIONS: &[(&str, Function, usize, usize)] = &[
     ("abs", Function::Abs, 1, 1),
     ("debug", Function::Debug, 1, 1),
@@ -73,12 +73,12 @@ const FUNCTIONS: &[(&str, Function, usize, usize)] = &[
     ("sqrt", Function::Sqrt, 1, 1),
 ];
 
-/// Nodes in one expression: evaluation recurses, and a stack is finite.
+/// Nodes of an expression at most: evaluation recurses, and a stack is finite.
 const MAX_NODES: u32 = 2_000;
-/// Parentheses, calls and signs within each other.
+/// Nesting of parentheses, calls and signs at most.
 const MAX_DEPTH: u32 = 100;
 
-/// Parses all that is left of `tokens` as one expression.
+/// Parses the rest of `tokens` as one expression.
 pub(super) fn parse(
     tokens: &mut Tokens<'_>,
     slot: &mut dyn FnMut(&str) -> Slot,
@@ -134,12 +134,12 @@ impl<'a> Parser<'_, 'a> {
         Ok(node)
     }
 
-    /// Whether `word` comes next.
+    /// Returns whether `word` comes next.
     fn is_word(&self, word: &str) -> bool {
         matches!(self.ahead.1, Token::Name(name) if name.eq_ignore_ascii_case(word))
     }
 
-    /// Takes `word` if it comes next.
+    /// Takes `word` if it comes next; returns whether it did.
     fn word(&mut self, word: &str) -> Result<bool, ScriptError> {
         let is = self.is_word(word);
         if is {
@@ -148,7 +148,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(is)
     }
 
-    /// Operands and operators that bind at least as tightly as `least`.
+    /// Parses operands and operators of precedence `least` and above.
     fn binary(&mut self, least: u8) -> Result<Expr, ScriptError> {
         let mut left = self.unary()?;
         let mut compared = false;
@@ -176,7 +176,7 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
-    /// An operator after its operand, if one comes next.
+    /// Parses an operator that follows its operand, if one comes next.
     fn is(&mut self) -> Result<Option<UnaryOp>, ScriptError> {
         if self.word("isnull")? {
             return Ok(Some(UnaryOp::Is(Value::Null)));
@@ -328,7 +328,7 @@ impl<'a> Parser<'_, 'a> {
         self.node(at, Expr::Call(function, arguments))
     }
 
-    /// What follows `CASE`.
+    /// Parses the rest of a `CASE`.
     fn case(&mut self, at: usize) -> Result<Expr, ScriptError> {
         let mut parts = Vec::new();
         if !self.is_word("when") {

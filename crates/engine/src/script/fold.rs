@@ -1,12 +1,13 @@
-//! What an expression comes to before the load begins, where that is known.
+//! Constant folding: expressions are evaluated before the load begins, as far as possible.
 
 use super::{Expr, Function, Scope, Slot, Value, VariableValue};
 use crate::random::Random;
 
 impl Expr {
-    /// The same expression, its parts that come to the same value every time computed: those of
-    /// constants and of variables that hold one of `constants` throughout (by slot). What has no
-    /// value stays, so that its error comes when it is executed.
+    /// Returns the expression with its constant parts evaluated.
+    ///
+    /// `constants` are the values of variables that never change, by slot. A part without a value
+    /// stays, so that its error comes when it is executed.
     #[must_use]
     pub(crate) fn folded(&self, constants: &[Option<VariableValue>], seed: Slot) -> Self {
         if self.is_pure() {
@@ -21,7 +22,7 @@ impl Expr {
         self.with_parts(&|part| part.folded(constants, seed))
     }
 
-    /// Whether it neither draws nor shows anything.
+    /// Returns whether evaluation draws no random number and logs nothing.
     fn is_pure(&self) -> bool {
         match self {
             Self::Constant(_) | Self::Variable(_) => true,

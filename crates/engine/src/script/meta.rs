@@ -1,4 +1,4 @@
-//! Meta commands.
+//! Parsing meta commands.
 
 use super::error::ScriptError;
 use super::parser::{Parser, fold};
@@ -8,12 +8,13 @@ use super::{Command, Expr, Function, Op, Piece, Store, expr_parser};
 const COMMANDS: &str = "meta commands are \\set, \\gset, \\aset, \\if, \\elif, \\else, \\endif, \\sleep, \\shell, \\setshell, \
                         \\startpipeline, \\syncpipeline and \\endpipeline";
 
-/// The most words that a meta command has.
+/// Words of a meta command at most.
 const MAX_WORDS: usize = 256;
 
 impl Parser<'_> {
-    /// Parses the meta command that begins with the backslash at `begin`; `old`: in the language up
-    /// to 9.5.
+    /// Parses the meta command whose backslash stands at `begin`.
+    ///
+    /// `old` selects the language of pgbench up to 9.5.
     pub(super) fn push_meta(
         &mut self,
         begin: usize,
@@ -85,7 +86,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `\gset` and `\aset` belong to the SQL command before them.
+    /// Attaches `\gset` or `\aset` to the SQL command before it.
     fn store(
         &mut self,
         begin: usize,
@@ -103,8 +104,9 @@ impl Parser<'_> {
         Err(self.place.error(begin, "", "").phrased("\\gset must follow an SQL command"))
     }
 
-    /// The rest of the command as a command line of at most `most` words: with one space between
-    /// them, `:name` a variable, `::` a colon.
+    /// Parses the rest as a command line of at most `most` words, joined by single spaces.
+    ///
+    /// `:name` is a variable, `::` a colon.
     fn words(&mut self, tokens: &mut Tokens<'_>, most: usize) -> Result<Vec<Piece>, ScriptError> {
         let mut pieces = Vec::new();
         let mut text = String::new();
@@ -137,7 +139,7 @@ impl Parser<'_> {
         Ok(pieces)
     }
 
-    /// `\setrandom name low high [uniform | gaussian parameter | exponential parameter]`.
+    /// Parses `\setrandom name low high [uniform | gaussian parameter | exponential parameter]`.
     fn set_random(&mut self, tokens: &mut Tokens<'_>) -> Result<Op, ScriptError> {
         const HELP: &str =
             "\\setrandom name low high [uniform | gaussian parameter | exponential parameter]";

@@ -1,10 +1,13 @@
-//! pgbench's script language: SQL commands and meta commands, parsed once into what a client
-//! executes.
+//! pgbench's script language, parsed once into commands.
 //!
-//! SQL commands end at a semicolon outside quotes, comments and parentheses, or where a meta
-//! command begins; meta commands (`\set`, `\sleep`, …) end at the newline, unless a backslash
-//! stands before it. In the language of pgbench up to 9.5 every line is a command:
-//! [`Script::parse_auto`] knows it when it sees it.
+//! An SQL command ends at a semicolon outside quotes, comments and parentheses, or where a meta
+//! command begins. A meta command (`\set`, `\sleep`, …) ends at the newline, unless a backslash
+//! precedes it. In the language of pgbench up to 9.5 every line is a command:
+//! [`Script::parse_auto`] recognises it by `\setrandom`.
+//!
+//! [`Script::parse`] cuts the text into commands (`split`), reads the words of meta commands
+//! (`token`, `meta`) and their expressions (`expr_parser`). [`Expr::eval`] evaluates an expression
+//! in a [`Scope`].
 
 mod characters;
 mod command;
@@ -24,7 +27,7 @@ mod value;
 
 pub use characters::{is_variable_name, leading_integer};
 pub use command::{Command, Op, Piece, Script, Store, WeightedScript};
-pub(crate) use conditions::branch_targets;
+pub(crate) use conditions::{BranchTargets, branch_targets};
 pub use error::{EvalError, ScriptError};
 pub use eval::Scope;
 pub use expr::{BinaryOp, Expr, Function, UnaryOp};
@@ -35,11 +38,23 @@ use parser::Parser;
 use split::ScriptPart;
 
 impl Script {
-    /// Parses `text`; `name` is what errors and results call it.
+    /// Parses `text`; errors and results call the script `name`.
+    ///
+    /// ```
+    /// use pgdyno_engine::script::{Op, Script};
+    ///
+    /// let script = Script::parse("two.sql", "\\set id random(1, 10)\nSELECT :id;")?;
+    /// assert_eq!(script.variables, ["id"]);
+    /// assert!(matches!(script.commands[1].op, Op::Sql { .. }));
+    ///
+    /// let error = Script::parse("bad.sql", "SELECT 1;\n\\sett x 1").unwrap_err();
+    /// assert_eq!((error.line, &*error.command), (2, "sett"));
+    /// # Ok::<(), pgdyno_engine::script::ScriptError>(())
+    /// ```
     ///
     /// # Errors
-    /// A meta command that is unknown or not supported yet, an expression that cannot be parsed, or
-    /// a script without any command; with its place.
+    /// A meta command that is unknown or malformed, an expression that cannot be parsed, or a
+    /// script without commands. The error has the line and column.
     pub fn parse(name: &str, text: &str) -> Result<Self, ScriptError> {
         let mut parser = Parser::new(name, text);
         let mut at = 0;

@@ -5,8 +5,10 @@ use super::error::ScriptError;
 use super::parser::Parser;
 
 impl Script {
-    /// Parses `text` in the present language, or in that of pgbench up to 9.5 where a `\setrandom`
-    /// in it is why the present one does not take it. The note says so.
+    /// Parses `text` in the current language, or in that of pgbench up to 9.5 if it has
+    /// `\setrandom`.
+    ///
+    /// Returns a note for the user in the second case.
     ///
     /// # Errors
     /// As [`Script::parse`].

@@ -1,23 +1,23 @@
-//! What a script is collected in while its text is parsed.
+//! Collecting a script's commands while its text is parsed.
 //!
-//! Call [`Parser::push_sql`] and [`Parser::push_meta`] for its commands in their order, then
-//! [`Parser::finish`]. The time it takes grows with the text and no faster.
+//! Call [`Parser::push_sql`] and [`Parser::push_meta`] for the commands in order, then
+//! [`Parser::finish`]. The time is linear in the length of the text.
 
 use std::collections::HashMap;
 
 use super::error::{ScriptError, SourceText};
 use super::{Command, Op, Piece, Script, Slot, characters, conditions};
 
-/// How much of an SQL command reports show at most (bytes).
+/// Longest summary of an SQL command (bytes).
 const MAX_SUMMARY: usize = 127;
 
 /// A script that is being parsed.
 pub(super) struct Parser<'a> {
     pub(super) place: SourceText<'a>,
     pub(super) script: Script,
-    /// The script's variables by name.
+    /// Slots of the script's variables by name.
     slots: HashMap<String, Slot>,
-    /// A byte of the text, and the line (1-based) that holds it.
+    /// Offset in the text, and the line (1-based) that holds it.
     counted: (usize, u32),
 }
 
@@ -31,7 +31,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The line (1-based) that holds byte `at`, which lies at or behind the one last asked for.
+    /// Returns the line (1-based) that holds byte `at`. Calls must have ascending offsets.
     pub(super) fn line(&mut self, at: usize) -> u32 {
         let (from, line) = self.counted;
         let newlines =
@@ -40,9 +40,10 @@ impl<'a> Parser<'a> {
         self.counted.1
     }
 
-    /// Adds the SQL command `sql`, which begins at byte `begin` of the text; `is_ended` says
-    /// whether its last byte is the semicolon that ends it. That is sent, as pgbench sends it, and
-    /// is no part of the command's text.
+    /// Adds the SQL command `sql`, which begins at byte `begin` of the text.
+    ///
+    /// `is_ended` says whether the last byte is the semicolon that ends the command. The semicolon
+    /// is sent, as in pgbench, but is no part of the command's text.
     pub(super) fn push_sql(&mut self, begin: usize, sql: &str, is_ended: bool) {
         let queries = 1 + sql[..sql.len() - usize::from(is_ended)].matches(';').count();
         let pieces = self.pieces(sql);
@@ -58,7 +59,7 @@ impl<'a> Parser<'a> {
         self.script.commands.push(command);
     }
 
-    /// The script, whole, if it can be run.
+    /// Returns the script, if it can be run.
     pub(super) fn finish(self) -> Result<Script, ScriptError> {
         let Self { place, script, .. } = self;
         if script.commands.is_empty() {
@@ -69,7 +70,7 @@ impl<'a> Parser<'a> {
         Ok(script)
     }
 
-    /// The slot of variable `name`, made if it is new.
+    /// Returns the slot of variable `name`; a new variable gets one.
     pub(super) fn slot(&mut self, name: &str) -> Slot {
         if let Some(slot) = self.slots.get(name) {
             return *slot;
@@ -89,7 +90,7 @@ impl<'a> Parser<'a> {
         while let Some(colon) = sql[at..].find(':').map(|n| at + n) {
             let length = characters::name_length(&sql[colon + 1..]);
             if length == 0 {
-                // Of `::type`, no colon begins a variable.
+                // The colons of `::type` begin no variable.
                 at = colon + sql[colon..].bytes().take_while(|&b| b == b':').count();
                 continue;
             }
@@ -109,7 +110,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// `text` with every run of white space as one space.
+/// Returns `text` with each run of white space folded to one space.
 pub(super) fn fold(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     for word in text.split_whitespace() {

@@ -1,11 +1,11 @@
-//! Where a variable stands.
+//! Variables by number.
 
-/// A variable's place in its script's [`Script::variables`].
+/// Index of a variable among the variables of its script or program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slot(pub u32);
 
 impl Slot {
-    /// As an index.
+    /// Returns the slot as an index.
     #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize

@@ -1,21 +1,21 @@
-//! Cutting a script into commands, with psql's idea of quotes, comments and parentheses.
+//! Cutting a script into commands, by psql's rules for quotes, comments and parentheses.
 
 use super::characters::{is_name_start, is_space};
 
-/// A command's bytes in the text, from its first to just past its last.
+/// Range of a command in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ScriptPart {
-    /// An SQL command. `is_ended`: its last byte is the semicolon that ends it. The backslashes
-    /// before other semicolons and colons, the `escapes`, are not sent.
+    /// An SQL command. `is_ended` says whether the last byte is the semicolon that ends it.
+    /// `escapes` are offsets of backslashes before semicolons and colons, which are not sent.
     Sql { begin: usize, end: usize, is_ended: bool, escapes: Vec<usize> },
-    /// Begins with the backslash; what follows its last word may be blank.
+    /// A meta command, from its backslash on. Trailing blanks may be included.
     Meta(usize, usize),
 }
 
-/// The next command at or after `at`, which moves past it.
+/// Returns the next command at or after `at`, and moves `at` past it.
 ///
-/// Whatever a semicolon ends is a command, if it is empty; so is what holds a comment of the kind
-/// that may carry hints.
+/// A lone semicolon ends an empty command, which counts. So does a comment in `/* */`, which may
+/// carry hints.
 pub(super) fn next(text: &[u8], at: &mut usize) -> Option<ScriptPart> {
     loop {
         let begin = skip_blank(text, *at);
@@ -38,7 +38,7 @@ pub(super) fn next(text: &[u8], at: &mut usize) -> Option<ScriptPart> {
     }
 }
 
-/// Past white space and `--` comments. Comments of the other kind may carry hints: they stay.
+/// Skips white space and `--` comments. Comments in `/* */` may carry hints and stay.
 fn skip_blank(text: &[u8], mut at: usize) -> usize {
     loop {
         let rest = &text[at..];
@@ -56,13 +56,13 @@ fn line_end(text: &[u8], at: usize) -> usize {
     text[at..].iter().position(|&b| b == b'\n').map_or(text.len(), |n| at + n)
 }
 
-/// The end of the `--` comment that begins at `at`.
+/// Returns the end of the `--` comment that begins at `at`.
 fn comment_line_end(text: &[u8], at: usize) -> usize {
     text[at..].iter().position(|b| matches!(b, b'\n' | b'\r')).map_or(text.len(), |n| at + n)
 }
 
-/// The end of the meta command whose backslash stands at `begin`: its newline, unless a backslash
-/// stands before that.
+/// Returns the end of the meta command that begins at `begin`: a newline without a backslash before
+/// it.
 fn meta_end(text: &[u8], begin: usize) -> usize {
     let mut at = begin + 1;
     loop {
@@ -76,9 +76,9 @@ fn meta_end(text: &[u8], begin: usize) -> usize {
 }
 
 struct Sql {
-    /// Just past its last byte, which is the semicolon that ends it if one does.
+    /// End of the command, behind the semicolon that ends it if one does.
     end: usize,
-    /// Where the next command begins.
+    /// Beginning of the next command.
     next: usize,
     is_ended: bool,
     /// Backslashes before semicolons and colons.
@@ -142,18 +142,20 @@ fn sql_end(text: &[u8], begin: usize) -> Sql {
     Sql { end, next, is_ended: false, escapes }
 }
 
-/// The body of a function in standard SQL (`BEGIN ATOMIC …; END`), in which semicolons end no
-/// command. psql's rule: what counts are the first words of the command, and from then on every
-/// BEGIN, CASE and END.
+/// Tracks the body of a function in standard SQL (`BEGIN ATOMIC …; END`), whose semicolons end no
+/// command.
+///
+/// psql's rule: the first words of a command tell whether it defines a function; then every BEGIN,
+/// CASE and END counts.
 #[derive(Default)]
 struct FunctionBody {
-    /// Words of the command so far, up to those that matter (count).
+    /// Words of the command so far (count).
     words: usize,
-    /// Whether the words so far begin the definition of a function or procedure.
+    /// Whether the words so far may begin the definition of a function or procedure.
     begins: bool,
-    /// Whether they were such a beginning whole.
+    /// Whether the command defines a function or procedure.
     is_definition: bool,
-    /// How many BEGIN and CASE are open.
+    /// Open BEGIN and CASE (count).
     depth: u32,
 }
 
@@ -182,7 +184,7 @@ impl FunctionBody {
     }
 }
 
-/// The closing quote of the string or name that opens at `at`; the text's end if there is none.
+/// Returns the closing quote of the string or name that opens at `at`, or the text's end.
 fn quoted_end(text: &[u8], at: usize, backslash_escapes: bool) -> usize {
     let quote = text[at];
     let mut at = at + 1;
@@ -195,8 +197,8 @@ fn quoted_end(text: &[u8], at: usize, backslash_escapes: bool) -> usize {
     text.len()
 }
 
-/// The closing quote of the string with backslash escapes that opens at `at`, and of all that
-/// continue it on other lines.
+/// Returns the closing quote of the string with backslash escapes that opens at `at`, including
+/// strings that continue it on later lines.
 fn escape_string_end(text: &[u8], at: usize) -> usize {
     let mut end = quoted_end(text, at, true);
     loop {
@@ -209,7 +211,7 @@ fn escape_string_end(text: &[u8], at: usize) -> usize {
     }
 }
 
-/// Past the comment that opens at `at`, and those within it.
+/// Returns the end of the comment that opens at `at`, with comments nested in it.
 fn comment_end(text: &[u8], at: usize) -> usize {
     let mut depth = 0_u32;
     let mut at = at;
@@ -230,7 +232,7 @@ fn comment_end(text: &[u8], at: usize) -> usize {
     text.len()
 }
 
-/// The last byte of the dollar quote that opens at `at`; `at` itself if none does.
+/// Returns the last byte of the dollar-quoted string that opens at `at`; `at` if none does.
 fn dollar_end(text: &[u8], at: usize) -> usize {
     let rest = &text[at + 1..];
     let tag = rest.iter().take_while(|&&b| is_name_start(b) || b.is_ascii_digit()).count();

@@ -13,7 +13,7 @@ use super::value::Value;
 /// A token of an expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Token<'a> {
-    /// An integer; 2⁶³ is one only for a minus sign before it.
+    /// An integer; 2⁶³ is allowed only behind a minus sign.
     Int(u64),
     Double(f64),
     /// `:name`.
@@ -25,22 +25,22 @@ pub(super) enum Token<'a> {
     End,
 }
 
-/// The words of one meta command, and where they stand.
+/// Words and tokens of one meta command.
 pub(super) struct Tokens<'a> {
     place: SourceText<'a>,
-    /// The command's name, for errors.
+    /// Command's name, for errors.
     pub(super) command: &'a str,
     at: usize,
     end: usize,
 }
 
 impl<'a> Tokens<'a> {
-    /// Those from byte `at` to byte `end`, of a command whose name is not read yet.
+    /// Creates a reader of bytes `at` to `end`, before the command's name was read.
     pub(super) fn new(place: SourceText<'a>, at: usize, end: usize) -> Self {
         Self { place, command: "", at, end }
     }
 
-    /// An error at byte `at`.
+    /// Creates an error at byte `at`.
     pub(super) fn error(&self, at: usize, what: impl Into<String>) -> ScriptError {
         self.place.error(at, self.command, what)
     }
@@ -49,7 +49,7 @@ impl<'a> Tokens<'a> {
         &self.place.text[self.at..self.end]
     }
 
-    /// Past white space and continued lines.
+    /// Skips white space and continued lines.
     fn skip_blank(&mut self) {
         loop {
             let rest = self.rest().as_bytes();
@@ -64,7 +64,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// The next word up to white space, and where it stands; empty at the end.
+    /// Returns the next word and its offset; an empty word at the end.
     pub(super) fn word(&mut self) -> (usize, &'a str) {
         self.skip_blank();
         let rest = self.rest();
@@ -77,7 +77,7 @@ impl<'a> Tokens<'a> {
         (at, &rest[..length])
     }
 
-    /// The next word, which has to be there; `help` says what the command looks like.
+    /// Returns the next word, which must exist; `help` is the command's syntax.
     pub(super) fn argument(&mut self, help: &str) -> Result<(usize, &'a str), ScriptError> {
         match self.word() {
             (at, "") => Err(self.error(at, "").phrased("missing argument").with_help(help)),
@@ -85,7 +85,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Refuses further words.
+    /// Fails if there are further words.
     pub(super) fn end(&mut self, phrase: &str) -> Result<(), ScriptError> {
         match self.word() {
             (_, "") => Ok(()),
@@ -95,7 +95,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// A number or a variable.
+    /// Parses a number or a variable.
     pub(super) fn operand(
         &mut self,
         (at, word): (usize, &'a str),
@@ -114,7 +114,7 @@ impl<'a> Tokens<'a> {
         number.map(Expr::Constant).ok_or_else(wrong)
     }
 
-    /// The arguments of `\sleep`.
+    /// Parses the arguments of `\sleep`: amount and unit.
     pub(super) fn sleep(
         &mut self,
         slot: &mut dyn FnMut(&str) -> Slot,
@@ -152,7 +152,7 @@ impl<'a> Tokens<'a> {
         Ok((amount, unit))
     }
 
-    /// The next token and where it stands.
+    /// Returns the next token and its offset.
     pub(super) fn next(&mut self) -> Result<(usize, Token<'a>), ScriptError> {
         self.skip_blank();
         let at = self.at;
@@ -221,7 +221,7 @@ impl<'a> Tokens<'a> {
         let token = if whole {
             text.parse().ok().filter(|n| *n <= 1 << 63).map(Token::Int)
         } else {
-            // Nor may it come to less than the least that has all its digits.
+            // A value below the smallest normal double would lose digits.
             let is_zero = |text: &str| {
                 !text
                     .split(['e', 'E'])

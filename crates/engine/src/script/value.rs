@@ -19,7 +19,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// What errors call its type.
+    /// Returns the name of the type, as messages have it.
     #[must_use]
     pub fn kind(self) -> &'static str {
         match self {
@@ -30,10 +30,10 @@ impl Value {
         }
     }
 
-    /// As an integer; a double is rounded to the nearest, halves to the even one.
+    /// Returns the value as an integer; a double is rounded, halves to even.
     ///
     /// # Errors
-    /// No number, or a double out of a bigint's range.
+    /// The value is no number, or a double beyond a bigint.
     #[allow(clippy::cast_possible_truncation)]
     pub fn int(self) -> Result<i64, EvalError> {
         const BEYOND: f64 = 9_223_372_036_854_775_808.0;
@@ -52,10 +52,10 @@ impl Value {
         }
     }
 
-    /// As a double.
+    /// Returns the value as a double.
     ///
     /// # Errors
-    /// No number.
+    /// The value is no number.
     #[allow(clippy::cast_precision_loss)]
     pub fn double(self) -> Result<f64, EvalError> {
         match self {
@@ -67,10 +67,10 @@ impl Value {
         }
     }
 
-    /// As a boolean.
+    /// Returns the value as a boolean.
     ///
     /// # Errors
-    /// Not one.
+    /// The value is no boolean.
     pub fn bool(self) -> Result<bool, EvalError> {
         match self {
             Self::Bool(b) => Ok(b),
@@ -78,7 +78,7 @@ impl Value {
         }
     }
 
-    /// Whether it counts as true in a condition: true itself, and every number but 0.
+    /// Returns whether the value counts as true in a condition: `true`, and every number but 0.
     #[must_use]
     pub fn is_true(self) -> bool {
         match self {
@@ -89,8 +89,9 @@ impl Value {
         }
     }
 
-    /// Appends its text, a double with 15 significant digits as C's `%.15g` writes it, but `NaN`
-    /// and `Infinity`. Allocates only what `out` grows by.
+    /// Appends the value's text to `out`. Nothing else is allocated.
+    ///
+    /// A double has 15 significant digits, as C's `%.15g` writes it; or `NaN`, or `Infinity`.
     pub fn write_text(self, out: &mut Vec<u8>) {
         // Writing to a Vec cannot fail.
         let _ = match self {
@@ -102,15 +103,14 @@ impl Value {
     }
 }
 
-/// What a variable holds.
+/// Value of a variable.
 #[derive(Clone, Debug, PartialEq)]
 pub enum VariableValue {
-    /// A value.
+    /// A value of the expression language.
     Value(Value),
-    /// An integer that may be written several times.
+    /// A short integer with its text, which is often written several times.
     ShortInteger(ShortInteger),
-    /// Text from outside the expression language: a command line, a result, a program's output. SQL
-    /// gets it as it is.
+    /// Text from an option, a result or a program. SQL gets it unchanged.
     Text(Box<[u8]>),
 }
 
@@ -131,7 +131,7 @@ impl From<&str> for VariableValue {
 }
 
 impl VariableValue {
-    /// Its value in an expression; none of text that is neither a number, nor a boolean, nor NULL.
+    /// Returns the value in an expression; none if the text is no number, boolean or NULL.
     #[must_use]
     pub fn value(&self) -> Option<Value> {
         match self {
@@ -141,7 +141,7 @@ impl VariableValue {
         }
     }
 
-    /// Appends its text.
+    /// Appends the text to `out`.
     #[inline]
     pub fn write_text(&self, out: &mut Vec<u8>) {
         match self {
@@ -152,7 +152,7 @@ impl VariableValue {
     }
 }
 
-/// What `text` means. Of the words for booleans any beginning will do that is not ambiguous.
+/// Reads a value from `text`. Words for booleans may be abbreviated as far as they are unambiguous.
 fn read(text: &str) -> Option<Value> {
     if text.is_empty() {
         return None;

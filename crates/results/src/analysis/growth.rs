@@ -112,12 +112,12 @@ mod tests {
             ],
             unavailable: None,
         };
-        let measured = Measurement {
+        let mut measured = Measurement {
             transactions: 900,
-            warm_up_transactions: 200,
             warm_up_s: 2.0,
             ..Measurement::default()
         };
+        measured.warm_up_transactions = 200;
         let sizes = relations(&[table], Some(&measured));
         assert_eq!(
             sizes.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(),

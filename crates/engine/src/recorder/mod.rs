@@ -1,77 +1,56 @@
-//! What one thread counts. No locks; memory is allocated when a second ends and when something
-//! fails.
+//! Counting what one thread's clients do.
+//!
+//! A [`Recorder`] belongs to one event loop. Call its `record_…` methods as things happen and
+//! [`Recorder::tick`] when [`Recorder::next_tick`] has come: each second that ends is handed on as
+//! an [`Interval`]. [`Recorder::finish`] returns the counts of the whole load.
+//!
+//! Nothing here takes a lock. Memory is allocated when a second ends and when something fails.
+
+mod interval;
+mod latency_buffer;
 
 use std::time::{Duration, SystemTime};
 
+use pgdyno_model::Latencies;
 use pgdyno_model::experiment::LoadOptions;
-use pgdyno_model::measurement::Sums;
-use pgdyno_model::{Latencies, LatencyCounts};
+
+pub use interval::Interval;
 
 use crate::failure::FailureKind;
 use crate::program::Program;
 use crate::schedule::{Exchange, Moment, Phase, Schedule, Timeline};
-use crate::tally::{MAX_REASONS, Tally};
+use crate::tally::Tally;
 use crate::transaction_log::{LoggedOutcome, LoggedTransaction, TransactionSink};
-
-const SECOND: Duration = Duration::from_secs(1);
-
-/// What one thread counted in one second, or the part of it that a phase ended.
-#[derive(Clone, Debug)]
-pub struct Interval {
-    /// The phase it lies in.
-    pub phase: Phase,
-    /// Whole seconds from the phase's beginning to its own.
-    pub second: u32,
-    /// When it ended.
-    pub end: Moment,
-    /// Transactions that ended well in it.
-    pub transactions: u64,
-    /// Transactions that failed in it.
-    pub failed: u64,
-    /// Latency of `transactions`; none when there were none.
-    pub latency: Option<Latencies>,
-    /// The same added up, and the rest.
-    pub sums: Sums,
-}
-
-/// The interval that is being filled.
-struct CurrentInterval {
-    phase: Phase,
-    second: u32,
-    end: Moment,
-    transactions: u64,
-    failed: u64,
-    sums: Sums,
-}
+use latency_buffer::LatencyBuffer;
 
 /// A transaction that has ended, well or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FinishedTransaction {
-    /// The client's number.
+    /// Client's number, from 0.
     pub client: u32,
-    /// The transaction's number among the client's.
+    /// Transaction's number among the client's, from 0.
     pub number: u64,
-    /// Its script.
+    /// Script's index in the program.
     pub script: usize,
-    /// Its times.
+    /// When the transaction was due, sent and done.
     pub times: Timeline,
-    /// Tries after the first.
+    /// Tries after the first (count).
     pub retries: u32,
 }
 
-/// What a thread's recorder does besides latencies.
+/// What a recorder does besides counting.
 #[derive(Default)]
 pub struct RecorderOptions {
-    /// Where transactions are logged, and the wall clock's time of moment 0.
+    /// Log of transactions, and the wall clock's time of moment 0.
     pub log: Option<(Box<dyn TransactionSink>, SystemTime)>,
-    /// Beyond which latency a transaction is late.
+    /// Latency beyond which a transaction counts as late.
     pub latency_limit: Option<Duration>,
-    /// Whether service time is recorded too: with a rate it is not the latency.
+    /// Whether service time has a distribution of its own: with a rate it differs from latency.
     pub service: bool,
 }
 
 impl RecorderOptions {
-    /// What `options` ask for; no log.
+    /// Takes what `options` ask for; without a log.
     #[must_use]
     pub fn from_load(options: &LoadOptions) -> Self {
         Self {
@@ -82,81 +61,20 @@ impl RecorderOptions {
     }
 }
 
-/// Latencies that are pending before they are counted.
-const CAPACITY: usize = 512;
-
-/// Distributions that are being filled.
-///
-/// What is to be counted is pending first, and counted with others: by the time that a server process
-/// has run, nothing of the counts is in the caches, and each would be waited for; of many one after
-/// the other the processor fetches several at once.
-struct LatencyBuffer {
-    counts: Vec<LatencyCounts>,
-    /// By script: where its first statement's are, and how many statements have any.
-    statements: Vec<(u32, usize)>,
-    /// Of which distribution, and the latency (nanoseconds).
-    pending: Vec<(u32, u64)>,
-}
-
-impl LatencyBuffer {
-    /// The present second's transactions.
-    const SECOND: u32 = 0;
-
-    fn new(program: &Program) -> Self {
-        let mut next = Self::SECOND + 1;
-        let mut statements = Vec::new();
-        for script in &program.scripts {
-            statements.push((next, script.distributions));
-            next += script.distributions as u32;
-        }
-        let counts = (0..next).map(|_| LatencyCounts::new()).collect();
-        Self { counts, statements, pending: Vec::with_capacity(CAPACITY) }
-    }
-
-    #[inline]
-    fn push(&mut self, place: u32, latency: u64) {
-        if self.pending.len() == CAPACITY {
-            self.flush();
-        }
-        self.pending.push((place, latency));
-    }
-
-    #[inline]
-    fn push_statement(&mut self, script: usize, statement: usize, latency: u64) {
-        let (first, kept) = self.statements[script];
-        if statement < kept {
-            self.push(first + statement as u32, latency);
-        }
-    }
-
-    #[cold]
-    fn flush(&mut self) {
-        for (place, latency) in self.pending.drain(..) {
-            self.counts[place as usize].record(latency);
-        }
-    }
-
-    /// Adds what is counted at `place` to `sum`.
-    fn drain_into(&mut self, place: u32, sum: &mut Latencies) {
-        self.flush();
-        self.counts[place as usize].drain_into(sum);
-    }
-}
-
-/// Counts for one thread, and hands each second on as it ends.
+/// Counts one thread's transactions and hands on each second as it ends.
 pub struct Recorder {
     schedule: Schedule,
     tally: Tally,
     latencies: LatencyBuffer,
-    /// What did not wait for the event loop at all.
+    /// Events handled without event-loop lag (count).
     without_lag: u64,
-    current: CurrentInterval,
+    current: Interval,
     on_interval: Box<dyn FnMut(Interval) + Send>,
     options: RecorderOptions,
 }
 
 impl Recorder {
-    /// A recorder of `program`'s transactions; `ended` takes every second as it ends.
+    /// Creates a recorder of `program`'s transactions; `on_interval` takes every second as it ends.
     #[must_use]
     pub fn new(
         program: &Program,
@@ -166,7 +84,7 @@ impl Recorder {
         Self::with_options(program, schedule, on_interval, RecorderOptions::default())
     }
 
-    /// One that does `options` too.
+    /// Creates a recorder that does what `options` ask for, too.
     #[must_use]
     pub fn with_options(
         program: &Program,
@@ -174,99 +92,63 @@ impl Recorder {
         on_interval: Box<dyn FnMut(Interval) + Send>,
         options: RecorderOptions,
     ) -> Self {
-        let current = CurrentInterval {
-            phase: Phase::WarmUp,
-            second: 0,
-            end: schedule.start,
-            transactions: 0,
-            failed: 0,
-            sums: Sums::default(),
-        };
         let mut tally = Tally::new(program);
         if options.service {
             tally.scripts.iter_mut().for_each(|script| script.service = Some(Latencies::new()));
         }
-        let mut recorder = Self {
+        Self {
             schedule,
             tally,
             latencies: LatencyBuffer::new(program),
             without_lag: 0,
-            current,
+            current: Interval::new(&schedule, schedule.start),
             on_interval,
             options,
-        };
-        recorder.begin_interval(schedule.start);
-        recorder
+        }
     }
 
-    /// Goes by `schedule` from now on; called before anything is counted.
+    /// Replaces the schedule. Called before anything is counted.
     pub(crate) fn start(&mut self, schedule: Schedule) {
         self.schedule = schedule;
-        self.begin_interval(schedule.start);
+        self.current = Interval::new(&schedule, schedule.start);
     }
 
-    /// The times it goes by.
+    /// Returns the load's schedule.
     #[must_use]
     pub fn schedule(&self) -> &Schedule {
         &self.schedule
     }
 
-    /// When the present second ends: [`Recorder::tick`] is due then.
+    /// Returns the end of the current second, when [`Recorder::tick`] is due.
     #[must_use]
     pub fn next_tick(&self) -> Moment {
         self.current.end
     }
 
-    /// Begins the interval that holds `at`.
-    fn begin_interval(&mut self, at: Moment) {
-        let phase = self.schedule.phase(at);
-        let begins = self.schedule.begin_of(phase);
-        let second = at.since(begins).as_secs();
-        self.current.phase = phase;
-        self.current.second = u32::try_from(second).unwrap_or(u32::MAX);
-        let end = begins.after(SECOND * self.current.second.saturating_add(1));
-        self.current.end = match phase {
-            Phase::Draining => end,
-            Phase::WarmUp | Phase::Measuring => end.min(self.schedule.end_of(phase)),
-        };
-    }
-
-    /// Hands on the present second if it has ended by `now`.
+    /// Hands on the current second if it has ended by `now`.
     #[inline]
     pub fn tick(&mut self, now: Moment) {
         if now >= self.current.end {
-            self.flush_interval(self.current.end);
-            self.begin_interval(now);
+            self.hand_on(self.current.end, now);
         }
     }
 
-    fn flush_interval(&mut self, end: Moment) {
-        let current = &mut self.current;
-        let latency = (current.transactions > 0).then(|| {
-            let mut latency = Latencies::new();
-            self.latencies.drain_into(LatencyBuffer::SECOND, &mut latency);
-            latency
-        });
-        if let (Phase::Measuring, [script], Some(latency)) =
-            (current.phase, &mut self.tally.scripts[..], &latency)
-        {
-            script.latency.merge(latency);
+    /// Hands on the current interval as of `end`, and begins the one that holds `now`.
+    fn hand_on(&mut self, end: Moment, now: Moment) {
+        let next = Interval::new(&self.schedule, now);
+        let mut interval = std::mem::replace(&mut self.current, next);
+        interval.end = end;
+        if interval.transactions > 0 {
+            let latency = self.latencies.take_second();
+            if let (Phase::Measuring, [script]) = (interval.phase, &mut self.tally.scripts[..]) {
+                script.latency.merge(&latency);
+            }
+            interval.latency = Some(latency);
         }
-        let interval = Interval {
-            phase: current.phase,
-            second: current.second,
-            end,
-            transactions: current.transactions,
-            failed: current.failed,
-            latency,
-            sums: std::mem::take(&mut current.sums),
-        };
-        current.transactions = 0;
-        current.failed = 0;
         (self.on_interval)(interval);
     }
 
-    /// Counts a statement whose reply was complete.
+    /// Counts a statement whose reply is complete.
     #[inline]
     pub fn record_statement(&mut self, script: usize, statement: usize, times: &Exchange) {
         if self.schedule.phase(times.done) == Phase::Measuring {
@@ -279,7 +161,7 @@ impl Recorder {
         }
     }
 
-    /// Counts a command that took `nanoseconds` and ended well at `done`.
+    /// Counts a command, SQL or meta, that took `nanoseconds` and ended well at `done`.
     #[inline]
     pub fn record_command(&mut self, script: usize, step: usize, nanoseconds: u64, done: Moment) {
         if done >= self.schedule.opening {
@@ -289,14 +171,14 @@ impl Recorder {
         }
     }
 
-    /// Counts an error in a command after which its transaction is tried again.
+    /// Counts an error of a command after which its transaction is retried.
     pub fn record_retry(&mut self, script: usize, step: usize, now: Moment) {
         if now >= self.schedule.opening {
             self.tally.scripts[script].commands[step].retries += 1;
         }
     }
 
-    /// Counts that something waited `nanoseconds` for the event loop to come to it.
+    /// Counts an event that waited `nanoseconds` until the event loop handled it.
     #[inline]
     pub fn record_lag(&mut self, nanoseconds: u64) {
         if self.current.phase == Phase::Measuring {
@@ -307,15 +189,15 @@ impl Recorder {
         }
     }
 
-    /// Counts a connection that was lost and is to be made anew.
+    /// Counts a connection that was lost and will be made anew.
     pub fn record_lost_connection(&mut self) {
-        self.tally.lost_connections += 1;
+        self.tally.counters.lost_connections += 1;
     }
 
-    /// Counts `count` connections that were made one by one, and together `took` so long.
-    pub fn record_reconnections(&mut self, count: u64, took: Duration) {
-        self.tally.reconnections.0 += count;
-        self.tally.reconnections.1 += took;
+    /// Counts a connection that was made while the load runs, and the time it `took`.
+    pub fn record_reconnection(&mut self, took: Duration) {
+        self.tally.counters.reconnections += 1;
+        self.tally.counters.reconnect_s += took.as_secs_f64();
     }
 
     fn log(&mut self, ended: &FinishedTransaction, outcome: LoggedOutcome) {
@@ -345,17 +227,17 @@ impl Recorder {
             self.log(ended, LoggedOutcome::Done);
         }
         if self.current.phase == Phase::Measuring && self.schedule.began_in_warm_up(times.sent) {
-            self.tally.warm_up_transactions += 1;
+            self.tally.counters.warm_up_transactions += 1;
             return;
         }
         let latency = times.latency();
         let lag = times.sent.nanoseconds_since(times.due);
         self.current.transactions += 1;
-        self.latencies.push(LatencyBuffer::SECOND, latency);
+        self.latencies.push_transaction(latency);
         self.current.sums.add(latency, lag);
         self.current.sums.tried(ended.retries);
         if self.current.phase == Phase::WarmUp {
-            self.tally.warm_up_transactions += 1;
+            self.tally.counters.warm_up_transactions += 1;
             return;
         }
         let several = self.tally.scripts.len() > 1;
@@ -368,7 +250,7 @@ impl Recorder {
         }
         if self.current.phase == Phase::Measuring {
             tally.transactions += 1;
-            // That of an only script is the seconds' together.
+            // With one script, the seconds' distributions add up to the script's: see `hand_on`.
             if several {
                 tally.latency.record(latency);
             }
@@ -377,11 +259,11 @@ impl Recorder {
             }
             self.tally.last_done = Some(times.done);
         } else {
-            self.tally.drained_transactions += 1;
+            self.tally.counters.drained_transactions += 1;
         }
     }
 
-    /// Counts a transaction that was never sent.
+    /// Counts a transaction that was skipped: it was due too long ago, and never sent.
     pub fn record_skipped(&mut self, ended: &FinishedTransaction) {
         self.tick(ended.times.done);
         self.log(ended, LoggedOutcome::Skipped);
@@ -391,8 +273,10 @@ impl Recorder {
         }
     }
 
-    /// Counts a transaction that ended in an error of class `code`, in `step` unless it met none;
-    /// that is `statement` if it is an SQL command.
+    /// Counts a transaction that ended in an error with SQLSTATE `code`.
+    ///
+    /// `step` is the command that met the error, if one did; `statement` is set if that command is
+    /// SQL.
     pub fn record_failure(
         &mut self,
         ended: &FinishedTransaction,
@@ -416,7 +300,7 @@ impl Recorder {
             }
         }
         if self.current.phase != Phase::Measuring {
-            self.tally.failed_outside += 1;
+            self.tally.counters.failed_outside += 1;
             return;
         }
         self.tally.last_done = Some(times.done);
@@ -426,38 +310,32 @@ impl Recorder {
         {
             tally.failed += 1;
         }
-        match self.tally.failures.get_mut(code) {
+        match self.tally.counters.failures.get_mut(code) {
             Some(count) => *count += 1,
             None => {
-                self.tally.failures.insert(code.to_owned(), 1);
+                self.tally.counters.failures.insert(code.to_owned(), 1);
             }
         }
     }
 
-    /// Counts a transaction that the end of the load left without an outcome.
+    /// Counts a transaction whose outcome is unknown because the load ended first.
     pub fn record_abandoned(&mut self) {
-        self.tally.failed_outside += 1;
+        self.tally.counters.failed_outside += 1;
     }
 
-    /// Counts a client that gave up.
+    /// Counts a client that gave up; the first reasons are kept.
     pub fn record_abort(&mut self, reason: String) {
-        self.tally.aborted_clients += 1;
-        if self.tally.abort_reasons.len() < MAX_REASONS {
-            self.tally.abort_reasons.push(reason);
-        }
+        self.tally.counters.record_abort(reason);
     }
 
-    /// Hands on what the last second holds, and gives up the whole.
+    /// Hands on the last second and returns the counts of the whole load.
     #[must_use]
     pub fn finish(mut self, now: Moment) -> Tally {
         self.tick(now);
-        self.flush_interval(now);
+        self.hand_on(now, now);
         for (script, tally) in self.tally.scripts.iter_mut().enumerate() {
-            for (place, statement) in
-                (self.latencies.statements[script].0..).zip(&mut tally.statements)
-            {
-                self.latencies.drain_into(place, &mut statement.latency);
-            }
+            let sums = tally.statements.iter_mut().map(|statement| &mut statement.latency);
+            self.latencies.drain_statements(script, sums);
         }
         self.tally.event_loop_lag.record_many(0, self.without_lag);
         if let Some((sink, _)) = &mut self.options.log {

@@ -1,0 +1,151 @@
+//! A simulated load.
+
+use std::num::NonZeroU32;
+use std::rc::Rc;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use pgdyno_model::Measurement;
+use pgdyno_model::experiment::{Length, Protocol};
+use pgdyno_model::target::{Address, Target};
+use pgdyno_model::units::Span;
+
+use crate::aggregate::Aggregate;
+use crate::client::Client;
+use crate::pace::Pacer;
+use crate::program::{ClientPolicy, Program};
+use crate::random::Random;
+use crate::reactor::sim::{Network, Sim};
+use crate::recorder::{Interval, Recorder, RecorderOptions};
+use crate::schedule::{Clock, Moment, Schedule};
+use crate::script::{Script, WeightedScript};
+use crate::spec::LoadSpec;
+
+use super::SECOND;
+use super::fake_server::{Answer, FakeServer};
+
+/// A simulated load: tests change what they are about.
+pub(super) struct Load {
+    pub(super) script: &'static str,
+    pub(super) clients: u32,
+    pub(super) protocol: Protocol,
+    pub(super) warm_up: Duration,
+    pub(super) length: Length,
+    pub(super) grace: Duration,
+    pub(super) network: Network,
+    /// Changes what else the load is about.
+    pub(super) change: fn(&mut LoadSpec),
+}
+
+pub(super) struct Seen {
+    pub(super) measurement: Measurement,
+    /// What each server was asked.
+    pub(super) asked: Vec<Vec<String>>,
+    pub(super) parsed: u32,
+}
+
+impl Load {
+    pub(super) fn new(script: &'static str) -> Self {
+        Self {
+            script,
+            clients: 1,
+            protocol: Protocol::Simple,
+            warm_up: Duration::ZERO,
+            length: Length::Duration(Span(5 * SECOND)),
+            grace: 30 * SECOND,
+            network: Network::default(),
+            change: |_| {},
+        }
+    }
+
+    fn spec(&self) -> LoadSpec {
+        let address = Address::Tcp { host: "nowhere".into(), port: 0 };
+        let target = Target::new(address, "", "");
+        let script = Arc::new(Script::parse("sim", self.script).unwrap());
+        let mut spec = LoadSpec {
+            clients: NonZeroU32::new(self.clients).unwrap(),
+            protocol: self.protocol,
+            warm_up: self.warm_up,
+            length: self.length,
+            seed: 1,
+            ..LoadSpec::new(target, vec![WeightedScript { script, weight: 1 }])
+        };
+        (self.change)(&mut spec);
+        spec
+    }
+
+    fn schedule(&self) -> Schedule {
+        let opening = Moment(0).after(self.warm_up);
+        let (closing, transactions) = match self.length {
+            Length::Duration(span) => (opening.after(span.0), None),
+            Length::Transactions(n) => (Moment::NEVER, Some(n)),
+        };
+        Schedule { start: Moment(0), opening, closing, transactions, grace: self.grace }
+    }
+
+    pub(super) fn run(&self, answer: impl Fn(usize) -> Answer) -> Seen {
+        let spec = self.spec();
+        let stop = Arc::new(AtomicBool::new(false));
+        let program = linked(&spec, &stop);
+        let schedule = self.schedule();
+        let transactions = schedule.transactions;
+        let asked: Vec<Arc<Mutex<Vec<String>>>> =
+            (0..self.clients).map(|_| Arc::default()).collect();
+        let peers = asked
+            .iter()
+            .enumerate()
+            .map(|(n, asked)| FakeServer::new(answer(n), Arc::clone(asked)));
+        let mut sim = Sim::new(peers.collect(), self.network);
+        let intervals: Arc<Mutex<Vec<Interval>>> = Arc::default();
+        let ended = Arc::clone(&intervals);
+        let log =
+            spec.log.as_ref().map(|log| (log.open(0).unwrap(), std::time::SystemTime::UNIX_EPOCH));
+        let options = RecorderOptions { log, ..RecorderOptions::from_load(&spec.options) };
+        let ended = Box::new(move |i| ended.lock().unwrap().push(i));
+        let recorder = Recorder::with_options(&program, schedule, ended, options);
+        let mut pacer = Pacer::default();
+        if let Some(rate) = spec.options.rate {
+            pacer.throttle(rate, &schedule, Random::new(3));
+        }
+        let client = |id| {
+            let random = Random::new(id);
+            let id = u32::try_from(id).unwrap();
+            let client = Client::new(id, Rc::clone(&program), random.clone(), random, transactions);
+            match &spec.ledger {
+                Some(ledger) => {
+                    let clock = Clock::new(std::time::Instant::now());
+                    client.with_ledger(ledger.open(id, &clock).unwrap()).unwrap()
+                }
+                None => client,
+            }
+        };
+        let clients = (0..self.clients.into()).map(client).collect();
+        let outcome = crate::event_loop::run(&mut sim, clients, recorder, pacer, &stop).unwrap();
+        let mut aggregate = Aggregate::new(schedule, schedule.start, 1);
+        for interval in intervals.lock().unwrap().drain(..) {
+            aggregate.add(0, interval);
+        }
+        aggregate.ended(0, &outcome);
+        let measurement = aggregate.measurement(&spec, None, 0.0);
+        let series = &measurement.series;
+        assert_eq!(series.iter().map(|s| s.transactions).sum::<u64>(), measurement.transactions);
+        assert_eq!(series.iter().map(|s| s.failed).sum::<u64>(), measurement.failed);
+        let parsed = sim.into_peers().map(|p| p.parsed).sum();
+        let asked = asked.iter().map(|a| a.lock().unwrap().clone()).collect();
+        Seen { measurement, asked, parsed }
+    }
+}
+
+fn linked(spec: &LoadSpec, stop: &Arc<AtomicBool>) -> Rc<Program> {
+    let mut program =
+        Program::link(&spec.scripts, spec.protocol, spec.seed, &spec.variables).unwrap();
+    program.policy = ClientPolicy {
+        client_log: spec.say.clone(),
+        logs_failures: spec.say_failures,
+        logs_steps: spec.say_steps,
+        stop: Arc::clone(stop),
+        ..ClientPolicy::from_load(&spec.options)
+    };
+    Rc::new(program)
+}

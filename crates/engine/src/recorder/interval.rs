@@ -1,0 +1,58 @@
+//! One second of one thread's load.
+
+use std::time::Duration;
+
+use pgdyno_model::Latencies;
+use pgdyno_model::measurement::Sums;
+
+use crate::schedule::{Moment, Phase, Schedule};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Counts of one thread for one second, or for the part of a second that a phase boundary cut.
+#[derive(Clone, Debug)]
+pub struct Interval {
+    /// Phase that the interval lies in.
+    pub phase: Phase,
+    /// Whole seconds from the phase's beginning to the interval's beginning.
+    pub second: u32,
+    /// End of the interval.
+    pub end: Moment,
+    /// Transactions that ended well (count).
+    pub transactions: u64,
+    /// Transactions that failed (count).
+    pub failed: u64,
+    /// Exact sums: latencies, lags, retries, failures by kind.
+    pub sums: Sums,
+    /// Latency of `transactions`; none when there were none.
+    pub latency: Option<Latencies>,
+}
+
+impl Interval {
+    /// Creates the empty interval of `schedule` that holds `at`.
+    pub(super) fn new(schedule: &Schedule, at: Moment) -> Self {
+        let phase = schedule.phase(at);
+        let begin = schedule.begin_of(phase);
+        let second = u32::try_from(at.since(begin).as_secs()).unwrap_or(u32::MAX);
+        let end = begin.after(SECOND * second.saturating_add(1));
+        let end = match phase {
+            Phase::Draining => end,
+            Phase::WarmUp | Phase::Measuring => end.min(schedule.end_of(phase)),
+        };
+        let sums = Sums::default();
+        Self { phase, second, end, transactions: 0, failed: 0, sums, latency: None }
+    }
+
+    /// Adds the counts of another thread for the same second; the later end holds.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.end = self.end.max(other.end);
+        self.transactions += other.transactions;
+        self.failed += other.failed;
+        self.sums.merge(&other.sums);
+        match (&mut self.latency, &other.latency) {
+            (Some(sum), Some(more)) => sum.merge(more),
+            (sum @ None, more) => sum.clone_from(more),
+            (Some(_), None) => {}
+        }
+    }
+}
