@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use pgdyno_model::storage::DiskLatency;
 use serde::{Deserialize, Serialize};
 
+use super::files::write_log_of;
 use super::rule::{Cut, Rule};
 use super::status::{CutFacts, DiskStatus};
 
@@ -184,7 +185,7 @@ impl Control {
     /// [`ControlError::Refused`]: the disk was not made with one.
     pub fn write_log(&mut self) -> Result<PathBuf, ControlError> {
         self.done(&Request::SyncLog)?;
-        Ok(super::write_log_of(&self.directory))
+        Ok(write_log_of(&self.directory))
     }
 
     /// Waits until a rule has cut the power, at most `limit` or until `stop`; none when it has not.

@@ -4,7 +4,7 @@
 //! A torn page shows only where recovery needs the page as it was. [`is_older_version`] tells that
 //! by the page's two versions.
 
-use super::rule::TearUnit;
+use serde::{Deserialize, Serialize};
 
 /// PostgreSQL's default block size, and that of its WAL (bytes).
 pub const PAGE: u64 = 8192;
@@ -119,6 +119,28 @@ pub(super) fn tears(older: &[u8], newer: &[u8], unit: TearUnit) -> Vec<usize> {
     let unit = usize::try_from(unit.bytes()).unwrap_or(PAGE_SIZE);
     let ends = (unit..newer.len()).step_by(unit);
     ends.filter(|&end| newer[..end] != older[..end] && newer[end..] != older[end..]).collect()
+}
+
+/// What the medium writes whole or not at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TearUnit {
+    /// A sector of 512 bytes.
+    #[serde(rename = "512")]
+    Bytes512,
+    /// A sector of 4 kB.
+    #[serde(rename = "4096")]
+    Bytes4096,
+}
+
+impl TearUnit {
+    /// In bytes.
+    #[must_use]
+    pub fn bytes(self) -> u64 {
+        match self {
+            Self::Bytes512 => 512,
+            Self::Bytes4096 => 4096,
+        }
+    }
 }
 
 #[cfg(test)]

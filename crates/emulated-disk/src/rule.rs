@@ -3,6 +3,7 @@
 use pgdyno_model::units::Bytes;
 use serde::{Deserialize, Serialize};
 
+pub use super::page::TearUnit;
 use super::page::{PAGE_SIZE, is_data_page, is_older_version, is_wal_page, tears};
 
 /// What a request asks of the disk.
@@ -180,28 +181,6 @@ pub enum DiskError {
     /// No space left on device: what a thinly provisioned volume answers that cannot grow. To a
     /// filesystem it is an error of the device, not a full filesystem.
     Enospc,
-}
-
-/// What the medium writes whole or not at all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum TearUnit {
-    /// A sector of 512 bytes.
-    #[serde(rename = "512")]
-    Bytes512,
-    /// A sector of 4 kB.
-    #[serde(rename = "4096")]
-    Bytes4096,
-}
-
-impl TearUnit {
-    /// In bytes.
-    #[must_use]
-    pub fn bytes(self) -> u64 {
-        match self {
-            Self::Bytes512 => 512,
-            Self::Bytes4096 => 4096,
-        }
-    }
 }
 
 /// How the power goes. What was flushed on a disk that does not lie is on the medium and stays;

@@ -1,9 +1,14 @@
 //! Whom the server runs as: never root, which initdb and postgres refuse.
 
 use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::question::ask_tool;
 
 /// An account of this machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
     /// Its name in passwd.
     pub name: String,
@@ -100,8 +105,8 @@ fn ours_by_getent(uid: u32) -> Option<Account> {
     if uid == 0 {
         return None;
     }
-    let out =
-        std::process::Command::new("getent").args(["passwd", &uid.to_string()]).output().ok()?;
+    let limit = Duration::from_secs(15);
+    let out = ask_tool("getent", &["passwd", &uid.to_string()], limit).ok()?;
     entries(&String::from_utf8_lossy(&out.stdout)).find(|a| a.uid == uid)
 }
 

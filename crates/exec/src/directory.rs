@@ -5,15 +5,11 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 
 use pgdyno_model::units::Bytes;
 
 use crate::account::Account;
-use crate::journal::{Entry, Journal, JournalError, Made, random_hex};
-use crate::marked::remove_made;
 use crate::paths::default_storage_dir;
-use crate::step::{Performing, Step, StepError};
 use crate::trust::{self, TrustError};
 
 /// A directory that cannot carry a cluster.
@@ -263,51 +259,4 @@ pub fn room(directory: &Path) -> Result<Bytes, DirectoryError> {
         source: e.into(),
     })?;
     Ok(Bytes(stat.f_bavail.saturating_mul(stat.f_frsize)))
-}
-
-/// A journalled and marked directory of pgdyno's own, for as long as this lives.
-#[derive(Debug)]
-pub struct ScratchDirectory {
-    path: PathBuf,
-    entry: Option<Entry>,
-    journal: Journal,
-}
-
-impl ScratchDirectory {
-    /// Makes one in `parent`, called `pgdyno-NAME-` and eight hexadecimal digits.
-    ///
-    /// # Errors
-    /// [`StepError`]; nothing is left.
-    pub fn make(parent: &Path, name: &str, journal: &Journal) -> Result<Self, StepError> {
-        let digits = random_hex::<4>().map_err(JournalError::Random)?;
-        let path = parent.join(format!("pgdyno-{name}-{digits}"));
-        let step = Step::MakeMarked {
-            made: Made::Directory { path: path.clone() },
-            mode: 0o700,
-            owner: None,
-        };
-        let never = AtomicBool::new(false);
-        let mut performing = Performing { journal, stop: &never, made: Vec::new() };
-        let performed = step.perform(&mut performing);
-        // Dropped, and with that removed, should the marker have failed.
-        let scratch = Self { path, entry: performing.made.pop(), journal: journal.clone() };
-        performed.map(|()| scratch)
-    }
-
-    /// Where it is.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
-impl Drop for ScratchDirectory {
-    fn drop(&mut self) {
-        if let Some(entry) = self.entry.take()
-            && remove_made(&entry, &self.journal).is_ok()
-        {
-            // What fails here stays in the journal for the next start's sweep.
-            let _ = self.journal.done(&entry.id);
-        }
-    }
 }

@@ -31,7 +31,9 @@ use rustix::io::Errno;
 
 use crate::account::Account;
 use crate::beneath::{Directory, FileIdentity};
-use crate::journal::{Entry, FORM, Journal, JournalError, MARKER, Made, MadeId, file_mark};
+use crate::journal::{
+    Entry, FORM, Journal, JournalError, MARKER, MadeId, OwnedResource, file_mark,
+};
 use crate::mountinfo;
 use crate::process::boot_id;
 use crate::trust::{self, TrustError};
@@ -62,7 +64,7 @@ pub enum MakeError {
 /// Makes the directory of `made`, which must not exist yet: journalled first, marked, and given to
 /// `owner` at last. Once it is there its entry is in `entries`, whatever fails afterwards.
 pub fn make(
-    made: &Made,
+    made: &OwnedResource,
     mode: u32,
     owner: Option<&Account>,
     journal: &Journal,
@@ -200,13 +202,16 @@ fn open_below(
     };
     let kind = rustix::fs::FileType::from_raw_mode(stat.st_mode);
     match (&entry.made, kind) {
-        (Made::File { .. }, rustix::fs::FileType::RegularFile) => {
+        (OwnedResource::File { .. }, rustix::fs::FileType::RegularFile) => {
             file(&parent.file(name)?, entry, journal)
         }
-        (Made::File { .. }, _) => Ok(Thing::Other("it is no file now".into())),
-        (Made::Setting { .. } | Made::ServerSettings { .. } | Made::ServerSchema { .. }, _) => {
-            Err(io::Error::other("a setting is put back, not removed"))
-        }
+        (OwnedResource::File { .. }, _) => Ok(Thing::Other("it is no file now".into())),
+        (
+            OwnedResource::Setting { .. }
+            | OwnedResource::ServerSettings { .. }
+            | OwnedResource::ServerSchema { .. },
+            _,
+        ) => Err(io::Error::other("a setting is put back, not removed")),
         (_, rustix::fs::FileType::Directory) => directory(parent.directory(name)?, entry, journal),
         _ => Ok(Thing::Other("it is no directory now".into())),
     }
@@ -302,7 +307,7 @@ fn stranger(entry: &Entry, found: FileIdentity, journal: &Journal) -> io::Result
 /// Whether `path` lies on a stack of pgdyno's own that is mounted as `device`.
 fn is_on_a_stack(path: &Path, device: u64, journal: &Journal) -> io::Result<bool> {
     for entry in journal.entries().map_err(io::Error::other)? {
-        let Made::Stack { path: home, undo, .. } = &entry.made else { continue };
+        let OwnedResource::Stack { path: home, undo, .. } = &entry.made else { continue };
         if !path.starts_with(home) || path == home {
             continue;
         }

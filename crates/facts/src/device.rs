@@ -6,8 +6,9 @@ use pgdyno_model::facts::{BlockDevice, DeviceKind, LoopFacts, RaidFacts};
 use pgdyno_model::units::Bytes;
 use sha2::{Digest, Sha256};
 
+use super::health;
+use super::text::in_brackets;
 use super::tree::Tree;
-use super::{Serials, health, in_brackets};
 use pgdyno_exec::mountinfo::{self, Mounted};
 
 const BLOCK: &str = "sys/class/block";
@@ -17,6 +18,17 @@ const SECTOR: u64 = 512;
 
 /// Loops on loops on loops: no sane stack is deeper.
 const DEEPEST: u32 = 16;
+
+/// What is stored of serial numbers and world-wide names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Serials {
+    /// The beginning of their SHA-256: the same disk can be recognised, and nobody learns its
+    /// number by reading.
+    #[default]
+    Hashed,
+    /// They themselves.
+    Kept,
+}
 
 /// Reads devices.
 pub(super) struct Devices<'a> {

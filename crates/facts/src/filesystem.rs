@@ -6,9 +6,10 @@ use std::fs::File;
 use std::path::Path;
 
 use super::device;
-use super::program;
+use super::health::TOOL_LIMIT;
 use super::tree::Tree;
 use pgdyno_exec::mountinfo::{self, Mounted};
+use pgdyno_exec::tool::{ToolError, ask_tool};
 
 /// What the filesystem tells.
 #[derive(Debug, Default)]
@@ -39,13 +40,13 @@ pub fn is_zfs(filesystem: &str) -> bool {
     matches!(filesystem, "zfs" | "fuse.zfs")
 }
 
-/// Asks files only.
-pub(super) fn by_files(tree: &Tree, mount: &Mounted) -> Told {
+/// Reads what files tell.
+pub(super) fn from_sysfs(tree: &Tree, mount: &Mounted) -> Told {
     if mount.filesystem == "btrfs" { btrfs(tree, mount) } else { Told::default() }
 }
 
-/// Asks programs: ZFS has no files that tell.
-pub(super) fn by_programs(tree: &Tree, mounts: &[Mounted], mount: &Mounted) -> Told {
+/// Reads what tools tell: ZFS has no files for it.
+pub(super) fn from_tools(tree: &Tree, mounts: &[Mounted], mount: &Mounted) -> Told {
     if is_zfs(&mount.filesystem) { zfs(tree, mounts, &mount.source) } else { Told::default() }
 }
 
@@ -117,15 +118,32 @@ fn zfs(tree: &Tree, mounts: &[Mounted], dataset: &str) -> Told {
     told
 }
 
-fn answer(program: &'static str, args: &[&str]) -> Result<String, String> {
-    match program::ask(program, args) {
-        Ok(said) if said.success => Ok(said.output),
-        Ok(said) if said.errors.trim().is_empty() => {
-            Err(format!("{program} failed without a word"))
-        }
-        Ok(said) => Err(said.errors.lines().map(str::trim).collect::<Vec<_>>().join(" ")),
-        Err(e) => Err(e.to_string()),
+/// A tool that did not answer the question.
+#[derive(Debug, thiserror::Error)]
+enum AnswerError {
+    /// It failed, and printed nothing.
+    #[error("{program} failed without a word")]
+    Silent { program: &'static str },
+    /// It failed, and printed why.
+    #[error("{0}")]
+    Refused(String),
+    /// It gave no answer at all.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+}
+
+fn answer(program: &'static str, args: &[&str]) -> Result<String, AnswerError> {
+    let answer = ask_tool(program, args, TOOL_LIMIT)?;
+    if answer.status.success() {
+        return Ok(String::from_utf8_lossy(&answer.stdout).into_owned());
     }
+    let words = String::from_utf8_lossy(&answer.stderr);
+    let words = words.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+    Err(if words.trim().is_empty() {
+        AnswerError::Silent { program }
+    } else {
+        AnswerError::Refused(words)
+    })
 }
 
 fn properties(text: &str) -> impl Iterator<Item = (String, String)> {
@@ -172,7 +190,7 @@ mod tests {
             ("sys/fs/btrfs/5e1f/devices/sdc", "sys/devices/sdc"),
         ]);
         let mounts = mountinfo::parse("30 22 0:40 / /data rw - btrfs /dev/sdb rw,space_cache=v2\n");
-        let told = by_files(&made.tree(), &mounts[0]);
+        let told = from_sysfs(&made.tree(), &mounts[0]);
         assert_eq!(told.devices, ["sdb", "sdc"]);
         assert_eq!((&*told.geometry["data"], &*told.geometry["metadata"]), ("raid0", "raid1"));
     }

@@ -16,6 +16,8 @@ impl Tree {
     }
 
     #[cfg(test)]
+    /// Returns the files below `root`, as if it were /.
+    #[must_use]
     pub fn at(root: &Path) -> Self {
         Self { root: root.to_owned() }
     }
@@ -78,22 +80,22 @@ impl Tree {
 
 /// A tree made by a test.
 #[cfg(test)]
-pub struct MadeTree {
+pub(crate) struct MadeTree {
     root: tempfile::TempDir,
 }
 
 #[cfg(test)]
 impl MadeTree {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { root: tempfile::tempdir().unwrap() }
     }
 
-    pub fn tree(&self) -> Tree {
+    pub(crate) fn tree(&self) -> Tree {
         Tree::at(self.root.path())
     }
 
     /// Writes files, `path` and contents.
-    pub fn files(&self, files: &[(&str, &str)]) -> &Self {
+    pub(crate) fn files(&self, files: &[(&str, &str)]) -> &Self {
         for (path, contents) in files {
             let path = self.root.path().join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -103,7 +105,7 @@ impl MadeTree {
     }
 
     /// Makes links, `path` to a directory of the tree, as sysfs does: relative.
-    pub fn links(&self, links: &[(&str, &str)]) -> &Self {
+    pub(crate) fn links(&self, links: &[(&str, &str)]) -> &Self {
         for (path, target) in links {
             fs::create_dir_all(self.root.path().join(target)).unwrap();
             let up = "../".repeat(path.matches('/').count());

@@ -2,8 +2,8 @@
 
 use pgdyno_model::facts::{Hardware, Virtualization};
 
+use super::text::value_of;
 use super::tree::Tree;
-use super::value_of;
 
 /// Beginnings of DMI's vendor, product, board or BIOS names, and the hypervisor they belong to; as
 /// systemd-detect-virt.

@@ -233,6 +233,7 @@ fn only_files_of_the_kernels_are_written_back() {
             .journal
             .record(&Made::Setting {
                 path: precious.clone(),
+                device: PathBuf::new(),
                 undo: Undo::WriteKernelFiles { files },
             })
             .unwrap();

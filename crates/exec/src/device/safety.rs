@@ -13,10 +13,10 @@ use super::held::{self, Held};
 use super::identity::{BlockDevice, Identity};
 use super::{edge, writers};
 use crate::causes::with_causes;
-use crate::tool as program;
+use crate::tool::run_tool;
 use crate::trust;
 
-pub use super::refusal::{Found, SafetyError};
+use super::refusal::{Found, SafetyError};
 
 /// The devices whose contents the user gave up, beside naming them in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -166,7 +166,7 @@ pub fn signatures(device: &Path) -> Result<Vec<Signature>, String> {
         signatures: Vec<Signature>,
     }
     let args = ["--json".as_ref(), device.as_os_str()];
-    let text = program::output("wipefs", &args).map_err(|e| with_causes(&e))?;
+    let text = run_tool("wipefs", &args).map_err(|e| with_causes(&e))?;
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }

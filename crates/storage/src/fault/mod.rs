@@ -1,6 +1,6 @@
 //! Faults: what is broken on purpose, and only of what pgdyno made.
 
-mod ballast;
+mod disk_filler;
 mod power;
 mod stale;
 
@@ -8,13 +8,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-pub use ballast::Ballast;
+pub use disk_filler::DiskFiller;
+// facade: removed at integration
+#[doc(hidden)]
+pub use disk_filler::DiskFiller as Ballast;
 pub use power::{CUTTABLE, PowerSwitch};
 pub use stale::FileBaseline;
 
+use pgdyno_exec::StepError;
 use pgdyno_exec::account::Account;
 use pgdyno_exec::beneath::{Copied, CopyError, Directory, TreeCopy};
-use pgdyno_exec::step::StepError;
+use pgdyno_exec::tool::run_tool;
 
 /// A fault that could not be brought about, or what lies under it not brought back.
 #[derive(Debug, thiserror::Error)]
@@ -111,7 +115,7 @@ pub fn keep(files: &[(PathBuf, String)], into: &Path) -> Result<(), FaultError> 
         }
         let to = into.join(name).into_os_string();
         let args = ["-aT".into(), "--sparse=always".into(), file.clone().into_os_string(), to];
-        pgdyno_exec::tool::output("cp", &args)?;
+        run_tool("cp", &args)?;
     }
     Ok(())
 }

@@ -5,11 +5,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::FaultError;
-use crate::MadeStack;
+use crate::MountedStack;
+use pgdyno_exec::Step;
 use pgdyno_exec::image::LoopDevice;
 use pgdyno_exec::mount::Mount;
 use pgdyno_exec::mountinfo::mounted_at;
-use pgdyno_exec::step::Step;
 
 /// The filesystems that know how to be shut down. It is the ext4 driver that serves ext2 and ext3.
 pub const CUTTABLE: [&str; 4] = ["ext4", "ext3", "ext2", "xfs"];
@@ -28,7 +28,7 @@ impl PowerSwitch {
     ///
     /// # Errors
     /// [`FaultError::NotOurs`]: it is something else.
-    pub fn of(stack: &MadeStack) -> Result<Self, FaultError> {
+    pub fn of(stack: &MountedStack) -> Result<Self, FaultError> {
         let plan = stack.stack();
         let storage = plan.name().to_owned();
         let refused = |found: String| FaultError::NotOurs { storage: storage.clone(), found };

@@ -11,10 +11,10 @@ use rustix::io::Errno;
 use rustix::mount::FsOpenFlags;
 
 use super::options::{self, Rule};
-use super::{Filesystem, FilesystemError, Tool, Volume, tool};
+use super::{Filesystem, FilesystemError, Tool, Volume, installed};
+use pgdyno_exec::Step;
 use pgdyno_exec::mount::Mount;
 use pgdyno_exec::mountinfo::{self, Mounted};
-use pgdyno_exec::step::Step;
 
 /// A filesystem on block devices, described.
 pub(super) struct BlockFilesystem {
@@ -185,7 +185,7 @@ impl Filesystem for BlockFilesystem {
     }
 
     fn check_machine(&self) -> Result<(), FilesystemError> {
-        tool::installed(self.name, self.tools)?;
+        installed::installed(self.name, self.tools)?;
         kernel_has(self.name)
     }
 
@@ -193,12 +193,12 @@ impl Filesystem for BlockFilesystem {
         let mut args = (self.mkfs)(volume);
         args.extend([self.label_flag.to_owned(), self.label(volume.label)]);
         args.extend(volume.devices.iter().map(|d| d.display().to_string()));
-        let mkfs = super::run(self.tools[0].program, args, volume);
+        let mkfs = super::contract::run(self.tools[0].program, args, volume);
         vec![mkfs, Step::Mount(self.mount_of(volume))]
     }
 
     fn take_down(&self, volume: &Volume<'_>) -> Vec<Step> {
-        vec![Step::Unmount(self.mount_of(volume))]
+        vec![super::unmount(&self.mount_of(volume))]
     }
 
     fn read_back(&self, volume: &Volume<'_>) -> Result<FilesystemFacts, FilesystemError> {
@@ -217,7 +217,7 @@ impl Filesystem for BlockFilesystem {
         Ok(FilesystemFacts {
             kind: mounted.filesystem.clone(),
             driver: driver.name,
-            tools: tool::version(self.version.0, self.version.1)?,
+            tools: installed::version(self.version.0, self.version.1)?,
             mount_point: mounted.point.display().to_string(),
             source: mounted.source.clone(),
             options: shown,

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use pgdyno_exec::tool::run_tool;
+
 use super::block::{self, BlockFilesystem, Driver};
 use super::options::{Rule, Shown};
 use super::{FilesystemError, Tool};
 use pgdyno_exec::mountinfo::Mounted;
-use pgdyno_exec::tool as program;
 use pgdyno_facts::Tree;
 
 const LABEL: &str = "by its label pgdyno knows again what it made";
@@ -83,8 +84,7 @@ pub(super) static BTRFS: BlockFilesystem = BlockFilesystem {
 /// `btrfs filesystem usage`.
 fn properties(mounted: &Mounted) -> Result<BTreeMap<String, String>, FilesystemError> {
     let point = mounted.point.display().to_string();
-    let mut properties =
-        profiles(&program::output("btrfs", &["filesystem", "usage", "-b", &point])?);
+    let mut properties = profiles(&run_tool("btrfs", &["filesystem", "usage", "-b", &point])?);
     let folder = folder_of(mounted)?;
     for name in ["nodesize", "sectorsize", "checksum"] {
         if let Ok(text) = fs::read_to_string(folder.join(name)) {

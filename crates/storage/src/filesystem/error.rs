@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::Tool;
-use pgdyno_exec::step::StepError;
+use pgdyno_exec::StepError;
 
 /// A filesystem that cannot be made, or is not what was asked for.
 #[derive(Debug, thiserror::Error)]

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use pgdyno_exec::tool::run_tool;
+
 use super::block::{self, BlockFilesystem, Driver};
 use super::options::{Rule, Shown};
 use super::{FilesystemError, Tool, Volume};
 use pgdyno_exec::mountinfo::Mounted;
-use pgdyno_exec::tool as program;
 
 pub(super) static EXT2: BlockFilesystem = ext("ext2", &tools("mkfs.ext2"));
 pub(super) static EXT3: BlockFilesystem = ext("ext3", &tools("mkfs.ext3"));
@@ -96,7 +97,7 @@ fn driver(mounted: &Mounted) -> Driver {
 }
 
 fn properties(mounted: &Mounted) -> Result<BTreeMap<String, String>, FilesystemError> {
-    let text = program::output("dumpe2fs", &["-h", &mounted.source])?;
+    let text = run_tool("dumpe2fs", &["-h", &mounted.source])?;
     let volatile = [
         "Filesystem volume name",
         "Last ",

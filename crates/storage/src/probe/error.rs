@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use pgdyno_model::units::Bytes;
 
+use pgdyno_exec::StepError;
 use pgdyno_exec::directory::DirectoryError;
 use pgdyno_exec::journal::JournalError;
-use pgdyno_exec::step::StepError;
 
 /// Where the size of a disk probe's file comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,17 +4,21 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use pgdyno_model::probe::{DiskPoint, LatencySummary, Pattern, Transfers};
 use pgdyno_model::units::Bytes;
 use serde::Deserialize;
 
-use super::Planned;
+use super::point::Planned;
 use crate::probe::ProbeError;
 use pgdyno_exec::journal::Journal;
-use pgdyno_exec::step::{Performing, Step};
+use pgdyno_exec::tool::ask_tool;
+use pgdyno_exec::{ExecContext, Executor, Step};
+
+/// How long fio may take to print its version.
+const VERSION_LIMIT: Duration = Duration::from_secs(15);
 
 /// fio's percentiles, as asked for and as its JSON names them.
 const PERCENTILES: &str = "--percentile_list=50:90:95:99:99.9";
@@ -32,12 +36,13 @@ impl Fio {
         let found =
             std::env::split_paths(&path).map(|folder| folder.join("fio")).find(|p| p.is_file());
         let Some(program) = found else { return Ok(None) };
-        let failed = |source| ProbeError::Io { what: "run", path: program.clone(), source };
-        let answer = Command::new(&program)
-            .arg("--version")
-            .stdin(Stdio::null())
-            .output()
-            .map_err(failed)?;
+        let failed = |e| ProbeError::Io {
+            what: "run",
+            path: program.clone(),
+            source: std::io::Error::other(e),
+        };
+        let path = program.to_string_lossy();
+        let answer = ask_tool(&path, &["--version"], VERSION_LIMIT).map_err(failed)?;
         let version = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
         Ok(Some(Self { program, version }))
     }
@@ -108,8 +113,8 @@ impl Fio {
         journal: &Journal,
         stop: &AtomicBool,
     ) -> Result<DiskPoint, ProbeError> {
-        let mut performing = Performing { journal, stop, made: Vec::new() };
-        self.step(point, file, place, read_only, direct).perform(&mut performing)?;
+        let step = self.step(point, file, place, read_only, direct);
+        ExecContext::new(journal, stop).execute(&step)?;
         let path = answer(place);
         let text = std::fs::read_to_string(&path).map_err(|source| ProbeError::Io {
             what: "read",
