@@ -53,7 +53,7 @@ pub enum ControlError {
     Unreachable {
         /// The disk's directory.
         directory: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// It refuses.
@@ -179,7 +179,7 @@ impl Control {
         self.done(&Request::Latency(*latency))
     }
 
-    /// The write log's file, complete up to now; for [`super::image_at`].
+    /// Returns the write log's file, complete up to now; for [`super::image_at`].
     ///
     /// # Errors
     /// [`ControlError::Refused`]: the disk was not made with one.
@@ -257,7 +257,7 @@ pub(super) fn send<T: Serialize>(stream: &mut UnixStream, message: &T) -> io::Re
     stream.write_all(&line)
 }
 
-/// The next message; none when the other side has closed.
+/// Returns the next message; none when the other side has closed.
 pub(super) fn receive<T: for<'a> Deserialize<'a>>(
     stream: &mut BufReader<UnixStream>,
 ) -> io::Result<Option<T>> {

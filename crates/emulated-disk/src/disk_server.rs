@@ -23,7 +23,7 @@ pub fn serve_by<S: AsRef<str>>(arguments: &[S]) {
     let _ = SERVED_BY.set(arguments.iter().map(|a| a.as_ref().to_owned()).collect());
 }
 
-/// Whether this process was started to serve a disk.
+/// Tells whether this process was started to serve a disk.
 #[must_use]
 pub fn is_asked_to_serve() -> bool {
     std::env::var_os(service::DIRECTORY).is_some()
@@ -34,24 +34,24 @@ pub fn is_asked_to_serve() -> bool {
 pub struct DiskServer {
     /// The disk's own directory.
     pub directory: PathBuf,
-    /// What was asked for.
+    /// The value that was asked for.
     pub disk: EmulatedDisk,
 }
 
 impl DiskServer {
-    /// The file that is the disk, for a loop device.
+    /// Returns the file that is the disk, for a loop device.
     #[must_use]
     pub fn file(&self) -> PathBuf {
         mount_point_of(&self.directory).join(fuse::NAME)
     }
 
-    /// The sparse file that holds what is durable.
+    /// Returns the sparse file that holds what is durable.
     #[must_use]
     pub fn image(&self) -> PathBuf {
         image_of(&self.directory)
     }
 
-    /// A connection to its process.
+    /// Returns a connection to its process.
     ///
     /// # Errors
     /// [`ControlError::Unreachable`]: nobody serves it.
@@ -59,7 +59,7 @@ impl DiskServer {
         Control::connect(&self.directory)
     }
 
-    /// The process that serves it, as the steps start and stop it.
+    /// Returns the process that serves it, as the steps start and stop it.
     #[must_use]
     pub fn service(&self) -> Service {
         let (file, image) = (self.file(), self.image());

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-/// The sparse file that holds what is durable.
+/// Returns the sparse file that holds what is durable.
 pub(crate) fn image_of(directory: &Path) -> PathBuf {
     directory.join("image")
 }
 
-/// The log of writes.
+/// Returns the log of writes.
 pub(crate) fn write_log_of(directory: &Path) -> PathBuf {
     directory.join("writes")
 }

@@ -30,7 +30,8 @@ pub enum Content {
 }
 
 impl Content {
-    /// The first byte of each page of this kind in `data`, looked for at each multiple of 4 kB.
+    /// Returns the first byte of each page of this kind in `data`, looked for at each multiple of 4
+    /// kB.
     #[must_use]
     pub fn pages(self, data: &[u8]) -> Vec<usize> {
         let size = PAGE_SIZE;
@@ -89,7 +90,7 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// All requests that ask for `operation`.
+    /// Returns all requests that ask for `operation`.
     #[must_use]
     pub fn all(operation: Operation) -> Self {
         Self { operation, range: None, at_least: None, holds: None, over: Over::Anything }
@@ -114,8 +115,8 @@ impl Selector {
         Self { holds: Some(content), ..Self::all(Operation::Write) }
     }
 
-    /// Whether a request is meant; `data` is what a write writes. `before` gives what lies there
-    /// before it, and `tear` says in which units it is to tear.
+    /// Tells whether a request is meant; `data` is what a write writes. `before` gives what lies
+    /// there before it, and `tear` says in which units it is to tear.
     pub(super) fn takes(
         &self,
         operation: Operation,
@@ -133,8 +134,8 @@ impl Selector {
             })
     }
 
-    /// The first byte of each page of `data` that this is about. One that is to tear has a place
-    /// where it can, and be neither version then.
+    /// Returns the first byte of each page of `data` that this is about. One that is to tear has a
+    /// place where it can, and be neither version then.
     pub(super) fn pages(
         &self,
         content: Content,

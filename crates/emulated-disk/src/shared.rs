@@ -184,7 +184,7 @@ impl PartialEq for Waiting {
 
 impl Eq for Waiting {}
 
-/// The error number that a request is answered with.
+/// Returns the error number that a request is answered with.
 pub(super) fn errno(error: DiskError) -> Errno {
     match error {
         DiskError::Eio => Errno::EIO,

@@ -19,7 +19,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// Whether this is the account that this process runs as.
+    /// Tells whether this is the account that this process runs as.
     #[must_use]
     pub fn is_ours(&self) -> bool {
         self.uid == rustix::process::geteuid().as_raw()
@@ -54,7 +54,7 @@ pub enum AccountError {
 }
 
 impl AccountError {
-    /// What to do.
+    /// Returns advice, where there is some.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
@@ -90,7 +90,7 @@ fn choose(uid: u32, passwd: &str) -> Result<Account, AccountError> {
         .ok_or(AccountError::NobodyElse)
 }
 
-/// The accounts that the text of a passwd file names.
+/// Returns the accounts that the text of a passwd file names.
 pub fn entries(passwd: &str) -> impl Iterator<Item = Account> {
     passwd.lines().filter_map(|line| {
         let mut fields = line.split(':');

@@ -38,7 +38,7 @@ impl FileIdentity {
         Self { device: stat.st_dev, inode: stat.st_ino }
     }
 
-    /// The identity of an open file.
+    /// Returns the identity of an open file.
     ///
     /// # Errors
     /// fstat(2)'s.
@@ -52,7 +52,7 @@ impl FileIdentity {
 pub struct DirectoryEntry {
     /// The name.
     pub name: OsString,
-    /// What it is; a symbolic link is not followed.
+    /// Its kind; a symbolic link is not followed.
     pub kind: FileType,
 }
 
@@ -60,7 +60,7 @@ pub struct DirectoryEntry {
 #[derive(Debug)]
 pub struct Directory {
     fd: OwnedFd,
-    /// What messages call it.
+    /// Its path, for messages.
     path: PathBuf,
 }
 
@@ -83,7 +83,7 @@ impl Directory {
         &self.path
     }
 
-    /// Which directory it is.
+    /// Returns its device and inode number.
     ///
     /// # Errors
     /// fstat(2)'s.
@@ -255,7 +255,7 @@ impl Directory {
         Ok(rustix::fs::renameat(&self.fd, from.as_ref(), &self.fd, to.as_ref())?)
     }
 
-    /// Its entries, by name.
+    /// Returns its entries, by name.
     ///
     /// # Errors
     /// getdents(2)'s.

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::mountinfo::Mounted;
 
-/// The group in `membership`, the text of a `/proc/PID/cgroup`: of version 2, or of the version 1
-/// hierarchy with `controller`.
+/// Returns the group in `membership`, the text of a `/proc/PID/cgroup`: of version 2, or of the
+/// version 1 hierarchy with `controller`.
 pub fn member_of<'a>(membership: &'a str, controller: Option<&str>) -> Option<&'a str> {
     membership.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
@@ -18,8 +18,8 @@ pub fn member_of<'a>(membership: &'a str, controller: Option<&str>) -> Option<&'
     })
 }
 
-/// The directories of the group `path`, of the hierarchy as for [`member_of`], and of those above
-/// it, the innermost first; none where it is not mounted.
+/// Returns the directories of the group `path`, of the hierarchy as for [`member_of`], and of those
+/// above it, the innermost first; none where it is not mounted.
 pub fn directories(mounts: &[Mounted], controller: Option<&str>, path: &str) -> Vec<PathBuf> {
     let mounted = |m: &&Mounted| match controller {
         None => m.filesystem == "cgroup2",

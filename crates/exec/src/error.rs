@@ -17,11 +17,11 @@ pub enum StepError {
     /// A file or directory.
     #[error("cannot {what} {}", path.display())]
     Io {
-        /// What was attempted.
+        /// The attempt, as a verb for the message.
         what: &'static str,
-        /// On what.
+        /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// A program that could not be run.
@@ -29,9 +29,9 @@ pub enum StepError {
     Spawn {
         /// The program.
         program: PathBuf,
-        /// As whom; none means us.
+        /// The account it runs as; none means this process's own.
         as_account: Option<Account>,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// A program that ran and failed.
@@ -39,7 +39,7 @@ pub enum StepError {
     Failed {
         /// The program.
         program: PathBuf,
-        /// How it ended.
+        /// Its exit status.
         status: std::process::ExitStatus,
         /// The end of its output.
         output: String,
@@ -60,13 +60,13 @@ pub enum StepError {
     /// Something to be set on a device.
     #[error(transparent)]
     Setting(#[from] SettingError),
-    /// It was told to stop.
+    /// The user interrupted it.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl StepError {
-    /// What to do.
+    /// Returns advice, where there is some.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {

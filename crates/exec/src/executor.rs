@@ -57,7 +57,7 @@ pub enum Effect {
     Started(Child),
     /// The thing is not, or no longer, as pgdyno made or set it; it was left as it is.
     LeftAlone {
-        /// What was found.
+        /// A description of the finding.
         found: String,
     },
 }

@@ -146,7 +146,7 @@ impl Journal {
         }
     }
 
-    /// All entries that can be read, oldest first, whoever owns them.
+    /// Returns all entries that can be read, oldest first, whoever owns them.
     ///
     /// # Errors
     /// [`JournalError`]: the directory cannot be read, or holds an entry that another account can
@@ -170,7 +170,7 @@ impl Journal {
         Ok(entries)
     }
 
-    /// The text of an entry; none if it was struck out meanwhile.
+    /// Returns the text of an entry; none if it was struck out meanwhile.
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>, JournalError> {
         /// More than any entry has (bytes).
         const MOST: u64 = 1 << 20;

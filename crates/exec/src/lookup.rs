@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-/// Returns `PATH` and the folders of root's programs, which `su` and some containers leave out of it.
+/// Returns `PATH` and the folders of root's programs, which `su` and some containers leave out of
+/// it.
 #[must_use]
 pub fn search_path() -> OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();

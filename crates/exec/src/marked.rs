@@ -54,9 +54,9 @@ pub enum MakeError {
     /// The directory or its marker.
     #[error("cannot {what}")]
     Io {
-        /// What was attempted.
+        /// The attempt, as a verb for the message.
         what: &'static str,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
 }
@@ -101,8 +101,8 @@ fn write_marker(directory: &Directory, entry: &Entry) -> io::Result<()> {
     directory.sync()
 }
 
-/// The directory above `path`, open, and the name below it. Refused where another account can
-/// change what it leads to.
+/// Returns the directory above `path`, open, and the name below it. Refused where another account
+/// can change what it leads to.
 fn trusted_parent(path: &Path) -> Result<(io::Result<Directory>, OsString), TrustError> {
     let refused = || {
         io::Error::new(
@@ -120,7 +120,7 @@ fn trusted_parent(path: &Path) -> Result<(io::Result<Directory>, OsString), Trus
     Ok((opened, name.to_owned()))
 }
 
-/// How an attempt to remove ended.
+/// The result of an attempt to remove.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Removal {
     /// It was there, ours, and is gone.
@@ -131,7 +131,7 @@ pub enum Removal {
     NotOurs(String),
 }
 
-/// What lies where an entry's thing was made.
+/// The thing that lies at an entry's path.
 pub enum Thing {
     /// The directory, provably pgdyno's.
     Directory(Directory),
@@ -304,7 +304,7 @@ fn stranger(entry: &Entry, found: FileIdentity, journal: &Journal) -> io::Result
     Ok(None)
 }
 
-/// Whether `path` lies on a stack of pgdyno's own that is mounted as `device`.
+/// Tells whether `path` lies on a stack of pgdyno's own that is mounted as `device`.
 fn is_on_a_stack(path: &Path, device: u64, journal: &Journal) -> io::Result<bool> {
     for entry in journal.entries().map_err(io::Error::other)? {
         let OwnedResource::Stack { path: home, undo, .. } = &entry.made else { continue };

@@ -74,7 +74,7 @@ impl Mount {
             .map_err(|e| self.refused(e, &context, &log))
     }
 
-    /// The mount point, open, empty and not a mount point.
+    /// Returns the mount point, open, empty and not a mount point.
     fn open_target(&self) -> Result<OwnedFd, MountError> {
         let failed =
             |e: Errno| MountError::Target { target: self.target.clone(), source: e.into() };
@@ -172,7 +172,7 @@ impl Attributes {
         Self { set: MountAttrFlags::empty(), access_time: MountAttrFlags::empty() }
     }
 
-    /// Whether `option` is one, which is then counted in.
+    /// Tells whether `option` is one, which is then counted in.
     fn take(&mut self, option: &str) -> bool {
         let (flag, on) = match option {
             "defaults" => return true,
@@ -195,7 +195,7 @@ impl Attributes {
         true
     }
 
-    /// The access times are one field of several values, not flags that add up.
+    /// Returns the access times are one field of several values, not flags that add up.
     fn access_time(&mut self, value: MountAttrFlags) -> bool {
         self.access_time = value;
         true
@@ -229,7 +229,7 @@ fn in_words(error: Errno, context: &OwnedFd, log: &KernelLog, about: &[&str]) ->
     if words.is_empty() { meaning } else { format!("{} ({meaning})", words.join("; ")) }
 }
 
-/// The messages that wait in a filesystem context: each read gives one, as `e xfs: text`.
+/// Returns the messages that wait in a filesystem context: each read gives one, as `e xfs: text`.
 fn context_log(context: BorrowedFd<'_>) -> Vec<String> {
     let mut words = Vec::new();
     let mut buffer = [0_u8; 1024];

@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::error::{StepError, io_error};
 use crate::files::nofollow;
 
-/// The first MiB of the log `path`, which the program may have filled.
+/// Returns the first MiB of the log `path`, which the program may have filled.
 pub(crate) fn beginning(path: &Path) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     File::open(path)?.take(1 << 20).read_to_end(&mut text)?;
@@ -29,8 +29,8 @@ pub fn open_log(path: &Path) -> Result<File, StepError> {
         .map_err(|e| io_error("open the log", path, e))
 }
 
-/// Returns what a program printed, without its middle where it said much: many give the reason first and their
-/// usage last.
+/// Returns what a program printed, without its middle where it said much: many give the reason
+/// first and their usage last.
 #[must_use]
 pub fn said(output: &[u8]) -> String {
     const FIRST: usize = 5;

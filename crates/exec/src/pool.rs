@@ -33,7 +33,7 @@ pub fn destroy_pool(name: &str) -> Result<(), StepError> {
     }
 }
 
-/// Whether the kernel has the module of OpenZFS loaded.
+/// Tells whether the kernel has the module of OpenZFS loaded.
 #[must_use]
 pub fn is_in_kernel() -> bool {
     Path::new("/sys/module/zfs").exists()

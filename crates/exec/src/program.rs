@@ -63,8 +63,8 @@ impl Program<'_> {
         self.command(log)?.spawn().map_err(|e| self.failed(e))
     }
 
-    /// The program in a process group of its own, so that a Ctrl-C at the terminal reaches pgdyno
-    /// alone.
+    /// Returns the program in a process group of its own, so that a Ctrl-C at the terminal reaches
+    /// pgdyno alone.
     fn command(&self, log: File) -> Result<Command, StepError> {
         let mut command = Command::new(self.path);
         command.args(self.args).current_dir("/").process_group(0).stdin(Stdio::null());

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use crate::lookup::{locate, search_path};
 
-/// What a tool printed, and how it ended.
+/// The output of a tool, and its exit status.
 #[derive(Clone, Debug)]
 pub struct ToolOutput {
-    /// How it ended.
+    /// Its exit status.
     pub status: ExitStatus,
     /// Its standard output.
     pub stdout: Vec<u8>,
@@ -23,21 +23,21 @@ pub struct ToolOutput {
 /// A tool that gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
-    /// It is not installed.
+    /// The tool is not installed.
     #[error("{program} is not installed")]
     Missing {
         /// Its name.
         program: String,
     },
-    /// It could not be run.
+    /// The tool could not be run.
     #[error("cannot run {program}: {source}")]
     Run {
         /// Its name.
         program: String,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
-    /// It took longer than allowed.
+    /// The tool took longer than allowed.
     #[error("{program} did not answer within {} s", limit.as_secs())]
     Late {
         /// Its name.

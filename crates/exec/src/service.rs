@@ -50,7 +50,7 @@ pub struct Service {
     pub file: PathBuf,
     /// The length of that file (bytes).
     pub size: u64,
-    /// How a dry run names the process and what it serves.
+    /// The words of a dry run for the process and its file.
     pub description: String,
 }
 

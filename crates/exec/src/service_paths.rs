@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use pgdyno_model::facts::Owner;
 use serde::{Deserialize, Serialize};
 
-/// What the process is told, in a file of the service's directory.
+/// The order for the process, a file in the service's directory.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Order {
     /// The process that wants the service.
     pub owner: Owner,
-    /// What is to be served.
+    /// The thing to be served.
     pub task: serde_json::Value,
 }
 
-/// Which process serves, in a file of the service's directory.
+/// The process that serves, a file in the service's directory.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct ServerId {
     /// Its pid.
@@ -41,7 +41,7 @@ pub fn mount_point_of(directory: &Path) -> PathBuf {
     directory.join("mnt")
 }
 
-/// The source that the mount names: the last two names of the directory's path.
+/// Returns the source that the mount names: the last two names of the directory's path.
 #[must_use]
 pub fn source_of(directory: &Path) -> String {
     let names: Vec<_> =

@@ -31,7 +31,7 @@ pub struct DeviceSetting {
     pub setting: Setting,
 }
 
-/// What is set.
+/// The attribute and its value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Setting {
     /// An attribute in the `queue` folder of the disk in sysfs.

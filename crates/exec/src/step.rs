@@ -29,7 +29,7 @@ use crate::service::Service;
 use crate::setting::DeviceSetting;
 use crate::undo::Undo;
 
-/// What a file is to hold.
+/// The contents of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Contents {
@@ -45,7 +45,7 @@ pub enum Contents {
 pub enum Step {
     /// Makes a directory, with its parents, unless it exists.
     EnsureDirectory {
-        /// Which.
+        /// The path.
         path: PathBuf,
         /// Its permissions, where it is made.
         mode: u32,
@@ -57,40 +57,40 @@ pub enum Step {
         made: OwnedResource,
         /// Its permissions.
         mode: u32,
-        /// Whom it belongs to; none means us.
+        /// Its owner; none means this process's account.
         owner: Option<Account>,
     },
     /// Makes a directory that must not exist yet.
     MakeDirectory {
-        /// Which.
+        /// The path.
         path: PathBuf,
         /// Its permissions.
         mode: u32,
-        /// Whom it belongs to; none means us.
+        /// Its owner; none means this process's account.
         owner: Option<Account>,
     },
     /// Writes a file, replacing it whole: readers see the old text or the new, also after a power
     /// loss.
     WriteFile {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What it is to hold.
+        /// Its contents.
         contents: Contents,
         /// Its permissions.
         mode: u32,
-        /// Whom it belongs to; none means us.
+        /// Its owner; none means this process's account.
         owner: Option<Account>,
     },
     /// Appends text to an existing file.
     AppendToFile {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What is added.
+        /// The text to add.
         text: String,
     },
     /// Removes a file.
     RemoveFile {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
     /// Runs a program to its end; anything but exit status 0 is an error.
@@ -99,7 +99,7 @@ pub enum Step {
         program: PathBuf,
         /// Its arguments, as they are: no shell.
         args: Vec<OsString>,
-        /// As whom; none means us.
+        /// The account it runs as; none means this process's own.
         as_account: Option<Account>,
         /// Where its output goes.
         output: PathBuf,
@@ -110,7 +110,7 @@ pub enum Step {
         program: PathBuf,
         /// Its arguments.
         args: Vec<OsString>,
-        /// As whom; none means us.
+        /// The account it runs as; none means this process's own.
         as_account: Option<Account>,
         /// The file that its output is appended to.
         output: PathBuf,
@@ -123,7 +123,7 @@ pub enum Step {
     /// Removes a directory and all below it, if the journal names it and it bears pgdyno's marker
     /// with the journal's id.
     RemoveMarked {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
     /// Makes a file of its full size, which must not exist yet.
@@ -139,7 +139,7 @@ pub enum Step {
     Holding {
         /// The devices.
         devices: Vec<BlockDevice>,
-        /// What is done.
+        /// The step.
         step: Box<Step>,
     },
     /// Mounts a filesystem.

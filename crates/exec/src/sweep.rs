@@ -29,16 +29,16 @@ use crate::undo::Undo;
 #[doc(hidden)]
 pub use CleanupResult as Swept;
 
-/// What became of one leftover.
+/// The result of cleaning up one leftover.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CleanupResult {
     /// Where it was.
     pub path: PathBuf,
-    /// What was done.
+    /// The result.
     pub outcome: Outcome,
 }
 
-/// What was done about a leftover.
+/// The result of cleaning up a leftover.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is gone now.
@@ -66,7 +66,7 @@ pub enum Outcome {
     },
     /// It is ours, and could not be removed; the entry stays.
     Failed {
-        /// Why not.
+        /// The cause.
         why: String,
     },
 }
@@ -247,7 +247,7 @@ pub fn leftovers(journal: &Journal, directories: &[&Path]) -> Result<Vec<Leftove
     Ok(found)
 }
 
-/// The entry in the marker of the directory `name`.
+/// Returns the entry in the marker of the directory `name`.
 fn marked_entry(parent: &Directory, name: &OsString) -> io::Result<Entry> {
     /// More than any marker has (bytes).
     const MOST: u64 = 1 << 20;
@@ -313,8 +313,8 @@ fn take_down_entry(entry: &Entry, journal: &Journal, servers: &dyn ExternalServe
     }
 }
 
-/// Returns the steps that end what uses a made directory: its server, which still writes into it, or
-/// what is mounted on it.
+/// Returns the steps that end what uses a made directory: its server, which still writes into it,
+/// or what is mounted on it.
 fn uses_of(made: &OwnedResource) -> Vec<Step> {
     match made {
         OwnedResource::Stack { undo, .. } => undo.iter().cloned().map(Step::Undo).collect(),

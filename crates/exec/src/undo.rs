@@ -98,7 +98,7 @@ pub enum Undo {
 pub struct Written {
     /// The file.
     pub file: PathBuf,
-    /// What it held.
+    /// Its content before.
     pub was: String,
     /// What was written; none for what the kernel itself changes along with the one before.
     pub set: Option<String>,
@@ -111,14 +111,15 @@ impl Undo {
         matches!(self, Self::WriteKernelFiles { .. } | Self::SetDriveCache { .. })
     }
 
-    /// Tells whether its failure leaves the steps after it possible: an array or a volume group that
-    /// was never made cannot be taken apart, and that nothing holds its devices is what counts.
+    /// Tells whether its failure leaves the steps after it possible: an array or a volume group
+    /// that was never made cannot be taken apart, and that nothing holds its devices is what
+    /// counts.
     #[must_use]
     pub fn may_fail(&self) -> bool {
         matches!(self, Self::StopArray { .. } | Self::RemoveVolumeGroup { .. })
     }
 
-    /// Whether it is still to be done after the machine was restarted: what a RAID controller
+    /// Tells whether it is still to be done after the machine was restarted: what a RAID controller
     /// keeps, say.
     #[must_use]
     pub fn outlives_boot(&self) -> bool {

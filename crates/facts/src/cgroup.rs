@@ -9,7 +9,7 @@ use super::tree::Tree;
 use pgdyno_exec::cgroup::directories;
 use pgdyno_exec::mountinfo::Mounted;
 
-/// The tightest limits of this process's own groups and of all above them. `memory` is the
+/// Returns the tightest limits of this process's own groups and of all above them. `memory` is the
 /// machine's; a limit beyond it is none.
 pub(super) fn read(tree: &Tree, mounts: &[Mounted], memory: Bytes) -> CgroupFacts {
     let membership = tree.read("proc/self/cgroup").unwrap_or_default();

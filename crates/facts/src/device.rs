@@ -39,7 +39,7 @@ pub(super) struct Devices<'a> {
     pub(super) health: bool,
 }
 
-/// The kernel's name of the block device that `mount` is of, where there is one.
+/// Returns the kernel's name of the block device that `mount` is of, where there is one.
 pub(super) fn of_mount(tree: &Tree, mount: &Mounted) -> Option<String> {
     let by_number = || {
         Some(
@@ -55,14 +55,14 @@ pub(super) fn of_mount(tree: &Tree, mount: &Mounted) -> Option<String> {
     by_number().or_else(by_source)
 }
 
-/// The kernel's name of the block device at `path`, a node or a link below `/dev`.
+/// Returns the kernel's name of the block device at `path`, a node or a link below `/dev`.
 pub(super) fn named(tree: &Tree, path: &str) -> Option<String> {
     let real = tree.real(path).filter(|p| p.starts_with("/dev"))?;
     let name = real.file_name()?.to_str()?.to_owned();
     tree.exists(format!("{BLOCK}/{name}")).then_some(name)
 }
 
-/// The whole disk that `device` is a partition of, or `device` itself.
+/// Returns the whole disk that `device` is a partition of, or `device` itself.
 pub(super) fn disk_of(tree: &Tree, device: &str) -> String {
     partition_of(tree, device).unwrap_or_else(|| device.to_owned())
 }
@@ -76,7 +76,7 @@ fn partition_of(tree: &Tree, device: &str) -> Option<String> {
 }
 
 impl Devices<'_> {
-    /// The device with the kernel's name `name` and all below it.
+    /// Returns the device with the kernel's name `name` and all below it.
     pub(super) fn read(&self, name: &str) -> BlockDevice {
         self.at_depth(name, 0)
     }
@@ -241,7 +241,7 @@ impl Devices<'_> {
 }
 
 impl Serials {
-    /// A serial number as it is stored.
+    /// Returns a serial number as it is stored.
     fn shown(self, serial: &str) -> String {
         match self {
             Self::Kept => serial.to_owned(),

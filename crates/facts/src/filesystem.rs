@@ -35,7 +35,7 @@ const PROPERTIES: &[&str] = &[
     "sync",
 ];
 
-/// Whether `filesystem` is ZFS, the kernel's or zfs-fuse.
+/// Tells whether `filesystem` is ZFS, the kernel's or zfs-fuse.
 pub fn is_zfs(filesystem: &str) -> bool {
     matches!(filesystem, "zfs" | "fuse.zfs")
 }
@@ -50,7 +50,7 @@ pub(super) fn from_tools(tree: &Tree, mounts: &[Mounted], mount: &Mounted) -> To
     if is_zfs(&mount.filesystem) { zfs(tree, mounts, &mount.source) } else { Told::default() }
 }
 
-/// Whether files made in `directory` are written in place.
+/// Tells whether files made in `directory` are written in place.
 pub(super) fn no_copy_on_write(directory: &Path) -> Option<bool> {
     let flags = rustix::fs::ioctl_getflags(File::open(directory).ok()?).ok()?;
     Some(flags.contains(rustix::fs::IFlags::NOCOW))
@@ -153,14 +153,14 @@ fn properties(text: &str) -> impl Iterator<Item = (String, String)> {
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
 }
 
-/// The smallest of a pool's devices: it is that one which may be too small.
+/// Returns the smallest of a pool's devices: it is that one which may be too small.
 fn ashift(text: &str) -> Option<u32> {
     text.lines().filter_map(|l| l.trim().strip_prefix("ashift: ")?.trim().parse().ok()).min()
 }
 
-/// The paths of a pool's members in `zpool status`: those of its devices, which without `-P` come
-/// as names below `/dev`, and those of files. What groups them (`mirror-0`) comes as a path too, of
-/// nothing.
+/// Returns the paths of a pool's members in `zpool status`: those of its devices, which without
+/// `-P` come as names below `/dev`, and those of files. What groups them (`mirror-0`) comes as a
+/// path too, of nothing.
 fn members(text: &str) -> Vec<String> {
     let table = text.lines().skip_while(|line| !line.trim().starts_with("NAME ")).skip(1);
     table

@@ -196,7 +196,8 @@ fn with_its_disk(mut facts: StorageFacts) -> StorageFacts {
     facts
 }
 
-/// The block device at `path` of `size`, without regard to what is on it. No program is run.
+/// Returns the block device at `path` of `size`, without regard to what is on it. No program is
+/// run.
 #[must_use]
 pub fn device(path: &Path, size: Bytes) -> StorageFacts {
     let tree = Tree::here();
@@ -214,12 +215,12 @@ pub fn device(path: &Path, size: Bytes) -> StorageFacts {
     })
 }
 
-/// The whole disk that `device` is a partition of, or `device` itself.
+/// Returns the whole disk that `device` is a partition of, or `device` itself.
 pub fn disk_of(device: &str) -> String {
     device::disk_of(&Tree::here(), device)
 }
 
-/// Whether smartmontools are here.
+/// Tells whether smartmontools are here.
 pub fn has_smartctl() -> bool {
     ask_tool("smartctl", &["--version"], TOOL_LIMIT).is_ok()
 }

@@ -28,7 +28,7 @@ impl Tree {
         self.root.join(path.strip_prefix("/").unwrap_or(path))
     }
 
-    /// A file's text without surrounding blanks; none where there is none.
+    /// Returns a file's text without surrounding blanks; none where there is none.
     pub fn read(&self, path: impl AsRef<Path>) -> Option<String> {
         let bytes = fs::read(self.below(path)).ok()?;
         let text = String::from_utf8_lossy(&bytes);
@@ -36,22 +36,22 @@ impl Tree {
         (!text.is_empty()).then(|| text.to_owned())
     }
 
-    /// A file's bytes, for those that hold no text.
+    /// Returns a file's bytes, for those that hold no text.
     pub fn bytes(&self, path: impl AsRef<Path>) -> Option<Vec<u8>> {
         fs::read(self.below(path)).ok()
     }
 
-    /// A file's number.
+    /// Returns a file's number.
     pub fn number<T: std::str::FromStr>(&self, path: impl AsRef<Path>) -> Option<T> {
         self.read(path)?.parse().ok()
     }
 
-    /// A file's `0` or `1`.
+    /// Returns a file's `0` or `1`.
     pub fn flag(&self, path: impl AsRef<Path>) -> Option<bool> {
         self.number::<u64>(path).map(|n| n != 0)
     }
 
-    /// The names in a directory, sorted; none where there is no such directory.
+    /// Returns the names in a directory, sorted; none where there is no such directory.
     pub fn names(&self, path: impl AsRef<Path>) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.below(path)) else { return Vec::new() };
         let mut names: Vec<String> =
@@ -60,12 +60,12 @@ impl Tree {
         names
     }
 
-    /// Whether it is there.
+    /// Tells whether it is there.
     pub fn exists(&self, path: impl AsRef<Path>) -> bool {
         self.below(path).exists()
     }
 
-    /// Whether a directory is there.
+    /// Tells whether a directory is there.
     pub fn is_directory(&self, path: impl AsRef<Path>) -> bool {
         self.below(path).is_dir()
     }

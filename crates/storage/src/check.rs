@@ -42,10 +42,10 @@ const HDPARM: Tool = tool("hdparm", "hdparm", "sets a drive's write cache");
 const NVME: Tool = tool("nvme", "nvme-cli", "sets an NVMe drive's write cache");
 
 impl Stack {
-    /// The stack that `[storage.<name>]` asks for, if this machine can make it: root, programs,
-    /// kernel, room, the directories, and of named devices their existence. Whether these may be
-    /// overwritten is looked at by [`Stack::refusals`] and again when the stack is made. Nothing is
-    /// changed.
+    /// Returns the stack that `[storage.<name>]` asks for, if this machine can make it: root,
+    /// programs, kernel, room, the directories, and of named devices their existence. Whether these
+    /// may be overwritten is looked at by [`Stack::refusals`] and again when the stack is made.
+    /// Nothing is changed.
     ///
     /// # Errors
     /// [`StorageError`] with the first reason why not.
@@ -88,8 +88,8 @@ impl Stack {
         Ok(stack)
     }
 
-    /// The size of all that it is made on together; none where that is a directory, or a device
-    /// that is not there.
+    /// Returns the size of all that it is made on together; none where that is a directory, or a
+    /// device that is not there.
     #[must_use]
     pub fn size(&self) -> Option<Bytes> {
         let sizes = self.sizes();
@@ -299,7 +299,7 @@ fn resolve(backing: &mut Backing) -> Result<(), StorageError> {
     }
 }
 
-/// The path without links, as far as it exists.
+/// Returns the path without links, as far as it exists.
 pub(super) fn absolute(path: &Path) -> Result<std::path::PathBuf, StorageError> {
     let failed = |source| StorageError::Resolve { path: path.to_owned(), source };
     let path = std::path::absolute(path).map_err(failed)?;

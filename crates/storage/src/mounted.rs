@@ -102,13 +102,13 @@ impl Executor for OwningExecutor<'_> {
 }
 
 impl MountedStack {
-    /// Its plan.
+    /// Returns its plan.
     #[must_use]
     pub fn stack(&self) -> &Stack {
         &self.stack
     }
 
-    /// Where clusters go.
+    /// Returns the directory that clusters go to.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         self.stack.path()
@@ -205,8 +205,8 @@ impl MountedStack {
         result
     }
 
-    /// The emulated disks under it, in the order of the experiment file; of another kind of backing
-    /// none.
+    /// Returns the emulated disks under it, in the order of the experiment file; of another kind of
+    /// backing none.
     #[must_use]
     pub fn disks(&self) -> Vec<DiskServer> {
         self.stack.disks()

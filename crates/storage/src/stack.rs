@@ -66,13 +66,13 @@ struct Parts {
 }
 
 impl Stack {
-    /// Its name in the experiment file.
+    /// Returns its name in the experiment file.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What was asked for.
+    /// The value that was asked for.
     #[must_use]
     pub fn storage(&self) -> &Storage {
         &self.storage
@@ -84,13 +84,13 @@ impl Stack {
         if self.is_made() { self.home.join("mnt") } else { self.home.clone() }
     }
 
-    /// Whether anything is made at all; a plain directory is there already.
+    /// Tells whether anything is made at all; a plain directory is there already.
     #[must_use]
     pub fn is_made(&self) -> bool {
         !self.is_in_directory() || self.storage.filesystem.is_some()
     }
 
-    /// Whether it lies in a directory that is there already, and not on devices of its own.
+    /// Tells whether it lies in a directory that is there already, and not on devices of its own.
     fn is_in_directory(&self) -> bool {
         matches!(self.storage.backing, Backing::Directory(_))
     }
@@ -108,20 +108,20 @@ impl Stack {
         looked_at.map_or_else(|| device.to_owned(), BlockDevice::node)
     }
 
-    /// The plan with the named devices of `other`, which has looked at them.
+    /// Returns the plan with the named devices of `other`, which has looked at them.
     #[must_use]
     pub fn with_devices_of(mut self, other: &Self) -> Self {
         self.looked_at.clone_from(&other.looked_at);
         self
     }
 
-    /// The block devices of the user's that it writes to.
+    /// Returns the block devices of the user's that it writes to.
     pub(crate) fn named(&self) -> Vec<PathBuf> {
         self.storage.devices().into_iter().map(Path::to_owned).collect()
     }
 
-    /// The bytes that its images take in each directory; none in that of an overlay, which has to
-    /// be there all the same.
+    /// Returns the bytes that its images take in each directory; none in that of an overlay, which
+    /// has to be there all the same.
     pub(crate) fn needed(&self) -> Vec<(PathBuf, Bytes)> {
         if self.is_in_directory() && self.is_made() {
             return self.home.parent().map(|p| (p.to_owned(), Bytes(0))).into_iter().collect();
@@ -213,12 +213,12 @@ impl Stack {
         Volume { devices, mount_point, label, choice, chunk, log }
     }
 
-    /// Whether a block device of its own joins the members.
+    /// Tells whether a block device of its own joins the members.
     pub(crate) fn is_joined(&self) -> bool {
         matches!(self.striper(), Some(Striper::Mdadm | Striper::Lvm))
     }
 
-    /// The backings, one level of RAID-0 opened.
+    /// Returns the backings, one level of RAID-0 opened.
     pub(crate) fn flat(&self) -> Vec<&Backing> {
         match &self.storage.backing {
             Backing::Raid0(raid) => raid.members.iter().collect(),
@@ -226,7 +226,7 @@ impl Stack {
         }
     }
 
-    /// The block devices of its members, as the steps name them.
+    /// Returns the block devices of its members, as the steps name them.
     pub(crate) fn members(&self) -> Vec<PathBuf> {
         let link = |n: usize| self.home.join(format!("device-{n}"));
         let flat = self.flat().into_iter().enumerate();
@@ -278,7 +278,8 @@ impl Stack {
         .collect()
     }
 
-    /// The tmpfs of a RAM disk: the storage itself, or what holds the file of its loop device.
+    /// Returns the tmpfs of a RAM disk: the storage itself, or what holds the file of its loop
+    /// device.
     fn memory(&self) -> Option<Mount> {
         let Backing::Ram(size) = self.storage.backing else { return None };
         let (target, size) = match self.storage.filesystem {
@@ -290,7 +291,7 @@ impl Stack {
         Some(Mount { filesystem: "tmpfs".into(), source: self.label().into(), target, options })
     }
 
-    /// The directories beside [`Self::home`] that hold images.
+    /// Returns the directories beside [`Self::home`] that hold images.
     fn further_directories(&self) -> Vec<PathBuf> {
         let mut further: Vec<PathBuf> = Vec::new();
         for Image { directory, .. } in self.images().into_iter().filter(|_| self.memory().is_none())
@@ -307,7 +308,7 @@ impl Stack {
     }
 }
 
-/// The loop files of a backing.
+/// Returns the loop files of a backing.
 pub(crate) fn loop_files(backing: &Backing) -> Vec<&LoopFile> {
     match backing {
         Backing::Loop(file) => vec![file],
@@ -318,7 +319,7 @@ pub(crate) fn loop_files(backing: &Backing) -> Vec<&LoopFile> {
     }
 }
 
-/// The directory that is named for the first of a backing's files.
+/// Returns the directory that is named for the first of a backing's files.
 fn first_directory(backing: &Backing) -> Option<&Path> {
     match backing {
         Backing::Loop(file) => file.directory.as_deref(),

@@ -18,7 +18,7 @@ pub struct Claim {
     pub looked_at: Option<BlockDevice>,
     /// Its path.
     pub device: PathBuf,
-    /// What the user gave up.
+    /// The consent of the user to overwrite it.
     pub wipe: Wipe,
 }
 

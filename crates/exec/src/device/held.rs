@@ -31,8 +31,8 @@ pub fn hold(devices: &[BlockDevice]) -> Result<Vec<Held>, SafetyError> {
     devices.iter().map(|device| Held::open(device).map_err(|found| failed(device, found))).collect()
 }
 
-/// The device that `path` leads to now. The name is resolved this once, and the device is not
-/// opened: a name may lead to a tape or a pipe, which an opening moves or blocks.
+/// Returns the device that `path` leads to now. The name is resolved this once, and the device is
+/// not opened: a name may lead to a tape or a pipe, which an opening moves or blocks.
 ///
 /// # Errors
 /// [`Found`]: it cannot be looked at, or is no block device.
@@ -78,12 +78,12 @@ impl Held {
         }
     }
 
-    /// The device.
+    /// Returns the device.
     pub fn device(&self) -> &BlockDevice {
         &self.device
     }
 
-    /// Its descriptor, for reading.
+    /// Returns its descriptor, for reading.
     pub fn file(&self) -> &File {
         &self.file
     }

@@ -12,11 +12,11 @@ use crate::trust::TrustError;
 pub struct SafetyError {
     /// The path that was named.
     pub device: PathBuf,
-    /// Why not.
+    /// The cause.
     pub found: Found,
 }
 
-/// What stands against writing to a device.
+/// A reason not to write to a device.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum Found {
@@ -55,7 +55,7 @@ pub enum Found {
 }
 
 impl SafetyError {
-    /// What to do.
+    /// Returns advice, where there is some.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         let device = self.device.display();

@@ -156,10 +156,10 @@ pub struct Signature {
     pub label: Option<String>,
 }
 
-/// Every signature on `device`.
+/// Returns every signature on `device`.
 ///
 /// # Errors
-/// What `wipefs` said.
+/// The messages of `wipefs`.
 pub fn signatures(device: &Path) -> Result<Vec<Signature>, String> {
     #[derive(Default, Deserialize)]
     struct Told {
@@ -256,7 +256,7 @@ fn btrfs_devices(device: &File) -> io::Result<u64> {
     Ok(u64::from_le_bytes(number))
 }
 
-/// The disks that the root filesystem lies on, through mappings and RAIDs.
+/// Returns the disks that the root filesystem lies on, through mappings and RAIDs.
 fn disks_of_root() -> io::Result<BTreeSet<String>> {
     let mut disks = BTreeSet::new();
     // A root on no block device, as in containers, is on no disk that could be named.

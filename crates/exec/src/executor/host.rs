@@ -68,8 +68,9 @@ impl Executor for ExecContext<'_> {
 }
 
 impl ExecContext<'_> {
-    /// Ends the server in the data directory `data` of a cluster that this context made. The cluster
-    /// is looked at as before its removal, and what stands in place of a directory is not followed.
+    /// Ends the server in the data directory `data` of a cluster that this context made. The
+    /// cluster is looked at as before its removal, and what stands in place of a directory is not
+    /// followed.
     fn stop_server(&self, data: &Path) -> Result<Effect, StepError> {
         let is_it = |entry: &&Entry| matches!(&entry.made, OwnedResource::Cluster { path } if data.parent() == Some(path.as_path()));
         let Some(entry) = self.made.iter().find(is_it) else { return Ok(Effect::NothingToUndo) };

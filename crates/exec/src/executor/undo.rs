@@ -47,7 +47,7 @@ pub(super) fn execute(undo: &Undo) -> Result<Effect, StepError> {
     Ok(Effect::Done)
 }
 
-/// A name as pgdyno gives them, which no program takes for an option or a path.
+/// Returns a name as pgdyno gives them, which no program takes for an option or a path.
 fn checked(name: &str) -> Result<&str, StepError> {
     let is_plain = name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');

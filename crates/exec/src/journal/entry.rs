@@ -71,25 +71,25 @@ pub enum OwnedResource {
     },
     /// Something that was set on a device or on the kernel.
     Setting {
-        /// What was set.
+        /// The setting, for messages.
         path: PathBuf,
         /// The device that the setting was asked for; empty in entries of earlier versions.
         #[serde(default, skip_serializing_if = "is_empty")]
         device: PathBuf,
-        /// How it is put back.
+        /// The step that restores it.
         undo: Undo,
     },
     /// Settings of a server that pgdyno does not own.
     ServerSettings {
-        /// What messages call them; no path.
+        /// Their name in messages; not a path of this machine.
         path: PathBuf,
-        /// How they are put back.
+        /// The values to restore.
         recorded: Box<RecordedSettings>,
     },
     /// What a run makes in a database of a server that pgdyno does not own. Each object bears the
     /// entry's id in its comment.
     ServerSchema {
-        /// What messages call it; no path.
+        /// Its name in messages; not a path of this machine.
         path: PathBuf,
         /// Where it is.
         recorded: Box<RecordedSchema>,
@@ -112,7 +112,7 @@ impl OwnedResource {
     }
 }
 
-/// How a made file begins.
+/// Returns the first line of a file that pgdyno made.
 #[must_use]
 pub fn file_mark(id: &MadeId) -> String {
     format!("pgdyno-made {id}\n")
@@ -123,13 +123,13 @@ pub fn file_mark(id: &MadeId) -> String {
 pub struct Entry {
     /// Its name.
     pub id: MadeId,
-    /// What was to be made.
+    /// The thing to be made.
     pub made: OwnedResource,
-    /// Which process makes it.
+    /// The process that makes it.
     pub owner: Owner,
     /// When it was written down.
     pub at: Epoch,
-    /// Which directory or file it became; none before it is made, and for settings.
+    /// Its device and inode number; none before it is made, and for settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<FileIdentity>,
     /// The version of the entry's form: 0 of versions that noted no identity, now [`FORM`].

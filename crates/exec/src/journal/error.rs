@@ -11,11 +11,11 @@ pub enum JournalError {
     /// Its directory or one of its files.
     #[error("cannot keep the journal of made things: cannot {what} {}", path.display())]
     Io {
-        /// What was attempted.
+        /// The attempt, as a verb for the message.
         what: &'static str,
-        /// On what.
+        /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// Another account can change what it holds.
@@ -26,7 +26,7 @@ pub enum JournalError {
     Foreign {
         /// The entry.
         path: PathBuf,
-        /// What is wrong with it.
+        /// A description of the problem.
         found: String,
     },
     /// The process's own identity.
@@ -38,7 +38,7 @@ pub enum JournalError {
 }
 
 impl JournalError {
-    /// What to do.
+    /// Returns advice, where there is some.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {

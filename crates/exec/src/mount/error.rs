@@ -13,7 +13,7 @@ pub enum MountError {
     Target {
         /// Where.
         target: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// The mount point holds files, which a mount would hide.
@@ -37,7 +37,7 @@ pub enum MountError {
     Open {
         /// The type.
         filesystem: String,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// One option.
@@ -71,9 +71,9 @@ pub enum MountError {
     NotOurs {
         /// Where.
         target: PathBuf,
-        /// What was mounted.
+        /// The filesystem that was mounted.
         expected: String,
-        /// What is there now.
+        /// The filesystem that is mounted now.
         found: String,
     },
     /// The unmount failed otherwise.
@@ -81,7 +81,7 @@ pub enum MountError {
     Unmount {
         /// Where.
         target: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// The table of mounts.
@@ -90,7 +90,7 @@ pub enum MountError {
 }
 
 impl MountError {
-    /// What to do.
+    /// Returns advice, where there is some.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         let help = match self {

@@ -37,8 +37,8 @@ fn processes(point: &Path) -> Vec<String> {
     found.into_iter().map(|(_, text)| text).collect()
 }
 
-/// Every path that a process holds: of its directory, its root, its program, its open and its
-/// mapped files.
+/// Returns every path that a process holds: of its directory, its root, its program, its open and
+/// its mapped files.
 fn used_by(process: &Path) -> Vec<PathBuf> {
     let links = ["cwd", "root", "exe"].map(|name| process.join(name)).into_iter();
     let within = |folder: &str| {

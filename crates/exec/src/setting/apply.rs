@@ -67,7 +67,7 @@ impl DeviceSetting {
         }
     }
 
-    /// What it is set to now, by its name.
+    /// Reads the current value, and returns it with the setting's name.
     pub fn read_back(&self) -> Result<(String, String), StepError> {
         match &self.setting {
             Setting::Queue { attribute, .. } => {
@@ -145,7 +145,7 @@ impl DeviceSetting {
 /// told as `Ok(Some)`.
 ///
 /// # Errors
-/// What could not be put back, and why.
+/// [`StepError`]: a file or a drive could not be written.
 pub fn put_back(undo: &Undo) -> Result<Option<String>, StepError> {
     match undo {
         Undo::WriteKernelFiles { files } => put_files_back(files),

@@ -12,11 +12,11 @@ pub enum SettingError {
     /// The device under a directory, or the device itself, is not known.
     #[error("cannot set {what} of the device under {}", device.display())]
     NoDevice {
-        /// What was to be set.
+        /// The setting.
         what: String,
-        /// On what.
+        /// The path.
         device: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// The file cannot be read or written.
@@ -26,7 +26,7 @@ pub enum SettingError {
         file: PathBuf,
         /// The value.
         value: String,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// It was accepted, and shows another value.
@@ -34,9 +34,9 @@ pub enum SettingError {
     NotObtained {
         /// Of what.
         of: String,
-        /// What was asked for.
+        /// The value that was asked for.
         asked: String,
-        /// What was obtained.
+        /// The value that was obtained.
         shown: String,
     },
     /// The answer of a program is not understood.
@@ -44,9 +44,9 @@ pub enum SettingError {
     NotUnderstood {
         /// Of what.
         device: String,
-        /// Who was asked.
+        /// The program with its arguments.
         program: String,
-        /// What it said.
+        /// Its answer.
         answer: String,
     },
     /// No control group can hold the device down.
@@ -55,7 +55,7 @@ pub enum SettingError {
 }
 
 impl SettingError {
-    /// What to do.
+    /// Returns advice, where there is some.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {

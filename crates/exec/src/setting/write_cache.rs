@@ -8,7 +8,7 @@ use crate::device::identity::BlockDevice;
 use crate::error::StepError;
 use crate::tool::run_words;
 
-/// How a drive's write cache is reached.
+/// The way to reach a drive's write cache.
 pub(crate) enum WriteCache {
     Hdparm(String),
     Nvme(String),
@@ -50,7 +50,8 @@ impl WriteCache {
         }
     }
 
-    /// The program that sets it, with its arguments; none where a file of the kernel's is written.
+    /// Returns the program that sets it, with its arguments; none where a file of the kernel's is
+    /// written.
     pub(crate) fn command(&self, on: bool) -> Vec<String> {
         let value = u8::from(on);
         match self {

@@ -28,7 +28,7 @@ pub enum FaultError {
     NotOurs {
         /// The storage.
         storage: String,
-        /// What was found.
+        /// A description of the finding.
         found: String,
     },
     /// The filesystem cannot be shut down.
@@ -38,17 +38,17 @@ pub enum FaultError {
         storage: String,
         /// Its filesystem.
         filesystem: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// Making it durable, unmounting or mounting.
     #[error("cannot {what} {}", path.display())]
     Io {
-        /// What was attempted.
+        /// The attempt, as a verb for the message.
         what: &'static str,
-        /// On what.
+        /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// A step on the way.
@@ -63,7 +63,7 @@ pub enum FaultError {
 }
 
 impl FaultError {
-    /// What to do.
+    /// Returns advice, where there is some.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {

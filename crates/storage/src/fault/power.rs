@@ -23,8 +23,8 @@ pub struct PowerSwitch {
 }
 
 impl PowerSwitch {
-    /// The one of `stack`: a filesystem of [`CUTTABLE`] over a loop device over a file of pgdyno's
-    /// own.
+    /// Returns the one of `stack`: a filesystem of [`CUTTABLE`] over a loop device over a file of
+    /// pgdyno's own.
     ///
     /// # Errors
     /// [`FaultError::NotOurs`]: it is something else.
@@ -66,7 +66,8 @@ impl PowerSwitch {
         Ok(switch)
     }
 
-    /// Whether what is mounted now is still that filesystem, over a loop device over that file.
+    /// Checks whether what is mounted now is still that filesystem, over a loop device over that
+    /// file.
     fn check(&self) -> Result<(), FaultError> {
         let refused = |found: String| FaultError::NotOurs { storage: self.storage.clone(), found };
         let target = &self.mount.target;

@@ -53,7 +53,7 @@ pub(super) struct Driver {
 }
 
 impl Driver {
-    /// The driver that bears the filesystem's own name, and tells nothing further.
+    /// Returns the driver that bears the filesystem's own name, and tells nothing further.
     pub(super) fn of_its_name(mounted: &Mounted) -> Self {
         Self { name: mounted.filesystem.clone(), options: Vec::new() }
     }
@@ -113,7 +113,7 @@ impl BlockFilesystem {
         Ok(())
     }
 
-    /// The options as asked for, without those that only name the volume's own devices.
+    /// Returns the options as asked for, without those that only name the volume's own devices.
     fn asked(&self, volume: &Volume<'_>) -> Vec<String> {
         let defaults: Vec<&str> =
             ["noatime"].into_iter().chain(self.mount.iter().copied()).collect();
@@ -258,7 +258,7 @@ pub(super) fn mounted(
     Err(FilesystemError::NotMounted { filesystem, mount_point: point.to_owned(), found })
 }
 
-/// Whether the kernel has the filesystem or a module that brings it, which is then loaded.
+/// Checks whether the kernel has the filesystem or a module that brings it, which is then loaded.
 pub(super) fn kernel_has(name: &'static str) -> Result<(), FilesystemError> {
     match rustix::mount::fsopen(name, FsOpenFlags::FSOPEN_CLOEXEC) {
         Ok(_closed) => Ok(()),

@@ -97,7 +97,7 @@ fn properties(mounted: &Mounted) -> Result<BTreeMap<String, String>, FilesystemE
     Ok(properties)
 }
 
-/// Its folder is named by its UUID, and links to its devices.
+/// Returns its folder is named by its UUID, and links to its devices.
 fn folder_of(mounted: &Mounted) -> Result<PathBuf, FilesystemError> {
     let all = Path::new("/sys/fs/btrfs");
     let device = mounted.device();

@@ -31,46 +31,47 @@ pub struct Volume<'a> {
 
 /// A kind of filesystem.
 pub trait Filesystem: Sync {
-    /// Its name, as in experiment files and for `mount -t`.
+    /// Returns its name, as in experiment files and for `mount -t`.
     fn name(&self) -> &'static str;
 
-    /// The programs it takes to make it and to read it back.
+    /// Returns the programs it takes to make it and to read it back.
     fn tools(&self) -> &'static [Tool];
 
-    /// Whether it stripes over several devices by itself.
+    /// Tells whether it stripes over several devices by itself.
     fn stripes(&self) -> bool {
         false
     }
 
-    /// The least that each of the volume's devices must have for its program to make it. Measured,
-    /// or from the program's own manual; 0 where neither is at hand.
+    /// Returns the least that each of the volume's devices must have for its program to make it.
+    /// Measured, or from the program's own manual; 0 where neither is at hand.
     fn least(&self, _: &Volume<'_>) -> Bytes {
         Bytes(0)
     }
 
-    /// The label on its devices, where the filesystem has no room for all of `label`.
+    /// Returns the label on its devices, where the filesystem has no room for all of `label`.
     fn label(&self, label: &str) -> String {
         label.to_owned()
     }
 
-    /// Whether `volume` can be made at all: what was asked is free of contradictions, and names
-    /// nothing but the volume's own devices. Needs no root and asks nothing of the machine.
+    /// Checks whether `volume` can be made at all: what was asked is free of contradictions, and
+    /// names nothing but the volume's own devices. Needs no root and asks nothing of the machine.
     ///
     /// # Errors
     /// [`FilesystemError`]: what contradicts what.
     fn check(&self, volume: &Volume<'_>) -> Result<(), FilesystemError>;
 
-    /// Whether this machine can make it: its programs are there, and the kernel has it. Needs root.
+    /// Checks whether this machine can make it: its programs are there, and the kernel has it.
+    /// Needs root.
     ///
     /// # Errors
     /// [`FilesystemError`]: what is missing, and the package that has it.
     fn check_machine(&self) -> Result<(), FilesystemError>;
 
-    /// The steps that make and mount it.
+    /// Returns the steps that make and mount it.
     fn make(&self, volume: &Volume<'_>) -> Vec<Step>;
 
-    /// The steps that unmount it and undo what [`Self::make`] did beyond the devices. Each one also
-    /// succeeds where there is nothing to undo, so that they serve after a half-done
+    /// Returns the steps that unmount it and undo what [`Self::make`] did beyond the devices. Each
+    /// one also succeeds where there is nothing to undo, so that they serve after a half-done
     /// [`Self::make`].
     fn take_down(&self, volume: &Volume<'_>) -> Vec<Step>;
 
@@ -81,7 +82,7 @@ pub trait Filesystem: Sync {
     fn read_back(&self, volume: &Volume<'_>) -> Result<FilesystemFacts, FilesystemError>;
 }
 
-/// The step that runs `program`, its output in the volume's log.
+/// Returns the step that runs `program`, its output in the volume's log.
 pub(super) fn run(program: &str, args: Vec<String>, volume: &Volume<'_>) -> Step {
     Step::Run {
         program: program.into(),
@@ -91,7 +92,7 @@ pub(super) fn run(program: &str, args: Vec<String>, volume: &Volume<'_>) -> Step
     }
 }
 
-/// The step that takes `mount` down.
+/// Returns the step that takes `mount` down.
 pub(crate) fn unmount(mount: &Mount) -> Step {
     let Mount { filesystem, source, target, .. } = mount.clone();
     Step::Undo(Undo::Unmount { target, filesystem, source })

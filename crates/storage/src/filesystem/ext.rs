@@ -81,8 +81,8 @@ fn mkfs(volume: &Volume<'_>) -> Vec<String> {
     own.into_iter().map(str::to_owned).chain(others).collect()
 }
 
-/// The driver that lists the filesystem under `/sys/fs`, and its own list of options, which names
-/// the defaults too.
+/// Returns the driver that lists the filesystem under `/sys/fs`, and its own list of options, which
+/// names the defaults too.
 fn driver(mounted: &Mounted) -> Driver {
     let device = mounted.device().unwrap_or_default();
     let names = ["ext4", "ext3", "ext2"];

@@ -13,7 +13,7 @@ use super::tool::Tool;
 /// How long a program may take to print its version.
 const LIMIT: Duration = Duration::from_secs(15);
 
-/// Whether every one of `tools` is installed.
+/// Checks whether every one of `tools` is installed.
 ///
 /// # Errors
 /// [`FilesystemError::ToolMissing`]: the first that is not.
@@ -27,8 +27,8 @@ pub(super) fn installed(
     }
 }
 
-/// The first line that a program prints of its version, on whichever of its outputs; some end with
-/// a failure then.
+/// Returns the first line that a program prints of its version, on whichever of its outputs; some
+/// end with a failure then.
 ///
 /// # Errors
 /// [`FilesystemError::Program`]: it cannot be run.

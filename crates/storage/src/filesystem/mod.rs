@@ -45,7 +45,7 @@ pub const FILESYSTEMS: &[&dyn Filesystem] = &[
     &overlay::Overlay,
 ];
 
-/// The filesystem called `name`.
+/// Returns the filesystem called `name`.
 ///
 /// # Errors
 /// [`FilesystemError::Unknown`], with the nearest names.
@@ -66,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    /// A volume of `members` devices with what `choice` asks for.
+    /// Returns a volume of `members` devices with what `choice` asks for.
     fn with_volume<T>(
         choice: &FilesystemChoice,
         members: usize,

@@ -23,12 +23,12 @@ use pgdyno_exec::{Step, StepError};
 /// ZFS.
 pub(super) struct Zfs;
 
-/// The dataset that PostgreSQL lies on.
+/// Returns the dataset that PostgreSQL lies on.
 fn dataset(volume: &Volume<'_>) -> String {
     format!("{}/data", volume.label)
 }
 
-/// The user's properties, and before them pgdyno's where the user names none of its own.
+/// Returns the user's properties, and before them pgdyno's where the user names none of its own.
 fn properties<'a>(
     own: &[(&'a str, &'a str)],
     user: &'a BTreeMap<String, String>,
@@ -226,7 +226,7 @@ fn tools_version() -> String {
     text.lines().next().unwrap_or_default().trim().to_owned()
 }
 
-/// All properties of dataset and pool but those that tell what is in them; the pool's as
+/// Returns all properties of dataset and pool but those that tell what is in them; the pool's as
 /// `pool.<name>`.
 fn told(pool: &str, dataset: &str) -> Result<BTreeMap<String, String>, FilesystemError> {
     const VOLATILE: &[&str] = &[
@@ -269,8 +269,8 @@ fn told(pool: &str, dataset: &str) -> Result<BTreeMap<String, String>, Filesyste
     Ok(all)
 }
 
-/// The table of `zpool get`: pool, property, value, source, with a header; zfs-fuse knows no `-H`
-/// for it.
+/// Returns the table of `zpool get`: pool, property, value, source, with a header; zfs-fuse knows
+/// no `-H` for it.
 fn pool_values(table: &str) -> BTreeMap<String, String> {
     let row = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -282,8 +282,8 @@ fn pool_values(table: &str) -> BTreeMap<String, String> {
     table.lines().skip(1).filter_map(row).collect()
 }
 
-/// Whether a property has the value that was asked for: sizes count as numbers, no quota is 0, and
-/// a feature in use is also enabled.
+/// Tells whether a property has the value that was asked for: sizes count as numbers, no quota is
+/// 0, and a feature in use is also enabled.
 fn same(found: &str, asked: &str) -> bool {
     let sizes = || Some(size(found)? == size(asked.trim_end_matches(['B', 'b']))?);
     found == asked

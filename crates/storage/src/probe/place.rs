@@ -27,7 +27,7 @@ pub(super) struct ProbeDirectory<'a> {
     path: PathBuf,
 }
 
-/// The step that makes a probe's directory in `parent`.
+/// Returns the step that makes a probe's directory in `parent`.
 pub(super) fn directory_step(parent: &Path, name: &str) -> Step {
     let path = parent.join(format!("pgdyno-probe-{name}"));
     Step::MakeMarked { made: OwnedResource::Directory { path }, mode: 0o700, owner: None }

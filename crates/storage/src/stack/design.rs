@@ -9,9 +9,9 @@ use super::{Stack, contradictions, first_directory};
 use crate::error::StorageError;
 
 impl Stack {
-    /// The stack that the experiment's `[storage.<name>]` asks for, in a directory called `label`
-    /// that is made below `default`, or below the directory that the file names. Looks at nothing
-    /// on the machine: for that see [`Stack::plan`].
+    /// Returns the stack that the experiment's `[storage.<name>]` asks for, in a directory called
+    /// `label` that is made below `default`, or below the directory that the file names. Looks at
+    /// nothing on the machine: for that see [`Stack::plan`].
     ///
     /// # Errors
     /// [`StorageError`]: what was asked for does not go together.

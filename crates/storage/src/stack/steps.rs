@@ -55,7 +55,8 @@ impl Stack {
         steps
     }
 
-    /// The steps that look at the named devices once more, and clear them where that was asked.
+    /// Returns the steps that look at the named devices once more, and clear them where that was
+    /// asked.
     fn claim_steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         for device in self.named() {
@@ -84,7 +85,7 @@ impl Stack {
         }
     }
 
-    /// The steps that set its devices as `device` says, with the limit on them.
+    /// Returns the steps that set its devices as `device` says, with the limit on them.
     #[must_use]
     pub fn setting_steps(&self, device: &DeviceSettings) -> Vec<Step> {
         let storage = Storage { device: device.clone(), ..self.storage.clone() };
@@ -151,7 +152,7 @@ impl Stack {
         self.take_down_steps().into_iter().filter_map(undo).collect()
     }
 
-    /// The emulated disks under it, in the order of the experiment file.
+    /// Returns the emulated disks under it, in the order of the experiment file.
     #[must_use]
     pub fn disks(&self) -> Vec<DiskServer> {
         let disk = |image: Image| match image.below {
@@ -161,15 +162,15 @@ impl Stack {
         self.images().into_iter().filter_map(disk).collect()
     }
 
-    /// The steps that take its filesystem off its devices, and of emulated disks the loop devices
-    /// off them.
+    /// Returns the steps that take its filesystem off its devices, and of emulated disks the loop
+    /// devices off them.
     pub(crate) fn unmount_steps(&self) -> Vec<Step> {
         let mut steps = self.with_filesystem(Filesystem::take_down).unwrap_or_default();
         steps.extend(self.emulated_loops().into_iter().rev().map(detach));
         steps
     }
 
-    /// The steps that undo [`Self::unmount_steps`].
+    /// Returns the steps that undo [`Self::unmount_steps`].
     pub(crate) fn mount_steps(&self) -> Vec<Step> {
         let mut steps: Vec<Step> =
             self.emulated_loops().into_iter().map(Step::AttachLoop).collect();
@@ -179,8 +180,8 @@ impl Stack {
         steps
     }
 
-    /// Whether [`Self::unmount_steps`] and [`Self::mount_steps`] do for it: the kernel mounts it,
-    /// and it is no volume that has to be put together first.
+    /// Tells whether [`Self::unmount_steps`] and [`Self::mount_steps`] do for it: the kernel mounts
+    /// it, and it is no volume that has to be put together first.
     pub(crate) fn is_remountable(&self) -> bool {
         let steps = self.with_filesystem(Filesystem::make).unwrap_or_default();
         !self.is_in_directory()

@@ -30,7 +30,7 @@ pub(super) struct Fio {
 }
 
 impl Fio {
-    /// The first fio in `PATH`; none if there is none.
+    /// Returns the first fio in `PATH`; none if there is none.
     pub(super) fn find() -> Result<Option<Self>, ProbeError> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let found =
@@ -52,12 +52,13 @@ impl Fio {
         Self { program, version: "fio-3.33".into() }
     }
 
-    /// Its name for the record.
+    /// Returns its name for the record.
     pub(super) fn name(&self) -> String {
         format!("{} (libaio)", self.version)
     }
 
-    /// The step that measures `point` on `file`; its output goes into the directory `place`.
+    /// Returns the step that measures `point` on `file`; its output goes into the directory
+    /// `place`.
     pub(super) fn step(
         &self,
         point: &Planned,
@@ -136,7 +137,7 @@ fn argument(name: &str, value: &[u8]) -> OsString {
     OsString::from_vec(bytes)
 }
 
-/// A path as fio's `filename` wants it: a colon would begin another file's name.
+/// Returns a path as fio's `filename` wants it: a colon would begin another file's name.
 fn escaped(path: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     for &byte in path.as_os_str().as_bytes() {

@@ -148,7 +148,7 @@ impl DiskPlan {
         lines
     }
 
-    /// The least time it takes: the sequential write takes as long as it takes.
+    /// Returns the least time it takes: the sequential write takes as long as it takes.
     #[must_use]
     pub fn least_time(&self) -> Duration {
         self.points.iter().filter_map(|p| p.for_).sum()
@@ -281,8 +281,8 @@ impl DiskPlan {
     }
 }
 
-/// All points: the file is filled first, so that what is read later was written, and random writes
-/// find blocks.
+/// Returns all points: the file is filled first, so that what is read later was written, and random
+/// writes find blocks.
 fn points(zone: u64, zones: u64, per_point: Duration) -> Vec<Planned> {
     let sequential = |pattern, for_| {
         (0..zones).map(move |z| Planned {
@@ -312,7 +312,7 @@ fn points(zone: u64, zones: u64, per_point: Duration) -> Vec<Planned> {
         .collect()
 }
 
-/// An error with its causes, in one line.
+/// Returns an error with its causes, in one line.
 fn in_words(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
     let mut cause = error.source();

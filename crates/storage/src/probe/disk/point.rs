@@ -27,7 +27,7 @@ impl Planned {
     }
 }
 
-/// A time as fio and people read it.
+/// Returns a time as fio and people read it.
 pub(super) fn time(for_: Duration) -> String {
     Span(for_).to_string()
 }

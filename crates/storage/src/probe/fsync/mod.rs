@@ -112,8 +112,8 @@ pub fn fsync(
     Ok((storage, probe))
 }
 
-/// The rate at which one writer makes a block durable with fdatasync in `directory`: one test of
-/// the probe, for as long as `for_`.
+/// Returns the rate at which one writer makes a block durable with fdatasync in `directory`: one
+/// test of the probe, for as long as `for_`.
 ///
 /// # Errors
 /// [`ProbeError`].
@@ -144,8 +144,8 @@ pub fn fsync_rate(
     })
 }
 
-/// A file of `bytes` in `place`, written whole and durable: what is tested is to overwrite it, as
-/// PostgreSQL does its recycled WAL segments, not to grow it.
+/// Returns a file of `bytes` in `place`, written whole and durable: what is tested is to overwrite
+/// it, as PostgreSQL does its recycled WAL segments, not to grow it.
 fn filled(
     place: &ProbeDirectory<'_>,
     name: &str,

@@ -35,7 +35,7 @@ pub(super) enum Work {
 }
 
 impl Work {
-    /// Whether an operation ends with its data durable.
+    /// Tells whether an operation ends with its data durable.
     fn flushes(&self) -> bool {
         match self {
             Self::Flushed { flags, flush, .. } => {
@@ -68,12 +68,12 @@ impl Flush {
 /// metadata, too.
 const DSYNC: OFlags = OFlags::from_bits_retain(libc::O_DSYNC.cast_unsigned());
 
-/// The default `wal_sync_method` on Linux, one block of `bytes`.
+/// Returns the default `wal_sync_method` on Linux, one block of `bytes`.
 pub(super) fn fdatasync(bytes: u32) -> Work {
     Work::Flushed { flags: OFlags::empty(), writes: 1, bytes, flush: Flush::Data }
 }
 
-/// All tests in the order of `pg_test_fsync`, then those of `writers` at a time.
+/// Returns all tests in the order of `pg_test_fsync`, then those of `writers` at a time.
 pub(super) fn all(block_bytes: u32, writers: &[u32]) -> Vec<Test> {
     let mut tests = Vec::new();
     let mut add = |group, name: &str, files, work| {
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
     use std::os::fd::AsRawFd;
 
-    /// The flags that the kernel has for a file opened with `flags`.
+    /// Returns the flags that the kernel has for a file opened with `flags`.
     fn obtained(flags: OFlags) -> i32 {
         let path = tempfile::NamedTempFile::new().unwrap();
         let file = open(path.path(), true, flags).unwrap();
