@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, UnmountFlags};
 
 use crate::kernel_log::KernelLog;
-use crate::mountinfo::{self, Mounted, real_source};
+use crate::mountinfo::{self, MountEntry, real_source};
 use crate::quote::quote;
 
 mod error;
@@ -116,7 +116,7 @@ impl fmt::Display for Mount {
 /// # Errors
 /// [`MountError`]: something else is mounted there, or it stays in use.
 pub fn unmount(target: &Path, filesystem: &str, source: &Path) -> Result<(), MountError> {
-    let is_ours = |m: &Mounted| m.is(filesystem, source);
+    let is_ours = |m: &MountEntry| m.is(filesystem, source);
     unmount_if(target, is_ours, || format!("{filesystem} ({})", source.display()))
 }
 
@@ -127,7 +127,7 @@ pub fn unmount(target: &Path, filesystem: &str, source: &Path) -> Result<(), Mou
 /// [`MountError`]: something else is mounted there (`expected` says what should be), or it stays in use.
 pub fn unmount_if(
     target: &Path,
-    is_ours: impl Fn(&Mounted) -> bool,
+    is_ours: impl Fn(&MountEntry) -> bool,
     expected: impl Fn() -> String,
 ) -> Result<(), MountError> {
     let until = Instant::now() + PATIENCE;
@@ -157,7 +157,7 @@ pub fn unmount_if(
     }
 }
 
-fn named(mounted: &Mounted) -> String {
+fn named(mounted: &MountEntry) -> String {
     format!("{} ({})", mounted.filesystem, mounted.source)
 }
 

@@ -4,9 +4,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+// facade: removed at integration
+#[doc(hidden)]
+pub use MountEntry as Mounted;
+
 /// One line of `mountinfo`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mounted {
+pub struct MountEntry {
     /// `major:minor` of the device, for filesystems over one device.
     pub numbers: String,
     /// The part of the filesystem that is mounted.
@@ -23,7 +27,7 @@ pub struct Mounted {
     pub super_options: Vec<String>,
 }
 
-impl Mounted {
+impl MountEntry {
     fn parse(line: &str) -> Option<Self> {
         let (own, filesystem) = line.split_once(" - ")?;
         let own: Vec<&str> = own.split(' ').collect();
@@ -94,15 +98,15 @@ pub fn real_source(source: &Path) -> PathBuf {
 /// Returns all mounts in a `mountinfo` file's text, in its order: later ones cover earlier ones at
 /// the same point.
 #[must_use]
-pub fn parse(text: &str) -> Vec<Mounted> {
-    text.lines().filter_map(Mounted::parse).collect()
+pub fn parse(text: &str) -> Vec<MountEntry> {
+    text.lines().filter_map(MountEntry::parse).collect()
 }
 
 /// Returns the mounts that this process sees.
 ///
 /// # Errors
 /// `/proc` is not readable.
-pub fn mounts() -> io::Result<Vec<Mounted>> {
+pub fn mounts() -> io::Result<Vec<MountEntry>> {
     fs::read_to_string("/proc/self/mountinfo").map(|text| parse(&text))
 }
 
@@ -111,7 +115,7 @@ pub fn mounts() -> io::Result<Vec<Mounted>> {
 ///
 /// # Errors
 /// `/proc` is not readable.
-pub fn mounted_at(point: &Path) -> io::Result<Option<Mounted>> {
+pub fn mounted_at(point: &Path) -> io::Result<Option<MountEntry>> {
     let point = as_listed(point);
     Ok(mounts()?.into_iter().rfind(|m| m.point == point))
 }
@@ -127,9 +131,9 @@ pub fn as_listed(point: &Path) -> PathBuf {
 ///
 /// # Errors
 /// `/proc` is not readable.
-pub fn mounted_beneath(directory: &Path) -> io::Result<Vec<Mounted>> {
+pub fn mounted_beneath(directory: &Path) -> io::Result<Vec<MountEntry>> {
     let directory = as_listed(directory);
-    let mut beneath: Vec<Mounted> =
+    let mut beneath: Vec<MountEntry> =
         mounts()?.into_iter().filter(|m| m.point.starts_with(&directory)).collect();
     beneath.reverse();
     Ok(beneath)
@@ -138,7 +142,7 @@ pub fn mounted_beneath(directory: &Path) -> io::Result<Vec<Mounted>> {
 /// Returns the mount that holds the absolute path `path`: the longest mount point, and of several
 /// there the last.
 #[must_use]
-pub fn holding<'a>(mounts: &'a [Mounted], path: &Path) -> Option<&'a Mounted> {
+pub fn holding<'a>(mounts: &'a [MountEntry], path: &Path) -> Option<&'a MountEntry> {
     mounts
         .iter()
         .filter(|m| path.starts_with(&m.point))

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{StepError, io_error};
 use crate::files::write_new;
 use crate::mount::unmount_if;
-use crate::mountinfo::Mounted;
+use crate::mountinfo::MountEntry;
 use crate::output::{open_log, said};
 use crate::process::{Identity, current_owner};
 use crate::quote::quote;
@@ -182,7 +182,7 @@ impl fmt::Display for Service {
 pub fn stop_serving(directory: &Path) -> Result<(), StepError> {
     let source = source_of(directory);
     let unmount = || {
-        let is_ours = |m: &Mounted| m.filesystem == "fuse" && m.source == source;
+        let is_ours = |m: &MountEntry| m.filesystem == "fuse" && m.source == source;
         unmount_if(&mount_point_of(directory), is_ours, || format!("fuse ({source})"))
     };
     unmount()?;

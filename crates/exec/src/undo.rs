@@ -12,6 +12,10 @@ use crate::device::identity::BlockDevice;
 use crate::quote::quote;
 use crate::service_paths::mount_point_of;
 
+// facade: removed at integration
+#[doc(hidden)]
+pub use KernelFileChange as Written;
+
 /// One undo step. Each one also succeeds where there is nothing to undo.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "verb")]
@@ -71,7 +75,7 @@ pub enum Undo {
     /// Writes files of the kernel's back, in this order.
     WriteKernelFiles {
         /// The files; each lies in sysfs or in a control group's filesystem.
-        files: Vec<Written>,
+        files: Vec<KernelFileChange>,
     },
     /// Switches a drive's volatile write cache back.
     SetDriveCache {
@@ -95,7 +99,7 @@ pub enum Undo {
 
 /// A text that was written to a file of the kernel's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Written {
+pub struct KernelFileChange {
     /// The file.
     pub file: PathBuf,
     /// Its content before.

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::health;
 use super::text::in_brackets;
 use super::tree::Tree;
-use pgdyno_exec::mountinfo::{self, Mounted};
+use pgdyno_exec::mountinfo::{self, MountEntry};
 
 const BLOCK: &str = "sys/class/block";
 
@@ -33,14 +33,14 @@ pub enum Serials {
 /// Reads devices.
 pub(super) struct Devices<'a> {
     pub(super) tree: &'a Tree,
-    pub(super) mounts: &'a [Mounted],
+    pub(super) mounts: &'a [MountEntry],
     pub(super) serials: Serials,
     /// Whether disks are asked for their health.
     pub(super) health: bool,
 }
 
 /// Returns the kernel's name of the block device that `mount` is of, where there is one.
-pub(super) fn of_mount(tree: &Tree, mount: &Mounted) -> Option<String> {
+pub(super) fn of_mount(tree: &Tree, mount: &MountEntry) -> Option<String> {
     let by_number = || {
         Some(
             tree.real(format!("sys/dev/block/{}", mount.numbers))?

@@ -8,12 +8,12 @@ use std::path::Path;
 use super::device;
 use super::health::TOOL_LIMIT;
 use super::tree::Tree;
-use pgdyno_exec::mountinfo::{self, Mounted};
+use pgdyno_exec::mountinfo::{self, MountEntry};
 use pgdyno_exec::tool::{ToolError, ask_tool};
 
 /// What the filesystem tells.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct FilesystemDetails {
     /// By its own names.
     pub(super) geometry: BTreeMap<String, String>,
     /// The kernel's names of its devices, where it knows better than the mount does.
@@ -41,13 +41,21 @@ pub fn is_zfs(filesystem: &str) -> bool {
 }
 
 /// Reads what files tell.
-pub(super) fn from_sysfs(tree: &Tree, mount: &Mounted) -> Told {
-    if mount.filesystem == "btrfs" { btrfs(tree, mount) } else { Told::default() }
+pub(super) fn from_sysfs(tree: &Tree, mount: &MountEntry) -> FilesystemDetails {
+    if mount.filesystem == "btrfs" { btrfs(tree, mount) } else { FilesystemDetails::default() }
 }
 
 /// Reads what tools tell: ZFS has no files for it.
-pub(super) fn from_tools(tree: &Tree, mounts: &[Mounted], mount: &Mounted) -> Told {
-    if is_zfs(&mount.filesystem) { zfs(tree, mounts, &mount.source) } else { Told::default() }
+pub(super) fn from_tools(
+    tree: &Tree,
+    mounts: &[MountEntry],
+    mount: &MountEntry,
+) -> FilesystemDetails {
+    if is_zfs(&mount.filesystem) {
+        zfs(tree, mounts, &mount.source)
+    } else {
+        FilesystemDetails::default()
+    }
 }
 
 /// Tells whether files made in `directory` are written in place.
@@ -56,9 +64,9 @@ pub(super) fn no_copy_on_write(directory: &Path) -> Option<bool> {
     Some(flags.contains(rustix::fs::IFlags::NOCOW))
 }
 
-fn btrfs(tree: &Tree, mount: &Mounted) -> Told {
+fn btrfs(tree: &Tree, mount: &MountEntry) -> FilesystemDetails {
     const ALL: &str = "sys/fs/btrfs";
-    let mut told = Told::default();
+    let mut told = FilesystemDetails::default();
     let Some(first) = device::named(tree, &mount.source) else { return told };
     let devices = |uuid: &str| tree.names(format!("{ALL}/{uuid}/devices"));
     let Some(uuid) = tree.names(ALL).into_iter().find(|uuid| devices(uuid).contains(&first)) else {
@@ -80,8 +88,8 @@ fn btrfs(tree: &Tree, mount: &Mounted) -> Told {
     told
 }
 
-fn zfs(tree: &Tree, mounts: &[Mounted], dataset: &str) -> Told {
-    let mut told = Told::default();
+fn zfs(tree: &Tree, mounts: &[MountEntry], dataset: &str) -> FilesystemDetails {
+    let mut told = FilesystemDetails::default();
     let pool = dataset.split('/').next().unwrap_or(dataset);
     match answer("zfs", &["get", "-Hp", "-o", "property,value", "all", dataset]) {
         Ok(text) => told.geometry.extend(properties(&text)),

@@ -38,7 +38,7 @@ pub use device::Serials;
 pub use filesystem::is_zfs;
 use health::TOOL_LIMIT;
 use pgdyno_exec::directory::DirectoryError;
-use pgdyno_exec::mountinfo::{self, Mounted};
+use pgdyno_exec::mountinfo::{self, MountEntry};
 use pgdyno_exec::tool::ask_tool;
 use text::value_of;
 pub use text::{in_brackets, kilobytes};
@@ -149,8 +149,8 @@ fn look(
 /// What `mount` and the devices under it tell.
 fn on_mount(
     tree: &Tree,
-    mounts: &[Mounted],
-    mount: &Mounted,
+    mounts: &[MountEntry],
+    mount: &MountEntry,
     serials: Serials,
     programs: bool,
 ) -> StorageFacts {

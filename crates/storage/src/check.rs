@@ -11,7 +11,7 @@ use super::stack::{Stack, loop_files};
 use pgdyno_emulated_disk::FUSE;
 use pgdyno_exec::account::Account;
 use pgdyno_exec::device::identity::BlockDevice;
-use pgdyno_exec::device::refusal::{Found, SafetyError};
+use pgdyno_exec::device::refusal::{Refusal, SafetyError};
 use pgdyno_exec::device::safety::{self, Wipe};
 use pgdyno_exec::directory::{self, DirectoryError};
 use pgdyno_exec::lookup::locate;
@@ -72,7 +72,7 @@ impl Stack {
                 storage: name.into(),
                 source: Box::new(SafetyError {
                     device: device.clone(),
-                    found: Found::Unreadable(source),
+                    found: Refusal::Unreadable(source),
                 }),
             };
             let found = BlockDevice::at(&device).map_err(failed)?;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use pgdyno_emulated_disk::{Cut, DiskServer};
 use pgdyno_exec::account::Account;
 use pgdyno_exec::device::identity::{BlockDevice, Identity};
-use pgdyno_exec::device::refusal::{Found, SafetyError};
+use pgdyno_exec::device::refusal::{Refusal, SafetyError};
 use pgdyno_exec::device::safety;
 use pgdyno_exec::directory::StorageDirectory;
 use pgdyno_exec::journal::{Entry, Journal, OwnedResource};
@@ -125,7 +125,7 @@ impl MountedStack {
             storage: storage(),
             source: Box::new(SafetyError {
                 device: path.to_owned(),
-                found: Found::Unreadable(source),
+                found: Refusal::Unreadable(source),
             }),
         };
         let mut devices = Vec::new();
@@ -198,8 +198,8 @@ impl MountedStack {
         stop: &AtomicBool,
         work: impl FnOnce(&mut ExecContext<'_>) -> T,
     ) -> T {
-        let made = std::mem::take(&mut self.made);
-        let mut context = ExecContext { journal: &self.journal, stop, made };
+        // A copy: after a panic in a step the stack still knows what it made.
+        let mut context = ExecContext { journal: &self.journal, stop, made: self.made.clone() };
         let result = work(&mut context);
         self.made = context.made;
         result

@@ -22,7 +22,7 @@ const DEEPEST: usize = 32;
 
 /// A summary of copying.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Copied {
+pub struct CopySummary {
     /// Files (count).
     pub files: u64,
     /// Those that share their blocks with the original (count): reflinks.
@@ -63,7 +63,7 @@ pub struct TreeCopy<'a> {
     /// When true, nothing more is copied.
     pub stop: &'a AtomicBool,
     /// The summary so far.
-    pub copied: Copied,
+    pub copied: CopySummary,
 }
 
 impl TreeCopy<'_> {

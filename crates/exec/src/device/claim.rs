@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::identity::BlockDevice;
-use super::refusal::{Found, SafetyError};
+use super::refusal::{Refusal, SafetyError};
 use super::safety::{self, Wipe};
 use crate::error::StepError;
 use crate::quote::quote;
@@ -31,7 +31,7 @@ impl Claim {
         let now = safety::check(&self.device, &self.wipe)?;
         match &self.looked_at {
             Some(was) if !was.is_same(&now) => {
-                let found = Found::Changed { was: was.numbers(), is: now.numbers() };
+                let found = Refusal::Changed { was: was.numbers(), is: now.numbers() };
                 Err(SafetyError { device: self.device.clone(), found }.into())
             }
             _ => Ok(()),

@@ -5,9 +5,9 @@ use std::path::Path;
 use rustix::fs::OFlags;
 
 use super::edge;
-use super::held::{self, Held};
+use super::held::{self, HeldDevice};
 use super::identity::BlockDevice;
-use super::refusal::{Found, SafetyError};
+use super::refusal::{Refusal, SafetyError};
 use super::safety;
 use crate::error::{StepError, io_error};
 use crate::tool::run_tool;
@@ -28,12 +28,12 @@ pub fn erase_labelled(
     let failed = |found| SafetyError { device: device.to_owned(), found };
     let Some(held) = hold(device, looked_at) else { return Ok(()) };
     let node = held.device().node();
-    let signatures = safety::signatures(&node).map_err(|e| failed(Found::NotTold(e)))?;
+    let signatures = safety::signatures(&node).map_err(|e| failed(Refusal::NotTold(e)))?;
     // mdadm puts the host's name before its own: `host:name`.
     let is_ours = |found: &str| found.rsplit(':').next() == Some(label);
     let is_known = looked_at.is_some_and(BlockDevice::is_of_this_boot);
     let is_labelled = if signatures.is_empty() && is_known {
-        edge::holds(held.file(), label).map_err(|e| failed(Found::Unreadable(e)))?
+        edge::holds(held.file(), label).map_err(|e| failed(Refusal::Unreadable(e)))?
     } else {
         signatures.iter().any(|s| s.label.as_deref().is_some_and(is_ours))
     };
@@ -51,9 +51,9 @@ pub fn erase_labelled(
 
 /// Holds the device itself as long as the machine runs; after a restart what its name leads to,
 /// where the label decides.
-fn hold(device: &Path, looked_at: Option<&BlockDevice>) -> Option<Held> {
+fn hold(device: &Path, looked_at: Option<&BlockDevice>) -> Option<HeldDevice> {
     match looked_at.filter(|device| device.is_of_this_boot()) {
         Some(device) => held::hold(std::slice::from_ref(device)).ok()?.pop(),
-        None => Held::open(&held::resolve(device).ok()?).ok(),
+        None => HeldDevice::open(&held::resolve(device).ok()?).ok(),
     }
 }

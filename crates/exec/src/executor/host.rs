@@ -12,7 +12,7 @@ use super::{Effect, Executor, undo};
 use crate::account::Account;
 use crate::beneath::Directory;
 use crate::context::ExecContext;
-use crate::device::held::{self, Held};
+use crate::device::held::{self, HeldDevice};
 use crate::error::{StepError, io_error};
 use crate::journal::{Entry, OwnedResource};
 use crate::marked::{self, MakeError, Removal, Thing};
@@ -55,7 +55,7 @@ impl Executor for ExecContext<'_> {
             Step::Holding { devices, step } => {
                 let held = held::hold(devices)?;
                 let effect = self.execute(step)?;
-                held.iter().try_for_each(Held::check)?;
+                held.iter().try_for_each(HeldDevice::check)?;
                 return Ok(effect);
             }
             Step::Mount(mount) => mount.mount()?,

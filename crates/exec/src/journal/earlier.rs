@@ -14,7 +14,7 @@ use serde::de::IgnoredAny;
 use super::entry::{Entry, MadeId, OwnedResource};
 use super::recorded::{RecordedSchema, RecordedSettings};
 use crate::beneath::FileIdentity;
-use crate::undo::{Undo, Written};
+use crate::undo::{KernelFileChange, Undo};
 
 /// Turns the plan of a stack into the steps that undo it; none where it cannot be read.
 pub type PlanReader = fn(&serde_json::Value) -> Option<Vec<Undo>>;
@@ -88,7 +88,7 @@ enum StoredMade {
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Restore {
-    Write(Vec<Written>),
+    Write(Vec<KernelFileChange>),
     Drive(Vec<String>),
     Hook(IgnoredAny),
 }

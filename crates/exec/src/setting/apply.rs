@@ -12,7 +12,7 @@ use crate::context::ExecContext;
 use crate::device::identity::BlockDevice;
 use crate::error::StepError;
 use crate::tool::run_words;
-use crate::undo::{Undo, Written};
+use crate::undo::{KernelFileChange, Undo};
 
 /// Scheduler queues that the kernel resets when the scheduler is changed.
 const RESET_BY_SCHEDULER: [&str; 2] = ["nr_requests", "wbt_lat_usec"];
@@ -23,7 +23,7 @@ impl DeviceSetting {
         match &self.setting {
             Setting::Queue { attribute, value } => {
                 let queue = self.block_device()?.disk_sysfs().join("queue");
-                let mut files = vec![Written {
+                let mut files = vec![KernelFileChange {
                     was: current(&queue.join(attribute), None)?,
                     file: queue.join(attribute),
                     set: Some(value.clone()),
@@ -32,7 +32,7 @@ impl DeviceSetting {
                     for file in RESET_BY_SCHEDULER.map(|name| queue.join(name)) {
                         // Not every queue has each of them, and one without wbt answers EINVAL.
                         if let Ok(was) = current(&file, None) {
-                            files.push(Written { file, was, set: None });
+                            files.push(KernelFileChange { file, was, set: None });
                         }
                     }
                 }
@@ -105,7 +105,7 @@ impl DeviceSetting {
         }
         match &cache {
             WriteCache::Queue(file) => write_journalled(
-                &[Written { file: file.clone(), was, set: Some(asked.into()) }],
+                &[KernelFileChange { file: file.clone(), was, set: Some(asked.into()) }],
                 &self.device,
                 context,
             ),
@@ -166,8 +166,8 @@ pub fn put_back(undo: &Undo) -> Result<Option<String>, StepError> {
     }
 }
 
-fn put_files_back(files: &[Written]) -> Result<Option<String>, StepError> {
-    for Written { file, was, set } in files {
+fn put_files_back(files: &[KernelFileChange]) -> Result<Option<String>, StepError> {
+    for KernelFileChange { file, was, set } in files {
         // A device that is gone took its queue with it.
         let Ok(now) = current(file, set.as_deref()) else { continue };
         if now == *was {
@@ -185,7 +185,7 @@ fn put_files_back(files: &[Written]) -> Result<Option<String>, StepError> {
 
 /// Journals how the files are, writes them, and reads them back.
 fn write_journalled(
-    files: &[Written],
+    files: &[KernelFileChange],
     device: &Path,
     context: &mut ExecContext<'_>,
 ) -> Result<(), StepError> {
@@ -194,7 +194,7 @@ fn write_journalled(
     }
     let Some(first) = files.first().map(|f| f.file.clone()) else { return Ok(()) };
     context.record_setting(&first, device, Undo::WriteKernelFiles { files: files.to_vec() })?;
-    for Written { file, set, .. } in files {
+    for KernelFileChange { file, set, .. } in files {
         let Some(asked) = set else { continue };
         write(file, asked)?;
         let shown = current(file, Some(asked))?;

@@ -8,8 +8,8 @@ use pgdyno_model::storage::Limit;
 
 use crate::cgroup;
 use crate::device::identity::BlockDevice;
-use crate::mountinfo::{self, Mounted};
-use crate::undo::Written;
+use crate::mountinfo::{self, MountEntry};
+use crate::undo::KernelFileChange;
 
 /// No control group of this process can hold a device down.
 #[derive(Debug, thiserror::Error)]
@@ -70,7 +70,7 @@ pub fn shown(limit: &Limit) -> String {
 
 /// What is written to hold `device` down: in the group that this process, and so its servers, are
 /// in.
-pub fn files(limit: &Limit, device: &BlockDevice) -> Result<Vec<Written>, LimitError> {
+pub fn files(limit: &Limit, device: &BlockDevice) -> Result<Vec<KernelFileChange>, LimitError> {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mounts = mountinfo::mounts().unwrap_or_default();
     let (v2, v1) = (group(&groups, &mounts, None), group(&groups, &mounts, Some("blkio")));
@@ -91,14 +91,14 @@ pub fn files(limit: &Limit, device: &BlockDevice) -> Result<Vec<Written>, LimitE
             format!("{word}={}", asked.unwrap_or_else(|| kept.to_owned()))
         };
         let set = format!("{number} {}", ["rbps", "wbps", "riops", "wiops"].map(value).join(" "));
-        return Ok(vec![Written { was: current(&file, &set), set: Some(set), file }]);
+        return Ok(vec![KernelFileChange { was: current(&file, &set), set: Some(set), file }]);
     }
     match &v1 {
         Some(group) if group.join("blkio.throttle.write_iops_device").exists() => Ok(bounds(limit)
             .into_iter()
             .map(|(_, name, value)| {
                 let (file, set) = (group.join(name), format!("{number} {value}"));
-                Written { was: current(&file, &set), set: Some(set), file }
+                KernelFileChange { was: current(&file, &set), set: Some(set), file }
             })
             .collect()),
         _ => Err(LimitError::NoController { v2, v1 }),
@@ -122,7 +122,7 @@ pub fn line_of(text: &str, set: &str) -> String {
 
 /// Returns the folder of this process's group: of version 2, or of the version 1 hierarchy with
 /// `controller`.
-fn group(groups: &str, mounts: &[Mounted], controller: Option<&str>) -> Option<PathBuf> {
+fn group(groups: &str, mounts: &[MountEntry], controller: Option<&str>) -> Option<PathBuf> {
     let path = cgroup::member_of(groups, controller)?;
     cgroup::directories(mounts, controller, path).into_iter().next()
 }

@@ -17,7 +17,7 @@ pub use stale::FileBaseline;
 
 use pgdyno_exec::StepError;
 use pgdyno_exec::account::Account;
-use pgdyno_exec::beneath::{Copied, CopyError, Directory, TreeCopy};
+use pgdyno_exec::beneath::{CopyError, CopySummary, Directory, TreeCopy};
 use pgdyno_exec::tool::run_tool;
 
 /// A fault that could not be brought about, or what lies under it not brought back.
@@ -132,7 +132,7 @@ fn keep_directory(directory: &Path, name: &str, into: &Path) -> Result<(), Fault
         owner: Some(&owner),
         keeps_links: true,
         stop: &never,
-        copied: Copied::default(),
+        copied: CopySummary::default(),
     };
     let mut kept = || {
         let into = Directory::open(into).map_err(|source| CopyError::Io {

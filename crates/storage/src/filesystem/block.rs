@@ -14,7 +14,7 @@ use super::options::{self, Rule};
 use super::{Filesystem, FilesystemError, Tool, Volume, installed};
 use pgdyno_exec::Step;
 use pgdyno_exec::mount::Mount;
-use pgdyno_exec::mountinfo::{self, Mounted};
+use pgdyno_exec::mountinfo::{self, MountEntry};
 
 /// A filesystem on block devices, described.
 pub(super) struct BlockFilesystem {
@@ -39,9 +39,9 @@ pub(super) struct BlockFilesystem {
     /// How the kernel shows options.
     pub(super) rules: &'static [Rule],
     /// Which driver serves it, and the options it tells of beside mountinfo's.
-    pub(super) driver: fn(&Mounted) -> Driver,
+    pub(super) driver: fn(&MountEntry) -> Driver,
     /// Geometry and features, from its own programs.
-    pub(super) properties: fn(&Mounted) -> Result<BTreeMap<String, String>, FilesystemError>,
+    pub(super) properties: fn(&MountEntry) -> Result<BTreeMap<String, String>, FilesystemError>,
     /// How its program is asked for its version.
     pub(super) version: (&'static str, &'static str),
 }
@@ -54,7 +54,7 @@ pub(super) struct Driver {
 
 impl Driver {
     /// Returns the driver that bears the filesystem's own name, and tells nothing further.
-    pub(super) fn of_its_name(mounted: &Mounted) -> Self {
+    pub(super) fn of_its_name(mounted: &MountEntry) -> Self {
         Self { name: mounted.filesystem.clone(), options: Vec::new() }
     }
 }
@@ -244,7 +244,7 @@ pub(super) fn mounted(
     filesystem: &'static str,
     source: &Path,
     point: &Path,
-) -> Result<Mounted, FilesystemError> {
+) -> Result<MountEntry, FilesystemError> {
     let table =
         |source| FilesystemError::Io { path: PathBuf::from("/proc/self/mountinfo"), source };
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());

@@ -9,7 +9,7 @@ use pgdyno_exec::tool::run_tool;
 use super::block::{self, BlockFilesystem, Driver};
 use super::options::{Rule, Shown};
 use super::{FilesystemError, Tool};
-use pgdyno_exec::mountinfo::Mounted;
+use pgdyno_exec::mountinfo::MountEntry;
 use pgdyno_facts::Tree;
 
 const LABEL: &str = "by its label pgdyno knows again what it made";
@@ -82,7 +82,7 @@ pub(super) static BTRFS: BlockFilesystem = BlockFilesystem {
 
 /// From the kernel's folder of the filesystem in `/sys/fs/btrfs`, and the profiles from
 /// `btrfs filesystem usage`.
-fn properties(mounted: &Mounted) -> Result<BTreeMap<String, String>, FilesystemError> {
+fn properties(mounted: &MountEntry) -> Result<BTreeMap<String, String>, FilesystemError> {
     let point = mounted.point.display().to_string();
     let mut properties = profiles(&run_tool("btrfs", &["filesystem", "usage", "-b", &point])?);
     let folder = folder_of(mounted)?;
@@ -98,7 +98,7 @@ fn properties(mounted: &Mounted) -> Result<BTreeMap<String, String>, FilesystemE
 }
 
 /// Returns its folder is named by its UUID, and links to its devices.
-fn folder_of(mounted: &Mounted) -> Result<PathBuf, FilesystemError> {
+fn folder_of(mounted: &MountEntry) -> Result<PathBuf, FilesystemError> {
     let all = Path::new("/sys/fs/btrfs");
     let device = mounted.device();
     let ours =

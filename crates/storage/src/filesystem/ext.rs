@@ -9,7 +9,7 @@ use pgdyno_exec::tool::run_tool;
 use super::block::{self, BlockFilesystem, Driver};
 use super::options::{Rule, Shown};
 use super::{FilesystemError, Tool, Volume};
-use pgdyno_exec::mountinfo::Mounted;
+use pgdyno_exec::mountinfo::MountEntry;
 
 pub(super) static EXT2: BlockFilesystem = ext("ext2", &tools("mkfs.ext2"));
 pub(super) static EXT3: BlockFilesystem = ext("ext3", &tools("mkfs.ext3"));
@@ -83,7 +83,7 @@ fn mkfs(volume: &Volume<'_>) -> Vec<String> {
 
 /// Returns the driver that lists the filesystem under `/sys/fs`, and its own list of options, which
 /// names the defaults too.
-fn driver(mounted: &Mounted) -> Driver {
+fn driver(mounted: &MountEntry) -> Driver {
     let device = mounted.device().unwrap_or_default();
     let names = ["ext4", "ext3", "ext2"];
     let name =
@@ -96,7 +96,7 @@ fn driver(mounted: &Mounted) -> Driver {
     }
 }
 
-fn properties(mounted: &Mounted) -> Result<BTreeMap<String, String>, FilesystemError> {
+fn properties(mounted: &MountEntry) -> Result<BTreeMap<String, String>, FilesystemError> {
     let text = run_tool("dumpe2fs", &["-h", &mounted.source])?;
     let volatile = [
         "Filesystem volume name",

@@ -49,7 +49,7 @@ pub(super) static F2FS: BlockFilesystem = BlockFilesystem {
             .map(|l| l.replacen(" = ", ": ", 1));
         let text = geometry.collect::<Vec<_>>().join("\n");
         let volatile =
-            ["CKPT", "checkpoint", "superblock encrypt", "MKFS", "FSCK", "Mounted", "Check FS"];
+            ["CKPT", "checkpoint", "superblock encrypt", "MKFS", "FSCK", "MountEntry", "Check FS"];
         Ok(block::colon_properties(&text, &volatile))
     },
     version: ("mkfs.f2fs", "-V"),

@@ -7,7 +7,7 @@ use pgdyno_exec::tool::run_tool;
 use super::block::{self, BlockFilesystem, Driver};
 use super::options::{Rule, Shown};
 use super::{FilesystemError, Tool};
-use pgdyno_exec::mountinfo::Mounted;
+use pgdyno_exec::mountinfo::MountEntry;
 
 const USER_QUOTA: Shown = Shown::As(&["usrquota"]);
 
@@ -58,7 +58,7 @@ pub(super) static XFS: BlockFilesystem = BlockFilesystem {
     version: ("mkfs.xfs", "-V"),
 };
 
-fn properties(mounted: &Mounted) -> Result<BTreeMap<String, String>, FilesystemError> {
+fn properties(mounted: &MountEntry) -> Result<BTreeMap<String, String>, FilesystemError> {
     let point = mounted.point.display().to_string();
     Ok(geometry(&run_tool("xfs_info", &[point])?))
 }
