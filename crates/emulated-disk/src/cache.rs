@@ -26,7 +26,7 @@ impl Data {
         }
     }
 
-    /// The first `length` bytes.
+    /// Returns the first `length` bytes.
     pub(super) fn first(&self, length: u64) -> Self {
         match self {
             Self::Bytes(bytes) => Self::Bytes(bytes[..index(length)].into()),
@@ -82,7 +82,7 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// Its size (bytes), with what each write costs besides.
+    /// Returns its size (bytes), with what each write costs besides.
     pub(super) fn cost(&self) -> u64 {
         self.cost
     }
@@ -152,7 +152,7 @@ impl Cache {
         Ok(true)
     }
 
-    /// Every write in it, in order; it is empty then.
+    /// Returns every write in it, in order; it is empty then.
     pub(super) fn take(&mut self) -> VecDeque<Cached> {
         let writes = std::mem::take(&mut self.writes);
         self.clear();
@@ -189,7 +189,7 @@ impl Cache {
     }
 }
 
-/// An index into memory. What is cached came through memory, so that it fits.
+/// Returns an index into memory. What is cached came through memory, so that it fits.
 pub(super) fn index(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use pgdyno_model::storage::DiskLatency;
 use serde::{Deserialize, Serialize};
 
+use super::files::write_log_of;
 use super::rule::{Cut, Rule};
 use super::status::{CutFacts, DiskStatus};
 
@@ -52,7 +53,7 @@ pub enum ControlError {
     Unreachable {
         /// The disk's directory.
         directory: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// It refuses.
@@ -178,13 +179,13 @@ impl Control {
         self.done(&Request::Latency(*latency))
     }
 
-    /// The write log's file, complete up to now; for [`super::image_at`].
+    /// Returns the write log's file, complete up to now; for [`super::image_at`].
     ///
     /// # Errors
     /// [`ControlError::Refused`]: the disk was not made with one.
     pub fn write_log(&mut self) -> Result<PathBuf, ControlError> {
         self.done(&Request::SyncLog)?;
-        Ok(super::write_log_of(&self.directory))
+        Ok(write_log_of(&self.directory))
     }
 
     /// Waits until a rule has cut the power, at most `limit` or until `stop`; none when it has not.
@@ -256,7 +257,7 @@ pub(super) fn send<T: Serialize>(stream: &mut UnixStream, message: &T) -> io::Re
     stream.write_all(&line)
 }
 
-/// The next message; none when the other side has closed.
+/// Returns the next message; none when the other side has closed.
 pub(super) fn receive<T: for<'a> Deserialize<'a>>(
     stream: &mut BufReader<UnixStream>,
 ) -> io::Result<Option<T>> {

@@ -14,8 +14,7 @@ use fuser::{
 };
 
 use super::cache::index;
-use super::rule::DiskError;
-use super::shared::{Job, Shared};
+use super::shared::{Job, Shared, errno};
 use pgdyno_exec::monotonic::MonotonicTime;
 
 /// The file's name below the mount point.
@@ -42,13 +41,6 @@ pub(super) fn mount(shared: Arc<Shared>, at: &Path, name: &str) -> io::Result<Se
     config.n_threads = Some(2);
     config.clone_fd = true;
     Session::new(OneFile { shared }, at, &config)
-}
-
-pub(super) fn errno(error: DiskError) -> Errno {
-    match error {
-        DiskError::Eio => Errno::EIO,
-        DiskError::Enospc => Errno::ENOSPC,
-    }
 }
 
 impl OneFile {

@@ -313,7 +313,7 @@ impl<M: Medium> Disk<M> {
         Err(DiskError::Eio)
     }
 
-    /// The first part of `write`, as rule `id` tears it.
+    /// Returns the first part of `write`, as rule `id` tears it.
     fn torn(&mut self, id: u64, write: &Cached, unit: TearUnit) -> Cached {
         let rule = self.rules.iter().find(|armed| armed.state.id == id).map(|armed| &armed.rule);
         let places = match (&write.data, rule) {
@@ -346,7 +346,7 @@ impl<M: Medium> Disk<M> {
         places[place].min(write.data.length())
     }
 
-    /// A drive writes back the oldest when its cache is full.
+    /// Writes back the oldest, as a drive does when its cache is full.
     fn bound_cache(&mut self) -> Answer {
         while self.cache.cost() > self.bound {
             if !self.cache.destage_oldest(&mut self.medium).map_err(|e| broken(&e))? {
@@ -405,7 +405,8 @@ fn there<M: Medium>(medium: &M, cache: Option<&Cache>, offset: u64, length: u64)
     bytes
 }
 
-/// The file below is at fault, not the emulation: that is said, since it spoils what is shown.
+/// Returns the file below is at fault, not the emulation: that is said, since it spoils what is
+/// shown.
 #[allow(clippy::print_stderr, reason = "the server's standard error is its log")]
 fn broken(error: &io::Error) -> DiskError {
     eprintln!("the emulated disk's own files: {error}");

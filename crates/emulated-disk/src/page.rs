@@ -4,7 +4,7 @@
 //! A torn page shows only where recovery needs the page as it was. [`is_older_version`] tells that
 //! by the page's two versions.
 
-use super::rule::TearUnit;
+use serde::{Deserialize, Serialize};
 
 /// PostgreSQL's default block size, and that of its WAL (bytes).
 pub const PAGE: u64 = 8192;
@@ -26,20 +26,21 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// Whether this is a page of a table or an index with items on it. Layout 4 is that of PostgreSQL
-/// 8.3 and later.
+/// Tells whether this is a page of a table or an index with items on it. Layout 4 is that of
+/// PostgreSQL 8.3 and later.
 pub(super) fn is_data_page(page: &[u8]) -> bool {
     let (lower, upper, special) = (short(page, 12), short(page, 14), short(page, 16));
     short(page, 18) == 0x2004 && 24 < lower && lower <= upper && upper <= special && special <= 8192
 }
 
-/// Whether this is a page of WAL of PostgreSQL 10 or later (src/include/access/xlog_internal.h).
+/// Tells whether this is a page of WAL of PostgreSQL 10 or later
+/// (src/include/access/xlog_internal.h).
 pub(super) fn is_wal_page(page: &[u8]) -> bool {
     let address = page[8..16].iter().rev().fold(0_u64, |sum, &b| sum << 8 | u64::from(b));
     matches!(page[1], 0xD0 | 0xD1) && address != 0 && address % PAGE == 0 && short(page, 2) < 16
 }
 
-/// The WAL position of a data page's last logged change.
+/// Returns the WAL position of a data page's last logged change.
 fn lsn(page: &[u8]) -> u64 {
     u64::from(word(page, 0)) << 32 | u64::from(word(page, 4))
 }
@@ -69,7 +70,7 @@ impl Tuple<'_> {
             && self.bytes[TUPLE_HEADER..] == other.bytes[TUPLE_HEADER..]
     }
 
-    /// Whether no hint bit was set since `older`. That a statement set xmax is no hint.
+    /// Tells whether no hint bit was set since `older`. That a statement set xmax is no hint.
     fn has_hints_of(&self, older: &Self) -> bool {
         let changed = self.infomask() ^ older.infomask();
         let xmax_is_as_it_was = match self.xmax() == older.xmax() {
@@ -80,7 +81,7 @@ impl Tuple<'_> {
     }
 }
 
-/// The tuple that line pointer `n` of a table's page leads to, counted from 0.
+/// Returns the tuple that line pointer `n` of a table's page leads to, counted from 0.
 fn tuple(page: &[u8], n: usize) -> Option<Tuple<'_>> {
     const NORMAL: u32 = 1;
     let at = HEADER + 4 * n;
@@ -93,7 +94,8 @@ fn tuple(page: &[u8], n: usize) -> Option<Tuple<'_>> {
     (pointer >> 15 & 3 == NORMAL).then_some(Tuple { offset, bytes })
 }
 
-/// Whether recovery from `redo` needs `older` to make `newer` of it, unless full_page_writes is on.
+/// Tells whether recovery from `redo` needs `older` to make `newer` of it, unless full_page_writes
+/// is on.
 ///
 /// Both are versions of one page of a table, the older one from before the WAL position `redo`.
 /// Excluded are pages that WAL since then begins anew, or has an image of in any case: with
@@ -119,6 +121,28 @@ pub(super) fn tears(older: &[u8], newer: &[u8], unit: TearUnit) -> Vec<usize> {
     let unit = usize::try_from(unit.bytes()).unwrap_or(PAGE_SIZE);
     let ends = (unit..newer.len()).step_by(unit);
     ends.filter(|&end| newer[..end] != older[..end] && newer[end..] != older[end..]).collect()
+}
+
+/// What the medium writes whole or not at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TearUnit {
+    /// A sector of 512 bytes.
+    #[serde(rename = "512")]
+    Bytes512,
+    /// A sector of 4 kB.
+    #[serde(rename = "4096")]
+    Bytes4096,
+}
+
+impl TearUnit {
+    /// In bytes.
+    #[must_use]
+    pub fn bytes(self) -> u64 {
+        match self {
+            Self::Bytes512 => 512,
+            Self::Bytes4096 => 4096,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use pgdyno_model::units::Bytes;
 use serde::{Deserialize, Serialize};
 
+pub use super::page::TearUnit;
 use super::page::{PAGE_SIZE, is_data_page, is_older_version, is_wal_page, tears};
 
 /// What a request asks of the disk.
@@ -29,7 +30,8 @@ pub enum Content {
 }
 
 impl Content {
-    /// The first byte of each page of this kind in `data`, looked for at each multiple of 4 kB.
+    /// Returns the first byte of each page of this kind in `data`, looked for at each multiple of 4
+    /// kB.
     #[must_use]
     pub fn pages(self, data: &[u8]) -> Vec<usize> {
         let size = PAGE_SIZE;
@@ -88,7 +90,7 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// All requests that ask for `operation`.
+    /// Returns all requests that ask for `operation`.
     #[must_use]
     pub fn all(operation: Operation) -> Self {
         Self { operation, range: None, at_least: None, holds: None, over: Over::Anything }
@@ -113,8 +115,8 @@ impl Selector {
         Self { holds: Some(content), ..Self::all(Operation::Write) }
     }
 
-    /// Whether a request is meant; `data` is what a write writes. `before` gives what lies there
-    /// before it, and `tear` says in which units it is to tear.
+    /// Tells whether a request is meant; `data` is what a write writes. `before` gives what lies
+    /// there before it, and `tear` says in which units it is to tear.
     pub(super) fn takes(
         &self,
         operation: Operation,
@@ -132,8 +134,8 @@ impl Selector {
             })
     }
 
-    /// The first byte of each page of `data` that this is about. One that is to tear has a place
-    /// where it can, and be neither version then.
+    /// Returns the first byte of each page of `data` that this is about. One that is to tear has a
+    /// place where it can, and be neither version then.
     pub(super) fn pages(
         &self,
         content: Content,
@@ -180,28 +182,6 @@ pub enum DiskError {
     /// No space left on device: what a thinly provisioned volume answers that cannot grow. To a
     /// filesystem it is an error of the device, not a full filesystem.
     Enospc,
-}
-
-/// What the medium writes whole or not at all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum TearUnit {
-    /// A sector of 512 bytes.
-    #[serde(rename = "512")]
-    Bytes512,
-    /// A sector of 4 kB.
-    #[serde(rename = "4096")]
-    Bytes4096,
-}
-
-impl TearUnit {
-    /// In bytes.
-    #[must_use]
-    pub fn bytes(self) -> u64 {
-        match self {
-            Self::Bytes512 => 512,
-            Self::Bytes4096 => 4096,
-        }
-    }
 }
 
 /// How the power goes. What was flushed on a disk that does not lie is on the medium and stays;

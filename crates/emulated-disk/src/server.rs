@@ -12,11 +12,12 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::control::{self, Request, Response};
+use super::files::{image_of, write_log_of};
+use super::fuse;
 use super::model::Disk;
 use super::shared::Shared;
 use super::write_log::WriteLog;
-use super::{fuse, image_of, write_log_of};
-use pgdyno_exec::journal::{nofollow, write_new};
+use pgdyno_exec::files::{nofollow, write_new};
 use pgdyno_exec::process::{current_owner, is_alive};
 use pgdyno_exec::service::{
     DIRECTORY, Order, ServerId, mount_point_of, order_of, server_id_of, source_of,
@@ -32,11 +33,11 @@ pub enum ServeError {
     /// One of its files.
     #[error("cannot {what} {}", path.display())]
     Io {
-        /// What was attempted.
+        /// The attempt, as a verb for the message.
         what: &'static str,
-        /// On what.
+        /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// The one that wanted it is gone.

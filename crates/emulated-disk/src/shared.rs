@@ -10,7 +10,6 @@ use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
 use pgdyno_model::storage::DiskLatency;
 
 use super::cache::index;
-use super::fuse::errno;
 use super::model::Disk;
 use super::queue::Queue;
 use super::rule::DiskError;
@@ -184,3 +183,11 @@ impl PartialEq for Waiting {
 }
 
 impl Eq for Waiting {}
+
+/// Returns the error number that a request is answered with.
+pub(super) fn errno(error: DiskError) -> Errno {
+    match error {
+        DiskError::Eio => Errno::EIO,
+        DiskError::Enospc => Errno::ENOSPC,
+    }
+}

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cache::{Cached, Data};
 use super::medium::Medium;
-use pgdyno_exec::journal::nofollow;
+use pgdyno_exec::files::nofollow;
 
 /// One thing that happened.
 pub(super) enum Record<'a> {

@@ -1,9 +1,14 @@
 //! Whom the server runs as: never root, which initdb and postgres refuse.
 
 use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::question::ask_tool;
 
 /// An account of this machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
     /// Its name in passwd.
     pub name: String,
@@ -14,7 +19,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// Whether this is the account that this process runs as.
+    /// Tells whether this is the account that this process runs as.
     #[must_use]
     pub fn is_ours(&self) -> bool {
         self.uid == rustix::process::geteuid().as_raw()
@@ -49,7 +54,7 @@ pub enum AccountError {
 }
 
 impl AccountError {
-    /// What to do.
+    /// Returns advice, where there is some.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
@@ -85,7 +90,7 @@ fn choose(uid: u32, passwd: &str) -> Result<Account, AccountError> {
         .ok_or(AccountError::NobodyElse)
 }
 
-/// The accounts that the text of a passwd file names.
+/// Returns the accounts that the text of a passwd file names.
 pub fn entries(passwd: &str) -> impl Iterator<Item = Account> {
     passwd.lines().filter_map(|line| {
         let mut fields = line.split(':');
@@ -100,8 +105,8 @@ fn ours_by_getent(uid: u32) -> Option<Account> {
     if uid == 0 {
         return None;
     }
-    let out =
-        std::process::Command::new("getent").args(["passwd", &uid.to_string()]).output().ok()?;
+    let limit = Duration::from_secs(15);
+    let out = ask_tool("getent", &["passwd", &uid.to_string()], limit).ok()?;
     entries(&String::from_utf8_lossy(&out.stdout)).find(|a| a.uid == uid)
 }
 

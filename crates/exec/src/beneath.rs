@@ -21,7 +21,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::account::Account;
 
-pub use copy::{Copied, CopyError, TreeCopy};
+pub use copy::{CopyError, CopySummary, TreeCopy};
+// facade: removed at integration
+#[doc(hidden)]
+pub use copy::CopySummary as Copied;
 
 /// Which file or directory something is, whatever its name: device and inode number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,7 +41,7 @@ impl FileIdentity {
         Self { device: stat.st_dev, inode: stat.st_ino }
     }
 
-    /// The identity of an open file.
+    /// Returns the identity of an open file.
     ///
     /// # Errors
     /// fstat(2)'s.
@@ -52,7 +55,7 @@ impl FileIdentity {
 pub struct DirectoryEntry {
     /// The name.
     pub name: OsString,
-    /// What it is; a symbolic link is not followed.
+    /// Its kind; a symbolic link is not followed.
     pub kind: FileType,
 }
 
@@ -60,7 +63,7 @@ pub struct DirectoryEntry {
 #[derive(Debug)]
 pub struct Directory {
     fd: OwnedFd,
-    /// What messages call it.
+    /// Its path, for messages.
     path: PathBuf,
 }
 
@@ -83,7 +86,7 @@ impl Directory {
         &self.path
     }
 
-    /// Which directory it is.
+    /// Returns its device and inode number.
     ///
     /// # Errors
     /// fstat(2)'s.
@@ -255,7 +258,7 @@ impl Directory {
         Ok(rustix::fs::renameat(&self.fd, from.as_ref(), &self.fd, to.as_ref())?)
     }
 
-    /// Its entries, by name.
+    /// Returns its entries, by name.
     ///
     /// # Errors
     /// getdents(2)'s.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 
-/// Whether this process may change the machine: it runs as root.
+/// Tells whether this process may change the machine: it runs as root.
 #[must_use]
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()

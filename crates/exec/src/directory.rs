@@ -5,27 +5,23 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 
 use pgdyno_model::units::Bytes;
 
 use crate::account::Account;
-use crate::journal::{Entry, Journal, JournalError, Made, random_hex};
-use crate::marked::remove_made;
 use crate::paths::default_storage_dir;
-use crate::step::{Performing, Step, StepError};
 use crate::trust::{self, TrustError};
 
 /// A directory that cannot carry a cluster.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
-    /// It is not there.
+    /// The path does not exist.
     #[error("cannot use {} for data: it does not exist", path.display())]
     Missing {
         /// The directory.
         path: PathBuf,
     },
-    /// It is something else.
+    /// The path is no directory.
     #[error("cannot use {} for data: it is no directory", path.display())]
     NotADirectory {
         /// The path.
@@ -61,27 +57,27 @@ pub enum DirectoryError {
     Untrusted {
         /// The directory.
         path: PathBuf,
-        /// Who can, and where.
+        /// The account that can, and the component of the path.
         source: Box<TrustError>,
     },
-    /// It is full.
+    /// The filesystem has too little room.
     #[error("cannot use {} for data: it has room for {available}, and {needed} is needed", path.display())]
     NoRoom {
         /// The directory.
         path: PathBuf,
-        /// What is free.
+        /// The free room.
         available: Bytes,
-        /// What is needed.
+        /// The room that is needed.
         needed: Bytes,
     },
-    /// It could not be looked at or made.
+    /// The directory could not be read or made.
     #[error("cannot {what} {}", path.display())]
     Io {
-        /// What was attempted.
+        /// The attempt, as a verb for the message.
         what: &'static str,
-        /// On what.
+        /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
 }
@@ -91,7 +87,7 @@ fn read_only_note(read_only: bool) -> &'static str {
 }
 
 impl DirectoryError {
-    /// What to do.
+    /// Returns advice, where there is some.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         let another = "name another directory in `storage.<name>.directory`";
@@ -150,7 +146,7 @@ impl StorageDirectory {
         Ok(storage)
     }
 
-    /// The directory.
+    /// Returns the directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -175,8 +171,8 @@ fn make_default(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))
 }
 
-/// Whether clusters can be made in `directory`, `account` can reach them, and nobody but root and
-/// the caller can put something else in their place.
+/// Checks whether clusters can be made in `directory`, `account` can reach them, and nobody but
+/// root and the caller can put something else in their place.
 ///
 /// # Errors
 /// [`DirectoryError`] with the first reason why not.
@@ -227,7 +223,8 @@ pub struct Barrier {
     pub uid: u32,
 }
 
-/// The first component of the absolute path `path`, itself included, that `account` may not pass.
+/// Returns the first component of the absolute path `path`, itself included, that `account` may not
+/// pass.
 pub fn barrier(path: &Path, account: &Account) -> io::Result<Option<Barrier>> {
     let mut components: Vec<&Path> =
         path.ancestors().filter(|p| !p.as_os_str().is_empty()).collect();
@@ -263,51 +260,4 @@ pub fn room(directory: &Path) -> Result<Bytes, DirectoryError> {
         source: e.into(),
     })?;
     Ok(Bytes(stat.f_bavail.saturating_mul(stat.f_frsize)))
-}
-
-/// A journalled and marked directory of pgdyno's own, for as long as this lives.
-#[derive(Debug)]
-pub struct ScratchDirectory {
-    path: PathBuf,
-    entry: Option<Entry>,
-    journal: Journal,
-}
-
-impl ScratchDirectory {
-    /// Makes one in `parent`, called `pgdyno-NAME-` and eight hexadecimal digits.
-    ///
-    /// # Errors
-    /// [`StepError`]; nothing is left.
-    pub fn make(parent: &Path, name: &str, journal: &Journal) -> Result<Self, StepError> {
-        let digits = random_hex::<4>().map_err(JournalError::Random)?;
-        let path = parent.join(format!("pgdyno-{name}-{digits}"));
-        let step = Step::MakeMarked {
-            made: Made::Directory { path: path.clone() },
-            mode: 0o700,
-            owner: None,
-        };
-        let never = AtomicBool::new(false);
-        let mut performing = Performing { journal, stop: &never, made: Vec::new() };
-        let performed = step.perform(&mut performing);
-        // Dropped, and with that removed, should the marker have failed.
-        let scratch = Self { path, entry: performing.made.pop(), journal: journal.clone() };
-        performed.map(|()| scratch)
-    }
-
-    /// Where it is.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
-impl Drop for ScratchDirectory {
-    fn drop(&mut self) {
-        if let Some(entry) = self.entry.take()
-            && remove_made(&entry, &self.journal).is_ok()
-        {
-            // What fails here stays in the journal for the next start's sweep.
-            let _ = self.journal.done(&entry.id);
-        }
-    }
 }

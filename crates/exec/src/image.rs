@@ -9,16 +9,18 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use pgdyno_model::units::Bytes;
+use serde::{Deserialize, Serialize};
 
-use crate::journal::{nofollow, sync_directory};
-use crate::step::{StepError, io_error, quote};
-use crate::tool as program;
+use crate::error::{StepError, io_error};
+use crate::files::{nofollow, sync_directory};
+use crate::quote::quote;
+use crate::tool::run_tool;
 
 /// How long the kernel may take to let go of a loop device.
 const DETACH_LIMIT: Duration = Duration::from_secs(10);
 
 /// A file to be made, all its blocks allocated.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImageFile {
     /// Where.
     pub path: PathBuf,
@@ -27,7 +29,10 @@ pub struct ImageFile {
 }
 
 impl ImageFile {
-    /// Makes it. A file that exists is somebody else's, and an error.
+    /// Makes it. A file that exists is somebody else's.
+    ///
+    /// # Errors
+    /// [`StepError`]: it exists, or has no room.
     pub fn allocate(&self) -> Result<(), StepError> {
         let file = File::options()
             .write(true)
@@ -57,7 +62,7 @@ impl fmt::Display for ImageFile {
 
 /// A loop device over a file of pgdyno's. Which one the kernel gives is known only then: later
 /// steps use the link.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopDevice {
     /// The file.
     pub image: PathBuf,
@@ -81,8 +86,11 @@ impl LoopDevice {
     }
 
     /// Attaches it, and compares what the kernel shows with what was asked.
+    ///
+    /// # Errors
+    /// [`StepError`]: `losetup` fails, or the kernel shows other values.
     pub fn attach(&self) -> Result<(), StepError> {
-        let device = PathBuf::from(program::output("losetup", &self.args())?.trim());
+        let device = PathBuf::from(run_tool("losetup", &self.args())?.trim());
         let sysfs = sysfs_of(&device);
         let backing = read(&sysfs.join("loop/backing_file"))?;
         if backing != self.image.display().to_string() {
@@ -100,42 +108,6 @@ impl LoopDevice {
         shown("loop/dio", u8::from(self.direct_io).to_string())?;
         self.sector_size.map_or(Ok(()), |size| shown("queue/logical_block_size", size.to_string()))
     }
-
-    /// Detaches every loop device over the image, and waits until the kernel has let go of it.
-    pub fn detach(&self) -> Result<(), StepError> {
-        let until = Instant::now() + DETACH_LIMIT;
-        while let Some(device) = loops_over(|file| file == self.image)?.into_iter().next() {
-            // A device that is still open is let go of when it is closed; a second request does no
-            // harm.
-            if let Err(e) =
-                program::output("losetup", &[OsString::from("--detach"), device.clone().into()])
-                && is_attached(&device)
-            {
-                return Err(e);
-            }
-            while is_attached(&device) {
-                if Instant::now() >= until {
-                    let told = format!("{} is still in use", device.display());
-                    return Err(io_error(
-                        "detach the loop device from",
-                        &self.image,
-                        io::Error::other(told),
-                    ));
-                }
-                std::thread::sleep(Duration::from_millis(10));
-            }
-        }
-        match fs::remove_file(&self.link) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(io_error("remove", &self.link, e)),
-            _ => Ok(()),
-        }
-    }
-
-    /// How a dry run shows its detaching.
-    pub fn fmt_detaching(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let link = quote(self.link.as_os_str());
-        write!(f, "run: losetup --detach (the device of {link})\nremove {link}")
-    }
 }
 
 impl fmt::Display for LoopDevice {
@@ -146,7 +118,36 @@ impl fmt::Display for LoopDevice {
     }
 }
 
-/// The loop devices whose backing file `wanted` accepts.
+/// Detaches every loop device over `image`, waits until the kernel has let go of them, and removes
+/// `link`.
+///
+/// # Errors
+/// [`StepError`]: a device stays in use, or the link cannot be removed.
+pub fn detach_loops(image: &Path, link: &Path) -> Result<(), StepError> {
+    let until = Instant::now() + DETACH_LIMIT;
+    while let Some(device) = loops_over(|file| file == image)?.into_iter().next() {
+        // A device that is still open is let go of when it is closed; a second request does no
+        // harm.
+        if let Err(e) = run_tool("losetup", &[OsString::from("--detach"), device.clone().into()])
+            && is_attached(&device)
+        {
+            return Err(e);
+        }
+        while is_attached(&device) {
+            if Instant::now() >= until {
+                let told = format!("{} is still in use", device.display());
+                return Err(io_error("detach the loop device from", image, io::Error::other(told)));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+    match fs::remove_file(link) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(io_error("remove", link, e)),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the loop devices whose backing file `wanted` accepts.
 ///
 /// # Errors
 /// [`StepError`]: sysfs is not readable.

@@ -16,7 +16,7 @@ pub fn begin() {
     let _ = BEGUN.set(Instant::now());
 }
 
-/// Whether what began at `began` must end now.
+/// Tells whether what began at `began` must end now.
 #[must_use]
 pub fn ends(began: Instant) -> bool {
     BEGUN.get().is_some_and(|begun| began <= *begun || begun.elapsed() > TIDYING)

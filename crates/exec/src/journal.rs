@@ -11,15 +11,18 @@
 //! nothing is read. Entries hold no commands.
 
 mod earlier;
+mod entry;
+mod error;
 mod recorded;
 
-pub use earlier::PlanReader;
+pub use earlier::{PlanReader, read_entry};
+pub use entry::{Entry, FORM, MARKER, MadeId, OwnedResource, file_mark};
+pub use error::JournalError;
 pub use recorded::{RecordedSchema, RecordedSetting, RecordedSettings};
 
-use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -28,136 +31,20 @@ use pgdyno_model::facts::Owner;
 use pgdyno_model::units::Epoch;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use serde::{Deserialize, Serialize};
+
+use error::io_error;
+
+// facade: removed at integration
+#[doc(hidden)]
+pub use crate::files::{nofollow, sync_directory, write_new};
+#[doc(hidden)]
+pub use crate::random::random_hex;
+#[doc(hidden)]
+pub use entry::OwnedResource as Made;
 
 use crate::beneath::{Directory, FileIdentity};
 use crate::process::current_owner;
-use crate::trust::{self, TrustError};
-use crate::undo::Undo;
-
-/// The file inside a made directory that tells it is pgdyno's.
-pub const MARKER: &str = ".pgdyno-made";
-
-/// The name of one made thing: 128 random bits in hexadecimal.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct MadeId(String);
-
-impl MadeId {
-    fn draw() -> Result<Self, JournalError> {
-        random_hex::<16>().map(Self).map_err(JournalError::Random)
-    }
-}
-
-impl fmt::Display for MadeId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// `2 * N` hexadecimal digits drawn by the kernel.
-pub fn random_hex<const N: usize>() -> io::Result<String> {
-    let mut bytes = [0_u8; N];
-    getrandom::fill(&mut bytes).map_err(|e| io::Error::other(e.to_string()))?;
-    Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
-}
-
-/// A thing that pgdyno makes and takes down again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "kind", from = "earlier::StoredMade")]
-pub enum Made {
-    /// A directory that holds a cluster in `data`, with a server that may run there.
-    Cluster {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// A directory.
-    Directory {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// A file that begins with [`file_mark`].
-    File {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A directory of a storage stack's: images, links to devices, the mount point.
-    Stack {
-        /// The directory.
-        path: PathBuf,
-        /// How everything of it but its directories is taken down, in this order.
-        undo: Vec<Undo>,
-        /// The whole plan, where an earlier version wrote that and no undo steps.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        plan: Option<serde_json::Value>,
-    },
-    /// Something that was set on a device or on the kernel.
-    Setting {
-        /// What was set.
-        path: PathBuf,
-        /// How it is put back.
-        undo: Undo,
-    },
-    /// Settings of a server that pgdyno does not own.
-    ServerSettings {
-        /// What messages call them; no path.
-        path: PathBuf,
-        /// How they are put back.
-        recorded: Box<RecordedSettings>,
-    },
-    /// What a run makes in a database of a server that pgdyno does not own. Each object bears the
-    /// entry's id in its comment.
-    ServerSchema {
-        /// What messages call it; no path.
-        path: PathBuf,
-        /// Where it is.
-        recorded: Box<RecordedSchema>,
-    },
-}
-
-impl Made {
-    /// Where it is.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        match self {
-            Self::Cluster { path }
-            | Self::Directory { path }
-            | Self::File { path }
-            | Self::Stack { path, .. }
-            | Self::Setting { path, .. }
-            | Self::ServerSettings { path, .. }
-            | Self::ServerSchema { path, .. } => path,
-        }
-    }
-}
-
-/// How a made file begins.
-#[must_use]
-pub fn file_mark(id: &MadeId) -> String {
-    format!("pgdyno-made {id}\n")
-}
-
-/// One line of the journal; also what a marker file holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
-    /// Its name.
-    pub id: MadeId,
-    /// What was to be made.
-    pub made: Made,
-    /// Which process makes it.
-    pub owner: Owner,
-    /// When it was written down.
-    pub at: Epoch,
-    /// Which directory or file it became; none before it is made, and for settings.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub identity: Option<FileIdentity>,
-    /// The version of the entry's form: 0 of versions that noted no identity, now [`FORM`].
-    #[serde(default)]
-    pub form: u8,
-}
-
-/// The version of the form that entries are written in.
-pub const FORM: u8 = 1;
+use crate::trust;
 
 /// The journal of made things.
 #[derive(Clone, Debug)]
@@ -166,59 +53,6 @@ pub struct Journal {
     owner: Owner,
     /// What reads the plans of stacks that earlier versions wrote.
     plans: Option<PlanReader>,
-}
-
-/// The journal could not be kept; nothing is made without it.
-#[derive(Debug, thiserror::Error)]
-pub enum JournalError {
-    /// Its directory or one of its files.
-    #[error("cannot keep the journal of made things: cannot {what} {}", path.display())]
-    Io {
-        /// What was attempted.
-        what: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// Another account can change what it holds.
-    #[error("cannot trust the journal of made things")]
-    Untrusted(#[source] Box<TrustError>),
-    /// One of its entries is none that pgdyno wrote.
-    #[error("cannot trust the journal of made things: {} {found}", path.display())]
-    Foreign {
-        /// The entry.
-        path: PathBuf,
-        /// What is wrong with it.
-        found: String,
-    },
-    /// The process's own identity.
-    #[error("cannot tell this process's identity")]
-    Owner(#[source] io::Error),
-    /// The kernel's random numbers.
-    #[error("cannot draw random numbers")]
-    Random(#[source] io::Error),
-}
-
-impl JournalError {
-    /// What to do.
-    #[must_use]
-    pub fn help(&self) -> Option<String> {
-        match self {
-            Self::Io { .. } => Some(
-                "make that path writable, or set XDG_STATE_HOME to a directory that is".to_owned(),
-            ),
-            Self::Untrusted(e) => Some(format!(
-                "{}; for the journal, set XDG_STATE_HOME to one that nobody else may write to",
-                e.help().unwrap_or_else(|| "see that it can be looked at".to_owned())
-            )),
-            Self::Foreign { path, .. } => Some(format!(
-                "find out who put it there; once you have removed it (`rm {}`), pgdyno goes on",
-                path.display()
-            )),
-            Self::Owner(_) | Self::Random(_) => None,
-        }
-    }
 }
 
 impl Journal {
@@ -258,7 +92,7 @@ impl Journal {
     ///
     /// # Errors
     /// [`JournalError`]: it could not be written; `made` must then not be made.
-    pub fn record(&self, made: &Made) -> Result<Entry, JournalError> {
+    pub fn record(&self, made: &OwnedResource) -> Result<Entry, JournalError> {
         let (id, at) = (MadeId::draw()?, Epoch::of(SystemTime::now()));
         let entry = Entry {
             id,
@@ -312,7 +146,7 @@ impl Journal {
         }
     }
 
-    /// All entries that can be read, oldest first, whoever owns them.
+    /// Returns all entries that can be read, oldest first, whoever owns them.
     ///
     /// # Errors
     /// [`JournalError`]: the directory cannot be read, or holds an entry that another account can
@@ -325,18 +159,18 @@ impl Journal {
             let Some(id) = name.strip_suffix(".json") else { continue };
             let Some(text) = self.read(&name)? else { continue };
             // One that is cut short was never followed by the making of anything.
-            let Ok(mut entry) = serde_json::from_slice::<Entry>(&text) else { continue };
-            if entry.id.0 != id {
+            let Ok(mut entry) = read_entry(&text) else { continue };
+            if entry.id.as_str() != id {
                 return Err(self.foreign(&name, format!("names the entry {}", entry.id)));
             }
-            entry.made.read_plan(self.plans);
+            earlier::read_plan(&mut entry.made, self.plans);
             entries.push(entry);
         }
         entries.sort_by_key(|e: &Entry| e.at);
         Ok(entries)
     }
 
-    /// The text of an entry; none if it was struck out meanwhile.
+    /// Returns the text of an entry; none if it was struck out meanwhile.
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>, JournalError> {
         /// More than any entry has (bytes).
         const MOST: u64 = 1 << 20;
@@ -390,43 +224,6 @@ impl Journal {
     }
 }
 
-impl Entry {
-    /// The entry as its file and a marker hold it.
-    ///
-    /// # Errors
-    /// The path is not UTF-8.
-    pub fn to_json(&self) -> io::Result<Vec<u8>> {
-        serde_json::to_vec(self).map_err(io::Error::other)
-    }
-}
-
 fn file_name(id: &MadeId) -> String {
     format!("{id}.json")
-}
-
-fn io_error(what: &'static str, path: &Path, source: io::Error) -> JournalError {
-    JournalError::Io { what, path: path.to_owned(), source }
-}
-
-/// Writes a file that must not exist yet, and makes it and its name durable.
-pub fn write_new(path: &Path, contents: &[u8]) -> io::Result<()> {
-    let mut file = File::options()
-        .write(true)
-        .create_new(true)
-        .mode(0o644)
-        .custom_flags(nofollow())
-        .open(path)?;
-    file.write_all(contents)?;
-    file.sync_all()?;
-    path.parent().map_or(Ok(()), sync_directory)
-}
-
-/// `O_NOFOLLOW`, as the standard library wants it.
-pub fn nofollow() -> i32 {
-    i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or_default()
-}
-
-/// Makes the names in `directory` durable.
-pub fn sync_directory(directory: &Path) -> io::Result<()> {
-    File::open(directory)?.sync_all()
 }

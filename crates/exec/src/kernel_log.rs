@@ -23,7 +23,7 @@ impl KernelLog {
         Self(file)
     }
 
-    /// The last lines since then that name one of `about`.
+    /// Returns the last lines since then that name one of `about`.
     pub fn lines_about(&self, about: &[&str]) -> Vec<String> {
         let Some(mut file) = self.0.as_ref() else { return Vec::new() };
         let mut lines = Vec::new();
@@ -45,7 +45,7 @@ impl KernelLog {
     }
 }
 
-/// The message of one record: `priority,sequence,time,flags;message\n KEY=value\n`.
+/// Returns the message of one record: `priority,sequence,time,flags;message\n KEY=value\n`.
 fn message(record: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(record);
     let (_prefix, text) = text.split_once(';')?;

@@ -31,7 +31,9 @@ use rustix::io::Errno;
 
 use crate::account::Account;
 use crate::beneath::{Directory, FileIdentity};
-use crate::journal::{Entry, FORM, Journal, JournalError, MARKER, Made, MadeId, file_mark};
+use crate::journal::{
+    Entry, FORM, Journal, JournalError, MARKER, MadeId, OwnedResource, file_mark,
+};
 use crate::mountinfo;
 use crate::process::boot_id;
 use crate::trust::{self, TrustError};
@@ -52,9 +54,9 @@ pub enum MakeError {
     /// The directory or its marker.
     #[error("cannot {what}")]
     Io {
-        /// What was attempted.
+        /// The attempt, as a verb for the message.
         what: &'static str,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
 }
@@ -62,7 +64,7 @@ pub enum MakeError {
 /// Makes the directory of `made`, which must not exist yet: journalled first, marked, and given to
 /// `owner` at last. Once it is there its entry is in `entries`, whatever fails afterwards.
 pub fn make(
-    made: &Made,
+    made: &OwnedResource,
     mode: u32,
     owner: Option<&Account>,
     journal: &Journal,
@@ -99,8 +101,8 @@ fn write_marker(directory: &Directory, entry: &Entry) -> io::Result<()> {
     directory.sync()
 }
 
-/// The directory above `path`, open, and the name below it. Refused where another account can
-/// change what it leads to.
+/// Returns the directory above `path`, open, and the name below it. Refused where another account
+/// can change what it leads to.
 fn trusted_parent(path: &Path) -> Result<(io::Result<Directory>, OsString), TrustError> {
     let refused = || {
         io::Error::new(
@@ -118,7 +120,7 @@ fn trusted_parent(path: &Path) -> Result<(io::Result<Directory>, OsString), Trus
     Ok((opened, name.to_owned()))
 }
 
-/// How an attempt to remove ended.
+/// The result of an attempt to remove.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Removal {
     /// It was there, ours, and is gone.
@@ -129,7 +131,7 @@ pub enum Removal {
     NotOurs(String),
 }
 
-/// What lies where an entry's thing was made.
+/// The thing that lies at an entry's path.
 pub enum Thing {
     /// The directory, provably pgdyno's.
     Directory(Directory),
@@ -200,13 +202,16 @@ fn open_below(
     };
     let kind = rustix::fs::FileType::from_raw_mode(stat.st_mode);
     match (&entry.made, kind) {
-        (Made::File { .. }, rustix::fs::FileType::RegularFile) => {
+        (OwnedResource::File { .. }, rustix::fs::FileType::RegularFile) => {
             file(&parent.file(name)?, entry, journal)
         }
-        (Made::File { .. }, _) => Ok(Thing::Other("it is no file now".into())),
-        (Made::Setting { .. } | Made::ServerSettings { .. } | Made::ServerSchema { .. }, _) => {
-            Err(io::Error::other("a setting is put back, not removed"))
-        }
+        (OwnedResource::File { .. }, _) => Ok(Thing::Other("it is no file now".into())),
+        (
+            OwnedResource::Setting { .. }
+            | OwnedResource::ServerSettings { .. }
+            | OwnedResource::ServerSchema { .. },
+            _,
+        ) => Err(io::Error::other("a setting is put back, not removed")),
         (_, rustix::fs::FileType::Directory) => directory(parent.directory(name)?, entry, journal),
         _ => Ok(Thing::Other("it is no directory now".into())),
     }
@@ -299,10 +304,10 @@ fn stranger(entry: &Entry, found: FileIdentity, journal: &Journal) -> io::Result
     Ok(None)
 }
 
-/// Whether `path` lies on a stack of pgdyno's own that is mounted as `device`.
+/// Tells whether `path` lies on a stack of pgdyno's own that is mounted as `device`.
 fn is_on_a_stack(path: &Path, device: u64, journal: &Journal) -> io::Result<bool> {
     for entry in journal.entries().map_err(io::Error::other)? {
-        let Made::Stack { path: home, undo, .. } = &entry.made else { continue };
+        let OwnedResource::Stack { path: home, undo, .. } = &entry.made else { continue };
         if !path.starts_with(home) || path == home {
             continue;
         }

@@ -7,20 +7,26 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, UnmountFlags};
 
 use crate::kernel_log::KernelLog;
-use crate::mountinfo::{self, Mounted, real_source};
+use crate::mountinfo::{self, MountEntry, real_source};
+use crate::quote::quote;
 
+mod error;
 mod holders;
+
+pub use error::MountError;
 
 /// How long an unmount waits for those who still use the filesystem.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A filesystem to be mounted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mount {
     /// Its type, as `mount -t` wants it.
     pub filesystem: String,
@@ -30,119 +36,6 @@ pub struct Mount {
     pub target: PathBuf,
     /// The options; of several about the access time the last counts.
     pub options: Vec<String>,
-}
-
-/// A mount that failed.
-#[derive(Debug, thiserror::Error)]
-pub enum MountError {
-    /// The mount point cannot be used at all.
-    #[error("cannot mount on {}", target.display())]
-    Target {
-        /// Where.
-        target: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// The mount point holds files, which a mount would hide.
-    #[error("cannot mount on {}: it is not empty, it holds `{found}`", target.display())]
-    NotEmpty {
-        /// Where.
-        target: PathBuf,
-        /// One name in it.
-        found: String,
-    },
-    /// Something is mounted there already.
-    #[error("cannot mount on {}: {found} is mounted there", target.display())]
-    Occupied {
-        /// Where.
-        target: PathBuf,
-        /// What.
-        found: String,
-    },
-    /// The kernel has no such filesystem or does not let us.
-    #[error("cannot mount {filesystem}: the kernel does not open such a filesystem")]
-    Open {
-        /// The type.
-        filesystem: String,
-        /// Why not.
-        source: io::Error,
-    },
-    /// One option.
-    #[error("the kernel refuses the mount option `{option}` for {filesystem}: {kernel}")]
-    Option {
-        /// The type.
-        filesystem: String,
-        /// The option.
-        option: String,
-        /// The kernel's own words.
-        kernel: String,
-    },
-    /// The mount as a whole.
-    #[error("the kernel refuses `{mount}`: {kernel}")]
-    Refused {
-        /// The mount, as mount(8) would be told.
-        mount: String,
-        /// The kernel's own words.
-        kernel: String,
-    },
-    /// Somebody uses it.
-    #[error("cannot unmount {}: it is in use by {users}", target.display())]
-    Busy {
-        /// Where.
-        target: PathBuf,
-        /// Processes, mounts and loop devices.
-        users: String,
-    },
-    /// Something else is mounted there.
-    #[error("left {} mounted: {expected} was mounted there, and now it is {found}", target.display())]
-    NotOurs {
-        /// Where.
-        target: PathBuf,
-        /// What was mounted.
-        expected: String,
-        /// What is there now.
-        found: String,
-    },
-    /// The unmount failed otherwise.
-    #[error("cannot unmount {}", target.display())]
-    Unmount {
-        /// Where.
-        target: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// The table of mounts.
-    #[error("cannot read /proc/self/mountinfo")]
-    Table(#[source] io::Error),
-}
-
-impl MountError {
-    /// What to do.
-    #[must_use]
-    pub fn help(&self) -> Option<String> {
-        let help = match self {
-            Self::NotEmpty { .. } | Self::Occupied { .. } => "name an empty directory",
-            Self::Open { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
-                "run pgdyno as root, outside of a container that withholds CAP_SYS_ADMIN"
-            }
-            Self::Open { source, .. }
-                if source.raw_os_error() == Some(Errno::NODEV.raw_os_error()) =>
-            {
-                "`cat /proc/filesystems` lists what is there; install or boot a kernel that has it"
-            }
-            Self::Open { source, .. }
-                if source.raw_os_error() == Some(Errno::NOSYS.raw_os_error()) =>
-            {
-                "fsopen(2) needs Linux 5.2 or later"
-            }
-            Self::Refused { .. } => "the words are the kernel's own; dmesg may hold more of them",
-            Self::Option { .. } => "leave it out of `mount`, or write it as this kernel knows it",
-            Self::Busy { .. } => "end what uses it, then run `pgdyno clean`",
-            Self::NotOurs { .. } => "unmount it yourself if it is yours",
-            _ => return None,
-        };
-        Some(help.into())
-    }
 }
 
 impl Mount {
@@ -181,18 +74,7 @@ impl Mount {
             .map_err(|e| self.refused(e, &context, &log))
     }
 
-    /// Unmounts it, if it is mounted there.
-    ///
-    /// # Errors
-    /// [`MountError`]: something else is mounted there, or it stays in use.
-    pub fn unmount(&self) -> Result<(), MountError> {
-        let is_ours = |m: &Mounted| m.is(&self.filesystem, &self.source);
-        unmount_if(&self.target, is_ours, || {
-            format!("{} ({})", self.filesystem, self.source.display())
-        })
-    }
-
-    /// The mount point, open, empty and not a mount point.
+    /// Returns the mount point, open, empty and not a mount point.
     fn open_target(&self) -> Result<OwnedFd, MountError> {
         let failed =
             |e: Errno| MountError::Target { target: self.target.clone(), source: e.into() };
@@ -217,22 +99,25 @@ impl Mount {
         let kernel = in_words(error, context, log, &[&self.filesystem, &device]);
         MountError::Refused { mount: self.to_string(), kernel }
     }
-
-    /// How a dry run shows its unmounting.
-    pub fn fmt_unmounting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unmount {}", crate::step::quote(self.target.as_os_str()))
-    }
 }
 
 impl fmt::Display for Mount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use crate::step::quote;
         write!(f, "mount -t {}", quote(self.filesystem.as_ref()))?;
         if !self.options.is_empty() {
             write!(f, " -o {}", quote(self.options.join(",").as_ref()))?;
         }
         write!(f, " {} {}", quote(self.source.as_os_str()), quote(self.target.as_os_str()))
     }
+}
+
+/// Unmounts `filesystem` from `source` at `target`, if it is mounted there.
+///
+/// # Errors
+/// [`MountError`]: something else is mounted there, or it stays in use.
+pub fn unmount(target: &Path, filesystem: &str, source: &Path) -> Result<(), MountError> {
+    let is_ours = |m: &MountEntry| m.is(filesystem, source);
+    unmount_if(target, is_ours, || format!("{filesystem} ({})", source.display()))
 }
 
 /// Unmounts what is mounted at `target` if `is_ours` says so of it; nothing is mounted there: so
@@ -242,7 +127,7 @@ impl fmt::Display for Mount {
 /// [`MountError`]: something else is mounted there (`expected` says what should be), or it stays in use.
 pub fn unmount_if(
     target: &Path,
-    is_ours: impl Fn(&Mounted) -> bool,
+    is_ours: impl Fn(&MountEntry) -> bool,
     expected: impl Fn() -> String,
 ) -> Result<(), MountError> {
     let until = Instant::now() + PATIENCE;
@@ -272,7 +157,7 @@ pub fn unmount_if(
     }
 }
 
-fn named(mounted: &Mounted) -> String {
+fn named(mounted: &MountEntry) -> String {
     format!("{} ({})", mounted.filesystem, mounted.source)
 }
 
@@ -287,7 +172,7 @@ impl Attributes {
         Self { set: MountAttrFlags::empty(), access_time: MountAttrFlags::empty() }
     }
 
-    /// Whether `option` is one, which is then counted in.
+    /// Tells whether `option` is one, which is then counted in.
     fn take(&mut self, option: &str) -> bool {
         let (flag, on) = match option {
             "defaults" => return true,
@@ -310,7 +195,7 @@ impl Attributes {
         true
     }
 
-    /// The access times are one field of several values, not flags that add up.
+    /// Returns the access times are one field of several values, not flags that add up.
     fn access_time(&mut self, value: MountAttrFlags) -> bool {
         self.access_time = value;
         true
@@ -344,7 +229,7 @@ fn in_words(error: Errno, context: &OwnedFd, log: &KernelLog, about: &[&str]) ->
     if words.is_empty() { meaning } else { format!("{} ({meaning})", words.join("; ")) }
 }
 
-/// The messages that wait in a filesystem context: each read gives one, as `e xfs: text`.
+/// Returns the messages that wait in a filesystem context: each read gives one, as `e xfs: text`.
 fn context_log(context: BorrowedFd<'_>) -> Vec<String> {
     let mut words = Vec::new();
     let mut buffer = [0_u8; 1024];

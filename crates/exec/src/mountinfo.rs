@@ -4,9 +4,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+// facade: removed at integration
+#[doc(hidden)]
+pub use MountEntry as Mounted;
+
 /// One line of `mountinfo`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mounted {
+pub struct MountEntry {
     /// `major:minor` of the device, for filesystems over one device.
     pub numbers: String,
     /// The part of the filesystem that is mounted.
@@ -23,7 +27,7 @@ pub struct Mounted {
     pub super_options: Vec<String>,
 }
 
-impl Mounted {
+impl MountEntry {
     fn parse(line: &str) -> Option<Self> {
         let (own, filesystem) = line.split_once(" - ")?;
         let own: Vec<&str> = own.split(' ').collect();
@@ -42,13 +46,13 @@ impl Mounted {
         })
     }
 
-    /// Whether it is `filesystem` from `source`. zfs-fuse counts as zfs.
+    /// Tells whether it is `filesystem` from `source`. zfs-fuse counts as zfs.
     pub fn is(&self, filesystem: &str, source: &Path) -> bool {
         self.filesystem.strip_prefix("fuse.").unwrap_or(&self.filesystem) == filesystem
             && real_source(Path::new(&self.source)) == real_source(source)
     }
 
-    /// The options of the mount and those of the filesystem; what is in both is named once.
+    /// Returns the options of the mount and those of the filesystem; what is in both is named once.
     #[must_use]
     pub fn options(&self) -> Vec<String> {
         let mut all = self.mount_options.clone();
@@ -56,7 +60,7 @@ impl Mounted {
         all
     }
 
-    /// The kernel's name of the block device (`vda1`), where there is one.
+    /// Returns the kernel's name of the block device (`vda1`), where there is one.
     #[must_use]
     pub fn device(&self) -> Option<String> {
         let by_number = fs::canonicalize(Path::new("/sys/dev/block").join(&self.numbers)).ok();
@@ -81,8 +85,8 @@ impl Mounted {
     }
 }
 
-/// A device by its kernel name: mountinfo shows what the one who mounts calls it, and a symbolic
-/// link may go before the mount does. What is no path stays as it is.
+/// Returns a device by its kernel name: mountinfo shows what the one who mounts calls it, and a
+/// symbolic link may go before the mount does. What is no path stays as it is.
 pub fn real_source(source: &Path) -> PathBuf {
     if source.is_absolute() {
         source.canonicalize().unwrap_or_else(|_| source.to_owned())
@@ -91,18 +95,18 @@ pub fn real_source(source: &Path) -> PathBuf {
     }
 }
 
-/// All mounts in a `mountinfo` file's text, in its order: later ones cover earlier ones at the same
-/// point.
+/// Returns all mounts in a `mountinfo` file's text, in its order: later ones cover earlier ones at
+/// the same point.
 #[must_use]
-pub fn parse(text: &str) -> Vec<Mounted> {
-    text.lines().filter_map(Mounted::parse).collect()
+pub fn parse(text: &str) -> Vec<MountEntry> {
+    text.lines().filter_map(MountEntry::parse).collect()
 }
 
-/// The mounts that this process sees.
+/// Returns the mounts that this process sees.
 ///
 /// # Errors
 /// `/proc` is not readable.
-pub fn mounts() -> io::Result<Vec<Mounted>> {
+pub fn mounts() -> io::Result<Vec<MountEntry>> {
     fs::read_to_string("/proc/self/mountinfo").map(|text| parse(&text))
 }
 
@@ -111,13 +115,13 @@ pub fn mounts() -> io::Result<Vec<Mounted>> {
 ///
 /// # Errors
 /// `/proc` is not readable.
-pub fn mounted_at(point: &Path) -> io::Result<Option<Mounted>> {
+pub fn mounted_at(point: &Path) -> io::Result<Option<MountEntry>> {
     let point = as_listed(point);
     Ok(mounts()?.into_iter().rfind(|m| m.point == point))
 }
 
-/// The path without symbolic links, as the kernel lists it. The last name is not looked at: a mount
-/// whose server has died answers nothing.
+/// Returns the path without symbolic links, as the kernel lists it. The last name is not looked at:
+/// a mount whose server has died answers nothing.
 pub fn as_listed(point: &Path) -> PathBuf {
     let real = || Some(point.parent()?.canonicalize().ok()?.join(point.file_name()?));
     real().unwrap_or_else(|| point.to_owned())
@@ -127,18 +131,18 @@ pub fn as_listed(point: &Path) -> PathBuf {
 ///
 /// # Errors
 /// `/proc` is not readable.
-pub fn mounted_beneath(directory: &Path) -> io::Result<Vec<Mounted>> {
+pub fn mounted_beneath(directory: &Path) -> io::Result<Vec<MountEntry>> {
     let directory = as_listed(directory);
-    let mut beneath: Vec<Mounted> =
+    let mut beneath: Vec<MountEntry> =
         mounts()?.into_iter().filter(|m| m.point.starts_with(&directory)).collect();
     beneath.reverse();
     Ok(beneath)
 }
 
-/// The mount that holds the absolute path `path`: the longest mount point, and of several there the
-/// last.
+/// Returns the mount that holds the absolute path `path`: the longest mount point, and of several
+/// there the last.
 #[must_use]
-pub fn holding<'a>(mounts: &'a [Mounted], path: &Path) -> Option<&'a Mounted> {
+pub fn holding<'a>(mounts: &'a [MountEntry], path: &Path) -> Option<&'a MountEntry> {
     mounts
         .iter()
         .filter(|m| path.starts_with(&m.point))

@@ -64,8 +64,8 @@ pub fn socket_base() -> PathBuf {
     }
 }
 
-/// The directory that `variable` names, as far as it is absolute (the XDG rule), else `fallback`
-/// below the home.
+/// Returns the directory that `variable` names, as far as it is absolute (the XDG rule), else
+/// `fallback` below the home.
 fn base(variable: &str, fallback: &str) -> PathBuf {
     std::env::var_os(variable).map(PathBuf::from).filter(|p| p.is_absolute()).unwrap_or_else(|| {
         std::env::home_dir().unwrap_or_else(|| PathBuf::from("/")).join(fallback)

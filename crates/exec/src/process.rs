@@ -21,8 +21,8 @@ pub fn current_owner() -> std::io::Result<Owner> {
     Ok(Owner { pid, started_ticks, boot_id: boot_id()? })
 }
 
-/// Whether the very process that `owner` names still runs: same boot, same pid, same start, not a
-/// zombie.
+/// Tells whether the very process that `owner` names still runs: same boot, same pid, same start,
+/// not a zombie.
 #[must_use]
 pub fn is_alive(owner: &Owner) -> bool {
     boot_id().is_ok_and(|id| id == owner.boot_id)
@@ -37,7 +37,7 @@ pub fn boot_id() -> std::io::Result<String> {
     Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 
-/// The start of process `pid` in clock ticks since boot; none when it is gone or a zombie.
+/// Returns the start of process `pid` in clock ticks since boot; none when it is gone or a zombie.
 fn started_ticks(pid: i32) -> Option<u64> {
     let stat = Process::new(pid).ok()?.stat().ok()?;
     (!matches!(stat.state, 'Z' | 'X')).then_some(stat.starttime)
@@ -51,7 +51,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The process that has `pid` now; none when there is none.
+    /// Returns the process that has `pid` now; none when there is none.
     pub fn of(pid: i32) -> Option<Self> {
         started_ticks(pid).map(|started_ticks| Self { pid, started_ticks })
     }
@@ -101,7 +101,7 @@ impl Identity {
     }
 }
 
-/// The processes whose parent is `parent`, as of now.
+/// Returns the processes whose parent is `parent`, as of now.
 pub fn children(parent: i32) -> Vec<Identity> {
     let Ok(all) = procfs::process::all_processes() else { return Vec::new() };
     all.filter_map(Result::ok)
@@ -127,9 +127,9 @@ impl Workplace {
         Ok(Self { identity: data.identity()?, uid, path: std::fs::read_link(data.proc_path())? })
     }
 
-    /// Whether `process` is a server's of this very directory: whose account it is, which program,
-    /// and where it works, by device and inode. What a `postmaster.pid` says, or a path leads to,
-    /// does not count.
+    /// Tells whether `process` is a server's of this very directory: whose account it is, which
+    /// program, and where it works, by device and inode. What a `postmaster.pid` says, or a path
+    /// leads to, does not count.
     fn holds(&self, process: &Process) -> bool {
         if !runs_as(process, self.uid) {
             return false;
@@ -155,13 +155,13 @@ impl Workplace {
     }
 }
 
-/// Whether the process runs as `uid`, by its real and its effective user id.
+/// Tells whether the process runs as `uid`, by its real and its effective user id.
 fn runs_as(process: &Process, uid: u32) -> bool {
     process.status().is_ok_and(|s| s.ruid == uid && s.euid == uid)
 }
 
-/// The server that runs in the data directory `data`: the pid in its `postmaster.pid`, if that
-/// process is a postgres of the directory's owner that works in this very directory.
+/// Returns the server that runs in the data directory `data`: the pid in its `postmaster.pid`, if
+/// that process is a postgres of the directory's owner that works in this very directory.
 pub fn postmaster_of(data: &Directory) -> Option<Identity> {
     use std::io::Read as _;
     let workplace = Workplace::new(data).ok()?;
@@ -173,7 +173,8 @@ pub fn postmaster_of(data: &Directory) -> Option<Identity> {
     (workplace.holds(&process) && identity.is_alive()).then_some(identity)
 }
 
-/// Every process of a server that works in the data directory `data`, its postmaster or not.
+/// Returns every process of a server that works in the data directory `data`, its postmaster or
+/// not.
 pub fn servers_in(data: &Path) -> Vec<Identity> {
     Directory::open(data).map(|data| servers_of(&data)).unwrap_or_default()
 }
@@ -190,7 +191,7 @@ pub fn servers_of(data: &Directory) -> Vec<Identity> {
 /// The variable in the environment of each program that a step runs: who started it.
 pub const STARTED_BY: &str = "PGDYNO_STARTED_BY";
 
-/// The value of [`STARTED_BY`] for programs that this process starts.
+/// Returns the value of [`STARTED_BY`] for programs that this process starts.
 ///
 /// # Errors
 /// `/proc` is not readable.
@@ -205,9 +206,10 @@ fn value_of(owner: &Owner) -> String {
     format!("{} {} {}", owner.pid, owner.started_ticks, owner.boot_id)
 }
 
-/// The programs that the dead process `owner` started for a step and that still run, with all their
-/// descendants: an initdb, a mkfs. They run as this process's account or as `account`, and in the
-/// session of `owner`: a daemon that one of them left behind is in one of its own, and stays.
+/// Returns the programs that the dead process `owner` started for a step and that still run, with
+/// all their descendants: an initdb, a mkfs. They run as this process's account or as `account`,
+/// and in the session of `owner`: a daemon that one of them left behind is in one of its own, and
+/// stays.
 ///
 /// A program whose environment may not be read, as by root without CAP_SYS_PTRACE, is known by an
 /// argument that lies in one of `places`.
@@ -248,13 +250,13 @@ fn is_us(pid: i32) -> bool {
     i32::try_from(std::process::id()) == Ok(pid)
 }
 
-/// The value of [`STARTED_BY`] in the environment that the process was started with.
+/// Returns the value of [`STARTED_BY`] in the environment that the process was started with.
 fn environment(process: &Process) -> Result<Option<String>, procfs::ProcError> {
     let value = process.environ()?.remove(std::ffi::OsStr::new(STARTED_BY));
     Ok(value.map(|value| value.to_string_lossy().into_owned()))
 }
 
-/// Whether an argument of `process` is a path in one of `places`.
+/// Tells whether an argument of `process` is a path in one of `places`.
 fn names(process: &Process, places: &[&Path]) -> bool {
     let is_there = |word: &str| {
         let word = Path::new(word.rsplit_once('=').map_or(word, |(_, value)| value));

@@ -14,15 +14,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use pgdyno_model::facts::Owner;
 use rustix::process::{Pid, Signal, WaitOptions};
 use serde::{Deserialize, Serialize};
 
-use crate::journal::write_new;
+use crate::error::{StepError, io_error};
+use crate::files::write_new;
 use crate::mount::unmount_if;
-use crate::mountinfo::Mounted;
+use crate::mountinfo::MountEntry;
+use crate::output::{open_log, said};
 use crate::process::{Identity, current_owner};
-use crate::step::{StepError, io_error, open_log, quote, said};
+use crate::quote::quote;
+
+// facade: removed at integration
+#[doc(hidden)]
+pub use crate::service_paths::{
+    Order, ServerId, mount_point_of, order_of, server_id_of, source_of,
+};
 
 /// Names the directory of the service to the process that is to serve.
 pub const DIRECTORY: &str = "PGDYNO_EMULATED_DISK";
@@ -43,52 +50,8 @@ pub struct Service {
     pub file: PathBuf,
     /// The length of that file (bytes).
     pub size: u64,
-    /// How a dry run names the process and what it serves.
+    /// The words of a dry run for the process and its file.
     pub description: String,
-}
-
-/// What the process is told, in a file of the service's directory.
-#[derive(Debug, Deserialize, Serialize)]
-pub struct Order {
-    /// The process that wants the service.
-    pub owner: Owner,
-    /// What is to be served.
-    pub task: serde_json::Value,
-}
-
-/// Which process serves, in a file of the service's directory.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-pub struct ServerId {
-    /// Its pid.
-    pub pid: i32,
-    /// Its start, in clock ticks since boot.
-    pub started_ticks: u64,
-}
-
-/// Where the [`Order`] lies.
-#[must_use]
-pub fn order_of(directory: &Path) -> PathBuf {
-    directory.join("order.json")
-}
-
-/// Where the [`ServerId`] lies.
-#[must_use]
-pub fn server_id_of(directory: &Path) -> PathBuf {
-    directory.join("server.json")
-}
-
-/// Where the process mounts.
-#[must_use]
-pub fn mount_point_of(directory: &Path) -> PathBuf {
-    directory.join("mnt")
-}
-
-/// The source that the mount names: the last two names of the directory's path.
-#[must_use]
-pub fn source_of(directory: &Path) -> String {
-    let names: Vec<_> =
-        directory.components().rev().take(2).map(|c| c.as_os_str().to_string_lossy()).collect();
-    names.into_iter().rev().collect::<Vec<_>>().join("/")
 }
 
 impl Service {
@@ -134,17 +97,8 @@ impl Service {
             if let Some(status) =
                 child.try_wait().map_err(|e| io_error("wait for", &self.directory, e))?
             {
-                return Err(StepError::Failed {
-                    program: self.arguments.iter().fold(
-                        "pgdyno".into(),
-                        |mut all: PathBuf, word| {
-                            all.as_mut_os_string().push(format!(" {word}"));
-                            all
-                        },
-                    ),
-                    status,
-                    output: log(),
-                });
+                let program = format!("pgdyno {}", self.arguments.join(" ")).into();
+                return Err(StepError::Failed { program, status, output: log() });
             }
             if ready.is_reached() {
                 return Ok(());
@@ -220,15 +174,6 @@ impl fmt::Display for Service {
     }
 }
 
-/// Shows in a dry run that the service in `directory` is stopped.
-///
-/// # Errors
-/// The formatter's.
-pub fn fmt_stopping(directory: &Path, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let point = mount_point_of(directory);
-    write!(f, "unmount {} (the process that serves it ends)", quote(point.as_os_str()))
-}
-
 /// Takes the mount of the service in `directory` down, and waits for the end of its process. A
 /// service that was never started counts as stopped.
 ///
@@ -237,7 +182,7 @@ pub fn fmt_stopping(directory: &Path, f: &mut fmt::Formatter<'_>) -> fmt::Result
 pub fn stop_serving(directory: &Path) -> Result<(), StepError> {
     let source = source_of(directory);
     let unmount = || {
-        let is_ours = |m: &Mounted| m.filesystem == "fuse" && m.source == source;
+        let is_ours = |m: &MountEntry| m.filesystem == "fuse" && m.source == source;
         unmount_if(&mount_point_of(directory), is_ours, || format!("fuse ({source})"))
     };
     unmount()?;

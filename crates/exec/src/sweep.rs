@@ -12,24 +12,33 @@ use rustix::process::Signal;
 
 use crate::account::server_account;
 use crate::beneath::Directory;
+use crate::causes::with_causes;
+use crate::context::ExecContext;
+use crate::error::StepError;
+use crate::executor::{Effect, Executor, take_down};
 use crate::journal::{
-    Entry, Journal, JournalError, MARKER, Made, MadeId, RecordedSchema, RecordedSettings,
+    Entry, Journal, JournalError, MARKER, MadeId, OwnedResource, RecordedSchema, RecordedSettings,
+    read_entry,
 };
-use crate::marked::{self, Removal, Thing, remove_made};
-use crate::perform_undo;
-use crate::process::{boot_id, children, is_alive, postmaster_of, programs_of, servers_of};
+use crate::marked::{self, Thing};
+use crate::process::{boot_id, is_alive, programs_of};
+use crate::step::Step;
 use crate::undo::Undo;
 
-/// What became of one leftover.
+// facade: removed at integration
+#[doc(hidden)]
+pub use CleanupResult as Swept;
+
+/// The result of cleaning up one leftover.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Swept {
+pub struct CleanupResult {
     /// Where it was.
     pub path: PathBuf,
-    /// What was done.
+    /// The result.
     pub outcome: Outcome,
 }
 
-/// What was done about a leftover.
+/// The result of cleaning up a leftover.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is gone now.
@@ -57,12 +66,12 @@ pub enum Outcome {
     },
     /// It is ours, and could not be removed; the entry stays.
     Failed {
-        /// Why not.
+        /// The cause.
         why: String,
     },
 }
 
-impl std::fmt::Display for Swept {
+impl std::fmt::Display for CleanupResult {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let path = self.path.display();
         match &self.outcome {
@@ -109,7 +118,7 @@ pub fn sweep(
     journal: &Journal,
     servers: &dyn ExternalServers,
     stop: &AtomicBool,
-) -> Result<Vec<Swept>, JournalError> {
+) -> Result<Vec<CleanupResult>, JournalError> {
     let _lock = journal.lock()?;
     let mut swept = Vec::new();
     let mut entries = journal.entries()?;
@@ -118,7 +127,8 @@ pub fn sweep(
     entries.sort_by_key(|e| {
         (
             layer(&e.made),
-            matches!(e.made, Made::Stack { .. } | Made::Setting { .. }).then_some(Reverse(e.at)),
+            matches!(e.made, OwnedResource::Stack { .. } | OwnedResource::Setting { .. })
+                .then_some(Reverse(e.at)),
         )
     });
     let running = if stop.load(Ordering::Relaxed) { Vec::new() } else { end_programs(&entries) };
@@ -130,7 +140,7 @@ pub fn sweep(
         let outcome = match running.iter().find(|(owner, _)| *owner == entry.owner) {
             // It may still write into what is to go.
             Some((_, why)) => Outcome::Failed { why: why.clone() },
-            None => take_down(&entry, journal, servers),
+            None => take_down_entry(&entry, journal, servers),
         };
         let path = entry.made.path().to_owned();
         match outcome {
@@ -138,11 +148,12 @@ pub fn sweep(
             Outcome::ByHand { .. } => {}
             _ => journal.done(&entry.id)?,
         }
-        swept.push(Swept { path, outcome });
+        swept.push(CleanupResult { path, outcome });
     }
     // What a filesystem without power would not let go has gone with it.
     for (at, entry) in failed {
-        let lies_on_a_stack = matches!(entry.made, Made::Cluster { .. } | Made::Directory { .. });
+        let lies_on_a_stack =
+            matches!(entry.made, OwnedResource::Cluster { .. } | OwnedResource::Directory { .. });
         if lies_on_a_stack && matches!(entry.made.path().try_exists(), Ok(false)) {
             journal.done(&entry.id)?;
             swept[at].outcome = Outcome::Removed { server_ended: None };
@@ -236,69 +247,91 @@ pub fn leftovers(journal: &Journal, directories: &[&Path]) -> Result<Vec<Leftove
     Ok(found)
 }
 
-/// The entry in the marker of the directory `name`.
+/// Returns the entry in the marker of the directory `name`.
 fn marked_entry(parent: &Directory, name: &OsString) -> io::Result<Entry> {
     /// More than any marker has (bytes).
     const MOST: u64 = 1 << 20;
     let mut text = Vec::new();
     parent.directory(name)?.file(MARKER)?.take(MOST).read_to_end(&mut text)?;
-    Ok(serde_json::from_slice(&text)?)
+    Ok(read_entry(&text)?)
 }
 
 /// What must go earlier has the smaller number: what lies on a stack, then the stack, then what it
 /// lies in.
-fn layer(made: &Made) -> u8 {
+fn layer(made: &OwnedResource) -> u8 {
     match made {
-        Made::Cluster { .. } | Made::File { .. } => 0,
-        Made::Setting { .. } | Made::ServerSettings { .. } | Made::ServerSchema { .. } => 1,
-        Made::Stack { .. } => 2,
-        Made::Directory { .. } => 3,
+        OwnedResource::Cluster { .. } | OwnedResource::File { .. } => 0,
+        OwnedResource::Setting { .. }
+        | OwnedResource::ServerSettings { .. }
+        | OwnedResource::ServerSchema { .. } => 1,
+        OwnedResource::Stack { .. } => 2,
+        OwnedResource::Directory { .. } => 3,
     }
 }
 
-fn take_down(entry: &Entry, journal: &Journal, servers: &dyn ExternalServers) -> Outcome {
+fn take_down_entry(entry: &Entry, journal: &Journal, servers: &dyn ExternalServers) -> Outcome {
     match &entry.made {
-        Made::Setting { undo, .. } => return put_back(entry, undo),
-        Made::ServerSettings { recorded, .. } => return servers.put_back_settings(recorded),
-        Made::ServerSchema { recorded, .. } => return servers.drop_schema(recorded, &entry.id),
-        Made::Stack { plan: Some(_), .. } => {
+        OwnedResource::Setting { undo, .. } => return put_back(entry, undo, journal),
+        OwnedResource::ServerSettings { recorded, .. } => {
+            return servers.put_back_settings(recorded);
+        }
+        OwnedResource::ServerSchema { recorded, .. } => {
+            return servers.drop_schema(recorded, &entry.id);
+        }
+        OwnedResource::Stack { plan: Some(_), .. } => {
             let why = "the plan that an earlier version wrote of it cannot be read".to_owned();
             return Outcome::Failed { why };
         }
         _ => {}
     }
-    let prepared = match marked::open(entry, journal) {
-        Ok(Thing::Directory(directory)) => prepare(&entry.made, &directory),
-        Ok(_) => Ok(None),
-        Err(e) => Err(e.to_string()),
+    // What is not provably pgdyno's is not touched, and nothing that the entry says of it is done.
+    let steps = match marked::open(entry, journal) {
+        Ok(Thing::Directory(_)) => uses_of(&entry.made),
+        Ok(_) => Vec::new(),
+        Err(e) => return Outcome::Failed { why: e.to_string() },
     };
-    let server_ended = match prepared {
-        Ok(pid) => pid,
-        Err(why) => return Outcome::Failed { why },
-    };
-    match remove_made(entry, journal) {
-        Ok(Removal::Removed) => Outcome::Removed { server_ended },
-        Ok(Removal::Absent) => Outcome::WasGone,
-        Ok(Removal::NotOurs(found)) => Outcome::NotOurs { found },
-        Err(e) => Outcome::Failed { why: e.to_string() },
+    let never = AtomicBool::new(false);
+    let mut context = ExecContext { journal, stop: &never, made: vec![entry.clone()] };
+    let mut server_ended = None;
+    if let [step @ Step::StopServer { .. }] = steps.as_slice() {
+        match context.execute(step) {
+            Ok(Effect::ServerEnded { pid }) => server_ended = Some(pid),
+            Ok(_) => {}
+            Err(e) => return Outcome::Failed { why: cause(&e) },
+        }
+    } else {
+        let left = take_down(&mut context, &steps);
+        if !left.is_empty() {
+            return Outcome::Failed { why: left.join("; ") };
+        }
+    }
+    match context.execute(&Step::RemoveMarked { path: entry.made.path().to_owned() }) {
+        Ok(Effect::NothingToUndo) => Outcome::WasGone,
+        Ok(Effect::LeftAlone { found }) => Outcome::NotOurs { found },
+        Ok(_) => Outcome::Removed { server_ended },
+        Err(e) => Outcome::Failed { why: cause(&e) },
     }
 }
 
-/// Ends what uses a made directory: its server, which still writes into it, or what is mounted on
-/// it. The server's pid.
-fn prepare(made: &Made, directory: &Directory) -> Result<Option<i32>, String> {
+/// Returns the steps that end what uses a made directory: its server, which still writes into it,
+/// or what is mounted on it.
+fn uses_of(made: &OwnedResource) -> Vec<Step> {
     match made {
-        Made::Stack { undo, .. } => perform_undo::take_down(undo).map(|()| None),
-        Made::Cluster { .. } => match directory.directory("data") {
-            Ok(data) => end_server(&data),
-            // What stands in its place is removed, and not followed.
-            Err(_) => Ok(None),
-        },
-        _ => Ok(None),
+        OwnedResource::Stack { undo, .. } => undo.iter().cloned().map(Step::Undo).collect(),
+        OwnedResource::Cluster { path } => vec![Step::StopServer { data: path.join("data") }],
+        _ => Vec::new(),
     }
 }
 
-fn put_back(entry: &Entry, undo: &Undo) -> Outcome {
+/// Returns why a step failed; the path is named already.
+fn cause(error: &StepError) -> String {
+    match error {
+        StepError::Io { source, .. } => source.to_string(),
+        other => with_causes(other),
+    }
+}
+
+fn put_back(entry: &Entry, undo: &Undo, journal: &Journal) -> Outcome {
     // A reboot has put back what the kernel keeps.
     if !undo.outlives_boot() && boot_id().is_ok_and(|id| id != entry.owner.boot_id) {
         return Outcome::WasGone;
@@ -314,32 +347,13 @@ fn put_back(entry: &Entry, undo: &Undo) -> Outcome {
             ),
         };
     }
-    match perform_undo::put_back(undo) {
-        Ok(None) => Outcome::PutBack,
-        Ok(Some(found)) => Outcome::NotOurs { found },
-        Err(why) => Outcome::Failed { why },
+    if !undo.is_of_setting() {
+        return Outcome::NotOurs { found: format!("`{undo}` is not done for a setting") };
     }
-}
-
-/// Ends the server that runs in `data`, whoever started it; its pid, if there was one.
-fn end_server(data: &Directory) -> Result<Option<i32>, String> {
-    let postmaster = postmaster_of(data);
-    let mut all = servers_of(data);
-    if let Some(postmaster) = postmaster {
-        all.extend(children(postmaster.pid()));
-        postmaster.signal(Signal::QUIT);
-        if !postmaster.wait_gone(Duration::from_secs(10)) {
-            all.extend(children(postmaster.pid()));
-        }
+    let never = AtomicBool::new(false);
+    match ExecContext::new(journal, &never).execute(&Step::Undo(undo.clone())) {
+        Ok(Effect::LeftAlone { found }) => Outcome::NotOurs { found },
+        Ok(_) => Outcome::PutBack,
+        Err(e) => Outcome::Failed { why: with_causes(&e) },
     }
-    for process in all {
-        // What outlived its postmaster notices that by itself, mostly at once.
-        if !process.wait_gone(Duration::from_secs(2)) {
-            process.signal(Signal::KILL);
-            if !process.wait_gone(Duration::from_secs(10)) {
-                return Err(format!("its server's process {} does not end", process.pid()));
-            }
-        }
-    }
-    Ok(postmaster.map(crate::process::Identity::pid))
 }

@@ -1,61 +1,46 @@
-//! Programs that storage needs: where they are looked for, and what they print.
+//! Tools that are asked a question, or that print the name they chose: `wipefs --json`,
+//! `losetup --find --show`.
+//!
+//! [`run_tool`] takes a failing exit status for an error; [`ask_tool`] returns all that was said,
+//! within a time limit. Both run the tool with pgdyno's search path, without the user's locale and
+//! beyond the reach of a Ctrl-C at the terminal.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::ffi::OsStr;
+use std::path::PathBuf;
 
-use crate::step::{StepError, said};
+use crate::error::StepError;
+use crate::output::said;
+use crate::question::command;
 
-/// `PATH` and the folders of root's programs, which `su` and some containers leave out of it.
-#[must_use]
-pub fn search_path() -> OsString {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut folders: Vec<PathBuf> =
-        std::env::split_paths(&path).filter(|p| p.is_absolute()).collect();
-    for folder in ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from) {
-        if !folders.contains(&folder) {
-            folders.push(folder);
-        }
-    }
-    std::env::join_paths(folders).unwrap_or(path)
-}
+pub use crate::question::{ToolError, ToolOutput, ask_tool};
 
-/// Where the program `name` lies; none when it is not installed.
-#[must_use]
-pub fn locate(name: &str) -> Option<PathBuf> {
-    let executable = |p: &PathBuf| {
-        p.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
-    };
-    std::env::split_paths(&search_path()).map(|folder| folder.join(name)).find(executable)
-}
+// facade: removed at integration
+#[doc(hidden)]
+pub use crate::lookup::{locate, search_path};
+#[doc(hidden)]
+pub use run_tool as output;
 
-/// Runs a program to its end and gives its standard output; for questions, and for what prints the
-/// name it chose.
+/// Runs `program` to its end and returns its standard output.
 ///
 /// # Errors
 /// [`StepError`]: it cannot be run, or its exit status is not 0; its messages are quoted.
-pub fn output<S: AsRef<OsStr>>(program: &str, args: &[S]) -> Result<String, StepError> {
-    let path = Path::new(program);
-    let output = Command::new(path)
-        .args(args)
-        .current_dir("/")
-        .env("PATH", search_path())
-        .env("LC_ALL", "C")
-        // A Ctrl-C at the terminal is pgdyno's alone.
-        .process_group(0)
-        .stdin(Stdio::null())
+pub fn run_tool<S: AsRef<OsStr>>(program: &str, args: &[S]) -> Result<String, StepError> {
+    let path = PathBuf::from(program);
+    let output = command(OsStr::new(program), args)
         .output()
-        .map_err(|source| StepError::Spawn {
-            program: path.to_owned(),
-            as_account: None,
-            source,
-        })?;
+        .map_err(|source| StepError::Spawn { program: path.clone(), as_account: None, source })?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let all = [output.stdout, output.stderr].concat();
-    let output_text = said(&all);
-    Err(StepError::Failed { program: path.to_owned(), status: output.status, output: output_text })
+    let quoted = said(&[output.stdout, output.stderr].concat());
+    Err(StepError::Failed { program: path, status: output.status, output: quoted })
+}
+
+/// Runs the program that the first of `words` names with the others as arguments.
+///
+/// # Errors
+/// As [`run_tool`].
+pub fn run_words(words: &[String]) -> Result<String, StepError> {
+    let (program, args) = words.split_first().map_or(("", &[][..]), |(p, a)| (p.as_str(), a));
+    run_tool(program, args)
 }

@@ -41,13 +41,13 @@ pub enum TrustError {
     Io {
         /// The component.
         component: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
 }
 
 impl TrustError {
-    /// What to do.
+    /// Returns advice, where there is some.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         let us = rustix::process::geteuid();
@@ -141,7 +141,7 @@ fn walk(path: &Path, whole: &Path, may_end_sticky: bool, links: u8) -> Result<()
     Ok(())
 }
 
-/// Whether a group is root's, or a user's own of the same number, as `useradd` makes them.
+/// Tells whether a group is root's, or a user's own of the same number, as `useradd` makes them.
 fn is_own_group(gid: u32) -> bool {
     let (uid, own) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     gid == 0 || (uid != 0 && gid == uid && gid == own)

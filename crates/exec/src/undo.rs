@@ -1,16 +1,20 @@
 //! Undo steps: how what was made or set is taken down, as the journal keeps it.
 //!
 //! A closed list of verbs with names and paths, and no command: nothing that stands in the journal
-//! is ever run. What performs them is [`crate::storage`]'s.
+//! is ever run. [`Executor`](crate::executor::Executor) executes them like every other step.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::device::claim::Labelled;
 use crate::device::identity::BlockDevice;
 use crate::quote::quote;
+use crate::service_paths::mount_point_of;
+
+// facade: removed at integration
+#[doc(hidden)]
+pub use KernelFileChange as Written;
 
 /// One undo step. Each one also succeeds where there is nothing to undo.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,7 +75,7 @@ pub enum Undo {
     /// Writes files of the kernel's back, in this order.
     WriteKernelFiles {
         /// The files; each lies in sysfs or in a control group's filesystem.
-        files: Vec<Written>,
+        files: Vec<KernelFileChange>,
     },
     /// Switches a drive's volatile write cache back.
     SetDriveCache {
@@ -95,17 +99,31 @@ pub enum Undo {
 
 /// A text that was written to a file of the kernel's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Written {
+pub struct KernelFileChange {
     /// The file.
     pub file: PathBuf,
-    /// What it held.
+    /// Its content before.
     pub was: String,
     /// What was written; none for what the kernel itself changes along with the one before.
     pub set: Option<String>,
 }
 
 impl Undo {
-    /// Whether it is still to be done after the machine was restarted: what a RAID controller
+    /// Tells whether it puts a setting back. Nothing else is done for a setting of the journal's.
+    #[must_use]
+    pub fn is_of_setting(&self) -> bool {
+        matches!(self, Self::WriteKernelFiles { .. } | Self::SetDriveCache { .. })
+    }
+
+    /// Tells whether its failure leaves the steps after it possible: an array or a volume group
+    /// that was never made cannot be taken apart, and that nothing holds its devices is what
+    /// counts.
+    #[must_use]
+    pub fn may_fail(&self) -> bool {
+        matches!(self, Self::StopArray { .. } | Self::RemoveVolumeGroup { .. })
+    }
+
+    /// Tells whether it is still to be done after the machine was restarted: what a RAID controller
     /// keeps, say.
     #[must_use]
     pub fn outlives_boot(&self) -> bool {
@@ -118,11 +136,13 @@ impl fmt::Display for Undo {
         let shown = |path: &PathBuf| quote(path.as_os_str());
         match self {
             Self::Unmount { target, .. } => write!(f, "unmount {}", shown(target)),
-            Self::DetachLoop { image, .. } => {
-                write!(f, "detach every loop device over {}", shown(image))
+            Self::DetachLoop { link, .. } => {
+                let link = shown(link);
+                write!(f, "run: losetup --detach (the device of {link})\nremove {link}")
             }
             Self::StopDisk { directory } => {
-                write!(f, "stop serving the emulated disk in {}", shown(directory))
+                let point = mount_point_of(directory);
+                write!(f, "unmount {} (the process that serves it ends)", shown(&point))
             }
             Self::StopArray { name } => write!(f, "run: mdadm --stop /dev/md/{name}"),
             Self::RemoveVolumeGroup { name, members, .. } => {
@@ -133,8 +153,13 @@ impl fmt::Display for Undo {
                 write!(f, "run, if there is such a pool: zpool destroy {name}")
             }
             Self::EraseLabelled { device, label, looked_at } => {
-                let (device, label, looked_at) = (device.clone(), label.clone(), looked_at.clone());
-                Labelled { device, looked_at, label }.fmt(f)
+                let node = looked_at.as_ref().map_or_else(|| device.clone(), BlockDevice::node);
+                let device = shown(&node);
+                write!(
+                    f,
+                    "run, if {device} bears the label {label}: wipefs --all {device}, then clear \
+                     its first and last MiB"
+                )
             }
             Self::WriteKernelFiles { files } => {
                 let files: Vec<String> = files.iter().map(|w| shown(&w.file)).collect();

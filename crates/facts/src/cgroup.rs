@@ -7,11 +7,11 @@ use pgdyno_model::units::Bytes;
 
 use super::tree::Tree;
 use pgdyno_exec::cgroup::directories;
-use pgdyno_exec::mountinfo::Mounted;
+use pgdyno_exec::mountinfo::MountEntry;
 
-/// The tightest limits of this process's own groups and of all above them. `memory` is the
+/// Returns the tightest limits of this process's own groups and of all above them. `memory` is the
 /// machine's; a limit beyond it is none.
-pub(super) fn read(tree: &Tree, mounts: &[Mounted], memory: Bytes) -> CgroupFacts {
+pub(super) fn read(tree: &Tree, mounts: &[MountEntry], memory: Bytes) -> CgroupFacts {
     let membership = tree.read("proc/self/cgroup").unwrap_or_default();
     let mut facts = CgroupFacts::default();
     let mut limits = Limits { tree, memory, facts: &mut facts };

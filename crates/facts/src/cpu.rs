@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use pgdyno_model::facts::CpuFacts;
 
+use super::text::value_of;
 use super::tree::Tree;
-use super::value_of;
 
 const CPUS: &str = "sys/devices/system/cpu";
 

@@ -6,9 +6,10 @@ use pgdyno_model::facts::{BlockDevice, DeviceKind, LoopFacts, RaidFacts};
 use pgdyno_model::units::Bytes;
 use sha2::{Digest, Sha256};
 
+use super::health;
+use super::text::in_brackets;
 use super::tree::Tree;
-use super::{Serials, health, in_brackets};
-use pgdyno_exec::mountinfo::{self, Mounted};
+use pgdyno_exec::mountinfo::{self, MountEntry};
 
 const BLOCK: &str = "sys/class/block";
 
@@ -18,17 +19,28 @@ const SECTOR: u64 = 512;
 /// Loops on loops on loops: no sane stack is deeper.
 const DEEPEST: u32 = 16;
 
+/// What is stored of serial numbers and world-wide names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Serials {
+    /// The beginning of their SHA-256: the same disk can be recognised, and nobody learns its
+    /// number by reading.
+    #[default]
+    Hashed,
+    /// They themselves.
+    Kept,
+}
+
 /// Reads devices.
 pub(super) struct Devices<'a> {
     pub(super) tree: &'a Tree,
-    pub(super) mounts: &'a [Mounted],
+    pub(super) mounts: &'a [MountEntry],
     pub(super) serials: Serials,
     /// Whether disks are asked for their health.
     pub(super) health: bool,
 }
 
-/// The kernel's name of the block device that `mount` is of, where there is one.
-pub(super) fn of_mount(tree: &Tree, mount: &Mounted) -> Option<String> {
+/// Returns the kernel's name of the block device that `mount` is of, where there is one.
+pub(super) fn of_mount(tree: &Tree, mount: &MountEntry) -> Option<String> {
     let by_number = || {
         Some(
             tree.real(format!("sys/dev/block/{}", mount.numbers))?
@@ -43,14 +55,14 @@ pub(super) fn of_mount(tree: &Tree, mount: &Mounted) -> Option<String> {
     by_number().or_else(by_source)
 }
 
-/// The kernel's name of the block device at `path`, a node or a link below `/dev`.
+/// Returns the kernel's name of the block device at `path`, a node or a link below `/dev`.
 pub(super) fn named(tree: &Tree, path: &str) -> Option<String> {
     let real = tree.real(path).filter(|p| p.starts_with("/dev"))?;
     let name = real.file_name()?.to_str()?.to_owned();
     tree.exists(format!("{BLOCK}/{name}")).then_some(name)
 }
 
-/// The whole disk that `device` is a partition of, or `device` itself.
+/// Returns the whole disk that `device` is a partition of, or `device` itself.
 pub(super) fn disk_of(tree: &Tree, device: &str) -> String {
     partition_of(tree, device).unwrap_or_else(|| device.to_owned())
 }
@@ -64,7 +76,7 @@ fn partition_of(tree: &Tree, device: &str) -> Option<String> {
 }
 
 impl Devices<'_> {
-    /// The device with the kernel's name `name` and all below it.
+    /// Returns the device with the kernel's name `name` and all below it.
     pub(super) fn read(&self, name: &str) -> BlockDevice {
         self.at_depth(name, 0)
     }
@@ -229,7 +241,7 @@ impl Devices<'_> {
 }
 
 impl Serials {
-    /// A serial number as it is stored.
+    /// Returns a serial number as it is stored.
     fn shown(self, serial: &str) -> String {
         match self {
             Self::Kept => serial.to_owned(),

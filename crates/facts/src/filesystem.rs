@@ -6,13 +6,14 @@ use std::fs::File;
 use std::path::Path;
 
 use super::device;
-use super::program;
+use super::health::TOOL_LIMIT;
 use super::tree::Tree;
-use pgdyno_exec::mountinfo::{self, Mounted};
+use pgdyno_exec::mountinfo::{self, MountEntry};
+use pgdyno_exec::tool::{ToolError, ask_tool};
 
 /// What the filesystem tells.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct FilesystemDetails {
     /// By its own names.
     pub(super) geometry: BTreeMap<String, String>,
     /// The kernel's names of its devices, where it knows better than the mount does.
@@ -34,30 +35,38 @@ const PROPERTIES: &[&str] = &[
     "sync",
 ];
 
-/// Whether `filesystem` is ZFS, the kernel's or zfs-fuse.
+/// Tells whether `filesystem` is ZFS, the kernel's or zfs-fuse.
 pub fn is_zfs(filesystem: &str) -> bool {
     matches!(filesystem, "zfs" | "fuse.zfs")
 }
 
-/// Asks files only.
-pub(super) fn by_files(tree: &Tree, mount: &Mounted) -> Told {
-    if mount.filesystem == "btrfs" { btrfs(tree, mount) } else { Told::default() }
+/// Reads what files tell.
+pub(super) fn from_sysfs(tree: &Tree, mount: &MountEntry) -> FilesystemDetails {
+    if mount.filesystem == "btrfs" { btrfs(tree, mount) } else { FilesystemDetails::default() }
 }
 
-/// Asks programs: ZFS has no files that tell.
-pub(super) fn by_programs(tree: &Tree, mounts: &[Mounted], mount: &Mounted) -> Told {
-    if is_zfs(&mount.filesystem) { zfs(tree, mounts, &mount.source) } else { Told::default() }
+/// Reads what tools tell: ZFS has no files for it.
+pub(super) fn from_tools(
+    tree: &Tree,
+    mounts: &[MountEntry],
+    mount: &MountEntry,
+) -> FilesystemDetails {
+    if is_zfs(&mount.filesystem) {
+        zfs(tree, mounts, &mount.source)
+    } else {
+        FilesystemDetails::default()
+    }
 }
 
-/// Whether files made in `directory` are written in place.
+/// Tells whether files made in `directory` are written in place.
 pub(super) fn no_copy_on_write(directory: &Path) -> Option<bool> {
     let flags = rustix::fs::ioctl_getflags(File::open(directory).ok()?).ok()?;
     Some(flags.contains(rustix::fs::IFlags::NOCOW))
 }
 
-fn btrfs(tree: &Tree, mount: &Mounted) -> Told {
+fn btrfs(tree: &Tree, mount: &MountEntry) -> FilesystemDetails {
     const ALL: &str = "sys/fs/btrfs";
-    let mut told = Told::default();
+    let mut told = FilesystemDetails::default();
     let Some(first) = device::named(tree, &mount.source) else { return told };
     let devices = |uuid: &str| tree.names(format!("{ALL}/{uuid}/devices"));
     let Some(uuid) = tree.names(ALL).into_iter().find(|uuid| devices(uuid).contains(&first)) else {
@@ -79,8 +88,8 @@ fn btrfs(tree: &Tree, mount: &Mounted) -> Told {
     told
 }
 
-fn zfs(tree: &Tree, mounts: &[Mounted], dataset: &str) -> Told {
-    let mut told = Told::default();
+fn zfs(tree: &Tree, mounts: &[MountEntry], dataset: &str) -> FilesystemDetails {
+    let mut told = FilesystemDetails::default();
     let pool = dataset.split('/').next().unwrap_or(dataset);
     match answer("zfs", &["get", "-Hp", "-o", "property,value", "all", dataset]) {
         Ok(text) => told.geometry.extend(properties(&text)),
@@ -117,15 +126,32 @@ fn zfs(tree: &Tree, mounts: &[Mounted], dataset: &str) -> Told {
     told
 }
 
-fn answer(program: &'static str, args: &[&str]) -> Result<String, String> {
-    match program::ask(program, args) {
-        Ok(said) if said.success => Ok(said.output),
-        Ok(said) if said.errors.trim().is_empty() => {
-            Err(format!("{program} failed without a word"))
-        }
-        Ok(said) => Err(said.errors.lines().map(str::trim).collect::<Vec<_>>().join(" ")),
-        Err(e) => Err(e.to_string()),
+/// A tool that did not answer the question.
+#[derive(Debug, thiserror::Error)]
+enum AnswerError {
+    /// It failed, and printed nothing.
+    #[error("{program} failed without a word")]
+    Silent { program: &'static str },
+    /// It failed, and printed why.
+    #[error("{0}")]
+    Refused(String),
+    /// It gave no answer at all.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+}
+
+fn answer(program: &'static str, args: &[&str]) -> Result<String, AnswerError> {
+    let answer = ask_tool(program, args, TOOL_LIMIT)?;
+    if answer.status.success() {
+        return Ok(String::from_utf8_lossy(&answer.stdout).into_owned());
     }
+    let words = String::from_utf8_lossy(&answer.stderr);
+    let words = words.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+    Err(if words.trim().is_empty() {
+        AnswerError::Silent { program }
+    } else {
+        AnswerError::Refused(words)
+    })
 }
 
 fn properties(text: &str) -> impl Iterator<Item = (String, String)> {
@@ -135,14 +161,14 @@ fn properties(text: &str) -> impl Iterator<Item = (String, String)> {
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
 }
 
-/// The smallest of a pool's devices: it is that one which may be too small.
+/// Returns the smallest of a pool's devices: it is that one which may be too small.
 fn ashift(text: &str) -> Option<u32> {
     text.lines().filter_map(|l| l.trim().strip_prefix("ashift: ")?.trim().parse().ok()).min()
 }
 
-/// The paths of a pool's members in `zpool status`: those of its devices, which without `-P` come
-/// as names below `/dev`, and those of files. What groups them (`mirror-0`) comes as a path too, of
-/// nothing.
+/// Returns the paths of a pool's members in `zpool status`: those of its devices, which without
+/// `-P` come as names below `/dev`, and those of files. What groups them (`mirror-0`) comes as a
+/// path too, of nothing.
 fn members(text: &str) -> Vec<String> {
     let table = text.lines().skip_while(|line| !line.trim().starts_with("NAME ")).skip(1);
     table
@@ -172,7 +198,7 @@ mod tests {
             ("sys/fs/btrfs/5e1f/devices/sdc", "sys/devices/sdc"),
         ]);
         let mounts = mountinfo::parse("30 22 0:40 / /data rw - btrfs /dev/sdb rw,space_cache=v2\n");
-        let told = by_files(&made.tree(), &mounts[0]);
+        let told = from_sysfs(&made.tree(), &mounts[0]);
         assert_eq!(told.devices, ["sdb", "sdc"]);
         assert_eq!((&*told.geometry["data"], &*told.geometry["metadata"]), ("raid0", "raid1"));
     }

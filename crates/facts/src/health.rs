@@ -1,15 +1,21 @@
 //! A disk's own word on its health, through smartmontools.
 
+use std::time::Duration;
+
 use pgdyno_model::facts::Health;
 use serde_json::Value;
 
-use super::program;
+use pgdyno_exec::tool::ask_tool;
+
+/// How long a tool may take to answer: a drive that sleeps needs seconds to wake up.
+pub(super) const TOOL_LIMIT: Duration = Duration::from_secs(15);
 
 /// Asks the disk with the kernel's name `disk`.
 pub(super) fn read(disk: &str) -> Health {
     let device = format!("/dev/{disk}");
-    match program::ask("smartctl", &["--json", "--info", "--health", "--attributes", &device]) {
-        Ok(said) => parse(&said.output),
+    let args = ["--json", "--info", "--health", "--attributes", &device];
+    match ask_tool("smartctl", &args, TOOL_LIMIT) {
+        Ok(answer) => parse(&String::from_utf8_lossy(&answer.stdout)),
         Err(e) => Health { unavailable: Some(e.to_string()), ..Health::default() },
     }
 }

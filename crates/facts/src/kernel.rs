@@ -54,8 +54,8 @@ pub(super) fn read(tree: &Tree) -> KernelFacts {
     }
 }
 
-/// The command line as it may be shown: reports are passed on, and some people start machines with
-/// secrets.
+/// Returns the command line as it may be shown: reports are passed on, and some people start
+/// machines with secrets.
 fn public(cmdline: &str) -> String {
     const SECRETS: &[&str] = &["pass", "secret", "token", "credential", "auth", "key"];
     let kernel = cmdline.split(" -- ").next().unwrap_or_default();

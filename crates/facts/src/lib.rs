@@ -1,7 +1,20 @@
-//! The fingerprint: what this machine is, and what lies under a directory.
+//! Facts: what the host is, and what lies under a directory.
 //!
-//! Everything is read, nothing is changed, nobody is asked over the network. Files of `/proc` and
-//! `/sys` tell nearly all of it; `smartctl` and ZFS's programs are asked only by [`fingerprint`].
+//! Everything is read; nothing is changed, and nobody is asked over the network. Files of `/proc`
+//! and `/sys` hold nearly all of it. `smartctl` and ZFS's programs are asked by [`fingerprint`]
+//! only.
+//!
+//! Call [`host`] once a run, and for each storage [`fingerprint`], or [`storage`] where no program
+//! may be started. What the machine does not tell stays empty.
+//!
+//! ```
+//! # use std::path::Path;
+//! let host = pgdyno_facts::host();
+//! assert!(host.cpus > 0);
+//! let storage = pgdyno_facts::storage("root", Path::new("/"))?;
+//! assert_eq!(storage.mount_point, "/");
+//! # Ok::<(), pgdyno_exec::DirectoryError>(())
+//! ```
 
 mod cgroup;
 mod cpu;
@@ -10,7 +23,7 @@ mod filesystem;
 mod health;
 mod kernel;
 mod memory;
-mod program;
+mod text;
 mod tree;
 mod virtualization;
 
@@ -21,21 +34,15 @@ use pgdyno_model::facts::{HostFacts, StorageFacts};
 use pgdyno_model::units::Bytes;
 
 use device::Devices;
+pub use device::Serials;
 pub use filesystem::is_zfs;
+use health::TOOL_LIMIT;
 use pgdyno_exec::directory::DirectoryError;
-use pgdyno_exec::mountinfo::{self, Mounted};
+use pgdyno_exec::mountinfo::{self, MountEntry};
+use pgdyno_exec::tool::ask_tool;
+use text::value_of;
+pub use text::{in_brackets, kilobytes};
 pub use tree::Tree;
-
-/// What is stored of serial numbers and world-wide names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Serials {
-    /// The beginning of their SHA-256: the same disk can be recognised, and nobody learns its
-    /// number by reading.
-    #[default]
-    Hashed,
-    /// They themselves.
-    Kept,
-}
 
 /// This machine. What it does not tell stays empty.
 #[must_use]
@@ -142,14 +149,14 @@ fn look(
 /// What `mount` and the devices under it tell.
 fn on_mount(
     tree: &Tree,
-    mounts: &[Mounted],
-    mount: &Mounted,
+    mounts: &[MountEntry],
+    mount: &MountEntry,
     serials: Serials,
     programs: bool,
 ) -> StorageFacts {
-    let mut told = filesystem::by_files(tree, mount);
+    let mut told = filesystem::from_sysfs(tree, mount);
     if programs {
-        let more = filesystem::by_programs(tree, mounts, mount);
+        let more = filesystem::from_tools(tree, mounts, mount);
         told.geometry.extend(more.geometry);
         told.unavailable.extend(more.unavailable);
         told.devices.extend(more.devices);
@@ -189,7 +196,8 @@ fn with_its_disk(mut facts: StorageFacts) -> StorageFacts {
     facts
 }
 
-/// The block device at `path` of `size`, without regard to what is on it. No program is run.
+/// Returns the block device at `path` of `size`, without regard to what is on it. No program is
+/// run.
 #[must_use]
 pub fn device(path: &Path, size: Bytes) -> StorageFacts {
     let tree = Tree::here();
@@ -207,34 +215,14 @@ pub fn device(path: &Path, size: Bytes) -> StorageFacts {
     })
 }
 
-/// The whole disk that `device` is a partition of, or `device` itself.
+/// Returns the whole disk that `device` is a partition of, or `device` itself.
 pub fn disk_of(device: &str) -> String {
     device::disk_of(&Tree::here(), device)
 }
 
-/// Whether smartmontools are here.
+/// Tells whether smartmontools are here.
 pub fn has_smartctl() -> bool {
-    program::ask("smartctl", &["--version"]).is_ok()
-}
-
-/// The value of `name : value` in a file of `/proc`.
-fn value_of(text: &str, name: &str) -> Option<String> {
-    text.lines().find_map(|line| {
-        let (key, value) = line.split_once(':')?;
-        (key.trim() == name).then(|| value.trim().to_owned())
-    })
-}
-
-/// A value of `/proc/meminfo`, in bytes.
-pub fn kilobytes(meminfo: &str, name: &str) -> Option<u64> {
-    let value: u64 = value_of(meminfo, name)?.strip_suffix("kB")?.trim().parse().ok()?;
-    value.checked_mul(1024)
-}
-
-/// `none [mq-deadline] kyber` → `mq-deadline`.
-pub fn in_brackets(text: &str) -> String {
-    let chosen = text.split_once('[').and_then(|(_, r)| r.split_once(']')).map(|(c, _)| c);
-    chosen.unwrap_or(text).to_owned()
+    ask_tool("smartctl", &["--version"], TOOL_LIMIT).is_ok()
 }
 
 #[cfg(test)]

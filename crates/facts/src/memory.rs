@@ -3,8 +3,8 @@
 use pgdyno_model::facts::MemoryFacts;
 use pgdyno_model::units::Bytes;
 
+use super::text::{in_brackets, kilobytes, value_of};
 use super::tree::Tree;
-use super::{in_brackets, kilobytes, value_of};
 
 const THP: &str = "sys/kernel/mm/transparent_hugepage";
 const NODES: &str = "sys/devices/system/node";

@@ -16,6 +16,8 @@ impl Tree {
     }
 
     #[cfg(test)]
+    /// Returns the files below `root`, as if it were /.
+    #[must_use]
     pub fn at(root: &Path) -> Self {
         Self { root: root.to_owned() }
     }
@@ -26,7 +28,7 @@ impl Tree {
         self.root.join(path.strip_prefix("/").unwrap_or(path))
     }
 
-    /// A file's text without surrounding blanks; none where there is none.
+    /// Returns a file's text without surrounding blanks; none where there is none.
     pub fn read(&self, path: impl AsRef<Path>) -> Option<String> {
         let bytes = fs::read(self.below(path)).ok()?;
         let text = String::from_utf8_lossy(&bytes);
@@ -34,22 +36,22 @@ impl Tree {
         (!text.is_empty()).then(|| text.to_owned())
     }
 
-    /// A file's bytes, for those that hold no text.
+    /// Returns a file's bytes, for those that hold no text.
     pub fn bytes(&self, path: impl AsRef<Path>) -> Option<Vec<u8>> {
         fs::read(self.below(path)).ok()
     }
 
-    /// A file's number.
+    /// Returns a file's number.
     pub fn number<T: std::str::FromStr>(&self, path: impl AsRef<Path>) -> Option<T> {
         self.read(path)?.parse().ok()
     }
 
-    /// A file's `0` or `1`.
+    /// Returns a file's `0` or `1`.
     pub fn flag(&self, path: impl AsRef<Path>) -> Option<bool> {
         self.number::<u64>(path).map(|n| n != 0)
     }
 
-    /// The names in a directory, sorted; none where there is no such directory.
+    /// Returns the names in a directory, sorted; none where there is no such directory.
     pub fn names(&self, path: impl AsRef<Path>) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.below(path)) else { return Vec::new() };
         let mut names: Vec<String> =
@@ -58,12 +60,12 @@ impl Tree {
         names
     }
 
-    /// Whether it is there.
+    /// Tells whether it is there.
     pub fn exists(&self, path: impl AsRef<Path>) -> bool {
         self.below(path).exists()
     }
 
-    /// Whether a directory is there.
+    /// Tells whether a directory is there.
     pub fn is_directory(&self, path: impl AsRef<Path>) -> bool {
         self.below(path).is_dir()
     }
@@ -78,22 +80,22 @@ impl Tree {
 
 /// A tree made by a test.
 #[cfg(test)]
-pub struct MadeTree {
+pub(crate) struct MadeTree {
     root: tempfile::TempDir,
 }
 
 #[cfg(test)]
 impl MadeTree {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { root: tempfile::tempdir().unwrap() }
     }
 
-    pub fn tree(&self) -> Tree {
+    pub(crate) fn tree(&self) -> Tree {
         Tree::at(self.root.path())
     }
 
     /// Writes files, `path` and contents.
-    pub fn files(&self, files: &[(&str, &str)]) -> &Self {
+    pub(crate) fn files(&self, files: &[(&str, &str)]) -> &Self {
         for (path, contents) in files {
             let path = self.root.path().join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -103,7 +105,7 @@ impl MadeTree {
     }
 
     /// Makes links, `path` to a directory of the tree, as sysfs does: relative.
-    pub fn links(&self, links: &[(&str, &str)]) -> &Self {
+    pub(crate) fn links(&self, links: &[(&str, &str)]) -> &Self {
         for (path, target) in links {
             fs::create_dir_all(self.root.path().join(target)).unwrap();
             let up = "../".repeat(path.matches('/').count());

@@ -2,8 +2,8 @@
 
 use pgdyno_model::facts::{Hardware, Virtualization};
 
+use super::text::value_of;
 use super::tree::Tree;
-use super::value_of;
 
 /// Beginnings of DMI's vendor, product, board or BIOS names, and the hypervisor they belong to; as
 /// systemd-detect-virt.
@@ -138,8 +138,8 @@ fn container(tree: &Tree) -> Option<String> {
         .map(|(_, manager)| (*manager).to_owned())
 }
 
-/// The share of all CPU time since boot that was stolen. `guest` and `guest_nice` are within `user`
-/// and `nice`.
+/// Returns the share of all CPU time since boot that was stolen. `guest` and `guest_nice` are
+/// within `user` and `nice`.
 fn steal(stat: &str) -> Option<f64> {
     let line = stat.lines().find_map(|l| l.strip_prefix("cpu "))?;
     let ticks: Vec<f64> = line.split_whitespace().take(8).filter_map(|t| t.parse().ok()).collect();

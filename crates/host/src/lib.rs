@@ -22,8 +22,9 @@ pub use pgdyno_storage as storage;
 pub use pgdyno_storage::{fault, kept, probe};
 
 pub use account::{Account, AccountError, server_account};
-pub use directory::{DirectoryError, ScratchDirectory, StorageDirectory, room};
+pub use directory::{DirectoryError, StorageDirectory, room};
 pub use journal::{Journal, JournalError};
+pub use pgdyno_exec::ScratchDirectory;
 pub use process::{current_owner, is_alive};
 pub use step::{Step, StepError};
-pub use sweep::{Leftover, Swept, leftovers, sweep};
+pub use sweep::{CleanupResult, Leftover, Swept, leftovers, sweep};

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-pub use pgdyno_exec::sweep::{ExternalServers, Leftover, Outcome, Swept, leftovers};
+pub use pgdyno_exec::sweep::{CleanupResult, ExternalServers, Leftover, Outcome, Swept, leftovers};
 
 use crate::journal::{Journal, JournalError, MadeId, RecordedSchema, RecordedSettings};
 use crate::postgres::{schema, server_wide};
@@ -11,7 +11,7 @@ use crate::postgres::{schema, server_wide};
 ///
 /// # Errors
 /// [`JournalError`]: the journal cannot be read.
-pub fn sweep(journal: &Journal, stop: &AtomicBool) -> Result<Vec<Swept>, JournalError> {
+pub fn sweep(journal: &Journal, stop: &AtomicBool) -> Result<Vec<CleanupResult>, JournalError> {
     let journal = journal.clone().with_plans(pgdyno_storage::undo_of_plan);
     pgdyno_exec::sweep::sweep(&journal, &Servers, stop)
 }

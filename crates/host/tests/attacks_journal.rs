@@ -233,6 +233,7 @@ fn only_files_of_the_kernels_are_written_back() {
             .journal
             .record(&Made::Setting {
                 path: precious.clone(),
+                device: PathBuf::new(),
                 undo: Undo::WriteKernelFiles { files },
             })
             .unwrap();
@@ -247,7 +248,8 @@ fn what_an_earlier_version_made_is_taken_down_by_the_same_steps() {
     let place = Place::new();
     let stack = old_entry(&place, "stack.json");
     let cluster = old_entry(&place, "cluster.json");
-    let [entry, ..] = &place.journal.entries().unwrap()[..] else { panic!("no entry") };
+    let journal = place.journal.clone().with_plans(pgdyno_host::storage::undo_of_plan);
+    let [entry, ..] = &journal.entries().unwrap()[..] else { panic!("no entry") };
     let Made::Stack { path: home, undo, .. } = &entry.made else { panic!("{entry:?}") };
     let verbs = serde_json::to_string(undo).unwrap();
     assert!(!verbs.contains("canary") && !verbs.contains("touch"), "{verbs}");

@@ -303,7 +303,8 @@ fn a_directory_on_a_stack_that_was_mounted_anew_is_known_again() {
         "{swept:?}"
     );
     assert!(!path.exists());
-    other.unmount().unwrap();
+    let Mount { target, filesystem, source, .. } = &other;
+    pgdyno_host::storage::mount::unmount(target, filesystem, source).unwrap();
     fs::remove_dir(&target).unwrap();
     assert_eq!(made.take_down(), [""; 0]);
     assert_nothing_left(&place);

@@ -23,6 +23,7 @@ use pgdyno_host::storage::emulated::{
 use pgdyno_host::storage::image::LoopDevice;
 use pgdyno_host::storage::mount::Mount;
 use pgdyno_host::storage::{MadeStack, Stack, Surroundings, Wipe};
+use pgdyno_host::undo::Undo;
 use pgdyno_host::{Step, server_account};
 use pgdyno_model::storage::{
     Backing, DeviceSettings, DiskLatency, EmulatedDisk, FilesystemChoice, Raid0, Storage,
@@ -343,8 +344,11 @@ fn the_write_log_gives_a_filesystem_as_it_was_after_each_flush() {
         }
         let there = (0..6).filter(|n| target.join(format!("file-{n}")).exists()).count();
         let due = durable_after.iter().filter(|after| **after <= n).count();
-        for step in [Step::Unmount(mount), Step::DetachLoop(device)] {
-            step.perform(&mut performing).unwrap();
+        let (filesystem, source, target_of) = (mount.filesystem, mount.source, mount.target);
+        let unmount = Undo::Unmount { target: target_of, filesystem, source };
+        let detach = Undo::DetachLoop { image: device.image, link: device.link };
+        for undo in [unmount, detach] {
+            Step::Undo(undo).perform(&mut performing).unwrap();
         }
         fs::remove_dir(target).unwrap();
         fs::remove_file(image).unwrap();

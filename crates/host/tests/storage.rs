@@ -18,6 +18,7 @@ use pgdyno_host::postgres::{Cluster, ClusterSpec};
 use pgdyno_host::step::Performing;
 use pgdyno_host::storage::{StorageError, Wipe, emulated};
 use pgdyno_host::sweep::{Outcome, sweep};
+use pgdyno_host::undo::Undo;
 use pgdyno_host::{Journal, Step, StepError, leftovers, server_account};
 use pgdyno_model::storage::{Backing, DeviceSettings, EmulatedDisk, Hook, Limit, Raid0, Storage};
 use pgdyno_model::units::Bytes;
@@ -279,7 +280,7 @@ fn a_limit_holds_writes_down_and_is_lifted() {
     let stack = plan(&storage, place.path(), &Wipe::default()).unwrap();
     let made = match stack.make(&server_account().unwrap(), &place.journal, &RUN) {
         Ok(made) => made,
-        Err(StorageError::Make { source, .. }) if matches!(*source, StepError::Knob(_)) => {
+        Err(StorageError::Make { source, .. }) if matches!(*source, StepError::Setting(_)) => {
             use std::io::Write;
             let _ = writeln!(
                 std::io::stderr(),
@@ -450,7 +451,8 @@ fn a_taking_down_that_was_cut_short_is_taken_up_again() {
         return;
     }
     let account = server_account().unwrap();
-    let undone = |step: &Step| matches!(step, Step::Unmount(_) | Step::DetachLoop(_));
+    let undone =
+        |step: &Step| matches!(step, Step::Undo(Undo::Unmount { .. } | Undo::DetachLoop { .. }));
     let all = plan(&storage, place.path(), &Wipe::default()).unwrap().take_down_steps();
     let count = all.iter().filter(|s| undone(s)).count();
     assert_eq!(count, 3);

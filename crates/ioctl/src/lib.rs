@@ -1,5 +1,21 @@
-//! The system calls of pgdyno's that nobody wraps safely (docs/adr/0013): a crate of its own, so
-//! that everything that runs as root beside other people's data stays free of `unsafe`.
+//! Two system calls that no crate wraps safely (docs/adr/0013).
+//!
+//! They stand in a crate of their own, so that everything that runs as root beside other people's
+//! data stays free of `unsafe`.
+//!
+//! [`shut_down_without_flushing`] is a power loss for one filesystem: open a directory on it, check
+//! that the filesystem is yours, and call. Unmount and mount the filesystem afterwards.
+//! [`loop_backing_number`] tells which block device a loop device lies over.
+//!
+//! ```
+//! use std::fs::File;
+//! use pgdyno_ioctl::loop_backing_number;
+//!
+//! // A directory is no loop device.
+//! let directory = File::open("/")?;
+//! assert!(loop_backing_number(&directory).is_err());
+//! # Ok::<(), std::io::Error>(())
+//! ```
 #![allow(unsafe_code)]
 
 use std::io;
@@ -16,11 +32,11 @@ const NO_LOG_FLUSH: u32 = 2;
 /// same.
 const FS_IOC_SHUTDOWN: rustix::ioctl::Opcode = opcode::read::<u32>(b'X', 125);
 
-/// Shuts the filesystem down that `directory` lies on, without flushing its journal: from here on
-/// every access to it fails with EIO, and what had not reached the device never will. Unmounting
-/// and mounting brings it back.
+/// Shuts the filesystem down that `directory` lies on, without flushing its journal.
 ///
-/// Whether it is one's own is for the caller to know: everything on it is hit, whoever's it is.
+/// From then on every access to the filesystem fails with EIO, and data that had not reached the
+/// device never will. Unmounting and mounting brings the filesystem back. The caller must know that
+/// the filesystem is its own: every user of it is hit.
 ///
 /// # Errors
 /// ENOTTY where the filesystem knows no such thing (btrfs), EPERM without `CAP_SYS_ADMIN`.

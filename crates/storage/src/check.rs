@@ -11,10 +11,11 @@ use super::stack::{Stack, loop_files};
 use pgdyno_emulated_disk::FUSE;
 use pgdyno_exec::account::Account;
 use pgdyno_exec::device::identity::BlockDevice;
+use pgdyno_exec::device::refusal::{Refusal, SafetyError};
 use pgdyno_exec::device::safety::{self, Wipe};
 use pgdyno_exec::directory::{self, DirectoryError};
-use pgdyno_exec::journal::random_hex;
-use pgdyno_exec::tool as program;
+use pgdyno_exec::lookup::locate;
+use pgdyno_exec::random::random_hex;
 
 /// What a plan needs to know besides the experiment.
 #[derive(Clone, Copy, Debug)]
@@ -41,10 +42,10 @@ const HDPARM: Tool = tool("hdparm", "hdparm", "sets a drive's write cache");
 const NVME: Tool = tool("nvme", "nvme-cli", "sets an NVMe drive's write cache");
 
 impl Stack {
-    /// The stack that `[storage.<name>]` asks for, if this machine can make it: root, programs,
-    /// kernel, room, the directories, and of named devices their existence. Whether these may be
-    /// overwritten is looked at by [`Stack::refusals`] and again when the stack is made. Nothing is
-    /// changed.
+    /// Returns the stack that `[storage.<name>]` asks for, if this machine can make it: root,
+    /// programs, kernel, room, the directories, and of named devices their existence. Whether these
+    /// may be overwritten is looked at by [`Stack::refusals`] and again when the stack is made.
+    /// Nothing is changed.
     ///
     /// # Errors
     /// [`StorageError`] with the first reason why not.
@@ -69,9 +70,9 @@ impl Stack {
         for device in stack.named() {
             let failed = |source| StorageError::Unsafe {
                 storage: name.into(),
-                source: Box::new(safety::SafetyError {
+                source: Box::new(SafetyError {
                     device: device.clone(),
-                    found: safety::Found::Unreadable(source),
+                    found: Refusal::Unreadable(source),
                 }),
             };
             let found = BlockDevice::at(&device).map_err(failed)?;
@@ -87,8 +88,8 @@ impl Stack {
         Ok(stack)
     }
 
-    /// The size of all that it is made on together; none where that is a directory, or a device
-    /// that is not there.
+    /// Returns the size of all that it is made on together; none where that is a directory, or a
+    /// device that is not there.
     #[must_use]
     pub fn size(&self) -> Option<Bytes> {
         let sizes = self.sizes();
@@ -135,14 +136,14 @@ impl Stack {
 
     /// What stands against writing to the named devices, one error for each that must not be.
     #[must_use]
-    pub fn refusals(&self) -> Vec<safety::SafetyError> {
+    pub fn refusals(&self) -> Vec<SafetyError> {
         self.named().iter().filter_map(|device| safety::check(device, &self.wipe).err()).collect()
     }
 
     fn check_rights(&self) -> Result<(), StorageError> {
         let what = if self.is_made() {
             "make filesystems"
-        } else if !self.knobs().is_empty() || self.storage().device.trim {
+        } else if !self.settings().is_empty() || self.storage().device.trim {
             "set devices"
         } else {
             return Ok(());
@@ -180,7 +181,7 @@ impl Stack {
                 tools.extend(disk.starts_with("nvme").then_some(NVME));
             }
         }
-        match tools.into_iter().find(|t| program::locate(t.program).is_none()) {
+        match tools.into_iter().find(|t| locate(t.program).is_none()) {
             Some(tool) => Err(StorageError::ToolMissing { storage: self.name().into(), tool }),
             None => Ok(()),
         }
@@ -266,8 +267,8 @@ fn choose_striper(storage: &mut Storage) {
     if let Backing::Raid0(raid @ Raid0 { by: None, .. }) = &mut storage.backing
         && !own
     {
-        let mdadm = Path::new(MD).exists() && program::locate(MDADM.program).is_some();
-        let lvm = Path::new(MAPPER).exists() && program::locate(LVM.program).is_some();
+        let mdadm = Path::new(MD).exists() && locate(MDADM.program).is_some();
+        let lvm = Path::new(MAPPER).exists() && locate(LVM.program).is_some();
         raid.by = (!mdadm && lvm).then_some(Striper::Lvm);
     }
 }
@@ -298,7 +299,7 @@ fn resolve(backing: &mut Backing) -> Result<(), StorageError> {
     }
 }
 
-/// The path without links, as far as it exists.
+/// Returns the path without links, as far as it exists.
 pub(super) fn absolute(path: &Path) -> Result<std::path::PathBuf, StorageError> {
     let failed = |source| StorageError::Resolve { path: path.to_owned(), source };
     let path = std::path::absolute(path).map_err(failed)?;

@@ -6,10 +6,10 @@ use pgdyno_model::units::Bytes;
 
 use super::filesystem::{FilesystemError, Tool};
 use pgdyno_emulated_disk::{ControlError, FUSE};
-use pgdyno_exec::device::safety::SafetyError;
+use pgdyno_exec::StepError;
+use pgdyno_exec::device::refusal::SafetyError;
 use pgdyno_exec::directory::DirectoryError;
 use pgdyno_exec::journal::JournalError;
-use pgdyno_exec::step::StepError;
 
 /// A storage stack that cannot be made, or is not what was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -21,7 +21,7 @@ pub enum StorageError {
         storage: String,
         /// What does not go together.
         why: String,
-        /// What to do.
+        /// Returns advice, where there is some.
         help: String,
     },
     /// What it is to be made on is too small for its filesystem.
@@ -115,7 +115,7 @@ pub enum StorageError {
     ReadBack {
         /// Its name.
         storage: String,
-        /// Why not.
+        /// The cause.
         source: Box<StepError>,
     },
     /// A filesystem that was unmounted is still in use: mounted again it would be the same, its
@@ -134,7 +134,7 @@ pub enum StorageError {
     Fuse {
         /// Its name.
         storage: String,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
     /// An emulated disk does not do what it is told.
@@ -142,7 +142,7 @@ pub enum StorageError {
     Emulated {
         /// Its name.
         storage: String,
-        /// Why not.
+        /// The cause.
         source: Box<ControlError>,
     },
     /// Random numbers for a name.
@@ -151,9 +151,9 @@ pub enum StorageError {
     /// A path cannot be resolved.
     #[error("cannot resolve {}", path.display())]
     Resolve {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
 }
@@ -167,7 +167,7 @@ fn and_left(left: &[String]) -> String {
 }
 
 impl StorageError {
-    /// Whether this machine cannot have the storage at all: its kernel or its programs lack
+    /// Tells whether this machine cannot have the storage at all: its kernel or its programs lack
     /// something, or it takes root.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
@@ -185,7 +185,7 @@ impl StorageError {
         }
     }
 
-    /// What to do.
+    /// Returns advice, where there is some.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {

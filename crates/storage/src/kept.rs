@@ -23,7 +23,7 @@ use pgdyno_exec::trust;
 pub struct LeftAlone {
     /// What.
     pub path: PathBuf,
-    /// Why.
+    /// The cause.
     pub why: String,
 }
 
@@ -100,7 +100,7 @@ impl KeptCrashes {
         KeptCrash { id, path: folder.path().to_owned(), bytes, kept, rounds }
     }
 
-    /// The names in `directory`, in order.
+    /// Returns the names in `directory`, in order.
     fn names(&mut self, directory: &Directory) -> Vec<String> {
         match directory.entries() {
             Ok(entries) => {
@@ -117,7 +117,7 @@ impl KeptCrashes {
         own_folder(parent, name).map_err(|why| self.leave(parent.path().join(name), &why)).ok()
     }
 
-    /// Whether pgdyno put it there, as far as name and kind tell.
+    /// Tells whether pgdyno put it there, as far as name and kind tell.
     fn is_kept(&mut self, folder: &Directory, name: &str) -> bool {
         let is_file_name =
             name == "image" || name.starts_with("image-") || name.starts_with("ledger-");
@@ -235,7 +235,7 @@ fn remove(folder: &Directory, relative: &Path) -> io::Result<()> {
     holder.remove_directory(name)
 }
 
-/// The loop device that lies over the file at `path`.
+/// Returns the loop device that lies over the file at `path`.
 fn loop_device(path: &Path) -> Option<String> {
     let path = path.canonicalize().ok()?;
     let devices = fs::read_dir("/sys/block").into_iter().flatten().flatten();
@@ -264,7 +264,7 @@ fn room(folder: &Directory, relative: &Path) -> u64 {
         .map_or(0, |stat| of(&stat))
 }
 
-/// Whether a session is called so: `crash-20261122-223127-ulgf`, `plug-…`.
+/// Tells whether a session is called so: `crash-20261122-223127-ulgf`, `plug-…`.
 fn is_session(name: &str) -> bool {
     let parts: Vec<&str> = name.split('-').collect();
     let digits =
@@ -277,7 +277,7 @@ fn is_session(name: &str) -> bool {
             && letters.bytes().all(|b| b.is_ascii_lowercase()))
 }
 
-/// Whether a round's folder is called so: `power-2`. Faults keep the names that they had.
+/// Tells whether a round's folder is called so: `power-2`. Faults keep the names that they had.
 fn is_round(name: &str) -> bool {
     name.rsplit_once('-').is_some_and(|(fault, number)| {
         Fault::parse(fault).is_some()

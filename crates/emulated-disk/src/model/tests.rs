@@ -66,8 +66,8 @@ impl Expected {
     }
 }
 
-/// The write that each sector holds; a sector that is not of one write is torn within, which no
-/// disk does.
+/// Returns the write that each sector holds; a sector that is not of one write is torn within,
+/// which no disk does.
 fn sectors(bytes: &[u8]) -> Vec<u8> {
     let whole = |sector: &[u8]| {
         assert!(sector.iter().all(|b| *b == sector[0]), "a sector of several writes");
@@ -306,7 +306,7 @@ fn a_cut_at_a_flush_comes_before_it_and_one_at_a_write_after_it() {
     assert_eq!(disk.status().cut.unwrap().survived, 1);
 }
 
-/// A page as PostgreSQL writes it, of version 15's layout.
+/// Returns a page as PostgreSQL writes it, of version 15's layout.
 fn data_page(filler: u8) -> Vec<u8> {
     let mut page = vec![filler; 8192];
     page[12..20].copy_from_slice(&[28, 0, 0, 31, 0, 32, 0x04, 0x20]);

@@ -20,9 +20,9 @@ use crate::account::Account;
 /// Directories below directories that are copied at most; PGDATA has four.
 const DEEPEST: usize = 32;
 
-/// What copying did.
+/// A summary of copying.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Copied {
+pub struct CopySummary {
     /// Files (count).
     pub files: u64,
     /// Those that share their blocks with the original (count): reflinks.
@@ -37,14 +37,14 @@ pub enum CopyError {
     /// A file or directory.
     #[error("cannot {what} {}", path.display())]
     Io {
-        /// What was attempted.
+        /// The attempt, as a verb for the message.
         what: &'static str,
-        /// On what.
+        /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
-    /// It was told to stop.
+    /// The user interrupted it.
     #[error("interrupted")]
     Interrupted,
 }
@@ -55,15 +55,15 @@ pub struct TreeCopy<'a> {
     /// The user whom all of the original must belong to. A file of another user is refused: it is
     /// in the original by a hard link that somebody made.
     pub source_owner: u32,
-    /// Whom the copies belong to; none means us.
+    /// The owner of the copies; none means this process's account.
     pub owner: Option<&'a Account>,
     /// Whether links are taken: symbolic ones copied as they are, files with several names. Else
     /// they are refused.
     pub keeps_links: bool,
     /// When true, nothing more is copied.
     pub stop: &'a AtomicBool,
-    /// What was copied so far.
-    pub copied: Copied,
+    /// The summary so far.
+    pub copied: CopySummary,
 }
 
 impl TreeCopy<'_> {

@@ -26,7 +26,7 @@ pub fn not_zeros(device: &File) -> io::Result<Option<String>> {
     Ok(None)
 }
 
-/// Whether `text` stands in the first MiB of `device`.
+/// Tells whether `text` stands in the first MiB of `device`.
 ///
 /// # Errors
 /// It cannot be read.
@@ -54,7 +54,7 @@ fn edges(size: u64) -> (usize, u64) {
     (length, size.saturating_sub(u64::try_from(length).unwrap_or_default()))
 }
 
-/// A block device's metadata say 0; its end does not.
+/// Returns the size of `device`: a block device's metadata say 0, its end does not.
 fn size(mut device: &File) -> io::Result<u64> {
     device.seek(SeekFrom::End(0))
 }

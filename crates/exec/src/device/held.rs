@@ -3,7 +3,7 @@
 //!
 //! While a descriptor is open the kernel gives the device's number to no other disk, and lets
 //! nobody detach a loop device. Programs open the node that the kernel made in `/dev`, which leads
-//! to that number. Call [`hold`] right before a step and [`Held::check`] right after it.
+//! to that number. Call [`hold`] right before a step and [`HeldDevice::check`] right after it.
 
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
@@ -12,11 +12,11 @@ use std::path::Path;
 use rustix::fs::OFlags;
 
 use super::identity::BlockDevice;
-use super::refusal::{Found, SafetyError};
+use super::refusal::{Refusal, SafetyError};
 
 /// A block device that is open.
 #[derive(Debug)]
-pub struct Held {
+pub struct HeldDevice {
     /// For reading, without `O_EXCL`, which the programs that write it want for themselves.
     file: File,
     device: BlockDevice,
@@ -26,30 +26,33 @@ pub struct Held {
 ///
 /// # Errors
 /// [`SafetyError`]: it cannot be opened, or another device has its place.
-pub fn hold(devices: &[BlockDevice]) -> Result<Vec<Held>, SafetyError> {
+pub fn hold(devices: &[BlockDevice]) -> Result<Vec<HeldDevice>, SafetyError> {
     let failed = |device: &BlockDevice, found| SafetyError { device: device.path.clone(), found };
-    devices.iter().map(|device| Held::open(device).map_err(|found| failed(device, found))).collect()
+    devices
+        .iter()
+        .map(|device| HeldDevice::open(device).map_err(|found| failed(device, found)))
+        .collect()
 }
 
-/// The device that `path` leads to now. The name is resolved this once, and the device is not
-/// opened: a name may lead to a tape or a pipe, which an opening moves or blocks.
+/// Returns the device that `path` leads to now. The name is resolved this once, and the device is
+/// not opened: a name may lead to a tape or a pipe, which an opening moves or blocks.
 ///
 /// # Errors
-/// [`Found`]: it cannot be looked at, or is no block device.
-pub fn resolve(path: &Path) -> Result<BlockDevice, Found> {
+/// [`Refusal`]: it cannot be looked at, or is no block device.
+pub fn resolve(path: &Path) -> Result<BlockDevice, Refusal> {
     let seen = open(path, OFlags::PATH)?;
     BlockDevice::opened(path, &seen).map_err(|e| match e.kind() {
-        std::io::ErrorKind::InvalidInput => Found::NotABlockDevice,
-        _ => Found::Unreadable(e),
+        std::io::ErrorKind::InvalidInput => Refusal::NotABlockDevice,
+        _ => Refusal::Unreadable(e),
     })
 }
 
-impl Held {
+impl HeldDevice {
     /// Opens `device` by its node in `/dev`, and looks whether it still is the same device.
     ///
     /// # Errors
-    /// [`Found`]: it cannot be opened, or another device has its place.
-    pub fn open(device: &BlockDevice) -> Result<Self, Found> {
+    /// [`Refusal`]: it cannot be opened, or another device has its place.
+    pub fn open(device: &BlockDevice) -> Result<Self, Refusal> {
         let held = Self { file: open(&device.node(), OFlags::empty())?, device: device.clone() };
         held.compare()?;
         Ok(held)
@@ -66,9 +69,9 @@ impl Held {
     /// As [`Self::check`], for one who names the device.
     ///
     /// # Errors
-    /// [`Found`]: another device has its place.
-    pub fn compare(&self) -> Result<(), Found> {
-        let changed = |is: String| Found::Changed { was: self.device.numbers(), is };
+    /// [`Refusal`]: another device has its place.
+    pub fn compare(&self) -> Result<(), Refusal> {
+        let changed = |is: String| Refusal::Changed { was: self.device.numbers(), is };
         let gone = |e: std::io::Error| changed(format!("nothing that can be looked at ({e})"));
         let opened = BlockDevice::opened(&self.device.path, &self.file).map_err(gone)?;
         let named = BlockDevice::at(&self.device.node()).map_err(gone)?;
@@ -78,12 +81,12 @@ impl Held {
         }
     }
 
-    /// The device.
+    /// Returns the device.
     pub fn device(&self) -> &BlockDevice {
         &self.device
     }
 
-    /// Its descriptor, for reading.
+    /// Returns its descriptor, for reading.
     pub fn file(&self) -> &File {
         &self.file
     }
@@ -92,27 +95,27 @@ impl Held {
     /// shows here.
     ///
     /// # Errors
-    /// [`Found`]: somebody uses it; it cannot be opened.
-    pub fn exclusive(&self, access: OFlags) -> Result<File, Found> {
+    /// [`Refusal`]: somebody uses it; it cannot be opened.
+    pub fn exclusive(&self, access: OFlags) -> Result<File, Refusal> {
         let file = open(&self.device.node(), access | OFlags::EXCL)?;
-        let now = BlockDevice::opened(&self.device.path, &file).map_err(Found::Unreadable)?;
+        let now = BlockDevice::opened(&self.device.path, &file).map_err(Refusal::Unreadable)?;
         if self.device.is_same(&now) {
             return Ok(file);
         }
-        Err(Found::Changed { was: self.device.numbers(), is: now.numbers() })
+        Err(Refusal::Changed { was: self.device.numbers(), is: now.numbers() })
     }
 }
 
-fn open(path: &Path, flags: OFlags) -> Result<File, Found> {
+fn open(path: &Path, flags: OFlags) -> Result<File, Refusal> {
     let write = flags.contains(OFlags::RDWR);
     let flags = flags.difference(OFlags::RDWR) | OFlags::CLOEXEC;
     let opened =
         File::options().read(true).write(write).custom_flags(flags.bits().cast_signed()).open(path);
     opened.map_err(|e| {
         if e.kind() == std::io::ErrorKind::ResourceBusy {
-            Found::InUse
+            Refusal::InUse
         } else {
-            Found::Unreadable(e)
+            Refusal::Unreadable(e)
         }
     })
 }

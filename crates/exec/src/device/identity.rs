@@ -29,7 +29,7 @@ pub struct BlockDevice {
     pub boot_id: Option<String>,
 }
 
-/// What a person recognises a device by.
+/// The marks by which a person recognises a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// The device.
@@ -45,7 +45,7 @@ pub struct Identity {
 }
 
 impl BlockDevice {
-    /// The block device at `path`, through symbolic links.
+    /// Returns the block device at `path`, through symbolic links.
     ///
     /// # Errors
     /// It cannot be looked at, or is no block device (`InvalidInput`).
@@ -57,7 +57,7 @@ impl BlockDevice {
         Self::with_number(path, metadata.rdev())
     }
 
-    /// The block device that `file` is open on. It was opened by the name `path`.
+    /// Returns the block device that `file` is open on. It was opened by the name `path`.
     ///
     /// # Errors
     /// It cannot be looked at, or is no block device (`InvalidInput`).
@@ -69,8 +69,8 @@ impl BlockDevice {
         Self::with_number(path, metadata.rdev())
     }
 
-    /// Whether `other` is this very device: number, disk sequence and boot are equal, where they
-    /// are known.
+    /// Tells whether `other` is this very device: number, disk sequence and boot are equal, where
+    /// they are known.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         self.number == other.number
@@ -78,14 +78,14 @@ impl BlockDevice {
             && (self.boot_id.is_none() || self.boot_id == other.boot_id)
     }
 
-    /// Whether it was looked at since the machine was started. If not, its number may be another
-    /// device's.
+    /// Tells whether it was looked at since the machine was started. If not, its number may be
+    /// another device's.
     #[must_use]
     pub fn is_of_this_boot(&self) -> bool {
         self.boot_id.is_some() && self.boot_id == crate::process::boot_id().ok()
     }
 
-    /// Its size, as the kernel has it.
+    /// Returns its size, as the kernel has it.
     #[must_use]
     pub fn size(&self) -> Option<Bytes> {
         let sectors = read(&self.sysfs().join("size")).and_then(|s| s.parse::<u64>().ok());
@@ -94,7 +94,7 @@ impl BlockDevice {
         sectors.map(|sectors| Bytes(sectors * 512))
     }
 
-    /// The block device that carries the filesystem of the directory `directory`.
+    /// Returns the block device that carries the filesystem of the directory `directory`.
     ///
     /// # Errors
     /// It cannot be looked at, or its filesystem lies on no block device.
@@ -121,31 +121,31 @@ impl BlockDevice {
         Ok(device)
     }
 
-    /// Its directory in sysfs.
+    /// Returns its directory in sysfs.
     #[must_use]
     pub fn sysfs(&self) -> PathBuf {
         Path::new("/sys/class/block").join(&self.name)
     }
 
-    /// The disk that it is a partition of, or itself.
+    /// Returns the disk that it is a partition of, or itself.
     #[must_use]
     pub fn disk(&self) -> String {
         disk_of(&self.name)
     }
 
-    /// The sysfs directory of [`Self::disk`].
+    /// Returns the sysfs directory of [`Self::disk`].
     #[must_use]
     pub fn disk_sysfs(&self) -> PathBuf {
         Path::new("/sys/class/block").join(self.disk())
     }
 
-    /// The node in `/dev` that the kernel gave it.
+    /// Returns the node in `/dev` that the kernel gave it.
     #[must_use]
     pub fn node(&self) -> PathBuf {
         Path::new("/dev").join(self.name.replace('!', "/"))
     }
 
-    /// The kernel's names of its partitions.
+    /// Returns the kernel's names of its partitions.
     #[must_use]
     pub fn partitions(&self) -> Vec<String> {
         names(&self.sysfs())
@@ -154,7 +154,7 @@ impl BlockDevice {
             .collect()
     }
 
-    /// The kernel's names of what lies on it: RAIDs and mappings.
+    /// Returns the kernel's names of what lies on it: RAIDs and mappings.
     #[must_use]
     pub fn holders(&self) -> Vec<String> {
         names(&self.sysfs().join("holders"))
@@ -206,7 +206,7 @@ impl fmt::Display for Identity {
     }
 }
 
-/// The kernel's name of the whole disk that `device` is a partition of, or `device` itself.
+/// Returns the kernel's name of the whole disk that `device` is a partition of, or `device` itself.
 pub fn disk_of(device: &str) -> String {
     let sysfs = Path::new("/sys/class/block").join(device);
     let disk = || {
@@ -216,7 +216,7 @@ pub fn disk_of(device: &str) -> String {
     disk().unwrap_or_else(|| device.to_owned())
 }
 
-/// The names in a directory, sorted; none where there is no such directory.
+/// Returns the names in a directory, sorted; none where there is no such directory.
 fn names(directory: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
     let mut names: Vec<String> =
@@ -231,15 +231,15 @@ fn hashed(serial: &str) -> String {
 }
 
 impl BlockDevice {
-    /// Its name and numbers, for a person.
+    /// Returns its name and numbers, for a person.
     pub fn numbers(&self) -> String {
         let sequence = self.sequence.map_or_else(String::new, |s| format!(" (disk sequence {s})"));
         format!("{} {}{sequence}", self.name, self.number)
     }
 }
 
-/// The name below `/dev/disk/by-id` that leads to the device; `wwn-` names, which say least, come
-/// last.
+/// Returns the name below `/dev/disk/by-id` that leads to the device; `wwn-` names, which say
+/// least, come last.
 fn by_id(device: &BlockDevice) -> Option<PathBuf> {
     let folder = Path::new("/dev/disk/by-id");
     let mut names: Vec<PathBuf> = names(folder)

@@ -4,6 +4,7 @@ pub mod claim;
 pub mod edge;
 pub mod held;
 pub mod identity;
+pub mod label;
 pub mod refusal;
 pub mod safety;
 pub mod writers;

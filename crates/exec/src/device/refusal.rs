@@ -6,20 +6,24 @@ use std::path::PathBuf;
 use super::identity::Identity;
 use crate::trust::TrustError;
 
+// facade: removed at integration
+#[doc(hidden)]
+pub use Refusal as Found;
+
 /// A device that must not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("will not write to {}: {found}", device.display())]
 pub struct SafetyError {
     /// The path that was named.
     pub device: PathBuf,
-    /// Why not.
-    pub found: Found,
+    /// The cause.
+    pub found: Refusal,
 }
 
-/// What stands against writing to a device.
+/// A reason not to write to a device.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
-pub enum Found {
+pub enum Refusal {
     #[error("it cannot be looked at: {0}")]
     Unreadable(io::Error),
     #[error("it is no block device")]
@@ -55,36 +59,36 @@ pub enum Found {
 }
 
 impl SafetyError {
-    /// What to do.
+    /// Returns advice, where there is some.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         let device = self.device.display();
         let another = "or name another device in `storage.<name>.backing`";
         match &self.found {
-            Found::NotNamed(identity) => {
+            Refusal::NotNamed(identity) => {
                 let path =
                     identity.by_id.as_ref().map_or(device.to_string(), |p| p.display().to_string());
                 Some(format!(
                     "everything on it will be lost; if that is meant, add `--wipe {path}`"
                 ))
             }
-            Found::Signature(_) | Found::NotZeros(_) => Some(format!(
+            Refusal::Signature(_) | Refusal::NotZeros(_) => Some(format!(
                 "if that may be lost, add `--overwrite-signature` to `--wipe {device}`, {another}"
             )),
-            Found::Untrusted(e) => {
+            Refusal::Untrusted(e) => {
                 let help = e.help().map_or_else(String::new, |help| format!("{help}; or "));
                 Some(format!("{help}name the device by its path below /dev"))
             }
-            Found::Changed { .. } => Some("see what is plugged in, and begin anew".into()),
-            Found::Member(kind) => {
+            Refusal::Changed { .. } => Some("see what is plugged in, and begin anew".into()),
+            Refusal::Member(kind) => {
                 Some(format!("take it out with {kind}'s own program, {another}"))
             }
-            Found::Mounted { at, .. } => Some(format!("unmount {at}, {another}")),
-            Found::Swap(name) => Some(format!("`swapoff /dev/{name}`, {another}")),
-            Found::Held { .. } | Found::InUse | Found::Open { .. } => {
+            Refusal::Mounted { at, .. } => Some(format!("unmount {at}, {another}")),
+            Refusal::Swap(name) => Some(format!("`swapoff /dev/{name}`, {another}")),
+            Refusal::Held { .. } | Refusal::InUse | Refusal::Open { .. } => {
                 Some(format!("end its use, {another}"))
             }
-            Found::NotTold(_) => Some("install util-linux, which has `wipefs`".into()),
+            Refusal::NotTold(_) => Some("install util-linux, which has `wipefs`".into()),
             _ => Some("name another device in `storage.<name>.backing`".into()),
         }
     }

@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
-use super::held::{self, Held};
+use super::held::{self, HeldDevice};
 use super::identity::{BlockDevice, Identity};
 use super::{edge, writers};
 use crate::causes::with_causes;
-use crate::tool as program;
+use crate::tool::run_tool;
 use crate::trust;
 
-pub use super::refusal::{Found, SafetyError};
+use super::refusal::{Refusal, SafetyError};
 
 /// The devices whose contents the user gave up, beside naming them in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,102 +44,102 @@ pub fn check(path: &Path, wipe: &Wipe) -> Result<BlockDevice, SafetyError> {
     look(path, wipe).map_err(|found| SafetyError { device: path.to_owned(), found })
 }
 
-fn look(path: &Path, wipe: &Wipe) -> Result<BlockDevice, Found> {
+fn look(path: &Path, wipe: &Wipe) -> Result<BlockDevice, Refusal> {
     way_is_trusted(path)?;
     let device = &held::resolve(path)?;
     if fs::read_to_string(device.sysfs().join("ro")).is_ok_and(|ro| ro.trim() == "1") {
-        return Err(Found::ReadOnly);
+        return Err(Refusal::ReadOnly);
     }
     if device.name == device.disk()
-        && disks_of_root().map_err(Found::Unreadable)?.contains(&device.name)
+        && disks_of_root().map_err(Refusal::Unreadable)?.contains(&device.name)
     {
-        return Err(Found::RootDisk);
+        return Err(Refusal::RootDisk);
     }
-    let held = Held::open(device)?;
+    let held = HeldDevice::open(device)?;
     let parts: Vec<BlockDevice> = std::iter::once(Ok(device.clone()))
         .chain(
             device.partitions().iter().map(|name| BlockDevice::at(&Path::new("/dev").join(name))),
         )
         .collect::<io::Result<_>>()
-        .map_err(Found::Unreadable)?;
+        .map_err(Refusal::Unreadable)?;
     parts.iter().try_for_each(in_use)?;
     if device.name != device.disk() {
         // What is written to the disk around a partition goes through it.
         let disk =
-            BlockDevice::at(&Path::new("/dev").join(device.disk())).map_err(Found::Unreadable)?;
+            BlockDevice::at(&Path::new("/dev").join(device.disk())).map_err(Refusal::Unreadable)?;
         written(&disk)?;
     }
     let exclusive = held.exclusive(OFlags::empty())?;
     if !wipe.names(device) {
-        return Err(Found::NotNamed(Box::new(Identity::of(device, false))));
+        return Err(Refusal::NotNamed(Box::new(Identity::of(device, false))));
     }
     for part in &parts {
         contents(part, &exclusive, wipe, part == device)?;
     }
     if !wipe.overwrite_signature
-        && let Some(edge) = edge::not_zeros(&exclusive).map_err(Found::Unreadable)?
+        && let Some(edge) = edge::not_zeros(&exclusive).map_err(Refusal::Unreadable)?
     {
-        return Err(Found::NotZeros(edge));
+        return Err(Refusal::NotZeros(edge));
     }
     held.compare()?;
     Ok(device.clone())
 }
 
 /// Refuses a device or partition that somebody uses.
-fn in_use(part: &BlockDevice) -> Result<(), Found> {
-    if let Some(found) = mounted(part).map_err(Found::Unreadable)? {
+fn in_use(part: &BlockDevice) -> Result<(), Refusal> {
+    if let Some(found) = mounted(part).map_err(Refusal::Unreadable)? {
         return Err(found);
     }
-    if is_swap(part).map_err(Found::Unreadable)? {
-        return Err(Found::Swap(part.name.clone()));
+    if is_swap(part).map_err(Refusal::Unreadable)? {
+        return Err(Refusal::Swap(part.name.clone()));
     }
     let holders = part.holders();
     if !holders.is_empty() {
-        return Err(Found::Held { name: part.name.clone(), holders });
+        return Err(Refusal::Held { name: part.name.clone(), holders });
     }
     written(part)
 }
 
 /// Refuses a device that a process or a loop device may write.
-fn written(device: &BlockDevice) -> Result<(), Found> {
+fn written(device: &BlockDevice) -> Result<(), Refusal> {
     let (name, numbers) = (device.name.clone(), [device.number.as_str()]);
-    let holders = writers::loops(&numbers).map_err(|e| Found::NotTold(with_causes(&e)))?;
+    let holders = writers::loops(&numbers).map_err(|e| Refusal::NotTold(with_causes(&e)))?;
     if !holders.is_empty() {
-        return Err(Found::Held { name, holders });
+        return Err(Refusal::Held { name, holders });
     }
     match writers::process(&numbers) {
-        Some(by) => Err(Found::Open { name, by }),
+        Some(by) => Err(Refusal::Open { name, by }),
         None => Ok(()),
     }
 }
 
 /// Refuses a name that others than root and the caller can lead elsewhere: what was consented to
 /// would be theirs to say.
-fn way_is_trusted(path: &Path) -> Result<(), Found> {
+fn way_is_trusted(path: &Path) -> Result<(), Refusal> {
     /// As many as the kernel follows in one path.
     const MOST_LINKS: usize = 40;
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
-        let metadata = fs::symlink_metadata(&path).map_err(Found::Unreadable)?;
+        let metadata = fs::symlink_metadata(&path).map_err(Refusal::Unreadable)?;
         let parent = path.parent().unwrap_or(Path::new("/")).to_owned();
-        trust::check_parent(&parent).map_err(|e| Found::Untrusted(Box::new(e)))?;
+        trust::check_parent(&parent).map_err(|e| Refusal::Untrusted(Box::new(e)))?;
         if ![0, rustix::process::geteuid().as_raw()].contains(&metadata.uid()) {
             // In a directory with the sticky bit its owner can rename it.
-            trust::check(&parent).map_err(|e| Found::Untrusted(Box::new(e)))?;
+            trust::check(&parent).map_err(|e| Refusal::Untrusted(Box::new(e)))?;
         }
         if !metadata.is_symlink() {
             return Ok(());
         }
-        path = parent.join(fs::read_link(&path).map_err(Found::Unreadable)?);
+        path = parent.join(fs::read_link(&path).map_err(Refusal::Unreadable)?);
     }
-    Err(Found::Unreadable(io::Error::other("too many symbolic links")))
+    Err(Refusal::Unreadable(io::Error::other("too many symbolic links")))
 }
 
 /// Refuses a device that somebody uses as mount does. Another mount namespace that still has its
 /// filesystem mounted is named.
 pub fn unused(path: &Path) -> Result<(), SafetyError> {
     let failed = |found| SafetyError { device: path.to_owned(), found };
-    let held = held::resolve(path).and_then(|device| Held::open(&device)).map_err(failed)?;
+    let held = held::resolve(path).and_then(|device| HeldDevice::open(&device)).map_err(failed)?;
     match held.exclusive(OFlags::empty()) {
         Ok(_) => Ok(()),
         Err(found) => Err(failed(mounted(held.device()).ok().flatten().unwrap_or(found))),
@@ -156,21 +156,21 @@ pub struct Signature {
     pub label: Option<String>,
 }
 
-/// Every signature on `device`.
+/// Returns every signature on `device`.
 ///
 /// # Errors
-/// What `wipefs` said.
+/// The messages of `wipefs`.
 pub fn signatures(device: &Path) -> Result<Vec<Signature>, String> {
     #[derive(Default, Deserialize)]
-    struct Told {
+    struct WipefsOutput {
         signatures: Vec<Signature>,
     }
     let args = ["--json".as_ref(), device.as_os_str()];
-    let text = program::output("wipefs", &args).map_err(|e| with_causes(&e))?;
+    let text = run_tool("wipefs", &args).map_err(|e| with_causes(&e))?;
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
-    serde_json::from_str::<Told>(&text)
+    serde_json::from_str::<WipefsOutput>(&text)
         .map(|told| told.signatures)
         .map_err(|e| format!("wipefs: {e}"))
 }
@@ -201,11 +201,11 @@ pub fn describe(path: &Path, keep_serial: bool) -> Result<String, SafetyError> {
     let mut held = Vec::new();
     for name in std::iter::once(device.name.clone()).chain(device.partitions()) {
         let told = listed(
-            &signatures(&Path::new("/dev").join(&name)).map_err(|e| failed(Found::NotTold(e)))?,
+            &signatures(&Path::new("/dev").join(&name)).map_err(|e| failed(Refusal::NotTold(e)))?,
         );
         if told.is_empty() && name == device.name {
-            let open = Held::open(&device).map_err(failed)?;
-            let edge = edge::not_zeros(open.file()).map_err(|e| failed(Found::Unreadable(e)))?;
+            let open = HeldDevice::open(&device).map_err(failed)?;
+            let edge = edge::not_zeros(open.file()).map_err(|e| failed(Refusal::Unreadable(e)))?;
             let data =
                 edge.map_or_else(String::new, |edge| format!(", but its {edge} are not zeros"));
             held.push(format!("{name} holds no signature{data}"));
@@ -220,8 +220,8 @@ pub fn describe(path: &Path, keep_serial: bool) -> Result<String, SafetyError> {
 }
 
 /// Refuses what is on `part`: members of volumes always, anything else unless `wipe` gives it up.
-fn contents(part: &BlockDevice, held: &File, wipe: &Wipe, whole: bool) -> Result<(), Found> {
-    let signatures = signatures(&part.node()).map_err(Found::NotTold)?;
+fn contents(part: &BlockDevice, held: &File, wipe: &Wipe, whole: bool) -> Result<(), Refusal> {
+    let signatures = signatures(&part.node()).map_err(Refusal::NotTold)?;
     for signature in &signatures {
         let volume = match signature.kind.as_str() {
             "LVM2_member" | "LVM1_member" => Some("LVM"),
@@ -229,21 +229,21 @@ fn contents(part: &BlockDevice, held: &File, wipe: &Wipe, whole: bool) -> Result
             "zfs_member" => Some("zfs"),
             "bcache" => Some("bcache"),
             "ceph_bluestore" => Some("ceph"),
-            "btrfs" if whole && btrfs_devices(held).map_err(Found::Unreadable)? > 1 => {
+            "btrfs" if whole && btrfs_devices(held).map_err(Refusal::Unreadable)? > 1 => {
                 Some("btrfs")
             }
             kind if kind.ends_with("_raid_member") => Some("a RAID"),
             _ => None,
         };
         if let Some(volume) = volume {
-            return Err(Found::Member(volume.into()));
+            return Err(Refusal::Member(volume.into()));
         }
     }
     let told = listed(&signatures);
     if told.is_empty() || wipe.overwrite_signature {
         return Ok(());
     }
-    Err(Found::Signature(if whole { told } else { format!("{told} in {}", part.name) }))
+    Err(Refusal::Signature(if whole { told } else { format!("{told} in {}", part.name) }))
 }
 
 /// How many devices the btrfs on `device` has: `num_devices` of its superblock
@@ -256,7 +256,7 @@ fn btrfs_devices(device: &File) -> io::Result<u64> {
     Ok(u64::from_le_bytes(number))
 }
 
-/// The disks that the root filesystem lies on, through mappings and RAIDs.
+/// Returns the disks that the root filesystem lies on, through mappings and RAIDs.
 fn disks_of_root() -> io::Result<BTreeSet<String>> {
     let mut disks = BTreeSet::new();
     // A root on no block device, as in containers, is on no disk that could be named.
@@ -275,7 +275,7 @@ fn disks_of_root() -> io::Result<BTreeSet<String>> {
 }
 
 /// Where `device` is mounted, in any mount namespace that can be read.
-fn mounted(device: &BlockDevice) -> io::Result<Option<Found>> {
+fn mounted(device: &BlockDevice) -> io::Result<Option<Refusal>> {
     let own = fs::read_link("/proc/self/ns/mnt")?;
     let mut seen = BTreeSet::new();
     let processes =
@@ -310,7 +310,7 @@ fn mounted(device: &BlockDevice) -> io::Result<Option<Found>> {
                 } else {
                     format!(" (seen by process {process})")
                 };
-                return Ok(Some(Found::Mounted { name: device.name.clone(), at, namespace }));
+                return Ok(Some(Refusal::Mounted { name: device.name.clone(), at, namespace }));
             }
         }
     }

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, OFlags, StatxFlags};
 
-/// A process that has one of the devices `numbers` (`8:1`) open for writing or mapped so; none if
-/// nobody has.
+/// Returns a process that has one of the devices `numbers` (`8:1`) open for writing or mapped so;
+/// none if nobody has.
 ///
 /// Processes that end meanwhile, or that are closed to us, tell nothing: the exclusive opening
 /// comes on top.
@@ -33,8 +33,8 @@ pub fn process(numbers: &[&str]) -> Option<String> {
     })
 }
 
-/// The loop devices over one of the devices `numbers`. To the kernel a loop device is no holder,
-/// and it does not claim what it lies on.
+/// Returns the loop devices over one of the devices `numbers`. To the kernel a loop device is no
+/// holder, and it does not claim what it lies on.
 ///
 /// # Errors
 /// sysfs cannot be read, or a loop device cannot be asked.
@@ -72,7 +72,8 @@ fn has_open(process: &Path, numbers: &[&str]) -> bool {
     })
 }
 
-/// Whether it has a writable mapping that others see too: what is written to it reaches the device.
+/// Tells whether it has a writable mapping that others see too: what is written to it reaches the
+/// device.
 fn has_mapped(process: &Path, numbers: &[&str]) -> bool {
     let maps = fs::read_to_string(process.join("maps")).unwrap_or_default();
     maps.lines().any(|line| {
@@ -89,8 +90,8 @@ fn has_mapped(process: &Path, numbers: &[&str]) -> bool {
     })
 }
 
-/// The number of the block device that the link `path` of /proc leads to; none if it is something
-/// else.
+/// Returns the number of the block device that the link `path` of /proc leads to; none if it is
+/// something else.
 fn number(path: &Path) -> Option<String> {
     // Without asking a server: that of a network filesystem may be gone, and an answer waited for
     // forever.

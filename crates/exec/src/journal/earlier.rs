@@ -6,49 +6,94 @@
 
 use std::path::PathBuf;
 
+use pgdyno_model::facts::Owner;
+use pgdyno_model::units::Epoch;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::{Made, RecordedSchema, RecordedSettings};
-use crate::undo::{Undo, Written};
+use super::entry::{Entry, MadeId, OwnedResource};
+use super::recorded::{RecordedSchema, RecordedSettings};
+use crate::beneath::FileIdentity;
+use crate::undo::{KernelFileChange, Undo};
 
 /// Turns the plan of a stack into the steps that undo it; none where it cannot be read.
 pub type PlanReader = fn(&serde_json::Value) -> Option<Vec<Undo>>;
 
-impl Made {
-    /// Has `reader` turn a plan into undo steps. Without a reader the plan stays.
-    pub(super) fn read_plan(&mut self, reader: Option<PlanReader>) {
-        let Self::Stack { undo, plan, .. } = self else { return };
-        if let Some(steps) = plan.as_ref().zip(reader).and_then(|(plan, reader)| reader(plan)) {
-            *undo = steps;
-            *plan = None;
-        }
+/// Has `reader` turn a plan into undo steps. Without a reader the plan stays.
+pub(super) fn read_plan(made: &mut OwnedResource, reader: Option<PlanReader>) {
+    let OwnedResource::Stack { undo, plan, .. } = made else { return };
+    if let Some(steps) = plan.as_ref().zip(reader).and_then(|(plan, reader)| reader(plan)) {
+        *undo = steps;
+        *plan = None;
     }
 }
 
-/// [`Made`] as any version wrote it.
+/// Reads an entry that any version wrote.
+///
+/// # Errors
+/// `text` is no entry.
+pub fn read_entry(text: &[u8]) -> serde_json::Result<Entry> {
+    let StoredEntry { id, made, owner, at, identity, form } = serde_json::from_slice(text)?;
+    Ok(Entry { id, made: made.into(), owner, at, identity, form })
+}
+
+/// [`Entry`] as any version wrote it.
+#[derive(Deserialize)]
+struct StoredEntry {
+    id: MadeId,
+    made: StoredMade,
+    owner: Owner,
+    at: Epoch,
+    identity: Option<FileIdentity>,
+    #[serde(default)]
+    form: u8,
+}
+
+/// [`OwnedResource`] as any version wrote it.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
-pub(super) enum StoredMade {
-    Cluster { path: PathBuf },
-    Directory { path: PathBuf },
-    File { path: PathBuf },
-    Stack { path: PathBuf, undo: Option<Vec<Undo>>, stack: Option<serde_json::Value> },
-    Setting { path: PathBuf, undo: Option<Undo>, restore: Option<Restore> },
-    ServerSettings { path: PathBuf, recorded: Box<RecordedSettings> },
-    ServerSchema { path: PathBuf, recorded: Box<RecordedSchema> },
+enum StoredMade {
+    Cluster {
+        path: PathBuf,
+    },
+    Directory {
+        path: PathBuf,
+    },
+    File {
+        path: PathBuf,
+    },
+    Stack {
+        path: PathBuf,
+        undo: Option<Vec<Undo>>,
+        stack: Option<serde_json::Value>,
+    },
+    Setting {
+        path: PathBuf,
+        #[serde(default)]
+        device: PathBuf,
+        undo: Option<Undo>,
+        restore: Option<Restore>,
+    },
+    ServerSettings {
+        path: PathBuf,
+        recorded: Box<RecordedSettings>,
+    },
+    ServerSchema {
+        path: PathBuf,
+        recorded: Box<RecordedSchema>,
+    },
 }
 
 /// How a setting was put back before there were undo steps.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Restore {
-    Write(Vec<Written>),
+enum Restore {
+    Write(Vec<KernelFileChange>),
     Drive(Vec<String>),
     Hook(IgnoredAny),
 }
 
-impl From<StoredMade> for Made {
+impl From<StoredMade> for OwnedResource {
     fn from(stored: StoredMade) -> Self {
         match stored {
             StoredMade::Cluster { path } => Self::Cluster { path },
@@ -58,10 +103,11 @@ impl From<StoredMade> for Made {
                 let plan = stack.filter(|_| undo.is_none());
                 Self::Stack { path, undo: undo.unwrap_or_default(), plan }
             }
-            StoredMade::Setting { path, undo, restore } => {
+            StoredMade::Setting { path, device, undo, restore } => {
                 let undo = undo.or_else(|| restore.map(Undo::from));
                 Self::Setting {
                     path,
+                    device,
                     undo: undo.unwrap_or(Undo::RunHook { storage: String::new() }),
                 }
             }

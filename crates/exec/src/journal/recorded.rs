@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A schema of a server that pgdyno does not own, as the journal keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedSchema {
-    /// How to reach the database; without a password.
+    /// The connection string, without a password.
     pub dsn: String,
     /// The schema's name.
     pub schema: String,
@@ -27,7 +27,7 @@ pub struct RecordedSetting {
 /// What a server's settings were before pgdyno changed them, as the journal keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedSettings {
-    /// How to reach the server; without a password.
+    /// The connection string, without a password.
     pub dsn: String,
     /// The server's own identifier: another server at the same place is left alone.
     pub system_identifier: String,

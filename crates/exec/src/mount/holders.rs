@@ -7,7 +7,7 @@ use crate::mountinfo;
 
 /// Those who use the filesystem mounted at `point`, in words: processes with files, a directory or
 /// a program on it, mounts upon it, loop devices over its files.
-pub fn of(point: &Path) -> String {
+pub(crate) fn of(point: &Path) -> String {
     let point = &*mountinfo::as_listed(point);
     let mut users = processes(point);
     let beneath = mountinfo::mounted_beneath(point).unwrap_or_default();
@@ -37,8 +37,8 @@ fn processes(point: &Path) -> Vec<String> {
     found.into_iter().map(|(_, text)| text).collect()
 }
 
-/// Every path that a process holds: of its directory, its root, its program, its open and its
-/// mapped files.
+/// Returns every path that a process holds: of its directory, its root, its program, its open and
+/// its mapped files.
 fn used_by(process: &Path) -> Vec<PathBuf> {
     let links = ["cwd", "root", "exe"].map(|name| process.join(name)).into_iter();
     let within = |folder: &str| {

@@ -8,8 +8,8 @@ use pgdyno_model::storage::Limit;
 
 use crate::cgroup;
 use crate::device::identity::BlockDevice;
-use crate::mountinfo::{self, Mounted};
-use crate::undo::Written;
+use crate::mountinfo::{self, MountEntry};
+use crate::undo::KernelFileChange;
 
 /// No control group of this process can hold a device down.
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +30,7 @@ pub enum LimitError {
 }
 
 impl LimitError {
-    /// What to do.
+    /// Returns advice, where there is some.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         Some(
@@ -41,7 +41,7 @@ impl LimitError {
     }
 }
 
-/// The bounds that are set, as (v2's word, v1's file, value).
+/// Returns the bounds that are set, as (v2's word, v1's file, value).
 fn bounds(limit: &Limit) -> Vec<(&'static str, &'static str, u64)> {
     [
         ("rbps", "blkio.throttle.read_bps_device", limit.read_bps),
@@ -54,7 +54,7 @@ fn bounds(limit: &Limit) -> Vec<(&'static str, &'static str, u64)> {
     .collect()
 }
 
-/// The bounds as a person reads them.
+/// Returns the bounds as a person reads them.
 pub fn shown(limit: &Limit) -> String {
     let told: Vec<String> = [
         (limit.read_iops, "reads/s"),
@@ -70,7 +70,7 @@ pub fn shown(limit: &Limit) -> String {
 
 /// What is written to hold `device` down: in the group that this process, and so its servers, are
 /// in.
-pub fn files(limit: &Limit, device: &BlockDevice) -> Result<Vec<Written>, LimitError> {
+pub fn files(limit: &Limit, device: &BlockDevice) -> Result<Vec<KernelFileChange>, LimitError> {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mounts = mountinfo::mounts().unwrap_or_default();
     let (v2, v1) = (group(&groups, &mounts, None), group(&groups, &mounts, Some("blkio")));
@@ -91,27 +91,28 @@ pub fn files(limit: &Limit, device: &BlockDevice) -> Result<Vec<Written>, LimitE
             format!("{word}={}", asked.unwrap_or_else(|| kept.to_owned()))
         };
         let set = format!("{number} {}", ["rbps", "wbps", "riops", "wiops"].map(value).join(" "));
-        return Ok(vec![Written { was: current(&file, &set), set: Some(set), file }]);
+        return Ok(vec![KernelFileChange { was: current(&file, &set), set: Some(set), file }]);
     }
     match &v1 {
         Some(group) if group.join("blkio.throttle.write_iops_device").exists() => Ok(bounds(limit)
             .into_iter()
             .map(|(_, name, value)| {
                 let (file, set) = (group.join(name), format!("{number} {value}"));
-                Written { was: current(&file, &set), set: Some(set), file }
+                KernelFileChange { was: current(&file, &set), set: Some(set), file }
             })
             .collect()),
         _ => Err(LimitError::NoController { v2, v1 }),
     }
 }
 
-/// Whether the file is a control group's list with a line for each device.
+/// Tells whether the file is a control group's list with a line for each device.
 pub fn is_list(file: &Path) -> bool {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     name == "io.max" || name.starts_with("blkio.throttle.")
 }
 
-/// The line of the device that `set` begins with; without one, what lifts every bound of it.
+/// Returns the line of the device that `set` begins with; without one, what lifts every bound of
+/// it.
 pub fn line_of(text: &str, set: &str) -> String {
     let number = set.split(' ').next().unwrap_or_default();
     let line = text.lines().find(|line| line.split(' ').next() == Some(number));
@@ -119,9 +120,9 @@ pub fn line_of(text: &str, set: &str) -> String {
     line.map_or_else(|| format!("{number} {none}"), |l| l.trim().to_owned())
 }
 
-/// The folder of this process's group: of version 2, or of the version 1 hierarchy with
+/// Returns the folder of this process's group: of version 2, or of the version 1 hierarchy with
 /// `controller`.
-fn group(groups: &str, mounts: &[Mounted], controller: Option<&str>) -> Option<PathBuf> {
+fn group(groups: &str, mounts: &[MountEntry], controller: Option<&str>) -> Option<PathBuf> {
     let path = cgroup::member_of(groups, controller)?;
     cgroup::directories(mounts, controller, path).into_iter().next()
 }

@@ -1,6 +1,6 @@
 //! Faults: what is broken on purpose, and only of what pgdyno made.
 
-mod ballast;
+mod disk_filler;
 mod power;
 mod stale;
 
@@ -8,13 +8,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-pub use ballast::Ballast;
+pub use disk_filler::DiskFiller;
+// facade: removed at integration
+#[doc(hidden)]
+pub use disk_filler::DiskFiller as Ballast;
 pub use power::{CUTTABLE, PowerSwitch};
 pub use stale::FileBaseline;
 
+use pgdyno_exec::StepError;
 use pgdyno_exec::account::Account;
-use pgdyno_exec::beneath::{Copied, CopyError, Directory, TreeCopy};
-use pgdyno_exec::step::StepError;
+use pgdyno_exec::beneath::{CopyError, CopySummary, Directory, TreeCopy};
+use pgdyno_exec::tool::run_tool;
 
 /// A fault that could not be brought about, or what lies under it not brought back.
 #[derive(Debug, thiserror::Error)]
@@ -24,7 +28,7 @@ pub enum FaultError {
     NotOurs {
         /// The storage.
         storage: String,
-        /// What was found.
+        /// A description of the finding.
         found: String,
     },
     /// The filesystem cannot be shut down.
@@ -34,17 +38,17 @@ pub enum FaultError {
         storage: String,
         /// Its filesystem.
         filesystem: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// Making it durable, unmounting or mounting.
     #[error("cannot {what} {}", path.display())]
     Io {
-        /// What was attempted.
+        /// The attempt, as a verb for the message.
         what: &'static str,
-        /// On what.
+        /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// A step on the way.
@@ -59,7 +63,7 @@ pub enum FaultError {
 }
 
 impl FaultError {
-    /// What to do.
+    /// Returns advice, where there is some.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
@@ -111,7 +115,7 @@ pub fn keep(files: &[(PathBuf, String)], into: &Path) -> Result<(), FaultError> 
         }
         let to = into.join(name).into_os_string();
         let args = ["-aT".into(), "--sparse=always".into(), file.clone().into_os_string(), to];
-        pgdyno_exec::tool::output("cp", &args)?;
+        run_tool("cp", &args)?;
     }
     Ok(())
 }
@@ -128,7 +132,7 @@ fn keep_directory(directory: &Path, name: &str, into: &Path) -> Result<(), Fault
         owner: Some(&owner),
         keeps_links: true,
         stop: &never,
-        copied: Copied::default(),
+        copied: CopySummary::default(),
     };
     let mut kept = || {
         let into = Directory::open(into).map_err(|source| CopyError::Io {

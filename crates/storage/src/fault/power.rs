@@ -5,11 +5,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::FaultError;
-use crate::MadeStack;
+use crate::MountedStack;
+use pgdyno_exec::Step;
 use pgdyno_exec::image::LoopDevice;
 use pgdyno_exec::mount::Mount;
 use pgdyno_exec::mountinfo::mounted_at;
-use pgdyno_exec::step::Step;
 
 /// The filesystems that know how to be shut down. It is the ext4 driver that serves ext2 and ext3.
 pub const CUTTABLE: [&str; 4] = ["ext4", "ext3", "ext2", "xfs"];
@@ -23,12 +23,12 @@ pub struct PowerSwitch {
 }
 
 impl PowerSwitch {
-    /// The one of `stack`: a filesystem of [`CUTTABLE`] over a loop device over a file of pgdyno's
-    /// own.
+    /// Returns the one of `stack`: a filesystem of [`CUTTABLE`] over a loop device over a file of
+    /// pgdyno's own.
     ///
     /// # Errors
     /// [`FaultError::NotOurs`]: it is something else.
-    pub fn of(stack: &MadeStack) -> Result<Self, FaultError> {
+    pub fn of(stack: &MountedStack) -> Result<Self, FaultError> {
         let plan = stack.stack();
         let storage = plan.name().to_owned();
         let refused = |found: String| FaultError::NotOurs { storage: storage.clone(), found };
@@ -66,7 +66,8 @@ impl PowerSwitch {
         Ok(switch)
     }
 
-    /// Whether what is mounted now is still that filesystem, over a loop device over that file.
+    /// Checks whether what is mounted now is still that filesystem, over a loop device over that
+    /// file.
     fn check(&self) -> Result<(), FaultError> {
         let refused = |found: String| FaultError::NotOurs { storage: self.storage.clone(), found };
         let target = &self.mount.target;

@@ -1,9 +1,10 @@
 //! bcachefs; outside of the kernel's own tree since Linux 6.18, as a module of its own.
 
+use pgdyno_exec::tool::run_tool;
+
 use super::Tool;
 use super::block::{self, BlockFilesystem, Driver};
 use super::options::{Rule, Shown};
-use pgdyno_exec::tool as program;
 
 pub(super) static BCACHEFS: BlockFilesystem = BlockFilesystem {
     name: "bcachefs",
@@ -36,7 +37,7 @@ pub(super) static BCACHEFS: BlockFilesystem = BlockFilesystem {
     rules: &[Rule { asked: "nodiscard", shown: Shown::Unless(&["discard"]) }],
     driver: Driver::of_its_name,
     properties: |mounted| {
-        let text = program::output("bcachefs", &["show-super", &mounted.source])?;
+        let text = run_tool("bcachefs", &["show-super", &mounted.source])?;
         let volatile = [
             "External UUID",
             "Internal UUID",

@@ -11,10 +11,10 @@ use rustix::io::Errno;
 use rustix::mount::FsOpenFlags;
 
 use super::options::{self, Rule};
-use super::{Filesystem, FilesystemError, Tool, Volume, tool};
+use super::{Filesystem, FilesystemError, Tool, Volume, installed};
+use pgdyno_exec::Step;
 use pgdyno_exec::mount::Mount;
-use pgdyno_exec::mountinfo::{self, Mounted};
-use pgdyno_exec::step::Step;
+use pgdyno_exec::mountinfo::{self, MountEntry};
 
 /// A filesystem on block devices, described.
 pub(super) struct BlockFilesystem {
@@ -39,9 +39,9 @@ pub(super) struct BlockFilesystem {
     /// How the kernel shows options.
     pub(super) rules: &'static [Rule],
     /// Which driver serves it, and the options it tells of beside mountinfo's.
-    pub(super) driver: fn(&Mounted) -> Driver,
+    pub(super) driver: fn(&MountEntry) -> Driver,
     /// Geometry and features, from its own programs.
-    pub(super) properties: fn(&Mounted) -> Result<BTreeMap<String, String>, FilesystemError>,
+    pub(super) properties: fn(&MountEntry) -> Result<BTreeMap<String, String>, FilesystemError>,
     /// How its program is asked for its version.
     pub(super) version: (&'static str, &'static str),
 }
@@ -53,8 +53,8 @@ pub(super) struct Driver {
 }
 
 impl Driver {
-    /// The driver that bears the filesystem's own name, and tells nothing further.
-    pub(super) fn of_its_name(mounted: &Mounted) -> Self {
+    /// Returns the driver that bears the filesystem's own name, and tells nothing further.
+    pub(super) fn of_its_name(mounted: &MountEntry) -> Self {
         Self { name: mounted.filesystem.clone(), options: Vec::new() }
     }
 }
@@ -113,7 +113,7 @@ impl BlockFilesystem {
         Ok(())
     }
 
-    /// The options as asked for, without those that only name the volume's own devices.
+    /// Returns the options as asked for, without those that only name the volume's own devices.
     fn asked(&self, volume: &Volume<'_>) -> Vec<String> {
         let defaults: Vec<&str> =
             ["noatime"].into_iter().chain(self.mount.iter().copied()).collect();
@@ -185,7 +185,7 @@ impl Filesystem for BlockFilesystem {
     }
 
     fn check_machine(&self) -> Result<(), FilesystemError> {
-        tool::installed(self.name, self.tools)?;
+        installed::installed(self.name, self.tools)?;
         kernel_has(self.name)
     }
 
@@ -193,12 +193,12 @@ impl Filesystem for BlockFilesystem {
         let mut args = (self.mkfs)(volume);
         args.extend([self.label_flag.to_owned(), self.label(volume.label)]);
         args.extend(volume.devices.iter().map(|d| d.display().to_string()));
-        let mkfs = super::run(self.tools[0].program, args, volume);
+        let mkfs = super::contract::run(self.tools[0].program, args, volume);
         vec![mkfs, Step::Mount(self.mount_of(volume))]
     }
 
     fn take_down(&self, volume: &Volume<'_>) -> Vec<Step> {
-        vec![Step::Unmount(self.mount_of(volume))]
+        vec![super::unmount(&self.mount_of(volume))]
     }
 
     fn read_back(&self, volume: &Volume<'_>) -> Result<FilesystemFacts, FilesystemError> {
@@ -217,7 +217,7 @@ impl Filesystem for BlockFilesystem {
         Ok(FilesystemFacts {
             kind: mounted.filesystem.clone(),
             driver: driver.name,
-            tools: tool::version(self.version.0, self.version.1)?,
+            tools: installed::version(self.version.0, self.version.1)?,
             mount_point: mounted.point.display().to_string(),
             source: mounted.source.clone(),
             options: shown,
@@ -244,7 +244,7 @@ pub(super) fn mounted(
     filesystem: &'static str,
     source: &Path,
     point: &Path,
-) -> Result<Mounted, FilesystemError> {
+) -> Result<MountEntry, FilesystemError> {
     let table =
         |source| FilesystemError::Io { path: PathBuf::from("/proc/self/mountinfo"), source };
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -258,7 +258,7 @@ pub(super) fn mounted(
     Err(FilesystemError::NotMounted { filesystem, mount_point: point.to_owned(), found })
 }
 
-/// Whether the kernel has the filesystem or a module that brings it, which is then loaded.
+/// Checks whether the kernel has the filesystem or a module that brings it, which is then loaded.
 pub(super) fn kernel_has(name: &'static str) -> Result<(), FilesystemError> {
     match rustix::mount::fsopen(name, FsOpenFlags::FSOPEN_CLOEXEC) {
         Ok(_closed) => Ok(()),

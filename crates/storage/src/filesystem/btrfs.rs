@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use pgdyno_exec::tool::run_tool;
+
 use super::block::{self, BlockFilesystem, Driver};
 use super::options::{Rule, Shown};
 use super::{FilesystemError, Tool};
-use pgdyno_exec::mountinfo::Mounted;
-use pgdyno_exec::tool as program;
+use pgdyno_exec::mountinfo::MountEntry;
 use pgdyno_facts::Tree;
 
 const LABEL: &str = "by its label pgdyno knows again what it made";
@@ -81,10 +82,9 @@ pub(super) static BTRFS: BlockFilesystem = BlockFilesystem {
 
 /// From the kernel's folder of the filesystem in `/sys/fs/btrfs`, and the profiles from
 /// `btrfs filesystem usage`.
-fn properties(mounted: &Mounted) -> Result<BTreeMap<String, String>, FilesystemError> {
+fn properties(mounted: &MountEntry) -> Result<BTreeMap<String, String>, FilesystemError> {
     let point = mounted.point.display().to_string();
-    let mut properties =
-        profiles(&program::output("btrfs", &["filesystem", "usage", "-b", &point])?);
+    let mut properties = profiles(&run_tool("btrfs", &["filesystem", "usage", "-b", &point])?);
     let folder = folder_of(mounted)?;
     for name in ["nodesize", "sectorsize", "checksum"] {
         if let Ok(text) = fs::read_to_string(folder.join(name)) {
@@ -97,8 +97,8 @@ fn properties(mounted: &Mounted) -> Result<BTreeMap<String, String>, FilesystemE
     Ok(properties)
 }
 
-/// Its folder is named by its UUID, and links to its devices.
-fn folder_of(mounted: &Mounted) -> Result<PathBuf, FilesystemError> {
+/// Returns its folder is named by its UUID, and links to its devices.
+fn folder_of(mounted: &MountEntry) -> Result<PathBuf, FilesystemError> {
     let all = Path::new("/sys/fs/btrfs");
     let device = mounted.device();
     let ours =

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::Tool;
-use pgdyno_exec::step::StepError;
+use pgdyno_exec::StepError;
 
 /// A filesystem that cannot be made, or is not what was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +32,7 @@ pub enum FilesystemError {
     Kernel {
         /// The filesystem.
         name: &'static str,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// A program is missing.
@@ -52,9 +52,9 @@ pub enum FilesystemError {
         field: &'static str,
         /// The argument, option or property.
         word: String,
-        /// Why not.
+        /// The cause.
         why: &'static str,
-        /// What to do.
+        /// Returns advice, where there is some.
         help: &'static str,
     },
     /// The kernel or the program took it and did something else.
@@ -91,9 +91,9 @@ pub enum FilesystemError {
     /// `/proc/self/mountinfo` or the like.
     #[error("cannot read {}", path.display())]
     Io {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
 }
@@ -105,7 +105,7 @@ impl From<StepError> for FilesystemError {
 }
 
 impl FilesystemError {
-    /// What to do.
+    /// Returns advice, where there is some.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use pgdyno_exec::tool::run_tool;
+
 use super::block::{self, BlockFilesystem, Driver};
 use super::options::{Rule, Shown};
 use super::{FilesystemError, Tool, Volume};
-use pgdyno_exec::mountinfo::Mounted;
-use pgdyno_exec::tool as program;
+use pgdyno_exec::mountinfo::MountEntry;
 
 pub(super) static EXT2: BlockFilesystem = ext("ext2", &tools("mkfs.ext2"));
 pub(super) static EXT3: BlockFilesystem = ext("ext3", &tools("mkfs.ext3"));
@@ -80,9 +81,9 @@ fn mkfs(volume: &Volume<'_>) -> Vec<String> {
     own.into_iter().map(str::to_owned).chain(others).collect()
 }
 
-/// The driver that lists the filesystem under `/sys/fs`, and its own list of options, which names
-/// the defaults too.
-fn driver(mounted: &Mounted) -> Driver {
+/// Returns the driver that lists the filesystem under `/sys/fs`, and its own list of options, which
+/// names the defaults too.
+fn driver(mounted: &MountEntry) -> Driver {
     let device = mounted.device().unwrap_or_default();
     let names = ["ext4", "ext3", "ext2"];
     let name =
@@ -95,8 +96,8 @@ fn driver(mounted: &Mounted) -> Driver {
     }
 }
 
-fn properties(mounted: &Mounted) -> Result<BTreeMap<String, String>, FilesystemError> {
-    let text = program::output("dumpe2fs", &["-h", &mounted.source])?;
+fn properties(mounted: &MountEntry) -> Result<BTreeMap<String, String>, FilesystemError> {
+    let text = run_tool("dumpe2fs", &["-h", &mounted.source])?;
     let volatile = [
         "Filesystem volume name",
         "Last ",

@@ -1,9 +1,10 @@
 //! F2FS, for flash.
 
+use pgdyno_exec::tool::run_tool;
+
 use super::Tool;
 use super::block::{self, BlockFilesystem, Driver};
 use super::options::{Rule, Shown};
-use pgdyno_exec::tool as program;
 
 pub(super) static F2FS: BlockFilesystem = BlockFilesystem {
     name: "f2fs",
@@ -41,14 +42,14 @@ pub(super) static F2FS: BlockFilesystem = BlockFilesystem {
     ],
     driver: Driver::of_its_name,
     properties: |mounted| {
-        let text = program::output("dump.f2fs", &[&mounted.source])?;
+        let text = run_tool("dump.f2fs", &[&mounted.source])?;
         let geometry = text
             .lines()
             .filter_map(|line| line.strip_prefix("Info: "))
             .map(|l| l.replacen(" = ", ": ", 1));
         let text = geometry.collect::<Vec<_>>().join("\n");
         let volatile =
-            ["CKPT", "checkpoint", "superblock encrypt", "MKFS", "FSCK", "Mounted", "Check FS"];
+            ["CKPT", "checkpoint", "superblock encrypt", "MKFS", "FSCK", "MountEntry", "Check FS"];
         Ok(block::colon_properties(&text, &volatile))
     },
     version: ("mkfs.f2fs", "-V"),

@@ -1,9 +1,10 @@
 //! JFS, IBM's.
 
+use pgdyno_exec::tool::run_tool;
+
 use super::Tool;
 use super::block::{self, BlockFilesystem, Driver};
 use super::options::{Rule, Shown};
-use pgdyno_exec::tool as program;
 
 pub(super) static JFS: BlockFilesystem = BlockFilesystem {
     name: "jfs",
@@ -41,7 +42,7 @@ pub(super) static JFS: BlockFilesystem = BlockFilesystem {
     ],
     driver: Driver::of_its_name,
     properties: |mounted| {
-        let text = program::output("jfs_tune", &["-l", &mounted.source])?;
+        let text = run_tool("jfs_tune", &["-l", &mounted.source])?;
         let volatile =
             ["JFS magic", "JFS state", "Filesystem creation", "File system UUID", "Volume label"];
         Ok(block::colon_properties(&text, &volatile))

@@ -10,9 +10,11 @@
 mod bcachefs;
 mod block;
 mod btrfs;
+mod contract;
 pub mod error;
 mod ext;
 mod f2fs;
+mod installed;
 mod jfs;
 mod nilfs2;
 mod options;
@@ -22,85 +24,10 @@ pub mod tool;
 mod xfs;
 pub mod zfs;
 
-use std::path::{Path, PathBuf};
-
-use pgdyno_model::storage::{FilesystemChoice, FilesystemFacts};
-use pgdyno_model::units::Bytes;
-
-use pgdyno_exec::step::Step;
-
+pub(crate) use contract::unmount;
+pub use contract::{Filesystem, Volume};
 pub use error::FilesystemError;
 pub use tool::Tool;
-
-/// Where a filesystem is to lie.
-#[derive(Clone, Copy, Debug)]
-pub struct Volume<'a> {
-    /// The block devices, as the steps name them; more than one only where [`Filesystem::stripes`].
-    pub devices: &'a [PathBuf],
-    /// An empty directory.
-    pub mount_point: &'a Path,
-    /// The filesystem's label or the pool's name: `pgdyno-` and eight hexadecimal digits of the
-    /// journal's id.
-    pub label: &'a str,
-    /// What the experiment asks for.
-    pub choice: &'a FilesystemChoice,
-    /// Bytes on one device before the next has its turn; none means the filesystem's default.
-    pub chunk: Option<Bytes>,
-    /// The file that the programs' output is appended to.
-    pub log: &'a Path,
-}
-
-/// A kind of filesystem.
-pub trait Filesystem: Sync {
-    /// Its name, as in experiment files and for `mount -t`.
-    fn name(&self) -> &'static str;
-
-    /// The programs it takes to make it and to read it back.
-    fn tools(&self) -> &'static [Tool];
-
-    /// Whether it stripes over several devices by itself.
-    fn stripes(&self) -> bool {
-        false
-    }
-
-    /// The least that each of the volume's devices must have for its program to make it. Measured,
-    /// or from the program's own manual; 0 where neither is at hand.
-    fn least(&self, _: &Volume<'_>) -> Bytes {
-        Bytes(0)
-    }
-
-    /// The label on its devices, where the filesystem has no room for all of `label`.
-    fn label(&self, label: &str) -> String {
-        label.to_owned()
-    }
-
-    /// Whether `volume` can be made at all: what was asked is free of contradictions, and names
-    /// nothing but the volume's own devices. Needs no root and asks nothing of the machine.
-    ///
-    /// # Errors
-    /// [`FilesystemError`]: what contradicts what.
-    fn check(&self, volume: &Volume<'_>) -> Result<(), FilesystemError>;
-
-    /// Whether this machine can make it: its programs are there, and the kernel has it. Needs root.
-    ///
-    /// # Errors
-    /// [`FilesystemError`]: what is missing, and the package that has it.
-    fn check_machine(&self) -> Result<(), FilesystemError>;
-
-    /// The steps that make and mount it.
-    fn make(&self, volume: &Volume<'_>) -> Vec<Step>;
-
-    /// The steps that unmount it and undo what [`Self::make`] did beyond the devices. Each one also
-    /// succeeds where there is nothing to undo, so that they serve after a half-done
-    /// [`Self::make`].
-    fn take_down(&self, volume: &Volume<'_>) -> Vec<Step>;
-
-    /// What was obtained, read from the kernel and from the filesystem's own programs.
-    ///
-    /// # Errors
-    /// [`FilesystemError`]: it cannot be read, or something that was asked for was not obtained.
-    fn read_back(&self, volume: &Volume<'_>) -> Result<FilesystemFacts, FilesystemError>;
-}
 
 /// Every filesystem.
 pub const FILESYSTEMS: &[&dyn Filesystem] = &[
@@ -118,7 +45,7 @@ pub const FILESYSTEMS: &[&dyn Filesystem] = &[
     &overlay::Overlay,
 ];
 
-/// The filesystem called `name`.
+/// Returns the filesystem called `name`.
 ///
 /// # Errors
 /// [`FilesystemError::Unknown`], with the nearest names.
@@ -130,21 +57,16 @@ pub fn by_name(name: &str) -> Result<&'static dyn Filesystem, FilesystemError> {
     })
 }
 
-/// The step that runs `program`, its output in the volume's log.
-fn run(program: &str, args: Vec<String>, volume: &Volume<'_>) -> Step {
-    Step::Run {
-        program: program.into(),
-        args: args.into_iter().map(Into::into).collect(),
-        as_account: None,
-        output: volume.log.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::{Path, PathBuf};
+
+    use pgdyno_model::storage::FilesystemChoice;
+    use pgdyno_model::units::Bytes;
+
     use super::*;
 
-    /// A volume of `members` devices with what `choice` asks for.
+    /// Returns a volume of `members` devices with what `choice` asks for.
     fn with_volume<T>(
         choice: &FilesystemChoice,
         members: usize,

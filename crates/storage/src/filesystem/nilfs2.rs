@@ -2,10 +2,11 @@
 //! mount.nilfs2 starts; pgdyno mounts without it, so that nothing moves blocks while trials run: a
 //! volume that is too small for a trial's writes fills up.
 
+use pgdyno_exec::tool::run_tool;
+
 use super::Tool;
 use super::block::{self, BlockFilesystem, Driver};
 use super::options::{Rule, Shown};
-use pgdyno_exec::tool as program;
 
 pub(super) static NILFS2: BlockFilesystem = BlockFilesystem {
     name: "nilfs2",
@@ -46,7 +47,7 @@ pub(super) static NILFS2: BlockFilesystem = BlockFilesystem {
     ],
     driver: Driver::of_its_name,
     properties: |mounted| {
-        let text = program::output("nilfs-tune", &["-l", &mounted.source])?;
+        let text = run_tool("nilfs-tune", &["-l", &mounted.source])?;
         let volatile = [
             "Filesystem volume name",
             "Filesystem UUID",

@@ -62,7 +62,7 @@ pub(super) fn merged(defaults: &[&str], user: &[String]) -> Vec<String> {
     kept.chain(user.iter().cloned()).collect()
 }
 
-/// The first option of `asked` that `shown` does not bear out.
+/// Returns the first option of `asked` that `shown` does not bear out.
 pub(super) fn first_missing<'a>(
     asked: &'a [String],
     shown: &[String],
@@ -102,7 +102,7 @@ fn is_shown(option: &str, shown: &[String], rules: &[Rule]) -> bool {
     }
 }
 
-/// Whether `option` is `pattern`, which may end in `=*`.
+/// Tells whether `option` is `pattern`, which may end in `=*`.
 fn matches(option: &str, pattern: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(prefix) => option.starts_with(prefix),
@@ -110,8 +110,8 @@ fn matches(option: &str, pattern: &str) -> bool {
     }
 }
 
-/// Whether two options say the same: letter by letter, or in values that are the same size (`256k`,
-/// `262144`), or where the kernel adds a level that was left to it (`compress=zstd`,
+/// Tells whether two options say the same: letter by letter, or in values that are the same size
+/// (`256k`, `262144`), or where the kernel adds a level that was left to it (`compress=zstd`,
 /// `compress=zstd:3`).
 fn same(shown: &str, asked: &str) -> bool {
     if shown == asked {
@@ -127,7 +127,7 @@ fn same(shown: &str, asked: &str) -> bool {
             || (!b.contains(':') && a.split_once(':').is_some_and(|(a, _)| a == b)))
 }
 
-/// A number with the kernel's suffixes, which are powers of 1024.
+/// Returns a number with the kernel's suffixes, which are powers of 1024.
 pub(super) fn size(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {

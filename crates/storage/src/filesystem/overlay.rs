@@ -11,8 +11,8 @@ use pgdyno_model::storage::FilesystemFacts;
 
 use super::options::{self, Rule, Shown};
 use super::{Filesystem, FilesystemError, Tool, Volume, block};
+use pgdyno_exec::Step;
 use pgdyno_exec::mount::Mount;
-use pgdyno_exec::step::Step;
 
 /// overlayfs.
 pub(super) struct Overlay;
@@ -116,7 +116,7 @@ impl Filesystem for Overlay {
     }
 
     fn take_down(&self, volume: &Volume<'_>) -> Vec<Step> {
-        vec![Step::Unmount(mount_of(volume))]
+        vec![super::unmount(&mount_of(volume))]
     }
 
     fn read_back(&self, volume: &Volume<'_>) -> Result<FilesystemFacts, FilesystemError> {

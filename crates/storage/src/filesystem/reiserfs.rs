@@ -1,9 +1,10 @@
 //! ReiserFS version 3; Linux 6.13 and later have it no more.
 
+use pgdyno_exec::tool::run_tool;
+
 use super::Tool;
 use super::block::{self, BlockFilesystem, Driver};
 use super::options::{Rule, Shown};
-use pgdyno_exec::tool as program;
 
 pub(super) static REISERFS: BlockFilesystem = BlockFilesystem {
     name: "reiserfs",
@@ -41,7 +42,7 @@ pub(super) static REISERFS: BlockFilesystem = BlockFilesystem {
     ],
     driver: Driver::of_its_name,
     properties: |mounted| {
-        let text = program::output("debugreiserfs", &[&mounted.source])?;
+        let text = run_tool("debugreiserfs", &[&mounted.source])?;
         let volatile =
             ["UUID", "LABEL", "Free blocks", "Mount count", "Last check", "Filesystem state"];
         Ok(block::colon_properties(&text, &volatile))

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use pgdyno_exec::tool::run_tool;
+
 use super::block::{self, BlockFilesystem, Driver};
 use super::options::{Rule, Shown};
 use super::{FilesystemError, Tool};
-use pgdyno_exec::mountinfo::Mounted;
-use pgdyno_exec::tool as program;
+use pgdyno_exec::mountinfo::MountEntry;
 
 const USER_QUOTA: Shown = Shown::As(&["usrquota"]);
 
@@ -57,9 +58,9 @@ pub(super) static XFS: BlockFilesystem = BlockFilesystem {
     version: ("mkfs.xfs", "-V"),
 };
 
-fn properties(mounted: &Mounted) -> Result<BTreeMap<String, String>, FilesystemError> {
+fn properties(mounted: &MountEntry) -> Result<BTreeMap<String, String>, FilesystemError> {
     let point = mounted.point.display().to_string();
-    Ok(geometry(&program::output("xfs_info", &[point])?))
+    Ok(geometry(&run_tool("xfs_info", &[point])?))
 }
 
 /// `xfs_info` as properties: `data.bsize`, `meta-data.crc`, `log` = `internal log`, …

@@ -10,23 +10,25 @@ use std::fs;
 use pgdyno_model::storage::FilesystemFacts;
 use pgdyno_model::units::Bytes;
 
+use pgdyno_exec::tool::run_tool;
+
 use super::options::size;
-use super::{Filesystem, FilesystemError, Tool, Volume, tool};
+use super::{Filesystem, FilesystemError, Tool, Volume, installed};
 use pgdyno_exec::mount::Mount;
 use pgdyno_exec::mountinfo;
-use pgdyno_exec::pool::{Pool, is_in_kernel};
-use pgdyno_exec::step::{Step, StepError};
-use pgdyno_exec::tool as program;
+use pgdyno_exec::pool::is_in_kernel;
+use pgdyno_exec::undo::Undo;
+use pgdyno_exec::{Step, StepError};
 
 /// ZFS.
 pub(super) struct Zfs;
 
-/// The dataset that PostgreSQL lies on.
+/// Returns the dataset that PostgreSQL lies on.
 fn dataset(volume: &Volume<'_>) -> String {
     format!("{}/data", volume.label)
 }
 
-/// The user's properties, and before them pgdyno's where the user names none of its own.
+/// Returns the user's properties, and before them pgdyno's where the user names none of its own.
 fn properties<'a>(
     own: &[(&'a str, &'a str)],
     user: &'a BTreeMap<String, String>,
@@ -130,8 +132,8 @@ impl Filesystem for Zfs {
     }
 
     fn check_machine(&self) -> Result<(), FilesystemError> {
-        tool::installed("zfs", self.tools())?;
-        match program::output("zpool", &["list", "-H", "-o", "name"]) {
+        installed::installed("zfs", self.tools())?;
+        match run_tool("zpool", &["list", "-H", "-o", "name"]) {
             Ok(_) => Ok(()),
             Err(StepError::Failed { output, .. }) => {
                 let answer = output.lines().map(str::trim).collect::<Vec<_>>().join("; ");
@@ -151,15 +153,15 @@ impl Filesystem for Zfs {
         data.extend(["-o".to_owned(), point]);
         data.extend(flags(dataset_properties(volume)));
         data.push(dataset(volume));
-        vec![super::run("zpool", pool, volume), super::run("zfs", data, volume)]
+        vec![super::contract::run("zpool", pool, volume), super::contract::run("zfs", data, volume)]
     }
 
     fn take_down(&self, volume: &Volume<'_>) -> Vec<Step> {
         // The unmount first: it says who still uses it, and it also ends the mount of a zfs-fuse
         // that has died.
         vec![
-            Step::Unmount(mount_of(volume)),
-            Step::DestroyPool(Pool { name: volume.label.to_owned() }),
+            super::unmount(&mount_of(volume)),
+            Step::Undo(Undo::DestroyPool { name: volume.label.to_owned() }),
         ]
     }
 
@@ -181,15 +183,14 @@ impl Filesystem for Zfs {
             shown,
         };
         for (name, asked) in dataset_properties(volume) {
-            let found =
-                program::output("zfs", &["get", "-H", "-p", "-o", "value", name, &dataset])?;
+            let found = run_tool("zfs", &["get", "-H", "-p", "-o", "value", name, &dataset])?;
             if !same(found.trim(), asked) {
                 let shown = format!("`zfs get` shows {name}={}", found.trim());
                 return Err(missing(format!("{name}={asked}"), shown));
             }
         }
         for (name, asked) in pool_properties(volume) {
-            let text = program::output("zpool", &["get", name, volume.label])?;
+            let text = run_tool("zpool", &["get", name, volume.label])?;
             let found = pool_values(&text).into_values().next().unwrap_or_default();
             if !same(&found, asked) {
                 return Err(missing(
@@ -221,11 +222,11 @@ fn driver() -> String {
 
 /// As `zfs version` says; zfs-fuse's programs know no such command.
 fn tools_version() -> String {
-    let text = program::output("zfs", &["version"]).unwrap_or_else(|_| "zfs-fuse".into());
+    let text = run_tool("zfs", &["version"]).unwrap_or_else(|_| "zfs-fuse".into());
     text.lines().next().unwrap_or_default().trim().to_owned()
 }
 
-/// All properties of dataset and pool but those that tell what is in them; the pool's as
+/// Returns all properties of dataset and pool but those that tell what is in them; the pool's as
 /// `pool.<name>`.
 fn told(pool: &str, dataset: &str) -> Result<BTreeMap<String, String>, FilesystemError> {
     const VOLATILE: &[&str] = &[
@@ -256,21 +257,20 @@ fn told(pool: &str, dataset: &str) -> Result<BTreeMap<String, String>, Filesyste
         "written",
     ];
     let stays = |name: &str| !VOLATILE.contains(&name) && !name.starts_with("usedby");
-    let text =
-        program::output("zfs", &["get", "-H", "-p", "-o", "property,value", "all", dataset])?;
+    let text = run_tool("zfs", &["get", "-H", "-p", "-o", "property,value", "all", dataset])?;
     let of_dataset = text.lines().filter_map(|line| line.split_once('\t'));
     let mut all: BTreeMap<String, String> = of_dataset
         .filter(|(name, _)| stays(name))
         .map(|(name, value)| (name.into(), value.into()))
         .collect();
-    let text = program::output("zpool", &["get", "all", pool])?;
+    let text = run_tool("zpool", &["get", "all", pool])?;
     let of_pool = pool_values(&text).into_iter().filter(|(name, _)| stays(name));
     all.extend(of_pool.map(|(name, value)| (format!("pool.{name}"), value)));
     Ok(all)
 }
 
-/// The table of `zpool get`: pool, property, value, source, with a header; zfs-fuse knows no `-H`
-/// for it.
+/// Returns the table of `zpool get`: pool, property, value, source, with a header; zfs-fuse knows
+/// no `-H` for it.
 fn pool_values(table: &str) -> BTreeMap<String, String> {
     let row = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -282,8 +282,8 @@ fn pool_values(table: &str) -> BTreeMap<String, String> {
     table.lines().skip(1).filter_map(row).collect()
 }
 
-/// Whether a property has the value that was asked for: sizes count as numbers, no quota is 0, and
-/// a feature in use is also enabled.
+/// Tells whether a property has the value that was asked for: sizes count as numbers, no quota is
+/// 0, and a feature in use is also enabled.
 fn same(found: &str, asked: &str) -> bool {
     let sizes = || Some(size(found)? == size(asked.trim_end_matches(['B', 'b']))?);
     found == asked

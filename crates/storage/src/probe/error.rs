@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use pgdyno_model::units::Bytes;
 
+use pgdyno_exec::StepError;
 use pgdyno_exec::directory::DirectoryError;
 use pgdyno_exec::journal::JournalError;
-use pgdyno_exec::step::StepError;
 
 /// Where the size of a disk probe's file comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,11 +33,11 @@ pub enum ProbeError {
     /// A file, directory or device.
     #[error("cannot {what} {} to probe it", path.display())]
     Io {
-        /// What was attempted.
+        /// The attempt, as a verb for the message.
         what: &'static str,
-        /// On what.
+        /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// What was named is neither.
@@ -65,7 +65,7 @@ pub enum ProbeError {
         size: Option<SizeSource>,
         /// What the files take.
         needed: Bytes,
-        /// What is free.
+        /// The free room.
         available: Bytes,
     },
     /// Too small a span to measure anything.
@@ -103,7 +103,7 @@ pub enum ProbeError {
 }
 
 impl ProbeError {
-    /// What to do.
+    /// Returns advice, where there is some.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
@@ -140,7 +140,7 @@ impl ProbeError {
         }
     }
 
-    /// Whether it ended because it was told to.
+    /// Tells whether it ended because it was told to.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
         matches!(self, Self::Interrupted | Self::Step(StepError::Interrupted))

@@ -169,7 +169,7 @@ mod tests {
     use pgdyno_model::facts::{BlockDevice, LoopFacts};
     use pgdyno_model::probe::{Flushes, FsyncOutcome, FsyncTest, LatencySummary};
 
-    /// A probe whose flushes, and whose writes without one, took so many microseconds.
+    /// Returns a probe whose flushes, and whose writes without one, took so many microseconds.
     fn probe(flush_us: f64, write_us: f64) -> FsyncProbe {
         let test = |group, name: &str, us: f64| {
             let latency = LatencySummary { us_p50: us, ..LatencySummary::default() };

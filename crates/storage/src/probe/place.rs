@@ -12,10 +12,10 @@ use rustix::fs::OFlags;
 
 use super::{ProbeError, SizeSource};
 use pgdyno_exec::directory::room;
-use pgdyno_exec::journal::{Entry, Journal, JournalError, Made, random_hex};
-use pgdyno_exec::marked::remove_made;
+use pgdyno_exec::journal::{Entry, Journal, JournalError, OwnedResource};
 use pgdyno_exec::mountinfo;
-use pgdyno_exec::step::{Performing, Step};
+use pgdyno_exec::random::random_hex;
+use pgdyno_exec::{ExecContext, Executor, Step};
 
 /// What O_DIRECT may ask of memory and of offsets at most: a page, and the largest logical sector.
 const ALIGNMENT: usize = 4096;
@@ -27,10 +27,10 @@ pub(super) struct ProbeDirectory<'a> {
     path: PathBuf,
 }
 
-/// The step that makes a probe's directory in `parent`.
+/// Returns the step that makes a probe's directory in `parent`.
 pub(super) fn directory_step(parent: &Path, name: &str) -> Step {
     let path = parent.join(format!("pgdyno-probe-{name}"));
-    Step::MakeMarked { made: Made::Directory { path }, mode: 0o700, owner: None }
+    Step::MakeMarked { made: OwnedResource::Directory { path }, mode: 0o700, owner: None }
 }
 
 /// Where a filesystem on the device of `number` is mounted.
@@ -70,12 +70,12 @@ impl<'a> ProbeDirectory<'a> {
         let parent = std::path::absolute(parent).unwrap_or_else(|_| parent.to_owned());
         let name = random_hex::<4>().map_err(JournalError::Random)?;
         let step = directory_step(&parent, &name);
-        let mut performing = Performing { journal, stop, made: Vec::new() };
-        let done = step.perform(&mut performing);
+        let mut context = ExecContext::new(journal, stop);
+        let executed = context.execute(&step);
         let path = parent.join(format!("pgdyno-probe-{name}"));
         // Dropped, and with that removed, should the marker have failed.
-        let directory = Self { journal, made: performing.made, path };
-        done.map(|()| directory).map_err(ProbeError::from)
+        let directory = Self { journal, made: context.made, path };
+        executed.map(|_| directory).map_err(ProbeError::from)
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -85,12 +85,10 @@ impl<'a> ProbeDirectory<'a> {
 
 impl Drop for ProbeDirectory<'_> {
     fn drop(&mut self) {
-        for entry in &self.made {
-            // What fails here stays in the journal for the next start's sweep.
-            if remove_made(entry, self.journal).is_ok() {
-                let _ = self.journal.done(&entry.id);
-            }
-        }
+        let (never, made) = (AtomicBool::new(false), std::mem::take(&mut self.made));
+        let mut context = ExecContext { journal: self.journal, stop: &never, made };
+        // What fails here stays in the journal for the next start's sweep.
+        let _ = context.execute(&Step::RemoveMarked { path: self.path.clone() });
     }
 }
 

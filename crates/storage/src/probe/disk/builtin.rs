@@ -14,7 +14,7 @@ use pgdyno_model::probe::{DiskPoint, LatencySummary, Pattern, Transfers};
 use pgdyno_model::units::Bytes;
 use rustix::fs::OFlags;
 
-use super::{Planned, time};
+use super::point::{Planned, time};
 use crate::probe::ProbeError;
 use crate::probe::place::{AlignedBuffer, open};
 

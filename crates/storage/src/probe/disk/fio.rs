@@ -4,17 +4,21 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use pgdyno_model::probe::{DiskPoint, LatencySummary, Pattern, Transfers};
 use pgdyno_model::units::Bytes;
 use serde::Deserialize;
 
-use super::Planned;
+use super::point::Planned;
 use crate::probe::ProbeError;
 use pgdyno_exec::journal::Journal;
-use pgdyno_exec::step::{Performing, Step};
+use pgdyno_exec::tool::ask_tool;
+use pgdyno_exec::{ExecContext, Executor, Step};
+
+/// How long fio may take to print its version.
+const VERSION_LIMIT: Duration = Duration::from_secs(15);
 
 /// fio's percentiles, as asked for and as its JSON names them.
 const PERCENTILES: &str = "--percentile_list=50:90:95:99:99.9";
@@ -26,18 +30,19 @@ pub(super) struct Fio {
 }
 
 impl Fio {
-    /// The first fio in `PATH`; none if there is none.
+    /// Returns the first fio in `PATH`; none if there is none.
     pub(super) fn find() -> Result<Option<Self>, ProbeError> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let found =
             std::env::split_paths(&path).map(|folder| folder.join("fio")).find(|p| p.is_file());
         let Some(program) = found else { return Ok(None) };
-        let failed = |source| ProbeError::Io { what: "run", path: program.clone(), source };
-        let answer = Command::new(&program)
-            .arg("--version")
-            .stdin(Stdio::null())
-            .output()
-            .map_err(failed)?;
+        let failed = |e| ProbeError::Io {
+            what: "run",
+            path: program.clone(),
+            source: std::io::Error::other(e),
+        };
+        let path = program.to_string_lossy();
+        let answer = ask_tool(&path, &["--version"], VERSION_LIMIT).map_err(failed)?;
         let version = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
         Ok(Some(Self { program, version }))
     }
@@ -47,12 +52,13 @@ impl Fio {
         Self { program, version: "fio-3.33".into() }
     }
 
-    /// Its name for the record.
+    /// Returns its name for the record.
     pub(super) fn name(&self) -> String {
         format!("{} (libaio)", self.version)
     }
 
-    /// The step that measures `point` on `file`; its output goes into the directory `place`.
+    /// Returns the step that measures `point` on `file`; its output goes into the directory
+    /// `place`.
     pub(super) fn step(
         &self,
         point: &Planned,
@@ -108,8 +114,8 @@ impl Fio {
         journal: &Journal,
         stop: &AtomicBool,
     ) -> Result<DiskPoint, ProbeError> {
-        let mut performing = Performing { journal, stop, made: Vec::new() };
-        self.step(point, file, place, read_only, direct).perform(&mut performing)?;
+        let step = self.step(point, file, place, read_only, direct);
+        ExecContext::new(journal, stop).execute(&step)?;
         let path = answer(place);
         let text = std::fs::read_to_string(&path).map_err(|source| ProbeError::Io {
             what: "read",
@@ -131,7 +137,7 @@ fn argument(name: &str, value: &[u8]) -> OsString {
     OsString::from_vec(bytes)
 }
 
-/// A path as fio's `filename` wants it: a colon would begin another file's name.
+/// Returns a path as fio's `filename` wants it: a colon would begin another file's name.
 fn escaped(path: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     for &byte in path.as_os_str().as_bytes() {

@@ -3,6 +3,7 @@
 
 mod builtin;
 mod fio;
+mod point;
 
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom};
@@ -13,8 +14,10 @@ use std::time::Duration;
 
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::probe::{DiskPoint, DiskProbe, Pattern};
-use pgdyno_model::units::{Bytes, Span};
+use pgdyno_model::units::Bytes;
 use rustix::fs::{FallocateFlags, OFlags};
+
+use point::Planned;
 
 use super::place::{ProbeDirectory, directory_step, open};
 use super::{ProbeError, Progress, SizeSource, implausible};
@@ -76,28 +79,6 @@ pub struct DiskPlan {
     points: Vec<Planned>,
     per_point: Duration,
     fio: Option<fio::Fio>,
-}
-
-/// One point that is to be measured.
-struct Planned {
-    pattern: Pattern,
-    block_bytes: u32,
-    queue_depth: u32,
-    offset: u64,
-    length: u64,
-    /// None: once over all of it.
-    for_: Option<Duration>,
-}
-
-impl Planned {
-    fn label(&self) -> String {
-        match self.pattern {
-            Pattern::Read | Pattern::Write => {
-                format!("{} at {}", self.pattern.name(), Bytes(self.offset))
-            }
-            _ => format!("{}, queue depth {}", self.pattern.name(), self.queue_depth),
-        }
-    }
 }
 
 impl DiskPlan {
@@ -167,7 +148,7 @@ impl DiskPlan {
         lines
     }
 
-    /// The least time it takes: the sequential write takes as long as it takes.
+    /// Returns the least time it takes: the sequential write takes as long as it takes.
     #[must_use]
     pub fn least_time(&self) -> Duration {
         self.points.iter().filter_map(|p| p.for_).sum()
@@ -300,8 +281,8 @@ impl DiskPlan {
     }
 }
 
-/// All points: the file is filled first, so that what is read later was written, and random writes
-/// find blocks.
+/// Returns all points: the file is filled first, so that what is read later was written, and random
+/// writes find blocks.
 fn points(zone: u64, zones: u64, per_point: Duration) -> Vec<Planned> {
     let sequential = |pattern, for_| {
         (0..zones).map(move |z| Planned {
@@ -331,7 +312,7 @@ fn points(zone: u64, zones: u64, per_point: Duration) -> Vec<Planned> {
         .collect()
 }
 
-/// An error with its causes, in one line.
+/// Returns an error with its causes, in one line.
 fn in_words(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
     let mut cause = error.source();
@@ -345,11 +326,6 @@ fn in_words(error: &dyn std::error::Error) -> String {
 #[allow(clippy::cast_precision_loss)]
 fn share(done: usize, all: usize) -> f64 {
     done as f64 / all as f64
-}
-
-/// A time as fio and people read it.
-fn time(for_: Duration) -> String {
-    Span(for_).to_string()
 }
 
 #[cfg(test)]

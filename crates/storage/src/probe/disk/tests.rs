@@ -15,7 +15,7 @@ fn journal(state: &Path) -> Journal {
     Journal::open(state).unwrap()
 }
 
-/// Every point, with a plausible answer, and nothing left.
+/// Returns every point, with a plausible answer, and nothing left.
 fn all_points(builtin: bool) -> DiskProbe {
     // A colon in a path would be two files to fio.
     let (dir, state) =

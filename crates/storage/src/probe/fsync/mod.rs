@@ -18,7 +18,7 @@ use super::place::{AlignedBuffer, ProbeDirectory};
 use super::{ProbeError, Progress, implausible};
 use pgdyno_exec::journal::Journal;
 use pgdyno_facts as facts;
-use test::{Found, Test, fdatasync, measure};
+use test::{Test, TestOutcome, fdatasync, measure};
 
 /// What the run's own probe writes before each flush: a page of the write-ahead log.
 const WAL_BLOCK_BYTES: u32 = 8192;
@@ -94,13 +94,15 @@ pub fn fsync(
             ProbeError::Io { what: "write and flush a file in", path: directory.to_owned(), source }
         })?;
         let outcome = match found {
-            Found::Stopped => break,
-            Found::NotAvailable(why) => FsyncOutcome::NotAvailable(why),
-            Found::Measured { operations, latency, seconds } => FsyncOutcome::Measured(Flushes {
-                operations,
-                seconds,
-                latency: LatencySummary::of(&latency),
-            }),
+            TestOutcome::Stopped => break,
+            TestOutcome::NotAvailable(why) => FsyncOutcome::NotAvailable(why),
+            TestOutcome::Measured { operations, latency, seconds } => {
+                FsyncOutcome::Measured(Flushes {
+                    operations,
+                    seconds,
+                    latency: LatencySummary::of(&latency),
+                })
+            }
         };
         probe.tests.push(FsyncTest { group, name, files, outcome });
     }
@@ -112,8 +114,8 @@ pub fn fsync(
     Ok((storage, probe))
 }
 
-/// The rate at which one writer makes a block durable with fdatasync in `directory`: one test of
-/// the probe, for as long as `for_`.
+/// Returns the rate at which one writer makes a block durable with fdatasync in `directory`: one
+/// test of the probe, for as long as `for_`.
 ///
 /// # Errors
 /// [`ProbeError`].
@@ -130,7 +132,7 @@ pub fn fsync_rate(
     let found = measure(&fdatasync(WAL_BLOCK_BYTES), &[&file], for_, stop).map_err(|source| {
         ProbeError::Io { what: "write and flush a file in", path: directory.to_owned(), source }
     })?;
-    let Found::Measured { operations: flushes, latency, seconds } = found else {
+    let TestOutcome::Measured { operations: flushes, latency, seconds } = found else {
         return Err(ProbeError::Interrupted);
     };
     Ok(FsyncRate {
@@ -144,8 +146,8 @@ pub fn fsync_rate(
     })
 }
 
-/// A file of `bytes` in `place`, written whole and durable: what is tested is to overwrite it, as
-/// PostgreSQL does its recycled WAL segments, not to grow it.
+/// Returns a file of `bytes` in `place`, written whole and durable: what is tested is to overwrite
+/// it, as PostgreSQL does its recycled WAL segments, not to grow it.
 fn filled(
     place: &ProbeDirectory<'_>,
     name: &str,

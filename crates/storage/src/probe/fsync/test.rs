@@ -35,7 +35,7 @@ pub(super) enum Work {
 }
 
 impl Work {
-    /// Whether an operation ends with its data durable.
+    /// Tells whether an operation ends with its data durable.
     fn flushes(&self) -> bool {
         match self {
             Self::Flushed { flags, flush, .. } => {
@@ -68,12 +68,12 @@ impl Flush {
 /// metadata, too.
 const DSYNC: OFlags = OFlags::from_bits_retain(libc::O_DSYNC.cast_unsigned());
 
-/// The default `wal_sync_method` on Linux, one block of `bytes`.
+/// Returns the default `wal_sync_method` on Linux, one block of `bytes`.
 pub(super) fn fdatasync(bytes: u32) -> Work {
     Work::Flushed { flags: OFlags::empty(), writes: 1, bytes, flush: Flush::Data }
 }
 
-/// All tests in the order of `pg_test_fsync`, then those of `writers` at a time.
+/// Returns all tests in the order of `pg_test_fsync`, then those of `writers` at a time.
 pub(super) fn all(block_bytes: u32, writers: &[u32]) -> Vec<Test> {
     let mut tests = Vec::new();
     let mut add = |group, name: &str, files, work| {
@@ -115,7 +115,7 @@ pub(super) fn all(block_bytes: u32, writers: &[u32]) -> Vec<Test> {
 const SAMPLED: u64 = 16;
 
 /// What a test found, or why it cannot be done here.
-pub(super) enum Found {
+pub(super) enum TestOutcome {
     /// Of every operation, or of one in [`SAMPLED`] where none is flushed.
     Measured {
         operations: u64,
@@ -132,9 +132,9 @@ pub(super) fn measure(
     paths: &[&Path],
     for_: Duration,
     stop: &AtomicBool,
-) -> io::Result<Found> {
+) -> io::Result<TestOutcome> {
     if let Work::NotHere(why) = work {
-        return Ok(Found::NotAvailable((*why).to_owned()));
+        return Ok(TestOutcome::NotAvailable((*why).to_owned()));
     }
     let start = Barrier::new(paths.len());
     let done: io::Result<Vec<_>> = std::thread::scope(|scope| {
@@ -157,14 +157,16 @@ pub(super) fn measure(
     let done = match done {
         Err(e) if e.kind() == io::ErrorKind::InvalidInput => match work {
             Work::Flushed { flags, bytes, .. } if flags.contains(OFlags::DIRECT) => {
-                return Ok(Found::NotAvailable(format!("O_DIRECT is refused for {bytes} bytes")));
+                return Ok(TestOutcome::NotAvailable(format!(
+                    "O_DIRECT is refused for {bytes} bytes"
+                )));
             }
             _ => return Err(e),
         },
         done => done?,
     };
     if stop.load(Ordering::Relaxed) {
-        return Ok(Found::Stopped);
+        return Ok(TestOutcome::Stopped);
     }
     let mut latency = Latencies::new();
     let mut longest = Duration::ZERO;
@@ -174,7 +176,7 @@ pub(super) fn measure(
         operations += count;
         longest = longest.max(*took);
     }
-    Ok(Found::Measured { operations, latency, seconds: longest.as_secs_f64() })
+    Ok(TestOutcome::Measured { operations, latency, seconds: longest.as_secs_f64() })
 }
 
 /// One thread's part.
@@ -249,7 +251,7 @@ mod tests {
     use super::*;
     use std::os::fd::AsRawFd;
 
-    /// The flags that the kernel has for a file opened with `flags`.
+    /// Returns the flags that the kernel has for a file opened with `flags`.
     fn obtained(flags: OFlags) -> i32 {
         let path = tempfile::NamedTempFile::new().unwrap();
         let file = open(path.path(), true, flags).unwrap();

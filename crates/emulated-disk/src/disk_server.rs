@@ -1,0 +1,87 @@
+//! A disk as a stack names it, and the process that serves it.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use pgdyno_exec::quote::quote;
+use pgdyno_exec::service::{self, Service};
+use pgdyno_exec::service_paths::mount_point_of;
+use pgdyno_model::storage::EmulatedDisk;
+
+use crate::control::{Control, ControlError};
+use crate::files::image_of;
+use crate::fuse;
+
+/// Where FUSE is asked for.
+pub const FUSE: &str = "/dev/fuse";
+/// The arguments that make this program call [`serve`]: none are said where it is `pgdyno` itself.
+static SERVED_BY: OnceLock<Vec<String>> = OnceLock::new();
+
+/// Says with which arguments this program calls [`serve`], where it is not `pgdyno`; a test names
+/// its test that does. The first call counts.
+pub fn serve_by<S: AsRef<str>>(arguments: &[S]) {
+    let _ = SERVED_BY.set(arguments.iter().map(|a| a.as_ref().to_owned()).collect());
+}
+
+/// Tells whether this process was started to serve a disk.
+#[must_use]
+pub fn is_asked_to_serve() -> bool {
+    std::env::var_os(service::DIRECTORY).is_some()
+}
+
+/// A disk and the process that serves it: data only, so that a later process can take it down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskServer {
+    /// The disk's own directory.
+    pub directory: PathBuf,
+    /// The value that was asked for.
+    pub disk: EmulatedDisk,
+}
+
+impl DiskServer {
+    /// Returns the file that is the disk, for a loop device.
+    #[must_use]
+    pub fn file(&self) -> PathBuf {
+        mount_point_of(&self.directory).join(fuse::NAME)
+    }
+
+    /// Returns the sparse file that holds what is durable.
+    #[must_use]
+    pub fn image(&self) -> PathBuf {
+        image_of(&self.directory)
+    }
+
+    /// Returns a connection to its process.
+    ///
+    /// # Errors
+    /// [`ControlError::Unreachable`]: nobody serves it.
+    pub fn control(&self) -> Result<Control, ControlError> {
+        Control::connect(&self.directory)
+    }
+
+    /// Returns the process that serves it, as the steps start and stop it.
+    #[must_use]
+    pub fn service(&self) -> Service {
+        let (file, image) = (self.file(), self.image());
+        let mut description = format!(
+            "pgdyno emulated-disk, which serves the disk {} of {} ({} bytes) through FUSE and keeps \
+             what is durable in the sparse file {}",
+            quote(file.as_os_str()),
+            self.disk.size,
+            self.disk.size.0,
+            quote(image.as_os_str()),
+        );
+        let latency = self.disk.latency.to_string();
+        if !latency.is_empty() {
+            description.push_str(&format!("; {latency}"));
+        }
+        Service {
+            directory: self.directory.clone(),
+            arguments: SERVED_BY.get().cloned().unwrap_or_else(|| vec!["emulated-disk".into()]),
+            task: serde_json::to_value(&self.disk).unwrap_or_default(),
+            file,
+            size: self.disk.size.0,
+            description,
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Removing what pgdyno put on a named device.
+
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+use super::edge;
+use super::held::{self, HeldDevice};
+use super::identity::BlockDevice;
+use super::refusal::{Refusal, SafetyError};
+use super::safety;
+use crate::error::{StepError, io_error};
+use crate::tool::run_tool;
+
+/// Removes every signature from `device` and clears both ends, if a signature bears `label`.
+///
+/// Until the machine is restarted it does so too if no signature is left and the label stands in
+/// the first MiB, where LVM's own programs leave it. A device that is gone, or holds nothing of
+/// pgdyno's, is left alone. `looked_at` is the device before it was written.
+///
+/// # Errors
+/// [`StepError`]: the device is in use, or cannot be read or written.
+pub fn erase_labelled(
+    device: &Path,
+    label: &str,
+    looked_at: Option<&BlockDevice>,
+) -> Result<(), StepError> {
+    let failed = |found| SafetyError { device: device.to_owned(), found };
+    let Some(held) = hold(device, looked_at) else { return Ok(()) };
+    let node = held.device().node();
+    let signatures = safety::signatures(&node).map_err(|e| failed(Refusal::NotTold(e)))?;
+    // mdadm puts the host's name before its own: `host:name`.
+    let is_ours = |found: &str| found.rsplit(':').next() == Some(label);
+    let is_known = looked_at.is_some_and(BlockDevice::is_of_this_boot);
+    let is_labelled = if signatures.is_empty() && is_known {
+        edge::holds(held.file(), label).map_err(|e| failed(Refusal::Unreadable(e)))?
+    } else {
+        signatures.iter().any(|s| s.label.as_deref().is_some_and(is_ours))
+    };
+    if !is_labelled {
+        return Ok(());
+    }
+    // A mkfs that outlived its killed pgdyno would write it anew.
+    drop(held.exclusive(OFlags::empty()).map_err(failed)?);
+    run_tool("wipefs", &["--all".as_ref(), node.as_os_str()])?;
+    // Else the next run would take what is left for somebody's data.
+    let file = held.exclusive(OFlags::RDWR).map_err(failed)?;
+    edge::clear(&file).map_err(|e| io_error("clear both ends of", device, e))?;
+    Ok(held.check()?)
+}
+
+/// Holds the device itself as long as the machine runs; after a restart what its name leads to,
+/// where the label decides.
+fn hold(device: &Path, looked_at: Option<&BlockDevice>) -> Option<HeldDevice> {
+    match looked_at.filter(|device| device.is_of_this_boot()) {
+        Some(device) => held::hold(std::slice::from_ref(device)).ok()?.pop(),
+        None => HeldDevice::open(&held::resolve(device).ok()?).ok(),
+    }
+}

@@ -1,0 +1,104 @@
+//! Steps that fail, and tools that do not answer.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::account::Account;
+use crate::beneath::CopyError;
+use crate::device::refusal::SafetyError;
+use crate::journal::JournalError;
+use crate::mount::MountError;
+use crate::setting::SettingError;
+use crate::trust::TrustError;
+
+/// A step that failed.
+#[derive(Debug, thiserror::Error)]
+pub enum StepError {
+    /// A file or directory.
+    #[error("cannot {what} {}", path.display())]
+    Io {
+        /// The attempt, as a verb for the message.
+        what: &'static str,
+        /// The path.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A program that could not be run.
+    #[error("cannot run {}{}", program.display(), as_whom(as_account.as_ref()))]
+    Spawn {
+        /// The program.
+        program: PathBuf,
+        /// The account it runs as; none means this process's own.
+        as_account: Option<Account>,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A program that ran and failed.
+    #[error("{} ended with {status} and said:\n{output}", program.display())]
+    Failed {
+        /// The program.
+        program: PathBuf,
+        /// Its exit status.
+        status: std::process::ExitStatus,
+        /// The end of its output.
+        output: String,
+    },
+    /// The journal.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// A directory that something was to be made in: another account can change where its path
+    /// leads to.
+    #[error(transparent)]
+    Untrusted(Box<TrustError>),
+    /// A mount point.
+    #[error(transparent)]
+    Mount(#[from] MountError),
+    /// A named device.
+    #[error(transparent)]
+    Safety(#[from] SafetyError),
+    /// Something to be set on a device.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// The user interrupted it.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl StepError {
+    /// Returns advice, where there is some.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Journal(e) => e.help(),
+            Self::Untrusted(e) => e.help(),
+            Self::Mount(e) => e.help(),
+            Self::Safety(e) => e.help(),
+            Self::Setting(e) => e.help(),
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => Some(
+                "free room there, or name another directory in `storage.<name>.directory`".into(),
+            ),
+            _ => None,
+        }
+    }
+}
+
+impl From<CopyError> for StepError {
+    fn from(error: CopyError) -> Self {
+        match error {
+            CopyError::Io { what, path, source } => Self::Io { what, path, source },
+            CopyError::Interrupted => Self::Interrupted,
+        }
+    }
+}
+
+/// Returns ` as ACCOUNT`, or nothing for the own account.
+pub(crate) fn as_whom(account: Option<&Account>) -> String {
+    account.map_or_else(String::new, |a| format!(" as {a}"))
+}
+
+/// Returns the error of an attempt to do `what` on `path`.
+#[must_use]
+pub fn io_error(what: &'static str, path: &Path, source: io::Error) -> StepError {
+    StepError::Io { what, path: path.to_owned(), source }
+}

@@ -1,0 +1,64 @@
+//! A journal that cannot be kept.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::trust::TrustError;
+
+/// The journal could not be kept; nothing is made without it.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// Its directory or one of its files.
+    #[error("cannot keep the journal of made things: cannot {what} {}", path.display())]
+    Io {
+        /// The attempt, as a verb for the message.
+        what: &'static str,
+        /// The path.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// Another account can change what it holds.
+    #[error("cannot trust the journal of made things")]
+    Untrusted(#[source] Box<TrustError>),
+    /// One of its entries is none that pgdyno wrote.
+    #[error("cannot trust the journal of made things: {} {found}", path.display())]
+    Foreign {
+        /// The entry.
+        path: PathBuf,
+        /// A description of the problem.
+        found: String,
+    },
+    /// The process's own identity.
+    #[error("cannot tell this process's identity")]
+    Owner(#[source] io::Error),
+    /// The kernel's random numbers.
+    #[error("cannot draw random numbers")]
+    Random(#[source] io::Error),
+}
+
+impl JournalError {
+    /// Returns advice, where there is some.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Io { .. } => Some(
+                "make that path writable, or set XDG_STATE_HOME to a directory that is".to_owned(),
+            ),
+            Self::Untrusted(e) => Some(format!(
+                "{}; for the journal, set XDG_STATE_HOME to one that nobody else may write to",
+                e.help().unwrap_or_else(|| "see that it can be looked at".to_owned())
+            )),
+            Self::Foreign { path, .. } => Some(format!(
+                "find out who put it there; once you have removed it (`rm {}`), pgdyno goes on",
+                path.display()
+            )),
+            Self::Owner(_) | Self::Random(_) => None,
+        }
+    }
+}
+
+/// Returns the error of an attempt to do `what` on `path`.
+pub(super) fn io_error(what: &'static str, path: &Path, source: io::Error) -> JournalError {
+    JournalError::Io { what, path: path.to_owned(), source }
+}

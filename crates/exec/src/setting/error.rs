@@ -1,0 +1,76 @@
+//! Settings of a device that were not obtained.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use super::limit::LimitError;
+
+/// A setting that was not obtained.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingError {
+    /// The device under a directory, or the device itself, is not known.
+    #[error("cannot set {what} of the device under {}", device.display())]
+    NoDevice {
+        /// The setting.
+        what: String,
+        /// The path.
+        device: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The file cannot be read or written.
+    #[error("cannot set {} to {value}", file.display())]
+    Refused {
+        /// The file.
+        file: PathBuf,
+        /// The value.
+        value: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// It was accepted, and shows another value.
+    #[error("asked {of} for {asked}, and it shows {shown}")]
+    NotObtained {
+        /// Of what.
+        of: String,
+        /// The value that was asked for.
+        asked: String,
+        /// The value that was obtained.
+        shown: String,
+    },
+    /// The answer of a program is not understood.
+    #[error("cannot tell the write cache of {device}: `{program}` answered: {answer}")]
+    NotUnderstood {
+        /// Of what.
+        device: String,
+        /// The program with its arguments.
+        program: String,
+        /// Its answer.
+        answer: String,
+    },
+    /// No control group can hold the device down.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
+}
+
+impl SettingError {
+    /// Returns advice, where there is some.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Refused { file, .. } => {
+                let choices = fs::read_to_string(file).ok().filter(|t| t.contains('['))?;
+                Some(format!("the kernel offers: {}", choices.trim()))
+            }
+            Self::NoDevice { .. } => {
+                Some("leave `storage.<name>.device` out for this storage".into())
+            }
+            Self::NotObtained { .. } => Some("ask for a value that the device takes".into()),
+            Self::NotUnderstood { .. } => {
+                Some("set it by commands of your own in `storage.<name>.device.hook`".into())
+            }
+            Self::Limit(e) => e.help(),
+        }
+    }
+}
