@@ -7,7 +7,6 @@
 
 mod aggregate;
 pub mod client;
-pub mod connect;
 pub mod copy;
 mod digits;
 mod event_loop;
@@ -24,6 +23,9 @@ pub mod script;
 mod seeds;
 mod tally;
 mod worker;
+
+// facade: removed at integration
+pub use pgdyno_connect as connect;
 
 pub use load::{
     Live, LoadError, LoadSpec, PgbenchSeeds, Phase, Say, Told, Watch, WeightedScript, drive,

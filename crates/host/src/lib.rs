@@ -10,12 +10,10 @@ pub mod account;
 pub mod beneath;
 pub mod caches;
 mod cgroup;
-pub mod conninfo;
 pub mod directory;
 pub mod doctor;
 pub mod facts;
 pub mod fault;
-pub mod interruption;
 pub mod journal;
 pub mod kept;
 pub(crate) mod marked;
@@ -32,6 +30,9 @@ pub mod sweep;
 pub mod telemetry;
 pub mod trust;
 pub mod undo;
+
+// facade: removed at integration
+pub use pgdyno_connect::{conninfo, interruption};
 
 pub use account::{Account, AccountError, server_account};
 pub use directory::{DirectoryError, ScratchDirectory, StorageDirectory, room};

@@ -10,12 +10,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::postgres::Client;
+use pgdyno_connect::control::Client;
 use pgdyno_model::experiment::Connect;
 use pgdyno_model::facts::ServerFacts;
 use pgdyno_model::target::{Address, Secret, Target};
 
-use super::control::{self, ControlError};
 use super::server::{NotUp, START_LIMIT, Server, end_remains};
 use super::settings::{self, SettingsError};
 use crate::beneath::{Directory, LARGEST_TEXT};
@@ -24,6 +23,7 @@ use crate::marked::{Removal, remove_made};
 use crate::paths::default_storage_dir;
 use crate::process::servers_in;
 use crate::step::{Performing, Step, last_lines};
+use pgdyno_connect::control::{self, ControlError};
 
 pub use super::error::ClusterError;
 use super::spec::SOCKET_PORT;

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use super::control::ControlError;
 use super::settings::SettingsError;
 use super::spec::SOCKET_PATH_MAX;
 use crate::account::AccountError;
 use crate::directory::DirectoryError;
 use crate::journal::JournalError;
 use crate::step::StepError;
+use pgdyno_connect::control::ControlError;
 
 /// A cluster could not be made, started, changed or removed.
 #[derive(Debug, thiserror::Error)]

@@ -1,9 +1,9 @@
 //! What a running server says of itself.
 
-use crate::postgres::Client;
+use pgdyno_connect::control::Client;
 use pgdyno_model::facts::{BuildSource, ServerFacts, Setting};
 
-use super::control::ControlError;
+use pgdyno_connect::control::ControlError;
 
 /// Settings that every report shows, whatever their source.
 pub const ALWAYS: &[&str] = &[

@@ -2,14 +2,16 @@
 
 use std::path::PathBuf;
 
-use crate::postgres::Client;
+use pgdyno_connect::control::Client;
 use pgdyno_model::facts::{BuildSource, ServerFacts};
 use pgdyno_model::target::{LoadBalanceHosts, Secret, Target};
 
-use super::control::{self, ControlError};
-use super::control_client::ControlClient;
-use crate::conninfo::parse::{is_connection_string, parse, spelled};
-use crate::conninfo::{ConnectOptions, ConninfoError, Environment, Resolved, resolve_in};
+use pgdyno_connect::conninfo::{
+    ConnectOptions, ConninfoError, Environment, Resolved, format_options, is_connection_string,
+    parse, resolve_in,
+};
+use pgdyno_connect::control::ControlClient;
+use pgdyno_connect::control::{self, ControlError};
 
 /// A given server cannot be used. No message holds any part of a password.
 #[derive(Debug, thiserror::Error)]
@@ -71,7 +73,7 @@ impl Given {
     /// # Errors
     /// [`GivenError`].
     pub fn connect(dsn: &Secret) -> Result<Self, GivenError> {
-        let resolved = resolved(dsn, &Environment::of_process())?;
+        let resolved = resolved(dsn, &Environment::from_process())?;
         match resolved.connect() {
             Ok((_, target)) => Ok(Self { target }),
             Err(error) => Err(GivenError::Refused { error: error.into(), notes: resolved.notes }),
@@ -135,7 +137,7 @@ pub fn without_password(dsn: &str) -> Option<String> {
     }
     // Made anew from what was understood: no spelling of the password can slip through.
     let open = options.iter().filter(|(keyword, _)| !SECRET.contains(keyword));
-    Some(spelled(open.map(|(keyword, value)| (*keyword, value.as_str()))))
+    Some(format_options(open.map(|(keyword, value)| (*keyword, value.as_str()))))
 }
 
 /// What `dsn` calls its server: `host:port/dbname`, as far as it says so, or `service=NAME`. Holds

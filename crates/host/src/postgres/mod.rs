@@ -1,9 +1,6 @@
 //! PostgreSQL servers: found, fetched, made and run by pgdyno, or given by a DSN.
 
-mod client;
 pub mod cluster;
-pub mod control;
-pub mod control_client;
 mod crash;
 pub mod error;
 pub mod facts;
@@ -17,15 +14,17 @@ mod server;
 pub mod server_wide;
 pub mod settings;
 pub mod spec;
-mod transport;
 
-pub use client::{CancelToken, Client, CopyInWriter, Transaction};
+// facade: removed at integration
+pub use pgdyno_connect::control;
+pub use pgdyno_connect::control::{
+    CancelToken, Client, ControlClient, ControlError, CopyInWriter, Transaction,
+};
+
 pub use cluster::{
     Applied, Cluster, ClusterError, ClusterSpec, Copied, KeptTemplate, StopMode, Template,
     template_path,
 };
-pub use control::ControlError;
-pub use control_client::ControlClient;
 pub use crash::{Checksums, KillSwitch};
 pub use fetch::{FETCHABLE, FetchError, FetchProgress, cached, fetch};
 pub use find::{FindError, find, find_all};

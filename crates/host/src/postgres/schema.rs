@@ -8,16 +8,16 @@
 
 use std::fmt::Display;
 
-use crate::postgres::Client;
+use pgdyno_connect::control::Client;
 use pgdyno_model::target::Secret;
 use postgres_protocol::escape::escape_literal;
 use serde::{Deserialize, Serialize};
 
-use super::control::ControlError;
 use super::given::{Given, without_password};
 use super::server_wide::ServerWideError;
 use crate::journal::{Journal, Made, MadeId};
 use crate::process::is_alive;
+use pgdyno_connect::control::ControlError;
 
 /// How the comment on everything begins that pgdyno makes on a server.
 pub const MARK: &str = "made by pgdyno";
@@ -172,7 +172,7 @@ fn reason(object: &Object, error: &postgres::Error) -> String {
                 .unwrap_or_default();
             format!("{name} stays: {}{detail}", db.message())
         }
-        None => format!("{name} stays: {}", super::control::said(error)),
+        None => format!("{name} stays: {}", pgdyno_connect::control::error_text(error)),
     }
 }
 

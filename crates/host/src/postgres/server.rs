@@ -9,9 +9,9 @@ use pgdyno_model::target::Target;
 use rustix::process::{Pid, Signal};
 
 use super::cluster::{ClusterError, StopMode};
-use super::control;
 use crate::process::{Identity, children, servers_in};
 use crate::step::{Step, open_log};
+use pgdyno_connect::control;
 
 /// How long a server may take to accept connections; recovery after a crash can be long.
 pub(super) const START_LIMIT: Duration = Duration::from_secs(600);

@@ -14,16 +14,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::postgres::Client;
+use pgdyno_connect::control::Client;
 use pgdyno_model::target::Secret;
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 use serde::{Deserialize, Serialize};
 
-use super::control::ControlError;
 use super::given::{Given, server_name, without_password};
 use super::settings::{SettingProblem, SettingsError, same_value};
 use crate::journal::{Entry, Journal, JournalError, Made};
 use crate::process::is_alive;
+use pgdyno_connect::control::ControlError;
 
 /// How long the server may take to read its files again.
 const RELOAD_LIMIT: Duration = Duration::from_secs(10);

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use crate::postgres::Client;
+use pgdyno_connect::control::Client;
 use postgres_protocol::escape::escape_literal;
 
-use super::control::{ControlError, said};
+use pgdyno_connect::control::{ControlError, error_text};
 
 /// Settings that pgdyno needs for itself on a managed server.
 pub const RESERVED: &[&str] = &[
@@ -185,7 +185,7 @@ pub(crate) fn check(
             Some(_) => {
                 if let Err(e) = try_value(client, &lower, value) {
                     let db = e.as_db_error();
-                    let why = db.map_or_else(|| said(&e), |d| d.message().to_owned());
+                    let why = db.map_or_else(|| error_text(&e), |d| d.message().to_owned());
                     let help = db.and_then(|d| d.hint().or(d.detail())).map(str::to_owned);
                     problems.push(problem(why, help));
                 }

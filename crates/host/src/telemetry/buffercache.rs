@@ -9,7 +9,7 @@ use pgdyno_model::telemetry::{Column, Kind};
 
 use super::session::Session;
 use super::{Probe, SLOW, Watched, column};
-use crate::postgres::control::said;
+use pgdyno_connect::control::error_text;
 
 const NAME: &str = "pg_buffercache";
 
@@ -35,7 +35,7 @@ pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> 
     let mut client = session.client();
     // From PostgreSQL 16 on, a function that takes no locks; the view visits every buffer.
     let summary = format!("{schema}.pg_buffercache_summary()");
-    let has_summary: bool = client.query_one(HAS_SUMMARY, &[]).map_err(|e| said(&e))?.get(0);
+    let has_summary: bool = client.query_one(HAS_SUMMARY, &[]).map_err(|e| error_text(&e))?.get(0);
     let query = if has_summary {
         format!(
             "SELECT buffers_used::float8, buffers_dirty::float8, buffers_pinned::float8, usagecount_avg::float8 \
@@ -47,7 +47,7 @@ pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> 
              count(*) FILTER (WHERE pinning_backends > 0)::float8, avg(usagecount)::float8 FROM {schema}.{NAME}"
         )
     };
-    let query = client.prepare(&query).map_err(|e| said(&e))?;
+    let query = client.prepare(&query).map_err(|e| error_text(&e))?;
     drop(client);
     let columns = [
         ("used", "buffers"),
@@ -71,7 +71,7 @@ impl Probe for Buffercache {
     }
 
     fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
-        let row = self.session.client().query_one(&self.query, &[]).map_err(|e| said(&e))?;
+        let row = self.session.client().query_one(&self.query, &[]).map_err(|e| error_text(&e))?;
         Ok((0..self.columns.len()).map(|i| row.get(i)).collect())
     }
 

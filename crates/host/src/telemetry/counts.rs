@@ -8,7 +8,7 @@ use pgdyno_model::telemetry::{Column, Kind};
 use super::columns::Columns;
 use super::session::Session;
 use super::{Probe, float};
-use crate::postgres::control::said;
+use pgdyno_connect::control::error_text;
 
 struct Counts {
     name: &'static str,
@@ -23,7 +23,7 @@ pub(super) fn make(
     session: Session,
     query: &str,
 ) -> Result<Box<dyn Probe>, String> {
-    let query = session.client().prepare(query).map_err(|e| said(&e))?;
+    let query = session.client().prepare(query).map_err(|e| error_text(&e))?;
     Ok(Box::new(Counts { name, session, query, columns: Columns::default() }))
 }
 
@@ -37,7 +37,7 @@ impl Probe for Counts {
     }
 
     fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
-        let rows = self.session.client().query(&self.query, &[]).map_err(|e| said(&e))?;
+        let rows = self.session.client().query(&self.query, &[]).map_err(|e| error_text(&e))?;
         let mut row = self.columns.row();
         for found in rows {
             let count = u64::try_from(found.get::<_, i64>(1)).unwrap_or(0);

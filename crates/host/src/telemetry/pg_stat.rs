@@ -9,7 +9,7 @@ use pgdyno_model::telemetry::{Column, Kind, STATS_RESET};
 
 use super::session::Session;
 use super::{Probe, SLOW, Watched, column};
-use crate::postgres::control::said;
+use pgdyno_connect::control::error_text;
 
 struct View {
     name: &'static str,
@@ -61,7 +61,7 @@ fn view(
              ORDER BY attnum",
             &[&name, &STATS_RESET],
         )
-        .map_err(|e| said(&e))?;
+        .map_err(|e| error_text(&e))?;
     if rows.is_empty() {
         return Ok(None);
     }
@@ -74,7 +74,7 @@ fn view(
     let which = if of_database { " WHERE datname = $1" } else { "" };
     let query = client
         .prepare(&format!("SELECT {list} FROM pg_catalog.{name}{which}"))
-        .map_err(|e| said(&e))?;
+        .map_err(|e| error_text(&e))?;
     let columns = names
         .iter()
         .map(|n| {
@@ -118,7 +118,7 @@ impl Probe for View {
             Some(database) => client.query_opt(&self.query, &[database]),
             None => client.query_opt(&self.query, &[]),
         };
-        let row = row.map_err(|e| said(&e))?;
+        let row = row.map_err(|e| error_text(&e))?;
         let row = row.ok_or_else(|| format!("{} has no row{}", self.name, self.which()))?;
         Ok((0..self.columns.len()).map(|i| row.get(i)).collect())
     }

@@ -9,7 +9,7 @@ use super::columns::Columns;
 use super::pg_stat::unit;
 use super::session::Session;
 use super::{Probe, Watched};
-use crate::postgres::control::said;
+use pgdyno_connect::control::error_text;
 
 struct StatIo {
     session: Session,
@@ -30,7 +30,7 @@ pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> 
              AND atttypid IN ('int8'::regtype, 'float8'::regtype, 'numeric'::regtype) ORDER BY attnum",
             &[],
         )
-        .map_err(|e| said(&e))?;
+        .map_err(|e| error_text(&e))?;
     if rows.is_empty() {
         return Ok(None);
     }
@@ -41,7 +41,7 @@ pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> 
             "SELECT backend_type || '.' || object || '.' || context, extract(epoch FROM stats_reset)::float8, {values} \
              FROM pg_catalog.pg_stat_io WHERE greatest({values}) > 0"
         ))
-        .map_err(|e| said(&e))?;
+        .map_err(|e| error_text(&e))?;
     drop(client);
     Ok(Some(Box::new(StatIo { session, query, names, columns: Columns::default() })))
 }
@@ -56,7 +56,7 @@ impl Probe for StatIo {
     }
 
     fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
-        let rows = self.session.client().query(&self.query, &[]).map_err(|e| said(&e))?;
+        let rows = self.session.client().query(&self.query, &[]).map_err(|e| error_text(&e))?;
         let mut row = self.columns.row();
         for found in rows {
             let which: String = found.get(0);

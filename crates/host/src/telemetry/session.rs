@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::postgres::Client;
+use pgdyno_connect::control::Client;
 use pgdyno_model::target::Target;
 use postgres_protocol::escape::escape_identifier;
 
 use super::Observer;
-use crate::postgres::control::{self, said};
+use pgdyno_connect::control::{self, error_text};
 
 /// How long a statement may take (seconds): longer than the server itself lets it run.
 const STATEMENT_LIMIT: Duration = Duration::from_secs(15);
@@ -26,10 +26,10 @@ impl Session {
         let ready = "SET statement_timeout = '10s'; SET lock_timeout = '200ms'; \
             SET max_parallel_workers_per_gather = 0";
         client.set_statement_limit(Some(STATEMENT_LIMIT));
-        client.batch_execute(ready).map_err(|e| said(&e))?;
+        client.batch_execute(ready).map_err(|e| error_text(&e))?;
         let pid: i32 = client
             .query_one("SELECT pg_catalog.pg_backend_pid()", &[])
-            .map_err(|e| said(&e))?
+            .map_err(|e| error_text(&e))?
             .get(0);
         observer.add_backend(pid);
         Ok(Self(Arc::new(Mutex::new(client))))
@@ -43,7 +43,7 @@ impl Session {
     pub(super) fn has_relation(&self, name: &str) -> Result<bool, String> {
         let row =
             self.client().query_one("SELECT pg_catalog.to_regclass($1) IS NOT NULL", &[&name]);
-        row.map(|r| r.get(0)).map_err(|e| said(&e))
+        row.map(|r| r.get(0)).map_err(|e| error_text(&e))
     }
 
     /// The schema of an extension that is there; on a server of pgdyno's own it is created if need
@@ -55,13 +55,13 @@ impl Session {
                 .batch_execute(&format!(
                     "SET client_min_messages = 'error'; CREATE EXTENSION IF NOT EXISTS {name} SCHEMA public"
                 ))
-                .map_err(|e| said(&e))?;
+                .map_err(|e| error_text(&e))?;
         }
         let row = client.query_opt(
             "SELECT n.nspname::text FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace \
              WHERE e.extname = $1",
             &[&name],
         );
-        Ok(row.map_err(|e| said(&e))?.map(|r| escape_identifier(r.get(0))))
+        Ok(row.map_err(|e| error_text(&e))?.map(|r| escape_identifier(r.get(0))))
     }
 }

@@ -10,7 +10,7 @@ use pgdyno_model::telemetry::{Column, Kind};
 use super::columns::Columns;
 use super::session::Session;
 use super::{Probe, SLOW, Watched};
-use crate::postgres::control::said;
+use pgdyno_connect::control::error_text;
 
 /// The relations to follow: the largest at the trial's start. All others are in the database's size
 /// only.
@@ -36,8 +36,8 @@ struct Sizes {
 pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
     let control = watched.session()?.clone();
     let loaded = watched.own_session(&watched.subject.loaded).and_then(|session| {
-        let rows = session.client().query(LARGEST, &[]).map_err(|e| said(&e))?;
-        let query = session.client().prepare(SIZES).map_err(|e| said(&e))?;
+        let rows = session.client().query(LARGEST, &[]).map_err(|e| error_text(&e))?;
+        let query = session.client().prepare(SIZES).map_err(|e| error_text(&e))?;
         Ok((session, query, rows.iter().map(|r| r.get(0)).collect()))
     });
     let database = watched.subject.loaded.database.clone();
@@ -66,7 +66,7 @@ impl Sizes {
 }
 
 fn named(rows: Result<Vec<postgres::Row>, postgres::Error>) -> Result<Named, String> {
-    let rows = rows.map_err(|e| said(&e))?;
+    let rows = rows.map_err(|e| error_text(&e))?;
     Ok(rows.iter().filter_map(|r| Some((r.get(0), r.get::<_, Option<f64>>(1)?))).collect())
 }
 

@@ -11,7 +11,7 @@ use super::columns::Columns;
 use super::pg_stat::unit;
 use super::session::Session;
 use super::{Probe, SLOW, Watched};
-use crate::postgres::control::said;
+use pgdyno_connect::control::error_text;
 
 const WANTED: &[&str] = &[
     "calls",
@@ -47,7 +47,7 @@ pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> 
          WHERE d.datname = $1 AND queryid IS NOT NULL GROUP BY queryid ORDER BY sum(total_exec_time) DESC LIMIT 50",
         WANTED.iter().map(|c| format!("sum({c})::float8")).collect::<Vec<_>>().join(", ")
     );
-    let query = session.client().prepare(&query).map_err(|e| said(&e))?;
+    let query = session.client().prepare(&query).map_err(|e| error_text(&e))?;
     let database = watched.subject.loaded.database.clone();
     Ok(Some(Box::new(Statements { session, query, database, columns: Columns::default() })))
 }
@@ -62,8 +62,11 @@ impl Probe for Statements {
     }
 
     fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
-        let rows =
-            self.session.client().query(&self.query, &[&self.database]).map_err(|e| said(&e))?;
+        let rows = self
+            .session
+            .client()
+            .query(&self.query, &[&self.database])
+            .map_err(|e| error_text(&e))?;
         // A statement that is not among the costliest for once has no value then.
         let mut row = self.columns.row_unknown();
         for found in rows {

@@ -24,7 +24,7 @@ use super::columns::Columns;
 use super::observer::thread_cpu;
 use super::session::Session;
 use super::{Probe, Watched, float};
-use crate::postgres::control::said;
+use pgdyno_connect::control::error_text;
 
 /// `$1` is the loaded database's oid. The view itself would join what is not needed here.
 const LOOK: &str = "SELECT CASE WHEN backend_type IN ('client backend', 'parallel worker') THEN 'load' ELSE backend_type END, \
@@ -64,7 +64,7 @@ pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> 
              pg_catalog.pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'), current_user::text",
             &[&watched.subject.loaded.database],
         )
-        .map_err(|e| said(&e))?;
+        .map_err(|e| error_text(&e))?;
     let database: Option<u32> = row.get(0);
     let database = database
         .ok_or_else(|| format!("there is no database {}", watched.subject.loaded.database))?;
@@ -74,7 +74,7 @@ pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> 
             row.get::<_, String>(2)
         )
     });
-    let look = client.prepare(LOOK).map_err(|e| said(&e))?;
+    let look = client.prepare(LOOK).map_err(|e| error_text(&e))?;
     drop(client);
     let seen = Arc::new(Mutex::new(Seen::default()));
     let clock = watched.observer.add_thread();
@@ -115,7 +115,7 @@ impl Looker {
                     }
                 }
                 Err(e) => {
-                    seen.failed = Some(said(&e));
+                    seen.failed = Some(error_text(&e));
                     return;
                 }
             }

@@ -1,120 +1,21 @@
-//! A socket to a server, encrypted or not.
+//! TLS over a TCP socket that blocks or does not.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::os::unix::net::UnixStream;
-use std::time::Duration;
 
-use pgdyno_tls::rustls::ClientConnection;
-use rustix::fd::{AsFd, BorrowedFd};
-use rustix::net::{RecvFlags, SendFlags, recv, send};
-
-/// A socket to a server.
-#[derive(Debug)]
-pub enum Stream {
-    /// A Unix socket.
-    Unix(UnixStream),
-    /// TCP.
-    Tcp(TcpStream),
-    /// TLS over TCP.
-    Tls(Box<TlsStream>),
-}
-
-impl Stream {
-    /// Reads as [`Read::read`] does. A read of less than was asked for has taken all that arrived.
-    pub(crate) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        match self {
-            // Right to the kernel: the C library's calls also look whether the thread is to be
-            // cancelled.
-            Self::Unix(s) => Ok(recv(s, into, RecvFlags::empty())?.0),
-            Self::Tcp(s) => Ok(recv(s, into, RecvFlags::empty())?.0),
-            Self::Tls(s) => s.read(into),
-        }
-    }
-
-    /// Writes as [`Write::write`] does. After `WouldBlock` the same bytes have to be given again,
-    /// and more may follow them.
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Unix(s) => Ok(send(s, bytes, SendFlags::NOSIGNAL)?),
-            Self::Tcp(s) => Ok(send(s, bytes, SendFlags::NOSIGNAL)?),
-            Self::Tls(s) => s.write(bytes),
-        }
-    }
-
-    /// Says that nothing more will be sent.
-    pub(crate) fn shutdown(&mut self) {
-        // A connection that is already gone needs no goodbye.
-        let _ = match self {
-            Self::Unix(s) => s.shutdown(Shutdown::Write),
-            Self::Tcp(s) => s.shutdown(Shutdown::Write),
-            Self::Tls(s) => s.shutdown(),
-        };
-    }
-
-    pub(super) fn set_nonblocking(&mut self) -> io::Result<()> {
-        match self {
-            Self::Unix(s) => s.set_nonblocking(true),
-            Self::Tcp(s) => s.set_nonblocking(true),
-            Self::Tls(s) => {
-                s.blocking = false;
-                s.socket.set_nonblocking(true)
-            }
-        }
-    }
-
-    /// Makes reads wait, at most for `limit`; an encrypted one cannot be told to.
-    pub(crate) fn set_blocking(&mut self, limit: Option<Duration>) -> io::Result<()> {
-        match self {
-            Self::Unix(s) => {
-                s.set_nonblocking(false)?;
-                s.set_read_timeout(limit)
-            }
-            Self::Tcp(s) => {
-                s.set_nonblocking(false)?;
-                s.set_read_timeout(limit)
-            }
-            Self::Tls(_) => Err(io::ErrorKind::Unsupported.into()),
-        }
-    }
-
-    /// Whether its bytes are the socket's own.
-    pub(crate) fn is_plain(&self) -> bool {
-        !matches!(self, Self::Tls(_))
-    }
-
-    pub(super) fn set_limit(&self, limit: Duration) -> io::Result<()> {
-        // Zero would mean none.
-        let limit = Some(limit.max(Duration::from_millis(1)));
-        let tcp =
-            |s: &TcpStream| s.set_read_timeout(limit).and_then(|()| s.set_write_timeout(limit));
-        match self {
-            Self::Unix(s) => s.set_read_timeout(limit).and_then(|()| s.set_write_timeout(limit)),
-            Self::Tcp(s) => tcp(s),
-            Self::Tls(s) => tcp(&s.socket),
-        }
-    }
-}
-
-impl AsFd for Stream {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Unix(s) => s.as_fd(),
-            Self::Tcp(s) => s.as_fd(),
-            Self::Tls(s) => s.socket.as_fd(),
-        }
-    }
-}
+use rustls::ClientConnection;
 
 /// TLS over TCP.
 #[derive(Debug)]
 pub struct TlsStream {
     socket: TcpStream,
     tls: ClientConnection,
-    /// Whether a read may wait for the rest of a record.
+    /// Whether a read may wait for the rest of a TLS record.
     blocking: bool,
-    /// Bytes at the beginning of what the caller will give again that are encrypted already.
+    /// Bytes that are encrypted already, and that the next write begins with again (count).
     taken: usize,
+    /// Why TLS broke, until [`TlsStream::take_error`].
+    error: Option<rustls::Error>,
 }
 
 /// A socket that remembers whether the last read emptied it.
@@ -132,14 +33,31 @@ impl Read for Drained<'_> {
 }
 
 impl TlsStream {
-    /// A connection over `socket`, before its first byte; it blocks.
+    /// Creates a connection over `socket`, which blocks. Call [`TlsStream::continue_handshake`]
+    /// until it returns false.
     pub(super) fn new(socket: TcpStream, tls: ClientConnection) -> Self {
-        Self { socket, tls, blocking: true, taken: 0 }
+        Self { socket, tls, blocking: true, taken: 0, error: None }
     }
 
-    /// One step of the handshake: sends what is to be sent, or waits for what the server says.
-    /// False: it is over.
-    pub(super) fn shake(&mut self) -> io::Result<bool> {
+    /// Returns the socket below TLS.
+    pub(super) fn socket(&self) -> &TcpStream {
+        &self.socket
+    }
+
+    /// Makes reads and writes fail with `WouldBlock` where they would wait.
+    pub(super) fn set_nonblocking(&mut self) -> io::Result<()> {
+        self.blocking = false;
+        self.socket.set_nonblocking(true)
+    }
+
+    /// Takes the TLS error that made the last call fail.
+    pub(super) fn take_error(&mut self) -> Option<rustls::Error> {
+        self.error.take()
+    }
+
+    /// Does one step of the handshake: sends pending bytes, or else waits for the server's. Returns
+    /// false once the handshake is complete.
+    pub(super) fn continue_handshake(&mut self) -> io::Result<bool> {
         if self.tls.wants_write() {
             self.tls.write_tls(&mut self.socket)?;
             return Ok(true);
@@ -154,17 +72,21 @@ impl TlsStream {
         Ok(true)
     }
 
-    /// The server's own certificate (DER).
+    /// Returns the server's own certificate (DER).
     pub(super) fn server_certificate(&self) -> Option<&[u8]> {
         self.tls.peer_certificates().and_then(|chain| chain.first()).map(AsRef::as_ref)
     }
 
     fn process(&mut self) -> io::Result<()> {
         let processed = self.tls.process_new_packets();
-        // An alert that says why it ends, or an answer to a change of keys; what does not go now
-        // goes before the next bytes do.
+        // There may be an alert or the answer to a change of keys to send. What the socket does not
+        // take now goes before the next bytes.
         let flushed = if self.tls.wants_write() { self.flush() } else { Ok(()) };
-        processed.map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
+        if let Err(e) = processed {
+            let error = io::Error::new(io::ErrorKind::InvalidData, e.to_string());
+            self.error = Some(e);
+            return Err(error);
+        }
         match flushed {
             Err(e) if e.kind() != io::ErrorKind::WouldBlock => Err(e),
             _ => Ok(()),
@@ -182,12 +104,12 @@ impl TlsStream {
         Ok(())
     }
 
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+    pub(super) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let mut read = 0;
         let mut empty = false;
         loop {
             match self.tls.reader().read(&mut into[read..]) {
-                // Nothing more will come, or there is no room for more.
+                // The end of the stream, or a full buffer.
                 Ok(0) => return Ok(read),
                 Ok(n) => {
                     read += n;
@@ -197,7 +119,7 @@ impl TlsStream {
                     continue;
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
-                // The connection ended without a goodbye, as PostgreSQL ends it.
+                // PostgreSQL closes the socket without `close_notify`.
                 Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(read),
                 Err(e) => return Err(e),
             }
@@ -217,21 +139,21 @@ impl TlsStream {
         }
     }
 
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.flush()?;
         if self.taken > 0 {
             return Ok(std::mem::take(&mut self.taken));
         }
         let taken = self.tls.writer().write(bytes)?;
         if let Err(e) = self.flush() {
-            // They are only said to be written once they are: the caller then knows to wait.
+            // The caller learns of these bytes once the socket took them, and so knows to wait.
             self.taken = taken;
             return Err(e);
         }
         Ok(taken)
     }
 
-    fn shutdown(&mut self) -> io::Result<()> {
+    pub(super) fn shutdown(&mut self) -> io::Result<()> {
         self.tls.send_close_notify();
         let _ = self.flush();
         self.socket.shutdown(Shutdown::Write)
@@ -244,12 +166,12 @@ mod tests {
     use std::sync::Arc;
 
     use pgdyno_model::target::{SslMode, Tls};
-    use pgdyno_tls::Connector;
-    use pgdyno_tls::rustls::crypto::ring;
-    use pgdyno_tls::rustls::pki_types::PrivateKeyDer;
-    use pgdyno_tls::rustls::{ServerConfig, ServerConnection, StreamOwned};
+    use rustls::crypto::ring;
+    use rustls::pki_types::PrivateKeyDer;
+    use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
     use super::*;
+    use crate::tls::Connector;
 
     /// A client's stream that does not block, and the other end of it.
     fn pair() -> (TlsStream, StreamOwned<ServerConnection, TcpStream>) {
@@ -275,14 +197,13 @@ mod tests {
         });
         let connector = Connector::new(&Tls { mode: SslMode::Require, ..Tls::default() }).unwrap();
         let mut client = TlsStream::new(socket, connector.connection("localhost").unwrap());
-        while client.shake().unwrap() {}
-        client.blocking = false;
-        client.socket.set_nonblocking(true).unwrap();
+        while client.continue_handshake().unwrap() {}
+        client.set_nonblocking().unwrap();
         (client, server.join().unwrap())
     }
 
     #[test]
-    fn what_a_full_socket_holds_up_arrives_whole_and_once() {
+    fn bytes_held_up_by_a_full_socket_arrive_complete_and_once() {
         let (mut client, mut server) = pair();
         let bytes: Vec<u8> = (0..8_000_000u32).map(|n| (n ^ (n >> 8)) as u8).collect();
         let expected = bytes.clone();

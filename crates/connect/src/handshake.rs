@@ -2,18 +2,96 @@
 
 use std::io;
 
-use pgdyno_model::target::{Address, ChannelBinding, Target};
-use pgdyno_tls::{Connector, TlsError};
+use pgdyno_model::target::{Address, ChannelBinding, SslMode, Target};
 use pgdyno_wire::auth::{Binding, Exchange, Gate, Progress};
 use pgdyno_wire::backend::BackendKey;
 use pgdyno_wire::inspect::{LONGEST_START_UP_MESSAGE, MOST_START_UP_MESSAGES};
 use pgdyno_wire::{Message, ServerError, WireError, frontend};
 
-use super::stream::{Stream, TlsStream};
-use super::{ConnectError, Connection, Encryption, Limit};
+use super::error::{ConnectError, ServerKind};
+use super::limit::Limit;
+use super::stream::Stream;
+use super::tls::{Connector, TlsError, end_point};
+use super::tls_stream::TlsStream;
 
-/// The conversation before a session is ready.
-pub(super) struct Handshake<'a> {
+/// How one attempt encrypts its connection.
+#[derive(Clone, Copy)]
+pub(crate) enum Encryption<'a> {
+    /// Not at all.
+    No,
+    /// With TLS if the server takes it.
+    IfTaken(&'a Connector),
+    /// With TLS, or the attempt fails.
+    Must(&'a Connector),
+}
+
+/// An attempt that failed.
+pub(crate) struct FailedAttempt {
+    pub(crate) error: ConnectError,
+    /// Whether the server had agreed to TLS.
+    pub(crate) is_encrypted: bool,
+}
+
+impl FailedAttempt {
+    /// Creates the failure of an attempt that did not come as far as TLS.
+    pub(crate) fn before_tls(error: ConnectError) -> Self {
+        Self { error, is_encrypted: false }
+    }
+
+    /// Whether an attempt with the other kind of encryption could succeed.
+    fn may_depend_on_encryption(&self) -> bool {
+        match &self.error {
+            // Class 28: pg_hba.conf may have other rules for the other kind.
+            ConnectError::Server { error, .. } => error.code.starts_with("28"),
+            ConnectError::Tls { .. }
+            | ConnectError::Lost { .. }
+            | ConnectError::Authentication { .. } => true,
+            _ => false,
+        }
+    }
+}
+
+/// Calls `attempt` once, or twice where the target's `sslmode` allows to fall back: `allow` begins
+/// without TLS, `prefer` with it.
+pub(crate) fn with_encryption<T>(
+    target: &Target,
+    mut attempt: impl FnMut(Encryption<'_>) -> Result<T, FailedAttempt>,
+) -> Result<T, ConnectError> {
+    let mode = match target.address {
+        Address::Unix { .. } => SslMode::Disable,
+        Address::Tcp { .. } => target.tls.mode,
+    };
+    if mode == SslMode::Disable {
+        return attempt(Encryption::No).map_err(|failed| failed.error);
+    }
+    let connector = Connector::shared(&target.tls)
+        .map_err(|cause| ConnectError::Tls { address: target.address.clone(), cause })?;
+    match mode {
+        SslMode::Allow => attempt(Encryption::No).or_else(|plain| {
+            if !plain.may_depend_on_encryption() {
+                return Err(plain.error);
+            }
+            attempt(Encryption::Must(&connector)).map_err(|failed| match failed.error {
+                ConnectError::NoTls { .. } => plain.error,
+                error => error,
+            })
+        }),
+        SslMode::Prefer => attempt(Encryption::IfTaken(&connector)).or_else(|failed| {
+            // A server that answers the request for TLS with an error does not know TLS.
+            let knows_no_tls = matches!(failed.error, ConnectError::Unexpected { tag: b'E', .. });
+            if !(knows_no_tls || failed.is_encrypted && failed.may_depend_on_encryption()) {
+                return Err(failed.error);
+            }
+            // If that fails too, the error of the encrypted attempt says more.
+            attempt(Encryption::No).map_err(|_| failed.error)
+        }),
+        _ => attempt(Encryption::Must(&connector)).map_err(|failed| failed.error),
+    }
+}
+
+/// The exchange of messages before a session is ready. Call [`Handshake::execute`] once, then
+/// [`Handshake::into_session`].
+pub(crate) struct Handshake<'a> {
     target: &'a Target,
     stream: Stream,
     limit: Limit<'a>,
@@ -23,39 +101,42 @@ pub(super) struct Handshake<'a> {
     /// Whether the server agreed to TLS.
     encrypted: bool,
     key: Option<(u32, Vec<u8>)>,
-    /// What the server told of itself.
-    told: Told,
+    reported: ReportedSettings,
 }
 
-/// Settings that servers from 14 on tell unasked.
+/// Settings that servers from PostgreSQL 14 on report during start-up.
 #[derive(Default)]
-struct Told {
+struct ReportedSettings {
     in_hot_standby: Option<bool>,
     default_read_only: Option<bool>,
 }
 
 impl<'a> Handshake<'a> {
-    pub(super) fn new(target: &'a Target, stream: Stream, limit: Limit<'a>) -> Self {
-        let (received, told) = (Vec::new(), Told::default());
-        Self { target, stream, limit, received, messages: 0, encrypted: false, key: None, told }
+    pub(crate) fn new(target: &'a Target, stream: Stream, limit: Limit<'a>) -> Self {
+        let (received, reported) = (Vec::new(), ReportedSettings::default());
+        Self { target, stream, limit, received, messages: 0, encrypted: false, key: None, reported }
     }
 
-    /// Whether TLS was agreed upon.
-    pub(super) fn is_encrypted(&self) -> bool {
+    /// Whether the server agreed to TLS.
+    pub(crate) fn is_encrypted(&self) -> bool {
         self.encrypted
     }
 
-    /// From the first byte to a session that is ready and of the kind that is wanted.
-    pub(super) fn perform(&mut self, encryption: Encryption<'_>) -> Result<(), ConnectError> {
-        self.agree_on(encryption)?;
+    /// Performs the whole exchange, and checks that the session is of the kind that the target
+    /// wants.
+    pub(crate) fn execute(&mut self, encryption: Encryption<'_>) -> Result<(), ConnectError> {
+        self.negotiate_encryption(encryption)?;
         self.start_up()?;
         self.authenticate()?;
         self.until_ready()?;
         if self.target.session_attrs.asks() { self.check_kind() } else { Ok(()) }
     }
 
-    /// Encrypts the connection, if that is wanted and the server can.
-    pub(super) fn agree_on(&mut self, encryption: Encryption<'_>) -> Result<(), ConnectError> {
+    /// Asks the server for TLS and encrypts the connection, as `encryption` demands.
+    pub(crate) fn negotiate_encryption(
+        &mut self,
+        encryption: Encryption<'_>,
+    ) -> Result<(), ConnectError> {
         match encryption {
             Encryption::No => Ok(()),
             Encryption::IfTaken(connector) => {
@@ -76,15 +157,16 @@ impl<'a> Handshake<'a> {
         }
     }
 
-    /// The session; its socket no longer blocks.
-    pub(super) fn into_connection(self) -> Result<Connection, ConnectError> {
+    /// Returns the socket, which no longer blocks, and the backend's key.
+    #[expect(clippy::type_complexity)]
+    pub(crate) fn into_session(self) -> Result<(Stream, Option<(u32, Vec<u8>)>), ConnectError> {
         let (mut stream, address) = (self.stream, &self.target.address);
         let ready = stream.set_nonblocking();
         ready.map_err(|cause| ConnectError::Lost { address: address.clone(), cause })?;
-        Ok(Connection { stream, key: self.key })
+        Ok((stream, self.key))
     }
 
-    /// Asks whether the server takes TLS.
+    /// Sends the request for TLS, and returns whether the server takes it.
     fn ask_for_tls(&mut self) -> Result<bool, ConnectError> {
         let mut out = Vec::new();
         frontend::ssl_request(&mut out).map_err(|e| self.protocol(e))?;
@@ -92,7 +174,8 @@ impl<'a> Handshake<'a> {
         let mut answer = [0];
         loop {
             self.set_limit("the request for TLS")?;
-            // One byte, no more: what follows it is TLS already, or nobody's business.
+            // One byte and no more, since TLS follows it. Bytes that somebody injected before the
+            // handshake must not be read as part of the session.
             match self.stream.read(&mut answer) {
                 Ok(0) => {
                     let cause =
@@ -100,14 +183,14 @@ impl<'a> Handshake<'a> {
                     return Err(self.broken(cause));
                 }
                 Ok(_) => break,
-                Err(e) if is_passing(&e) => {}
+                Err(e) if is_temporary(&e) => {}
                 Err(e) => return Err(self.broken(e)),
             }
         }
         match answer {
             [b'S'] => Ok(true),
             [b'N'] => Ok(false),
-            // An error, whose words nobody vouches for.
+            // An error message, whose text nobody has authenticated.
             [tag] => Err(ConnectError::Unexpected { address: self.address(), tag }),
         }
     }
@@ -125,11 +208,16 @@ impl<'a> Handshake<'a> {
         let mut stream = TlsStream::new(socket, connector.connection(host).map_err(tls)?);
         loop {
             self.set_limit("the TLS handshake")?;
-            match stream.shake() {
+            match stream.continue_handshake() {
                 Ok(true) => {}
                 Ok(false) => break,
-                Err(e) if is_passing(&e) => {}
-                Err(e) => return Err(self.broken(e)),
+                Err(e) if is_temporary(&e) => {}
+                Err(e) => {
+                    return Err(match stream.take_error() {
+                        Some(error) => tls(TlsError::handshake(&error)),
+                        None => self.broken(e),
+                    });
+                }
             }
         }
         self.stream = Stream::Tls(Box::new(stream));
@@ -145,7 +233,7 @@ impl<'a> Handshake<'a> {
             ("application_name", "pgdyno"),
         ];
         let settings = target.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        // A setting of the target's takes the place of ours.
+        // A setting of the target replaces ours of that name.
         let ours = identity
             .into_iter()
             .filter(|(name, _)| !target.settings.iter().any(|(n, _)| n == name));
@@ -154,10 +242,10 @@ impl<'a> Handshake<'a> {
         self.send(&out)
     }
 
-    /// What SCRAM is to be tied to.
+    /// Returns the channel binding for SCRAM.
     fn binding(&self) -> Binding {
         let end = match &self.stream {
-            Stream::Tls(tls) => tls.server_certificate().and_then(pgdyno_tls::end_point),
+            Stream::Tls(tls) => tls.server_certificate().and_then(end_point),
             Stream::Unix(_) | Stream::Tcp(_) => None,
         };
         match (self.target.tls.channel_binding, end) {
@@ -171,23 +259,15 @@ impl<'a> Handshake<'a> {
         }
     }
 
-    /// Whether the session is of the kind that is wanted.
+    /// Checks that the session is of the kind that the target wants.
     fn check_kind(&mut self) -> Result<(), ConnectError> {
-        let (in_recovery, read_only) = match (self.told.in_hot_standby, self.told.default_read_only)
-        {
-            (Some(standby), Some(read_only)) => (standby, read_only),
-            _ => self.ask_kind()?,
-        };
-        let wanted = self.target.session_attrs;
-        if wanted.accepts(in_recovery, read_only) {
-            return Ok(());
-        }
-        let found = match (in_recovery, read_only) {
-            (true, _) => "a standby",
-            (false, true) => "read-only",
-            (false, false) => "a primary that takes writes",
-        };
-        Err(ConnectError::NotWanted { address: self.address(), wanted, found })
+        let (in_recovery, read_only) =
+            match (self.reported.in_hot_standby, self.reported.default_read_only) {
+                (Some(standby), Some(read_only)) => (standby, read_only),
+                _ => self.ask_kind()?,
+            };
+        let kind = ServerKind::new(in_recovery, read_only);
+        kind.check(self.target)
     }
 
     fn ask_kind(&mut self) -> Result<(bool, bool), ConnectError> {
@@ -211,10 +291,13 @@ impl<'a> Handshake<'a> {
         }
     }
 
-    /// Has the next read or write wait no longer than the limit, or until it is time to look at it.
+    /// Limits the next read or write, so that the time limit is checked in between.
     fn set_limit(&self, step: &'static str) -> Result<(), ConnectError> {
         let wait = self.limit.next_wait(&self.target.address, step)?;
-        self.stream.set_limit(wait).map_err(|e| self.broken(e))
+        let address = &self.target.address;
+        self.stream
+            .set_limit(wait)
+            .map_err(|cause| ConnectError::Lost { address: address.clone(), cause })
     }
 
     fn address(&self) -> Address {
@@ -225,26 +308,27 @@ impl<'a> Handshake<'a> {
         ConnectError::Protocol { address: self.address(), cause }
     }
 
-    fn broken(&self, cause: io::Error) -> ConnectError {
-        if let Some(tls) = cause.get_ref().and_then(|inner| inner.downcast_ref()) {
-            return ConnectError::Tls { address: self.address(), cause: TlsError::handshake(tls) };
+    fn broken(&mut self, cause: io::Error) -> ConnectError {
+        let address = self.address();
+        match self.stream.take_tls_error() {
+            Some(tls) => ConnectError::Tls { address, cause: TlsError::handshake(&tls) },
+            None => ConnectError::Lost { address, cause },
         }
-        ConnectError::Lost { address: self.address(), cause }
     }
 
-    pub(super) fn send(&mut self, mut bytes: &[u8]) -> Result<(), ConnectError> {
+    pub(crate) fn send(&mut self, mut bytes: &[u8]) -> Result<(), ConnectError> {
         while !bytes.is_empty() {
             self.set_limit("start-up")?;
             match self.stream.write(bytes) {
                 Ok(n) => bytes = &bytes[n..],
-                Err(e) if is_passing(&e) => {}
+                Err(e) if is_temporary(&e) => {}
                 Err(e) => return Err(self.broken(e)),
             }
         }
         Ok(())
     }
 
-    /// Awaits the next message and gives it to `take`.
+    /// Receives the next message and passes it to `take`. An `ErrorResponse` becomes an error.
     fn next<T>(
         &mut self,
         step: &'static str,
@@ -294,7 +378,7 @@ impl<'a> Handshake<'a> {
                     return Err(self.broken(cause));
                 }
                 Ok(n) => self.received.extend_from_slice(&scratch[..n]),
-                Err(e) if is_passing(&e) => {}
+                Err(e) if is_temporary(&e) => {}
                 Err(e) => return Err(self.broken(e)),
             }
         }
@@ -303,7 +387,7 @@ impl<'a> Handshake<'a> {
     fn authenticate(&mut self) -> Result<(), ConnectError> {
         let target = self.target;
         let password = target.password.as_ref().map(pgdyno_model::target::Secret::reveal);
-        let is_private = !matches!(self.stream, Stream::Tcp(_));
+        let is_private = !self.stream.is_public();
         let gate = Gate::new(target.require_auth.clone(), is_private);
         let mut exchange = Exchange::new(&target.user, password).behind(gate).bound(self.binding());
         loop {
@@ -330,7 +414,7 @@ impl<'a> Handshake<'a> {
 
     fn until_ready(&mut self) -> Result<(), ConnectError> {
         let mut key = None;
-        let mut told = Told::default();
+        let mut reported = ReportedSettings::default();
         loop {
             let ready = self.next("start-up", |target, tag, message| match message {
                 Message::ReadyForQuery(_) => Ok(true),
@@ -340,9 +424,9 @@ impl<'a> Handshake<'a> {
                 }
                 Message::ParameterStatus { name, value } => {
                     match name {
-                        b"in_hot_standby" => told.in_hot_standby = Some(is_on(value)),
+                        b"in_hot_standby" => reported.in_hot_standby = Some(is_on(value)),
                         b"default_transaction_read_only" => {
-                            told.default_read_only = Some(is_on(value))
+                            reported.default_read_only = Some(is_on(value))
                         }
                         _ => {}
                     }
@@ -352,14 +436,13 @@ impl<'a> Handshake<'a> {
                 _ => Err(ConnectError::Unexpected { address: target.address.clone(), tag }),
             })?;
             if ready {
-                (self.key, self.told) = (key, told);
+                (self.key, self.reported) = (key, reported);
                 return self.drain();
             }
         }
     }
 
-    /// Reads what came with the last message: nothing is owed before it is asked for, but for
-    /// notices.
+    /// Reads messages that arrived with `ReadyForQuery`. Only asynchronous ones may follow it.
     fn drain(&mut self) -> Result<(), ConnectError> {
         while !self.received.is_empty() {
             self.next("start-up", |target, tag, message| match message {
@@ -373,8 +456,8 @@ impl<'a> Handshake<'a> {
     }
 }
 
-/// Whether the same is to be tried again, as long as there is time for it.
-fn is_passing(error: &io::Error) -> bool {
+/// Whether the call is to be repeated while time is left.
+fn is_temporary(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut

@@ -1,131 +1,177 @@
-//! Why there is no connection.
+//! Errors of connecting.
 
-use std::io;
 use std::time::Duration;
+use std::{fmt, io};
 
-use pgdyno_model::target::{Address, SessionAttrs, SslMode};
-use pgdyno_tls::TlsError;
+use pgdyno_model::target::{Address, SessionAttrs, SslMode, Target};
 use pgdyno_wire::auth::AuthError;
 use pgdyno_wire::{ServerError, WireError};
 use thiserror::Error;
 
-/// Why there is no connection.
+use super::tls::TlsError;
+
+/// What kind of sessions a server offers, for `target_session_attrs`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerKind {
+    /// A server in recovery.
+    Standby,
+    /// A primary whose transactions are read-only by default.
+    ReadOnly,
+    /// A primary that takes writes.
+    ReadWrite,
+}
+
+impl ServerKind {
+    /// Creates the kind from the two facts that servers report.
+    #[must_use]
+    pub fn new(is_in_recovery: bool, is_read_only: bool) -> Self {
+        match (is_in_recovery, is_read_only) {
+            (true, _) => Self::Standby,
+            (false, true) => Self::ReadOnly,
+            (false, false) => Self::ReadWrite,
+        }
+    }
+
+    /// Checks that `target` wants sessions of this kind.
+    ///
+    /// # Errors
+    /// [`ConnectError::NotWanted`].
+    pub fn check(self, target: &Target) -> Result<(), ConnectError> {
+        let wanted = target.session_attrs;
+        if wanted.accepts(self == Self::Standby, self != Self::ReadWrite) {
+            return Ok(());
+        }
+        Err(ConnectError::NotWanted { address: target.address.clone(), wanted, found: self })
+    }
+}
+
+impl fmt::Display for ServerKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Standby => "a standby",
+            Self::ReadOnly => "read-only",
+            Self::ReadWrite => "a primary that takes writes",
+        })
+    }
+}
+
+/// A connection cannot be made.
 #[derive(Debug, Error)]
 pub enum ConnectError {
-    /// The host's name means nothing.
+    /// The host's name cannot be resolved.
     #[error("cannot find host {host}: {cause}")]
     Resolve {
         /// The name.
         host: String,
-        /// What the resolver said.
+        /// The resolver's error.
         cause: io::Error,
     },
-    /// No socket could be had.
+    /// No socket can be connected.
     #[error("cannot connect to {address}: {cause}")]
     Refused {
-        /// Where to.
+        /// The server.
         address: Address,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
     /// The time limit passed.
     #[error("cannot connect to {address}: no answer to {step} within {limit:?}")]
     Timeout {
-        /// Where to.
+        /// The server.
         address: Address,
-        /// What was under way.
+        /// The step that was under way.
         step: &'static str,
         /// The limit.
         limit: Duration,
     },
-    /// The load was stopped meanwhile.
+    /// The caller's stop flag was set, or this process was told to end.
     #[error("cannot connect to {address}: interrupted")]
     Interrupted {
-        /// Where to.
+        /// The server.
         address: Address,
     },
-    /// The server said no.
+    /// The server refused the session.
     #[error("{address} refuses user {user} on database {database}: {error}")]
     Server {
-        /// Where to.
+        /// The server.
         address: Address,
         /// The role.
         user: String,
         /// The database.
         database: String,
-        /// What the server said.
+        /// The server's error.
         error: Box<ServerError>,
     },
-    /// The server wants a proof that cannot be given.
+    /// Authentication failed on this side.
     #[error("cannot authenticate to {address} as {user}: {cause}")]
     Authentication {
-        /// Where to.
+        /// The server.
         address: Address,
         /// The role.
         user: String,
-        /// Why not.
+        /// The reason.
         cause: AuthError,
     },
     /// The connection broke during start-up.
     #[error("lost the connection to {address} during start-up: {cause}")]
     Lost {
-        /// Where to.
+        /// The server.
         address: Address,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
-    /// What answered does not speak the protocol, or start-up parameters cannot be sent.
+    /// The peer breaks the protocol, or the start-up parameters cannot be encoded.
     #[error("cannot speak PostgreSQL's protocol with {address}: {cause}")]
     Protocol {
-        /// Where to.
+        /// The server.
         address: Address,
-        /// What is wrong.
+        /// The violation.
         cause: WireError,
     },
-    /// Encryption that is asked for cannot be had, or the server is not trusted.
+    /// TLS failed, or the server is not trusted.
     #[error("cannot connect to {address} by TLS: {cause}")]
     Tls {
-        /// Where to.
+        /// The server.
         address: Address,
-        /// Why not.
+        /// The reason.
         cause: TlsError,
     },
-    /// The server does not encrypt.
+    /// The server does not take TLS.
     #[error("{address} does not take TLS, which sslmode={mode} asks for")]
     NoTls {
-        /// Where to.
+        /// The server.
         address: Address,
-        /// What was asked for.
+        /// The mode that demands TLS.
         mode: SslMode,
     },
-    /// The session is not of the kind that is wanted.
+    /// The session is not of the kind that the target wants.
     #[error("{address} is {found}, and target_session_attrs={} is wanted", wanted.name())]
     NotWanted {
-        /// Where to.
+        /// The server.
         address: Address,
-        /// What is wanted.
+        /// The kind that the target wants.
         wanted: SessionAttrs,
-        /// What the server says of itself.
-        found: &'static str,
+        /// The kind of the server.
+        found: ServerKind,
     },
-    /// None of several servers.
+    /// Each of several servers failed.
     #[error("none of {} servers serves: {}", errors.len(), errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     NoneServes {
-        /// What became of each.
+        /// The errors, one a server.
         errors: Vec<ConnectError>,
     },
-    /// A message that has no place in start-up.
+    /// A message of a type that may not occur during start-up.
     #[error("cannot speak PostgreSQL's protocol with {address}: message `{}` during start-up", tag.escape_ascii())]
     Unexpected {
-        /// Where to.
+        /// The server.
         address: Address,
-        /// Its type byte.
+        /// The type byte.
         tag: u8,
     },
 }
 
 impl ConnectError {
-    /// What can be done about it.
+    /// Returns how to mend the failure, where that is known.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
@@ -152,6 +198,9 @@ impl ConnectError {
                 "53300" => Some("use fewer clients, or raise max_connections".to_owned()),
                 _ => None,
             },
+            Self::Authentication { cause: AuthError::NoPassword { .. }, .. } => {
+                Some("give it by PGPASSWORD, `.pgpass` or the connection string".to_owned())
+            }
             Self::Authentication { cause, .. } => cause.help().map(str::to_owned),
             Self::Tls { cause, .. } => cause.help(),
             Self::NoTls { .. } => {
@@ -168,9 +217,9 @@ impl ConnectError {
         }
     }
 
-    /// Whether no other of several servers is to be asked: this one answered, and libpq goes on
-    /// only from one that cannot take connections now.
-    pub(super) fn ends_search(&self) -> bool {
+    /// Whether the search among several servers ends with this error. libpq goes on to the next
+    /// server unless this one answered and could take connections.
+    pub(crate) fn ends_search(&self) -> bool {
         match self {
             Self::Server { error, .. } => error.code != "57P03",
             Self::Authentication { .. } | Self::Interrupted { .. } => true,
@@ -178,12 +227,22 @@ impl ConnectError {
         }
     }
 
-    /// The SQLSTATE, where the server gave one.
+    /// Returns the SQLSTATE, where the server refused.
     #[must_use]
     pub fn sqlstate(&self) -> Option<&str> {
         match self {
             Self::Server { error, .. } => Some(&error.code),
             _ => None,
+        }
+    }
+
+    /// Whether the server asks for a password and there is none.
+    #[must_use]
+    pub fn needs_password(&self) -> bool {
+        match self {
+            Self::Authentication { cause: AuthError::NoPassword { .. }, .. } => true,
+            Self::NoneServes { errors } => errors.iter().any(Self::needs_password),
+            _ => false,
         }
     }
 }

@@ -1,51 +1,47 @@
-//! A control session whose names resolve in PostgreSQL's own catalogue, behind a pooler too.
+//! A control session that keeps [`SEARCH_PATH`] behind a pooler too.
 //!
-//! Whoever owns a database decides what an unqualified name means in it:
-//! `ALTER DATABASE … SET search_path` and a function or an operator of the owner's are enough to
-//! run code with the rights of whoever connects. So a control session has its own `search_path`
-//! from the start-up packet on. A pooler such as PgBouncer refuses that parameter, or drops it, and
-//! may hand each transaction to another session: there the path is set first in every transaction.
+//! A pooler such as PgBouncer refuses the path of the start-up packet, or drops it, and may give
+//! each transaction another session. Behind one, every transaction sets the path first.
 
 use pgdyno_model::target::Target;
 use postgres::types::ToSql;
 use postgres::{Error, Row, SimpleQueryMessage};
 
-use super::client::{CancelToken, Client, CopyInWriter, Transaction};
-use super::control::{self, ControlError, NoticeHandler, SEARCH_PATH, path_of_schema};
+use super::client::{CancelToken, Client, CopyInWriter, NoticeHandler, Transaction};
+use super::error::ControlError;
+use super::open::{SEARCH_PATH, check_kind, holds_path, open, path_of_schema, refuses_parameter};
 
-/// Values of a statement's parameters.
+/// Values for the parameters of a statement.
 type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
 
-/// A control session on a server or on a pooler before one.
+/// A control session on a server, or on a pooler in front of one.
 pub struct ControlClient {
     client: Client,
-    /// Whether the session itself holds the path; else every transaction sets it.
+    /// Whether the session keeps the path. Otherwise every transaction sets it.
     holds_path: bool,
     in_block: bool,
 }
 
 impl ControlClient {
-    /// Connects to `target`; `notices` takes the session's notices.
+    /// Connects to `target`. `notices` receives the session's notices.
     ///
     /// # Errors
-    /// As [`control::connect`], but that a pooler is no error.
+    /// [`ControlError::Connect`], [`ControlError::Query`]. A pooler is not an error.
     pub fn connect(target: &Target, notices: Option<&NoticeHandler>) -> Result<Self, ControlError> {
-        let direct = control::open(target, Some(SEARCH_PATH), notices);
+        let direct = open(target, Some(SEARCH_PATH), notices);
         let (mut client, holds_path) = match direct {
             Ok(mut client) => {
-                let holds_path = control::holds_path(&mut client)?;
+                let holds_path = holds_path(&mut client)?;
                 (client, holds_path)
             }
-            Err(e) if control::refuses_parameter(&e) => {
-                (control::open(target, None, notices)?, false)
-            }
+            Err(e) if refuses_parameter(&e) => (open(target, None, notices)?, false),
             Err(e) => return Err(e),
         };
-        control::check_kind(target, &mut client)?;
+        check_kind(target, &mut client)?;
         Ok(Self { client, holds_path, in_block: false })
     }
 
-    /// Whether a pooler stands between, so that nothing lasts longer than a transaction.
+    /// Whether the session is behind a pooler, so that settings last for one transaction only.
     #[must_use]
     pub fn is_pooled(&self) -> bool {
         !self.holds_path
@@ -57,7 +53,7 @@ impl ControlClient {
         self.client.is_closed()
     }
 
-    /// Asks `sql` and returns its rows.
+    /// Executes `sql` and returns its rows.
     ///
     /// # Errors
     /// The server's.
@@ -65,18 +61,18 @@ impl ControlClient {
         self.within(|client| client.query(sql, parameters))
     }
 
-    /// Asks `sql` and returns its one row.
+    /// Executes `sql` and returns its only row.
     ///
     /// # Errors
-    /// The server's; also any other number of rows.
+    /// The server's; also if there is not exactly one row.
     pub fn query_one(&mut self, sql: &str, parameters: Parameters<'_>) -> Result<Row, Error> {
         self.within(|client| client.query_one(sql, parameters))
     }
 
-    /// Asks `sql` and returns its row, if there is one.
+    /// Executes `sql` and returns its row, if there is one.
     ///
     /// # Errors
-    /// The server's; also more than one row.
+    /// The server's; also if there are several rows.
     pub fn query_opt(
         &mut self,
         sql: &str,
@@ -85,7 +81,7 @@ impl ControlClient {
         self.within(|client| client.query_opt(sql, parameters))
     }
 
-    /// Asks `sql`, one or several statements, and returns values as text.
+    /// Executes the statements of `sql` and returns their values as text.
     ///
     /// # Errors
     /// The server's.
@@ -103,8 +99,7 @@ impl ControlClient {
 
     /// Executes a statement that PostgreSQL allows in no transaction, such as VACUUM.
     ///
-    /// Behind a pooler it has whatever path the session has: each name in it has to be qualified,
-    /// and it may hold no expression.
+    /// Behind a pooler the session's path is unknown. Qualify each name, and use no expressions.
     ///
     /// # Errors
     /// The server's.
@@ -112,7 +107,7 @@ impl ControlClient {
         self.client.batch_execute(qualified)
     }
 
-    /// Executes SQL of a workload's author, whose unqualified names mean those of `schema`.
+    /// Executes SQL of a workload's author, whose unqualified names mean objects of `schema`.
     ///
     /// # Errors
     /// The server's.
@@ -133,7 +128,7 @@ impl ControlClient {
         executed.and(back)
     }
 
-    /// Begins a transaction that lasts until [`ControlClient::commit`], or until the session's end.
+    /// Begins a transaction that lasts until [`ControlClient::commit`] or the session's end.
     ///
     /// # Errors
     /// The server's.
@@ -143,7 +138,7 @@ impl ControlClient {
         if self.is_pooled() { self.client.batch_execute(&set_path()) } else { Ok(()) }
     }
 
-    /// Commits it.
+    /// Commits the transaction of [`ControlClient::begin`].
     ///
     /// # Errors
     /// The server's.
@@ -152,7 +147,7 @@ impl ControlClient {
         self.client.batch_execute("COMMIT")
     }
 
-    /// Begins a transaction that is rolled back unless it is committed.
+    /// Begins a transaction, which is rolled back on drop unless it was committed.
     ///
     /// # Errors
     /// The server's.
@@ -165,7 +160,7 @@ impl ControlClient {
         Ok(transaction)
     }
 
-    /// Streams rows into `COPY … FROM STDIN`, within [`ControlClient::begin`] and
+    /// Begins the `COPY … FROM STDIN` of `sql`. Call it between [`ControlClient::begin`] and
     /// [`ControlClient::commit`].
     ///
     /// # Errors
@@ -174,29 +169,29 @@ impl ControlClient {
         self.client.copy_in(sql)
     }
 
-    /// What ends the statement that runs.
+    /// Returns a token by which another thread can cancel the running statement.
     #[must_use]
     pub fn cancel_token(&self) -> CancelToken {
         self.client.cancel_token()
     }
 
-    /// Does `what` with the path set.
+    /// Calls `call` with the path set.
     fn within<T>(
         &mut self,
-        what: impl FnOnce(&mut Client) -> Result<T, Error>,
+        call: impl FnOnce(&mut Client) -> Result<T, Error>,
     ) -> Result<T, Error> {
         if self.holds_path || self.in_block {
-            return what(&mut self.client);
+            return call(&mut self.client);
         }
         self.client.batch_execute(&format!("BEGIN; {}", set_path()))?;
-        let done = what(&mut self.client);
+        let done = call(&mut self.client);
         let ended = self.client.batch_execute(if done.is_ok() { "COMMIT" } else { "ROLLBACK" });
         let done = done?;
         ended.map(|()| done)
     }
 }
 
-/// SQL that sets the path for the rest of a transaction, whatever the path before it.
+/// Returns SQL that sets the path for the rest of a transaction, whatever the path was before.
 fn set_path() -> String {
     format!("SELECT pg_catalog.set_config('search_path', '{SEARCH_PATH}', true)")
 }

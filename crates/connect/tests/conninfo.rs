@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pgdyno_host::conninfo::{ConnectOptions, ConninfoError, Environment, Resolved, resolve_in};
+use pgdyno_connect::conninfo::{ConnectOptions, ConninfoError, Environment, Resolved, resolve_in};
 use pgdyno_model::target::{
     Address, AuthMethod, ChannelBinding, RootCert, Secret, SessionAttrs, SslMode, Target,
 };

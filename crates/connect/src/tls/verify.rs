@@ -1,4 +1,4 @@
-//! Whether the server's certificate is trusted, by libpq's rules.
+//! Decides whether the server's certificate is trusted, by libpq's rules.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
@@ -10,30 +10,30 @@ use rustls::pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, Uni
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-use crate::certificate::Certificate;
+use super::certificate::Certificate;
 
-/// Whom to trust.
+/// Root certificates that are trusted.
 #[derive(Debug)]
-pub(crate) struct Roots {
-    /// For signatures.
-    pub(crate) store: RootCertStore,
-    /// The same certificates: one of them may be the server's own.
-    pub(crate) certificates: Vec<CertificateDer<'static>>,
+pub(super) struct Roots {
+    /// The roots, for checking signatures.
+    pub(super) store: RootCertStore,
+    /// The roots as certificates, since one of them may be the server's own.
+    pub(super) certificates: Vec<CertificateDer<'static>>,
 }
 
-/// Checks the chain if there are roots, and the name if that is asked.
+/// Checks the server's chain of certificates against the roots, and its name against the host.
 #[derive(Debug)]
-pub(crate) struct Verifier {
-    /// None: whoever answers is taken.
-    pub(crate) roots: Option<Roots>,
-    /// Whether the certificate has to be made out to the host.
-    pub(crate) name: bool,
-    /// Signatures that are understood.
-    pub(crate) algorithms: WebPkiSupportedAlgorithms,
+pub(super) struct Verifier {
+    /// Trusted roots; without them any certificate is accepted.
+    pub(super) roots: Option<Roots>,
+    /// Whether the certificate must name the host.
+    pub(super) checks_name: bool,
+    /// Signature algorithms that are accepted.
+    pub(super) algorithms: WebPkiSupportedAlgorithms,
 }
 
 impl Verifier {
-    fn chain(
+    fn verify_chain(
         &self,
         roots: &Roots,
         server: &CertificateDer<'_>,
@@ -52,27 +52,26 @@ impl Verifier {
         if signed.is_ok() || !roots.certificates.iter().any(|root| root == server) {
             return signed;
         }
-        // A self-signed certificate that is itself named as trusted, as small installations have
-        // it.
-        let read = Certificate::read(server).ok_or(CertificateError::BadEncoding)?;
-        if now.as_secs() < read.not_before {
+        // Small installations name the server's own self-signed certificate as the root.
+        let read = Certificate::from_der(server).ok_or(CertificateError::BadEncoding)?;
+        if now.as_secs() < read.not_before() {
             return Err(CertificateError::NotValidYet.into());
         }
-        if now.as_secs() > read.not_after {
+        if now.as_secs() > read.not_after() {
             return Err(CertificateError::Expired.into());
         }
         Ok(())
     }
 }
 
-/// Whether `server` is made out to `host`: by its alternative names, or its common name if it has
-/// none.
-fn is_made_out_to(server: &CertificateDer<'_>, host: &ServerName<'_>) -> Result<(), Error> {
+/// Checks that `server` names `host`: in its alternative names, or in its common name if it has
+/// no alternative names.
+fn verify_name(server: &CertificateDer<'_>, host: &ServerName<'_>) -> Result<(), Error> {
     let by_names =
         ParsedCertificate::try_from(server).and_then(|parsed| verify_server_name(&parsed, host));
-    let read = Certificate::read(server).filter(|read| !read.has_alternative_names);
+    let read = Certificate::from_der(server).filter(|read| !read.has_alternative_names());
     match read {
-        Some(read) if by_names.is_err() && read.common_name_is(&host.to_str()) => Ok(()),
+        Some(read) if by_names.is_err() && read.is_common_name(&host.to_str()) => Ok(()),
         _ => by_names,
     }
 }
@@ -87,10 +86,10 @@ impl ServerCertVerifier for Verifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         if let Some(roots) = &self.roots {
-            self.chain(roots, end_entity, intermediates, now)?;
+            self.verify_chain(roots, end_entity, intermediates, now)?;
         }
-        if self.name {
-            is_made_out_to(end_entity, server_name)?;
+        if self.checks_name {
+            verify_name(end_entity, server_name)?;
         }
         Ok(ServerCertVerified::assertion())
     }
@@ -111,15 +110,15 @@ impl ServerCertVerifier for Verifier {
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         let checked = verify_tls13_signature(message, cert, dss, &self.algorithms);
-        match (checked, ParsedCertificate::try_from(cert).is_err(), Certificate::read(cert)) {
-            // Certificates of version 1 are refused by the library; their key is as good as
-            // another.
-            (Err(_), true, Some(read)) => {
-                let key = SubjectPublicKeyInfoDer::from(read.public_key);
-                verify_tls13_signature_with_raw_key(message, &key, dss, &self.algorithms)
-            }
-            (checked, ..) => checked,
+        if checked.is_ok() || ParsedCertificate::try_from(cert).is_ok() {
+            return checked;
         }
+        // rustls refuses certificates of version 1. Their key verifies a signature all the same.
+        let Some(key) = Certificate::from_der(cert).and_then(|read| read.public_key()) else {
+            return checked;
+        };
+        let key = SubjectPublicKeyInfoDer::from(key);
+        verify_tls13_signature_with_raw_key(message, &key, dss, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

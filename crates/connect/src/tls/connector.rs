@@ -1,4 +1,4 @@
-//! From settings to connections.
+//! Turns TLS settings into a client configuration and connections.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -12,36 +12,37 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
-use crate::TlsError;
-use crate::verify::{Roots, Verifier};
+use super::error::TlsError;
+use super::verify::{Roots, Verifier};
 
-/// Makes TLS connections that follow one [`Tls`].
+/// Starts TLS connections with the settings of one [`Tls`].
 #[derive(Clone, Debug)]
 pub struct Connector {
     config: Arc<ClientConfig>,
     mode: SslMode,
 }
 
-/// Those made so far: a thousand connections read their files once.
-static MADE: Mutex<Vec<(Tls, Connector)>> = Mutex::new(Vec::new());
+/// Connectors of this process by their settings, so that a thousand connections read the files
+/// once.
+static SHARED: Mutex<Vec<(Tls, Connector)>> = Mutex::new(Vec::new());
 
 impl Connector {
-    /// The connector for `tls`, made at first use and kept for this process.
+    /// Returns the connector for `tls`, which is created at first use and kept by this process.
     ///
     /// # Errors
-    /// Files that cannot be read or do not hold what they should; nobody to trust where that is
-    /// needed.
+    /// [`TlsError`]: a file cannot be read, has the wrong content or permissions, or `tls` verifies
+    /// certificates and names no root.
     pub fn shared(tls: &Tls) -> Result<Self, TlsError> {
-        let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, connector)) = made.iter().find(|(known, _)| known == tls) {
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, connector)) = shared.iter().find(|(known, _)| known == tls) {
             return Ok(connector.clone());
         }
         let connector = Self::new(tls)?;
-        made.push((tls.clone(), connector.clone()));
+        shared.push((tls.clone(), connector.clone()));
         Ok(connector)
     }
 
-    /// A connector for `tls`.
+    /// Creates a connector for `tls`, reading the files that it names.
     ///
     /// # Errors
     /// As [`Connector::shared`].
@@ -54,7 +55,7 @@ impl Connector {
         };
         let provider = Arc::new(ring::default_provider());
         let algorithms = provider.signature_verification_algorithms;
-        let verifier = Verifier { roots, name: tls.mode == SslMode::VerifyFull, algorithms };
+        let verifier = Verifier { roots, checks_name: tls.mode == SslMode::VerifyFull, algorithms };
         let builder = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|e| TlsError::handshake(&e))?
@@ -74,37 +75,25 @@ impl Connector {
                 })?
             }
         };
-        // A server process is new with each connection and remembers nothing.
+        // Each connection has a new server process, which knows no earlier TLS session.
         config.resumption = Resumption::disabled();
         Ok(Self { config: Arc::new(config), mode: tls.mode })
     }
 
-    /// What other libraries' adapters are made from.
-    #[must_use]
-    pub fn config(&self) -> Arc<ClientConfig> {
-        Arc::clone(&self.config)
-    }
-
-    /// `host` as certificates and the first message name it.
+    /// Starts a connection to `host`. Nothing is sent yet.
     ///
     /// # Errors
-    /// A certificate is to be made out to it, and it is no host name.
-    pub fn server_name(&self, host: &str) -> Result<ServerName<'static>, TlsError> {
-        match ServerName::try_from(host.to_owned()) {
-            Ok(name) => Ok(name),
-            Err(_) if self.mode == SslMode::VerifyFull => Err(TlsError::HostName(host.to_owned())),
-            // Any address: it is not sent, and not looked at.
-            Err(_) => Ok(ServerName::IpAddress(std::net::Ipv4Addr::UNSPECIFIED.into())),
-        }
-    }
-
-    /// A connection to `host`, before its first byte.
-    ///
-    /// # Errors
-    /// As [`Connector::server_name`].
+    /// [`TlsError::HostName`]: the certificate must name `host`, which is not a host name.
     pub fn connection(&self, host: &str) -> Result<ClientConnection, TlsError> {
-        ClientConnection::new(self.config(), self.server_name(host)?)
-            .map_err(|e| TlsError::handshake(&e))
+        let name = match ServerName::try_from(host.to_owned()) {
+            Ok(name) => name,
+            Err(_) if self.mode == SslMode::VerifyFull => {
+                return Err(TlsError::HostName(host.to_owned()));
+            }
+            // Any address will do: it is neither sent nor checked.
+            Err(_) => ServerName::IpAddress(std::net::Ipv4Addr::UNSPECIFIED.into()),
+        };
+        ClientConnection::new(Arc::clone(&self.config), name).map_err(|e| TlsError::handshake(&e))
     }
 }
 

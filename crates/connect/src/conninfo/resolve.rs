@@ -1,14 +1,4 @@
-//! libpq's way from what was said to a connection: options, connection strings, services,
-//! environment, defaults.
-//!
-//! What is said in a connection string outweighs the options beside it (as in
-//! `pgbench -h a "host=b"`); both outweigh a service file, that the environment, and that the
-//! defaults. No message and no `Debug` holds a password.
-
-mod environment;
-mod files;
-mod keywords;
-pub(crate) mod parse;
+//! Turns connection options into targets.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -20,32 +10,31 @@ use pgdyno_model::target::{
     SessionAttrs, SslMode, Target, Tls,
 };
 
-pub use environment::Environment;
-
-use files::PasswordFile;
-use keywords::{KEYWORDS, Use};
-use parse::Options;
-
-use crate::postgres::control::NoticeHandler;
-use crate::postgres::{ControlClient, ControlError};
+use super::environment::Environment;
+use super::error::ConninfoError;
+use super::files::{PasswordFile, read_service};
+use super::keywords::{KEYWORDS, Support};
+use super::parse::{self, Options};
+use crate::control::{ControlClient, ControlError, NoticeHandler};
 
 /// The port where none is named.
-const PORT: u16 = 5432;
+const DEFAULT_PORT: u16 = 5432;
 
-/// What was said on a command line.
+/// Connection options of a command line.
 #[derive(Clone, Default)]
 pub struct ConnectOptions {
-    /// A database's name, a URI or a list of `keyword=value`.
+    /// A database name, a URI or a list of `keyword=value`.
     pub dsn_or_dbname: Option<String>,
-    /// A host, or several with commas between them; one that begins with `/` is a socket directory.
+    /// A host, or several with commas between them. A host that begins with `/` is a socket
+    /// directory.
     pub host: Option<String>,
-    /// A port, or as many as hosts.
+    /// A port, or one for each host with commas between them.
     pub port: Option<String>,
     /// The role.
     pub user: Option<String>,
-    /// Its password.
+    /// The role's password.
     pub password: Option<Secret>,
-    /// What the session calls itself if nothing else says.
+    /// The session's `application_name` if nothing else sets it.
     pub fallback_application_name: Option<String>,
 }
 
@@ -60,112 +49,52 @@ impl fmt::Debug for ConnectOptions {
     }
 }
 
-/// Where to connect.
+/// The servers that connection options mean.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resolved {
-    /// Every server that will do.
+    /// The servers, of which any will do.
     pub servers: Servers,
-    /// What is worth telling: files that are not used.
+    /// Warnings, such as files that exist and are not used.
     pub notes: Vec<String>,
 }
 
-/// What was said does not lead to a connection. No message holds any part of a connection string.
-#[derive(Debug, thiserror::Error)]
-pub enum ConninfoError {
-    /// The connection string is broken.
-    #[error("cannot read the connection string: {0}")]
-    Unreadable(&'static str),
-    /// It has a keyword that libpq does not know.
-    #[error("cannot read the connection string: it holds an unknown keyword")]
-    Keyword {
-        /// What may have been meant.
-        nearest: Option<&'static str>,
-    },
-    /// A value cannot be what it is to be.
-    #[error("invalid value{} for connection option `{keyword}`: {wanted}", shown.as_ref().map_or_else(String::new, |v| format!(" `{v}`")))]
-    Value {
-        /// The keyword.
-        keyword: &'static str,
-        /// The value, if it can be shown.
-        shown: Option<String>,
-        /// What it should be.
-        wanted: String,
-    },
-    /// As many of the one as of the other are needed.
-    #[error("cannot match {count} values of `{keyword}` to {hosts} hosts")]
-    Count {
-        /// The keyword.
-        keyword: &'static str,
-        /// How many values it has.
-        count: usize,
-        /// How many hosts there are.
-        hosts: usize,
-    },
-    /// Something that libpq can do and this cannot.
-    #[error("connection option `{keyword}` is not supported yet{}", possible.map_or_else(String::new, |p| format!(", but for {}", p.join(", "))))]
-    Unsupported {
-        /// The keyword.
-        keyword: &'static str,
-        /// Values that are possible.
-        possible: Option<&'static [&'static str]>,
-    },
-    /// No such service.
-    #[error("no service `{name}` in {}", sought.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(" or "))]
-    NoService {
-        /// The service.
-        name: String,
-        /// Files that were looked at.
-        sought: Vec<PathBuf>,
-    },
-    /// The service file that is named cannot be read.
-    #[error("cannot read service file {}: {cause}", path.display())]
-    ServiceFile {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        cause: std::io::Error,
-    },
-    /// A line of a service file.
-    #[error("service file {}, line {line}: {found}", path.display())]
-    ServiceLine {
-        /// The file.
-        path: PathBuf,
-        /// The line's number.
-        line: usize,
-        /// What is wrong.
-        found: &'static str,
-    },
-    /// Nobody to connect as.
-    #[error("nothing names a user, and this process's user has no name")]
-    NoUser,
-}
+impl Resolved {
+    /// Opens a control session on the first server that offers the kind that is wanted, and returns
+    /// the session and its target.
+    ///
+    /// # Errors
+    /// [`ControlError::NoneServes`], or the error of the only server.
+    pub fn connect(&self) -> Result<(ControlClient, Target), ControlError> {
+        self.connect_with(None)
+    }
 
-impl ConninfoError {
-    /// What to do.
-    #[must_use]
-    pub fn help(&self) -> Option<String> {
-        match self {
-            Self::Unreadable(_) => Some(
-                "write it like `postgresql://user:password@host:5432/database` (with %-escapes for `@`, `:` and `/` in \
-                 the password) or `host=… port=… user=… dbname=…`"
-                    .into(),
-            ),
-            Self::Keyword { nearest } => nearest.map(|nearest| format!("perhaps `{nearest}`?")),
-            Self::NoUser => Some("name one with `user=…` or PGUSER".into()),
-            _ => None,
-        }
+    /// Connects as [`Resolved::connect`] does. `notices` receives the session's notices.
+    ///
+    /// # Errors
+    /// As [`Resolved::connect`].
+    pub fn connect_with(
+        &self,
+        notices: Option<&NoticeHandler>,
+    ) -> Result<(ControlClient, Target), ControlError> {
+        let connect = |target: &Target| ControlClient::connect(target, notices);
+        let connected =
+            self.servers.find(|n| fastrand::usize(..n), connect, ControlError::ends_search);
+        connected.map_err(|mut errors| match errors.len() {
+            1 => errors.remove(0),
+            _ => ControlError::NoneServes { errors },
+        })
     }
 }
 
-/// Finds the servers that `options` mean, in this process's environment.
+/// Returns the servers that `options` mean in this process's environment.
 ///
 /// # Errors
 /// [`ConninfoError`].
 pub fn resolve(options: &ConnectOptions) -> Result<Resolved, ConninfoError> {
-    resolve_in(options, &Environment::of_process())
+    resolve_in(options, &Environment::from_process())
 }
 
-/// As [`resolve`], in `environment`.
+/// Returns the servers that `options` mean in `environment`.
 ///
 /// # Errors
 /// [`ConninfoError`].
@@ -173,7 +102,7 @@ pub fn resolve_in(
     options: &ConnectOptions,
     environment: &Environment,
 ) -> Result<Resolved, ConninfoError> {
-    let mut said = Said::default();
+    let mut given = GivenOptions::default();
     let password = options.password.as_ref().map(|p| p.reveal().to_owned());
     let explicit = [
         ("host", options.host.clone()),
@@ -184,7 +113,7 @@ pub fn resolve_in(
     ];
     for (keyword, value) in explicit {
         if let Some(value) = value.filter(|v| !v.is_empty()) {
-            said.options.insert(keyword, value);
+            given.options.insert(keyword, value);
         }
     }
     match &options.dsn_or_dbname {
@@ -192,29 +121,29 @@ pub fn resolve_in(
             for (keyword, value) in
                 parse::parse(text.trim())?.into_iter().filter(|(_, v)| !v.is_empty())
             {
-                said.hidden.push(keyword);
-                said.options.insert(keyword, value);
+                given.hidden.push(keyword);
+                given.options.insert(keyword, value);
             }
         }
         Some(name) if !name.is_empty() => {
-            said.options.insert("dbname", name.clone());
+            given.options.insert("dbname", name.clone());
         }
         _ => {}
     }
-    said.complete(environment)?;
-    said.resolve(environment)
+    given.complete(environment)?;
+    given.resolve(environment)
 }
 
-/// Everything that was said, by keyword.
+/// Options by keyword, from the command line down to the environment.
 #[derive(Default)]
-struct Said {
+struct GivenOptions {
     options: Options,
-    /// Those whose values are not to be shown: a connection string that is misread can have a
+    /// Keywords whose values no message shows, since a misread connection string can hold a
     /// password anywhere.
     hidden: Vec<&'static str>,
 }
 
-impl Said {
+impl GivenOptions {
     fn get(&self, keyword: &str) -> Option<&str> {
         self.options.get(keyword).map(String::as_str)
     }
@@ -225,7 +154,8 @@ impl Said {
         ConninfoError::Value { keyword, shown: shown.map(str::to_owned), wanted: wanted.into() }
     }
 
-    /// Adds what a service and the environment say of what is not said yet.
+    /// Adds options of the service and of the environment that are not set yet, and refuses options
+    /// that are not supported.
     fn complete(&mut self, environment: &Environment) -> Result<(), ConninfoError> {
         for known in
             KEYWORDS.iter().filter(|known| ["service", "servicefile"].contains(&known.name))
@@ -235,7 +165,7 @@ impl Said {
             }
         }
         if let Some(service) = self.get("service") {
-            for (keyword, value) in files::service(service, self.get("servicefile"), environment)? {
+            for (keyword, value) in read_service(service, self.get("servicefile"), environment)? {
                 self.options.entry(keyword).or_insert(value);
             }
         }
@@ -246,13 +176,13 @@ impl Said {
         }
         for known in KEYWORDS {
             let Some(value) = self.get(known.name) else { continue };
-            let possible = match known.use_ {
-                Use::Followed | Use::Harmless => continue,
-                Use::Only(values) if values.iter().any(|v| v.eq_ignore_ascii_case(value)) => {
+            let possible = match known.support {
+                Support::Full | Support::Ignored => continue,
+                Support::Only(values) if values.iter().any(|v| v.eq_ignore_ascii_case(value)) => {
                     continue;
                 }
-                Use::Only(values) => Some(values),
-                Use::Never => None,
+                Support::Only(values) => Some(values),
+                Support::Never => None,
             };
             return Err(ConninfoError::Unsupported { keyword: known.name, possible });
         }
@@ -342,7 +272,7 @@ impl Said {
             .map(|i| {
                 let port =
                     match ports.get(i).or(ports.first()).copied().unwrap_or_default() {
-                        "" => PORT,
+                        "" => DEFAULT_PORT,
                         text => text.parse().ok().filter(|port| *port > 0).ok_or_else(|| {
                             self.wrong("port", "a port is a number from 1 to 65535")
                         })?,
@@ -383,7 +313,7 @@ impl Said {
         let seconds: i64 = text.trim().parse().map_err(|_| {
             self.wrong("connect_timeout", "a whole number of seconds, 0 for no limit")
         })?;
-        // Zero means that nothing is said.
+        // Zero means no limit of the target's own.
         Ok(u64::try_from(seconds).ok().filter(|s| *s > 0).map(Duration::from_secs))
     }
 
@@ -432,7 +362,7 @@ impl Said {
         if mode == SslMode::Disable {
             return Ok(Tls { mode, channel_binding, ..Tls::default() });
         }
-        // Files that are named and not there are as if not named, but that is worth knowing.
+        // A file that is named and missing counts as not named, with a warning.
         let mut file = |keyword: &str, usual: &str| match self.get(keyword) {
             Some(path) => {
                 let path = PathBuf::from(path);
@@ -459,7 +389,7 @@ impl Said {
     }
 }
 
-/// Where a server is sought if no host is named: the first socket that is there, or else localhost.
+/// Returns the address to use if no host is named: the first socket that exists, or localhost.
 fn usual_address(environment: &Environment, port: u16) -> Address {
     environment
         .socket_directories
@@ -467,32 +397,4 @@ fn usual_address(environment: &Environment, port: u16) -> Address {
         .map(|directory| Address::Unix { directory: directory.clone(), port })
         .find(|address| address.socket_path().is_some_and(|path| path.exists()))
         .unwrap_or(Address::Tcp { host: "localhost".into(), port })
-}
-
-impl Resolved {
-    /// A control connection to the first server that takes one of the kind that is wanted, and how
-    /// to reach that server.
-    ///
-    /// # Errors
-    /// What each of them answered.
-    pub fn connect(&self) -> Result<(ControlClient, Target), ControlError> {
-        self.connect_with(None)
-    }
-
-    /// Connects as [`Resolved::connect`] does; `notices` takes the session's notices.
-    ///
-    /// # Errors
-    /// What each server answered.
-    pub fn connect_with(
-        &self,
-        notices: Option<&NoticeHandler>,
-    ) -> Result<(ControlClient, Target), ControlError> {
-        let connect = |target: &Target| ControlClient::connect(target, notices);
-        let connected =
-            self.servers.find(|n| fastrand::usize(..n), connect, ControlError::ends_search);
-        connected.map_err(|mut errors| match errors.len() {
-            1 => errors.remove(0),
-            _ => ControlError::NoneServes { errors },
-        })
-    }
 }

@@ -6,41 +6,43 @@ use std::path::{Path, PathBuf};
 
 use pgdyno_model::target::Secret;
 
+use super::environment::Environment;
+use super::error::ConninfoError;
+use super::keywords;
 use super::parse::Options;
-use super::{ConninfoError, Environment, keywords};
 
-/// What the service `name` says, in the user's file or else the system's.
-pub(super) fn service(
+/// Reads the options of service `name` from the user's service file, or else from the system's.
+pub(super) fn read_service(
     name: &str,
     file: Option<&str>,
     environment: &Environment,
 ) -> Result<Options, ConninfoError> {
     let system =
         environment.variable("PGSYSCONFDIR").map_or(&*environment.system_directory, Path::new);
-    let users = match file {
+    let user_file = match file {
         Some(file) => Some(PathBuf::from(file)),
         None => environment.home.as_ref().map(|home| home.join(".pg_service.conf")),
     };
-    let mut sought = Vec::new();
-    for path in users.into_iter().chain([system.join("pg_service.conf")]) {
+    let mut searched = Vec::new();
+    for path in user_file.into_iter().chain([system.join("pg_service.conf")]) {
         match fs::read_to_string(&path) {
             Ok(text) => {
-                if let Some(options) = section(&text, name, &path)? {
+                if let Some(options) = parse_section(&text, name, &path)? {
                     return Ok(options);
                 }
             }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound && file.is_none() => {}
-            Err(cause) if sought.is_empty() && file.is_some() => {
+            Err(cause) if searched.is_empty() && file.is_some() => {
                 return Err(ConninfoError::ServiceFile { path, cause });
             }
             Err(_) => {}
         }
-        sought.push(path);
+        searched.push(path);
     }
-    Err(ConninfoError::NoService { name: name.to_owned(), sought })
+    Err(ConninfoError::NoService { name: name.to_owned(), sought: searched })
 }
 
-fn section(text: &str, name: &str, path: &Path) -> Result<Option<Options>, ConninfoError> {
+fn parse_section(text: &str, name: &str, path: &Path) -> Result<Option<Options>, ConninfoError> {
     let mut found: Option<Options> = None;
     for (number, line) in text.lines().enumerate().map(|(n, line)| (n + 1, line.trim())) {
         if line.is_empty() || line.starts_with('#') {
@@ -72,16 +74,16 @@ fn section(text: &str, name: &str, path: &Path) -> Result<Option<Options>, Conni
     Ok(found)
 }
 
-/// The password file's lines, once for all hosts.
+/// The lines of a password file.
 #[derive(Default)]
 pub(super) struct PasswordFile {
     lines: Vec<[String; 5]>,
-    /// Why it is not used, if it is there and should not be.
+    /// The warning if the file exists and is not used.
     pub(super) note: Option<String>,
 }
 
 impl PasswordFile {
-    /// Reads the file at `path`, if it is there and only we can.
+    /// Reads the file at `path` if it exists and nobody else may read it.
     pub(super) fn read(path: &Path) -> Self {
         let ignored = |why: &str| Self {
             lines: Vec::new(),
@@ -100,22 +102,22 @@ impl PasswordFile {
         }
     }
 
-    /// The password of the first line that fits.
+    /// Returns the password of the first line that matches.
     pub(super) fn find(&self, host: &str, port: u16, database: &str, user: &str) -> Option<Secret> {
         let port = port.to_string();
-        let asked = [host, port.as_str(), database, user];
-        let fits = |line: &&[String; 5]| {
-            line.iter().zip(asked).all(|(said, asked)| said == "*" || said == asked)
+        let wanted = [host, port.as_str(), database, user];
+        let matches = |line: &&[String; 5]| {
+            line.iter().zip(wanted).all(|(given, wanted)| given == "*" || given == wanted)
         };
         self.lines
             .iter()
-            .find(fits)
+            .find(matches)
             .map(|line| Secret::new(line[4].clone()))
             .filter(|p| !p.reveal().is_empty())
     }
 }
 
-/// `host:port:database:user:password`, with `\` before a `:` or `\` that is meant.
+/// Splits `host:port:database:user:password`, where `\` escapes `:` and `\`.
 fn fields(line: &str) -> Option<[String; 5]> {
     if line.starts_with('#') {
         return None;
@@ -126,7 +128,7 @@ fn fields(line: &str) -> Option<[String; 5]> {
     while let Some(c) = characters.next() {
         match c {
             ':' if at < 4 => at += 1,
-            // What stands after the password is nothing.
+            // Nothing may follow the password.
             ':' => break,
             '\\' => fields[at].extend(characters.next()),
             c => fields[at].push(c),

@@ -1,11 +1,10 @@
-//! What surrounds a connection string: variables, the home directory, who we are.
+//! The surroundings of a connection string: environment variables, home directory, user.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Where unsaid things are looked up. Tests make their own; files are read from the disk in any
-/// case.
+/// The sources of options that are not given. Files are read from the disk in any case.
 #[derive(Clone, Default)]
 pub struct Environment {
     /// Environment variables.
@@ -14,9 +13,9 @@ pub struct Environment {
     pub home: Option<PathBuf>,
     /// This process's user.
     pub user: Option<String>,
-    /// Where servers' Unix sockets are sought.
+    /// Directories that may hold servers' Unix sockets.
     pub socket_directories: Vec<PathBuf>,
-    /// Where `pg_service.conf` of the whole system is, unless `PGSYSCONFDIR` says.
+    /// The directory of the system's `pg_service.conf`, unless `PGSYSCONFDIR` is set.
     pub system_directory: PathBuf,
 }
 
@@ -31,16 +30,16 @@ impl fmt::Debug for Environment {
 }
 
 impl Environment {
-    /// This process's.
+    /// Reads the environment of this process.
     #[must_use]
-    pub fn of_process() -> Self {
+    pub fn from_process() -> Self {
         let variables: BTreeMap<String, String> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
-        let said = |name: &str| variables.get(name).filter(|value| !value.is_empty()).cloned();
-        let us = our_entry();
-        let user = us.as_ref().map(|(user, _)| user.clone()).or_else(|| said("USER"));
-        let home = said("HOME").map(PathBuf::from).or_else(|| us.map(|(_, home)| home));
+        let non_empty = |name: &str| variables.get(name).filter(|value| !value.is_empty()).cloned();
+        let entry = passwd_entry();
+        let user = entry.as_ref().map(|(user, _)| user.clone()).or_else(|| non_empty("USER"));
+        let home = non_empty("HOME").map(PathBuf::from).or_else(|| entry.map(|(_, home)| home));
         Self {
             user,
             home,
@@ -50,14 +49,21 @@ impl Environment {
         }
     }
 
-    /// The variable `name`, if it is set and not empty.
+    // facade: removed at integration
+    #[doc(hidden)]
+    #[must_use]
+    pub fn of_process() -> Self {
+        Self::from_process()
+    }
+
+    /// Returns the variable `name`, if it is set and not empty.
     pub(super) fn variable(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 }
 
-/// Our name and home directory by passwd.
-fn our_entry() -> Option<(String, PathBuf)> {
+/// Reads this user's name and home directory from passwd.
+fn passwd_entry() -> Option<(String, PathBuf)> {
     let uid = rustix::process::geteuid().as_raw().to_string();
     let passwd = std::fs::read_to_string("/etc/passwd").ok()?;
     passwd.lines().find_map(|line| {

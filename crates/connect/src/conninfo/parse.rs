@@ -2,22 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use super::ConninfoError;
+use super::error::ConninfoError;
 use super::keywords::{self, Keyword};
 
-/// What a connection string, a service or the environment says, by keyword.
-pub(crate) type Options = BTreeMap<&'static str, String>;
+/// Options by keyword.
+pub type Options = BTreeMap<&'static str, String>;
 
-/// Whether `text` is a connection string; otherwise it names a database.
-pub(crate) fn is_connection_string(text: &str) -> bool {
+/// Whether `text` is a connection string. Otherwise it is the name of a database.
+#[must_use]
+pub fn is_connection_string(text: &str) -> bool {
     uri_rest(text).is_some() || text.contains('=')
 }
 
-/// Reads a URI or a list of `keyword=value`. No error quotes any of it.
-pub(crate) fn parse(text: &str) -> Result<Options, ConninfoError> {
+/// Parses a URI or a list of `keyword=value`. No error quotes any part of `text`.
+///
+/// # Errors
+/// [`ConninfoError::Unreadable`], [`ConninfoError::Keyword`].
+pub fn parse(text: &str) -> Result<Options, ConninfoError> {
     match uri_rest(text) {
         Some(rest) => uri(rest),
-        None => words(text),
+        None => keyword_list(text),
     }
 }
 
@@ -35,7 +39,7 @@ fn put(options: &mut Options, keyword: &str, value: String) -> Result<(), Connin
     }
 }
 
-fn words(text: &str) -> Result<Options, ConninfoError> {
+fn keyword_list(text: &str) -> Result<Options, ConninfoError> {
     const BAD: ConninfoError =
         ConninfoError::Unreadable("a keyword is not followed by `=` and its value");
     let mut options = Options::new();
@@ -48,10 +52,10 @@ fn words(text: &str) -> Result<Options, ConninfoError> {
         }
         let after = after.trim_start();
         let (value, left) = match after.strip_prefix('\'') {
-            Some(quoted) => until(quoted, |c| c == '\'')
+            Some(quoted) => split_value(quoted, |c| c == '\'')
                 .and_then(|(value, left)| Some((value, left.strip_prefix('\'')?)))
                 .ok_or(ConninfoError::Unreadable("a quoted value has no end"))?,
-            None => until(after, char::is_whitespace)
+            None => split_value(after, char::is_whitespace)
                 .ok_or(ConninfoError::Unreadable("it ends with a backslash"))?,
         };
         put(&mut options, keyword, value)?;
@@ -60,9 +64,9 @@ fn words(text: &str) -> Result<Options, ConninfoError> {
     Ok(options)
 }
 
-/// The value up to where `ends` says, with `\` taking away the meaning of what follows it; and the
-/// rest.
-fn until(text: &str, ends: impl Fn(char) -> bool) -> Option<(String, &str)> {
+/// Splits `text` where `ends` holds, and returns the value and the rest. `\` escapes the next
+/// character.
+fn split_value(text: &str, ends: impl Fn(char) -> bool) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut characters = text.char_indices();
     while let Some((at, c)) = characters.next() {
@@ -78,7 +82,7 @@ fn until(text: &str, ends: impl Fn(char) -> bool) -> Option<(String, &str)> {
 fn uri(rest: &str) -> Result<Options, ConninfoError> {
     let mut options = Options::new();
     let mut rest = rest;
-    // Whoever connects stands before an `@`, unless a `/` comes first.
+    // User and password stand before an `@`, unless a `/` comes first.
     if let Some(at) = rest.find(['@', '/']).filter(|at| rest[*at..].starts_with('@')) {
         let (user, password) = match rest[..at].split_once(':') {
             Some((user, password)) => (user, password),
@@ -86,7 +90,7 @@ fn uri(rest: &str) -> Result<Options, ConninfoError> {
         };
         for (keyword, value) in [("user", user), ("password", password)] {
             if !value.is_empty() {
-                put(&mut options, keyword, decoded(value)?)?;
+                put(&mut options, keyword, decode(value)?)?;
             }
         }
         rest = &rest[at + 1..];
@@ -98,14 +102,14 @@ fn uri(rest: &str) -> Result<Options, ConninfoError> {
     let (hosts, database) = place.split_once('/').unwrap_or((place, ""));
     uri_hosts(hosts, &mut options)?;
     if !database.is_empty() {
-        put(&mut options, "dbname", decoded(database)?)?;
+        put(&mut options, "dbname", decode(database)?)?;
     }
     for pair in query.into_iter().flat_map(|q| q.split('&')).filter(|pair| !pair.is_empty()) {
         let (keyword, value) =
             pair.split_once('=').ok_or(ConninfoError::Unreadable("a parameter has no `=`"))?;
-        let (keyword, value) = (decoded(keyword)?, decoded(value)?);
+        let (keyword, value) = (decode(keyword)?, decode(value)?);
         match (keyword.as_str(), value.as_str()) {
-            // As JDBC spells it.
+            // JDBC's spelling.
             ("ssl", "true") => put(&mut options, "sslmode", "require".into())?,
             _ => put(&mut options, &keyword, value)?,
         }
@@ -129,15 +133,15 @@ fn uri_hosts(list: &str, options: &mut Options) -> Result<(), ConninfoError> {
             }
             None => entry.split_once(':').unwrap_or((entry, "")),
         };
-        let host = decoded(host)?;
-        // Really the end of a password with an `@` in it that was not escaped.
+        let host = decode(host)?;
+        // Such a host is the end of a password with an unescaped `@`.
         if !host.starts_with(['/', '@']) && host.contains(['@', ' ', '?', '=', '/']) {
             return Err(ConninfoError::Unreadable(
                 "a host's name holds characters that no name has",
             ));
         }
         hosts.push(host);
-        ports.push(decoded(port)?);
+        ports.push(decode(port)?);
     }
     if hosts.iter().any(|host| !host.is_empty()) {
         put(options, "host", hosts.join(","))?;
@@ -148,8 +152,8 @@ fn uri_hosts(list: &str, options: &mut Options) -> Result<(), ConninfoError> {
     Ok(())
 }
 
-/// `text` with its `%xx` as the bytes they stand for.
-fn decoded(text: &str) -> Result<String, ConninfoError> {
+/// Decodes the `%xx` of `text`.
+fn decode(text: &str) -> Result<String, ConninfoError> {
     const BAD: ConninfoError =
         ConninfoError::Unreadable("a `%` is not followed by two hexadecimal digits of UTF-8 text");
     let mut bytes = Vec::with_capacity(text.len());
@@ -169,8 +173,8 @@ fn decoded(text: &str) -> Result<String, ConninfoError> {
     String::from_utf8(bytes).map_err(|_| BAD)
 }
 
-/// `options` as a list of keywords that [`parse`] reads back.
-pub(crate) fn spelled<'a>(options: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+/// Formats `options` as a list of `keyword='value'` that [`parse`] reads back.
+pub fn format_options<'a>(options: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let word = |(keyword, value): (&str, &str)| {
         format!("{keyword}='{}'", value.replace('\\', r"\\").replace('\'', r"\'"))
     };
