@@ -248,7 +248,7 @@ fn what_an_earlier_version_made_is_taken_down_by_the_same_steps() {
     let stack = old_entry(&place, "stack.json");
     let cluster = old_entry(&place, "cluster.json");
     let [entry, ..] = &place.journal.entries().unwrap()[..] else { panic!("no entry") };
-    let Made::Stack { path: home, undo } = &entry.made else { panic!("{entry:?}") };
+    let Made::Stack { path: home, undo, .. } = &entry.made else { panic!("{entry:?}") };
     let verbs = serde_json::to_string(undo).unwrap();
     assert!(!verbs.contains("canary") && !verbs.contains("touch"), "{verbs}");
     assert!(undo.contains(&Undo::StopArray { name: "pgdyno-1a2b3c4d".into() }), "{undo:?}");

@@ -1,0 +1,268 @@
+//! Talking to the process that serves a disk: one line of JSON each way, over a Unix socket in the
+//! disk's own directory.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use pgdyno_model::storage::DiskLatency;
+use serde::{Deserialize, Serialize};
+
+use super::rule::{Cut, Rule};
+use super::status::{CutFacts, DiskStatus};
+
+/// How long an answer may take: the longest that is asked for is the writing out of a full cache.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What is asked of a disk.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Request {
+    Status,
+    Arm(Rule),
+    Disarm(u64),
+    Lie(bool),
+    Seed(u64),
+    BeginBaseline,
+    Cut(Cut),
+    PowerOn,
+    Latency(DiskLatency),
+    SyncLog,
+}
+
+/// Its answer.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Response {
+    Status(Box<DiskStatus>),
+    Armed(u64),
+    Done,
+    Refused(String),
+}
+
+/// A question to an emulated disk that came to nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// The process that serves it does not answer.
+    #[error("cannot reach the emulated disk in {}", directory.display())]
+    Unreachable {
+        /// The disk's directory.
+        directory: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// It refuses.
+    #[error("the emulated disk in {} refuses: {why}", directory.display())]
+    Refused {
+        /// The disk's directory.
+        directory: PathBuf,
+        /// Its words.
+        why: String,
+    },
+}
+
+/// A connection to the process that serves a disk.
+#[derive(Debug)]
+pub struct Control {
+    directory: PathBuf,
+    stream: BufReader<UnixStream>,
+}
+
+impl Control {
+    /// Connects to the disk in `directory`.
+    ///
+    /// # Errors
+    /// [`ControlError::Unreachable`]: nobody serves it.
+    pub fn connect(directory: &Path) -> Result<Self, ControlError> {
+        let connected = || {
+            let stream = at_socket(directory, |path| UnixStream::connect(path))?;
+            stream.set_read_timeout(Some(PATIENCE))?;
+            Ok(stream)
+        };
+        let stream = connected().map_err(|source| ControlError::Unreachable {
+            directory: directory.to_owned(),
+            source,
+        })?;
+        Ok(Self { directory: directory.to_owned(), stream: BufReader::new(stream) })
+    }
+
+    /// How it stands.
+    ///
+    /// # Errors
+    /// [`ControlError`].
+    pub fn status(&mut self) -> Result<DiskStatus, ControlError> {
+        match self.ask(&Request::Status)? {
+            Response::Status(status) => Ok(*status),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Arms a fault, beside those that are armed; its number. Where several rules hit one request,
+    /// the oldest has its way.
+    ///
+    /// # Errors
+    /// [`ControlError`].
+    pub fn arm(&mut self, rule: &Rule) -> Result<u64, ControlError> {
+        match self.ask(&Request::Arm(rule.clone()))? {
+            Response::Armed(id) => Ok(id),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Takes a fault back.
+    ///
+    /// # Errors
+    /// [`ControlError`].
+    pub fn disarm(&mut self, id: u64) -> Result<(), ControlError> {
+        self.done(&Request::Disarm(id))
+    }
+
+    /// From now on flushes are acknowledged and not done; or are done again.
+    ///
+    /// # Errors
+    /// [`ControlError`].
+    pub fn lie(&mut self, on: bool) -> Result<(), ControlError> {
+        self.done(&Request::Lie(on))
+    }
+
+    /// Begins its random numbers anew: the same seed before the same requests makes the same of
+    /// them.
+    ///
+    /// # Errors
+    /// [`ControlError`].
+    pub fn seed(&mut self, seed: u64) -> Result<(), ControlError> {
+        self.done(&Request::Seed(seed))
+    }
+
+    /// Begins a baseline: makes all that was written so far durable, lying or not, and counts anew.
+    ///
+    /// Counted from here are [`DiskStatus::since_baseline`] and [`super::FlushFacts::longest_ns`].
+    /// Call it before faults are armed.
+    ///
+    /// # Errors
+    /// [`ControlError`].
+    pub fn begin_baseline(&mut self) -> Result<(), ControlError> {
+        self.done(&Request::BeginBaseline)
+    }
+
+    /// Cuts its power: from this instant nothing reaches the medium, and every request fails with
+    /// EIO. One that has no power already stays as it is.
+    ///
+    /// # Errors
+    /// [`ControlError`].
+    pub fn cut(&mut self, cut: &Cut) -> Result<CutFacts, ControlError> {
+        self.done(&Request::Cut(*cut))?;
+        let status = self.status()?;
+        status.cut.ok_or_else(|| self.unexpected(&Response::Status(Box::new(status.clone()))))
+    }
+
+    /// Serves the durable bytes again. Armed faults are gone.
+    /// The stack's `power_cycle` does this at the right time: what still has the
+    /// disk open would go on as if nothing had happened, and that is refused.
+    ///
+    /// # Errors
+    /// [`ControlError::Refused`]: its file is still open.
+    pub fn power_on(&mut self) -> Result<(), ControlError> {
+        self.done(&Request::PowerOn)
+    }
+
+    /// How long requests take from now on.
+    ///
+    /// # Errors
+    /// [`ControlError`].
+    pub fn set_latency(&mut self, latency: &DiskLatency) -> Result<(), ControlError> {
+        self.done(&Request::Latency(*latency))
+    }
+
+    /// The write log's file, complete up to now; for [`super::image_at`].
+    ///
+    /// # Errors
+    /// [`ControlError::Refused`]: the disk was not made with one.
+    pub fn write_log(&mut self) -> Result<PathBuf, ControlError> {
+        self.done(&Request::SyncLog)?;
+        Ok(super::write_log_of(&self.directory))
+    }
+
+    /// Waits until a rule has cut the power, at most `limit` or until `stop`; none when it has not.
+    ///
+    /// # Errors
+    /// [`ControlError`].
+    pub fn wait_for_cut(
+        &mut self,
+        limit: Duration,
+        stop: &AtomicBool,
+    ) -> Result<Option<CutFacts>, ControlError> {
+        let until = Instant::now() + limit;
+        loop {
+            let status = self.status()?;
+            if !status.powered {
+                return Ok(status.cut);
+            }
+            if Instant::now() >= until || stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    fn done(&mut self, request: &Request) -> Result<(), ControlError> {
+        match self.ask(request)? {
+            Response::Done => Ok(()),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    fn ask(&mut self, request: &Request) -> Result<Response, ControlError> {
+        let mut exchange = || {
+            send(self.stream.get_mut(), request)?;
+            receive(&mut self.stream)?.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))
+        };
+        match exchange() {
+            Ok(Response::Refused(why)) => {
+                Err(ControlError::Refused { directory: self.directory.clone(), why })
+            }
+            Ok(response) => Ok(response),
+            Err(source) => {
+                Err(ControlError::Unreachable { directory: self.directory.clone(), source })
+            }
+        }
+    }
+
+    fn unexpected(&self, response: &Response) -> ControlError {
+        let why = format!("it answers something else: {response:?}");
+        ControlError::Refused { directory: self.directory.clone(), why }
+    }
+}
+
+/// Listens in the disk's directory.
+pub(super) fn listen(directory: &Path) -> io::Result<UnixListener> {
+    at_socket(directory, |path| UnixListener::bind(path))
+}
+
+/// Calls `work` with a short path to the socket in `directory`: a socket's own must stay below 108
+/// bytes.
+fn at_socket<T>(directory: &Path, work: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+    let open = File::open(directory)?;
+    work(&Path::new("/proc/self/fd").join(open.as_raw_fd().to_string()).join("control"))
+}
+
+pub(super) fn send<T: Serialize>(stream: &mut UnixStream, message: &T) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    stream.write_all(&line)
+}
+
+/// The next message; none when the other side has closed.
+pub(super) fn receive<T: for<'a> Deserialize<'a>>(
+    stream: &mut BufReader<UnixStream>,
+) -> io::Result<Option<T>> {
+    let mut line = String::new();
+    if stream.read_line(&mut line)? == 0 {
+        return Ok(None);
+    }
+    Ok(Some(serde_json::from_str(&line)?))
+}

@@ -1,0 +1,419 @@
+//! The disk itself, without FUSE: what it holds, what is durable of that, and what goes wrong.
+
+use std::io;
+
+use super::cache::{Cache, Cached, Data, index};
+use super::medium::Medium;
+use super::page::{PAGE_SIZE, tears};
+use super::rule::{Cut, DiskError, Effect, Hits, Operation, Rule, TearUnit};
+use super::status::{CutFacts, DiskCounters, DiskStatus, FlushFacts, FlushSpan, RuleState};
+use super::write_log::{Record, WriteLog};
+use pgdyno_exec::monotonic::MonotonicTime;
+
+struct Armed {
+    rule: Rule,
+    state: RuleState,
+}
+
+/// The disk. What it answers is an error where the request fails.
+pub(super) struct Disk<M> {
+    medium: M,
+    size: u64,
+    /// Over this, the oldest cached writes go to the medium (bytes).
+    bound: u64,
+    cache: Cache,
+    powered: bool,
+    lying: bool,
+    cut: Option<CutFacts>,
+    rules: Vec<Armed>,
+    next_rule: u64,
+    counters: DiskCounters,
+    /// As they were when the baseline began.
+    baseline: DiskCounters,
+    flushes: FlushFacts,
+    random: fastrand::Rng,
+    log: Option<WriteLog>,
+}
+
+type Answer = Result<(), DiskError>;
+
+impl<M: Medium> Disk<M> {
+    pub(super) fn new(medium: M, size: u64, bound: u64, seed: u64, log: Option<WriteLog>) -> Self {
+        Self {
+            medium,
+            size,
+            bound,
+            cache: Cache::default(),
+            powered: true,
+            lying: false,
+            cut: None,
+            rules: Vec::new(),
+            next_rule: 1,
+            counters: DiskCounters::default(),
+            baseline: DiskCounters::default(),
+            flushes: FlushFacts::default(),
+            random: fastrand::Rng::with_seed(seed),
+            log,
+        }
+    }
+
+    pub(super) fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Answer {
+        let length = self.within(offset, buffer.len() as u64)?;
+        match self.verdict(Operation::Read, offset, length, None) {
+            Some((_, Effect::Fail(error))) => return self.fail(error),
+            Some((rule, Effect::Cut(cut))) => return self.lose_power(&cut, Some(rule)),
+            _ => {}
+        }
+        self.medium.read_at(offset, buffer).map_err(|e| broken(&e))?;
+        self.cache.overlay(offset, buffer);
+        self.counters.reads += 1;
+        self.counters.read_bytes += length;
+        Ok(())
+    }
+
+    pub(super) fn write(&mut self, offset: u64, data: &[u8]) -> Answer {
+        let length = self.within(offset, data.len() as u64)?;
+        let verdict = self.verdict(Operation::Write, offset, length, Some(data));
+        match verdict {
+            Some((_, Effect::Fail(error))) => return self.fail(error),
+            Some((_, Effect::Lie)) => {
+                self.counters.lies += 1;
+                return Ok(());
+            }
+            _ => {}
+        }
+        self.counters.writes += 1;
+        self.counters.written_bytes += length;
+        let write =
+            Cached { sequence: self.counters.writes, offset, data: Data::Bytes(data.into()) };
+        match verdict {
+            Some((rule, Effect::Tear(unit))) => {
+                let torn = self.torn(rule, &write, unit);
+                self.log(&Record::Write(&torn))?;
+                self.cache.put(torn);
+            }
+            Some((rule, Effect::TearAndCut(unit, cut))) => {
+                let torn = self.torn(rule, &write, unit);
+                self.log(&Record::Write(&torn))?;
+                // What was cached before may be older at the same place; it loses to this one.
+                let lost = self.lose_power(&cut, Some(rule));
+                torn.apply(&mut self.medium).map_err(|e| broken(&e))?;
+                if let Some(facts) = &mut self.cut {
+                    facts.torn = true;
+                }
+                return lost;
+            }
+            _ => {
+                self.log(&Record::Write(&write))?;
+                self.cache.put(write);
+            }
+        }
+        if let Some((rule, Effect::Cut(cut))) = verdict {
+            return self.lose_power(&cut, Some(rule));
+        }
+        self.bound_cache()
+    }
+
+    pub(super) fn discard(&mut self, offset: u64, length: u64) -> Answer {
+        let length = self.within(offset, length)?;
+        self.counters.writes += 1;
+        self.counters.discards += 1;
+        let write = Cached { sequence: self.counters.writes, offset, data: Data::Zeros(length) };
+        self.log(&Record::Write(&write))?;
+        self.cache.put(write);
+        self.bound_cache()
+    }
+
+    /// Flushes; `began` is when the request arrived.
+    pub(super) fn flush(&mut self, began: MonotonicTime) -> Answer {
+        self.within(0, 0)?;
+        let verdict = self.verdict(Operation::Flush, 0, 0, None);
+        match verdict {
+            Some((_, Effect::Fail(error))) => return self.fail(error),
+            Some((rule, Effect::Cut(cut))) => return self.lose_power(&cut, Some(rule)),
+            _ => {}
+        }
+        if self.lying || matches!(verdict, Some((_, Effect::Lie))) {
+            self.counters.lies += 1;
+            self.acknowledge(began, false);
+            return Ok(());
+        }
+        self.log(&Record::Flush { after: self.counters.writes })?;
+        self.cache.destage_all(&mut self.medium).map_err(|e| broken(&e))?;
+        self.counters.flushes += 1;
+        self.acknowledge(began, true);
+        Ok(())
+    }
+
+    /// The answer is sent once the caller lets go of the disk.
+    fn acknowledge(&mut self, began: MonotonicTime, is_done: bool) {
+        self.counters.acknowledged_flushes += 1;
+        self.flushes.record(FlushSpan { began, completed: MonotonicTime::now() }, is_done);
+    }
+
+    /// The power goes now.
+    pub(super) fn cut(&mut self, cut: &Cut) {
+        if self.powered {
+            let _ = self.lose_power(cut, None);
+        }
+    }
+
+    /// Serves the durable bytes again. Rules that were armed are gone, and nothing lies any more.
+    pub(super) fn power_on(&mut self) {
+        self.powered = true;
+        self.lying = false;
+        self.rules.clear();
+    }
+
+    /// Makes all that was written durable, whatever was said of lying, and counts anew from here.
+    pub(super) fn begin_baseline(&mut self) -> io::Result<()> {
+        self.cache.destage_all(&mut self.medium)?;
+        self.baseline = self.counters;
+        self.flushes.longest_ns = 0;
+        Ok(())
+    }
+
+    pub(super) fn seed(&mut self, seed: u64) {
+        self.random = fastrand::Rng::with_seed(seed);
+    }
+
+    pub(super) fn lie(&mut self, on: bool) {
+        self.lying = on;
+    }
+
+    pub(super) fn arm(&mut self, rule: Rule) -> u64 {
+        let id = self.next_rule;
+        self.next_rule += 1;
+        self.rules.push(Armed { rule, state: RuleState { id, selected: 0, hit: 0 } });
+        id
+    }
+
+    pub(super) fn disarm(&mut self, id: u64) {
+        self.rules.retain(|armed| armed.state.id != id);
+    }
+
+    pub(super) fn is_powered(&self) -> bool {
+        self.powered
+    }
+
+    /// Hands the write log to its file.
+    pub(super) fn sync_log(&mut self) -> io::Result<()> {
+        self.log.as_mut().map_or(Ok(()), WriteLog::sync)
+    }
+
+    pub(super) fn status(&self) -> DiskStatus {
+        DiskStatus {
+            powered: self.powered,
+            lying: self.lying,
+            counters: self.counters,
+            since_baseline: self.counters.since(&self.baseline),
+            flushes: self.flushes,
+            cached_writes: self.cache.len() as u64,
+            cached_bytes: self.cache.cost(),
+            cut: self.cut,
+            rules: self.rules.iter().map(|armed| armed.state).collect(),
+        }
+    }
+
+    /// What is durable.
+    #[cfg(test)]
+    pub(super) fn medium(&self) -> &M {
+        &self.medium
+    }
+
+    /// Without power, and past the end, nothing is answered.
+    fn within(&self, offset: u64, length: u64) -> Result<u64, DiskError> {
+        match offset.checked_add(length) {
+            Some(end) if self.powered && end <= self.size => Ok(length),
+            _ => Err(DiskError::Eio),
+        }
+    }
+
+    /// What the first rule that hits this request does to it. Every rule counts.
+    fn verdict(
+        &mut self,
+        operation: Operation,
+        offset: u64,
+        length: u64,
+        data: Option<&[u8]>,
+    ) -> Option<(u64, Effect)> {
+        let mut verdict = None;
+        let (medium, cache) = (&self.medium, &self.cache);
+        for Armed { rule, state } in &mut self.rules {
+            let tear = rule.effect.tear();
+            let before = || there(medium, rule.effect.beneath(cache), offset, length);
+            if !rule.on.takes(operation, offset, length, data, tear, &before)
+                || tear.is_some_and(|unit| operation != Operation::Write || length <= unit.bytes())
+            {
+                continue;
+            }
+            state.selected += 1;
+            let hit = match rule.hits {
+                Hits::Nth(n) => state.selected == n,
+                Hits::From(n) => state.selected >= n,
+                Hits::Chance(share) => self.random.f64() < share,
+            };
+            if hit && verdict.is_none() {
+                state.hit += 1;
+                verdict = Some((state.id, rule.effect));
+            }
+        }
+        verdict
+    }
+
+    fn fail(&mut self, error: DiskError) -> Answer {
+        self.counters.failed += 1;
+        Err(error)
+    }
+
+    fn lose_power(&mut self, cut: &Cut, rule: Option<u64>) -> Answer {
+        let cached = self.cache.take();
+        let mut facts = CutFacts {
+            at: MonotonicTime::now(),
+            flushes: self.flushes,
+            since_baseline: DiskCounters::default(),
+            at_write: self.counters.writes,
+            after_flushes: self.counters.flushes,
+            rule,
+            survives: cut.survives,
+            dropped: 0,
+            survived: 0,
+            torn: false,
+        };
+        let newest = cached.len();
+        for (n, write) in cached.into_iter().enumerate() {
+            let tear =
+                cut.tear.filter(|unit| n + 1 == newest && write.data.length() > unit.bytes());
+            let kept = if let Some(unit) = tear {
+                facts.torn = true;
+                self.counters.torn += 1;
+                let kept = self.somewhere(&write, unit, &[]);
+                Some(Cached { data: write.data.first(kept), ..write.clone() })
+            } else if cut.survives > 0.0 && self.random.f64() < cut.survives {
+                facts.survived += 1;
+                Some(write.clone())
+            } else {
+                facts.dropped += 1;
+                None
+            };
+            let kept_bytes = kept.as_ref().map_or(0, |k| k.data.length());
+            if kept_bytes < write.data.length() {
+                let _ = self.log(&Record::Lost { write: write.sequence, kept: kept_bytes });
+            }
+            if let Some(kept) = kept {
+                kept.apply(&mut self.medium).map_err(|e| broken(&e))?;
+            }
+        }
+        self.counters.dropped += facts.dropped;
+        self.counters.survived += facts.survived;
+        facts.since_baseline = self.counters.since(&self.baseline);
+        self.cut = Some(facts);
+        self.powered = false;
+        let _ = self.sync_log();
+        Err(DiskError::Eio)
+    }
+
+    /// The first part of `write`, as rule `id` tears it.
+    fn torn(&mut self, id: u64, write: &Cached, unit: TearUnit) -> Cached {
+        let rule = self.rules.iter().find(|armed| armed.state.id == id).map(|armed| &armed.rule);
+        let places = match (&write.data, rule) {
+            (Data::Bytes(bytes), Some(rule)) => {
+                let cache = rule.effect.beneath(&self.cache);
+                let before = || there(&self.medium, cache, write.offset, write.data.length());
+                rule.tears_in(bytes, unit, &before)
+            }
+            _ => Vec::new(),
+        };
+        let kept = self.somewhere(write, unit, &places);
+        self.counters.torn += 1;
+        Cached { data: write.data.first(kept), ..write.clone() }
+    }
+
+    /// How many bytes of a torn write arrive: one of the `places` of a page, else any number of
+    /// units.
+    fn somewhere(&mut self, write: &Cached, unit: TearUnit, places: &[Vec<u64>]) -> u64 {
+        let units = write.data.length().div_ceil(unit.bytes());
+        let anywhere: Vec<u64>;
+        let places = match places {
+            [] => {
+                anywhere = (1..units.max(2)).map(|n| n * unit.bytes()).collect();
+                &anywhere
+            }
+            pages => &pages[self.random.usize(..pages.len())],
+        };
+        // Every second one at the first place, where most of it is lost.
+        let place = if self.random.bool() { 0 } else { self.random.usize(..places.len()) };
+        places[place].min(write.data.length())
+    }
+
+    /// A drive writes back the oldest when its cache is full.
+    fn bound_cache(&mut self) -> Answer {
+        while self.cache.cost() > self.bound {
+            if !self.cache.destage_oldest(&mut self.medium).map_err(|e| broken(&e))? {
+                break;
+            }
+            self.counters.destaged += 1;
+        }
+        Ok(())
+    }
+
+    fn log(&mut self, record: &Record<'_>) -> Answer {
+        let Some(log) = &mut self.log else { return Ok(()) };
+        log.append(record).map_err(|e| broken(&e))
+    }
+}
+
+impl Effect {
+    fn tear(&self) -> Option<TearUnit> {
+        match self {
+            Self::Tear(unit) | Self::TearAndCut(unit, _) => Some(*unit),
+            Self::Fail(_) | Self::Cut(_) | Self::Lie => None,
+        }
+    }
+
+    /// What lies over the medium once a write has had this effect: nothing where a cut loses the
+    /// cache.
+    fn beneath<'a>(&self, cache: &'a Cache) -> Option<&'a Cache> {
+        (!matches!(self, Self::TearAndCut(..))).then_some(cache)
+    }
+}
+
+impl Rule {
+    /// Of each page of `data` that this is about, after how many bytes of `data` it can tear.
+    fn tears_in(&self, data: &[u8], unit: TearUnit, before: &dyn Fn() -> Vec<u8>) -> Vec<Vec<u64>> {
+        let Some(content) = self.on.holds else { return Vec::new() };
+        let pages = self.on.pages(content, data, Some(unit), before);
+        let before = before();
+        let tears = |at: usize| {
+            let ends =
+                tears(&before[at..at + PAGE_SIZE], &data[at..at + PAGE_SIZE], unit).into_iter();
+            ends.map(|end| (at + end) as u64).collect()
+        };
+        pages.into_iter().map(tears).collect()
+    }
+}
+
+/// What a read of the disk gives, or of the medium alone. Zeros where the disk's own files cannot
+/// be read: the request then fails by itself.
+fn there<M: Medium>(medium: &M, cache: Option<&Cache>, offset: u64, length: u64) -> Vec<u8> {
+    let mut bytes = vec![0; index(length)];
+    if medium.read_at(offset, &mut bytes).is_ok()
+        && let Some(cache) = cache
+    {
+        cache.overlay(offset, &mut bytes);
+    }
+    bytes
+}
+
+/// The file below is at fault, not the emulation: that is said, since it spoils what is shown.
+#[allow(clippy::print_stderr, reason = "the server's standard error is its log")]
+fn broken(error: &io::Error) -> DiskError {
+    eprintln!("the emulated disk's own files: {error}");
+    match error.kind() {
+        io::ErrorKind::StorageFull => DiskError::Enospc,
+        _ => DiskError::Eio,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+//! The process that serves a disk. It is pgdyno's own program in another process, so that the death
+//! of the one that wanted the disk takes nothing from under a mounted filesystem; it ends when its
+//! mount is taken down.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::control::{self, Request, Response};
+use super::model::Disk;
+use super::shared::Shared;
+use super::write_log::WriteLog;
+use super::{fuse, image_of, write_log_of};
+use pgdyno_exec::journal::{nofollow, write_new};
+use pgdyno_exec::process::{current_owner, is_alive};
+use pgdyno_exec::service::{
+    DIRECTORY, Order, ServerId, mount_point_of, order_of, server_id_of, source_of,
+};
+use pgdyno_model::storage::EmulatedDisk;
+
+/// A disk that cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// Nobody said which.
+    #[error("`emulated-disk` is started by pgdyno itself: {DIRECTORY} does not name a disk")]
+    NotAsked,
+    /// One of its files.
+    #[error("cannot {what} {}", path.display())]
+    Io {
+        /// What was attempted.
+        what: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The one that wanted it is gone.
+    #[error("the pgdyno that wanted this disk is gone")]
+    Orphaned,
+}
+
+/// Serves the disk that the environment names until its mount is taken down; that is what
+/// `pgdyno emulated-disk` does.
+///
+/// # Errors
+/// [`ServeError`].
+pub fn serve() -> Result<(), ServeError> {
+    let directory = std::env::var_os(DIRECTORY).map(PathBuf::from).ok_or(ServeError::NotAsked)?;
+    let failed = |what, path: &Path| {
+        let path = path.to_owned();
+        move |source| ServeError::Io { what, path, source }
+    };
+    let order_file = order_of(&directory);
+    let order: Order = fs::read(&order_file)
+        .and_then(|text| Ok(serde_json::from_slice(&text)?))
+        .map_err(failed("read", &order_file))?;
+    let id_file = server_id_of(&directory);
+    let me = current_owner().map_err(failed("tell the process that writes", &id_file))?;
+    let id = ServerId { pid: me.pid, started_ticks: me.started_ticks };
+    serde_json::to_vec(&id)
+        .map_err(io::Error::from)
+        .and_then(|text| write_new(&id_file, &text))
+        .map_err(failed("write", &id_file))?;
+    // Waits end when they are due, not up to 50 µs later; threads inherit it. Where it cannot be
+    // set they end later.
+    let _ = fs::write("/proc/self/timerslack_ns", "1");
+    let disk: EmulatedDisk =
+        serde_json::from_value(order.task).map_err(|e| failed("read", &order_file)(e.into()))?;
+    let image = image_of(&directory);
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .custom_flags(nofollow())
+        .open(&image)
+        .and_then(|file| file.set_len(disk.size.0).map(|()| file))
+        .map_err(failed("make", &image))?;
+    let log = match disk.log {
+        true => {
+            let path = write_log_of(&directory);
+            Some(WriteLog::create(&path).map_err(failed("make", &path))?)
+        }
+        false => None,
+    };
+    let model = Disk::new(file, disk.size.0, disk.cache.0, disk.seed, log);
+    let shared = Arc::new(Shared::new(model, disk.size.0, &disk.latency));
+    let listener = control::listen(&directory).map_err(failed("listen in", &directory))?;
+    // Right before the mount: from then on a sweep finds it.
+    if !is_alive(&order.owner) {
+        return Err(ServeError::Orphaned);
+    }
+    let point = mount_point_of(&directory);
+    let session = fuse::mount(Arc::clone(&shared), &point, &source_of(&directory))
+        .map_err(failed("mount a FUSE filesystem on", &point))?;
+    let clock = Arc::clone(&shared);
+    std::thread::spawn(move || clock.answer_in_time());
+    std::thread::spawn(move || listen(&listener, &shared));
+    session.run().map_err(failed("serve", &point))
+}
+
+fn listen(listener: &UnixListener, shared: &Arc<Shared>) {
+    for stream in listener.incoming() {
+        // One that went away while it was taken asks nothing.
+        let Ok(stream) = stream else { continue };
+        let shared = Arc::clone(shared);
+        std::thread::spawn(move || converse(stream, &shared));
+    }
+}
+
+fn converse(stream: UnixStream, shared: &Shared) {
+    let mut stream = BufReader::new(stream);
+    // It ends when the other side has closed, or says what is no request.
+    while let Ok(Some(request)) = control::receive(&mut stream) {
+        let response = answer(request, shared);
+        if control::send(stream.get_mut(), &response).is_err() {
+            return;
+        }
+    }
+}
+
+fn answer(request: Request, shared: &Shared) -> Response {
+    let done = |result: io::Result<()>| match result {
+        Ok(()) => Response::Done,
+        Err(e) => Response::Refused(e.to_string()),
+    };
+    match request {
+        Request::Status => Response::Status(Box::new(shared.disk().status())),
+        Request::Arm(rule) => Response::Armed(shared.disk().arm(rule)),
+        Request::Disarm(id) => {
+            shared.disk().disarm(id);
+            Response::Done
+        }
+        Request::Lie(on) => {
+            shared.disk().lie(on);
+            Response::Done
+        }
+        Request::Seed(seed) => {
+            shared.disk().seed(seed);
+            Response::Done
+        }
+        Request::BeginBaseline => done(shared.disk().begin_baseline()),
+        Request::Cut(cut) => {
+            shared.disk().cut(&cut);
+            Response::Done
+        }
+        Request::PowerOn => {
+            // The kernel tells of a closed file a moment later.
+            let until = Instant::now() + Duration::from_secs(5);
+            while shared.opened.load(Ordering::SeqCst) > 0 {
+                if Instant::now() >= until {
+                    return Response::Refused(
+                        "its file is still open; detach the loop device first".into(),
+                    );
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            shared.disk().power_on();
+            Response::Done
+        }
+        Request::Latency(latency) => {
+            shared.set_latency(&latency);
+            Response::Done
+        }
+        Request::SyncLog => done(shared.disk().sync_log()),
+    }
+}

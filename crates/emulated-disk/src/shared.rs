@@ -1,0 +1,186 @@
+//! What the FUSE session, the control channel and the clock share.
+
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
+use pgdyno_model::storage::DiskLatency;
+
+use super::cache::index;
+use super::fuse::errno;
+use super::model::Disk;
+use super::queue::Queue;
+use super::rule::DiskError;
+use pgdyno_exec::monotonic::MonotonicTime;
+
+/// A request that is to be answered when its time has come.
+pub(super) enum Job {
+    Read {
+        offset: u64,
+        length: u64,
+        reply: ReplyData,
+    },
+    /// A write is in the cache when it arrives; only its acknowledgement waits.
+    Written {
+        answer: Result<(), DiskError>,
+        length: u32,
+        reply: ReplyWrite,
+    },
+    /// What a flush makes durable is durable when it is done, not before.
+    Flush {
+        began: MonotonicTime,
+        reply: ReplyEmpty,
+    },
+}
+
+struct Timing {
+    latency: DiskLatency,
+    queue: Queue,
+}
+
+impl Timing {
+    fn of(latency: &DiskLatency) -> Self {
+        let parallel = latency.parallel.map(|n| index(n.get().into()));
+        Self { latency: *latency, queue: Queue::new(parallel, Instant::now()) }
+    }
+}
+
+struct Waiting {
+    due: Instant,
+    arrived: u64,
+    job: Job,
+}
+
+#[derive(Default)]
+struct Line {
+    waiting: BinaryHeap<Waiting>,
+    arrived: u64,
+}
+
+/// The disk and those who wait for it.
+pub(super) struct Shared {
+    pub(super) size: u64,
+    /// Open handles of the file.
+    pub(super) opened: AtomicUsize,
+    disk: Mutex<Disk<File>>,
+    timing: Mutex<Timing>,
+    line: Mutex<Line>,
+    changed: Condvar,
+}
+
+impl Shared {
+    pub(super) fn new(disk: Disk<File>, size: u64, latency: &DiskLatency) -> Self {
+        Self {
+            size,
+            opened: AtomicUsize::new(0),
+            disk: Mutex::new(disk),
+            timing: Mutex::new(Timing::of(latency)),
+            line: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    pub(super) fn disk(&self) -> MutexGuard<'_, Disk<File>> {
+        self.disk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn set_latency(&self, latency: &DiskLatency) {
+        *self.timing.lock().unwrap_or_else(PoisonError::into_inner) = Timing::of(latency);
+    }
+
+    /// Answers a request, at once or when its time has come.
+    pub(super) fn take(&self, job: Job) {
+        let now = Instant::now();
+        let due = {
+            let mut timing = self.timing.lock().unwrap_or_else(PoisonError::into_inner);
+            let service = match job {
+                Job::Read { .. } => timing.latency.read,
+                Job::Written { .. } => timing.latency.write,
+                Job::Flush { .. } => timing.latency.flush,
+            };
+            timing.queue.done_at(now, service.0)
+        };
+        if due <= now {
+            return self.answer(job);
+        }
+        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        line.arrived += 1;
+        let arrived = line.arrived;
+        line.waiting.push(Waiting { due, arrived, job });
+        drop(line);
+        self.changed.notify_one();
+    }
+
+    /// Answers those whose time has come; for a thread of its own.
+    pub(super) fn answer_in_time(&self) -> ! {
+        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let now = Instant::now();
+            let wait = match line.waiting.peek() {
+                Some(first) if first.due <= now => {
+                    if let Some(first) = line.waiting.pop() {
+                        drop(line);
+                        self.answer(first.job);
+                        line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+                    }
+                    continue;
+                }
+                Some(first) => first.due - now,
+                None => Duration::from_secs(3600),
+            };
+            line = self.changed.wait_timeout(line, wait).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn answer(&self, job: Job) {
+        match job {
+            Job::Read { offset, length, reply } => {
+                let mut buffer = vec![0; index(length)];
+                let answer = self.disk().read(offset, &mut buffer);
+                match answer {
+                    Ok(()) => reply.data(&buffer),
+                    Err(e) => reply.error(errno(e)),
+                }
+            }
+            // What was not acknowledged before the cut is not afterwards.
+            Job::Written { answer: Ok(()), reply, .. } if !self.disk().is_powered() => {
+                reply.error(Errno::EIO);
+            }
+            Job::Written { answer, length, reply } => match answer {
+                Ok(()) => reply.written(length),
+                Err(e) => reply.error(errno(e)),
+            },
+            Job::Flush { began, reply } => {
+                let answer = self.disk().flush(began);
+                match answer {
+                    Ok(()) => reply.ok(),
+                    Err(e) => reply.error(errno(e)),
+                }
+            }
+        }
+    }
+}
+
+// The heap gives the greatest: the earliest is that, and of several the one that arrived first.
+impl Ord for Waiting {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (other.due, other.arrived).cmp(&(self.due, self.arrived))
+    }
+}
+
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Waiting {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Waiting {}

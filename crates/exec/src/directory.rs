@@ -1,0 +1,313 @@
+//! Whether a directory can carry a cluster: it is there, the server's account reaches it, and it
+//! has room.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use pgdyno_model::units::Bytes;
+
+use crate::account::Account;
+use crate::journal::{Entry, Journal, JournalError, Made, random_hex};
+use crate::marked::remove_made;
+use crate::paths::default_storage_dir;
+use crate::step::{Performing, Step, StepError};
+use crate::trust::{self, TrustError};
+
+/// A directory that cannot carry a cluster.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectoryError {
+    /// It is not there.
+    #[error("cannot use {} for data: it does not exist", path.display())]
+    Missing {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// It is something else.
+    #[error("cannot use {} for data: it is no directory", path.display())]
+    NotADirectory {
+        /// The path.
+        path: PathBuf,
+    },
+    /// pgdyno may not write to it.
+    #[error("cannot use {} for data: this user may not write to it{}", path.display(), read_only_note(*read_only))]
+    NotWritable {
+        /// The directory.
+        path: PathBuf,
+        /// Its filesystem is mounted read-only.
+        read_only: bool,
+    },
+    /// The server's account may not pass.
+    #[error(
+        "cannot use {} for data: the server runs as {account}, who may not pass {} (mode {mode:04o}, of uid {uid})",
+        path.display(), component.display()
+    )]
+    NotReachable {
+        /// The directory.
+        path: PathBuf,
+        /// The server's account.
+        account: String,
+        /// The component that stops it.
+        component: PathBuf,
+        /// That component's permissions.
+        mode: u32,
+        /// That component's owner.
+        uid: u32,
+    },
+    /// Another account can change where its path leads to.
+    #[error("cannot use {} for data", path.display())]
+    Untrusted {
+        /// The directory.
+        path: PathBuf,
+        /// Who can, and where.
+        source: Box<TrustError>,
+    },
+    /// It is full.
+    #[error("cannot use {} for data: it has room for {available}, and {needed} is needed", path.display())]
+    NoRoom {
+        /// The directory.
+        path: PathBuf,
+        /// What is free.
+        available: Bytes,
+        /// What is needed.
+        needed: Bytes,
+    },
+    /// It could not be looked at or made.
+    #[error("cannot {what} {}", path.display())]
+    Io {
+        /// What was attempted.
+        what: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+fn read_only_note(read_only: bool) -> &'static str {
+    if read_only { " (its filesystem is mounted read-only)" } else { "" }
+}
+
+impl DirectoryError {
+    /// What to do.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        let another = "name another directory in `storage.<name>.directory`";
+        match self {
+            Self::Missing { path } => {
+                Some(format!("make it (`mkdir -p {}`), or {another}", path.display()))
+            }
+            Self::NotADirectory { .. } | Self::NotWritable { .. } => {
+                Some(format!("{another}, or change its owner"))
+            }
+            Self::NotReachable { component, .. } => Some(format!(
+                "let others pass (`chmod o+x {}`), or {another}, one that everybody may pass",
+                component.display()
+            )),
+            Self::Untrusted { source, .. } => source.help(),
+            Self::NoRoom { .. } => Some(format!("free room there, lower the scale, or {another}")),
+            Self::Io { .. } => None,
+        }
+    }
+}
+
+/// A directory that clusters are put in, checked. The default one is made when it is missing, and
+/// removed again when this is dropped and it is empty.
+#[derive(Debug)]
+pub struct StorageDirectory {
+    path: PathBuf,
+    ours: bool,
+}
+
+impl StorageDirectory {
+    /// Checks `named`, or makes pgdyno's own directory where none is named.
+    ///
+    /// # Errors
+    /// [`DirectoryError`]: it is missing, no directory, not writable, or `account` cannot pass.
+    pub fn open(named: Option<&Path>, account: &Account) -> Result<Self, DirectoryError> {
+        let storage = match named {
+            Some(path) => {
+                let path = std::path::absolute(path).map_err(|source| DirectoryError::Io {
+                    what: "resolve",
+                    path: path.to_owned(),
+                    source,
+                })?;
+                Self { path, ours: false }
+            }
+            None => {
+                let path = default_storage_dir();
+                make_default(&path).map_err(|source| DirectoryError::Io {
+                    what: "make",
+                    path: path.clone(),
+                    source,
+                })?;
+                Self { path, ours: true }
+            }
+        };
+        check(&storage.path, account)?;
+        Ok(storage)
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for StorageDirectory {
+    fn drop(&mut self) {
+        if self.ours {
+            // Fails, as it should, while anything is in it.
+            let _ = fs::remove_dir(&self.path);
+        }
+    }
+}
+
+fn make_default(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    fs::create_dir_all(path)?;
+    // Whatever the umask: the server's account must pass.
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
+}
+
+/// Whether clusters can be made in `directory`, `account` can reach them, and nobody but root and
+/// the caller can put something else in their place.
+///
+/// # Errors
+/// [`DirectoryError`] with the first reason why not.
+pub fn check(directory: &Path, account: &Account) -> Result<(), DirectoryError> {
+    let io = |source| DirectoryError::Io { what: "look at", path: directory.to_owned(), source };
+    match fs::metadata(directory) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            return Err(DirectoryError::Missing { path: directory.to_owned() });
+        }
+        Err(e) if e.kind() == io::ErrorKind::NotADirectory => {
+            return Err(DirectoryError::NotADirectory { path: directory.to_owned() });
+        }
+        Err(e) => return Err(io(e)),
+        Ok(m) if !m.is_dir() => {
+            return Err(DirectoryError::NotADirectory { path: directory.to_owned() });
+        }
+        Ok(_) => {}
+    }
+    if let Err(e) =
+        rustix::fs::access(directory, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)
+    {
+        let read_only = e == rustix::io::Errno::ROFS;
+        return Err(DirectoryError::NotWritable { path: directory.to_owned(), read_only });
+    }
+    let untrusted =
+        |source| DirectoryError::Untrusted { path: directory.to_owned(), source: Box::new(source) };
+    trust::check_parent(&std::path::absolute(directory).map_err(io)?).map_err(untrusted)?;
+    let real = directory.canonicalize().map_err(io)?;
+    match barrier(&real, account).map_err(io)? {
+        None => Ok(()),
+        Some(Barrier { component, mode, uid }) => Err(DirectoryError::NotReachable {
+            path: directory.to_owned(),
+            account: account.name.clone(),
+            component,
+            mode,
+            uid,
+        }),
+    }
+}
+
+/// A path component that an account may not pass.
+pub struct Barrier {
+    /// The component.
+    pub component: PathBuf,
+    /// Its permissions.
+    pub mode: u32,
+    /// Its owner.
+    pub uid: u32,
+}
+
+/// The first component of the absolute path `path`, itself included, that `account` may not pass.
+pub fn barrier(path: &Path, account: &Account) -> io::Result<Option<Barrier>> {
+    let mut components: Vec<&Path> =
+        path.ancestors().filter(|p| !p.as_os_str().is_empty()).collect();
+    components.reverse();
+    for component in components {
+        let metadata = fs::metadata(component)?;
+        let mode = metadata.permissions().mode();
+        let may_pass = if account.is_ours() {
+            rustix::fs::access(component, rustix::fs::Access::EXEC_OK).is_ok()
+        } else if metadata.uid() == account.uid {
+            mode & 0o100 != 0
+        } else if metadata.gid() == account.gid {
+            mode & 0o010 != 0
+        } else {
+            mode & 0o001 != 0
+        };
+        if !may_pass {
+            let component = component.to_owned();
+            return Ok(Some(Barrier { component, mode: mode & 0o7777, uid: metadata.uid() }));
+        }
+    }
+    Ok(None)
+}
+
+/// Room that an unprivileged user may still fill below `directory`.
+///
+/// # Errors
+/// [`DirectoryError`]: the directory cannot be asked.
+pub fn room(directory: &Path) -> Result<Bytes, DirectoryError> {
+    let stat = rustix::fs::statvfs(directory).map_err(|e| DirectoryError::Io {
+        what: "ask for the room in",
+        path: directory.to_owned(),
+        source: e.into(),
+    })?;
+    Ok(Bytes(stat.f_bavail.saturating_mul(stat.f_frsize)))
+}
+
+/// A journalled and marked directory of pgdyno's own, for as long as this lives.
+#[derive(Debug)]
+pub struct ScratchDirectory {
+    path: PathBuf,
+    entry: Option<Entry>,
+    journal: Journal,
+}
+
+impl ScratchDirectory {
+    /// Makes one in `parent`, called `pgdyno-NAME-` and eight hexadecimal digits.
+    ///
+    /// # Errors
+    /// [`StepError`]; nothing is left.
+    pub fn make(parent: &Path, name: &str, journal: &Journal) -> Result<Self, StepError> {
+        let digits = random_hex::<4>().map_err(JournalError::Random)?;
+        let path = parent.join(format!("pgdyno-{name}-{digits}"));
+        let step = Step::MakeMarked {
+            made: Made::Directory { path: path.clone() },
+            mode: 0o700,
+            owner: None,
+        };
+        let never = AtomicBool::new(false);
+        let mut performing = Performing { journal, stop: &never, made: Vec::new() };
+        let performed = step.perform(&mut performing);
+        // Dropped, and with that removed, should the marker have failed.
+        let scratch = Self { path, entry: performing.made.pop(), journal: journal.clone() };
+        performed.map(|()| scratch)
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for ScratchDirectory {
+    fn drop(&mut self) {
+        if let Some(entry) = self.entry.take()
+            && remove_made(&entry, &self.journal).is_ok()
+        {
+            // What fails here stays in the journal for the next start's sweep.
+            let _ = self.journal.done(&entry.id);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Files of a given size, and loop devices over them.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use pgdyno_model::units::Bytes;
+
+use crate::journal::{nofollow, sync_directory};
+use crate::step::{StepError, io_error, quote};
+use crate::tool as program;
+
+/// How long the kernel may take to let go of a loop device.
+const DETACH_LIMIT: Duration = Duration::from_secs(10);
+
+/// A file to be made, all its blocks allocated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImageFile {
+    /// Where.
+    pub path: PathBuf,
+    /// Its size.
+    pub size: Bytes,
+}
+
+impl ImageFile {
+    /// Makes it. A file that exists is somebody else's, and an error.
+    pub fn allocate(&self) -> Result<(), StepError> {
+        let file = File::options()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .custom_flags(nofollow())
+            .open(&self.path)
+            .map_err(|e| io_error("make", &self.path, e))?;
+        rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, self.size.0)
+            .map_err(|e| io_error("allocate all blocks of", &self.path, e.into()))?;
+        file.sync_all()
+            .and_then(|()| self.path.parent().map_or(Ok(()), sync_directory))
+            .map_err(|e| io_error("sync", &self.path, e))
+    }
+}
+
+impl fmt::Display for ImageFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = quote(self.path.as_os_str());
+        write!(
+            f,
+            "make file {path} of {} ({} bytes), all blocks allocated (mode 0600)",
+            self.size, self.size.0
+        )
+    }
+}
+
+/// A loop device over a file of pgdyno's. Which one the kernel gives is known only then: later
+/// steps use the link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoopDevice {
+    /// The file.
+    pub image: PathBuf,
+    /// The symbolic link that will lead to `/dev/loopN`.
+    pub link: PathBuf,
+    /// Logical sector size (bytes); none means the kernel's default.
+    pub sector_size: Option<u32>,
+    /// Whether it bypasses the page cache of the filesystem that holds the file.
+    pub direct_io: bool,
+}
+
+impl LoopDevice {
+    fn args(&self) -> Vec<OsString> {
+        let mut args: Vec<OsString> = vec!["--find".into(), "--show".into()];
+        if let Some(size) = self.sector_size {
+            args.extend(["--sector-size".into(), size.to_string().into()]);
+        }
+        args.push(if self.direct_io { "--direct-io=on" } else { "--direct-io=off" }.into());
+        args.push(self.image.clone().into());
+        args
+    }
+
+    /// Attaches it, and compares what the kernel shows with what was asked.
+    pub fn attach(&self) -> Result<(), StepError> {
+        let device = PathBuf::from(program::output("losetup", &self.args())?.trim());
+        let sysfs = sysfs_of(&device);
+        let backing = read(&sysfs.join("loop/backing_file"))?;
+        if backing != self.image.display().to_string() {
+            let told = io::Error::other(format!("{} is over {backing}", device.display()));
+            return Err(io_error("attach a loop device to", &self.image, told));
+        }
+        symlink(&device, &self.link).map_err(|e| io_error("make the link", &self.link, e))?;
+        let shown = |file: &str, asked: String| match read(&sysfs.join(file))? {
+            value if value == asked => Ok(()),
+            value => {
+                let told = format!("asked for {asked} and got {value}");
+                Err(io_error("set", &sysfs.join(file), io::Error::other(told)))
+            }
+        };
+        shown("loop/dio", u8::from(self.direct_io).to_string())?;
+        self.sector_size.map_or(Ok(()), |size| shown("queue/logical_block_size", size.to_string()))
+    }
+
+    /// Detaches every loop device over the image, and waits until the kernel has let go of it.
+    pub fn detach(&self) -> Result<(), StepError> {
+        let until = Instant::now() + DETACH_LIMIT;
+        while let Some(device) = loops_over(|file| file == self.image)?.into_iter().next() {
+            // A device that is still open is let go of when it is closed; a second request does no
+            // harm.
+            if let Err(e) =
+                program::output("losetup", &[OsString::from("--detach"), device.clone().into()])
+                && is_attached(&device)
+            {
+                return Err(e);
+            }
+            while is_attached(&device) {
+                if Instant::now() >= until {
+                    let told = format!("{} is still in use", device.display());
+                    return Err(io_error(
+                        "detach the loop device from",
+                        &self.image,
+                        io::Error::other(told),
+                    ));
+                }
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+        match fs::remove_file(&self.link) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(io_error("remove", &self.link, e)),
+            _ => Ok(()),
+        }
+    }
+
+    /// How a dry run shows its detaching.
+    pub fn fmt_detaching(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let link = quote(self.link.as_os_str());
+        write!(f, "run: losetup --detach (the device of {link})\nremove {link}")
+    }
+}
+
+impl fmt::Display for LoopDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("run: losetup")?;
+        self.args().iter().try_for_each(|arg| write!(f, " {}", quote(arg)))?;
+        write!(f, "\nlink {} to the device that it names", quote(self.link.as_os_str()))
+    }
+}
+
+/// The loop devices whose backing file `wanted` accepts.
+///
+/// # Errors
+/// [`StepError`]: sysfs is not readable.
+pub fn loops_over(wanted: impl Fn(&Path) -> bool) -> Result<Vec<PathBuf>, StepError> {
+    let block = Path::new("/sys/block");
+    let mut devices = Vec::new();
+    for device in fs::read_dir(block).map_err(|e| io_error("list", block, e))?.flatten() {
+        let Ok(file) = fs::read_to_string(device.path().join("loop/backing_file")) else {
+            continue;
+        };
+        let file = file.trim_end_matches('\n');
+        if wanted(Path::new(file.strip_suffix(" (deleted)").unwrap_or(file))) {
+            devices.push(Path::new("/dev").join(device.file_name()));
+        }
+    }
+    Ok(devices)
+}
+
+fn is_attached(device: &Path) -> bool {
+    sysfs_of(device).join("loop/backing_file").exists()
+}
+
+fn sysfs_of(device: &Path) -> PathBuf {
+    Path::new("/sys/block").join(device.file_name().unwrap_or_default())
+}
+
+fn read(path: &Path) -> Result<String, StepError> {
+    let text = fs::read_to_string(path).map_err(|e| io_error("read", path, e))?;
+    Ok(text.trim().to_owned())
+}

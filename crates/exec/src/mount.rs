@@ -1,0 +1,357 @@
+//! Mounting and unmounting, by the kernel's own mount API (fsopen(2) and its kin, Linux 5.2): it
+//! tells in words why it refuses an option, where mount(2) knows but one error number for all.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, UnmountFlags};
+
+use crate::kernel_log::KernelLog;
+use crate::mountinfo::{self, Mounted, real_source};
+
+mod holders;
+
+/// How long an unmount waits for those who still use the filesystem.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A filesystem to be mounted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mount {
+    /// Its type, as `mount -t` wants it.
+    pub filesystem: String,
+    /// The block device, or the filesystem's own kind of source.
+    pub source: PathBuf,
+    /// An empty directory.
+    pub target: PathBuf,
+    /// The options; of several about the access time the last counts.
+    pub options: Vec<String>,
+}
+
+/// A mount that failed.
+#[derive(Debug, thiserror::Error)]
+pub enum MountError {
+    /// The mount point cannot be used at all.
+    #[error("cannot mount on {}", target.display())]
+    Target {
+        /// Where.
+        target: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The mount point holds files, which a mount would hide.
+    #[error("cannot mount on {}: it is not empty, it holds `{found}`", target.display())]
+    NotEmpty {
+        /// Where.
+        target: PathBuf,
+        /// One name in it.
+        found: String,
+    },
+    /// Something is mounted there already.
+    #[error("cannot mount on {}: {found} is mounted there", target.display())]
+    Occupied {
+        /// Where.
+        target: PathBuf,
+        /// What.
+        found: String,
+    },
+    /// The kernel has no such filesystem or does not let us.
+    #[error("cannot mount {filesystem}: the kernel does not open such a filesystem")]
+    Open {
+        /// The type.
+        filesystem: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// One option.
+    #[error("the kernel refuses the mount option `{option}` for {filesystem}: {kernel}")]
+    Option {
+        /// The type.
+        filesystem: String,
+        /// The option.
+        option: String,
+        /// The kernel's own words.
+        kernel: String,
+    },
+    /// The mount as a whole.
+    #[error("the kernel refuses `{mount}`: {kernel}")]
+    Refused {
+        /// The mount, as mount(8) would be told.
+        mount: String,
+        /// The kernel's own words.
+        kernel: String,
+    },
+    /// Somebody uses it.
+    #[error("cannot unmount {}: it is in use by {users}", target.display())]
+    Busy {
+        /// Where.
+        target: PathBuf,
+        /// Processes, mounts and loop devices.
+        users: String,
+    },
+    /// Something else is mounted there.
+    #[error("left {} mounted: {expected} was mounted there, and now it is {found}", target.display())]
+    NotOurs {
+        /// Where.
+        target: PathBuf,
+        /// What was mounted.
+        expected: String,
+        /// What is there now.
+        found: String,
+    },
+    /// The unmount failed otherwise.
+    #[error("cannot unmount {}", target.display())]
+    Unmount {
+        /// Where.
+        target: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The table of mounts.
+    #[error("cannot read /proc/self/mountinfo")]
+    Table(#[source] io::Error),
+}
+
+impl MountError {
+    /// What to do.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        let help = match self {
+            Self::NotEmpty { .. } | Self::Occupied { .. } => "name an empty directory",
+            Self::Open { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                "run pgdyno as root, outside of a container that withholds CAP_SYS_ADMIN"
+            }
+            Self::Open { source, .. }
+                if source.raw_os_error() == Some(Errno::NODEV.raw_os_error()) =>
+            {
+                "`cat /proc/filesystems` lists what is there; install or boot a kernel that has it"
+            }
+            Self::Open { source, .. }
+                if source.raw_os_error() == Some(Errno::NOSYS.raw_os_error()) =>
+            {
+                "fsopen(2) needs Linux 5.2 or later"
+            }
+            Self::Refused { .. } => "the words are the kernel's own; dmesg may hold more of them",
+            Self::Option { .. } => "leave it out of `mount`, or write it as this kernel knows it",
+            Self::Busy { .. } => "end what uses it, then run `pgdyno clean`",
+            Self::NotOurs { .. } => "unmount it yourself if it is yours",
+            _ => return None,
+        };
+        Some(help.into())
+    }
+}
+
+impl Mount {
+    /// Mounts it.
+    ///
+    /// # Errors
+    /// [`MountError`]; nothing is mounted then.
+    pub fn mount(&self) -> Result<(), MountError> {
+        let target = self.open_target()?;
+        let log = KernelLog::from_now();
+        let context =
+            rustix::mount::fsopen(self.filesystem.as_str(), FsOpenFlags::FSOPEN_CLOEXEC).map_err(
+                |e| MountError::Open { filesystem: self.filesystem.clone(), source: e.into() },
+            )?;
+        let source = real_source(&self.source);
+        rustix::mount::fsconfig_set_string(&context, "source", source.as_path())
+            .map_err(|e| self.refused(e, &context, &log))?;
+        let mut attributes = Attributes::none();
+        for option in &self.options {
+            if attributes.take(option) {
+                continue;
+            }
+            configure(&context, option).map_err(|e| MountError::Option {
+                filesystem: self.filesystem.clone(),
+                option: option.clone(),
+                kernel: in_words(e, &context, &log, &[&self.filesystem]),
+            })?;
+        }
+        rustix::mount::fsconfig_create(&context).map_err(|e| self.refused(e, &context, &log))?;
+        let mount =
+            rustix::mount::fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes.flags())
+                .map_err(|e| self.refused(e, &context, &log))?;
+        let to_the_open_directory =
+            MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+        rustix::mount::move_mount(&mount, "", &target, "", to_the_open_directory)
+            .map_err(|e| self.refused(e, &context, &log))
+    }
+
+    /// Unmounts it, if it is mounted there.
+    ///
+    /// # Errors
+    /// [`MountError`]: something else is mounted there, or it stays in use.
+    pub fn unmount(&self) -> Result<(), MountError> {
+        let is_ours = |m: &Mounted| m.is(&self.filesystem, &self.source);
+        unmount_if(&self.target, is_ours, || {
+            format!("{} ({})", self.filesystem, self.source.display())
+        })
+    }
+
+    /// The mount point, open, empty and not a mount point.
+    fn open_target(&self) -> Result<OwnedFd, MountError> {
+        let failed =
+            |e: Errno| MountError::Target { target: self.target.clone(), source: e.into() };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let directory =
+            rustix::fs::openat(CWD, &self.target, flags, Mode::empty()).map_err(failed)?;
+        if let Some(there) = mountinfo::mounted_at(&self.target).map_err(MountError::Table)? {
+            return Err(MountError::Occupied { target: self.target.clone(), found: named(&there) });
+        }
+        for entry in rustix::fs::Dir::read_from(&directory).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name().to_string_lossy().into_owned();
+            if name != "." && name != ".." {
+                return Err(MountError::NotEmpty { target: self.target.clone(), found: name });
+            }
+        }
+        Ok(directory)
+    }
+
+    fn refused(&self, error: Errno, context: &OwnedFd, log: &KernelLog) -> MountError {
+        let device = real_source(&self.source);
+        let device = device.file_name().unwrap_or_default().to_string_lossy();
+        let kernel = in_words(error, context, log, &[&self.filesystem, &device]);
+        MountError::Refused { mount: self.to_string(), kernel }
+    }
+
+    /// How a dry run shows its unmounting.
+    pub fn fmt_unmounting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unmount {}", crate::step::quote(self.target.as_os_str()))
+    }
+}
+
+impl fmt::Display for Mount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use crate::step::quote;
+        write!(f, "mount -t {}", quote(self.filesystem.as_ref()))?;
+        if !self.options.is_empty() {
+            write!(f, " -o {}", quote(self.options.join(",").as_ref()))?;
+        }
+        write!(f, " {} {}", quote(self.source.as_os_str()), quote(self.target.as_os_str()))
+    }
+}
+
+/// Unmounts what is mounted at `target` if `is_ours` says so of it; nothing is mounted there: so
+/// much the better. Who still uses it has a few seconds to end.
+///
+/// # Errors
+/// [`MountError`]: something else is mounted there (`expected` says what should be), or it stays in use.
+pub fn unmount_if(
+    target: &Path,
+    is_ours: impl Fn(&Mounted) -> bool,
+    expected: impl Fn() -> String,
+) -> Result<(), MountError> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let Some(there) = mountinfo::mounted_at(target).map_err(MountError::Table)? else {
+            return Ok(());
+        };
+        if !is_ours(&there) {
+            let (expected, found) = (expected(), named(&there));
+            return Err(MountError::NotOurs { target: target.to_owned(), expected, found });
+        }
+        match rustix::mount::unmount(target, UnmountFlags::NOFOLLOW) {
+            Ok(()) => return Ok(()),
+            Err(Errno::BUSY) if Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(100))
+            }
+            Err(Errno::BUSY) => {
+                return Err(MountError::Busy {
+                    target: target.to_owned(),
+                    users: holders::of(target),
+                });
+            }
+            Err(e) => {
+                return Err(MountError::Unmount { target: target.to_owned(), source: e.into() });
+            }
+        }
+    }
+}
+
+fn named(mounted: &Mounted) -> String {
+    format!("{} ({})", mounted.filesystem, mounted.source)
+}
+
+/// What mount(8) makes attributes of the mount of, not options of the filesystem.
+struct Attributes {
+    set: MountAttrFlags,
+    access_time: MountAttrFlags,
+}
+
+impl Attributes {
+    fn none() -> Self {
+        Self { set: MountAttrFlags::empty(), access_time: MountAttrFlags::empty() }
+    }
+
+    /// Whether `option` is one, which is then counted in.
+    fn take(&mut self, option: &str) -> bool {
+        let (flag, on) = match option {
+            "defaults" => return true,
+            "noatime" => return self.access_time(MountAttrFlags::MOUNT_ATTR_NOATIME),
+            "strictatime" => return self.access_time(MountAttrFlags::MOUNT_ATTR_STRICTATIME),
+            // The kernel's default is relatime; `atime` only takes noatime back.
+            "relatime" | "atime" => return self.access_time(MountAttrFlags::MOUNT_ATTR_RELATIME),
+            "nodiratime" => (MountAttrFlags::MOUNT_ATTR_NODIRATIME, true),
+            "diratime" => (MountAttrFlags::MOUNT_ATTR_NODIRATIME, false),
+            "nosuid" => (MountAttrFlags::MOUNT_ATTR_NOSUID, true),
+            "suid" => (MountAttrFlags::MOUNT_ATTR_NOSUID, false),
+            "nodev" => (MountAttrFlags::MOUNT_ATTR_NODEV, true),
+            "dev" => (MountAttrFlags::MOUNT_ATTR_NODEV, false),
+            "noexec" => (MountAttrFlags::MOUNT_ATTR_NOEXEC, true),
+            "exec" => (MountAttrFlags::MOUNT_ATTR_NOEXEC, false),
+            "nosymfollow" => (MountAttrFlags::MOUNT_ATTR_NOSYMFOLLOW, true),
+            _ => return false,
+        };
+        self.set.set(flag, on);
+        true
+    }
+
+    /// The access times are one field of several values, not flags that add up.
+    fn access_time(&mut self, value: MountAttrFlags) -> bool {
+        self.access_time = value;
+        true
+    }
+
+    fn flags(&self) -> MountAttrFlags {
+        self.set | self.access_time
+    }
+}
+
+/// Hands one option of the filesystem's to the kernel.
+fn configure(context: &OwnedFd, option: &str) -> Result<(), Errno> {
+    match option.split_once('=') {
+        Some(("device", path)) => rustix::mount::fsconfig_set_string(
+            context,
+            "device",
+            real_source(Path::new(path)).as_path(),
+        ),
+        Some((key, value)) => rustix::mount::fsconfig_set_string(context, key, value),
+        None => rustix::mount::fsconfig_set_flag(context, option),
+    }
+}
+
+/// Why the kernel refused: what the context's log holds; else what it has logged since and that
+/// names one of `about`; else the error number's meaning.
+fn in_words(error: Errno, context: &OwnedFd, log: &KernelLog, about: &[&str]) -> String {
+    let mut words = context_log(context.as_fd());
+    words.extend(log.lines_about(about));
+    words.dedup();
+    let meaning = io::Error::from(error).to_string();
+    if words.is_empty() { meaning } else { format!("{} ({meaning})", words.join("; ")) }
+}
+
+/// The messages that wait in a filesystem context: each read gives one, as `e xfs: text`.
+fn context_log(context: BorrowedFd<'_>) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut buffer = [0_u8; 1024];
+    while let Ok(length @ 1..) = rustix::io::read(context, &mut buffer) {
+        let text = String::from_utf8_lossy(&buffer[..length]);
+        let text = text.trim();
+        words.push(text.split_once(' ').map_or(text, |(_level, message)| message).to_owned());
+    }
+    words
+}

@@ -1,0 +1,291 @@
+//! Who owns what pgdyno made, and which processes are really the ones meant.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use pgdyno_model::facts::Owner;
+use procfs::process::Process;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use crate::beneath::{Directory, FileIdentity};
+
+/// This process, as an owner.
+///
+/// # Errors
+/// `/proc` is not readable.
+pub fn current_owner() -> std::io::Result<Owner> {
+    let pid = i32::try_from(std::process::id()).map_err(std::io::Error::other)?;
+    let started_ticks = started_ticks(pid)
+        .ok_or_else(|| std::io::Error::other(format!("cannot read /proc/{pid}/stat")))?;
+    Ok(Owner { pid, started_ticks, boot_id: boot_id()? })
+}
+
+/// Whether the very process that `owner` names still runs: same boot, same pid, same start, not a
+/// zombie.
+#[must_use]
+pub fn is_alive(owner: &Owner) -> bool {
+    boot_id().is_ok_and(|id| id == owner.boot_id)
+        && started_ticks(owner.pid) == Some(owner.started_ticks)
+}
+
+/// Returns the id of this boot.
+///
+/// # Errors
+/// `/proc` is not readable.
+pub fn boot_id() -> std::io::Result<String> {
+    Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
+}
+
+/// The start of process `pid` in clock ticks since boot; none when it is gone or a zombie.
+fn started_ticks(pid: i32) -> Option<u64> {
+    let stat = Process::new(pid).ok()?.stat().ok()?;
+    (!matches!(stat.state, 'Z' | 'X')).then_some(stat.starttime)
+}
+
+/// One process of the machine, told apart from later ones that get its pid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    pid: i32,
+    started_ticks: u64,
+}
+
+impl Identity {
+    /// The process that has `pid` now; none when there is none.
+    pub fn of(pid: i32) -> Option<Self> {
+        started_ticks(pid).map(|started_ticks| Self { pid, started_ticks })
+    }
+
+    /// Returns its pid.
+    #[must_use]
+    pub fn pid(self) -> i32 {
+        self.pid
+    }
+
+    /// Returns its start, in clock ticks since boot.
+    #[must_use]
+    pub fn started_ticks(self) -> u64 {
+        self.started_ticks
+    }
+
+    /// Tells whether this very process still runs.
+    #[must_use]
+    pub fn is_alive(self) -> bool {
+        started_ticks(self.pid) == Some(self.started_ticks)
+    }
+
+    /// Sends `signal` to this very process; a process that is gone needs none.
+    pub fn signal(self, signal: Signal) {
+        let Some(pid) = Pid::from_raw(self.pid) else { return };
+        // The descriptor holds on to the process; whether it is the one meant is asked after it is
+        // held.
+        if let Ok(fd) = pidfd_open(pid, PidfdFlags::empty()) {
+            if self.is_alive() {
+                let _ = pidfd_send_signal(&fd, signal);
+            }
+        } else if self.is_alive() {
+            let _ = rustix::process::kill_process(pid, signal);
+        }
+    }
+
+    /// Waits until the process is gone, at most `limit`; whether it is.
+    pub fn wait_gone(self, limit: Duration) -> bool {
+        let until = Instant::now() + limit;
+        while self.is_alive() {
+            if Instant::now() >= until {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        true
+    }
+}
+
+/// The processes whose parent is `parent`, as of now.
+pub fn children(parent: i32) -> Vec<Identity> {
+    let Ok(all) = procfs::process::all_processes() else { return Vec::new() };
+    all.filter_map(Result::ok)
+        .filter_map(|p| p.stat().ok())
+        .filter(|s| s.ppid == parent && !matches!(s.state, 'Z' | 'X'))
+        .map(|s| Identity { pid: s.pid, started_ticks: s.starttime })
+        .collect()
+}
+
+/// A data directory and whom its server runs as, for the question which processes work in it.
+struct Workplace {
+    identity: FileIdentity,
+    /// initdb makes a data directory of its own account's, and postgres runs as its data
+    /// directory's owner only.
+    uid: u32,
+    /// Where it lies now, as the kernel tells it.
+    path: std::path::PathBuf,
+}
+
+impl Workplace {
+    fn new(data: &Directory) -> std::io::Result<Self> {
+        let uid = rustix::fs::fstat(data)?.st_uid;
+        Ok(Self { identity: data.identity()?, uid, path: std::fs::read_link(data.proc_path())? })
+    }
+
+    /// Whether `process` is a server's of this very directory: whose account it is, which program,
+    /// and where it works, by device and inode. What a `postmaster.pid` says, or a path leads to,
+    /// does not count.
+    fn holds(&self, process: &Process) -> bool {
+        if !runs_as(process, self.uid) {
+            return false;
+        }
+        let of = |name: &str| format!("/proc/{}/{name}", process.pid());
+        let (program, cwd) = (std::fs::read_link(of("exe")), std::fs::metadata(of("cwd")));
+        match (program, cwd) {
+            (Ok(program), Ok(cwd)) => {
+                let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                name.trim_end_matches(" (deleted)") == "postgres"
+                    && self.identity == FileIdentity { device: cwd.dev(), inode: cwd.ino() }
+            }
+            // Root without CAP_SYS_PTRACE, as in many containers, may read another user's command
+            // line only.
+            (Err(e), _) | (_, Err(e)) if e.kind() == std::io::ErrorKind::PermissionDenied => {
+                process.stat().is_ok_and(|s| s.comm == "postgres")
+                    && process
+                        .cmdline()
+                        .is_ok_and(|words| words.iter().any(|w| Path::new(w) == self.path))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Whether the process runs as `uid`, by its real and its effective user id.
+fn runs_as(process: &Process, uid: u32) -> bool {
+    process.status().is_ok_and(|s| s.ruid == uid && s.euid == uid)
+}
+
+/// The server that runs in the data directory `data`: the pid in its `postmaster.pid`, if that
+/// process is a postgres of the directory's owner that works in this very directory.
+pub fn postmaster_of(data: &Directory) -> Option<Identity> {
+    use std::io::Read as _;
+    let workplace = Workplace::new(data).ok()?;
+    let mut text = String::new();
+    data.file("postmaster.pid").ok()?.take(4096).read_to_string(&mut text).ok()?;
+    let pid: i32 = text.lines().next()?.trim().parse().ok()?;
+    let identity = Identity::of(pid)?;
+    let process = Process::new(pid).ok()?;
+    (workplace.holds(&process) && identity.is_alive()).then_some(identity)
+}
+
+/// Every process of a server that works in the data directory `data`, its postmaster or not.
+pub fn servers_in(data: &Path) -> Vec<Identity> {
+    Directory::open(data).map(|data| servers_of(&data)).unwrap_or_default()
+}
+
+/// As [`servers_in`], for an open directory.
+pub fn servers_of(data: &Directory) -> Vec<Identity> {
+    let (Ok(workplace), Ok(all)) = (Workplace::new(data), procfs::process::all_processes()) else {
+        return Vec::new();
+    };
+    let working = all.filter_map(Result::ok).filter(|p| workplace.holds(p));
+    working.filter_map(|p| Identity::of(p.pid())).collect()
+}
+
+/// The variable in the environment of each program that a step runs: who started it.
+pub const STARTED_BY: &str = "PGDYNO_STARTED_BY";
+
+/// The value of [`STARTED_BY`] for programs that this process starts.
+///
+/// # Errors
+/// `/proc` is not readable.
+pub fn started_by() -> std::io::Result<String> {
+    let owner = current_owner()?;
+    let session =
+        Process::new(owner.pid).and_then(|p| p.stat()).map_err(std::io::Error::other)?.session;
+    Ok(format!("{session} {}", value_of(&owner)))
+}
+
+fn value_of(owner: &Owner) -> String {
+    format!("{} {} {}", owner.pid, owner.started_ticks, owner.boot_id)
+}
+
+/// The programs that the dead process `owner` started for a step and that still run, with all their
+/// descendants: an initdb, a mkfs. They run as this process's account or as `account`, and in the
+/// session of `owner`: a daemon that one of them left behind is in one of its own, and stays.
+///
+/// A program whose environment may not be read, as by root without CAP_SYS_PTRACE, is known by an
+/// argument that lies in one of `places`.
+pub fn programs_of(owner: &Owner, account: Option<u32>, places: &[&Path]) -> Vec<Identity> {
+    let ours = rustix::process::geteuid().as_raw();
+    let is_foreign = |uid: u32| uid != ours;
+    let started = |process: &Process| {
+        let uid = match account {
+            Some(uid) if runs_as(process, uid) => uid,
+            _ if runs_as(process, ours) => ours,
+            _ => return false,
+        };
+        match environment(process) {
+            Ok(Some(value)) => value.split_once(' ').is_some_and(|(session, value)| {
+                value == value_of(owner)
+                    && process.stat().is_ok_and(|s| session.parse() == Ok(s.session))
+            }),
+            Ok(None) => false,
+            Err(_) => is_foreign(uid) && names(process, places),
+        }
+    };
+    let Ok(all) = procfs::process::all_processes() else { return Vec::new() };
+    let all: Vec<Process> = all.filter_map(Result::ok).collect();
+    let mut found: Vec<i32> = all.iter().filter(|p| started(p)).map(Process::pid).collect();
+    let parents: Vec<(i32, i32)> =
+        all.iter().filter_map(|p| Some((p.pid(), p.stat().ok()?.ppid))).collect();
+    let mut at = 0;
+    while let Some(&one) = found.get(at) {
+        let children = parents.iter().filter(|(_, parent)| *parent == one).map(|(pid, _)| *pid);
+        let new: Vec<i32> = children.filter(|pid| !found.contains(pid)).collect();
+        found.extend(new);
+        at += 1;
+    }
+    found.into_iter().filter(|pid| !is_us(*pid)).filter_map(Identity::of).collect()
+}
+
+fn is_us(pid: i32) -> bool {
+    i32::try_from(std::process::id()) == Ok(pid)
+}
+
+/// The value of [`STARTED_BY`] in the environment that the process was started with.
+fn environment(process: &Process) -> Result<Option<String>, procfs::ProcError> {
+    let value = process.environ()?.remove(std::ffi::OsStr::new(STARTED_BY));
+    Ok(value.map(|value| value.to_string_lossy().into_owned()))
+}
+
+/// Whether an argument of `process` is a path in one of `places`.
+fn names(process: &Process, places: &[&Path]) -> bool {
+    let is_there = |word: &str| {
+        let word = Path::new(word.rsplit_once('=').map_or(word, |(_, value)| value));
+        places.iter().any(|place| word.starts_with(place))
+    };
+    process.cmdline().is_ok_and(|words| words.iter().any(|word| is_there(word)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_owner_is_alive_only_with_its_own_start_and_boot() {
+        let me = current_owner().unwrap();
+        assert!(is_alive(&me));
+        assert!(!is_alive(&Owner { started_ticks: me.started_ticks + 1, ..me.clone() }));
+        assert!(!is_alive(&Owner { boot_id: "another boot".into(), ..me }));
+    }
+
+    #[test]
+    fn a_zombie_owns_nothing() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        // It ends without being waited for: a zombie until `wait`.
+        let until = Instant::now() + Duration::from_secs(10);
+        while started_ticks(pid).is_some() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        assert!(Path::new(&format!("/proc/{pid}")).exists());
+        assert_eq!(started_ticks(pid), None);
+        child.wait().unwrap();
+    }
+}

@@ -1,0 +1,152 @@
+//! Undo steps: how what was made or set is taken down, as the journal keeps it.
+//!
+//! A closed list of verbs with names and paths, and no command: nothing that stands in the journal
+//! is ever run. What performs them is [`crate::storage`]'s.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::device::claim::Labelled;
+use crate::device::identity::BlockDevice;
+use crate::quote::quote;
+
+/// One undo step. Each one also succeeds where there is nothing to undo.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "verb")]
+pub enum Undo {
+    /// Unmounts a filesystem, if that very one is mounted there.
+    Unmount {
+        /// Where.
+        target: PathBuf,
+        /// Its type, as `mount -t` wants it.
+        filesystem: String,
+        /// The block device, or the filesystem's own kind of source.
+        source: PathBuf,
+    },
+    /// Detaches every loop device over an image, and removes the link to it.
+    DetachLoop {
+        /// The file.
+        image: PathBuf,
+        /// The symbolic link that leads to the device.
+        link: PathBuf,
+    },
+    /// Unmounts an emulated disk, and sees the process end that serves it.
+    StopDisk {
+        /// The disk's own directory.
+        directory: PathBuf,
+    },
+    /// Stops the md array `/dev/md/NAME`.
+    StopArray {
+        /// Its name.
+        name: String,
+    },
+    /// Removes a volume group of LVM's, and the labels from its members.
+    RemoveVolumeGroup {
+        /// Its name.
+        name: String,
+        /// Its members.
+        members: Vec<PathBuf>,
+        /// The user's devices among them, as they were looked at.
+        #[serde(default)]
+        looked_at: Vec<BlockDevice>,
+    },
+    /// Destroys a pool of ZFS.
+    DestroyPool {
+        /// Its name.
+        name: String,
+    },
+    /// Removes the signatures from a device, if they bear pgdyno's label.
+    EraseLabelled {
+        /// The device.
+        device: PathBuf,
+        /// The label.
+        label: String,
+        /// The device as it was looked at before it was written; none where an earlier version did
+        /// not note it.
+        #[serde(default)]
+        looked_at: Option<BlockDevice>,
+    },
+    /// Writes files of the kernel's back, in this order.
+    WriteKernelFiles {
+        /// The files; each lies in sysfs or in a control group's filesystem.
+        files: Vec<Written>,
+    },
+    /// Switches a drive's volatile write cache back.
+    SetDriveCache {
+        /// The drive: `/dev/sda`.
+        device: PathBuf,
+        /// The disk's sequence number, which no other disk of that boot has; none where it was not
+        /// known.
+        #[serde(default)]
+        sequence: Option<u64>,
+        /// Whether it was on.
+        on: bool,
+    },
+    /// The `restore` of the user's own hook, which whoever made it runs at its end. Nobody else
+    /// runs it: a later process says that it is left to do by hand.
+    RunHook {
+        /// The storage's name in the experiment file; empty where an earlier version did not note
+        /// it.
+        storage: String,
+    },
+}
+
+/// A text that was written to a file of the kernel's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Written {
+    /// The file.
+    pub file: PathBuf,
+    /// What it held.
+    pub was: String,
+    /// What was written; none for what the kernel itself changes along with the one before.
+    pub set: Option<String>,
+}
+
+impl Undo {
+    /// Whether it is still to be done after the machine was restarted: what a RAID controller
+    /// keeps, say.
+    #[must_use]
+    pub fn outlives_boot(&self) -> bool {
+        !matches!(self, Self::WriteKernelFiles { .. } | Self::SetDriveCache { .. })
+    }
+}
+
+impl fmt::Display for Undo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |path: &PathBuf| quote(path.as_os_str());
+        match self {
+            Self::Unmount { target, .. } => write!(f, "unmount {}", shown(target)),
+            Self::DetachLoop { image, .. } => {
+                write!(f, "detach every loop device over {}", shown(image))
+            }
+            Self::StopDisk { directory } => {
+                write!(f, "stop serving the emulated disk in {}", shown(directory))
+            }
+            Self::StopArray { name } => write!(f, "run: mdadm --stop /dev/md/{name}"),
+            Self::RemoveVolumeGroup { name, members, .. } => {
+                write!(f, "run: vgremove --force --yes {name}\nrun: pvremove")?;
+                members.iter().try_for_each(|member| write!(f, " {}", shown(member)))
+            }
+            Self::DestroyPool { name } => {
+                write!(f, "run, if there is such a pool: zpool destroy {name}")
+            }
+            Self::EraseLabelled { device, label, looked_at } => {
+                let (device, label, looked_at) = (device.clone(), label.clone(), looked_at.clone());
+                Labelled { device, looked_at, label }.fmt(f)
+            }
+            Self::WriteKernelFiles { files } => {
+                let files: Vec<String> = files.iter().map(|w| shown(&w.file)).collect();
+                write!(f, "write {} back as before", files.join(", "))
+            }
+            Self::SetDriveCache { device, on, .. } => {
+                let state = if *on { "on" } else { "off" };
+                write!(f, "switch the write cache of {} {state}", shown(device))
+            }
+            Self::RunHook { storage } => {
+                write!(f, "run the commands of `storage.{storage}.device.hook.restore`")
+            }
+        }
+    }
+}

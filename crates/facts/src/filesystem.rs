@@ -1,0 +1,196 @@
+//! What filesystems that keep several devices, or write elsewhere than in place, tell of
+//! themselves.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+
+use super::device;
+use super::program;
+use super::tree::Tree;
+use pgdyno_exec::mountinfo::{self, Mounted};
+
+/// What the filesystem tells.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    /// By its own names.
+    pub(super) geometry: BTreeMap<String, String>,
+    /// The kernel's names of its devices, where it knows better than the mount does.
+    pub(super) devices: Vec<String>,
+    /// What could not be found out, and why.
+    pub(super) unavailable: Vec<String>,
+}
+
+/// ZFS's properties that a database feels.
+const PROPERTIES: &[&str] = &[
+    "atime",
+    "checksum",
+    "compression",
+    "copies",
+    "logbias",
+    "primarycache",
+    "recordsize",
+    "redundant_metadata",
+    "sync",
+];
+
+/// Whether `filesystem` is ZFS, the kernel's or zfs-fuse.
+pub fn is_zfs(filesystem: &str) -> bool {
+    matches!(filesystem, "zfs" | "fuse.zfs")
+}
+
+/// Asks files only.
+pub(super) fn by_files(tree: &Tree, mount: &Mounted) -> Told {
+    if mount.filesystem == "btrfs" { btrfs(tree, mount) } else { Told::default() }
+}
+
+/// Asks programs: ZFS has no files that tell.
+pub(super) fn by_programs(tree: &Tree, mounts: &[Mounted], mount: &Mounted) -> Told {
+    if is_zfs(&mount.filesystem) { zfs(tree, mounts, &mount.source) } else { Told::default() }
+}
+
+/// Whether files made in `directory` are written in place.
+pub(super) fn no_copy_on_write(directory: &Path) -> Option<bool> {
+    let flags = rustix::fs::ioctl_getflags(File::open(directory).ok()?).ok()?;
+    Some(flags.contains(rustix::fs::IFlags::NOCOW))
+}
+
+fn btrfs(tree: &Tree, mount: &Mounted) -> Told {
+    const ALL: &str = "sys/fs/btrfs";
+    let mut told = Told::default();
+    let Some(first) = device::named(tree, &mount.source) else { return told };
+    let devices = |uuid: &str| tree.names(format!("{ALL}/{uuid}/devices"));
+    let Some(uuid) = tree.names(ALL).into_iter().find(|uuid| devices(uuid).contains(&first)) else {
+        return told;
+    };
+    for part in ["data", "metadata"] {
+        let folder = format!("{ALL}/{uuid}/allocation/{part}");
+        // Beside plain files there is one folder for each profile in use.
+        let profiles: Vec<String> = tree
+            .names(&folder)
+            .into_iter()
+            .filter(|n| tree.is_directory(format!("{folder}/{n}")))
+            .collect();
+        if !profiles.is_empty() {
+            told.geometry.insert(part.to_owned(), profiles.join(", "));
+        }
+    }
+    told.devices = devices(&uuid);
+    told
+}
+
+fn zfs(tree: &Tree, mounts: &[Mounted], dataset: &str) -> Told {
+    let mut told = Told::default();
+    let pool = dataset.split('/').next().unwrap_or(dataset);
+    match answer("zfs", &["get", "-Hp", "-o", "property,value", "all", dataset]) {
+        Ok(text) => told.geometry.extend(properties(&text)),
+        Err(why) => told.unavailable.push(format!("the properties of {dataset}: {why}")),
+    }
+    match answer("zdb", &["-C", pool]).map(|text| ashift(&text)) {
+        Ok(Some(shift)) => drop(told.geometry.insert("ashift".to_owned(), shift.to_string())),
+        Ok(None) => told.unavailable.push(format!("the ashift of {pool}: zdb -C names none")),
+        Err(why) => told.unavailable.push(format!("the ashift of {pool}: {why}")),
+    }
+    // zfs-fuse has neither option; links are followed here in any case.
+    let status =
+        answer("zpool", &["status", "-LP", pool]).or_else(|_| answer("zpool", &["status", pool]));
+    match status {
+        Ok(text) => {
+            // A member may be a file: then the pool lies on what the file's filesystem lies on.
+            let under = |path: &String| {
+                device::of_mount(tree, mountinfo::holding(mounts, Path::new(path))?)
+            };
+            let (nodes, files): (Vec<_>, Vec<_>) =
+                members(&text).into_iter().partition(|path| path.starts_with("/dev/"));
+            told.devices = nodes.iter().filter_map(|path| device::named(tree, path)).collect();
+            for device in files.iter().filter_map(under) {
+                if !told.devices.contains(&device) {
+                    told.devices.push(device);
+                }
+            }
+            if let Some(state) = text.lines().find_map(|l| l.trim().strip_prefix("state: ")) {
+                told.geometry.insert("state".to_owned(), state.to_owned());
+            }
+        }
+        Err(why) => told.unavailable.push(format!("the devices of {pool}: {why}")),
+    }
+    told
+}
+
+fn answer(program: &'static str, args: &[&str]) -> Result<String, String> {
+    match program::ask(program, args) {
+        Ok(said) if said.success => Ok(said.output),
+        Ok(said) if said.errors.trim().is_empty() => {
+            Err(format!("{program} failed without a word"))
+        }
+        Ok(said) => Err(said.errors.lines().map(str::trim).collect::<Vec<_>>().join(" ")),
+        Err(e) => Err(e.to_string()),
+    }
+}
+
+fn properties(text: &str) -> impl Iterator<Item = (String, String)> {
+    text.lines()
+        .filter_map(|line| line.split_once('\t'))
+        .filter(|(name, _)| PROPERTIES.contains(name))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+}
+
+/// The smallest of a pool's devices: it is that one which may be too small.
+fn ashift(text: &str) -> Option<u32> {
+    text.lines().filter_map(|l| l.trim().strip_prefix("ashift: ")?.trim().parse().ok()).min()
+}
+
+/// The paths of a pool's members in `zpool status`: those of its devices, which without `-P` come
+/// as names below `/dev`, and those of files. What groups them (`mirror-0`) comes as a path too, of
+/// nothing.
+fn members(text: &str) -> Vec<String> {
+    let table = text.lines().skip_while(|line| !line.trim().starts_with("NAME ")).skip(1);
+    table
+        .map_while(|line| line.split_whitespace().next())
+        .map(|word| if word.starts_with('/') { word.to_owned() } else { format!("/dev/{word}") })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tree::MadeTree;
+    use super::*;
+
+    #[test]
+    fn btrfs_names_all_its_devices_and_profiles() {
+        let made = MadeTree::new();
+        made.files(&[
+            ("dev/sdb", ""),
+            ("sys/class/block/sdb/size", "8"),
+            ("sys/fs/btrfs/features/x", ""),
+            ("sys/fs/btrfs/5e1f/allocation/data/raid0/total_bytes", "1"),
+            ("sys/fs/btrfs/5e1f/allocation/data/flags", "1"),
+            ("sys/fs/btrfs/5e1f/allocation/metadata/raid1/total_bytes", "1"),
+        ])
+        .links(&[
+            ("sys/fs/btrfs/5e1f/devices/sdb", "sys/devices/sdb"),
+            ("sys/fs/btrfs/5e1f/devices/sdc", "sys/devices/sdc"),
+        ]);
+        let mounts = mountinfo::parse("30 22 0:40 / /data rw - btrfs /dev/sdb rw,space_cache=v2\n");
+        let told = by_files(&made.tree(), &mounts[0]);
+        assert_eq!(told.devices, ["sdb", "sdc"]);
+        assert_eq!((&*told.geometry["data"], &*told.geometry["metadata"]), ("raid0", "raid1"));
+    }
+
+    #[test]
+    fn zfs_is_read_from_what_its_programs_print() {
+        let found: BTreeMap<_, _> =
+            properties("type\tfilesystem\nrecordsize\t131072\nsync\tstandard\n").collect();
+        assert_eq!(found.len(), 2);
+        assert_eq!(found["recordsize"], "131072");
+        let config = "        vdev_tree:\n            children[0]:\n                ashift: 13\n            \
+                      children[1]:\n                ashift: 9\n";
+        assert_eq!((ashift(config), ashift("")), (Some(9), None));
+        let status = "  pool: tank\n state: ONLINE\nconfig:\n\tNAME           STATE\n\ttank           ONLINE\n\t  \
+                      /dev/sdb1    ONLINE       0     0     0\n\t  /dev/sdc1    ONLINE\n";
+        assert_eq!(members(status), ["/dev/tank", "/dev/sdb1", "/dev/sdc1"]);
+        let status = "config:\n\n\tNAME        STATE\n\ttank        ONLINE\n\t  mirror-0  ONLINE\n\t    sdb     ONLINE\n\t    \
+                      /pool/a ONLINE\n\nerrors: No known data errors\n";
+        assert_eq!(members(status), ["/dev/tank", "/dev/mirror-0", "/dev/sdb", "/pool/a"]);
+    }
+}

@@ -1,0 +1,241 @@
+//! The fingerprint: what this machine is, and what lies under a directory.
+//!
+//! Everything is read, nothing is changed, nobody is asked over the network. Files of `/proc` and
+//! `/sys` tell nearly all of it; `smartctl` and ZFS's programs are asked only by [`fingerprint`].
+
+mod cgroup;
+mod cpu;
+mod device;
+mod filesystem;
+mod health;
+mod kernel;
+mod memory;
+mod program;
+mod tree;
+mod virtualization;
+
+use std::io;
+use std::path::Path;
+
+use pgdyno_model::facts::{HostFacts, StorageFacts};
+use pgdyno_model::units::Bytes;
+
+use device::Devices;
+pub use filesystem::is_zfs;
+use pgdyno_exec::directory::DirectoryError;
+use pgdyno_exec::mountinfo::{self, Mounted};
+pub use tree::Tree;
+
+/// What is stored of serial numbers and world-wide names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Serials {
+    /// The beginning of their SHA-256: the same disk can be recognised, and nobody learns its
+    /// number by reading.
+    #[default]
+    Hashed,
+    /// They themselves.
+    Kept,
+}
+
+/// This machine. What it does not tell stays empty.
+#[must_use]
+pub fn host() -> HostFacts {
+    machine(&Tree::here())
+}
+
+/// Memory that can be had without swapping, as the kernel estimates it; none if it does not say.
+#[must_use]
+pub fn memory_available() -> Option<Bytes> {
+    kilobytes(&Tree::here().read("proc/meminfo")?, "MemAvailable").map(Bytes)
+}
+
+fn machine(tree: &Tree) -> HostFacts {
+    let text = |path: &str| tree.read(path).unwrap_or_default();
+    let (cpuinfo, meminfo, stat) = (text("proc/cpuinfo"), text("proc/meminfo"), text("proc/stat"));
+    let cpus = stat
+        .lines()
+        .filter(|l| {
+            l.strip_prefix("cpu").is_some_and(|r| r.starts_with(|c: char| c.is_ascii_digit()))
+        })
+        .count();
+    let memory = Bytes(kilobytes(&meminfo, "MemTotal").unwrap_or_default());
+    let mounts = mountinfo::parse(&text("proc/self/mountinfo"));
+    HostFacts {
+        os: os_name(tree),
+        kernel: format!(
+            "{} {} {}",
+            text("proc/sys/kernel/ostype"),
+            text("proc/sys/kernel/osrelease"),
+            std::env::consts::ARCH
+        ),
+        cpu_model: value_of(&cpuinfo, "model name")
+            .or_else(|| value_of(&cpuinfo, "CPU part"))
+            .unwrap_or_default(),
+        cpus: u32::try_from(cpus).unwrap_or(u32::MAX),
+        memory,
+        hardware: virtualization::hardware(tree),
+        cpu: cpu::read(tree, &cpuinfo),
+        paging: memory::read(tree, &meminfo),
+        settings: kernel::read(tree),
+        virtualization: virtualization::read(tree, &cpuinfo),
+        cgroup: cgroup::read(tree, &mounts, memory),
+    }
+}
+
+fn os_name(tree: &Tree) -> String {
+    let text =
+        tree.read("etc/os-release").or_else(|| tree.read("usr/lib/os-release")).unwrap_or_default();
+    text.lines()
+        .find_map(|l| l.strip_prefix("PRETTY_NAME="))
+        .map(|v| v.trim_matches('"').to_owned())
+        .unwrap_or_default()
+}
+
+/// What lies under `directory`, which the experiment calls `name`, as far as files tell: no program
+/// is run.
+///
+/// # Errors
+/// [`DirectoryError`]: the directory cannot be looked at.
+pub fn storage(name: &str, directory: &Path) -> Result<StorageFacts, DirectoryError> {
+    look(name, directory, Serials::Hashed, false)
+}
+
+/// What lies under `directory`, which the experiment calls `name`: as [`storage`], with what
+/// `smartctl` says of the disks and what ZFS's programs say of a pool. Takes seconds where a disk
+/// sleeps.
+///
+/// # Errors
+/// [`DirectoryError`]: the directory cannot be looked at.
+pub fn fingerprint(
+    name: &str,
+    directory: &Path,
+    serials: Serials,
+) -> Result<StorageFacts, DirectoryError> {
+    look(name, directory, serials, true)
+}
+
+fn look(
+    name: &str,
+    directory: &Path,
+    serials: Serials,
+    programs: bool,
+) -> Result<StorageFacts, DirectoryError> {
+    let failed = |what, source| DirectoryError::Io { what, path: directory.to_owned(), source };
+    let real = directory.canonicalize().map_err(|e| failed("resolve", e))?;
+    let tree = Tree::here();
+    let mounts = mountinfo::parse(&tree.read("proc/self/mountinfo").unwrap_or_default());
+    let mount = mountinfo::holding(&mounts, &real)
+        .ok_or_else(|| failed("find the mount of", io::ErrorKind::NotFound.into()))?;
+    let stat = rustix::fs::statvfs(&real).map_err(|e| failed("ask for the room in", e.into()))?;
+    let mut facts = on_mount(&tree, &mounts, mount, serials, programs);
+    name.clone_into(&mut facts.name);
+    facts.directory = directory.display().to_string();
+    facts.size = Bytes(stat.f_blocks.saturating_mul(stat.f_frsize));
+    facts.available = Bytes(stat.f_bavail.saturating_mul(stat.f_frsize));
+    facts.block_bytes = Some(stat.f_bsize);
+    if mount.filesystem == "btrfs" {
+        facts.no_copy_on_write = filesystem::no_copy_on_write(&real);
+    }
+    Ok(facts)
+}
+
+/// What `mount` and the devices under it tell.
+fn on_mount(
+    tree: &Tree,
+    mounts: &[Mounted],
+    mount: &Mounted,
+    serials: Serials,
+    programs: bool,
+) -> StorageFacts {
+    let mut told = filesystem::by_files(tree, mount);
+    if programs {
+        let more = filesystem::by_programs(tree, mounts, mount);
+        told.geometry.extend(more.geometry);
+        told.unavailable.extend(more.unavailable);
+        told.devices.extend(more.devices);
+    }
+    let device = device::of_mount(tree, mount).or_else(|| told.devices.first().cloned());
+    if told.devices.is_empty() {
+        told.devices.extend(device.clone());
+    }
+    let devices = Devices { tree, mounts, serials, health: programs };
+    let devices: Vec<_> = told.devices.iter().map(|name| devices.read(name)).collect();
+    let disk = device.as_deref().map(|d| device::disk_of(tree, d));
+    let facts = StorageFacts {
+        filesystem: mount.filesystem.clone(),
+        mount_point: mount.point.display().to_string(),
+        mount_options: mount.options().join(","),
+        source: mount.source.clone(),
+        geometry: told.geometry,
+        unavailable: told.unavailable,
+        devices,
+        device,
+        disk,
+        ..StorageFacts::default()
+    };
+    with_its_disk(facts)
+}
+
+/// `facts` with what their devices tell of their whole disk.
+fn with_its_disk(mut facts: StorageFacts) -> StorageFacts {
+    if let Some(found) =
+        facts.layers().into_iter().find(|d| Some(&d.name) == facts.disk.as_ref()).cloned()
+    {
+        facts.model = found.model;
+        facts.rotational = found.rotational;
+        facts.scheduler = found.scheduler;
+        facts.write_cache = found.write_cache;
+    }
+    facts
+}
+
+/// The block device at `path` of `size`, without regard to what is on it. No program is run.
+#[must_use]
+pub fn device(path: &Path, size: Bytes) -> StorageFacts {
+    let tree = Tree::here();
+    let shown = path.display().to_string();
+    let device = device::named(&tree, &shown);
+    let devices = Devices { tree: &tree, mounts: &[], serials: Serials::Hashed, health: false };
+    with_its_disk(StorageFacts {
+        directory: shown.clone(),
+        source: shown,
+        devices: device.iter().map(|name| devices.read(name)).collect(),
+        disk: device.as_deref().map(|name| device::disk_of(&tree, name)),
+        device,
+        size,
+        ..StorageFacts::default()
+    })
+}
+
+/// The whole disk that `device` is a partition of, or `device` itself.
+pub fn disk_of(device: &str) -> String {
+    device::disk_of(&Tree::here(), device)
+}
+
+/// Whether smartmontools are here.
+pub fn has_smartctl() -> bool {
+    program::ask("smartctl", &["--version"]).is_ok()
+}
+
+/// The value of `name : value` in a file of `/proc`.
+fn value_of(text: &str, name: &str) -> Option<String> {
+    text.lines().find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        (key.trim() == name).then(|| value.trim().to_owned())
+    })
+}
+
+/// A value of `/proc/meminfo`, in bytes.
+pub fn kilobytes(meminfo: &str, name: &str) -> Option<u64> {
+    let value: u64 = value_of(meminfo, name)?.strip_suffix("kB")?.trim().parse().ok()?;
+    value.checked_mul(1024)
+}
+
+/// `none [mq-deadline] kyber` → `mq-deadline`.
+pub fn in_brackets(text: &str) -> String {
+    let chosen = text.split_once('[').and_then(|(_, r)| r.split_once(']')).map(|(c, _)| c);
+    chosen.unwrap_or(text).to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,4 @@
+//! Telemetry and doctor.
+
+pub mod doctor;
+pub mod telemetry;

@@ -1,0 +1,44 @@
+//! Main memory, and pages that wait for the device, from `/proc/meminfo`.
+
+use pgdyno_model::telemetry::{Column, Kind};
+
+use pgdyno_facts::kilobytes;
+
+use super::{Probe, Watched, column, float, read};
+
+const FIELDS: &[&str] = &[
+    "Dirty",
+    "Writeback",
+    "MemFree",
+    "MemAvailable",
+    "Cached",
+    "AnonPages",
+    "Shmem",
+    "Slab",
+    "SwapFree",
+];
+
+struct Memory {
+    columns: Vec<Column>,
+}
+
+pub(super) fn make(_: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
+    Ok(Some(Box::new(Memory {
+        columns: FIELDS.iter().map(|f| column(*f, "bytes", Kind::Gauge)).collect(),
+    })))
+}
+
+impl Probe for Memory {
+    fn name(&self) -> &'static str {
+        "memory"
+    }
+
+    fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
+        let text = read("/proc/meminfo")?;
+        Ok(FIELDS.iter().map(|f| kilobytes(&text, f).map(float)).collect())
+    }
+}

@@ -1,0 +1,312 @@
+//! Whether this machine can make a stack, before anything is made.
+
+use std::path::Path;
+
+use pgdyno_model::storage::{Backing, Raid0, Storage, Striper};
+use pgdyno_model::units::Bytes;
+
+use super::error::StorageError;
+use super::filesystem::Tool;
+use super::stack::{Stack, loop_files};
+use pgdyno_emulated_disk::FUSE;
+use pgdyno_exec::account::Account;
+use pgdyno_exec::device::identity::BlockDevice;
+use pgdyno_exec::device::safety::{self, Wipe};
+use pgdyno_exec::directory::{self, DirectoryError};
+use pgdyno_exec::journal::random_hex;
+use pgdyno_exec::tool as program;
+
+/// What a plan needs to know besides the experiment.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings<'a> {
+    /// Where stacks lie if nothing else is said: see [`pgdyno_exec::paths::default_storage_dir`].
+    pub default_directory: &'a Path,
+    /// Whom the servers run as.
+    pub account: &'a Account,
+    /// The devices that the user gave up.
+    pub wipe: &'a Wipe,
+}
+
+const fn tool(program: &'static str, debian: &'static str, purpose: &'static str) -> Tool {
+    Tool { program, debian, fedora: Some(debian), purpose }
+}
+
+const LOSETUP: Tool = tool("losetup", "mount", "attaches loop devices");
+const WIPEFS: Tool = tool("wipefs", "util-linux", "tells and removes signatures");
+const BLKDISCARD: Tool = tool("blkdiscard", "util-linux", "discards a device's blocks");
+const FSTRIM: Tool = tool("fstrim", "util-linux", "discards a filesystem's free blocks");
+const MDADM: Tool = tool("mdadm", "mdadm", "makes software RAIDs");
+const LVM: Tool = tool("lvcreate", "lvm2", "makes logical volumes");
+const HDPARM: Tool = tool("hdparm", "hdparm", "sets a drive's write cache");
+const NVME: Tool = tool("nvme", "nvme-cli", "sets an NVMe drive's write cache");
+
+impl Stack {
+    /// The stack that `[storage.<name>]` asks for, if this machine can make it: root, programs,
+    /// kernel, room, the directories, and of named devices their existence. Whether these may be
+    /// overwritten is looked at by [`Stack::refusals`] and again when the stack is made. Nothing is
+    /// changed.
+    ///
+    /// # Errors
+    /// [`StorageError`] with the first reason why not.
+    pub fn plan(
+        name: &str,
+        storage: &Storage,
+        around: &Surroundings<'_>,
+    ) -> Result<Self, StorageError> {
+        let mut storage = storage.clone();
+        resolve(&mut storage.backing)?;
+        choose_striper(&mut storage);
+        let default = absolute(around.default_directory)?;
+        let label = format!(
+            "pgdyno-{}",
+            random_hex::<4>().map_err(pgdyno_exec::journal::JournalError::Random)?
+        );
+        let mut stack = Self::design(name, &storage, &default, &label, around.wipe)?;
+        stack.check_rights()?;
+        stack.check_tools()?;
+        stack.check_kernel()?;
+        stack.check_directories(&default, around.account)?;
+        for device in stack.named() {
+            let failed = |source| StorageError::Unsafe {
+                storage: name.into(),
+                source: Box::new(safety::SafetyError {
+                    device: device.clone(),
+                    found: safety::Found::Unreadable(source),
+                }),
+            };
+            let found = BlockDevice::at(&device).map_err(failed)?;
+            if let Some(same) = stack.looked_at.iter().find(|d| d.number == found.number) {
+                let why =
+                    format!("{} and {} are the same device", same.path.display(), device.display());
+                let help = "name each member once".into();
+                return Err(StorageError::Contradiction { storage: name.into(), why, help });
+            }
+            stack.looked_at.push(found);
+        }
+        stack.check_sizes()?;
+        Ok(stack)
+    }
+
+    /// The size of all that it is made on together; none where that is a directory, or a device
+    /// that is not there.
+    #[must_use]
+    pub fn size(&self) -> Option<Bytes> {
+        let sizes = self.sizes();
+        let sum = sizes
+            .iter()
+            .try_fold(0_u64, |sum, (_, size)| Some(sum.saturating_add(size.as_ref()?.0)));
+        sum.filter(|_| !sizes.is_empty()).map(Bytes)
+    }
+
+    /// What each of its members has, by a name for messages.
+    fn sizes(&self) -> Vec<(String, Option<Bytes>)> {
+        let size = |backing: &Backing| match backing {
+            Backing::Loop(file) => Some(("the loop file".to_owned(), Some(file.size))),
+            Backing::Emulated(disk) => Some(("the emulated disk".to_owned(), Some(disk.size))),
+            Backing::Ram(size) => Some(("the RAM disk".to_owned(), Some(*size))),
+            Backing::Device(path) => {
+                let size = BlockDevice::at(path).ok().and_then(|device| device.size());
+                Some((path.display().to_string(), size))
+            }
+            Backing::Directory(_) | Backing::Raid0(_) => None,
+        };
+        self.flat().into_iter().filter_map(size).collect()
+    }
+
+    /// Nothing is made on, nor wiped off, what the filesystem's own program would then refuse.
+    fn check_sizes(&self) -> Result<(), StorageError> {
+        let known = self
+            .with_filesystem(|filesystem, volume| (filesystem.name(), filesystem.least(volume)));
+        let Some((filesystem, least)) = known else { return Ok(()) };
+        let mut sizes = self.sizes();
+        if self.is_joined() {
+            sizes = vec![("its RAID".into(), self.size())];
+        }
+        let too_small =
+            |(on, size): (String, Option<Bytes>)| Some((on, size.filter(|size| *size < least)?));
+        match sizes.into_iter().find_map(too_small) {
+            Some((on, size)) => {
+                let storage = self.name().into();
+                Err(StorageError::TooSmall { storage, on, size, filesystem, least })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// What stands against writing to the named devices, one error for each that must not be.
+    #[must_use]
+    pub fn refusals(&self) -> Vec<safety::SafetyError> {
+        self.named().iter().filter_map(|device| safety::check(device, &self.wipe).err()).collect()
+    }
+
+    fn check_rights(&self) -> Result<(), StorageError> {
+        let what = if self.is_made() {
+            "make filesystems"
+        } else if !self.knobs().is_empty() || self.storage().device.trim {
+            "set devices"
+        } else {
+            return Ok(());
+        };
+        if rustix::process::geteuid().is_root() {
+            return Ok(());
+        }
+        Err(StorageError::NotRoot { storage: self.name().into(), what })
+    }
+
+    fn check_tools(&self) -> Result<(), StorageError> {
+        let Storage { backing, device, .. } = self.storage();
+        let mut tools = Vec::new();
+        if !loop_files(backing).is_empty()
+            || !backing.emulated().is_empty()
+            || (matches!(backing, Backing::Ram(_)) && self.is_filesystem_made())
+        {
+            tools.push(LOSETUP);
+        }
+        if !self.named().is_empty() {
+            tools.push(WIPEFS);
+        }
+        if device.trim {
+            tools.push(if self.named().is_empty() { FSTRIM } else { BLKDISCARD });
+        }
+        match self.striper() {
+            Some(Striper::Mdadm) => tools.push(MDADM),
+            Some(Striper::Lvm) => tools.push(LVM),
+            _ => {}
+        }
+        if device.write_cache.is_some() {
+            for path in self.named() {
+                let disk = BlockDevice::at(&path).map(|d| d.disk()).unwrap_or_default();
+                tools.extend(disk.starts_with("sd").then_some(HDPARM));
+                tools.extend(disk.starts_with("nvme").then_some(NVME));
+            }
+        }
+        match tools.into_iter().find(|t| program::locate(t.program).is_none()) {
+            Some(tool) => Err(StorageError::ToolMissing { storage: self.name().into(), tool }),
+            None => Ok(()),
+        }
+    }
+
+    fn check_kernel(&self) -> Result<(), StorageError> {
+        let storage = || self.name().to_owned();
+        if !self.storage().backing.emulated().is_empty() {
+            let opened = std::fs::File::options().read(true).write(true).open(FUSE);
+            opened.map_err(|source| StorageError::Fuse { storage: storage(), source })?;
+        }
+        match self.striper() {
+            Some(Striper::Mdadm) if !Path::new(MD).exists() => Err(StorageError::NotInKernel {
+                storage: storage(),
+                what: "software RAID",
+                looked_for: MD,
+            }),
+            Some(Striper::Lvm) if !Path::new(MAPPER).exists() => Err(StorageError::NotInKernel {
+                storage: storage(),
+                what: "device mapper",
+                looked_for: MAPPER,
+            }),
+            _ => self
+                .with_filesystem(|filesystem, _| filesystem.check_machine())
+                .unwrap_or(Ok(()))
+                .map_err(|source| StorageError::Filesystem {
+                    storage: storage(),
+                    source: Box::new(source),
+                    left: Vec::new(),
+                }),
+        }
+    }
+
+    /// The directories that loop files lie in are there, can be passed, and have room.
+    fn check_directories(&self, default: &Path, account: &Account) -> Result<(), StorageError> {
+        let failed = |source| StorageError::Directory { storage: self.name().into(), source };
+        if let Backing::Ram(size) = self.storage().backing {
+            let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+            let available =
+                Bytes(pgdyno_facts::kilobytes(&meminfo, "MemAvailable").unwrap_or_default());
+            if size > available {
+                let why = format!("it needs {size} of main memory, and {available} is available");
+                let help = "choose a smaller size".into();
+                return Err(StorageError::Contradiction { storage: self.name().into(), why, help });
+            }
+        }
+        let mut needed = self.needed();
+        needed.sort();
+        for group in needed.chunk_by(|a, b| a.0 == b.0) {
+            let path = &group[0].0;
+            if path != default {
+                directory::check(path, account).map_err(failed)?;
+            }
+            // pgdyno's own directory is made only when the stack is.
+            let existing = path.ancestors().find(|p| p.is_dir()).unwrap_or(path);
+            let available = directory::room(existing).map_err(failed)?;
+            let sum = Bytes(group.iter().map(|(_, size)| size.0).sum());
+            if sum > available {
+                return Err(failed(DirectoryError::NoRoom {
+                    path: path.clone(),
+                    available,
+                    needed: sum,
+                }));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_filesystem_made(&self) -> bool {
+        self.storage().filesystem.is_some()
+    }
+}
+
+/// Shows that the kernel has md.
+const MD: &str = "/proc/mdstat";
+/// Shows that the kernel has the device mapper.
+const MAPPER: &str = "/dev/mapper/control";
+
+/// Where nothing is said of who stripes, and the filesystem does not: mdadm where it can, else LVM.
+fn choose_striper(storage: &mut Storage) {
+    let own =
+        storage.filesystem.as_ref().is_some_and(|f| ["btrfs", "zfs"].contains(&f.name.as_str()));
+    if let Backing::Raid0(raid @ Raid0 { by: None, .. }) = &mut storage.backing
+        && !own
+    {
+        let mdadm = Path::new(MD).exists() && program::locate(MDADM.program).is_some();
+        let lvm = Path::new(MAPPER).exists() && program::locate(LVM.program).is_some();
+        raid.by = (!mdadm && lvm).then_some(Striper::Lvm);
+    }
+}
+
+/// Makes every path absolute, since programs are run in `/`, and that of loop files one without
+/// links, as the kernel will show it. A device keeps the name by which the user knows it.
+fn resolve(backing: &mut Backing) -> Result<(), StorageError> {
+    match backing {
+        Backing::Loop(file) => {
+            if let Some(directory) = &mut file.directory {
+                *directory = absolute(directory)?;
+            }
+            Ok(())
+        }
+        Backing::Emulated(disk) => {
+            if let Some(directory) = &mut disk.directory {
+                *directory = absolute(directory)?;
+            }
+            Ok(())
+        }
+        Backing::Raid0(raid) => raid.members.iter_mut().try_for_each(resolve),
+        Backing::Device(path) | Backing::Directory(Some(path)) => {
+            let failed = |source| StorageError::Resolve { path: path.clone(), source };
+            *path = std::path::absolute(&*path).map_err(failed)?;
+            Ok(())
+        }
+        Backing::Directory(None) | Backing::Ram(_) => Ok(()),
+    }
+}
+
+/// The path without links, as far as it exists.
+pub(super) fn absolute(path: &Path) -> Result<std::path::PathBuf, StorageError> {
+    let failed = |source| StorageError::Resolve { path: path.to_owned(), source };
+    let path = std::path::absolute(path).map_err(failed)?;
+    let Some(existing) = path.ancestors().find(|p| p.exists()) else { return Ok(path) };
+    let real = existing.canonicalize().map_err(failed)?;
+    Ok(path
+        .strip_prefix(existing)
+        .map_or_else(|_| path.clone(), |rest| real.join(rest))
+        .components()
+        .collect())
+}

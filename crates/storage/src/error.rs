@@ -1,0 +1,224 @@
+//! A storage stack that cannot be made.
+
+use std::path::PathBuf;
+
+use pgdyno_model::units::Bytes;
+
+use super::filesystem::{FilesystemError, Tool};
+use pgdyno_emulated_disk::{ControlError, FUSE};
+use pgdyno_exec::device::safety::SafetyError;
+use pgdyno_exec::directory::DirectoryError;
+use pgdyno_exec::journal::JournalError;
+use pgdyno_exec::step::StepError;
+
+/// A storage stack that cannot be made, or is not what was asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum StorageError {
+    /// What the file asks for does not go together.
+    #[error("cannot make storage `{storage}`: {why}")]
+    Contradiction {
+        /// Its name.
+        storage: String,
+        /// What does not go together.
+        why: String,
+        /// What to do.
+        help: String,
+    },
+    /// What it is to be made on is too small for its filesystem.
+    #[error(
+        "cannot make storage `{storage}`: {on} has {size}, and {filesystem} takes at least {least}"
+    )]
+    TooSmall {
+        /// Its name.
+        storage: String,
+        /// The device, or what stands for one.
+        on: String,
+        /// Its size.
+        size: Bytes,
+        /// The filesystem.
+        filesystem: &'static str,
+        /// The least that it takes.
+        least: Bytes,
+    },
+    /// Only root may.
+    #[error("cannot {what} for storage `{storage}`: pgdyno does not run as root")]
+    NotRoot {
+        /// Its name.
+        storage: String,
+        /// What root is needed for.
+        what: &'static str,
+    },
+    /// A program is missing.
+    #[error("cannot make storage `{storage}`: the program {}, which {}, is not installed", tool.program, tool.purpose)]
+    ToolMissing {
+        /// Its name.
+        storage: String,
+        /// The program.
+        tool: Tool,
+    },
+    /// The kernel lacks it.
+    #[error("cannot make storage `{storage}`: this kernel has no {what} ({looked_for} is missing)")]
+    NotInKernel {
+        /// Its name.
+        storage: String,
+        /// What.
+        what: &'static str,
+        /// The file that would show it.
+        looked_for: &'static str,
+    },
+    /// The filesystem: it cannot be made, or was made and is not what was asked for.
+    #[error("storage `{storage}`{}", and_left(left))]
+    Filesystem {
+        /// Its name.
+        storage: String,
+        /// What about it.
+        source: Box<FilesystemError>,
+        /// What could not be taken down again.
+        left: Vec<String>,
+    },
+    /// The directory that is to hold it.
+    #[error("storage `{storage}`")]
+    Directory {
+        /// Its name.
+        storage: String,
+        /// What about it.
+        source: DirectoryError,
+    },
+    /// A named device must not be written.
+    #[error("storage `{storage}`")]
+    Unsafe {
+        /// Its name.
+        storage: String,
+        /// Which, and why.
+        source: Box<SafetyError>,
+    },
+    /// A step failed; what was made before it is taken down.
+    #[error("cannot make storage `{storage}`{}", and_left(left))]
+    Make {
+        /// Its name.
+        storage: String,
+        /// The step's error.
+        source: Box<StepError>,
+        /// What could not be taken down again.
+        left: Vec<String>,
+    },
+    /// What was set on its devices could not be put back, so that nothing else is set.
+    #[error("cannot put the devices of storage `{storage}` back as they were: {}", left.join("; "))]
+    PutBack {
+        /// Its name.
+        storage: String,
+        /// What is left, and why.
+        left: Vec<String>,
+    },
+    /// A question to what was made failed.
+    #[error("cannot read back storage `{storage}`")]
+    ReadBack {
+        /// Its name.
+        storage: String,
+        /// Why not.
+        source: Box<StepError>,
+    },
+    /// A filesystem that was unmounted is still in use: mounted again it would be the same, its
+    /// power cut as before.
+    #[error("cannot mount storage `{storage}` anew: {found}, after it was unmounted")]
+    NotReleased {
+        /// Its name.
+        storage: String,
+        /// Who has it.
+        found: SafetyError,
+    },
+    /// FUSE is not to be had.
+    #[error(
+        "cannot make storage `{storage}`: an emulated disk is served through FUSE, and {FUSE} cannot be opened"
+    )]
+    Fuse {
+        /// Its name.
+        storage: String,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// An emulated disk does not do what it is told.
+    #[error("storage `{storage}`")]
+    Emulated {
+        /// Its name.
+        storage: String,
+        /// Why not.
+        source: Box<ControlError>,
+    },
+    /// Random numbers for a name.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// A path cannot be resolved.
+    #[error("cannot resolve {}", path.display())]
+    Resolve {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+}
+
+fn and_left(left: &[String]) -> String {
+    if left.is_empty() {
+        String::new()
+    } else {
+        format!(" (and not all of it could be removed: {})", left.join("; "))
+    }
+}
+
+impl StorageError {
+    /// Whether this machine cannot have the storage at all: its kernel or its programs lack
+    /// something, or it takes root.
+    #[must_use]
+    pub fn is_unavailable(&self) -> bool {
+        match self {
+            Self::NotRoot { .. } | Self::ToolMissing { .. } | Self::NotInKernel { .. } => true,
+            Self::Filesystem { source, .. } => {
+                matches!(
+                    **source,
+                    FilesystemError::NotInKernel { .. }
+                        | FilesystemError::ToolMissing { .. }
+                        | FilesystemError::NoZfs { .. }
+                )
+            }
+            _ => false,
+        }
+    }
+
+    /// What to do.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Contradiction { help, .. } => Some(help.clone()),
+            Self::TooSmall { .. } => Some("choose a larger one, or another filesystem".into()),
+            Self::NotRoot { .. } => {
+                Some("run pgdyno as root, or use a directory: `storage.<name>.directory`".into())
+            }
+            Self::ToolMissing { tool, .. } => {
+                let fedora = tool.fedora.map_or_else(String::new, |package| format!(", Fedora: {package}"));
+                Some(format!("install it (Debian: {}{fedora})", tool.debian))
+            }
+            Self::NotInKernel { .. } => {
+                Some("load the kernel's module for it, or let the filesystem stripe (btrfs, zfs)".into())
+            }
+            Self::Filesystem { source, .. } => source.help(),
+            Self::Directory { source, .. } => source.help(),
+            Self::Unsafe { source, .. } => source.help(),
+            Self::Make { source, left, .. } => {
+                source.help().or_else(|| (!left.is_empty()).then(|| "`pgdyno clean` tries again".into()))
+            }
+            Self::ReadBack { source, .. } => source.help(),
+            Self::NotReleased { .. } => Some(
+                "end the processes that began in a mount namespace of their own meanwhile (containers, `unshare`, services)"
+                    .into(),
+            ),
+            Self::Journal(e) => e.help(),
+            Self::Fuse { source, .. } => Some(match source.kind() {
+                std::io::ErrorKind::NotFound => "load the kernel's module (`modprobe fuse`); in a container, hand the device in (`--device /dev/fuse`)".into(),
+                _ => "run pgdyno outside of the container, or hand the device in (`--device /dev/fuse --cap-add SYS_ADMIN`)".into(),
+            }),
+            Self::Emulated { .. } => Some("`pgdyno clean` takes its remains down once this run is over".into()),
+            Self::Resolve { .. } | Self::PutBack { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Faults: what is broken on purpose, and only of what pgdyno made.
+
+mod ballast;
+mod power;
+mod stale;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+pub use ballast::Ballast;
+pub use power::{CUTTABLE, PowerSwitch};
+pub use stale::FileBaseline;
+
+use pgdyno_exec::account::Account;
+use pgdyno_exec::beneath::{Copied, CopyError, Directory, TreeCopy};
+use pgdyno_exec::step::StepError;
+
+/// A fault that could not be brought about, or what lies under it not brought back.
+#[derive(Debug, thiserror::Error)]
+pub enum FaultError {
+    /// Not pgdyno's, or not made in this way.
+    #[error("cannot cut the power of storage `{storage}`: {found}")]
+    NotOurs {
+        /// The storage.
+        storage: String,
+        /// What was found.
+        found: String,
+    },
+    /// The filesystem cannot be shut down.
+    #[error("cannot cut the power of storage `{storage}`: {filesystem} refuses to be shut down")]
+    Refused {
+        /// The storage.
+        storage: String,
+        /// Its filesystem.
+        filesystem: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// Making it durable, unmounting or mounting.
+    #[error("cannot {what} {}", path.display())]
+    Io {
+        /// What was attempted.
+        what: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A step on the way.
+    #[error(transparent)]
+    Step(#[from] StepError),
+    /// A process that is none of the server's.
+    #[error("cannot kill process {pid}: it is none of the server's")]
+    NotTheServers {
+        /// The process.
+        pid: i32,
+    },
+}
+
+impl FaultError {
+    /// What to do.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::NotOurs { .. } => Some(format!(
+                "name a filesystem for pgdyno to make in a file of its own: {}",
+                CUTTABLE.map(|name| format!("`--filesystem {name}`")).join(", ")
+            )),
+            Self::Refused { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                Some("run pgdyno as root".into())
+            }
+            Self::Refused { .. } => Some(format!(
+                "{} can be shut down; others need the emulated disk",
+                CUTTABLE.join(", ")
+            )),
+            Self::Step(e) => e.help(),
+            Self::Io { .. } | Self::NotTheServers { .. } => None,
+        }
+    }
+}
+
+/// Makes all durable that is on the filesystem of `directory`, so that what is lost later was
+/// written later.
+///
+/// # Errors
+/// [`FaultError::Io`].
+pub fn make_durable(directory: &Path) -> Result<(), FaultError> {
+    let failed = |source| FaultError::Io {
+        what: "make durable all that is on the filesystem of",
+        path: directory.to_owned(),
+        source,
+    };
+    let open = std::fs::File::open(directory).map_err(failed)?;
+    rustix::fs::syncfs(&open).map_err(|e| failed(e.into()))
+}
+
+/// Copies each of `files`, which may be a directory of the server's account, holes kept, under its
+/// name into the directory `into`, which is made where it is missing. The owners stay.
+///
+/// # Errors
+/// [`FaultError::Io`], [`FaultError::Step`]: nothing is kept, or not all of it.
+pub fn keep(files: &[(PathBuf, String)], into: &Path) -> Result<(), FaultError> {
+    let failed =
+        |e| FaultError::Io { what: "make the directory", path: into.to_owned(), source: e };
+    std::fs::create_dir_all(into).map_err(failed)?;
+    for (file, name) in files {
+        if file.is_dir() {
+            keep_directory(file, name, into)?;
+            continue;
+        }
+        let to = into.join(name).into_os_string();
+        let args = ["-aT".into(), "--sparse=always".into(), file.clone().into_os_string(), to];
+        pgdyno_exec::tool::output("cp", &args)?;
+    }
+    Ok(())
+}
+
+fn keep_directory(directory: &Path, name: &str, into: &Path) -> Result<(), FaultError> {
+    let failed = |e| FaultError::Io { what: "copy", path: directory.to_owned(), source: e };
+    let from = Directory::open(directory).map_err(failed)?;
+    let stat = rustix::fs::fstat(&from).map_err(|e| failed(e.into()))?;
+    let owner =
+        Account { name: format!("uid {}", stat.st_uid), uid: stat.st_uid, gid: stat.st_gid };
+    let never = AtomicBool::new(false);
+    let mut copy = TreeCopy {
+        source_owner: stat.st_uid,
+        owner: Some(&owner),
+        keeps_links: true,
+        stop: &never,
+        copied: Copied::default(),
+    };
+    let mut kept = || {
+        let into = Directory::open(into).map_err(|source| CopyError::Io {
+            what: "open",
+            path: into.to_owned(),
+            source,
+        })?;
+        let to = copy.make_directory(&into, name)?;
+        copy.contents(&from, &to, &[])?;
+        copy.give(&to, stat.st_mode & 0o777)
+    };
+    kept().map_err(|e: CopyError| FaultError::Step(e.into()))
+}

@@ -1,0 +1,51 @@
+//! bcachefs; outside of the kernel's own tree since Linux 6.18, as a module of its own.
+
+use super::Tool;
+use super::block::{self, BlockFilesystem, Driver};
+use super::options::{Rule, Shown};
+use pgdyno_exec::tool as program;
+
+pub(super) static BCACHEFS: BlockFilesystem = BlockFilesystem {
+    name: "bcachefs",
+    tools: &[
+        Tool {
+            program: "mkfs.bcachefs",
+            debian: "bcachefs-tools",
+            fedora: Some("bcachefs-tools"),
+            purpose: "makes it",
+        },
+        Tool {
+            program: "bcachefs",
+            debian: "bcachefs-tools",
+            fedora: Some("bcachefs-tools"),
+            purpose: "tells its geometry",
+        },
+    ],
+    mkfs: |volume| block::arguments(&["-q"], volume),
+    label_flag: "-L",
+    label_bytes: 32,
+    refused: &[
+        ("--fs_label", "by its label pgdyno knows again what it made"),
+        ("-f", "it overwrites what is there"),
+        ("--force", "it overwrites what is there"),
+        ("--discard", "the blocks of a preallocated file would be given back"),
+    ],
+    least: |_| 0,
+    stripes_by: None,
+    mount: &[],
+    rules: &[Rule { asked: "nodiscard", shown: Shown::Unless(&["discard"]) }],
+    driver: Driver::of_its_name,
+    properties: |mounted| {
+        let text = program::output("bcachefs", &["show-super", &mounted.source])?;
+        let volatile = [
+            "External UUID",
+            "Internal UUID",
+            "Label",
+            "Created",
+            "Sequence number",
+            "Time of last",
+        ];
+        Ok(block::colon_properties(&text, &volatile))
+    },
+    version: ("bcachefs", "version"),
+};

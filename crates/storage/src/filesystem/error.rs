@@ -1,0 +1,138 @@
+//! What can be wrong with a filesystem that an experiment asks for.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::Tool;
+use pgdyno_exec::step::StepError;
+
+/// A filesystem that cannot be made, or is not what was asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum FilesystemError {
+    /// There is no such filesystem.
+    #[error("pgdyno knows no filesystem `{name}`")]
+    Unknown {
+        /// As it was asked for.
+        name: String,
+        /// Every known one, the most alike first.
+        nearest: Vec<&'static str>,
+    },
+    /// The kernel has no such filesystem, not as a module either.
+    #[error(
+        "cannot mount {name}: this kernel ({kernel}) has no such filesystem, built in or as a module"
+    )]
+    NotInKernel {
+        /// The filesystem.
+        name: &'static str,
+        /// The kernel's release.
+        kernel: String,
+    },
+    /// The kernel did not let itself be asked.
+    #[error("cannot ask the kernel whether it has {name}")]
+    Kernel {
+        /// The filesystem.
+        name: &'static str,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A program is missing.
+    #[error("cannot make {filesystem}: the program {}, which {}, is not installed", tool.program, tool.purpose)]
+    ToolMissing {
+        /// The filesystem.
+        filesystem: &'static str,
+        /// The program.
+        tool: &'static Tool,
+    },
+    /// Something that the program or the kernel is not to be asked for.
+    #[error("cannot make {filesystem} with `{word}` in `{field}`: {why}")]
+    Refused {
+        /// The filesystem.
+        filesystem: &'static str,
+        /// `mkfs`, `mount`, `pool`, `dataset`, …
+        field: &'static str,
+        /// The argument, option or property.
+        word: String,
+        /// Why not.
+        why: &'static str,
+        /// What to do.
+        help: &'static str,
+    },
+    /// The kernel or the program took it and did something else.
+    #[error("asked {filesystem} on {} for `{option}`, which it does not show as obtained: {shown}", mount_point.display())]
+    NotObtained {
+        /// The filesystem.
+        filesystem: &'static str,
+        /// Where it is mounted.
+        mount_point: PathBuf,
+        /// What was asked.
+        option: String,
+        /// What is there instead.
+        shown: String,
+    },
+    /// Nothing, or something else, is mounted there.
+    #[error("cannot read back {filesystem} on {}: {found}", mount_point.display())]
+    NotMounted {
+        /// The filesystem.
+        filesystem: &'static str,
+        /// Where it was to be.
+        mount_point: PathBuf,
+        /// What is there.
+        found: String,
+    },
+    /// A program that tells of it failed.
+    #[error(transparent)]
+    Program(Box<StepError>),
+    /// Neither of the two implementations of ZFS answers.
+    #[error("cannot use ZFS: the kernel has no OpenZFS, and zfs-fuse does not answer ({answer})")]
+    NoZfs {
+        /// What `zpool list` said.
+        answer: String,
+    },
+    /// `/proc/self/mountinfo` or the like.
+    #[error("cannot read {}", path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+impl From<StepError> for FilesystemError {
+    fn from(error: StepError) -> Self {
+        Self::Program(Box::new(error))
+    }
+}
+
+impl FilesystemError {
+    /// What to do.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Unknown { nearest, .. } => Some(format!("known are, the most alike first: {}", nearest.join(", "))),
+            Self::NoZfs { .. } => Some(
+                "install OpenZFS (Debian: zfsutils-linux and zfs-dkms) and load its module; or install zfs-fuse and \
+                 start its daemon: `zfs-fuse`"
+                    .into(),
+            ),
+            Self::NotInKernel { .. } => {
+                Some("`cat /proc/filesystems` lists what is there; install or boot a kernel that has it".into())
+            }
+            Self::Kernel { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                Some("run pgdyno as root, outside of a container that withholds CAP_SYS_ADMIN".into())
+            }
+            Self::Kernel { source, .. } if source.kind() == io::ErrorKind::Unsupported => {
+                Some("fsopen(2) needs Linux 5.2 or later".into())
+            }
+            Self::ToolMissing { tool, .. } => {
+                let fedora = tool.fedora.map_or_else(String::new, |p| format!(", on Fedora `{p}`"));
+                Some(format!("install its package: on Debian `{}`{fedora}", tool.debian))
+            }
+            Self::Refused { help, .. } => Some((*help).to_owned()),
+            Self::NotObtained { .. } => Some(
+                "leave it out: what cannot be read back cannot be told from what was dropped; dmesg may tell more".into(),
+            ),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! F2FS, for flash.
+
+use super::Tool;
+use super::block::{self, BlockFilesystem, Driver};
+use super::options::{Rule, Shown};
+use pgdyno_exec::tool as program;
+
+pub(super) static F2FS: BlockFilesystem = BlockFilesystem {
+    name: "f2fs",
+    tools: &[
+        Tool {
+            program: "mkfs.f2fs",
+            debian: "f2fs-tools",
+            fedora: Some("f2fs-tools"),
+            purpose: "makes it",
+        },
+        Tool {
+            program: "dump.f2fs",
+            debian: "f2fs-tools",
+            fedora: Some("f2fs-tools"),
+            purpose: "tells its geometry",
+        },
+    ],
+    // -t 0: does not discard.
+    mkfs: |volume| block::arguments(&["-q", "-t", "0"], volume),
+    label_flag: "-l",
+    label_bytes: 511,
+    refused: &[
+        ("-c", "it names further devices"),
+        ("-f", "it overwrites what is there"),
+        ("-V", "it only tells the version"),
+    ],
+    least: |_| 0,
+    stripes_by: None,
+    mount: &[],
+    rules: &[
+        Rule { asked: "barrier", shown: Shown::Unless(&["nobarrier"]) },
+        Rule { asked: "nodiscard", shown: Shown::Unless(&["discard"]) },
+        Rule { asked: "noextent_cache", shown: Shown::Unless(&["extent_cache"]) },
+        Rule { asked: "fsync_mode=posix", shown: Shown::As(&["fsync_mode=posix"]) },
+    ],
+    driver: Driver::of_its_name,
+    properties: |mounted| {
+        let text = program::output("dump.f2fs", &[&mounted.source])?;
+        let geometry = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("Info: "))
+            .map(|l| l.replacen(" = ", ": ", 1));
+        let text = geometry.collect::<Vec<_>>().join("\n");
+        let volatile =
+            ["CKPT", "checkpoint", "superblock encrypt", "MKFS", "FSCK", "Mounted", "Check FS"];
+        Ok(block::colon_properties(&text, &volatile))
+    },
+    version: ("mkfs.f2fs", "-V"),
+};

@@ -1,0 +1,50 @@
+//! JFS, IBM's.
+
+use super::Tool;
+use super::block::{self, BlockFilesystem, Driver};
+use super::options::{Rule, Shown};
+use pgdyno_exec::tool as program;
+
+pub(super) static JFS: BlockFilesystem = BlockFilesystem {
+    name: "jfs",
+    tools: &[
+        Tool {
+            program: "mkfs.jfs",
+            debian: "jfsutils",
+            fedora: Some("jfsutils"),
+            purpose: "makes it",
+        },
+        Tool {
+            program: "jfs_tune",
+            debian: "jfsutils",
+            fedora: Some("jfsutils"),
+            purpose: "tells its geometry",
+        },
+    ],
+    // -q: does not ask.
+    mkfs: |volume| block::arguments(&["-q"], volume),
+    label_flag: "-L",
+    // The superblock has room for 16, jfs_tune and blkid show 11.
+    label_bytes: 11,
+    refused: &[
+        ("-V", "it only tells the version"),
+        ("-j", "the journal would lie on another device"),
+    ],
+    // mkfs.jfs(8).
+    least: |_| 16 << 20,
+    stripes_by: None,
+    mount: &[],
+    rules: &[
+        Rule { asked: "integrity", shown: Shown::Unless(&["nointegrity"]) },
+        Rule { asked: "nodiscard", shown: Shown::Unless(&["discard", "discard=*"]) },
+        Rule { asked: "discard", shown: Shown::As(&["discard=*"]) },
+    ],
+    driver: Driver::of_its_name,
+    properties: |mounted| {
+        let text = program::output("jfs_tune", &["-l", &mounted.source])?;
+        let volatile =
+            ["JFS magic", "JFS state", "Filesystem creation", "File system UUID", "Volume label"];
+        Ok(block::colon_properties(&text, &volatile))
+    },
+    version: ("mkfs.jfs", "-V"),
+};

@@ -1,0 +1,273 @@
+//! Filesystems: how each is made, mounted, read back and taken down. One file a filesystem.
+//!
+//! Sane defaults for PostgreSQL are the same everywhere, so that filesystems can be compared:
+//! `noatime`, since a read that writes measures the wrong thing; nothing is left to be initialised
+//! in the background while trials run; nothing is discarded when the filesystem is made nor while
+//! it is used, since that would give back the blocks of a preallocated loop file
+//! (`storage.<name>.device.trim` and the mount option `discard` do it where it is wanted).
+//! Everything else is the default of the filesystem's own programs.
+
+mod bcachefs;
+mod block;
+mod btrfs;
+pub mod error;
+mod ext;
+mod f2fs;
+mod jfs;
+mod nilfs2;
+mod options;
+mod overlay;
+mod reiserfs;
+pub mod tool;
+mod xfs;
+pub mod zfs;
+
+use std::path::{Path, PathBuf};
+
+use pgdyno_model::storage::{FilesystemChoice, FilesystemFacts};
+use pgdyno_model::units::Bytes;
+
+use pgdyno_exec::step::Step;
+
+pub use error::FilesystemError;
+pub use tool::Tool;
+
+/// Where a filesystem is to lie.
+#[derive(Clone, Copy, Debug)]
+pub struct Volume<'a> {
+    /// The block devices, as the steps name them; more than one only where [`Filesystem::stripes`].
+    pub devices: &'a [PathBuf],
+    /// An empty directory.
+    pub mount_point: &'a Path,
+    /// The filesystem's label or the pool's name: `pgdyno-` and eight hexadecimal digits of the
+    /// journal's id.
+    pub label: &'a str,
+    /// What the experiment asks for.
+    pub choice: &'a FilesystemChoice,
+    /// Bytes on one device before the next has its turn; none means the filesystem's default.
+    pub chunk: Option<Bytes>,
+    /// The file that the programs' output is appended to.
+    pub log: &'a Path,
+}
+
+/// A kind of filesystem.
+pub trait Filesystem: Sync {
+    /// Its name, as in experiment files and for `mount -t`.
+    fn name(&self) -> &'static str;
+
+    /// The programs it takes to make it and to read it back.
+    fn tools(&self) -> &'static [Tool];
+
+    /// Whether it stripes over several devices by itself.
+    fn stripes(&self) -> bool {
+        false
+    }
+
+    /// The least that each of the volume's devices must have for its program to make it. Measured,
+    /// or from the program's own manual; 0 where neither is at hand.
+    fn least(&self, _: &Volume<'_>) -> Bytes {
+        Bytes(0)
+    }
+
+    /// The label on its devices, where the filesystem has no room for all of `label`.
+    fn label(&self, label: &str) -> String {
+        label.to_owned()
+    }
+
+    /// Whether `volume` can be made at all: what was asked is free of contradictions, and names
+    /// nothing but the volume's own devices. Needs no root and asks nothing of the machine.
+    ///
+    /// # Errors
+    /// [`FilesystemError`]: what contradicts what.
+    fn check(&self, volume: &Volume<'_>) -> Result<(), FilesystemError>;
+
+    /// Whether this machine can make it: its programs are there, and the kernel has it. Needs root.
+    ///
+    /// # Errors
+    /// [`FilesystemError`]: what is missing, and the package that has it.
+    fn check_machine(&self) -> Result<(), FilesystemError>;
+
+    /// The steps that make and mount it.
+    fn make(&self, volume: &Volume<'_>) -> Vec<Step>;
+
+    /// The steps that unmount it and undo what [`Self::make`] did beyond the devices. Each one also
+    /// succeeds where there is nothing to undo, so that they serve after a half-done
+    /// [`Self::make`].
+    fn take_down(&self, volume: &Volume<'_>) -> Vec<Step>;
+
+    /// What was obtained, read from the kernel and from the filesystem's own programs.
+    ///
+    /// # Errors
+    /// [`FilesystemError`]: it cannot be read, or something that was asked for was not obtained.
+    fn read_back(&self, volume: &Volume<'_>) -> Result<FilesystemFacts, FilesystemError>;
+}
+
+/// Every filesystem.
+pub const FILESYSTEMS: &[&dyn Filesystem] = &[
+    &ext::EXT2,
+    &ext::EXT3,
+    &ext::EXT4,
+    &xfs::XFS,
+    &btrfs::BTRFS,
+    &zfs::Zfs,
+    &jfs::JFS,
+    &reiserfs::REISERFS,
+    &f2fs::F2FS,
+    &nilfs2::NILFS2,
+    &bcachefs::BCACHEFS,
+    &overlay::Overlay,
+];
+
+/// The filesystem called `name`.
+///
+/// # Errors
+/// [`FilesystemError::Unknown`], with the nearest names.
+pub fn by_name(name: &str) -> Result<&'static dyn Filesystem, FilesystemError> {
+    FILESYSTEMS.iter().copied().find(|f| f.name() == name).ok_or_else(|| {
+        let mut nearest: Vec<&'static str> = FILESYSTEMS.iter().map(|f| f.name()).collect();
+        nearest.sort_by_key(|known| strsim::damerau_levenshtein(name, known));
+        FilesystemError::Unknown { name: name.to_owned(), nearest }
+    })
+}
+
+/// The step that runs `program`, its output in the volume's log.
+fn run(program: &str, args: Vec<String>, volume: &Volume<'_>) -> Step {
+    Step::Run {
+        program: program.into(),
+        args: args.into_iter().map(Into::into).collect(),
+        as_account: None,
+        output: volume.log.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A volume of `members` devices with what `choice` asks for.
+    fn with_volume<T>(
+        choice: &FilesystemChoice,
+        members: usize,
+        act: impl FnOnce(&Volume<'_>) -> T,
+    ) -> T {
+        let devices: Vec<PathBuf> =
+            (0..members).map(|n| format!("/disk/s/device-{n}").into()).collect();
+        let (mount_point, label, log) =
+            (Path::new("/disk/s/mnt"), "pgdyno-1a2b3c4d", Path::new("/disk/s/log"));
+        act(&Volume { devices: &devices, mount_point, label, choice, chunk: None, log })
+    }
+
+    fn choice(name: &str) -> FilesystemChoice {
+        FilesystemChoice { name: name.into(), ..FilesystemChoice::default() }
+    }
+
+    fn shown(choice: &FilesystemChoice, members: usize) -> String {
+        let filesystem = by_name(&choice.name).unwrap();
+        let steps = with_volume(choice, members, |v| {
+            [filesystem.make(v), filesystem.take_down(v)].concat()
+        });
+        steps.iter().map(|step| format!("{step}\n")).collect()
+    }
+
+    #[test]
+    fn a_dry_run_shows_each_filesystem_with_its_defaults() {
+        let all: Vec<String> = FILESYSTEMS.iter().map(|f| shown(&choice(f.name()), 1)).collect();
+        insta::assert_snapshot!(all.join("\n"));
+    }
+
+    #[test]
+    fn a_dry_run_shows_what_was_asked_beside_the_defaults() {
+        let words = |list: &[&str]| list.iter().map(|&w| w.to_owned()).collect::<Vec<_>>();
+        let ext4 = FilesystemChoice {
+            mkfs: words(&["-E", "stride=16", "-O", "^has_journal"]),
+            mount: words(&["data=writeback,barrier=0", "relatime"]),
+            ..choice("ext4")
+        };
+        let zfs = FilesystemChoice {
+            pool: [("ashift".into(), "12".into())].into(),
+            dataset: [("recordsize".into(), "8K".into()), ("atime".into(), "on".into())].into(),
+            ..choice("zfs")
+        };
+        let all = [shown(&ext4, 1), shown(&choice("btrfs"), 2), shown(&zfs, 2)];
+        insta::assert_snapshot!(all.join("\n"));
+    }
+
+    #[test]
+    fn what_contradicts_or_names_other_devices_is_refused() {
+        let refused = |name: &str, field: &str, word: &str| {
+            let mut choice = choice(name);
+            match field {
+                "mkfs" => choice.mkfs = vec![word.into()],
+                "mount" => choice.mount = vec!["nodev".into(), word.into()],
+                "pool" => choice.pool = [(word.into(), "x".into())].into(),
+                _ => choice.dataset = [(word.into(), "x".into())].into(),
+            }
+            let error = with_volume(&choice, 1, |v| by_name(name).unwrap().check(v)).unwrap_err();
+            assert!(
+                matches!(error, FilesystemError::Refused { .. }) && error.help().is_some(),
+                "{error}"
+            );
+            format!("{error}\n")
+        };
+        let all: String = [
+            ("xfs", "mkfs", "/dev/sda"),
+            ("ext4", "mkfs", "device=UUID=1234"),
+            ("xfs", "mkfs", "logdev=sdb"),
+            ("xfs", "mkfs", "size=1g,name=sdb"),
+            ("xfs", "mkfs", "-coptions=mine"),
+            ("ext4", "mkfs", "-Lmine"),
+            ("btrfs", "mkfs", "--label=mine"),
+            ("ext4", "mkfs", "-n"),
+            ("xfs", "mount", "logdev=/dev/sdb"),
+            ("btrfs", "mount", "device=/dev/sdb"),
+            ("ext4", "mount", "ro"),
+            ("ext4", "mount", "remount"),
+            ("ext4", "pool", "ashift"),
+            ("zfs", "mkfs", "mirror"),
+            ("zfs", "mount", "noatime"),
+            ("zfs", "pool", "altroot"),
+            ("zfs", "dataset", "mountpoint"),
+            ("overlay", "mkfs", "-f"),
+            ("overlay", "mount", "upperdir=/home"),
+            ("overlay", "mount", "ro"),
+        ]
+        .into_iter()
+        .map(|(name, field, word)| refused(name, field, word))
+        .collect();
+        insta::assert_snapshot!(all);
+    }
+
+    #[test]
+    fn a_chunk_is_refused_where_the_filesystem_stripes_its_own_way() {
+        for name in ["btrfs", "zfs"] {
+            let check = |members| {
+                with_volume(&choice(name), members, |v| {
+                    by_name(name).unwrap().check(&Volume { chunk: Some(Bytes(65536)), ..*v })
+                })
+            };
+            assert!(check(1).is_ok());
+            assert!(matches!(check(2), Err(FilesystemError::Refused { field: "chunk", .. })));
+        }
+    }
+
+    #[test]
+    fn a_misspelt_filesystem_is_answered_with_the_nearest() {
+        let error = by_name("ext5").err().unwrap();
+        assert_eq!(error.to_string(), "pgdyno knows no filesystem `ext5`");
+        let help = error.help().unwrap();
+        assert!(
+            help.starts_with("known are, the most alike first: ext2, ext3, ext4, xfs, "),
+            "{help}"
+        );
+    }
+
+    #[test]
+    fn every_label_has_room_and_keeps_its_digits() {
+        for filesystem in FILESYSTEMS {
+            let label = filesystem.label("pgdyno-1a2b3c4d");
+            assert!(label.starts_with("pg") && label.ends_with("-1a2b3c4d"), "{label}");
+        }
+        assert_eq!(by_name("xfs").unwrap().label("pgdyno-1a2b3c4d"), "pgd-1a2b3c4d");
+        assert_eq!(by_name("jfs").unwrap().label("pgdyno-1a2b3c4d"), "pg-1a2b3c4d");
+    }
+}

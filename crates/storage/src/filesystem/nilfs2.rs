@@ -1,0 +1,66 @@
+//! NILFS2, a log-structured filesystem. Its cleaner (`nilfs_cleanerd`) is a daemon that
+//! mount.nilfs2 starts; pgdyno mounts without it, so that nothing moves blocks while trials run: a
+//! volume that is too small for a trial's writes fills up.
+
+use super::Tool;
+use super::block::{self, BlockFilesystem, Driver};
+use super::options::{Rule, Shown};
+use pgdyno_exec::tool as program;
+
+pub(super) static NILFS2: BlockFilesystem = BlockFilesystem {
+    name: "nilfs2",
+    tools: &[
+        Tool {
+            program: "mkfs.nilfs2",
+            debian: "nilfs-tools",
+            fedora: Some("nilfs-utils"),
+            purpose: "makes it",
+        },
+        Tool {
+            program: "nilfs-tune",
+            debian: "nilfs-tools",
+            fedora: Some("nilfs-utils"),
+            purpose: "tells its geometry",
+        },
+    ],
+    // -K: does not discard.
+    mkfs: |volume| block::arguments(&["-q", "-K"], volume),
+    label_flag: "-L",
+    label_bytes: 80,
+    refused: &[
+        ("-n", "it only shows what would be made"),
+        ("-f", "it overwrites what is there"),
+        ("-V", "it only tells the version"),
+    ],
+    least: |_| 0,
+    stripes_by: None,
+    mount: &[],
+    rules: &[
+        Rule { asked: "barrier", shown: Shown::Unless(&["nobarrier"]) },
+        Rule { asked: "nodiscard", shown: Shown::Unless(&["discard"]) },
+        Rule { asked: "order=relaxed", shown: Shown::Unless(&["order=strict"]) },
+        Rule {
+            asked: "errors=remount-ro",
+            shown: Shown::Unless(&["errors=continue", "errors=panic"]),
+        },
+    ],
+    driver: Driver::of_its_name,
+    properties: |mounted| {
+        let text = program::output("nilfs-tune", &["-l", &mounted.source])?;
+        let volatile = [
+            "Filesystem volume name",
+            "Filesystem UUID",
+            "Filesystem magic",
+            "Filesystem state",
+            "Filesystem created",
+            "Last ",
+            "Free ",
+            "Mount count",
+            "Current checkpoint",
+            "CRC seed",
+            "CRC check",
+        ];
+        Ok(block::colon_properties(&text, &volatile))
+    },
+    version: ("mkfs.nilfs2", "-V"),
+};

@@ -1,0 +1,145 @@
+//! An overlay over a directory: where PostgreSQL's files lie in a container without a volume.
+//!
+//! Lower directory (empty), upper directory and work directory lie beside the mount point, in the
+//! stack's own marked directory: every file that PostgreSQL makes is written through overlayfs into
+//! the upper one.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use pgdyno_model::storage::FilesystemFacts;
+
+use super::options::{self, Rule, Shown};
+use super::{Filesystem, FilesystemError, Tool, Volume, block};
+use pgdyno_exec::mount::Mount;
+use pgdyno_exec::step::Step;
+
+/// overlayfs.
+pub(super) struct Overlay;
+
+const NAME: &str = "overlay";
+
+const DIRECTORIES: [&str; 3] = ["lowerdir", "upperdir", "workdir"];
+
+const RULES: &[Rule] = &[
+    Rule { asked: "index=off", shown: Shown::Unless(&["index=on"]) },
+    Rule { asked: "metacopy=off", shown: Shown::Unless(&["metacopy=on"]) },
+    Rule { asked: "nfs_export=off", shown: Shown::Unless(&["nfs_export=on"]) },
+    Rule {
+        asked: "redirect_dir=off",
+        shown: Shown::Unless(&["redirect_dir=on", "redirect_dir=follow"]),
+    },
+    Rule { asked: "xino=off", shown: Shown::Unless(&["xino=on", "xino=auto"]) },
+    Rule { asked: "xino=auto", shown: Shown::Unless(&["xino=on", "xino=off"]) },
+];
+
+fn home<'a>(volume: &Volume<'a>) -> &'a Path {
+    volume.mount_point.parent().unwrap_or(volume.mount_point)
+}
+
+fn refuse(
+    field: &'static str,
+    word: &str,
+    why: &'static str,
+    help: &'static str,
+) -> FilesystemError {
+    FilesystemError::Refused { filesystem: NAME, field, word: word.to_owned(), why, help }
+}
+
+fn asked(volume: &Volume<'_>) -> Vec<String> {
+    options::merged(&["noatime"], &volume.choice.mount)
+}
+
+fn mount_of(volume: &Volume<'_>) -> Mount {
+    let directory = |key: &str| format!("{key}={}", home(volume).join(key).display());
+    Mount {
+        filesystem: NAME.to_owned(),
+        source: volume.label.into(),
+        target: volume.mount_point.to_owned(),
+        options: DIRECTORIES.map(directory).into_iter().chain(asked(volume)).collect(),
+    }
+}
+
+impl Filesystem for Overlay {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn tools(&self) -> &'static [Tool] {
+        &[]
+    }
+
+    fn check(&self, volume: &Volume<'_>) -> Result<(), FilesystemError> {
+        let choice = volume.choice;
+        let unused = [
+            ("mkfs", choice.mkfs.first()),
+            ("pool", choice.pool.keys().next()),
+            ("dataset", choice.dataset.keys().next()),
+        ];
+        for (field, word) in unused {
+            if let Some(word) = word {
+                return Err(refuse(field, word, "no program makes an overlay", "use `mount`"));
+            }
+        }
+        for option in options::merged(&[], &choice.mount) {
+            if let Some((why, help)) = block::no_option(&option) {
+                return Err(refuse("mount", &option, why, help));
+            }
+            if DIRECTORIES.iter().any(|key| option.starts_with(key)) {
+                let why = "pgdyno makes the overlay's directories itself, and takes them down";
+                return Err(refuse(
+                    "mount",
+                    &option,
+                    why,
+                    "name the directory they lie in as `backing`",
+                ));
+            }
+        }
+        let path = home(volume).display().to_string();
+        if path.contains([':', ',', '\\']) {
+            let why = "overlayfs separates its directories by `:`, and options end at `,`";
+            return Err(refuse("backing", &path, why, "name a directory without them in its path"));
+        }
+        Ok(())
+    }
+
+    fn check_machine(&self) -> Result<(), FilesystemError> {
+        block::kernel_has(NAME)
+    }
+
+    fn make(&self, volume: &Volume<'_>) -> Vec<Step> {
+        let directory = |key: &str| {
+            let mode = if key == "workdir" { 0o700 } else { 0o755 };
+            Step::MakeDirectory { path: home(volume).join(key), mode, owner: None }
+        };
+        DIRECTORIES.map(directory).into_iter().chain([Step::Mount(mount_of(volume))]).collect()
+    }
+
+    fn take_down(&self, volume: &Volume<'_>) -> Vec<Step> {
+        vec![Step::Unmount(mount_of(volume))]
+    }
+
+    fn read_back(&self, volume: &Volume<'_>) -> Result<FilesystemFacts, FilesystemError> {
+        let mount = mount_of(volume);
+        let mounted = block::mounted(NAME, &mount.source, volume.mount_point)?;
+        let shown = mounted.options();
+        if let Some(option) = options::first_missing(&mount.options, &shown, RULES) {
+            return Err(FilesystemError::NotObtained {
+                filesystem: NAME,
+                mount_point: volume.mount_point.to_owned(),
+                option: option.to_owned(),
+                shown: options::instead(option, &shown, &shown),
+            });
+        }
+        Ok(FilesystemFacts {
+            kind: mounted.filesystem.clone(),
+            driver: mounted.filesystem.clone(),
+            // The mount is all there is to it.
+            tools: String::new(),
+            mount_point: mounted.point.display().to_string(),
+            source: mounted.source.clone(),
+            options: shown,
+            properties: BTreeMap::new(),
+        })
+    }
+}

@@ -1,0 +1,50 @@
+//! ReiserFS version 3; Linux 6.13 and later have it no more.
+
+use super::Tool;
+use super::block::{self, BlockFilesystem, Driver};
+use super::options::{Rule, Shown};
+use pgdyno_exec::tool as program;
+
+pub(super) static REISERFS: BlockFilesystem = BlockFilesystem {
+    name: "reiserfs",
+    tools: &[
+        Tool {
+            program: "mkfs.reiserfs",
+            debian: "reiserfsprogs",
+            fedora: None,
+            purpose: "makes it",
+        },
+        Tool {
+            program: "debugreiserfs",
+            debian: "reiserfsprogs",
+            fedora: None,
+            purpose: "tells its geometry",
+        },
+    ],
+    // -q: does not ask.
+    mkfs: |volume| block::arguments(&["-q"], volume),
+    label_flag: "-l",
+    label_bytes: 15,
+    refused: &[
+        ("--label", "by its label pgdyno knows again what it made"),
+        ("-V", "it only tells the version"),
+        ("-j", "the journal would lie on another device"),
+        ("--journal-device", "the journal would lie on another device"),
+    ],
+    least: |_| 0,
+    stripes_by: None,
+    mount: &[],
+    rules: &[
+        Rule { asked: "barrier=flush", shown: Shown::Unless(&["barrier=none"]) },
+        Rule { asked: "data=ordered", shown: Shown::Unless(&["data=*"]) },
+        Rule { asked: "tails=off", shown: Shown::As(&["notail"]) },
+    ],
+    driver: Driver::of_its_name,
+    properties: |mounted| {
+        let text = program::output("debugreiserfs", &[&mounted.source])?;
+        let volatile =
+            ["UUID", "LABEL", "Free blocks", "Mount count", "Last check", "Filesystem state"];
+        Ok(block::colon_properties(&text, &volatile))
+    },
+    version: ("mkfs.reiserfs", "-V"),
+};

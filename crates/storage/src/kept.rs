@@ -1,0 +1,400 @@
+//! What failed crash tests left and pgdyno kept: images of filesystems, copies of PGDATA, ledgers.
+//!
+//! It lies in `$XDG_DATA_HOME/pgdyno/crashes/SESSION/FAULT-ROUND/`; a plug's session has no folder
+//! of the round. Folders bear no marker, so that pgdyno's are known by their names, owner and
+//! contents. Anything else in them is named and left. The way there must be one that only root and
+//! the caller can change; from there on everything is opened and removed below descriptors, through
+//! no symbolic link.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use pgdyno_model::Fault;
+use rustix::fs::{FileType, Stat};
+
+use pgdyno_exec::beneath::Directory;
+use pgdyno_exec::mountinfo::mounted_beneath;
+use pgdyno_exec::paths::data_dir;
+use pgdyno_exec::trust;
+
+/// Something that is left as it is, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftAlone {
+    /// What.
+    pub path: PathBuf,
+    /// Why.
+    pub why: String,
+}
+
+/// What one session of crash tests kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptCrash {
+    /// The session's name.
+    pub id: String,
+    /// Its folder.
+    pub path: PathBuf,
+    /// What takes room on the disk (bytes): holes of images do not.
+    pub bytes: u64,
+    /// Files and copies of PGDATA that pgdyno put there, from [`KeptCrash::path`] on.
+    kept: Vec<PathBuf>,
+    /// Folders of rounds.
+    rounds: Vec<PathBuf>,
+}
+
+/// All that is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeptCrashes {
+    /// By session, the oldest first.
+    pub all: Vec<KeptCrash>,
+    /// What else lies there.
+    pub left: Vec<LeftAlone>,
+}
+
+impl KeptCrashes {
+    /// Looks for what is kept. Follows no symbolic link.
+    #[must_use]
+    pub fn find() -> Self {
+        Self::find_in(&data_dir().join("crashes"))
+    }
+
+    fn find_in(path: &Path) -> Self {
+        let mut found = Self::default();
+        match open_crashes(path) {
+            Ok(directory) => found.look_into(&directory),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) => found.leave(path.to_owned(), &e.to_string()),
+        }
+        found
+    }
+
+    fn look_into(&mut self, directory: &Directory) {
+        for name in self.names(directory) {
+            let path = directory.path().join(&name);
+            if !is_session(&name) {
+                self.leave(path, "its name is none of a session of crash tests");
+            } else if let Some(folder) = self.own_folder(directory, &name) {
+                let session = self.session(name, &folder);
+                self.all.push(session);
+            }
+        }
+    }
+
+    fn session(&mut self, id: String, folder: &Directory) -> KeptCrash {
+        let (mut kept, mut rounds) = (Vec::new(), Vec::new());
+        for name in self.names(folder) {
+            if is_round(&name) {
+                if let Some(round) = self.own_folder(folder, &name) {
+                    let files = self.names(&round);
+                    let is_kept = |file: &String| self.is_kept(&round, file);
+                    kept.extend(
+                        files.into_iter().filter(is_kept).map(|file| Path::new(&name).join(file)),
+                    );
+                    rounds.push(name.into());
+                }
+            } else if self.is_kept(folder, &name) {
+                kept.push(name.into());
+            }
+        }
+        let bytes = kept.iter().map(|path| room(folder, path)).sum();
+        KeptCrash { id, path: folder.path().to_owned(), bytes, kept, rounds }
+    }
+
+    /// The names in `directory`, in order.
+    fn names(&mut self, directory: &Directory) -> Vec<String> {
+        match directory.entries() {
+            Ok(entries) => {
+                entries.into_iter().map(|e| e.name.to_string_lossy().into_owned()).collect()
+            }
+            Err(e) => {
+                self.leave(directory.path().to_owned(), &format!("it cannot be read: {e}"));
+                Vec::new()
+            }
+        }
+    }
+
+    fn own_folder(&mut self, parent: &Directory, name: &str) -> Option<Directory> {
+        own_folder(parent, name).map_err(|why| self.leave(parent.path().join(name), &why)).ok()
+    }
+
+    /// Whether pgdyno put it there, as far as name and kind tell.
+    fn is_kept(&mut self, folder: &Directory, name: &str) -> bool {
+        let is_file_name =
+            name == "image" || name.starts_with("image-") || name.starts_with("ledger-");
+        let is_data = || name == "data" && folder.file("data/PG_VERSION").is_ok();
+        let why = match folder.stat(name).as_ref().map(kind) {
+            Err(e) => format!("it cannot be looked at: {e}"),
+            Ok(FileType::Symlink) => "it is a symbolic link".to_owned(),
+            Ok(FileType::RegularFile) if is_file_name => return true,
+            Ok(FileType::Directory) if is_data() => return true,
+            Ok(_) => "pgdyno did not put it there".to_owned(),
+        };
+        self.leave(folder.path().join(name), &why);
+        false
+    }
+
+    fn leave(&mut self, path: PathBuf, why: &str) {
+        self.left.push(LeftAlone { path, why: why.to_owned() });
+    }
+}
+
+impl KeptCrash {
+    /// Removes what is kept, and the folders that are empty then: the bytes that were freed, and
+    /// what is left.
+    #[must_use]
+    pub fn remove(&self) -> (u64, Vec<LeftAlone>) {
+        let mut left = Vec::new();
+        let freed = self.remove_below(&mut left).unwrap_or_else(|why| {
+            left.push(LeftAlone { path: self.path.clone(), why });
+            0
+        });
+        (freed, left)
+    }
+
+    fn remove_below(&self, left: &mut Vec<LeftAlone>) -> Result<u64, String> {
+        let told = |e: io::Error| e.to_string();
+        let crashes_path = self.path.parent().unwrap_or(Path::new("/"));
+        let crashes = open_crashes(crashes_path).map_err(told)?;
+        let folder = own_folder(&crashes, &self.id)?;
+        let mut freed = 0;
+        for path in &self.kept {
+            let bytes = room(&folder, path);
+            match remove(&folder, path) {
+                Ok(()) => freed += bytes,
+                Err(why) => {
+                    left.push(LeftAlone { path: self.path.join(path), why: why.to_string() })
+                }
+            }
+        }
+        // Fails, as it should, while anything is in them.
+        for round in &self.rounds {
+            let _ = folder.remove_directory(round);
+        }
+        let _ = crashes.remove_directory(&self.id);
+        let _ = fs::remove_dir(crashes_path);
+        Ok(freed)
+    }
+}
+
+/// Opens the folder of all sessions, if nobody but root and the caller can change where its path
+/// leads to.
+fn open_crashes(path: &Path) -> io::Result<Directory> {
+    trust::check(path).map_err(|e| {
+        let help = e.help().map_or_else(String::new, |help| format!("; {help}"));
+        io::Error::other(format!("{e}{help}"))
+    })?;
+    if fs::symlink_metadata(path)?.is_symlink() {
+        return Err(io::Error::other("it is a symbolic link"));
+    }
+    Directory::open(path)
+}
+
+/// Opens the folder `name`, if it is the caller's.
+fn own_folder(parent: &Directory, name: &str) -> Result<Directory, String> {
+    let failed = |e: io::Error| format!("it cannot be looked at: {e}");
+    let stat = parent.stat(name).map_err(failed)?;
+    match kind(&stat) {
+        FileType::Symlink => return Err("it is a symbolic link".to_owned()),
+        FileType::Directory => {}
+        _ => return Err("it is no folder".to_owned()),
+    }
+    let folder = parent.directory(name).map_err(failed)?;
+    let uid = rustix::fs::fstat(&folder).map_err(|e| failed(e.into()))?.st_uid;
+    if uid == rustix::process::geteuid().as_raw() {
+        Ok(folder)
+    } else {
+        Err(format!("it belongs to uid {uid}"))
+    }
+}
+
+fn kind(stat: &Stat) -> FileType {
+    FileType::from_raw_mode(stat.st_mode)
+}
+
+/// Removes a file or a tree, unless it is in use as a disk or a mount.
+fn remove(folder: &Directory, relative: &Path) -> io::Result<()> {
+    let path = folder.path().join(relative);
+    if let Some(mounted) = mounted_beneath(&path)?.first() {
+        let what = format!("something is mounted at {}", mounted.point.display());
+        return Err(io::Error::other(what));
+    }
+    if let Some(device) = loop_device(&path) {
+        return Err(io::Error::other(format!("it is attached as {device}")));
+    }
+    let (round, name) = match (relative.parent(), relative.file_name()) {
+        (Some(round), Some(name)) if !round.as_os_str().is_empty() => {
+            (Some(folder.directory(round)?), name)
+        }
+        _ => (None, relative.as_os_str()),
+    };
+    let holder = round.as_ref().unwrap_or(folder);
+    if kind(&holder.stat(name)?) != FileType::Directory {
+        return holder.remove_file(name);
+    }
+    holder.directory(name)?.empty(&[])?;
+    holder.remove_directory(name)
+}
+
+/// The loop device that lies over the file at `path`.
+fn loop_device(path: &Path) -> Option<String> {
+    let path = path.canonicalize().ok()?;
+    let devices = fs::read_dir("/sys/block").into_iter().flatten().flatten();
+    let over = |device: &fs::DirEntry| {
+        let backing =
+            fs::read_to_string(device.path().join("loop/backing_file")).unwrap_or_default();
+        Path::new(backing.trim_end_matches('\n')) == path
+    };
+    devices.into_iter().find(over).map(|device| format!("/dev/{}", device.file_name().display()))
+}
+
+/// What a file or tree takes on the disk (bytes); what cannot be seen is not counted.
+fn room(folder: &Directory, relative: &Path) -> u64 {
+    /// The unit of `st_blocks`, whatever the filesystem's blocks are.
+    const BLOCK: u64 = 512;
+    let of = |stat: &Stat| u64::try_from(stat.st_blocks).unwrap_or(0) * BLOCK;
+    if let Ok(tree) = folder.directory(relative) {
+        let own = rustix::fs::fstat(&tree).map_or(0, |stat| of(&stat));
+        let below = tree.entries().unwrap_or_default();
+        return own + below.iter().map(|e| room(&tree, Path::new(&e.name))).sum::<u64>();
+    }
+    folder
+        .file(relative)
+        .ok()
+        .and_then(|file| rustix::fs::fstat(file).ok())
+        .map_or(0, |stat| of(&stat))
+}
+
+/// Whether a session is called so: `crash-20261122-223127-ulgf`, `plug-…`.
+fn is_session(name: &str) -> bool {
+    let parts: Vec<&str> = name.split('-').collect();
+    let digits =
+        |text: &str, count| text.len() == count && text.bytes().all(|b| b.is_ascii_digit());
+    matches!(parts.as_slice(), [stem, date, time, letters]
+        if ["crash", "plug"].contains(stem)
+            && digits(date, 8)
+            && digits(time, 6)
+            && letters.len() == 4
+            && letters.bytes().all(|b| b.is_ascii_lowercase()))
+}
+
+/// Whether a round's folder is called so: `power-2`. Faults keep the names that they had.
+fn is_round(name: &str) -> bool {
+    name.rsplit_once('-').is_some_and(|(fault, number)| {
+        Fault::parse(fault).is_some()
+            && !number.is_empty()
+            && number.bytes().all(|b| b.is_ascii_digit())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    const ID: &str = "crash-20261122-223127-ulgf";
+
+    fn file(path: &Path) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, vec![1; 8192]).unwrap();
+    }
+
+    fn name_of(path: &Path) -> String {
+        path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    fn left(found: &[LeftAlone]) -> Vec<String> {
+        found.iter().map(|l| name_of(&l.path)).collect()
+    }
+
+    #[test]
+    fn images_ledgers_and_data_directories_of_any_version_are_found_and_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let crashes = place.path().join("crashes");
+        file(&crashes.join(ID).join("lying-disk-1/image"));
+        file(&crashes.join(ID).join("lying-disk-1/ledger-40000001"));
+        file(&crashes.join(ID).join("power-2/image-0"));
+        file(&crashes.join("plug-20261122-223127-abcd/data/PG_VERSION"));
+        file(&crashes.join("plug-20261122-223127-abcd/data/base/1/1259"));
+        let found = KeptCrashes::find_in(&crashes);
+        assert_eq!(found.left, []);
+        let ids: Vec<&str> = found.all.iter().map(|kept| kept.id.as_str()).collect();
+        assert_eq!(ids, [ID, "plug-20261122-223127-abcd"]);
+        assert!(found.all[0].bytes >= 3 * 8192 && found.all[1].bytes >= 2 * 8192);
+        for kept in &found.all {
+            let (freed, left) = kept.remove();
+            assert_eq!((freed, left), (kept.bytes, Vec::new()));
+        }
+        assert!(!crashes.exists());
+        assert_eq!(KeptCrashes::find_in(&crashes), KeptCrashes::default());
+    }
+
+    #[test]
+    fn what_pgdyno_did_not_put_there_is_named_and_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let (crashes, outside) = (place.path().join("crashes"), place.path().join("outside"));
+        file(&outside.join("image-0"));
+        file(&crashes.join("notes/image-0"));
+        file(&crashes.join(ID).join("power-1/image-0"));
+        file(&crashes.join(ID).join("power-1/findings.txt"));
+        file(&crashes.join(ID).join("power-1/data/thesis.tex"));
+        file(&crashes.join(ID).join("photos/image-1"));
+        symlink(outside.join("image-0"), crashes.join(ID).join("power-1/image-1")).unwrap();
+        symlink(&outside, crashes.join(ID).join("power-2")).unwrap();
+        symlink(&outside, crashes.join("crash-20261122-223127-link")).unwrap();
+        let found = KeptCrashes::find_in(&crashes);
+        let [kept] = &found.all[..] else { panic!("{found:?}") };
+        let mut names = left(&found.left);
+        names.sort();
+        let expected = [
+            "crash-20261122-223127-link",
+            "data",
+            "findings.txt",
+            "image-1",
+            "notes",
+            "photos",
+            "power-2",
+        ];
+        assert_eq!(names, expected);
+        let (freed, left) = kept.remove();
+        assert_eq!((freed > 0, left), (true, Vec::new()));
+        assert!(!crashes.join(ID).join("power-1/image-0").exists());
+        for stays in [
+            "notes/image-0",
+            &format!("{ID}/power-1/findings.txt"),
+            &format!("{ID}/photos/image-1"),
+        ] {
+            assert!(crashes.join(stays).exists(), "{stays}");
+        }
+        assert!(outside.join("image-0").exists());
+    }
+
+    #[test]
+    fn a_folder_behind_a_symbolic_link_is_not_looked_into() {
+        let place = tempfile::tempdir().unwrap();
+        file(&place.path().join("real").join(ID).join("power-1/image-0"));
+        symlink(place.path().join("real"), place.path().join("crashes")).unwrap();
+        let found = KeptCrashes::find_in(&place.path().join("crashes"));
+        assert_eq!((found.all.len(), left(&found.left)), (0, vec!["crashes".to_owned()]));
+    }
+
+    #[test]
+    fn names_of_sessions_and_rounds_are_known() {
+        for id in [ID, "plug-20261122-223127-abcd"] {
+            assert!(is_session(id), "{id}");
+        }
+        for other in [
+            "crash",
+            "crash-1",
+            "crash-20261122-223127-ULGF",
+            "quickstart-20261122-223127-ulgf",
+            "..",
+        ] {
+            assert!(!is_session(other), "{other}");
+        }
+        assert!(
+            is_round("torn-write-12") && is_round("emulated-lie-1") && is_round("lying-disk-1")
+        );
+        assert!(!is_round("power-") && !is_round("power") && !is_round("photos-1"));
+    }
+}

@@ -1,0 +1,403 @@
+//! A stack that was made, and its taking down: by its owner, or by a later process from the journal
+//! alone.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use pgdyno_model::storage::{DeviceSettings, StackFacts};
+
+use super::check::absolute;
+use super::error::StorageError;
+use super::filesystem::Filesystem;
+use super::stack::Stack;
+use pgdyno_emulated_disk::{Cut, DiskServer};
+use pgdyno_exec::account::Account;
+use pgdyno_exec::causes::with_causes;
+use pgdyno_exec::device::identity::{BlockDevice, Identity};
+use pgdyno_exec::device::safety::{self, Found, SafetyError};
+use pgdyno_exec::directory::StorageDirectory;
+use pgdyno_exec::journal::{Entry, Journal, Made};
+use pgdyno_exec::marked::remove_made;
+use pgdyno_exec::setting::{self as knob, Knob};
+use pgdyno_exec::step::{Performing, Step};
+use pgdyno_exec::undo::Undo;
+use pgdyno_exec::{perform_undo as undo, tool as program};
+
+const LIMIT: &str = "limited through pgdyno's control group, which lets bursts through and is no stand-in for a slow disk; under \
+                     version 1, pages that the kernel writes back by itself count only if that is the root group";
+
+/// A stack that was made. Dropping it takes it down.
+#[derive(Debug)]
+pub struct MadeStack {
+    stack: Stack,
+    journal: Journal,
+    made: Vec<Entry>,
+    /// pgdyno's own directory, which goes when it is empty.
+    _directory: Option<StorageDirectory>,
+}
+
+impl Stack {
+    /// Makes it. `account` is whom the servers run as.
+    ///
+    /// # Errors
+    /// [`StorageError`]; what was made until then is taken down.
+    pub fn make(
+        self,
+        account: &Account,
+        journal: &Journal,
+        stop: &AtomicBool,
+    ) -> Result<MadeStack, StorageError> {
+        let name = self.name().to_owned();
+        if let Some(source) = self.refusals().into_iter().next() {
+            return Err(StorageError::Unsafe { storage: name, source: Box::new(source) });
+        }
+        let default = absolute(&pgdyno_exec::paths::default_storage_dir())?;
+        let directory = match self.home.parent() {
+            Some(parent) if (self.is_made() && parent == default) || self.home == default => {
+                let failed = |source| StorageError::Directory { storage: name.clone(), source };
+                Some(StorageDirectory::open(None, account).map_err(failed)?)
+            }
+            _ => None,
+        };
+        let steps = self.steps();
+        let mut made = MadeStack {
+            stack: self,
+            journal: journal.clone(),
+            made: Vec::new(),
+            _directory: directory,
+        };
+        let mut performing = Performing { journal, stop, made: Vec::new() };
+        let performed = steps.iter().try_for_each(|step| {
+            let performed = step.perform(&mut performing);
+            // At once, so that a panic in a later step takes it down.
+            made.made.append(&mut performing.made);
+            performed
+        });
+        if let Err(source) = performed {
+            return Err(StorageError::Make {
+                storage: name,
+                source: Box::new(source),
+                left: made.take_down(),
+            });
+        }
+        let read_back = made.stack.with_filesystem(Filesystem::read_back);
+        if let Some(Err(source)) = read_back {
+            return Err(StorageError::Filesystem {
+                storage: name,
+                source: Box::new(source),
+                left: made.take_down(),
+            });
+        }
+        Ok(made)
+    }
+}
+
+impl MadeStack {
+    /// Its plan.
+    #[must_use]
+    pub fn stack(&self) -> &Stack {
+        &self.stack
+    }
+
+    /// Where clusters go.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.stack.path()
+    }
+
+    /// What was obtained, as the kernel and the programs tell it now. `keep_serials` shows the
+    /// drives' serial numbers as they are; else they are hashed.
+    ///
+    /// # Errors
+    /// [`StorageError`]: it cannot be read, or is not what was asked for.
+    pub fn facts(&self, keep_serials: bool) -> Result<StackFacts, StorageError> {
+        let storage = || self.stack.name().to_owned();
+        let unsafe_to_tell = |path: &Path, source| StorageError::Unsafe {
+            storage: storage(),
+            source: Box::new(SafetyError {
+                device: path.to_owned(),
+                found: Found::Unreadable(source),
+            }),
+        };
+        let mut devices = Vec::new();
+        for path in self.stack.members() {
+            let found = BlockDevice::at(&path).map_err(|e| unsafe_to_tell(&path, e))?;
+            // By the name that the user knows.
+            let named = self.stack.looked_at.iter().find(|device| device.is_same(&found)).cloned();
+            let device = named.unwrap_or(found);
+            devices.push(Identity::of(&device, keep_serials).into());
+        }
+        let filesystem =
+            self.stack.with_filesystem(Filesystem::read_back).transpose().map_err(|source| {
+                StorageError::Filesystem {
+                    storage: storage(),
+                    source: Box::new(source),
+                    left: Vec::new(),
+                }
+            })?;
+        let settings: Result<Vec<(String, String)>, _> =
+            self.stack.knobs().iter().map(Knob::read_back).collect();
+        let settings = settings.map_err(|source| StorageError::ReadBack {
+            storage: storage(),
+            source: Box::new(source),
+        })?;
+        Ok(StackFacts {
+            devices,
+            striper: self.stack.striper(),
+            filesystem,
+            settings,
+            notes: self.stack.notes(),
+        })
+    }
+
+    /// Sets its devices as `device` says, where that differs from how they are set; what was set
+    /// before goes back first.
+    ///
+    /// # Errors
+    /// [`StorageError`]: something could not be put back, or is not what was asked for.
+    pub fn set(&mut self, device: &DeviceSettings, stop: &AtomicBool) -> Result<(), StorageError> {
+        if self.stack.storage.device == *device {
+            return Ok(());
+        }
+        let left = self.put_back();
+        let name = self.stack.name().to_owned();
+        if !left.is_empty() {
+            return Err(StorageError::PutBack { storage: name, left });
+        }
+        let mut performing = Performing { journal: &self.journal, stop, made: Vec::new() };
+        let performed =
+            self.stack.setting(device).iter().try_for_each(|step| step.perform(&mut performing));
+        self.stack.storage.device = device.clone();
+        self.made.append(&mut performing.made);
+        performed.map_err(|source| {
+            let left = self.put_back();
+            // Nothing is set now, so that the next call sets whatever it asks for.
+            self.stack.storage.device =
+                DeviceSettings { trim: device.trim, ..DeviceSettings::default() };
+            StorageError::Make { storage: name, source: Box::new(source), left }
+        })
+    }
+
+    /// Puts everything that was set back as it was; what could not be, and what somebody else has
+    /// set since.
+    fn put_back(&mut self) -> Vec<String> {
+        let (settings, others): (Vec<Entry>, Vec<Entry>) = std::mem::take(&mut self.made)
+            .into_iter()
+            .partition(|e| matches!(e.made, Made::Setting { .. }));
+        self.made = others;
+        let mut left = Vec::new();
+        for entry in settings.iter().rev() {
+            let Made::Setting { undo, .. } = &entry.made else { continue };
+            let put_back = match (undo, &self.stack.storage.device.hook) {
+                // The experiment's words, and not the journal's.
+                (Undo::RunHook { .. }, Some(hook)) => {
+                    knob::run(&hook.restore).map(|_| None).map_err(|e| with_causes(&e))
+                }
+                _ => undo::put_back(undo),
+            };
+            match put_back {
+                Ok(changed) => {
+                    left.extend(
+                        changed.map(|what| {
+                            format!("left {} alone: {what}", entry.made.path().display())
+                        }),
+                    );
+                    left.extend(self.journal.done(&entry.id).err().map(|e| with_causes(&e)));
+                }
+                Err(why) => left.push(why),
+            }
+        }
+        left
+    }
+
+    /// The emulated disks under it, in the order of the experiment file; of another kind of backing
+    /// none.
+    #[must_use]
+    pub fn disks(&self) -> Vec<DiskServer> {
+        self.stack.disks()
+    }
+
+    /// Takes its filesystem off its devices, as a machine does that goes down; of emulated disks
+    /// the loop devices too, so that nothing of the kernel's outlives the cut. Whatever used it
+    /// must have ended. [`Self::mount`] puts it back.
+    ///
+    /// # Errors
+    /// [`StorageError`]: it is in use, or not of a kind that can be mounted again (ZFS, RAID, a directory).
+    pub fn unmount(&mut self) -> Result<(), StorageError> {
+        self.check_remountable()?;
+        let is_emulated = !self.stack.disks().is_empty();
+        let left = if is_emulated { self.put_back() } else { Vec::new() };
+        if !left.is_empty() {
+            return Err(StorageError::PutBack { storage: self.stack.name().to_owned(), left });
+        }
+        self.perform(&self.stack.unmount_steps(), &AtomicBool::new(false))?;
+        if is_emulated { Ok(()) } else { self.wait_released() }
+    }
+
+    /// Waits until the kernel has let go of the unmounted filesystem. Where another mount namespace
+    /// holds it, to mount it again would bring back the very one that was unmounted, whatever had
+    /// been done to it.
+    fn wait_released(&self) -> Result<(), StorageError> {
+        const PATIENCE: Duration = Duration::from_secs(10);
+        let until = Instant::now() + PATIENCE;
+        for member in self.stack.members() {
+            while let Err(found) = safety::unused(&member) {
+                if Instant::now() >= until {
+                    return Err(StorageError::NotReleased {
+                        storage: self.stack.name().to_owned(),
+                        found,
+                    });
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+        Ok(())
+    }
+
+    /// Mounts it again, whereby a filesystem replays its journal, and sets its devices as they were
+    /// set.
+    ///
+    /// # Errors
+    /// [`StorageError`]: it does not mount, in the kernel's words.
+    pub fn mount(&mut self, stop: &AtomicBool) -> Result<(), StorageError> {
+        self.check_remountable()?;
+        self.perform(&self.stack.mount_steps(), stop)?;
+        if self.stack.disks().is_empty() {
+            return Ok(());
+        }
+        let device = self.stack.storage.device.clone();
+        self.perform(&self.stack.setting(&device), stop)
+    }
+
+    /// What comes after a cut of its emulated disks: unmounts, gives them power again and mounts.
+    /// One that still has power loses it, honestly, after the unmount.
+    ///
+    /// # Errors
+    /// [`StorageError`]: it is in use; a disk does not answer; it does not mount.
+    pub fn power_cycle(&mut self, stop: &AtomicBool) -> Result<(), StorageError> {
+        self.unmount()?;
+        for disk in self.stack.disks() {
+            let power = || {
+                let mut control = disk.control()?;
+                if control.status()?.powered {
+                    control.cut(&Cut::default())?;
+                }
+                control.power_on()
+            };
+            power().map_err(|source| StorageError::Emulated {
+                storage: self.stack.name().to_owned(),
+                source: Box::new(source),
+            })?;
+        }
+        self.mount(stop)
+    }
+
+    fn check_remountable(&self) -> Result<(), StorageError> {
+        if self.stack.is_remountable() {
+            return Ok(());
+        }
+        Err(StorageError::Contradiction {
+            storage: self.stack.name().to_owned(),
+            why: "it is of no kind that is mounted again after a crash".into(),
+            help: "use a filesystem that the kernel mounts, on a loop file or an emulated disk"
+                .into(),
+        })
+    }
+
+    fn perform(&mut self, steps: &[Step], stop: &AtomicBool) -> Result<(), StorageError> {
+        let mut performing = Performing { journal: &self.journal, stop, made: Vec::new() };
+        let performed = steps.iter().try_for_each(|step| step.perform(&mut performing));
+        self.made.append(&mut performing.made);
+        performed.map_err(|source| StorageError::Make {
+            storage: self.stack.name().to_owned(),
+            source: Box::new(source),
+            left: Vec::new(),
+        })
+    }
+
+    /// Discards the free blocks of its filesystem, if the file asks for that: to be called before
+    /// every trial.
+    ///
+    /// # Errors
+    /// [`StorageError`]: `fstrim` failed.
+    pub fn trim(&self) -> Result<(), StorageError> {
+        if !self.stack.storage.device.trim {
+            return Ok(());
+        }
+        let failed = |source| StorageError::ReadBack {
+            storage: self.stack.name().to_owned(),
+            source: Box::new(source),
+        };
+        program::output("fstrim", &[self.path()]).map(drop).map_err(failed)
+    }
+
+    /// Takes it down; what could not be taken down, and why. That stays in the journal for the next
+    /// start.
+    #[must_use]
+    pub fn take_down(mut self) -> Vec<String> {
+        self.remove()
+    }
+
+    fn remove(&mut self) -> Vec<String> {
+        let mut left = self.put_back();
+        let made = std::mem::take(&mut self.made);
+        // The stack's own entry stands first: what hangs on it goes before the further directories,
+        // and it goes last.
+        if let Some((stack, further)) =
+            made.split_first().filter(|(e, _)| matches!(e.made, Made::Stack { .. }))
+        {
+            if let Err(why) = undo::take_down(&self.stack.undo()) {
+                left.push(why);
+                return left;
+            }
+            for entry in
+                further.iter().filter(|e| matches!(e.made, Made::Directory { .. })).chain([stack])
+            {
+                let removed = remove_made(entry, &self.journal).map_err(|e| e.to_string());
+                match removed
+                    .and_then(|_| self.journal.done(&entry.id).map_err(|e| with_causes(&e)))
+                {
+                    Ok(()) => {}
+                    Err(why) => left.push(format!("{}: {why}", entry.made.path().display())),
+                }
+            }
+        }
+        left
+    }
+}
+
+impl Drop for MadeStack {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+impl Stack {
+    /// What a reader of the figures should know.
+    fn notes(&self) -> Vec<String> {
+        use pgdyno_model::storage::Backing;
+        let mut notes = Vec::new();
+        if self.storage.limit.is_some_and(|l| !l.is_empty()) {
+            notes.push(LIMIT.into());
+        }
+        if matches!(self.storage.backing, Backing::Ram(_)) && self.storage.filesystem.is_some() {
+            notes.push("the RAM disk is a loop device over a file in a tmpfs".into());
+        }
+        if self.storage.filesystem.as_ref().is_some_and(|f| f.name == "overlay") {
+            notes.push(
+                "the overlay's files lie in its upper directory, on the filesystem that holds it"
+                    .into(),
+            );
+        }
+        for disk in self.storage.backing.emulated() {
+            let latency = disk.latency.to_string();
+            let latency = if latency.is_empty() { "no latency added".to_owned() } else { latency };
+            notes.push(format!(
+                "the disk is emulated by pgdyno ({latency}): what is measured on it is no real device's"
+            ));
+        }
+        notes.dedup();
+        notes
+    }
+}

@@ -1,0 +1,356 @@
+//! The raw curves of a disk: sequential throughput by position, random requests by queue depth,
+//! reads and writes mixed.
+
+mod builtin;
+mod fio;
+
+use std::fs::{self, File};
+use std::io::{self, Seek, SeekFrom};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use pgdyno_model::facts::StorageFacts;
+use pgdyno_model::probe::{DiskPoint, DiskProbe, Pattern};
+use pgdyno_model::units::{Bytes, Span};
+use rustix::fs::{FallocateFlags, OFlags};
+
+use super::place::{ProbeDirectory, directory_step, open};
+use super::{ProbeError, Progress, SizeSource, implausible};
+use pgdyno_exec::journal::Journal;
+use pgdyno_facts as facts;
+
+/// Requests of the sequential curves: large enough that their number does not matter.
+const SEQUENTIAL_BYTES: u32 = 1 << 20;
+/// Requests under way at a time in the sequential curves: the next is there when one is done.
+const SEQUENTIAL_DEPTH: u32 = 4;
+/// Requests of the random curves: PostgreSQL's block.
+const RANDOM_BYTES: u32 = 8192;
+/// Queue depths of the random curves.
+const DEPTHS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
+/// The file that is measured, within the probe's directory.
+const FILE: &str = "span";
+
+/// What is to be measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskOptions {
+    /// The size of the file that is made in a directory; a device is measured whole.
+    pub size: Bytes,
+    /// Where that size comes from, for what is said of a wrong one.
+    pub size_from: SizeSource,
+    /// How long each point takes, but for the sequential write, which fills the file once.
+    pub per_point: Duration,
+    /// Parts of the span whose sequential throughput is measured (count).
+    pub zones: u32,
+    /// Whether pgdyno's own load is offered although fio is there.
+    pub builtin: bool,
+}
+
+impl Default for DiskOptions {
+    fn default() -> Self {
+        Self {
+            size: Bytes(4 << 30),
+            size_from: SizeSource::Option,
+            per_point: Duration::from_secs(3),
+            zones: 10,
+            builtin: false,
+        }
+    }
+}
+
+/// What lies at the path that was named.
+enum Target {
+    /// A directory: a file in it is written and read.
+    Directory(PathBuf),
+    /// A block device: only read.
+    Device(PathBuf),
+}
+
+/// A disk probe that has looked at its target and changed nothing yet.
+pub struct DiskPlan {
+    target: Target,
+    span: Bytes,
+    /// Where the size comes from, unless it is the device's own.
+    size: Option<SizeSource>,
+    points: Vec<Planned>,
+    per_point: Duration,
+    fio: Option<fio::Fio>,
+}
+
+/// One point that is to be measured.
+struct Planned {
+    pattern: Pattern,
+    block_bytes: u32,
+    queue_depth: u32,
+    offset: u64,
+    length: u64,
+    /// None: once over all of it.
+    for_: Option<Duration>,
+}
+
+impl Planned {
+    fn label(&self) -> String {
+        match self.pattern {
+            Pattern::Read | Pattern::Write => {
+                format!("{} at {}", self.pattern.name(), Bytes(self.offset))
+            }
+            _ => format!("{}, queue depth {}", self.pattern.name(), self.queue_depth),
+        }
+    }
+}
+
+impl DiskPlan {
+    /// Looks at `path`, a directory or a block device, and plans its points.
+    ///
+    /// # Errors
+    /// [`ProbeError`]: it is neither, cannot be read, or is too small.
+    pub fn new(path: &Path, options: &DiskOptions) -> Result<Self, ProbeError> {
+        let failed = |what| move |source| ProbeError::Io { what, path: path.to_owned(), source };
+        let real = fs::canonicalize(path).map_err(failed("look at"))?;
+        let kind = fs::metadata(&real).map_err(failed("look at"))?.file_type();
+        let (target, span) = if kind.is_dir() {
+            (Target::Directory(real), options.size)
+        } else if kind.is_block_device() {
+            let size = File::open(&real)
+                .and_then(|mut d| d.seek(SeekFrom::End(0)))
+                .map_err(failed("open"))?;
+            (Target::Device(real), Bytes(size))
+        } else {
+            return Err(ProbeError::NoTarget { path: path.to_owned() });
+        };
+        let zones = u64::from(options.zones.max(1));
+        let zone = span.0 / zones / u64::from(SEQUENTIAL_BYTES) * u64::from(SEQUENTIAL_BYTES);
+        let least = Bytes(zones * u64::from(SEQUENTIAL_DEPTH * SEQUENTIAL_BYTES));
+        let may_write = matches!(target, Target::Directory(_));
+        let size = may_write.then_some(options.size_from);
+        if zone * zones < least.0 {
+            return Err(ProbeError::TooSmall { path: path.to_owned(), span, least, size });
+        }
+        let points = points(zone, zones, options.per_point)
+            .into_iter()
+            .filter(|p| may_write || !p.pattern.writes())
+            .collect();
+        let fio = if options.builtin { None } else { fio::Fio::find()? };
+        Ok(Self {
+            target,
+            span: Bytes(zone * zones),
+            size,
+            points,
+            per_point: options.per_point,
+            fio,
+        })
+    }
+
+    /// What will be done, line by line: the very argument vectors.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let parent = self.parent();
+        let step = directory_step(&parent, "XXXXXXXX");
+        let place = parent.join("pgdyno-probe-XXXXXXXX");
+        let mut lines = vec![step.to_string()];
+        if let Target::Directory(_) = self.target {
+            lines.push(format!("make {} of {}", place.join(FILE).display(), self.span));
+        }
+        for point in &self.points {
+            lines.push(match &self.fio {
+                Some(fio) => fio
+                    .step(point, &self.file(&place), &place, self.is_read_only(), true)
+                    .to_string(),
+                None => builtin::line(point, &self.file(&place)),
+            });
+        }
+        lines.push(format!(
+            "remove {} and all below it, if it bears pgdyno's marker",
+            place.display()
+        ));
+        lines
+    }
+
+    /// The least time it takes: the sequential write takes as long as it takes.
+    #[must_use]
+    pub fn least_time(&self) -> Duration {
+        self.points.iter().filter_map(|p| p.for_).sum()
+    }
+
+    /// What is not measured, and why.
+    #[must_use]
+    pub fn not_measured(&self) -> Vec<String> {
+        match &self.target {
+            Target::Directory(_) => Vec::new(),
+            Target::Device(path) => vec![format!(
+                "writes: they would destroy what is on {}; name a directory on a filesystem there",
+                path.display()
+            )],
+        }
+    }
+
+    /// Measures every point. What was made is removed, however it ends; on `stop` what was measured
+    /// so far is handed back.
+    ///
+    /// # Errors
+    /// [`ProbeError`]: nothing could be measured.
+    pub fn measure(
+        &self,
+        journal: &Journal,
+        progress: Progress<'_>,
+        stop: &AtomicBool,
+    ) -> Result<(StorageFacts, DiskProbe), ProbeError> {
+        let (storage, needed) = match &self.target {
+            Target::Directory(path) => (facts::storage("", path)?, self.span),
+            Target::Device(path) => (facts::device(path, self.span), Bytes(0)),
+        };
+        let place = ProbeDirectory::make(&self.parent(), needed, self.size, journal, stop)?;
+        let file = self.file(place.path());
+        let prepared = self.prepare(&file);
+        let direct = prepared.map_err(|source| ProbeError::Io {
+            what: "make",
+            path: file.clone(),
+            source,
+        })?;
+        let mut probe = DiskProbe {
+            driver: self.fio.as_ref().map_or_else(|| builtin::NAME.to_owned(), fio::Fio::name),
+            direct,
+            span: self.span,
+            seconds_per_point: self.per_point.as_secs_f64(),
+            points: Vec::new(),
+            not_measured: self.not_measured(),
+            complete: true,
+            warnings: Vec::new(),
+        };
+        for (done, point) in self.points.iter().enumerate() {
+            progress(
+                &format!("disk probe of {}", self.path().display()),
+                share(done, self.points.len()),
+            );
+            match self.point(point, &file, place.path(), direct, journal, stop) {
+                Ok(measured) => probe.points.push(measured),
+                Err(e) if probe.points.is_empty() => return Err(e),
+                Err(e) => {
+                    probe.complete = false;
+                    if e.is_interrupted() {
+                        break;
+                    }
+                    probe.not_measured.push(format!("{}: {}", point.label(), in_words(&e)));
+                }
+            }
+        }
+        probe.warnings = implausible::disk_curves(&storage, &probe);
+        Ok((storage, probe))
+    }
+
+    fn point(
+        &self,
+        point: &Planned,
+        file: &Path,
+        place: &Path,
+        direct: bool,
+        journal: &Journal,
+        stop: &AtomicBool,
+    ) -> Result<DiskPoint, ProbeError> {
+        match &self.fio {
+            Some(fio) => {
+                fio.measure(point, file, place, self.is_read_only(), direct, journal, stop)
+            }
+            None => builtin::measure(point, file, direct, stop),
+        }
+    }
+
+    /// Makes the file that is measured, with all its room; whether it, or the device, can be read
+    /// past the page cache.
+    fn prepare(&self, file: &Path) -> io::Result<bool> {
+        if let Target::Directory(_) = self.target {
+            let made = File::create_new(file)?;
+            match rustix::fs::fallocate(&made, FallocateFlags::empty(), 0, self.span.0) {
+                // Filesystems that cannot promise room get it by the sequential write.
+                Err(rustix::io::Errno::OPNOTSUPP) => made.set_len(self.span.0)?,
+                other => other?,
+            }
+        }
+        match open(file, !self.is_read_only(), OFlags::DIRECT) {
+            Ok(_) => Ok(true),
+            Err(e) if e.kind() == io::ErrorKind::InvalidInput => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+
+    fn path(&self) -> &Path {
+        let (Target::Directory(path) | Target::Device(path)) = &self.target;
+        path
+    }
+
+    fn is_read_only(&self) -> bool {
+        matches!(self.target, Target::Device(_))
+    }
+
+    /// Where the probe's own directory is made: fio's output needs one for a device, too.
+    fn parent(&self) -> PathBuf {
+        match &self.target {
+            Target::Directory(path) => path.clone(),
+            Target::Device(_) => std::env::temp_dir(),
+        }
+    }
+
+    /// What is read and written.
+    fn file(&self, place: &Path) -> PathBuf {
+        match &self.target {
+            Target::Directory(_) => place.join(FILE),
+            Target::Device(path) => path.clone(),
+        }
+    }
+}
+
+/// All points: the file is filled first, so that what is read later was written, and random writes
+/// find blocks.
+fn points(zone: u64, zones: u64, per_point: Duration) -> Vec<Planned> {
+    let sequential = |pattern, for_| {
+        (0..zones).map(move |z| Planned {
+            pattern,
+            block_bytes: SEQUENTIAL_BYTES,
+            queue_depth: SEQUENTIAL_DEPTH,
+            offset: z * zone,
+            length: zone,
+            for_,
+        })
+    };
+    let random = |pattern| {
+        DEPTHS.into_iter().map(move |queue_depth| Planned {
+            pattern,
+            block_bytes: RANDOM_BYTES,
+            queue_depth,
+            offset: 0,
+            length: zone * zones,
+            for_: Some(per_point),
+        })
+    };
+    sequential(Pattern::Write, None)
+        .chain(sequential(Pattern::Read, Some(per_point)))
+        .chain(random(Pattern::RandRead))
+        .chain(random(Pattern::RandWrite))
+        .chain(random(Pattern::RandRw))
+        .collect()
+}
+
+/// An error with its causes, in one line.
+fn in_words(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        words = format!("{words}: {inner}");
+        cause = inner.source();
+    }
+    words
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn share(done: usize, all: usize) -> f64 {
+    done as f64 / all as f64
+}
+
+/// A time as fio and people read it.
+fn time(for_: Duration) -> String {
+    Span(for_).to_string()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+//! Why a probe could not be made.
+
+use std::io;
+use std::path::PathBuf;
+
+use pgdyno_model::units::Bytes;
+
+use pgdyno_exec::directory::DirectoryError;
+use pgdyno_exec::journal::JournalError;
+use pgdyno_exec::step::StepError;
+
+/// Where the size of a disk probe's file comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SizeSource {
+    /// `pgdyno disk --size`.
+    Option,
+    /// `size` in an experiment's `[probe]`.
+    Experiment,
+}
+
+impl SizeSource {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Option => "`--size`",
+            Self::Experiment => "`probe.size`",
+        }
+    }
+}
+
+/// The storage could not be probed.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeError {
+    /// A file, directory or device.
+    #[error("cannot {what} {} to probe it", path.display())]
+    Io {
+        /// What was attempted.
+        what: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// What was named is neither.
+    #[error("cannot probe {}: it is neither a directory nor a block device", path.display())]
+    NoTarget {
+        /// What was named.
+        path: PathBuf,
+    },
+    /// Files are to be written, and what was named is no directory.
+    #[error("cannot write files to {} to probe it: it is {}", path.display(), if *is_device { "a block device" } else { "no directory" })]
+    NoDirectory {
+        /// What was named.
+        path: PathBuf,
+        /// Whether it is a block device.
+        is_device: bool,
+        /// Where a filesystem on the device is mounted.
+        mounted: Option<PathBuf>,
+    },
+    /// Not enough room for the files.
+    #[error("cannot probe {}: the files take {needed}, where {available} are free", path.display())]
+    NoRoom {
+        /// Where.
+        path: PathBuf,
+        /// What gives the files' size, where the user can.
+        size: Option<SizeSource>,
+        /// What the files take.
+        needed: Bytes,
+        /// What is free.
+        available: Bytes,
+    },
+    /// Too small a span to measure anything.
+    #[error("cannot probe {}: {span} are less than the {least} that the zones of the curves take", path.display())]
+    TooSmall {
+        /// What was to be probed.
+        path: PathBuf,
+        /// The size.
+        span: Bytes,
+        /// The least that would do.
+        least: Bytes,
+        /// What gives the size, where the user can.
+        size: Option<SizeSource>,
+    },
+    /// fio's answer.
+    #[error("cannot read what fio measured ({point}): {found}")]
+    Fio {
+        /// Which point.
+        point: String,
+        /// What was found instead.
+        found: String,
+    },
+    /// What lies under the directory.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    /// Something done to the host.
+    #[error(transparent)]
+    Step(#[from] StepError),
+    /// The journal.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// It was told to stop before anything was measured.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl ProbeError {
+    /// What to do.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Io { source, .. } => match source.kind() {
+                io::ErrorKind::StorageFull => Some("free room there, or name another directory".into()),
+                io::ErrorKind::PermissionDenied => {
+                    Some("run as root, outside a container that keeps devices away; or name a directory of your own".into())
+                }
+                io::ErrorKind::NotFound => Some("name a directory that exists".into()),
+                _ => None,
+            },
+            Self::NoTarget { .. } => Some("name a directory, or a device such as /dev/nvme0n1".into()),
+            Self::NoDirectory { path, is_device: true, mounted } => {
+                let path = path.display();
+                let place = match mounted {
+                    Some(point) => format!("name a directory on it, such as {}", point.display()),
+                    None => "make a filesystem on it, mount that, and name the directory".to_owned(),
+                };
+                Some(format!("{place}; `pgdyno disk {path}` measures how fast the device itself is read"))
+            }
+            Self::NoDirectory { .. } => Some("name a directory".into()),
+            Self::NoRoom { size: Some(size), .. } => Some(format!(
+                "free room there, name another directory, or ask for less with {}",
+                size.name()
+            )),
+            Self::NoRoom { size: None, .. } => Some("free room there, or name another directory".into()),
+            Self::TooSmall { size: Some(size), .. } => Some(format!("ask for more with {}", size.name())),
+            Self::TooSmall { size: None, .. } => Some("name a larger device".into()),
+            Self::Directory(e) => e.help(),
+            Self::Step(e) => e.help(),
+            Self::Journal(e) => e.help(),
+            Self::Fio { .. } => Some("`pgdyno disk --builtin` measures without fio".into()),
+            Self::Interrupted => None,
+        }
+    }
+
+    /// Whether it ended because it was told to.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        matches!(self, Self::Interrupted | Self::Step(StepError::Interrupted))
+    }
+}
