@@ -9,6 +9,7 @@ mod device;
 mod filesystem;
 mod health;
 mod kernel;
+pub mod layers;
 mod memory;
 mod program;
 mod tree;

@@ -13,8 +13,8 @@ use pgdyno_model::facts::BuildSource;
 use pgdyno_model::target::{Address, Secret};
 use pgdyno_model::telemetry::{Kind, STATS_RESET, Table};
 use pgdyno_model::units::Span;
-use pgdyno_observe::telemetry::{Sampler, Subject, Watched, probes};
-use pgdyno_postgres::{Cluster, Given, GivenError};
+use pgdyno_observe::telemetry::{MonitoredServer, Sampler, TelemetryContext, probes};
+use pgdyno_postgres::{Cluster, ExternalServer, ExternalServerError};
 
 fn values(table: &Table, column: &str) -> Vec<f64> {
     let index = table.columns.iter().position(|c| c.name == column).unwrap();
@@ -32,8 +32,8 @@ fn wanted() -> Telemetry {
     }
 }
 
-fn subject(cluster: &Cluster, database: &str) -> Subject {
-    Subject {
+fn subject(cluster: &Cluster, database: &str) -> MonitoredServer {
+    MonitoredServer {
         data: Some(cluster.data()),
         control: cluster.control_target("postgres"),
         loaded: cluster.control_target(database),
@@ -50,7 +50,7 @@ fn connect(cluster: &Cluster) -> pgdyno_postgres::Client {
 
 fn watch(cluster: &Cluster) -> Vec<Table> {
     let mut load = connect(cluster);
-    let watched = Watched::new(subject(cluster, "load"), wanted());
+    let watched = TelemetryContext::new(subject(cluster, "load"), wanted());
     let sampler = Sampler::start(probes(&watched), Duration::from_millis(50));
     let opened = Instant::now();
     // A session tells its counts to the others about once a second, and when it ends.
@@ -151,7 +151,7 @@ fn a_session_that_waits_for_a_lock_is_seen_waiting_for_it_and_no_other_is() {
     while control.query_one(blocked, &[]).unwrap().get::<_, i64>(0) == 0 {
         std::thread::sleep(Duration::from_millis(5));
     }
-    let watched = Watched::new(subject(&cluster, "load"), wanted());
+    let watched = TelemetryContext::new(subject(&cluster, "load"), wanted());
     let sampler = Sampler::start(probes(&watched), Duration::from_millis(50));
     let opened = Instant::now();
     std::thread::sleep(Duration::from_millis(500));
@@ -186,7 +186,7 @@ fn a_session_that_waits_for_a_lock_is_seen_waiting_for_it_and_no_other_is() {
 fn a_reset_of_the_statistics_shows_in_the_table_as_such() {
     let place = Place::new();
     let cluster = started(&place);
-    let watched = Watched::new(subject(&cluster, "load"), wanted());
+    let watched = TelemetryContext::new(subject(&cluster, "load"), wanted());
     let sampler = Sampler::start(probes(&watched), Duration::from_millis(50));
     let opened = Instant::now();
     std::thread::sleep(Duration::from_millis(150));
@@ -208,7 +208,7 @@ fn what_watching_costs_is_counted_and_extensions_are_read_where_asked_for() {
     let place = Place::new();
     let cluster = started(&place);
     let asked = Telemetry { buffercache: true, statements: true, ..wanted() };
-    let watched = Watched::new(subject(&cluster, "load"), asked);
+    let watched = TelemetryContext::new(subject(&cluster, "load"), asked);
     let sampler = Sampler::start(probes(&watched), Duration::from_millis(50));
     let opened = Instant::now();
     std::thread::sleep(Duration::from_millis(500));
@@ -276,7 +276,10 @@ fn every_layer_under_data_wal_and_tablespaces_is_watched_and_counts_what_is_writ
     std::os::unix::fs::symlink(&disk.point, data.join("pg_wal")).unwrap();
     let place = Place::new();
     let cluster = place.cluster();
-    let watched = Watched::new(Subject { data: Some(data), ..subject(&cluster, "load") }, wanted());
+    let watched = TelemetryContext::new(
+        MonitoredServer { data: Some(data), ..subject(&cluster, "load") },
+        wanted(),
+    );
     let sampler = Sampler::start(probes(&watched), Duration::from_millis(50));
     let opened = Instant::now();
     std::fs::write(disk.point.join("x"), vec![1; 8 << 20]).unwrap();
@@ -290,7 +293,7 @@ fn every_layer_under_data_wal_and_tablespaces_is_watched_and_counts_what_is_writ
         stats.columns.iter().filter_map(|c| c.name.strip_suffix(".wr_ios")).collect();
     // Below the loop device lies what holds its file; here that is also what holds the data, if it
     // has a device.
-    let below = pgdyno_exec::facts::storage("", folder.path()).unwrap();
+    let below = pgdyno_facts::storage("", folder.path()).unwrap();
     assert!(order.contains(&device), "{order:?}");
     assert_eq!(
         below.device.is_some(),
@@ -304,7 +307,7 @@ fn a_server_that_dies_ends_its_own_probes_only() {
     let place = Place::new();
     let mut cluster = place.cluster();
     cluster.start(&common::RUN).unwrap();
-    let watched = Watched::new(subject(&cluster, "postgres"), wanted());
+    let watched = TelemetryContext::new(subject(&cluster, "postgres"), wanted());
     let sampler = Sampler::start(probes(&watched), Duration::from_millis(20));
     let opened = Instant::now();
     std::thread::sleep(Duration::from_millis(100));
@@ -316,7 +319,10 @@ fn a_server_that_dies_ends_its_own_probes_only() {
     assert!(unavailable("pg_stat_wal").is_some());
     assert_eq!(unavailable("cpu"), None);
     // And where there is none to begin with, the tables say why.
-    let watched = Watched::new(Subject { data: None, ..subject(&cluster, "postgres") }, wanted());
+    let watched = TelemetryContext::new(
+        MonitoredServer { data: None, ..subject(&cluster, "postgres") },
+        wanted(),
+    );
     let tables =
         Sampler::start(probes(&watched), Duration::from_millis(20)).finish(opened, Instant::now());
     let wal = tables.iter().find(|t| t.probe == "pg_stat_wal").unwrap();
@@ -337,7 +343,7 @@ fn a_given_server_is_driven_by_uri_and_by_keywords_without_showing_its_password(
         format!("postgresql://postgres:{password}@{host}:{port}/postgres"),
         format!("host={host} port={port} user=postgres password={password} dbname=postgres"),
     ] {
-        let given = Given::connect(&Secret::new(dsn)).unwrap();
+        let given = ExternalServer::connect(&Secret::new(dsn)).unwrap();
         assert_eq!(given.target().password.as_ref().map(Secret::reveal), Some(password));
         let facts = given.facts().unwrap();
         assert_eq!(facts.build, BuildSource::Given { address: format!("{host}:{port}") });
@@ -345,14 +351,14 @@ fn a_given_server_is_driven_by_uri_and_by_keywords_without_showing_its_password(
         assert!(!format!("{given:?} {facts:?}").contains(password));
     }
     let wrong = format!("postgresql://postgres:x{password}@{host}:{port}/postgres");
-    let error = Given::connect(&Secret::new(wrong)).unwrap_err();
-    assert!(matches!(error, GivenError::Refused { .. }) && error.help().is_some());
+    let error = ExternalServer::connect(&Secret::new(wrong)).unwrap_err();
+    assert!(matches!(error, ExternalServerError::Refused { .. }) && error.help().is_some());
     let shown = format!("{error} {error:?}");
     assert!(
         !shown.contains(password) && shown.contains("password authentication failed"),
         "{shown}"
     );
-    let nowhere =
-        Given::connect(&Secret::new("postgresql://u:pw@127.0.0.1:1/db".into())).unwrap_err();
+    let nowhere = ExternalServer::connect(&Secret::new("postgresql://u:pw@127.0.0.1:1/db".into()))
+        .unwrap_err();
     assert!(nowhere.to_string().contains("refused"), "{nowhere}");
 }

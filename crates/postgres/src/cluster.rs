@@ -15,7 +15,7 @@ use pgdyno_model::experiment::Connect;
 use pgdyno_model::facts::ServerFacts;
 use pgdyno_model::target::{Address, Secret, Target};
 
-use super::server::{NotUp, START_LIMIT, Server, end_remains};
+use super::server::{START_LIMIT, Server, StartFailure, end_remains};
 use super::settings::{self, SettingsError};
 use pgdyno_connect::control::{self, ControlError};
 use pgdyno_exec::beneath::{Directory, LARGEST_TEXT};
@@ -26,6 +26,7 @@ use pgdyno_exec::process::servers_in;
 use pgdyno_exec::step::{Performing, Step, last_lines};
 
 pub use super::error::ClusterError;
+pub use super::server::StopMode;
 use super::spec::SOCKET_PORT;
 pub use super::spec::{ClusterSpec, SUPERUSER, cluster_directory};
 pub use pgdyno_exec::beneath::Copied;
@@ -33,15 +34,6 @@ pub use template::{KeptTemplate, Template, template_path};
 
 /// How long the postmaster may take to reread its settings.
 const RELOAD_LIMIT: Duration = Duration::from_secs(30);
-
-/// How a server is ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StopMode {
-    /// Connections are cut, then a checkpoint is made: a clean end.
-    Fast,
-    /// At once; the next start recovers.
-    Immediate,
-}
 
 /// What [`Cluster::apply`] had to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -187,8 +179,8 @@ impl Cluster {
                     self.server = Some(server);
                     break;
                 }
-                Err(NotUp::Other(e)) => return Err(*e),
-                Err(NotUp::Ended(status)) => {
+                Err(StartFailure::Other(e)) => return Err(*e),
+                Err(StartFailure::Ended(status)) => {
                     let log = self.log_since(mark);
                     let taken =
                         log.contains("could not bind") || log.contains("Address already in use");

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use super::cluster::{Cluster, ClusterError, StopMode};
-use super::server::{NotUp, Server, end_remains};
+use super::server::{Server, StartFailure, end_remains};
 use pgdyno_exec::process::{Identity, children, servers_in};
 use pgdyno_exec::step::{Step, StepError, last_lines, open_log, run_as};
 use pgdyno_storage::fault::FaultError;
@@ -98,8 +98,8 @@ impl Cluster {
         };
         match server.wait_ready(&target, limit, stop) {
             Ok(()) => Ok(()),
-            Err(NotUp::Other(e)) => Err(*e),
-            Err(NotUp::Ended(status)) => {
+            Err(StartFailure::Other(e)) => Err(*e),
+            Err(StartFailure::Ended(status)) => {
                 let log = last_lines(&self.log_since(mark), 15);
                 Err(ClusterError::Died { status: status.to_string(), log })
             }

@@ -6,12 +6,14 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use super::settings::SettingsError;
-use super::spec::SOCKET_PATH_MAX;
 use pgdyno_connect::control::ControlError;
 use pgdyno_exec::account::AccountError;
 use pgdyno_exec::directory::DirectoryError;
 use pgdyno_exec::journal::JournalError;
 use pgdyno_exec::step::StepError;
+
+/// The most bytes of a socket's path, its terminating NUL included.
+pub(super) const SOCKET_PATH_MAX: usize = 108;
 
 /// A cluster could not be made, started, changed or removed.
 #[derive(Debug, thiserror::Error)]

@@ -7,31 +7,35 @@
 //! against the manifest that was written when it was unpacked.
 
 mod download;
+mod error;
 mod manifest;
+mod names;
 mod unpack;
 
-use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use pgdyno_model::facts::BuildSource;
-use pgdyno_model::units::Bytes;
-use sha2::{Digest, Sha256};
 
 use download::download;
+use error::{NEEDED, io_error};
 use manifest::Checked;
+use names::{digest, own_name};
 use unpack::unpack;
+
+pub use download::FetchProgress;
+pub use error::FetchError;
 
 use super::install::{Install, InstallError};
 use pgdyno_exec::account::Account;
-use pgdyno_exec::directory::{DirectoryError, barrier, room};
-use pgdyno_exec::journal::{random_hex, sync_directory};
+use pgdyno_exec::directory::{barrier, room};
+use pgdyno_exec::journal::sync_directory;
 use pgdyno_exec::paths::cache_dir;
-use pgdyno_exec::process::{Identity, current_owner};
-use pgdyno_exec::trust::{self, TrustError};
+use pgdyno_exec::process::Identity;
+use pgdyno_exec::trust;
 
 /// Where artefacts are, unless the environment variable `PGDYNO_MAVEN` names a mirror.
 pub const MAVEN_CENTRAL: &str = "https://repo1.maven.org/maven2";
@@ -110,137 +114,6 @@ pub const FETCHABLE: &[Artifact] = &[
         "a9ec284923b9a7d2db41509bfb88c3d0eeb9f4aa5e2b29ea0aac5e8dbaf4c335",
     ),
 ];
-
-/// Room for an archive and what is in it.
-const NEEDED: Bytes = Bytes(128 << 20);
-
-/// How far a fetch is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FetchProgress {
-    /// The archive is on its way.
-    Downloading {
-        /// Bytes that are here.
-        done: u64,
-        /// Bytes it has, where the repository says.
-        total: Option<u64>,
-    },
-    /// The archive is verified and being unpacked.
-    Unpacking,
-}
-
-/// No server could be fetched.
-#[derive(Debug, thiserror::Error)]
-pub enum FetchError {
-    /// Nobody builds it for this machine, or it is a version that pgdyno does not know.
-    #[error(
-        "cannot fetch PostgreSQL {major}: there is no build for {machine} (there are: {available})"
-    )]
-    NoBuild {
-        /// The major version.
-        major: u32,
-        /// Operating system and processor.
-        machine: String,
-        /// The major versions that there are for it.
-        available: String,
-    },
-    /// The repository does not answer, or not with the artefact.
-    #[error("cannot fetch {url}: {why}")]
-    Download {
-        /// What was asked for.
-        url: String,
-        /// What went wrong.
-        why: String,
-    },
-    /// What arrived is something else.
-    #[error("refused {url}: its SHA-256 is {found}, and {expected} is pinned")]
-    Checksum {
-        /// Where it came from.
-        url: String,
-        /// The pinned checksum.
-        expected: &'static str,
-        /// The checksum of what arrived.
-        found: String,
-    },
-    /// The archive does not hold what it should.
-    #[error("cannot unpack {}: {why}", archive.display())]
-    Unpack {
-        /// The archive.
-        archive: PathBuf,
-        /// What went wrong.
-        why: String,
-    },
-    /// There is no room for it.
-    #[error("cannot put a PostgreSQL build into {}: it has room for {available}, and {NEEDED} is needed", path.display())]
-    NoRoom {
-        /// The cache.
-        path: PathBuf,
-        /// What is free.
-        available: Bytes,
-    },
-    /// The cache.
-    #[error("cannot {what} {}", path.display())]
-    Io {
-        /// What was attempted.
-        what: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// Somebody else could change what is in the cache.
-    #[error("cannot run PostgreSQL from the cache")]
-    Untrusted(#[source] TrustError),
-    /// An unpacked build is not what was unpacked.
-    #[error("refused to run the PostgreSQL in {}: {what} since it was unpacked", build.display())]
-    Changed {
-        /// The build's folder.
-        build: PathBuf,
-        /// The first difference: "`bin/postgres` was changed".
-        what: String,
-    },
-    /// The cache's filesystem.
-    #[error(transparent)]
-    Directory(#[from] DirectoryError),
-    /// It was fetched and does not run here.
-    #[error("the fetched PostgreSQL {version} does not run on this machine")]
-    DoesNotRun {
-        /// Its version.
-        version: &'static str,
-        /// What happened.
-        source: InstallError,
-    },
-    /// It was told to stop.
-    #[error("interrupted")]
-    Interrupted,
-}
-
-impl FetchError {
-    /// What to do.
-    #[must_use]
-    pub fn help(&self) -> Option<String> {
-        let install = "install the distribution's server (Debian, Ubuntu: `apt install postgresql`; Fedora: `dnf install \
-                       postgresql-server`; Homebrew: `brew install postgresql@17`), or name one in `postgres.bindir`";
-        Some(match self {
-            Self::NoBuild { .. } | Self::DoesNotRun { .. } => install.to_owned(),
-            Self::Download { .. } => {
-                format!("{install}; where a mirror is to be asked, set PGDYNO_MAVEN to its address")
-            }
-            Self::Checksum { .. } => format!(
-                "something on the way or on the mirror (PGDYNO_MAVEN) changes it: fetch it another way, or {install}"
-            ),
-            Self::Unpack { archive, .. } => format!("remove {} and try again", archive.display()),
-            Self::NoRoom { .. } | Self::Io { .. } | Self::Directory(_) => {
-                "make room and let this user write there, or set XDG_CACHE_HOME to another directory"
-                    .to_owned()
-            }
-            Self::Untrusted(e) => return e.help(),
-            Self::Changed { build, .. } => {
-                format!("`rm -rf {}`: it is unpacked anew when it is needed", build.display())
-            }
-            Self::Interrupted => return None,
-        })
-    }
-}
 
 /// Where archives come from and go to. Tests build their own.
 #[derive(Clone, Debug)]
@@ -451,23 +324,6 @@ fn open(build: &Path, artifact: &Artifact) -> Result<Install, InstallError> {
     Install::open(&bindir, source)
 }
 
-fn digest(file: &mut File) -> io::Result<String> {
-    let (mut hash, mut buffer) = (Sha256::new(), vec![0_u8; 64 << 10]);
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(hex(&hash.finalize())),
-            n => hash.update(&buffer[..n]),
-        }
-    }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, b| {
-        let _ = write!(text, "{b:02x}");
-        text
-    })
-}
-
 /// Makes `directory` with the parents it lacks, all open to everybody; what exists stays as it is.
 fn make_public_directory(directory: &Path) -> Result<(), FetchError> {
     if directory.is_dir() {
@@ -484,12 +340,6 @@ fn make_public_directory(directory: &Path) -> Result<(), FetchError> {
         .map_err(|e| io_error("set permissions of", directory, e))
 }
 
-/// A name for work in progress that tells whose it is.
-fn own_name() -> io::Result<String> {
-    let owner = current_owner()?;
-    Ok(format!(".new-{}-{}-{}", owner.pid, owner.started_ticks, random_hex::<4>()?))
-}
-
 /// Removes work in progress of processes that are gone.
 fn remove_abandoned(directory: &Path) {
     for child in fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok) {
@@ -504,8 +354,4 @@ fn remove_abandoned(directory: &Path) {
         let path = child.path();
         let _ = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
     }
-}
-
-fn io_error(what: &'static str, path: &Path, source: io::Error) -> FetchError {
-    FetchError::Io { what, path: path.to_owned(), source }
 }

@@ -3,10 +3,10 @@
 pub mod cluster;
 mod crash;
 pub mod error;
+pub mod external;
 pub mod facts;
 pub mod fetch;
 pub mod find;
-pub mod given;
 pub mod install;
 mod judge;
 pub mod schema;
@@ -19,6 +19,10 @@ pub mod sweep;
 pub use pgdyno_exec::journal::RecordedSettings;
 // facade: removed at integration
 #[doc(hidden)]
+pub use external as given;
+#[doc(hidden)]
+pub use external::{ExternalServer as Given, ExternalServerError as GivenError};
+#[doc(hidden)]
 pub use pgdyno_connect::control;
 #[doc(hidden)]
 pub use pgdyno_connect::control::{
@@ -30,9 +34,9 @@ pub use cluster::{
     template_path,
 };
 pub use crash::{Checksums, KillSwitch};
+pub use external::{ExternalServer, ExternalServerError};
 pub use fetch::{FETCHABLE, FetchError, FetchProgress, cached, fetch};
 pub use find::{FindError, find, find_all};
-pub use given::{Given, GivenError};
 pub use install::Install;
 pub use judge::{Judgement, judge};
 pub use schema::RecordedSchema;

@@ -12,7 +12,7 @@ use pgdyno_connect::control::Client;
 use pgdyno_model::target::Secret;
 use postgres_protocol::escape::escape_literal;
 
-use super::given::{Given, without_password};
+use super::external::{ExternalServer, without_password};
 use super::server_wide::ServerWideError;
 use pgdyno_connect::control::ControlError;
 pub use pgdyno_exec::journal::RecordedSchema;
@@ -22,16 +22,18 @@ use pgdyno_exec::process::is_alive;
 /// How the comment on everything begins that pgdyno makes on a server.
 pub const MARK: &str = "made by pgdyno";
 
-/// Drops what bears `id` at the place that the DSN without password leads to: the environment and
-/// `.pgpass` may have one. Returns how many objects went, and what stays.
-pub(crate) fn drop_by_dsn(recorded: &RecordedSchema, id: &MadeId) -> Result<Dropped, String> {
-    let given = Given::connect(&Secret::new(recorded.dsn.clone())).map_err(|e| {
-        format!(
-            "{e} (no password is stored; give it in PGPASSWORD or .pgpass, or run on that server again)"
-        )
-    })?;
-    let mut client = given.control().map_err(|e| e.to_string())?;
-    drop_marked(&mut client, id).map_err(|e| e.to_string())
+/// Drops the objects marked with `id` in the recorded database, to which the environment or
+/// `.pgpass` may have the password.
+///
+/// # Errors
+/// [`ServerWideError::Unreachable`], or the server's.
+pub(crate) fn drop_by_dsn(
+    recorded: &RecordedSchema,
+    id: &MadeId,
+) -> Result<Dropped, ServerWideError> {
+    let server = ExternalServer::connect(&Secret::new(recorded.dsn.clone()))
+        .map_err(|e| ServerWideError::Unreachable(Box::new(e)))?;
+    Ok(drop_marked(&mut server.control()?, id)?)
 }
 
 /// What became of marked objects.

@@ -1,4 +1,4 @@
-//! A server process: started as our child, waited for, ended.
+//! A server process: start it as a child, wait until it accepts connections, stop it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use pgdyno_model::target::Target;
 use rustix::process::{Pid, Signal};
 
-use super::cluster::{ClusterError, StopMode};
+use super::error::ClusterError;
 use pgdyno_connect::control;
 use pgdyno_exec::process::{Identity, children, servers_in};
 use pgdyno_exec::step::{Step, open_log};
@@ -19,23 +19,32 @@ pub(super) const START_LIMIT: Duration = Duration::from_secs(600);
 const FAST_LIMIT: Duration = Duration::from_secs(120);
 const IMMEDIATE_LIMIT: Duration = Duration::from_secs(15);
 
-/// A running postmaster, our child.
+/// How a server is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopMode {
+    /// Disconnects the clients and writes a checkpoint, as `pg_ctl stop -m fast`.
+    Fast,
+    /// Ends at once, as `pg_ctl stop -m immediate`. The next start recovers.
+    Immediate,
+}
+
+/// A running postmaster, a child of this process.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(super) child: Child,
     pub(super) data: PathBuf,
 }
 
-/// Why a server did not come up.
-pub(crate) enum NotUp {
-    /// It ended by itself.
+/// A server did not start.
+pub(crate) enum StartFailure {
+    /// The postmaster exited.
     Ended(ExitStatus),
-    /// The rest.
+    /// Any other failure.
     Other(Box<ClusterError>),
 }
 
 impl Server {
-    /// Performs a [`Step::Start`] and waits until `target` accepts connections.
+    /// Executes a [`Step::Start`] and waits until `target` accepts connections.
     pub(crate) fn start(
         step: &Step,
         data: &Path,
@@ -43,8 +52,8 @@ impl Server {
         target: &Target,
         limit: Duration,
         stop: &AtomicBool,
-    ) -> Result<Self, NotUp> {
-        let other = |e| NotUp::Other(Box::new(ClusterError::Step(e)));
+    ) -> Result<Self, StartFailure> {
+        let other = |e| StartFailure::Other(Box::new(ClusterError::Step(e)));
         let child = step.spawn(open_log(log).map_err(other)?).map_err(other)?;
         let mut server = Self { child, data: data.to_owned() };
         match server.wait_ready(target, limit, stop) {
@@ -56,49 +65,51 @@ impl Server {
         }
     }
 
-    /// Waits until `target` accepts connections, `limit` at most.
+    /// Waits until `target` accepts connections, at most for `limit`.
     pub(super) fn wait_ready(
         &mut self,
         target: &Target,
         limit: Duration,
         stop: &AtomicBool,
-    ) -> Result<(), NotUp> {
+    ) -> Result<(), StartFailure> {
         let began = Instant::now();
         let mut pause = Duration::from_millis(10);
         loop {
             if let Some(status) = self.ended() {
-                return Err(NotUp::Ended(status));
+                return Err(StartFailure::Ended(status));
             }
             if stop.load(Ordering::Relaxed) {
-                return Err(NotUp::Other(Box::new(ClusterError::Interrupted)));
+                return Err(StartFailure::Other(Box::new(ClusterError::Interrupted)));
             }
             let why = match control::connect(target) {
                 Ok(_) => return Ok(()),
-                // It answers, and the answer will not change with time.
+                // The server answers, and waiting longer will not change its answer.
                 Err(e) if e.is_from_server() && !e.is_starting_up() => {
-                    return Err(NotUp::Other(Box::new(e.into())));
+                    return Err(StartFailure::Other(Box::new(e.into())));
                 }
                 Err(e) => e.to_string(),
             };
             if began.elapsed() > limit {
                 let late = ClusterError::NotReady { waited: limit, why };
-                return Err(NotUp::Other(Box::new(late)));
+                return Err(StartFailure::Other(Box::new(late)));
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(100));
         }
     }
 
-    /// How it ended, if it has.
+    /// Returns the exit status, if the postmaster has exited.
     pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
 
+    /// Returns the postmaster's process id.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Ends it and waits until its processes are gone; harder and harder if it does not obey.
+    /// Stops the server and waits until its processes are gone. Sends stronger signals while the
+    /// server does not obey.
     pub(crate) fn stop(&mut self, mode: StopMode) {
         let pid = i32::try_from(self.child.id()).unwrap_or_default();
         let mut others: Vec<Identity> = children(pid);
@@ -110,7 +121,7 @@ impl Server {
             if self.ended().is_some() {
                 break;
             }
-            // Ours and not waited for yet: the pid cannot have passed to another process.
+            // A child that is not reaped keeps its pid, so the signal reaches no other process.
             if let Some(pid) = Pid::from_raw(pid) {
                 let _ = rustix::process::kill_process(pid, *signal);
             }
@@ -126,11 +137,11 @@ impl Server {
     }
 }
 
-/// Ends what outlived its postmaster in `data`.
+/// Ends server processes in `data` that outlived their postmaster.
 pub(crate) fn end_remains(data: &Path, mut others: Vec<Identity>) {
     others.extend(servers_in(data));
     for process in others {
-        // It notices by itself that the postmaster is gone, mostly at once.
+        // Backends exit by themselves once they notice that the postmaster is gone.
         if !process.wait_gone(Duration::from_secs(5)) {
             process.signal(Signal::KILL);
             process.wait_gone(Duration::from_secs(5));

@@ -18,7 +18,7 @@ use pgdyno_connect::control::Client;
 use pgdyno_model::target::Secret;
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 
-use super::given::{Given, server_name, without_password};
+use super::external::{ExternalServer, ExternalServerError, server_name, without_password};
 use super::settings::{SettingProblem, SettingsError, same_value};
 use pgdyno_connect::control::ControlError;
 use pgdyno_exec::journal::{Entry, Journal, JournalError, Made, RecordedSetting, RecordedSettings};
@@ -33,6 +33,11 @@ pub enum ServerWideError {
     /// The server.
     #[error(transparent)]
     Settings(#[from] SettingsError),
+    /// The recorded server takes no connection.
+    #[error(
+        "{0} (no password is stored; give it in PGPASSWORD or .pgpass, or run on that server again)"
+    )]
+    Unreachable(Box<ExternalServerError>),
     /// The journal; nothing was changed.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -49,6 +54,7 @@ impl ServerWideError {
                 Some("connect as a superuser: changing a server's settings takes ALTER SYSTEM, pg_reload_conf() and pg_file_settings".into())
             }
             Self::Settings(e) => e.help(),
+            Self::Unreachable(e) => e.help(),
             Self::Journal(e) => e.help(),
         }
     }
@@ -63,7 +69,7 @@ impl From<ControlError> for ServerWideError {
 /// Settings of one external server that are changed between trials.
 #[derive(Debug)]
 pub struct ServerWide {
-    given: Given,
+    server: ExternalServer,
     journal: Journal,
     entry: Entry,
     recorded: RecordedSettings,
@@ -81,12 +87,12 @@ impl ServerWide {
     /// # Errors
     /// The server does not show its files, or the journal cannot be written.
     pub fn record(
-        given: &Given,
+        server: &ExternalServer,
         dsn: &Secret,
         asked: &BTreeMap<String, BTreeSet<String>>,
         journal: &Journal,
     ) -> Result<Self, ServerWideError> {
-        let mut client = given.control()?;
+        let mut client = server.control()?;
         let held = auto_conf(&mut client)?;
         let recorded = |(name, set): (&String, &BTreeSet<String>)| RecordedSetting {
             name: name.clone(),
@@ -101,14 +107,14 @@ impl ServerWide {
             settings,
         };
         let names: Vec<&str> = asked.keys().map(String::as_str).collect();
-        let server = server_name(dsn.reveal()).unwrap_or_default();
+        let name = server_name(dsn.reveal()).unwrap_or_default();
         // Not a path of this machine: what messages call it.
-        let path = PathBuf::from(format!("{} of server {server}", names.join(", ")));
+        let path = PathBuf::from(format!("{} of server {name}", names.join(", ")));
         let entry =
             journal.record(&Made::ServerSettings { path, recorded: Box::new(recorded.clone()) })?;
         let current = recorded.settings.iter().map(|s| (s.name.clone(), s.was.clone())).collect();
         Ok(Self {
-            given: given.clone(),
+            server: server.clone(),
             journal: journal.clone(),
             entry,
             recorded,
@@ -129,7 +135,7 @@ impl ServerWide {
     /// # Errors
     /// The server refuses a value, or runs with another.
     pub fn apply(&mut self, wanted: &BTreeMap<String, String>) -> Result<(), ServerWideError> {
-        let mut client = self.given.control()?;
+        let mut client = self.server.control()?;
         for RecordedSetting { name, was, .. } in &self.recorded.settings {
             let target = wanted.get(name).or(was.as_ref());
             if self.current.get(name).and_then(Option::as_ref) != target {
@@ -139,7 +145,7 @@ impl ServerWide {
             }
         }
         if self.unread {
-            let mut fresh = reload(&mut client, || self.given.control())?;
+            let mut fresh = reload(&mut client, || self.server.control())?;
             verify(&mut fresh, wanted)?;
             self.unread = false;
         }
@@ -152,7 +158,7 @@ impl ServerWide {
     /// # Errors
     /// The server does not take it; then the journal still names it.
     pub fn put_back(self) -> Result<Vec<String>, ServerWideError> {
-        let left = put_back(&self.recorded, || self.given.control())?;
+        let left = put_back(&self.recorded, || self.server.control())?;
         self.journal.done(&self.entry.id)?;
         Ok(left)
     }
@@ -186,17 +192,13 @@ fn put_back(
 
 /// Puts all of `recorded` back at the place that the DSN without password leads to: the environment
 /// and `.pgpass` may have one.
-pub(crate) fn put_back_by_dsn(recorded: &RecordedSettings) -> Result<Vec<String>, String> {
-    let given = Given::connect(&Secret::new(recorded.dsn.clone())).map_err(|e| {
-        format!(
-            "{e} (no password is stored; give it in PGPASSWORD or .pgpass, or run on that server again)"
-        )
-    })?;
-    let mut client = given.control().map_err(|e| e.to_string())?;
-    if system_identifier(&mut client).map_err(|e| e.to_string())? != recorded.system_identifier {
+pub(crate) fn put_back_by_dsn(recorded: &RecordedSettings) -> Result<Vec<String>, ServerWideError> {
+    let server = ExternalServer::connect(&Secret::new(recorded.dsn.clone()))
+        .map_err(|e| ServerWideError::Unreachable(Box::new(e)))?;
+    if system_identifier(&mut server.control()?)? != recorded.system_identifier {
         return Ok(vec!["another server is there now".to_owned()]);
     }
-    put_back(recorded, || given.control()).map_err(|e| e.to_string())
+    put_back(recorded, || server.control())
 }
 
 /// Puts back what dead processes left changed on the server of `given`, by the journal; a line for
@@ -205,19 +207,19 @@ pub(crate) fn put_back_by_dsn(recorded: &RecordedSettings) -> Result<Vec<String>
 /// # Errors
 /// The journal, or the server.
 pub fn put_back_leftovers(
-    given: &Given,
+    server: &ExternalServer,
     journal: &Journal,
 ) -> Result<Vec<String>, ServerWideError> {
     let mut told = Vec::new();
     for entry in journal.entries()?.into_iter().filter(|entry| !is_alive(&entry.owner)) {
         let Made::ServerSettings { path, recorded } = &entry.made else { continue };
         // A server that does not tell who it is had no settings changed: that was asked first.
-        if !system_identifier(&mut given.control()?)
+        if !system_identifier(&mut server.control()?)
             .is_ok_and(|id| id == recorded.system_identifier)
         {
             continue;
         }
-        let left = put_back(recorded, || given.control())?;
+        let left = put_back(recorded, || server.control())?;
         journal.done(&entry.id)?;
         told.push(format!("put {} back as it was before a pgdyno that was killed", path.display()));
         told.extend(left);

@@ -9,7 +9,7 @@ use pgdyno_model::experiment::Connect;
 use pgdyno_model::target::Secret;
 use pgdyno_model::units::Bytes;
 
-use super::error::ClusterError;
+use super::error::{ClusterError, SOCKET_PATH_MAX};
 use super::install::Install;
 use super::settings;
 use pgdyno_exec::account::{Account, AccountError, server_account};
@@ -22,8 +22,6 @@ use pgdyno_exec::step::{Contents, Step};
 pub const SUPERUSER: &str = "postgres";
 /// What a fresh cluster takes before anything is loaded.
 const LEAST_ROOM: Bytes = Bytes(128 << 20);
-/// A socket's path, its terminating NUL included, must fit into this many bytes.
-pub(super) const SOCKET_PATH_MAX: usize = 108;
 pub(super) const SOCKET_PORT: u16 = 5432;
 /// A cluster to make.
 #[derive(Clone, Debug, PartialEq)]

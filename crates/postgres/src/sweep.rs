@@ -24,7 +24,7 @@ impl ExternalServers for Servers {
         match server_wide::put_back_by_dsn(recorded) {
             Ok(left) if left.is_empty() => Outcome::PutBack,
             Ok(left) => Outcome::NotOurs { found: left.join("; ") },
-            Err(why) => Outcome::Failed { why },
+            Err(e) => Outcome::Failed { why: e.to_string() },
         }
     }
 
@@ -35,7 +35,7 @@ impl ExternalServers for Servers {
             }
             Ok(dropped) if dropped.objects == 0 => Outcome::WasGone,
             Ok(_) => Outcome::Removed { server_ended: None },
-            Err(why) => Outcome::Failed { why },
+            Err(e) => Outcome::Failed { why: e.to_string() },
         }
     }
 }

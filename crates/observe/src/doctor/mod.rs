@@ -1,70 +1,82 @@
-//! What is here, what is missing and what to change, as data for `pgdyno doctor`.
+//! Examines this host for `pgdyno doctor`: what is there, what is missing and what to change.
+//!
+//! [`examine`] reads all facts and judges them by the rules; [`advise`] judges facts that are known
+//! already. Nothing here changes the host.
 
 mod advice;
+mod rule;
 mod rules;
 
 use std::path::{Path, PathBuf};
 
 use pgdyno_model::facts::{BlockDevice, DeviceKind, HostFacts, StorageFacts};
 
-pub use advice::{Advice, Advised, Severity, Unseen, advise};
+pub use advice::{Advice, Advised, Severity, Unobservable};
 pub use pgdyno_postgres::Install;
+pub use rules::advise;
 
 use pgdyno_exec::account::{Account, server_account};
 use pgdyno_exec::directory;
 use pgdyno_exec::paths::default_storage_dir;
-use pgdyno_facts::{self, Serials};
+use pgdyno_facts::Serials;
 use pgdyno_postgres::install::OLDEST_MAJOR;
 use pgdyno_postgres::{FETCHABLE, cached, find_all};
 
-/// The examination of this machine.
+/// The result of an examination.
 #[derive(Clone, Debug)]
 pub struct Doctor {
-    /// The machine.
+    /// Facts about the host.
     pub host: HostFacts,
     /// Whether pgdyno runs as root.
     pub root: bool,
-    /// Whom a managed server would run as, or why nobody can be found.
+    /// The account that managed servers run as, or why there is none.
     pub account: Result<Account, String>,
-    /// Every PostgreSQL that was found, in the order of preference.
+    /// Installed PostgreSQL servers, in the order of preference.
     pub found: Vec<Install>,
-    /// Those that pgdyno fetched before.
+    /// PostgreSQL servers that pgdyno fetched before.
     pub cached: Vec<Install>,
-    /// The majors that can be fetched for this machine, with their versions.
+    /// Major versions that can be fetched for this host, with their full versions.
     pub fetchable: Vec<(u32, &'static str)>,
-    /// The directory that was asked about, or pgdyno's own.
+    /// The directory for clusters that was examined.
     pub directory: DirectoryReport,
-    /// What would make more possible.
+    /// What is missing for more to be possible.
     pub missing: Vec<Missing>,
-    /// What the rules say of the machine and of what lies under the directory.
+    /// The results of the rules.
     pub advised: Advised,
 }
 
-/// What there is to say of a directory for clusters.
+/// Facts about a directory for clusters.
 #[derive(Clone, Debug)]
 pub struct DirectoryReport {
-    /// The directory.
+    /// The directory's path.
     pub path: PathBuf,
-    /// Whether it is there; pgdyno's own is made when it is needed.
+    /// Whether the directory exists. pgdyno's own is created when it is needed.
     pub exists: bool,
-    /// What lies under it, or why that cannot be told.
+    /// The storage under the directory, or why it is unknown.
     pub storage: Result<StorageFacts, String>,
-    /// Why no cluster can be made in it, and what to do; none if one can.
+    /// Why no cluster can be created in the directory, and how to mend that. None if one can.
     pub problem: Option<(String, Option<String>)>,
 }
 
-/// Something that is not here.
+/// A program or a privilege that is missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// What it is.
+    /// What is missing.
     pub what: String,
-    /// What cannot be done without it.
+    /// What is impossible without it.
     pub why: String,
-    /// How to get it: where, and the command.
+    /// How to get it: system and command.
     pub how: Vec<(&'static str, String)>,
 }
 
-/// Examines this machine, and `directory` or else the place where clusters are made.
+/// Examines this host and `directory`, or else the directory where clusters are created.
+///
+/// ```no_run
+/// use pgdyno_facts::Serials;
+///
+/// let doctor = pgdyno_observe::doctor::examine(None, Serials::Hashed);
+/// println!("{} findings", doctor.advised.advice.len());
+/// ```
 #[must_use]
 pub fn examine(directory: Option<&Path>, serials: Serials) -> Doctor {
     let account = server_account().map_err(|e| e.to_string());
@@ -102,7 +114,7 @@ pub fn examine(directory: Option<&Path>, serials: Serials) -> Doctor {
 fn report(named: Option<&Path>, account: Option<&Account>, serials: Serials) -> DirectoryReport {
     let path = named.map_or_else(default_storage_dir, Path::to_owned);
     let exists = path.exists();
-    // One that is to be made lies on what its nearest parent lies on.
+    // A directory to be created will be on the filesystem of its nearest parent.
     let nearest = path.ancestors().find(|p| p.exists()).unwrap_or(Path::new("/"));
     let checked = if exists || named.is_some() { path.as_path() } else { nearest };
     let problem = account.and_then(|account| directory::check(checked, account).err());

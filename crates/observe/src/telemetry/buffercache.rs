@@ -7,9 +7,9 @@ use postgres::Statement;
 
 use pgdyno_model::telemetry::{Column, Kind};
 
+use super::context::TelemetryContext;
+use super::probe::{Probe, ProbeError, SLOW, column};
 use super::session::Session;
-use super::{Probe, SLOW, Watched, column};
-use pgdyno_connect::control::error_text;
 
 const NAME: &str = "pg_buffercache";
 
@@ -27,15 +27,15 @@ struct Buffercache {
 }
 
 /// None where the experiment does not ask for it.
-pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
-    if !watched.wanted.buffercache {
+pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+    if !context.wanted.buffercache {
         return Ok(None);
     }
-    let (session, schema) = watched.with_extension(NAME)?;
+    let (session, schema) = context.with_extension(NAME)?;
     let mut client = session.client();
     // From PostgreSQL 16 on, a function that takes no locks; the view visits every buffer.
     let summary = format!("{schema}.pg_buffercache_summary()");
-    let has_summary: bool = client.query_one(HAS_SUMMARY, &[]).map_err(|e| error_text(&e))?.get(0);
+    let has_summary: bool = client.query_one(HAS_SUMMARY, &[])?.try_get(0)?;
     let query = if has_summary {
         format!(
             "SELECT buffers_used::float8, buffers_dirty::float8, buffers_pinned::float8, usagecount_avg::float8 \
@@ -47,7 +47,7 @@ pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> 
              count(*) FILTER (WHERE pinning_backends > 0)::float8, avg(usagecount)::float8 FROM {schema}.{NAME}"
         )
     };
-    let query = client.prepare(&query).map_err(|e| error_text(&e))?;
+    let query = client.prepare(&query)?;
     drop(client);
     let columns = [
         ("used", "buffers"),
@@ -70,12 +70,12 @@ impl Probe for Buffercache {
         &self.columns
     }
 
-    fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
-        let row = self.session.client().query_one(&self.query, &[]).map_err(|e| error_text(&e))?;
-        Ok((0..self.columns.len()).map(|i| row.get(i)).collect())
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
+        let row = self.session.client().query_one(&self.query, &[])?;
+        Ok((0..self.columns.len()).map(|i| row.try_get(i)).collect::<Result<_, _>>()?)
     }
 
-    fn every(&self) -> Duration {
+    fn interval(&self) -> Duration {
         SLOW
     }
 }

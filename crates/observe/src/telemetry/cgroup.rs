@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use pgdyno_model::telemetry::{Column, Kind};
 
 use super::columns::Columns;
-use super::{Probe, Watched, float, read};
+use super::context::TelemetryContext;
+use super::probe::{Probe, ProbeError, float, read};
 use pgdyno_exec::mountinfo::{self, Mounted};
 
 struct Cgroup {
@@ -164,8 +165,8 @@ const V1: &[Source] = &[
     ),
 ];
 
-pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
-    let process = match watched.subject.data.as_deref() {
+pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+    let process = match context.server.data.as_deref() {
         Some(data) => postmaster(data).unwrap_or_else(|| "self".to_owned()),
         None => return Err("the server is on another machine".into()),
     };
@@ -224,7 +225,7 @@ impl Probe for Cgroup {
         self.columns.all()
     }
 
-    fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
         let mut row = self.columns.row();
         for hierarchy in &self.hierarchies {
             for source in hierarchy.kind {

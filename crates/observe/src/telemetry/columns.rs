@@ -43,7 +43,7 @@ impl Row<'_> {
             Some(place) => *place,
             None if value == 0.0 => return,
             None => {
-                self.of.columns.push(super::column(name, unit, kind));
+                self.of.columns.push(super::probe::column(name, unit, kind));
                 self.of.places.insert(name.to_owned(), self.values.len());
                 self.values.push(None);
                 self.values.len() - 1

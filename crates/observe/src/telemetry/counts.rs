@@ -6,9 +6,8 @@ use postgres::Statement;
 use pgdyno_model::telemetry::{Column, Kind};
 
 use super::columns::Columns;
+use super::probe::{Probe, ProbeError, float};
 use super::session::Session;
-use super::{Probe, float};
-use pgdyno_connect::control::error_text;
 
 struct Counts {
     name: &'static str,
@@ -22,8 +21,8 @@ pub(super) fn make(
     name: &'static str,
     session: Session,
     query: &str,
-) -> Result<Box<dyn Probe>, String> {
-    let query = session.client().prepare(query).map_err(|e| error_text(&e))?;
+) -> Result<Box<dyn Probe>, ProbeError> {
+    let query = session.client().prepare(query)?;
     Ok(Box::new(Counts { name, session, query, columns: Columns::default() }))
 }
 
@@ -36,12 +35,12 @@ impl Probe for Counts {
         self.columns.all()
     }
 
-    fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
-        let rows = self.session.client().query(&self.query, &[]).map_err(|e| error_text(&e))?;
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
+        let rows = self.session.client().query(&self.query, &[])?;
         let mut row = self.columns.row();
         for found in rows {
-            let count = u64::try_from(found.get::<_, i64>(1)).unwrap_or(0);
-            row.set(found.get(0), "count", Kind::Gauge, float(count));
+            let count = u64::try_from(found.try_get::<_, i64>(1)?).unwrap_or(0);
+            row.set(found.try_get(0)?, "count", Kind::Gauge, float(count));
         }
         Ok(row.values())
     }

@@ -5,7 +5,8 @@ use procfs::{CpuTime, CurrentSI, KernelStats};
 use pgdyno_model::telemetry::{Column, Kind};
 
 use super::columns::Columns;
-use super::{Probe, Watched, column, float};
+use super::context::TelemetryContext;
+use super::probe::{Probe, ProbeError, column, float};
 
 /// `/proc/stat` counts guest time in user time as well; so do these.
 const MODES: [&str; 8] = ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
@@ -19,19 +20,19 @@ struct Cores {
     columns: Columns,
 }
 
-pub(super) fn all(_: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
+pub(super) fn all(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     Ok(Some(Box::new(All {
         columns: MODES.iter().map(|m| column(*m, "s", Kind::Counter)).collect(),
     })))
 }
 
 /// Modes in which a core never was have no column.
-pub(super) fn cores(_: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
+pub(super) fn cores(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     Ok(Some(Box::new(Cores::default())))
 }
 
-fn stat() -> Result<KernelStats, String> {
-    KernelStats::current().map_err(|e| format!("cannot read /proc/stat: {e}"))
+fn stat() -> Result<KernelStats, ProbeError> {
+    KernelStats::current().map_err(|e| format!("cannot read /proc/stat: {e}").into())
 }
 
 /// Seconds in each of [`MODES`].
@@ -50,7 +51,7 @@ impl Probe for All {
         &self.columns
     }
 
-    fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
         Ok(seconds(&stat()?.total).to_vec())
     }
 }
@@ -64,7 +65,7 @@ impl Probe for Cores {
         self.columns.all()
     }
 
-    fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
         let stat = stat()?;
         let mut row = self.columns.row();
         for (core, times) in stat.cpu_time.iter().enumerate() {

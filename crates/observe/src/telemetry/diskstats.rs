@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use pgdyno_model::telemetry::{Column, Kind};
 
-use super::layers::Layers;
-use super::{Probe, Watched, column, float, read};
+use super::context::TelemetryContext;
+use super::probe::{Probe, ProbeError, column, float, read};
+use pgdyno_facts::layers::Layers;
 
 /// The fields after the device's name, as the kernel's `Documentation/block/stat.rst` orders them.
 /// Sectors have 512 bytes, whatever the device's own are.
@@ -39,16 +40,16 @@ struct Diskstats {
     gone: Vec<String>,
 }
 
-pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
-    let data = watched.subject.data.as_deref().ok_or("the data lies on another machine")?;
+pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+    let data = context.server.data.as_deref().ok_or("the data lies on another machine")?;
     let mut layers = Layers::default();
     layers.add_path(data);
     match elsewhere(data) {
         Ok(places) => places.iter().for_each(|place| layers.add_path(place)),
-        Err(e) => layers.unknown.push(e),
+        Err(e) => layers.unknown.push(e.to_string()),
     }
     if layers.devices.is_empty() {
-        return Err(layers.unknown.join("; "));
+        return Err(layers.unknown.join("; ").into());
     }
     let Layers { devices, unknown } = layers;
     let columns: Vec<Column> = devices
@@ -62,10 +63,10 @@ pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> 
 }
 
 /// Where the links in PGDATA lead: the write-ahead log and the tablespaces.
-fn elsewhere(data: &Path) -> Result<Vec<PathBuf>, String> {
+fn elsewhere(data: &Path) -> Result<Vec<PathBuf>, ProbeError> {
     let failed = |path: &Path| {
         let path = path.display().to_string();
-        move |e: std::io::Error| format!("cannot follow {path}: {e}")
+        move |e: std::io::Error| ProbeError::from(format!("cannot follow {path}: {e}"))
     };
     let mut links = Vec::new();
     for (name, inside) in [("pg_wal", false), ("pg_tblspc", true)] {
@@ -94,7 +95,7 @@ impl Probe for Diskstats {
         &self.columns
     }
 
-    fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
         let text = read("/proc/diskstats")?;
         let mut values = Vec::with_capacity(self.columns.len());
         for device in &self.devices {
@@ -117,7 +118,7 @@ impl Probe for Diskstats {
         Ok(values)
     }
 
-    fn gap(&self) -> Option<String> {
+    fn missing_data(&self) -> Option<String> {
         let gone = self.gone.iter().map(|d| format!("{d} was gone from /proc/diskstats at times"));
         let all: Vec<String> = self.unknown.iter().cloned().chain(gone).collect();
         (!all.is_empty()).then(|| all.join("; "))

@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 
 use pgdyno_model::telemetry::{Column, Kind};
 
-use super::{Probe, Watched, column};
+use super::context::TelemetryContext;
+use super::probe::{Probe, ProbeError, column};
 
 struct Temperatures {
     files: Vec<PathBuf>,
     columns: Vec<Column>,
 }
 
-pub(super) fn make(_: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
+pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     let sensors = sensors(Path::new("/sys/class/hwmon"));
     if sensors.is_empty() {
         return Err("no temperature sensor is visible (/sys/class/hwmon)".into());
@@ -67,7 +68,7 @@ impl Probe for Temperatures {
         &self.columns
     }
 
-    fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
         Ok(self.files.iter().map(|f| celsius(f)).collect())
     }
 }

@@ -4,7 +4,8 @@ use pgdyno_model::telemetry::{Column, Kind};
 
 use pgdyno_facts::kilobytes;
 
-use super::{Probe, Watched, column, float, read};
+use super::context::TelemetryContext;
+use super::probe::{Probe, ProbeError, column, float, read};
 
 const FIELDS: &[&str] = &[
     "Dirty",
@@ -22,7 +23,7 @@ struct Memory {
     columns: Vec<Column>,
 }
 
-pub(super) fn make(_: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
+pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     Ok(Some(Box::new(Memory {
         columns: FIELDS.iter().map(|f| column(*f, "bytes", Kind::Gauge)).collect(),
     })))
@@ -37,7 +38,7 @@ impl Probe for Memory {
         &self.columns
     }
 
-    fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
         let text = read("/proc/meminfo")?;
         Ok(FIELDS.iter().map(|f| kilobytes(&text, f).map(float)).collect())
     }

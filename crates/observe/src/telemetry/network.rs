@@ -6,7 +6,8 @@ use procfs::net::{DeviceStatus, dev_status};
 use pgdyno_model::telemetry::{Column, Kind};
 
 use super::columns::Columns;
-use super::{Probe, Watched, float};
+use super::context::TelemetryContext;
+use super::probe::{Probe, ProbeError, float};
 
 #[derive(Default)]
 struct Network {
@@ -14,7 +15,7 @@ struct Network {
 }
 
 /// Interfaces without traffic have no columns.
-pub(super) fn make(_: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
+pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     Ok(Some(Box::new(Network::default())))
 }
 
@@ -40,7 +41,7 @@ impl Probe for Network {
         self.columns.all()
     }
 
-    fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
         let mut interfaces: Vec<DeviceStatus> = dev_status()
             .map_err(|e| format!("cannot read /proc/net/dev: {e}"))?
             .into_values()

@@ -7,9 +7,9 @@ use postgres::Statement;
 
 use pgdyno_model::telemetry::{Column, Kind, STATS_RESET};
 
+use super::context::TelemetryContext;
+use super::probe::{Probe, ProbeError, SLOW, column};
 use super::session::Session;
-use super::{Probe, SLOW, Watched, column};
-use pgdyno_connect::control::error_text;
 
 struct View {
     name: &'static str,
@@ -17,40 +17,42 @@ struct View {
     query: Statement,
     database: Option<String>,
     session: Session,
-    every: Duration,
+    interval: Duration,
 }
 
-pub(super) fn wal(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
-    view(watched, "pg_stat_wal", false, Duration::ZERO)
+pub(super) fn wal(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+    view(context, "pg_stat_wal", false, Duration::ZERO)
 }
 
-pub(super) fn database(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
-    view(watched, "pg_stat_database", true, Duration::ZERO)
+pub(super) fn database(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+    view(context, "pg_stat_database", true, Duration::ZERO)
 }
 
-pub(super) fn bgwriter(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
-    view(watched, "pg_stat_bgwriter", false, Duration::ZERO)
+pub(super) fn bgwriter(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+    view(context, "pg_stat_bgwriter", false, Duration::ZERO)
 }
 
 /// From PostgreSQL 17 on; before, `pg_stat_bgwriter` has its counters.
-pub(super) fn checkpointer(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
-    view(watched, "pg_stat_checkpointer", false, Duration::ZERO)
+pub(super) fn checkpointer(
+    context: &TelemetryContext,
+) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+    view(context, "pg_stat_checkpointer", false, Duration::ZERO)
 }
 
-pub(super) fn archiver(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
-    view(watched, "pg_stat_archiver", false, SLOW)
+pub(super) fn archiver(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+    view(context, "pg_stat_archiver", false, SLOW)
 }
 
 /// Columns that are no counters: what they say is how it is now.
 const GAUGES: &[&str] = &["numbackends", STATS_RESET];
 
 fn view(
-    watched: &Watched,
+    context: &TelemetryContext,
     name: &'static str,
     of_database: bool,
-    every: Duration,
-) -> Result<Option<Box<dyn Probe>>, String> {
-    let session = watched.session()?.clone();
+    interval: Duration,
+) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+    let session = context.session()?.clone();
     let mut client = session.client();
     let rows = client
         .query(
@@ -60,21 +62,18 @@ fn view(
                   OR attname = $2) \
              ORDER BY attnum",
             &[&name, &STATS_RESET],
-        )
-        .map_err(|e| error_text(&e))?;
+        )?;
     if rows.is_empty() {
         return Ok(None);
     }
-    let names: Vec<String> = rows.iter().map(|r| r.get(0)).collect();
+    let names: Vec<String> = rows.iter().map(|r| r.try_get(0)).collect::<Result<_, _>>()?;
     let select = |n: &String| match n.as_str() {
         STATS_RESET => format!("extract(epoch FROM {n})::float8"),
         _ => format!("{n}::float8"),
     };
     let list = names.iter().map(select).collect::<Vec<_>>().join(", ");
     let which = if of_database { " WHERE datname = $1" } else { "" };
-    let query = client
-        .prepare(&format!("SELECT {list} FROM pg_catalog.{name}{which}"))
-        .map_err(|e| error_text(&e))?;
+    let query = client.prepare(&format!("SELECT {list} FROM pg_catalog.{name}{which}"))?;
     let columns = names
         .iter()
         .map(|n| {
@@ -85,9 +84,9 @@ fn view(
             )
         })
         .collect();
-    let database = of_database.then(|| watched.subject.loaded.database.clone());
+    let database = of_database.then(|| context.server.loaded.database.clone());
     drop(client);
-    Ok(Some(Box::new(View { name, columns, query, database, session, every })))
+    Ok(Some(Box::new(View { name, columns, query, database, session, interval })))
 }
 
 /// The unit of a column of PostgreSQL's statistics, as they are named throughout.
@@ -112,19 +111,19 @@ impl Probe for View {
         &self.columns
     }
 
-    fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
         let mut client = self.session.client();
         let row = match &self.database {
             Some(database) => client.query_opt(&self.query, &[database]),
             None => client.query_opt(&self.query, &[]),
         };
-        let row = row.map_err(|e| error_text(&e))?;
+        let row = row?;
         let row = row.ok_or_else(|| format!("{} has no row{}", self.name, self.which()))?;
-        Ok((0..self.columns.len()).map(|i| row.get(i)).collect())
+        Ok((0..self.columns.len()).map(|i| row.try_get(i)).collect::<Result<_, _>>()?)
     }
 
-    fn every(&self) -> Duration {
-        self.every
+    fn interval(&self) -> Duration {
+        self.interval
     }
 }
 

@@ -4,7 +4,8 @@
 
 use pgdyno_model::telemetry::{Column, Kind};
 
-use super::{Probe, Watched, column, float, read};
+use super::context::TelemetryContext;
+use super::probe::{Probe, ProbeError, column, float, read};
 
 const RESOURCES: &[&str] = &["cpu", "io", "memory", "irq"];
 
@@ -14,7 +15,7 @@ struct Pressure {
     columns: Vec<Column>,
 }
 
-pub(super) fn make(_: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
+pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     let mut sources = Vec::new();
     let mut columns = Vec::new();
     let mut why = None;
@@ -39,7 +40,8 @@ pub(super) fn make(_: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
     match why {
         Some(why) if sources.is_empty() => Err(format!(
             "the kernel gives no pressure stall information (CONFIG_PSI, `psi=1`): {why}"
-        )),
+        )
+        .into()),
         _ => Ok(Some(Box::new(Pressure { sources, columns }))),
     }
 }
@@ -53,7 +55,7 @@ impl Probe for Pressure {
         &self.columns
     }
 
-    fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
         let mut values = Vec::with_capacity(self.columns.len());
         for (path, lines) in &self.sources {
             let text = read(path)?;

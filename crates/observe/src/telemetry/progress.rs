@@ -1,7 +1,9 @@
 //! Which long commands are under way, and in what phase, from the views `pg_stat_progress_…` that
 //! the server's version has. What never ran has no column.
 
-use super::{Probe, Watched, counts};
+use super::context::TelemetryContext;
+use super::counts;
+use super::probe::{Probe, ProbeError};
 
 /// Each view's last part and its column that says most.
 const VIEWS: &[(&str, &str)] = &[
@@ -14,8 +16,8 @@ const VIEWS: &[(&str, &str)] = &[
 ];
 
 /// None before PostgreSQL 9.6, which has the first of these views.
-pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
-    let session = watched.session()?.clone();
+pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+    let session = context.session()?.clone();
     let mut parts = Vec::new();
     for (command, phase) in VIEWS {
         if session.has_relation(&format!("pg_catalog.pg_stat_progress_{command}"))? {

@@ -4,13 +4,14 @@ use procfs::{Current, CurrentSI, KernelStats, LoadAverage};
 
 use pgdyno_model::telemetry::{Column, Kind};
 
-use super::{Probe, Watched, column, float};
+use super::context::TelemetryContext;
+use super::probe::{Probe, ProbeError, column, float};
 
 struct RunQueue {
     columns: Vec<Column>,
 }
 
-pub(super) fn make(_: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
+pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     let columns = vec![
         column("procs_running", "count", Kind::Gauge),
         column("procs_blocked", "count", Kind::Gauge),
@@ -30,7 +31,7 @@ impl Probe for RunQueue {
         &self.columns
     }
 
-    fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
         let stat = KernelStats::current().map_err(|e| format!("cannot read /proc/stat: {e}"))?;
         let load = LoadAverage::current().map_err(|e| format!("cannot read /proc/loadavg: {e}"))?;
         Ok(vec![

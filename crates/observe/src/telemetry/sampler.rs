@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use pgdyno_model::telemetry::{Sample, Table};
 
-use super::Probe;
+use super::probe::{Probe, ProbeError};
 
 /// Samples until it is finished or dropped.
 pub struct Sampler {
@@ -18,7 +18,7 @@ pub struct Sampler {
 struct Taken {
     probe: Box<dyn Probe>,
     samples: Vec<(Instant, Vec<Option<f64>>)>,
-    failed: Option<String>,
+    failed: Option<ProbeError>,
     /// When it may be asked again.
     due: Instant,
 }
@@ -97,7 +97,7 @@ impl Taken {
             return;
         }
         let before = Instant::now();
-        self.due = before + self.probe.every();
+        self.due = before + self.probe.interval();
         match self.probe.sample() {
             Ok(values) => self.samples.push((before + before.elapsed() / 2, values)),
             Err(why) => self.failed = Some(why),
@@ -120,7 +120,7 @@ impl Taken {
                 Sample { t_s: seconds_from(opened, at), values }
             })
             .collect();
-        let unavailable = self.failed.or_else(|| self.probe.gap());
+        let unavailable = self.failed.map(|e| e.to_string()).or_else(|| self.probe.missing_data());
         Table { probe: self.probe.name().to_owned(), columns, samples, unavailable }
     }
 }
@@ -137,7 +137,7 @@ mod tests {
     use pgdyno_model::telemetry::{Column, Kind};
 
     use super::*;
-    use crate::telemetry::column;
+    use crate::telemetry::probe::column;
 
     struct Counting {
         columns: Vec<Column>,
@@ -153,7 +153,7 @@ mod tests {
         fn columns(&self) -> &[Column] {
             &self.columns
         }
-        fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
+        fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
             self.n += 1.0;
             let _ = self.sampled.send(());
             if self.n >= self.fails_at { Err("it broke".into()) } else { Ok(vec![Some(self.n)]) }

@@ -8,9 +8,9 @@ use postgres::Statement;
 use pgdyno_model::telemetry::{Column, Kind};
 
 use super::columns::Columns;
+use super::context::TelemetryContext;
+use super::probe::{Probe, ProbeError, SLOW};
 use super::session::Session;
-use super::{Probe, SLOW, Watched};
-use pgdyno_connect::control::error_text;
 
 /// The relations to follow: the largest at the trial's start. All others are in the database's size
 /// only.
@@ -27,47 +27,59 @@ const SIZES: &str = "SELECT oid::regclass::text, \
 struct Sizes {
     control: Session,
     /// In the loaded database, whose catalog alone knows its relations.
-    loaded: Result<(Session, Statement, Vec<u32>), String>,
+    loaded: Result<(Session, Statement, Vec<u32>), ProbeError>,
     database: String,
     columns: Columns,
-    gap: Option<String>,
+    missing: Option<String>,
 }
 
-pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
-    let control = watched.session()?.clone();
-    let loaded = watched.own_session(&watched.subject.loaded).and_then(|session| {
-        let rows = session.client().query(LARGEST, &[]).map_err(|e| error_text(&e))?;
-        let query = session.client().prepare(SIZES).map_err(|e| error_text(&e))?;
-        Ok((session, query, rows.iter().map(|r| r.get(0)).collect()))
+pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+    let control = context.session()?.clone();
+    let loaded = context.own_session(&context.server.loaded).and_then(|session| {
+        let rows = session.client().query(LARGEST, &[])?;
+        let query = session.client().prepare(SIZES)?;
+        Ok((session, query, rows.iter().map(|r| r.try_get(0)).collect::<Result<_, _>>()?))
     });
-    let database = watched.subject.loaded.database.clone();
-    Ok(Some(Box::new(Sizes { control, loaded, database, columns: Columns::default(), gap: None })))
+    let database = context.server.loaded.database.clone();
+    Ok(Some(Box::new(Sizes {
+        control,
+        loaded,
+        database,
+        columns: Columns::default(),
+        missing: None,
+    })))
 }
 
 type Named = Vec<(String, f64)>;
 
 impl Sizes {
-    fn database(&self) -> Result<Named, String> {
+    fn database(&self) -> Result<Named, ProbeError> {
         let query = "SELECT 'database', pg_catalog.pg_database_size(oid)::float8 FROM pg_catalog.pg_database WHERE datname = $1";
         named(self.control.client().query(query, &[&self.database]))
     }
 
-    fn wal(&self) -> Result<Named, String> {
+    fn wal(&self) -> Result<Named, ProbeError> {
         named(self.control.client().query(
             "SELECT 'pg_wal', pg_catalog.sum(size)::float8 FROM pg_catalog.pg_ls_waldir()",
             &[],
         ))
     }
 
-    fn relations(&self) -> Result<Named, String> {
+    fn relations(&self) -> Result<Named, ProbeError> {
         let (session, query, oids) = self.loaded.as_ref().map_err(Clone::clone)?;
         named(session.client().query(query, &[oids]))
     }
 }
 
-fn named(rows: Result<Vec<postgres::Row>, postgres::Error>) -> Result<Named, String> {
-    let rows = rows.map_err(|e| error_text(&e))?;
-    Ok(rows.iter().filter_map(|r| Some((r.get(0), r.get::<_, Option<f64>>(1)?))).collect())
+fn named(rows: Result<Vec<postgres::Row>, postgres::Error>) -> Result<Named, ProbeError> {
+    let rows = rows?;
+    let mut named = Named::new();
+    for row in rows {
+        if let Some(value) = row.try_get::<_, Option<f64>>(1)? {
+            named.push((row.try_get(0)?, value));
+        }
+    }
+    Ok(named)
 }
 
 impl Probe for Sizes {
@@ -79,21 +91,21 @@ impl Probe for Sizes {
         self.columns.all()
     }
 
-    fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
         let found = [
             ("the database's size", self.database()),
             ("the size of pg_wal", self.wal()),
             ("the sizes of relations", self.relations()),
         ];
-        let failed = |(what, result): &(&str, Result<Named, String>)| {
+        let failed = |(what, result): &(&str, Result<Named, ProbeError>)| {
             result.as_ref().err().map(|why| format!("{what} could not be read: {why}"))
         };
         let missing: Vec<String> = found.iter().filter_map(failed).collect();
         if missing.len() == found.len() {
-            return Err(missing.join("; "));
+            return Err(missing.join("; ").into());
         }
         if !missing.is_empty() {
-            self.gap = Some(missing.join("; "));
+            self.missing = Some(missing.join("; "));
         }
         let mut row = self.columns.row_unknown();
         for (name, bytes) in found.into_iter().filter_map(|(_, result)| result.ok()).flatten() {
@@ -102,11 +114,11 @@ impl Probe for Sizes {
         Ok(row.values())
     }
 
-    fn every(&self) -> Duration {
+    fn interval(&self) -> Duration {
         SLOW
     }
 
-    fn gap(&self) -> Option<String> {
-        self.gap.clone()
+    fn missing_data(&self) -> Option<String> {
+        self.missing.clone()
     }
 }

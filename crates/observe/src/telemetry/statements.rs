@@ -8,10 +8,10 @@ use postgres::Statement;
 use pgdyno_model::telemetry::{Column, Kind};
 
 use super::columns::Columns;
+use super::context::TelemetryContext;
 use super::pg_stat::unit;
+use super::probe::{Probe, ProbeError, SLOW};
 use super::session::Session;
-use super::{Probe, SLOW, Watched};
-use pgdyno_connect::control::error_text;
 
 const WANTED: &[&str] = &[
     "calls",
@@ -33,12 +33,12 @@ struct Statements {
 }
 
 /// None where the experiment does not ask for it.
-pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
+pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     const NAME: &str = "pg_stat_statements";
-    if !watched.wanted.statements {
+    if !context.wanted.statements {
         return Ok(None);
     }
-    let (session, schema) = watched.with_extension(NAME)?;
+    let (session, schema) = context.with_extension(NAME)?;
     // The text of a utility command is stored as it came and may hold a password.
     let query = format!(
         "SELECT queryid::text || CASE WHEN min(query) ~* '^\\s*(select|insert|update|delete|merge|with|begin|commit|end)\\M' \
@@ -47,8 +47,8 @@ pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> 
          WHERE d.datname = $1 AND queryid IS NOT NULL GROUP BY queryid ORDER BY sum(total_exec_time) DESC LIMIT 50",
         WANTED.iter().map(|c| format!("sum({c})::float8")).collect::<Vec<_>>().join(", ")
     );
-    let query = session.client().prepare(&query).map_err(|e| error_text(&e))?;
-    let database = watched.subject.loaded.database.clone();
+    let query = session.client().prepare(&query)?;
+    let database = context.server.loaded.database.clone();
     Ok(Some(Box::new(Statements { session, query, database, columns: Columns::default() })))
 }
 
@@ -61,18 +61,14 @@ impl Probe for Statements {
         self.columns.all()
     }
 
-    fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
-        let rows = self
-            .session
-            .client()
-            .query(&self.query, &[&self.database])
-            .map_err(|e| error_text(&e))?;
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
+        let rows = self.session.client().query(&self.query, &[&self.database])?;
         // A statement that is not among the costliest for once has no value then.
         let mut row = self.columns.row_unknown();
         for found in rows {
-            let statement: String = found.get(0);
+            let statement: String = found.try_get(0)?;
             for (i, name) in WANTED.iter().enumerate() {
-                if let Some(value) = found.get::<_, Option<f64>>(i + 1) {
+                if let Some(value) = found.try_get::<_, Option<f64>>(i + 1)? {
                     row.set(&format!("{statement}.{name}"), unit(name), Kind::Counter, value);
                 }
             }
@@ -80,7 +76,7 @@ impl Probe for Statements {
         Ok(row.values())
     }
 
-    fn every(&self) -> Duration {
+    fn interval(&self) -> Duration {
         SLOW
     }
 }

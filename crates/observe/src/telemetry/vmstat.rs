@@ -3,7 +3,8 @@
 
 use pgdyno_model::telemetry::{Column, Kind};
 
-use super::{Probe, Watched, column, float, read};
+use super::context::TelemetryContext;
+use super::probe::{Probe, ProbeError, column, float, read};
 
 const COUNTERS: &[&str] = &[
     "nr_dirtied",
@@ -35,7 +36,7 @@ struct Vmstat {
     columns: Vec<Column>,
 }
 
-pub(super) fn make(_: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
+pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     let text = read("/proc/vmstat")?;
     let there = |names: &[&str], kind| -> Vec<Column> {
         names
@@ -77,7 +78,7 @@ impl Probe for Vmstat {
         &self.columns
     }
 
-    fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
         let text = read("/proc/vmstat")?;
         Ok(self.columns.iter().map(|c| value(&text, &c.name).map(float)).collect())
     }

@@ -21,10 +21,10 @@ use postgres::Statement;
 use pgdyno_model::telemetry::{Column, Kind};
 
 use super::columns::Columns;
-use super::observer::thread_cpu;
+use super::context::TelemetryContext;
+use super::cost::thread_cpu;
+use super::probe::{Probe, ProbeError, float};
 use super::session::Session;
-use super::{Probe, Watched, float};
-use pgdyno_connect::control::error_text;
 
 /// `$1` is the loaded database's oid. The view itself would join what is not needed here.
 const LOOK: &str = "SELECT CASE WHEN backend_type IN ('client backend', 'parallel worker') THEN 'load' ELSE backend_type END, \
@@ -40,44 +40,43 @@ struct WaitEvents {
     seen: Arc<Mutex<Seen>>,
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
-    gap: Option<String>,
+    missing: Option<String>,
 }
 
 #[derive(Default)]
 struct Seen {
     polls: u64,
     counts: BTreeMap<String, u64>,
-    failed: Option<String>,
+    failed: Option<ProbeError>,
 }
 
 /// None where the experiment switches it off.
-pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
-    let interval = watched.wanted.wait_events.0;
+pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+    let interval = context.wanted.wait_events.0;
     if interval.is_zero() {
         return Ok(None);
     }
-    let session = watched.own_session(&watched.subject.control)?;
+    let session = context.own_session(&context.server.control)?;
     let mut client = session.client();
     let row = client
         .query_one(
             "SELECT (SELECT oid FROM pg_catalog.pg_database WHERE datname = $1), \
              pg_catalog.pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'), current_user::text",
-            &[&watched.subject.loaded.database],
-        )
-        .map_err(|e| error_text(&e))?;
-    let database: Option<u32> = row.get(0);
+            &[&context.server.loaded.database],
+        )?;
+    let (database, who): (Option<u32>, String) = (row.try_get(0)?, row.try_get(2)?);
     let database = database
-        .ok_or_else(|| format!("there is no database {}", watched.subject.loaded.database))?;
-    let gap = (!row.get::<_, bool>(1)).then(|| {
+        .ok_or_else(|| format!("there is no database {}", context.server.loaded.database))?;
+    let missing = (!row.try_get::<_, bool>(1)?).then(|| {
         format!(
             "{} sees only the waits of its own sessions; GRANT pg_read_all_stats shows the others'",
-            row.get::<_, String>(2)
+            who
         )
     });
-    let look = client.prepare(LOOK).map_err(|e| error_text(&e))?;
+    let look = client.prepare(LOOK)?;
     drop(client);
     let seen = Arc::new(Mutex::new(Seen::default()));
-    let clock = watched.observer.add_thread();
+    let clock = context.cost.add_thread();
     let (end, ended) = channel();
     let looker = Looker { session, look, database, interval, seen: Arc::clone(&seen), clock };
     let thread = std::thread::Builder::new()
@@ -85,7 +84,7 @@ pub(super) fn make(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> 
         .spawn(move || looker.run(&ended))
         .map_err(|e| format!("cannot start a thread: {e}"))?;
     let columns = Columns::default();
-    Ok(Some(Box::new(WaitEvents { columns, seen, end: Some(end), thread: Some(thread), gap })))
+    Ok(Some(Box::new(WaitEvents { columns, seen, end: Some(end), thread: Some(thread), missing })))
 }
 
 /// What the thread works with.
@@ -107,15 +106,13 @@ impl Looker {
             match rows {
                 Ok(rows) => {
                     seen.polls += 1;
-                    for row in rows {
-                        let who: Option<String> = row.get(0);
-                        let (state, kind, event) = (row.get(1), row.get(2), row.get(3));
-                        let count = u64::try_from(row.get::<_, i64>(4)).unwrap_or(0);
-                        seen.add(who.as_deref().unwrap_or("unknown"), state, kind, event, count);
+                    if let Err(e) = rows.iter().try_for_each(|row| seen.add_row(row)) {
+                        seen.failed = Some(e.into());
+                        return;
                     }
                 }
                 Err(e) => {
-                    seen.failed = Some(error_text(&e));
+                    seen.failed = Some(e.into());
                     return;
                 }
             }
@@ -135,6 +132,14 @@ impl Looker {
 }
 
 impl Seen {
+    fn add_row(&mut self, row: &postgres::Row) -> Result<(), postgres::Error> {
+        let who: Option<String> = row.try_get(0)?;
+        let count = u64::try_from(row.try_get::<_, i64>(4)?).unwrap_or(0);
+        let (state, kind, event) = (row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);
+        self.add(who.as_deref().unwrap_or("unknown"), state, kind, event, count);
+        Ok(())
+    }
+
     fn add(
         &mut self,
         who: &str,
@@ -166,7 +171,7 @@ impl Probe for WaitEvents {
         self.columns.all()
     }
 
-    fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(why) = &seen.failed {
             return Err(why.clone());
@@ -179,8 +184,8 @@ impl Probe for WaitEvents {
         Ok(row.values())
     }
 
-    fn gap(&self) -> Option<String> {
-        self.gap.clone()
+    fn missing_data(&self) -> Option<String> {
+        self.missing.clone()
     }
 }
 

@@ -8,9 +8,10 @@ use std::thread::JoinHandle;
 
 use pgdyno_model::telemetry::{Column, Kind};
 
-use super::layers::pool_of;
-use super::{Probe, Watched, column, float, read};
+use super::context::TelemetryContext;
+use super::probe::{Probe, ProbeError, column, float, read};
 use pgdyno_exec::tool::search_path;
+use pgdyno_facts::layers::pool_of;
 
 const ARCSTATS: &str = "/proc/spl/kstat/zfs/arcstats";
 
@@ -35,7 +36,7 @@ struct Arcstats {
 }
 
 /// None where this kernel has no ZFS.
-pub(super) fn arcstats(_: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
+pub(super) fn arcstats(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     if !Path::new(ARCSTATS).exists() {
         return Ok(None);
     }
@@ -60,7 +61,7 @@ impl Probe for Arcstats {
         &self.columns
     }
 
-    fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
         let text = read(ARCSTATS)?;
         Ok(FIELDS.iter().map(|(name, ..)| arc_value(&text, name).map(float)).collect())
     }
@@ -76,8 +77,8 @@ struct Iostat {
 }
 
 /// None where the data does not lie on ZFS.
-pub(super) fn iostat(watched: &Watched) -> Result<Option<Box<dyn Probe>>, String> {
-    let Some(data) = watched.subject.data.as_deref() else { return Ok(None) };
+pub(super) fn iostat(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+    let Some(data) = context.server.data.as_deref() else { return Ok(None) };
     let facts = pgdyno_facts::storage("", data).map_err(|e| e.to_string())?;
     if !matches!(facts.filesystem.as_str(), "zfs" | "fuse.zfs") {
         return Ok(None);
@@ -152,9 +153,9 @@ impl Probe for Iostat {
         &self.columns
     }
 
-    fn sample(&mut self) -> Result<Vec<Option<f64>>, String> {
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
         if let Ok(Some(status)) = self.child.try_wait() {
-            return Err(format!("`zpool iostat` ended with {status}"));
+            return Err(format!("`zpool iostat` ended with {status}").into());
         }
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(last.clone().unwrap_or_else(|| vec![None; self.columns.len()]))

@@ -9,7 +9,22 @@ use std::time::Duration;
 use pgdyno_model::units::Bytes;
 use sha2::{Digest, Sha256};
 
-use super::{FetchError, FetchProgress, hex, io_error};
+use super::error::{FetchError, io_error};
+use super::names::hex;
+
+/// How far a fetch is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FetchProgress {
+    /// The archive is on its way.
+    Downloading {
+        /// Bytes that are here.
+        done: u64,
+        /// Bytes it has, where the repository says.
+        total: Option<u64>,
+    },
+    /// The archive is verified and being unpacked.
+    Unpacking,
+}
 
 /// No archive has more.
 const LARGEST_ARCHIVE: Bytes = Bytes(128 << 20);

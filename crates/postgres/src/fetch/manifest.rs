@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
-use super::digest;
+use super::names::digest;
 use pgdyno_exec::beneath::Directory;
 
 /// Its file's name.

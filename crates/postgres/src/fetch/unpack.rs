@@ -12,8 +12,9 @@ use liblzma::stream::Stream;
 use pgdyno_model::facts::BuildSource;
 use pgdyno_model::units::Bytes;
 
+use super::error::{FetchError, io_error};
 use super::manifest::{self, Checked};
-use super::{FetchError, io_error, own_name};
+use super::names::own_name;
 use crate::install::Install;
 
 /// No build has more when it is unpacked.

@@ -1,6 +1,7 @@
 //! Filesystems that write elsewhere than in place.
 
-use crate::doctor::advice::{Facts, Judged, Rule, Severity, finding};
+use crate::doctor::advice::Severity;
+use crate::doctor::rule::{Facts, Judged, Rule, finding};
 use pgdyno_facts::is_zfs;
 
 pub(super) const RULES: &[Rule] = &[
@@ -52,10 +53,10 @@ fn in_place(facts: &Facts<'_>) -> bool {
 
 fn zfs_sync(facts: &Facts<'_>) -> Judged {
     if !is_zfs(&facts.storage.filesystem) {
-        return Judged::Idle;
+        return Judged::NotApplicable;
     }
     match facts.storage.geometry.get("sync").map(String::as_str) {
-        None => Judged::Unseen(unseen(facts, "sync")),
+        None => Judged::Unobservable(unseen(facts, "sync")),
         Some("disabled") => Some(
             finding(
                 Severity::Danger,
@@ -73,17 +74,17 @@ fn zfs_sync(facts: &Facts<'_>) -> Judged {
 
 fn zfs_ashift(facts: &Facts<'_>) -> Judged {
     if !is_zfs(&facts.storage.filesystem) {
-        return Judged::Idle;
+        return Judged::NotApplicable;
     }
     let Some(ashift) = facts.storage.geometry.get("ashift").and_then(|a| a.parse::<u32>().ok())
     else {
-        return Judged::Unseen(unseen(facts, "ashift"));
+        return Judged::Unobservable(unseen(facts, "ashift"));
     };
     let sector = 1_u64.checked_shl(ashift).unwrap_or(u64::MAX);
     let Some((block, disk)) =
         facts.disks().filter_map(|d| Some((d.physical_block_bytes?, &d.name))).max()
     else {
-        return Judged::Unseen("the disks' block size".to_owned());
+        return Judged::Unobservable("the disks' block size".to_owned());
     };
     let found = (sector < block).then(|| {
         finding(
@@ -108,7 +109,7 @@ fn unseen(facts: &Facts<'_>, what: &str) -> String {
 
 fn zfs_full_page_writes(facts: &Facts<'_>) -> Judged {
     if !is_zfs(&facts.storage.filesystem) {
-        return Judged::Idle;
+        return Judged::NotApplicable;
     }
     Some(
         finding(
@@ -124,7 +125,7 @@ fn zfs_full_page_writes(facts: &Facts<'_>) -> Judged {
 fn btrfs_copy_on_write(facts: &Facts<'_>) -> Judged {
     let storage = facts.storage;
     if storage.filesystem != "btrfs" {
-        return Judged::Idle;
+        return Judged::NotApplicable;
     }
     let found = if in_place(facts) {
         finding(
@@ -152,7 +153,7 @@ fn btrfs_copy_on_write(facts: &Facts<'_>) -> Judged {
 
 fn wal_recycling(facts: &Facts<'_>) -> Judged {
     if !copies(facts) {
-        return Judged::Idle;
+        return Judged::NotApplicable;
     }
     Some(
         finding(

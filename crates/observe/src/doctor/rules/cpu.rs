@@ -1,7 +1,8 @@
 //! CPUs, clocks, and who else has a share of them.
 
-use super::no_sysctl;
-use crate::doctor::advice::{Facts, Judged, Rule, Severity, finding};
+use crate::doctor::advice::Severity;
+use crate::doctor::rule::no_sysctl;
+use crate::doctor::rule::{Facts, Judged, Rule, finding};
 
 /// A share of CPU time that is no accident.
 const STEAL: f64 = 0.01;
@@ -52,7 +53,7 @@ pub(super) const RULES: &[Rule] = &[
 fn governor(facts: &Facts<'_>) -> Judged {
     let cpu = &facts.host.cpu;
     if cpu.governors.is_empty() {
-        return Judged::Idle;
+        return Judged::NotApplicable;
     }
     let driver = cpu.driver.as_deref().unwrap_or("unknown");
     // These drivers' powersave follows the load, others' stays at the lowest frequency.
@@ -80,7 +81,7 @@ fn governor(facts: &Facts<'_>) -> Judged {
 fn frequency_limit(facts: &Facts<'_>) -> Judged {
     let cpu = &facts.host.cpu;
     let (Some(allowed), Some(most)) = (cpu.allowed_max_khz, cpu.hardware_max_khz) else {
-        return Judged::Idle;
+        return Judged::NotApplicable;
     };
     let found = (allowed < most).then(|| {
         finding(
@@ -99,7 +100,7 @@ fn frequency_limit(facts: &Facts<'_>) -> Judged {
 fn clocksource(facts: &Facts<'_>) -> Judged {
     let settings = &facts.host.settings;
     let Some(clock) = settings.clocksource.as_deref() else {
-        return Judged::Unseen("the kernel does not show its clock source".to_owned());
+        return Judged::Unobservable("the kernel does not show its clock source".to_owned());
     };
     let found = SLOW_CLOCKS.contains(&clock).then(|| {
         let found = finding(
@@ -123,7 +124,7 @@ fn clocksource(facts: &Facts<'_>) -> Judged {
 
 fn steal(facts: &Facts<'_>) -> Judged {
     let Some(steal) = facts.host.virtualization.steal else {
-        return Judged::Unseen("/proc/stat does not tell of stolen time".to_owned());
+        return Judged::Unobservable("/proc/stat does not tell of stolen time".to_owned());
     };
     let found = (steal >= STEAL).then(|| {
         finding(

@@ -3,7 +3,8 @@
 use pgdyno_model::facts::{BlockDevice, DeviceKind};
 use pgdyno_model::units::Bytes;
 
-use crate::doctor::advice::{Facts, Finding, Judged, Rule, Severity, finding};
+use crate::doctor::advice::Severity;
+use crate::doctor::rule::{Facts, Finding, Judged, Rule, finding};
 
 /// Where partitions begin since about 2010.
 const MEBIBYTE: u64 = 1 << 20;
@@ -54,7 +55,7 @@ fn each<'a>(
 ) -> Judged {
     let mut devices = devices.into_iter().peekable();
     if devices.peek().is_none() {
-        return Judged::Idle;
+        return Judged::NotApplicable;
     }
     devices.filter_map(of).collect::<Vec<_>>().into()
 }
@@ -157,7 +158,10 @@ fn cgroup_io(facts: &Facts<'_>) -> Judged {
 fn write_cache(facts: &Facts<'_>) -> Judged {
     let hypervisor = facts.host.virtualization.hypervisor.as_deref();
     if let Some(disk) = facts.disks().find(|d| d.write_cache.is_none()) {
-        return Judged::Unseen(format!("the kernel does not tell of {}'s write cache", disk.name));
+        return Judged::Unobservable(format!(
+            "the kernel does not tell of {}'s write cache",
+            disk.name
+        ));
     }
     each(facts.disks(), |disk| {
         if disk.write_cache.as_deref() != Some("write back") {

@@ -2,7 +2,8 @@
 
 use pgdyno_model::facts::{BlockDevice, Health};
 
-use crate::doctor::advice::{Facts, Finding, Judged, Rule, Severity, finding};
+use crate::doctor::advice::Severity;
+use crate::doctor::rule::{Facts, Finding, Judged, Rule, finding};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -35,8 +36,8 @@ fn smart(facts: &Facts<'_>) -> Judged {
         .find_map(|(d, h)| h.unavailable.as_ref().map(|why| format!("{}: {why}", d.name)));
     match silent {
         _ if !found.is_empty() => Judged::Found(found),
-        Some(why) => Judged::Unseen(why),
-        None if disks.is_empty() => Judged::Idle,
+        Some(why) => Judged::Unobservable(why),
+        None if disks.is_empty() => Judged::NotApplicable,
         None => Judged::Fine,
     }
 }
@@ -78,7 +79,7 @@ fn raid_state(facts: &Facts<'_>) -> Judged {
     let layers = facts.storage.layers();
     let mut arrays = layers.iter().filter_map(|d| Some((&d.name, d.raid.as_ref()?))).peekable();
     if arrays.peek().is_none() {
-        return Judged::Idle;
+        return Judged::NotApplicable;
     }
     let mut found = Vec::new();
     for (name, raid) in arrays {
@@ -104,7 +105,7 @@ fn raid_state(facts: &Facts<'_>) -> Judged {
 }
 
 fn zfs_pool(facts: &Facts<'_>) -> Judged {
-    let Some(state) = facts.storage.geometry.get("state") else { return Judged::Idle };
+    let Some(state) = facts.storage.geometry.get("state") else { return Judged::NotApplicable };
     let found = (state != "ONLINE").then(|| {
         let words = format!("the pool of {} is {state}.", facts.storage.source);
         finding(Severity::Danger, words).remedy("zpool status -x")

@@ -2,8 +2,9 @@
 
 use pgdyno_model::units::Bytes;
 
-use super::no_sysctl;
-use crate::doctor::advice::{Facts, Judged, Rule, Severity, finding};
+use crate::doctor::advice::Severity;
+use crate::doctor::rule::no_sysctl;
+use crate::doctor::rule::{Facts, Judged, Rule, finding};
 
 /// With less memory, huge pages save little.
 const HUGE_PAGES_FROM: Bytes = Bytes(32 << 30);
@@ -66,7 +67,7 @@ pub(super) const RULES: &[Rule] = &[
 fn transparent_hugepage(facts: &Facts<'_>) -> Judged {
     let paging = &facts.host.paging;
     match paging.transparent_hugepage.as_deref() {
-        None => Judged::Idle,
+        None => Judged::NotApplicable,
         Some("always") => {
             let defrag = paging.transparent_hugepage_defrag.as_deref().unwrap_or("unknown");
             let words = format!(
@@ -110,7 +111,7 @@ fn dirty_background(facts: &Facts<'_>) -> Judged {
 fn zone_reclaim(facts: &Facts<'_>) -> Judged {
     match facts.sysctl("vm.zone_reclaim_mode") {
         // Kernels without NUMA do not have it.
-        None => Judged::Idle,
+        None => Judged::NotApplicable,
         Some(0) => Judged::Fine,
         Some(mode) => Some(
             finding(
@@ -128,7 +129,7 @@ fn zone_reclaim(facts: &Facts<'_>) -> Judged {
 
 fn swappiness(facts: &Facts<'_>) -> Judged {
     if facts.host.paging.swap.is_none_or(|swap| swap == Bytes(0)) {
-        return Judged::Idle;
+        return Judged::NotApplicable;
     }
     let Some(swappiness) = facts.sysctl("vm.swappiness") else { return no_sysctl("vm.swappiness") };
     let found = (swappiness > 10).then(|| {
@@ -142,7 +143,7 @@ fn swappiness(facts: &Facts<'_>) -> Judged {
 }
 
 fn huge_pages(facts: &Facts<'_>) -> Judged {
-    let Some(pages) = facts.host.paging.huge_pages else { return Judged::Idle };
+    let Some(pages) = facts.host.paging.huge_pages else { return Judged::NotApplicable };
     let found = (pages == 0 && facts.host.memory >= HUGE_PAGES_FROM).then(|| {
         finding(
             Severity::Note,
@@ -174,10 +175,10 @@ fn overcommit(facts: &Facts<'_>) -> Judged {
 
 fn numa_balancing(facts: &Facts<'_>) -> Judged {
     if facts.host.paging.numa_nodes.len() < 2 {
-        return Judged::Idle;
+        return Judged::NotApplicable;
     }
     match facts.sysctl("kernel.numa_balancing") {
-        None => Judged::Idle,
+        None => Judged::NotApplicable,
         Some(0) => Judged::Fine,
         Some(_) => Some(
             finding(

@@ -1,5 +1,7 @@
-//! The rules, one subject a file. A new rule is one more item of a slice; a new subject a file and
-//! its line here.
+//! The rules, one file a subject.
+//!
+//! To add a rule, add an item to the slice of its subject. To add a subject, write a file with a
+//! slice `RULES`, and add one line to [`STORAGE_RULES`] or [`HOST_RULES`].
 
 mod copy_on_write;
 mod cpu;
@@ -9,31 +11,48 @@ mod memory;
 mod mount;
 mod place;
 
-use pgdyno_model::facts::{BlockDevice, DeviceKind};
+use pgdyno_model::facts::{HostFacts, StorageFacts};
 
-use super::advice::{Facts, Rule};
+use super::advice::{Advice, Advised, Unobservable};
+use super::rule::{Facts, Judged, Rule};
 
-/// The rules about what lies under a directory; on screen they come in this order within a
-/// severity.
-pub(super) const OF_STORAGE: &[&[Rule]] =
+/// Rules about the storage under a directory, in the order of reports within a severity.
+const STORAGE_RULES: &[&[Rule]] =
     &[place::RULES, mount::RULES, health::RULES, device::RULES, copy_on_write::RULES];
 
-/// The rules about the machine, after those.
-pub(super) const OF_HOST: &[&[Rule]] = &[memory::RULES, cpu::RULES];
+/// Rules about the host, which reports list after those about storage.
+const HOST_RULES: &[&[Rule]] = &[memory::RULES, cpu::RULES];
 
-impl Facts<'_> {
-    fn sysctl(&self, name: &str) -> Option<u64> {
-        self.host.settings.sysctl.get(name)?.parse().ok()
+/// Judges the facts by all rules, or by those about the host alone if there is no storage.
+///
+/// ```
+/// use pgdyno_observe::doctor::advise;
+///
+/// let advised = advise(&pgdyno_facts::host(), None);
+/// assert!(advised.advice.is_sorted_by_key(|advice| advice.severity));
+/// ```
+#[must_use]
+pub fn advise(host: &HostFacts, storage: Option<&StorageFacts>) -> Advised {
+    let nothing = StorageFacts::default();
+    let facts = Facts { host, storage: storage.unwrap_or(&nothing) };
+    let storage_rules = if storage.is_some() { STORAGE_RULES } else { &[] };
+    let mut all = Advised::default();
+    for rule in storage_rules.iter().chain(HOST_RULES).copied().flatten() {
+        match (rule.judge)(&facts) {
+            Judged::NotApplicable => {}
+            Judged::Fine => all.fine.push(rule.fine),
+            Judged::Unobservable(why) => all.unseen.push(Unobservable { rule: rule.name, why }),
+            Judged::Found(findings) => all.advice.extend(findings.into_iter().map(|f| Advice {
+                rule: rule.name,
+                severity: f.severity,
+                found: f.found,
+                remedy: f.remedy,
+                source: rule.source,
+            })),
+        }
     }
-
-    fn disks(&self) -> impl Iterator<Item = &BlockDevice> {
-        self.storage.layers().into_iter().filter(|d| d.kind == DeviceKind::Disk)
-    }
-}
-
-/// What a rule says where a sysctl is not there.
-fn no_sysctl(name: &str) -> super::advice::Judged {
-    super::advice::Judged::Unseen(format!("the kernel shows no {name}"))
+    all.advice.sort_by_key(|a| a.severity);
+    all
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Mount options.
 
-use crate::doctor::advice::{Facts, Judged, Rule, Severity, finding};
+use crate::doctor::advice::Severity;
+use crate::doctor::rule::{Facts, Judged, Rule, finding};
 use pgdyno_facts::is_zfs;
 
 pub(super) const RULES: &[Rule] = &[
@@ -45,7 +46,7 @@ fn remount(facts: &Facts<'_>, option: &str) -> String {
 fn barriers(facts: &Facts<'_>) -> Judged {
     let storage = facts.storage;
     if storage.devices.is_empty() {
-        return Judged::Idle;
+        return Judged::NotApplicable;
     }
     let off =
         ["nobarrier", "barrier=0", "barrier=none"].into_iter().find(|o| storage.has_option(o));
@@ -66,7 +67,7 @@ fn barriers(facts: &Facts<'_>) -> Judged {
 fn data_mode(facts: &Facts<'_>) -> Judged {
     let storage = facts.storage;
     if !matches!(storage.filesystem.as_str(), "ext3" | "ext4") {
-        return Judged::Idle;
+        return Judged::NotApplicable;
     }
     let found = match storage.option("data") {
         Some("journal") => Some(
@@ -132,7 +133,7 @@ fn discard(facts: &Facts<'_>) -> Judged {
 fn access_time(facts: &Facts<'_>) -> Judged {
     let storage = facts.storage;
     if storage.devices.is_empty() || storage.has_option("ro") {
-        return Judged::Idle;
+        return Judged::NotApplicable;
     }
     let zfs = is_zfs(&storage.filesystem);
     // zfs-fuse's mounts do not show it.

@@ -2,7 +2,8 @@
 
 use pgdyno_model::facts::DeviceKind;
 
-use crate::doctor::advice::{Facts, Judged, Rule, Severity, finding};
+use crate::doctor::advice::Severity;
+use crate::doctor::rule::{Facts, Judged, Rule, finding};
 
 /// Filesystems on other machines, as mountinfo names them.
 const NETWORK: &[&str] = &[
@@ -132,7 +133,7 @@ fn overlay(facts: &Facts<'_>) -> Judged {
 fn nearly_full(facts: &Facts<'_>) -> Judged {
     let (available, size) = (facts.storage.available, facts.storage.size);
     if size.0 == 0 {
-        return Judged::Unseen("the filesystem does not tell its size".to_owned());
+        return Judged::Unobservable("the filesystem does not tell its size".to_owned());
     }
     let found = (available.0 < size.0 / 10).then(|| {
         finding(

@@ -8,9 +8,9 @@ use pgdyno_model::facts::{
 };
 use pgdyno_model::units::Bytes;
 
+use super::super::advice::Severity;
 use super::super::advice::Severity::{Danger, Note, Warning};
-use super::super::advice::{Severity, advise};
-use super::{OF_HOST, OF_STORAGE};
+use super::{HOST_RULES, STORAGE_RULES, advise};
 
 /// A machine on which there is nothing to say: xfs on a partition of an NVMe drive with power-loss
 /// protection.
@@ -259,7 +259,7 @@ fn each_rule_speaks_where_its_one_thing_is_wrong_and_no_other_does() {
 
 #[test]
 fn every_rule_has_a_case_a_name_of_its_own_and_a_source() {
-    let rules: Vec<_> = OF_STORAGE.iter().chain(OF_HOST).copied().flatten().collect();
+    let rules: Vec<_> = STORAGE_RULES.iter().chain(HOST_RULES).copied().flatten().collect();
     let names: BTreeSet<&str> = rules.iter().map(|r| r.name).collect();
     assert_eq!(names.len(), rules.len());
     assert_eq!(names, CASES.iter().map(|(rule, ..)| *rule).collect());

@@ -15,7 +15,7 @@ use pgdyno_connect::control::{self, ControlError};
 
 /// A given server cannot be used. No message holds any part of a password.
 #[derive(Debug, thiserror::Error)]
-pub enum GivenError {
+pub enum ExternalServerError {
     /// It is no DSN. Nothing of it is quoted: a password written wrongly could be in any part.
     #[error("cannot read the DSN: it is neither a URI nor a list of `keyword=value`")]
     Unreadable,
@@ -40,7 +40,7 @@ pub enum GivenError {
     },
 }
 
-impl GivenError {
+impl ExternalServerError {
     /// What to do.
     #[must_use]
     pub fn help(&self) -> Option<String> {
@@ -62,21 +62,23 @@ impl GivenError {
 
 /// A server that pgdyno does not own, and that took a connection.
 #[derive(Clone, Debug)]
-pub struct Given {
+pub struct ExternalServer {
     target: Target,
 }
 
-impl Given {
+impl ExternalServer {
     /// Reads `dsn` (a URI or keywords and values) and connects: of several hosts to the first that
     /// takes it. What it leaves unsaid is libpq's to say: services, environment, `.pgpass`.
     ///
     /// # Errors
-    /// [`GivenError`].
-    pub fn connect(dsn: &Secret) -> Result<Self, GivenError> {
+    /// [`ExternalServerError`].
+    pub fn connect(dsn: &Secret) -> Result<Self, ExternalServerError> {
         let resolved = resolved(dsn, &Environment::from_process())?;
         match resolved.connect() {
             Ok((_, target)) => Ok(Self { target }),
-            Err(error) => Err(GivenError::Refused { error: error.into(), notes: resolved.notes }),
+            Err(error) => {
+                Err(ExternalServerError::Refused { error: error.into(), notes: resolved.notes })
+            }
         }
     }
 
@@ -159,9 +161,9 @@ pub fn server_name(dsn: &str) -> Option<String> {
 }
 
 /// Every server that `dsn` names, in order; its `options` as settings by name.
-fn resolved(dsn: &Secret, environment: &Environment) -> Result<Resolved, GivenError> {
+fn resolved(dsn: &Secret, environment: &Environment) -> Result<Resolved, ExternalServerError> {
     if !is_connection_string(dsn.reveal().trim()) {
-        return Err(GivenError::Unreadable);
+        return Err(ExternalServerError::Unreadable);
     }
     let options = ConnectOptions {
         dsn_or_dbname: Some(dsn.reveal().trim().to_owned()),
@@ -170,7 +172,7 @@ fn resolved(dsn: &Secret, environment: &Environment) -> Result<Resolved, GivenEr
     let mut resolved = resolve_in(&options, environment)?;
     let servers = &mut resolved.servers;
     if servers.targets.len() > 1 && servers.load_balance_hosts == LoadBalanceHosts::Random {
-        return Err(GivenError::Unsupported {
+        return Err(ExternalServerError::Unsupported {
             what: "its `load_balance_hosts=random` spreads clients over several servers, and an experiment measures one",
             help: "name one host, or leave `load_balance_hosts` out to have the first that serves",
         });
@@ -186,8 +188,8 @@ fn resolved(dsn: &Secret, environment: &Environment) -> Result<Resolved, GivenEr
 }
 
 /// `options=-c name=value --name=value`, as the start-up packet's settings.
-fn start_up_settings(options: &str) -> Result<Vec<(String, String)>, GivenError> {
-    let unsupported = GivenError::Unsupported {
+fn start_up_settings(options: &str) -> Result<Vec<(String, String)>, ExternalServerError> {
+    let unsupported = ExternalServerError::Unsupported {
         what: "its `options` hold something else than `-c name=value` or `--name=value`",
         help: "set these in `[postgres] settings`, or for the role with ALTER ROLE",
     };
@@ -215,7 +217,7 @@ mod tests {
 
     use super::*;
 
-    fn targets(dsn: &Secret) -> Result<Vec<Target>, GivenError> {
+    fn targets(dsn: &Secret) -> Result<Vec<Target>, ExternalServerError> {
         let environment = Environment { user: Some("me".into()), ..Environment::default() };
         resolved(dsn, &environment).map(|resolved| resolved.servers.targets)
     }

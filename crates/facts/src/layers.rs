@@ -1,25 +1,27 @@
-//! The block devices under a directory, layer by layer: loop device → disk that holds its file;
-//! RAID, LVM and other mapped devices → their members; partition → disk.
+//! Names of all block devices under a directory, layer by layer.
+//!
+//! A loop device leads to the devices of its file, a RAID, LVM or other mapped device to its
+//! members, a partition to its disk, and a ZFS pool to its vdevs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::tree::Tree;
 use pgdyno_exec::tool::output;
-use pgdyno_facts::Tree;
 
-/// What lies under a directory.
+/// The block devices under one or several directories.
 #[derive(Debug, Default)]
-pub(super) struct Layers {
+pub struct Layers {
     /// Kernel names, upper layers first, none twice.
-    pub(super) devices: Vec<String>,
-    /// What could not be followed further, and why.
-    pub(super) unknown: Vec<String>,
+    pub devices: Vec<String>,
+    /// Where a path could not be followed further, and why.
+    pub unknown: Vec<String>,
 }
 
 impl Layers {
-    /// Adds what lies under `path`.
-    pub(super) fn add_path(&mut self, path: &Path) {
-        let facts = match pgdyno_facts::storage("", path) {
+    /// Adds the devices under `path`.
+    pub fn add_path(&mut self, path: &Path) {
+        let facts = match crate::storage("", path) {
             Ok(facts) => facts,
             Err(e) => return self.unknown.push(e.to_string()),
         };
@@ -59,7 +61,7 @@ impl Layers {
         }
     }
 
-    /// Adds what carries the ZFS pool of `dataset`.
+    /// Adds the vdevs of the ZFS pool of `dataset`.
     fn add_pool(&mut self, dataset: &str) {
         let pool = pool_of(dataset);
         let status = match output("zpool", &["status", pool]) {
@@ -87,12 +89,13 @@ impl Layers {
     }
 }
 
-/// `tank/data/set` → `tank`.
-pub(super) fn pool_of(dataset: &str) -> &str {
+/// Returns the pool of a dataset, such as `tank` for `tank/data/set`.
+#[must_use]
+pub fn pool_of(dataset: &str) -> &str {
     dataset.split('/').next().unwrap_or(dataset)
 }
 
-/// The names in the configuration that `zpool status` prints, but the pool's own.
+/// Parses the vdevs, without the pool itself, from the output of `zpool status`.
 fn vdevs(status: &str) -> Vec<&str> {
     status
         .lines()
@@ -103,7 +106,7 @@ fn vdevs(status: &str) -> Vec<&str> {
         .collect()
 }
 
-/// All devices of the btrfs that `device` is one of; `device` alone where sysfs does not tell.
+/// Returns all devices of the btrfs on `device`, or `device` alone where sysfs does not say.
 fn members_of_btrfs(device: &str) -> Vec<String> {
     let filesystems = Tree::here().names(Path::new("/sys/fs/btrfs"));
     filesystems
