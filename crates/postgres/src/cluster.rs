@@ -1,4 +1,4 @@
-//! A cluster that pgdyno makes, runs and removes.
+//! Managed clusters: created, run and removed by pgdyno.
 
 mod template;
 
@@ -32,24 +32,27 @@ pub use super::spec::{ClusterSpec, SUPERUSER, cluster_directory};
 pub use pgdyno_exec::beneath::Copied;
 pub use template::{KeptTemplate, Template, template_path};
 
-/// How long the postmaster may take to reread its settings.
+/// How long a reload may take.
 const RELOAD_LIMIT: Duration = Duration::from_secs(30);
 
-/// What [`Cluster::apply`] had to do.
+/// What [`Cluster::apply`] did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Applied {
-    /// The server runs with these settings already.
+    /// Nothing: the server runs with these settings already.
     Nothing,
-    /// The server reread its settings.
+    /// The server reloaded its settings.
     Reloaded,
     /// The server was restarted.
     Restarted {
-        /// The settings that take effect only then; none if it did not run before.
+        /// The settings that need a restart. Empty if the server did not run before.
         because: Vec<String>,
     },
 }
 
-/// A cluster that was made. Dropping it ends its server at once and removes everything.
+/// A managed cluster. A drop stops its server at once and removes everything.
+///
+/// Call [`Cluster::create`], [`Cluster::start`], then [`Cluster::apply`] for each treatment, and
+/// [`Cluster::remove`] at the end.
 #[derive(Debug)]
 pub struct Cluster {
     spec: ClusterSpec,
@@ -62,10 +65,10 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Makes the cluster; its server does not run yet.
+    /// Creates the cluster. Its server does not run yet.
     ///
     /// # Errors
-    /// [`ClusterError`]; what was made until then is removed.
+    /// [`ClusterError`]. Whatever was created until then is removed.
     pub fn create(
         spec: ClusterSpec,
         journal: &Journal,
@@ -92,11 +95,11 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Takes over a cluster that a process made before the machine was restarted: it is taken down
-    /// like one that was made here. Its server does not run.
+    /// Adopts a cluster that a process created before the host was restarted. Its server does not
+    /// run.
     ///
     /// # Errors
-    /// [`ClusterError`]: it is not there, or not journalled as pgdyno's.
+    /// [`ClusterError::Adopt`]: the cluster does not exist, or the journal does not name it.
     pub fn adopt(
         spec: ClusterSpec,
         journal: &Journal,
@@ -123,8 +126,8 @@ impl Cluster {
             made.append(&mut performing.made);
             performed.map_err(ClusterError::Step)?;
         }
-        // Its postmaster ended with the machine; a server would take any process that has its pid
-        // now for it.
+        // The postmaster died with the host. A server would mistake any process with its old pid
+        // for it.
         if servers_in(&spec.data()).is_empty() {
             let lock = format!(".s.PGSQL.{SOCKET_PORT}.lock");
             for (directory, lock) in
@@ -151,15 +154,15 @@ impl Cluster {
     }
 
     /// Starts the server with the settings of the last [`Cluster::apply`], and reads them back.
-    /// Does nothing if it runs. After a crash this recovers.
+    /// Does nothing if the server runs. Recovers after a crash.
     ///
     /// # Errors
-    /// [`ClusterError`], with the end of the server's log if it did not come up.
+    /// [`ClusterError`], with the last lines of the server's log.
     pub fn start(&mut self, stop: &AtomicBool) -> Result<(), ClusterError> {
         self.start_within(START_LIMIT, stop)
     }
 
-    /// The same, and it may take `limit` at most.
+    /// Starts the server as [`Cluster::start`] does, within `limit`.
     ///
     /// # Errors
     /// As [`Cluster::start`].
@@ -185,7 +188,7 @@ impl Cluster {
                     let taken =
                         log.contains("could not bind") || log.contains("Address already in use");
                     if taken && self.spec.connect == Connect::Tcp && attempt < 5 {
-                        // Somebody took the port between our look and the server's.
+                        // Another process took the port after it was found free.
                         self.port = free_port()?;
                         continue;
                     }
@@ -200,13 +203,14 @@ impl Cluster {
         Ok(())
     }
 
-    /// Makes the server run with the spec's settings and `treatment`'s on top; what an earlier
-    /// treatment set and this one does not goes back. Reloads where that suffices, restarts only
-    /// where it must, starts a server that does not run, and reads every setting back from a fresh
-    /// connection.
+    /// Makes the server run with the settings of the spec and of `treatment`, and no others.
+    ///
+    /// Reloads if that suffices, restarts if it must, and starts a server that does not run. Reads
+    /// every setting back from a new connection.
     ///
     /// # Errors
-    /// [`ClusterError`]: a setting is refused or not taken over, or the server does not come up with it.
+    /// [`ClusterError`]: a setting is refused or not effective, or the server does not start with
+    /// it.
     pub fn apply(
         &mut self,
         treatment: &BTreeMap<String, String>,
@@ -235,29 +239,28 @@ impl Cluster {
         Ok(Applied::Restarted { because })
     }
 
-    /// Lets the running server judge settings, without effect on it.
+    /// Checks settings on the running server, without effect on it.
     ///
     /// # Errors
-    /// [`SettingsError::Refused`] with every setting that it refuses, in its own words, and the
-    /// nearest names of those it does not know.
+    /// [`SettingsError::Refused`]: all refused settings in the server's words, with the nearest
+    /// names of unknown ones.
     pub fn check_settings(&self, settings: &[(String, String)]) -> Result<(), SettingsError> {
         settings::check(&mut self.control("postgres")?, settings)
     }
 
-    /// Ends the server and waits until it is gone; nothing if it does not run.
+    /// Stops the server and waits until it is gone. Does nothing if it does not run.
     pub fn stop(&mut self, mode: StopMode) {
         if let Some(mut server) = self.server.take() {
             server.stop(mode);
         }
     }
 
-    /// Whether the server runs. One that ended by itself is noticed here; [`Cluster::start`] brings
-    /// it back.
+    /// Whether the server runs. Notices a server that exited; [`Cluster::start`] starts it again.
     pub fn is_running(&mut self) -> bool {
         self.check_running().is_ok()
     }
 
-    /// An error with the end of its log if the server ended by itself, or was stopped.
+    /// Fails with the last lines of the log if the server exited or was stopped.
     ///
     /// # Errors
     /// [`ClusterError::Died`].
@@ -270,14 +273,14 @@ impl Cluster {
         Err(ClusterError::Died { status, log: last_lines(&self.log_since(0), 15) })
     }
 
-    /// The postmaster's pid, while it runs.
+    /// Returns the postmaster's pid, while the server runs.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.server.as_ref().map(Server::pid)
     }
 
-    /// A control connection, as superuser: to a server of pgdyno's own, where unqualified names
-    /// mean those of `public`.
+    /// Opens a control connection as superuser. Unqualified names mean those of `public`, as on any
+    /// server that pgdyno runs.
     ///
     /// # Errors
     /// [`ControlError::Connect`].
@@ -285,7 +288,7 @@ impl Cluster {
         control::connect_to_own(&self.control_target(database))
     }
 
-    /// How the load reaches `database`.
+    /// Returns how the load connects to `database`.
     #[must_use]
     pub fn target(&self, database: &str) -> Target {
         let address = match self.spec.connect {
@@ -295,14 +298,14 @@ impl Cluster {
         Target { address, password: Some(self.password.clone()), ..self.control_target(database) }
     }
 
-    /// How pgdyno itself reaches `database`: by the socket, always.
+    /// Returns how pgdyno itself connects to `database`: always by the socket.
     #[must_use]
     pub fn control_target(&self, database: &str) -> Target {
         let address = Address::Unix { directory: self.spec.socket_directory(), port: self.port };
         Target::new(address, SUPERUSER, database)
     }
 
-    /// What the running server says of itself.
+    /// Reads the running server's version and settings.
     ///
     /// # Errors
     /// [`ControlError`].
@@ -310,31 +313,31 @@ impl Cluster {
         super::facts::read(&mut self.control("postgres")?, self.spec.install.source.clone())
     }
 
-    /// Where it is written down.
+    /// Returns the journal that names the cluster.
     #[must_use]
     pub fn journal(&self) -> &Journal {
         &self.journal
     }
 
-    /// What was asked for.
+    /// Returns the plan of the cluster.
     #[must_use]
     pub fn spec(&self) -> &ClusterSpec {
         &self.spec
     }
 
-    /// `PGDATA`.
+    /// Returns the data directory, `PGDATA`.
     #[must_use]
     pub fn data(&self) -> PathBuf {
         self.spec.data()
     }
 
-    /// The server's log's length now, for [`Cluster::log_since`].
+    /// Returns the present length of the server's log, for [`Cluster::log_since`].
     #[must_use]
     pub fn log_mark(&self) -> u64 {
         fs::metadata(self.spec.log()).map_or(0, |m| m.len())
     }
 
-    /// What the server logged since `mark`: at most the first 8 MiB of it.
+    /// Returns at most the first 8 MiB of what the server logged since `mark`.
     #[must_use]
     pub fn log_since(&self, mark: u64) -> String {
         const MOST: u64 = 8 << 20;
@@ -350,10 +353,11 @@ impl Cluster {
         text
     }
 
-    /// Ends the server and removes everything, telling what could not be removed.
+    /// Stops the server and removes everything.
     ///
     /// # Errors
-    /// [`ClusterError::Remove`] or [`ClusterError::Journal`]; the rest is removed all the same.
+    /// [`ClusterError::Remove`], [`ClusterError::Journal`]: the first failure. The rest is removed
+    /// all the same.
     pub fn remove(mut self) -> Result<(), ClusterError> {
         self.take_down()
     }
@@ -364,7 +368,7 @@ impl Cluster {
         while let Some(entry) = self.made.pop() {
             let path = entry.made.path();
             let struck = match remove_made(&entry, &self.journal) {
-                // Not ours: making it failed because it was there before. What was there stays.
+                // The path existed before, so that creating it failed. It stays.
                 Ok(Removal::Removed | Removal::Absent | Removal::NotOurs(_)) => {
                     self.journal.done(&entry.id).map_err(ClusterError::Journal)
                 }
@@ -376,7 +380,7 @@ impl Cluster {
         }
         if let Some(storage) = self.spec.directory.parent().filter(|p| *p == default_storage_dir())
         {
-            // Fails, as it should, while anything is in it.
+            // The directory is removed only if it is empty.
             let _ = fs::remove_dir(storage);
         }
         first_error.map_or(Ok(()), Err)
@@ -392,7 +396,7 @@ impl Cluster {
         self.spec.writing(&text).perform(&mut performing).map_err(ClusterError::Step)
     }
 
-    /// Makes the server reread its settings and waits until new connections have them.
+    /// Reloads the settings, and waits until new connections have them.
     fn reload(&mut self, stop: &AtomicBool) -> Result<(), ClusterError> {
         let mark = self.log_mark();
         let failed = |e: postgres::Error| ControlError::query("reload the settings", &e);
@@ -405,7 +409,7 @@ impl Cluster {
         let before = loaded_at(&mut client).map_err(failed)?;
         client.query_one("SELECT pg_catalog.pg_reload_conf()", &[]).map_err(failed)?;
         let began = Instant::now();
-        // A fresh connection inherits what the postmaster has read when it forks.
+        // A new backend inherits the settings that the postmaster has loaded.
         while loaded_at(&mut self.control("postgres")?).map_err(failed)? == before {
             if stop.load(Ordering::Relaxed) {
                 return Err(ClusterError::Interrupted);
@@ -421,7 +425,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// The settings whose new values take effect only at a restart.
+    /// Returns the settings whose new values need a restart.
     fn pending_restart(&self) -> Result<Vec<String>, ClusterError> {
         let pending = self
             .control("postgres")?
@@ -444,12 +448,12 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // What fails here stays in the journal for the next start's sweep.
+        // The journal keeps what cannot be removed, for the next start's sweep.
         let _ = self.take_down();
     }
 }
 
-/// Whether what an entry names bears the entry's mark.
+/// Whether the directory of the entry holds the entry's mark.
 fn is_marked(entry: &Entry) -> bool {
     let marker =
         Directory::open(entry.made.path()).and_then(|made| made.read(MARKER, LARGEST_TEXT));
@@ -458,7 +462,7 @@ fn is_marked(entry: &Entry) -> bool {
     })
 }
 
-/// A port that is free on 127.0.0.1 now.
+/// Returns a free port of 127.0.0.1.
 fn free_port() -> Result<u16, ClusterError> {
     let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|l| l.local_addr());
     bound.map(|a| a.port()).map_err(ClusterError::Port)

@@ -1,4 +1,4 @@
-//! Crashing a server of pgdyno's own, and what is asked of it afterwards.
+//! Crashes a managed server, and examines what the crash left.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -14,34 +14,35 @@ use pgdyno_exec::process::{Identity, children, servers_in};
 use pgdyno_exec::step::{Step, StepError, last_lines, open_log, run_as};
 use pgdyno_storage::fault::FaultError;
 
-/// How long killed processes may take to go: one of them may sit in a flush.
+/// How long killed processes may take to disappear. One of them may be in a flush.
 const DYING: Duration = Duration::from_secs(60);
 
-/// What `pg_checksums --check` said.
+/// The result of `pg_checksums --check`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Checksums {
-    /// Its complaints; none if every page is as its checksum says.
+    /// The pages whose checksum is wrong, one line each.
     Checked(Vec<String>),
-    /// The installation has no such program; in words.
+    /// The installation has no `pg_checksums`.
     NotThere(String),
-    /// It could not look; why.
+    /// The check did not run, for this reason.
     CouldNotRun(String),
 }
 
 impl Cluster {
-    /// Sends SIGKILL to the postmaster and to its children, by pid, and does not wait: see
+    /// Sends SIGKILL to the postmaster and its children, by pid, without waiting. Call
+    /// [`Cluster::wait_dead`] next.
     /// [`Cluster::wait_dead`].
     pub fn kill(&mut self) {
         for process in self.processes() {
             process.signal(Signal::KILL);
         }
-        // A child that was forked meanwhile.
+        // The postmaster may have forked another child meanwhile.
         for process in servers_in(&self.data()) {
             process.signal(Signal::KILL);
         }
     }
 
-    /// The postmaster first, so that it starts nothing in place of what is killed.
+    /// Kills the postmaster first, so that it starts nothing in place of its children.
     fn processes(&self) -> Vec<Identity> {
         let Some(pid) = self.pid().and_then(|pid| i32::try_from(pid).ok()) else {
             return Vec::new();
@@ -51,11 +52,11 @@ impl Cluster {
         all
     }
 
-    /// Waits until every process of the killed server is gone; whether they are.
+    /// Waits until every process of the killed server is gone. Returns whether they are.
     pub fn wait_dead(&mut self) -> bool {
         let others = servers_in(&self.data());
         if let Some(mut server) = self.server.take() {
-            // Dead already; this waits for it and ends what is left.
+            // The postmaster is dead; this reaps it and ends the remaining processes.
             server.stop(StopMode::Immediate);
         }
         others.into_iter().all(|process| process.wait_gone(DYING))
@@ -64,7 +65,7 @@ impl Cluster {
     /// Kills one of the server's processes.
     ///
     /// # Errors
-    /// [`FaultError::NotTheServers`]: it is no child of this server's postmaster.
+    /// [`FaultError::NotTheServers`]: the process is not a child of this server's postmaster.
     pub fn kill_child(&self, pid: i32) -> Result<(), FaultError> {
         let Some(postmaster) = self.pid().and_then(|pid| i32::try_from(pid).ok()) else {
             return Err(FaultError::NotTheServers { pid });
@@ -74,10 +75,11 @@ impl Cluster {
         Ok(())
     }
 
-    /// Starts the server and does not wait for it to come up, to crash it in its recovery.
+    /// Starts the server without waiting for connections, so that it can be crashed in its
+    /// recovery.
     ///
     /// # Errors
-    /// [`ClusterError`]: it cannot be started.
+    /// [`ClusterError`]: the server cannot be started.
     pub fn begin_start(&mut self) -> Result<(), ClusterError> {
         end_remains(&self.data(), Vec::new());
         let log = open_log(&self.spec().log()).map_err(ClusterError::Step)?;
@@ -89,7 +91,7 @@ impl Cluster {
     /// Waits until the running server takes connections, as after the loss of a backend.
     ///
     /// # Errors
-    /// [`ClusterError`]: it ended, or did not within `limit`.
+    /// [`ClusterError`]: the server exited, or takes no connections within `limit`.
     pub fn wait_ready(&mut self, limit: Duration, stop: &AtomicBool) -> Result<(), ClusterError> {
         let target = self.control_target("postgres");
         let mark = self.log_mark();
@@ -106,13 +108,13 @@ impl Cluster {
         }
     }
 
-    /// What kills the server from another thread, while this cluster waits for it.
+    /// Returns a switch that kills the server from another thread, while this cluster waits for it.
     #[must_use]
     pub fn kill_switch(&self) -> KillSwitch {
         KillSwitch { data: self.data() }
     }
 
-    /// Has `pg_checksums` read every page, until `give_up`. The server must have been stopped
+    /// Lets `pg_checksums` verify every page, until `give_up`. The server must have been stopped
     /// cleanly.
     #[must_use]
     pub fn check_checksums(&self, give_up: &dyn Fn() -> bool) -> Checksums {
@@ -156,14 +158,14 @@ impl Cluster {
     }
 }
 
-/// What `command` says; none if it was killed because of `give_up`.
+/// Runs `command` and returns its output. None if it was killed because of `give_up`.
 fn output_until(
     command: &mut Command,
     give_up: &dyn Fn() -> bool,
 ) -> std::io::Result<Option<Output>> {
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
-    // Read beside it: a full pipe would stop it.
+    // Reads in a thread of its own, since a full pipe would block the command.
     let mut pipe = child.stderr.take();
     let reader = std::thread::spawn(move || {
         let mut said = Vec::new();
@@ -185,25 +187,25 @@ fn output_until(
     Ok(status.map(|status| Output { status, stdout: Vec::new(), stderr }))
 }
 
-/// Kills the server that works in a data directory, also one that does not answer.
+/// Kills the server of a data directory, even one that does not answer.
 #[derive(Clone, Debug)]
 pub struct KillSwitch {
     data: PathBuf,
 }
 
 impl KillSwitch {
-    /// Sends SIGKILL to every process of the server, and does not wait.
+    /// Sends SIGKILL to every process of the server, without waiting.
     pub fn kill(&self) {
         for process in servers_in(&self.data) {
             process.signal(Signal::KILL);
-            // Of another user's processes only the postmaster may be seen to work there.
+            // Without root, only the postmaster's working directory is visible.
             children(process.pid()).into_iter().for_each(|child| child.signal(Signal::KILL));
         }
     }
 }
 
 impl Server {
-    /// Performs a [`Step::Start`] and does not wait.
+    /// Executes a [`Step::Start`] without waiting.
     pub(crate) fn begin(
         step: &Step,
         data: &std::path::Path,

@@ -1,4 +1,4 @@
-//! What can go wrong with a cluster, and what to do about it.
+//! Errors of clusters.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,16 +15,16 @@ use pgdyno_exec::step::StepError;
 /// The most bytes of a socket's path, its terminating NUL included.
 pub(super) const SOCKET_PATH_MAX: usize = 108;
 
-/// A cluster could not be made, started, changed or removed.
+/// A cluster could not be created, started, changed or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
-    /// No account to run it as.
+    /// There is no account to run the server as.
     #[error(transparent)]
     Account(#[from] AccountError),
-    /// The directory does not serve.
+    /// The directory cannot hold a cluster.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
-    /// The programs lie where the server's account cannot go.
+    /// The server's account cannot reach the programs.
     #[error(
         "cannot run {} as {account}, who may not pass {} (mode {mode:04o}, of uid {uid})",
         bindir.display(), component.display()
@@ -34,22 +34,22 @@ pub enum ClusterError {
         bindir: PathBuf,
         /// The server's account.
         account: String,
-        /// The component that stops it.
+        /// The component of the path that the account may not pass.
         component: PathBuf,
-        /// That component's permissions.
+        /// The component's permissions.
         mode: u32,
-        /// That component's owner.
+        /// The component's owner.
         uid: u32,
     },
-    /// The socket's path would be too long for the system.
+    /// The socket's path is too long for the system.
     #[error("cannot make a socket in {}: its path has {length} bytes, the system takes {}", path.display(), SOCKET_PATH_MAX - 1)]
     SocketPath {
         /// The socket directory.
         path: PathBuf,
-        /// The socket's path's length.
+        /// The length of the socket's path (bytes).
         length: usize,
     },
-    /// A step of making it.
+    /// A step of creating the cluster failed.
     #[error("cannot make a cluster in {}", directory.display())]
     Make {
         /// The cluster's directory.
@@ -57,76 +57,76 @@ pub enum ClusterError {
         /// The step that failed.
         source: StepError,
     },
-    /// A step afterwards.
+    /// A later step failed.
     #[error(transparent)]
     Step(StepError),
-    /// The server ended while it was to start.
+    /// The server exited during its start.
     #[error("the server did not start: it ended with {status}; its last lines:\n{log}")]
     DidNotStart {
-        /// How it ended.
+        /// The exit status.
         status: ExitStatus,
-        /// The end of its log.
+        /// The last lines of the server's log.
         log: String,
     },
-    /// The server never accepted a connection.
+    /// The server took no connection in time.
     #[error("the server accepts no connections after {} s: {why}", waited.as_secs())]
     NotReady {
-        /// How long it was waited for.
+        /// The time limit.
         waited: Duration,
-        /// What the last attempt got.
+        /// The error of the last attempt.
         why: String,
     },
-    /// The server is not running, though it should.
+    /// The server should run and does not.
     #[error("the server ended by itself ({status}); its last lines:\n{log}")]
     Died {
-        /// How it ended.
+        /// The exit status.
         status: String,
-        /// The end of its log.
+        /// The last lines of the server's log.
         log: String,
     },
-    /// The server does not reread its settings.
+    /// The server did not reload its settings in time.
     #[error("the server did not reread its settings within {} s; its last lines:\n{log}", limit.as_secs())]
     NoReload {
-        /// How long it was waited for.
+        /// The time limit.
         limit: Duration,
-        /// The end of its log.
+        /// The last lines of the server's log.
         log: String,
     },
-    /// No port could be had.
+    /// There is no free port.
     #[error("cannot find a free port on 127.0.0.1")]
     Port(#[source] io::Error),
-    /// A setting.
+    /// A setting cannot be used.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// A control connection.
+    /// A control connection or its query failed.
     #[error(transparent)]
     Control(#[from] ControlError),
-    /// The journal.
+    /// The journal cannot be read or written.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// It was made before the machine was restarted and is not there now.
+    /// A cluster of before the host's restart cannot be adopted.
     #[error("cannot take over the cluster {}", path.display())]
     Adopt {
-        /// Its directory.
+        /// The cluster's directory.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
-    /// It could not be removed.
+    /// A part of the cluster could not be removed.
     #[error("cannot remove {}", path.display())]
     Remove {
-        /// What.
+        /// The path of that part.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
-    /// It was told to stop.
+    /// The stop flag was set.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl ClusterError {
-    /// What to do.
+    /// Returns how to mend the failure, where that is known.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
@@ -149,7 +149,7 @@ impl ClusterError {
         }
     }
 
-    /// Whether it only failed because it was told to stop.
+    /// Whether the stop flag was the only cause.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
         matches!(

@@ -1,4 +1,4 @@
-//! A server that pgdyno does not own, given by a DSN: it is driven and asked, never changed.
+//! External servers: pgdyno drives and queries them and never changes them.
 
 use std::path::PathBuf;
 
@@ -13,35 +13,36 @@ use pgdyno_connect::conninfo::{
 use pgdyno_connect::control::ControlClient;
 use pgdyno_connect::control::{self, ControlError};
 
-/// A given server cannot be used. No message holds any part of a password.
+/// An external server cannot be used. No message holds any part of a password.
 #[derive(Debug, thiserror::Error)]
 pub enum ExternalServerError {
-    /// It is no DSN. Nothing of it is quoted: a password written wrongly could be in any part.
+    /// The DSN has a syntax error. The message quotes none of it, since a misspelt password could
+    /// be in any part.
     #[error("cannot read the DSN: it is neither a URI nor a list of `keyword=value`")]
     Unreadable,
-    /// It does not lead to a connection.
+    /// The DSN leads to no server.
     #[error(transparent)]
     Conninfo(#[from] ConninfoError),
-    /// It asks for what pgdyno cannot do.
+    /// The DSN asks for something that pgdyno does not support.
     #[error("cannot use the DSN: {what}")]
     Unsupported {
-        /// What it asks for.
+        /// What the DSN asks for.
         what: &'static str,
-        /// What to do.
+        /// How to mend that.
         help: &'static str,
     },
-    /// None of its servers takes a connection.
+    /// None of the DSN's servers takes a connection.
     #[error("{error}")]
     Refused {
-        /// What they answered.
+        /// The errors of the servers.
         error: Box<ControlError>,
-        /// Files that were not used, and why: they may be the reason.
+        /// Files that were not used, and why, since they may be the cause.
         notes: Vec<String>,
     },
 }
 
 impl ExternalServerError {
-    /// What to do.
+    /// How to mend that.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
@@ -67,8 +68,8 @@ pub struct ExternalServer {
 }
 
 impl ExternalServer {
-    /// Reads `dsn` (a URI or keywords and values) and connects: of several hosts to the first that
-    /// takes it. What it leaves unsaid is libpq's to say: services, environment, `.pgpass`.
+    /// Connects to the first server of `dsn` (a URI or `keyword=value`) that takes a connection.
+    /// Services, environment and `.pgpass` complete the DSN, as in libpq.
     ///
     /// # Errors
     /// [`ExternalServerError`].
@@ -82,13 +83,13 @@ impl ExternalServer {
         }
     }
 
-    /// How to reach the DSN's own database.
+    /// Returns the target of the DSN's own database.
     #[must_use]
     pub fn target(&self) -> Target {
         self.target.clone()
     }
 
-    /// A control connection to the DSN's own database.
+    /// Opens a control connection to the DSN's own database.
     ///
     /// # Errors
     /// [`ControlError::Connect`].
@@ -96,7 +97,7 @@ impl ExternalServer {
         control::connect(&self.target)
     }
 
-    /// What the server says of itself.
+    /// Reads the server's version and settings.
     ///
     /// # Errors
     /// [`ControlError`].
@@ -105,27 +106,28 @@ impl ExternalServer {
         super::facts::read(&mut self.control()?, BuildSource::Given { address })
     }
 
-    /// Its `PGDATA`, if the server runs on this machine and tells.
+    /// Returns `PGDATA`, if the server runs on this host and shows it.
     #[must_use]
     pub fn data_directory(&self) -> Option<PathBuf> {
         data_directory(&mut ControlClient::connect(&self.target, None).ok()?, &self.target)
     }
 }
 
-/// The `PGDATA` of the server at `target`, asked by `client`, if it runs on this machine and tells.
+/// Returns the `PGDATA` of the server at `target`, if it runs on this host and shows it to
+/// `client`.
 #[must_use]
 pub fn data_directory(client: &mut ControlClient, target: &Target) -> Option<PathBuf> {
     let asked = "SELECT setting FROM pg_catalog.pg_settings WHERE name = 'data_directory'";
     let row = target.is_here().then(|| client.query_opt(asked, &[]).ok()?).flatten()?;
     let path = PathBuf::from(row.get::<_, String>(0));
-    // A server in a container says a path that means something else here, or nothing; not everybody
-    // may look into it.
+    // In a container the path may mean something else here, or nothing. This user may not be
+    // allowed to look into it.
     let is_its = path.join("postmaster.pid").try_exists().unwrap_or_else(|_| path.is_dir());
     is_its.then_some(path)
 }
 
-/// `dsn` without its password, fit to be stored and shown; none if it cannot be read, so that
-/// nobody can tell where in it a password is.
+/// Removes the password from `dsn`, so that it can be stored and shown. Returns none if `dsn`
+/// cannot be parsed, since the password could then be anywhere.
 #[must_use]
 pub fn without_password(dsn: &str) -> Option<String> {
     const SECRET: [&str; 2] = ["password", "sslpassword"];
@@ -137,13 +139,13 @@ pub fn without_password(dsn: &str) -> Option<String> {
     if !SECRET.iter().any(|secret| options.contains_key(secret)) {
         return Some(dsn.to_owned());
     }
-    // Made anew from what was understood: no spelling of the password can slip through.
+    // Formats the parsed options anew, so that no spelling of the password remains.
     let open = options.iter().filter(|(keyword, _)| !SECRET.contains(keyword));
     Some(format_options(open.map(|(keyword, value)| (*keyword, value.as_str()))))
 }
 
-/// What `dsn` calls its server: `host:port/dbname`, as far as it says so, or `service=NAME`. Holds
-/// no password and no user. None if it cannot be read.
+/// Returns the server's name in `dsn`, such as `host:port/dbname` or `service=NAME`. It holds no
+/// password and no user. None if `dsn` cannot be parsed.
 #[must_use]
 pub fn server_name(dsn: &str) -> Option<String> {
     let dsn = dsn.trim();
@@ -160,7 +162,7 @@ pub fn server_name(dsn: &str) -> Option<String> {
     Some(format!("{host}{port}{database}"))
 }
 
-/// Every server that `dsn` names, in order; its `options` as settings by name.
+/// Returns all servers of `dsn` in order, with its `options` as settings by name.
 fn resolved(dsn: &Secret, environment: &Environment) -> Result<Resolved, ExternalServerError> {
     if !is_connection_string(dsn.reveal().trim()) {
         return Err(ExternalServerError::Unreadable);
@@ -187,7 +189,7 @@ fn resolved(dsn: &Secret, environment: &Environment) -> Result<Resolved, Externa
     Ok(resolved)
 }
 
-/// `options=-c name=value --name=value`, as the start-up packet's settings.
+/// Parses `options=-c name=value --name=value` into settings of the start-up packet.
 fn start_up_settings(options: &str) -> Result<Vec<(String, String)>, ExternalServerError> {
     let unsupported = ExternalServerError::Unsupported {
         what: "its `options` hold something else than `-c name=value` or `--name=value`",

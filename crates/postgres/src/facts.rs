@@ -1,4 +1,4 @@
-//! What a running server says of itself.
+//! Facts about a running server: version and settings.
 
 use pgdyno_connect::control::Client;
 use pgdyno_model::facts::{BuildSource, ServerFacts, Setting};
@@ -44,7 +44,7 @@ pub fn read(client: &mut Client, build: BuildSource) -> Result<ServerFacts, Cont
             &[],
         )
         .map_err(failed)?;
-    // What this connection itself set is none of the server's.
+    // Settings of this connection are not the server's.
     let rows = client
         .query(
             "SELECT name, setting, unit, source FROM pg_catalog.pg_settings \

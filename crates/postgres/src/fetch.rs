@@ -1,10 +1,12 @@
-//! Fetching a small PostgreSQL: the zonky embedded-postgres binaries from Maven Central.
+//! Fetches a small PostgreSQL: the zonky embedded-postgres builds from Maven Central.
 //!
-//! Self-contained builds of initdb, `pg_ctl` and postgres, compiled for size, without lz4, zstd and
-//! `io_uring`: good for a first look and for tests over versions. Each artefact's SHA-256 is pinned
-//! here and verified before anything is unpacked, whatever mirror it came from. A build is run only
-//! from a cache that nobody else can write to ([`pgdyno_exec::trust`]), and after its files were held
-//! against the manifest that was written when it was unpacked.
+//! The builds hold initdb, `pg_ctl` and postgres, compiled for size, without lz4, zstd and
+//! `io_uring`. They serve for a first look and for tests over versions.
+//!
+//! The SHA-256 of each artefact is pinned here and verified before anything is unpacked, whatever
+//! mirror it came from. A build runs only from a cache that nobody else can write to
+//! ([`pgdyno_exec::trust`]), and only if its files match the manifest that was written when it was
+//! unpacked.
 
 mod download;
 mod error;
@@ -37,19 +39,19 @@ use pgdyno_exec::paths::cache_dir;
 use pgdyno_exec::process::Identity;
 use pgdyno_exec::trust;
 
-/// Where artefacts are, unless the environment variable `PGDYNO_MAVEN` names a mirror.
+/// The repository of artefacts, unless the environment variable `PGDYNO_MAVEN` names a mirror.
 pub const MAVEN_CENTRAL: &str = "https://repo1.maven.org/maven2";
 
 /// An artefact that pgdyno fetches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Artifact {
-    /// Its PostgreSQL's major version.
+    /// PostgreSQL's major version.
     pub major: u32,
-    /// The artefact's version: PostgreSQL's, and the packager's own number.
+    /// The artefact's version: PostgreSQL's, then the packager's own number.
     pub version: &'static str,
-    /// The machine it runs on, as the artefact names it: `amd64`, `arm64v8`.
+    /// The processor architecture in the artefact's name: `amd64`, `arm64v8`.
     pub architecture: &'static str,
-    /// Its SHA-256 in hexadecimal.
+    /// The artefact's SHA-256 in hexadecimal.
     pub sha256: &'static str,
 }
 
@@ -62,8 +64,8 @@ const fn pinned(
     Artifact { major, version, architecture, sha256 }
 }
 
-/// Every artefact that can be fetched. One is listed once the repository publishes it with its
-/// checksums.
+/// All artefacts that can be fetched. An artefact is added once the repository publishes it with
+/// its checksums.
 pub const FETCHABLE: &[Artifact] = &[
     pinned(
         15,
@@ -115,21 +117,23 @@ pub const FETCHABLE: &[Artifact] = &[
     ),
 ];
 
-/// Where archives come from and go to. Tests build their own.
+/// Where archives come from and go to. Tests create their own.
 #[derive(Clone, Debug)]
 pub struct Fetcher {
     /// The repository.
     pub maven: String,
-    /// The user's cache: archives, and builds where the server's account can reach them.
+    /// The user's cache: archives, and builds that the server's account can reach there.
     pub cache: PathBuf,
-    /// Builds where it cannot.
+    /// The directory for builds that the server's account cannot reach in the cache.
     pub shared: PathBuf,
-    /// The artefacts known.
+    /// The known artefacts.
     pub artifacts: Vec<Artifact>,
 }
 
-/// A PostgreSQL of that major version, from the cache or else the repository. For root, whose cache
-/// the server's account can rarely reach, the unpacked build lies in `/var/cache/pgdyno`;
+/// Returns a PostgreSQL of version `major` from the cache, or else from the repository.
+///
+/// Root's cache is rarely within reach of the server's account, so that root's builds are in
+/// `/var/cache/pgdyno`.
 /// [`Install::bindir`] tells.
 ///
 /// # Errors
@@ -143,14 +147,15 @@ pub fn fetch(
     Fetcher::here().fetch(major, account, stop, progress)
 }
 
-/// A PostgreSQL of that major version that was fetched before and that `account` can reach.
+/// Returns a PostgreSQL of version `major` that was fetched before and that `account` can reach.
 #[must_use]
 pub fn cached(major: u32, account: &Account) -> Option<Install> {
     Fetcher::here().cached(major, account)
 }
 
 impl Fetcher {
-    /// This user's caches and Maven Central, or the mirror in `PGDYNO_MAVEN`.
+    /// Returns the fetcher for this user's caches, and Maven Central or the mirror in
+    /// `PGDYNO_MAVEN`.
     #[must_use]
     pub fn here() -> Self {
         let mirror = std::env::var("PGDYNO_MAVEN").ok().filter(|v| !v.is_empty());
@@ -162,14 +167,14 @@ impl Fetcher {
         }
     }
 
-    /// See [`cached`].
+    /// Does the work of [`cached`].
     #[must_use]
     pub fn cached(&self, major: u32, account: &Account) -> Option<Install> {
         let artifact = self.artifact(major).ok()?;
         open_whole(&self.builds(account).join(build_name(&artifact)), &artifact).ok().flatten()
     }
 
-    /// See [`fetch`].
+    /// Does the work of [`fetch`].
     ///
     /// # Errors
     /// [`FetchError`].
@@ -190,7 +195,7 @@ impl Fetcher {
         for directory in [&archives, &builds] {
             trust::check(directory).map_err(FetchError::Untrusted)?;
             make_public_directory(directory)?;
-            // Somebody could have been first to make it.
+            // Another user could have created it first.
             trust::check(directory).map_err(FetchError::Untrusted)?;
             remove_abandoned(directory);
             let available = room(directory)?;
@@ -210,13 +215,13 @@ impl Fetcher {
             .map_err(|source| FetchError::DoesNotRun { version: artifact.version, source })
     }
 
-    /// The newest major version that can be fetched.
+    /// Returns the newest major version that can be fetched.
     #[must_use]
     pub fn newest_major(&self) -> u32 {
         self.artifacts.iter().map(|a| a.major).max().unwrap_or_default()
     }
 
-    /// What would be fetched for `major` on this machine.
+    /// Returns the artefact of version `major` for this host.
     ///
     /// # Errors
     /// [`FetchError::NoBuild`].
@@ -235,7 +240,7 @@ impl Fetcher {
         })
     }
 
-    /// Where builds go that `account` is to run.
+    /// Returns the directory for builds that `account` is to run.
     fn builds(&self, account: &Account) -> PathBuf {
         let existing = self.cache.ancestors().find(|p| p.exists()).unwrap_or(Path::new("/"));
         let reachable = existing
@@ -245,7 +250,7 @@ impl Fetcher {
         if reachable { self.cache.join("postgres") } else { self.shared.join("postgres") }
     }
 
-    /// The verified archive, from the cache or else the repository.
+    /// Returns the verified archive, from the cache or else from the repository.
     fn archive(
         &self,
         artifact: &Artifact,
@@ -293,8 +298,8 @@ fn build_name(artifact: &Artifact) -> String {
     format!("{}-linux-{}", artifact.version, artifact.architecture)
 }
 
-/// The build, if it is there, as it was unpacked, and runs. One without a manifest, of an earlier
-/// version, is not taken: it is unpacked anew.
+/// Opens the build if it exists, is unchanged and runs. A build without a manifest, of an earlier
+/// version, is unpacked anew.
 fn open_whole(build: &Path, artifact: &Artifact) -> Result<Option<Install>, FetchError> {
     if !build.exists() {
         return Ok(None);
@@ -324,7 +329,8 @@ fn open(build: &Path, artifact: &Artifact) -> Result<Install, InstallError> {
     Install::open(&bindir, source)
 }
 
-/// Makes `directory` with the parents it lacks, all open to everybody; what exists stays as it is.
+/// Creates `directory` and its missing parents, readable by everybody. Existing directories stay
+/// unchanged.
 fn make_public_directory(directory: &Path) -> Result<(), FetchError> {
     if directory.is_dir() {
         return Ok(());
@@ -340,7 +346,7 @@ fn make_public_directory(directory: &Path) -> Result<(), FetchError> {
         .map_err(|e| io_error("set permissions of", directory, e))
 }
 
-/// Removes work in progress of processes that are gone.
+/// Removes unfinished work of processes that are gone.
 fn remove_abandoned(directory: &Path) {
     for child in fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok) {
         let name = child.file_name().to_string_lossy().into_owned();

@@ -1,4 +1,4 @@
-//! Finding PostgreSQL's programs on this machine.
+//! Finds PostgreSQL's programs on this host.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -10,26 +10,25 @@ use pgdyno_model::facts::BuildSource;
 use super::install::{Install, InstallError, OLDEST_MAJOR};
 use pgdyno_exec::trust;
 
-/// What was named does not serve. Only explicit choices fail; a search that finds nothing is no
-/// error.
+/// An explicit choice cannot be used. A search that finds nothing is not an error.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
-    /// The named folder is no install.
+    /// The named folder is not an installation.
     #[error("cannot use the PostgreSQL that {how} names")]
     Unusable {
         /// `postgres.bindir` or `PG_CONFIG`.
         how: &'static str,
-        /// Why not.
+        /// The reason.
         source: InstallError,
     },
-    /// The named folder holds another version than the one asked for.
+    /// The named folder holds another major version.
     #[error("cannot use {} for PostgreSQL {wanted}: it holds {found}", bindir.display())]
     OtherMajor {
         /// The folder.
         bindir: PathBuf,
-        /// The major version asked for.
+        /// The wanted major version.
         wanted: u32,
-        /// The version it holds.
+        /// The version that was found.
         found: String,
     },
     /// The `PG_CONFIG` program does not answer.
@@ -37,13 +36,13 @@ pub enum FindError {
     PgConfig {
         /// The program.
         program: PathBuf,
-        /// What went wrong.
+        /// The reason.
         why: String,
     },
 }
 
 impl FindError {
-    /// What to do.
+    /// Returns how to mend the choice.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         Some(match self {
@@ -60,19 +59,19 @@ impl FindError {
     }
 }
 
-/// Where servers are looked for. Tests build their own.
+/// Where to search. Tests create their own places.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
     /// `$PG_CONFIG`.
     pub pg_config: Option<PathBuf>,
     /// `$PATH`.
     pub path: OsString,
-    /// Below which the usual folders lie; `/` but in tests.
+    /// The root of the usual folders; `/` outside of tests.
     pub root: PathBuf,
 }
 
 impl Places {
-    /// This process's environment and this machine.
+    /// Returns the places of this process's environment and host.
     #[must_use]
     pub fn here() -> Self {
         Self {
@@ -83,7 +82,7 @@ impl Places {
     }
 }
 
-/// Folders by how they are packaged: where, below what, with what name, then what.
+/// Usual folders of distributions: parent, prefix of the version's folder, rest of the path.
 const USUAL: &[(&str, &str, &str, &str)] = &[
     ("Debian", "usr/lib/postgresql", "", "bin"),
     ("PGDG RPM", "usr", "pgsql-", "bin"),
@@ -92,17 +91,19 @@ const USUAL: &[(&str, &str, &str, &str)] = &[
     ("Homebrew", "home/linuxbrew/.linuxbrew/opt", "postgresql@", "bin"),
 ];
 
-/// The server to use: `bindir` if it is named; else the first of `$PG_CONFIG`, `$PATH` and the
-/// usual folders (there the newest first) whose major version is `major`, or at least 15 if none is
-/// asked for.
+/// Returns the installation to use.
+///
+/// `bindir` wins if it is named. Otherwise it is the first of `$PG_CONFIG`, `$PATH` and the usual
+/// folders (the newest first) with major version `major`. Without `major` any version from 15 on
+/// will do.
 ///
 /// # Errors
-/// [`FindError`]: what was named explicitly does not serve.
+/// [`FindError`]: an explicit choice cannot be used.
 pub fn find(bindir: Option<&Path>, major: Option<u32>) -> Result<Option<Install>, FindError> {
     find_in(&Places::here(), bindir, major)
 }
 
-/// [`find`] in places of the caller's.
+/// Searches as [`find`] does, in `places`.
 ///
 /// # Errors
 /// As [`find`].
@@ -139,7 +140,7 @@ pub fn find_in(
     Ok(search(places).into_iter().find(fits))
 }
 
-/// Every server found, in the order of preference, for `doctor`.
+/// Returns all installations in the order of preference, for `doctor`.
 #[must_use]
 pub fn find_all() -> Vec<Install> {
     let places = Places::here();
@@ -151,12 +152,13 @@ pub fn find_all() -> Vec<Install> {
     all
 }
 
-/// Whether what lies in `folder` may be run unnamed: as root only what nobody else can change.
+/// Whether programs in `folder` may run without being named. Root runs only programs that nobody
+/// else can change.
 fn may_run(folder: &Path) -> bool {
     !rustix::process::geteuid().is_root() || trust::check(folder).is_ok()
 }
 
-/// Folders that others may change are passed over as root, who asks each install for its version.
+/// Root asks each installation for its version, and so skips folders that others may change.
 fn search(places: &Places) -> Vec<Install> {
     let mut candidates: Vec<(PathBuf, &'static str)> = Vec::new();
     for folder in std::env::split_paths(&places.path).filter(|p| p.is_absolute() && may_run(p)) {

@@ -1,27 +1,27 @@
-//! A folder of PostgreSQL's programs.
+//! An installation of PostgreSQL: a folder with its programs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use pgdyno_model::facts::BuildSource;
 
-/// The oldest major version that pgdyno picks without being told to.
+/// The oldest major version that pgdyno chooses by itself.
 pub const OLDEST_MAJOR: u32 = 15;
 
-/// PostgreSQL's programs in one version.
+/// An installation of one PostgreSQL version.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Install {
     /// The folder that holds `postgres` and `initdb`.
     pub bindir: PathBuf,
-    /// The version as `postgres -V` says it: `15.18`.
+    /// The version as `postgres -V` prints it, such as `15.18`.
     pub version: String,
-    /// The major version: 15.
+    /// The major version, such as 15.
     pub major: u32,
-    /// Where it came from.
+    /// Who built the programs.
     pub source: BuildSource,
 }
 
-/// Why a folder is no install.
+/// A folder is not an installation.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
     /// A program is missing.
@@ -37,21 +37,21 @@ pub enum InstallError {
     Run {
         /// The program.
         program: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// `postgres -V` said something else.
+    /// `postgres -V` printed no version.
     #[error("{} -V names no PostgreSQL version: `{said}`", program.display())]
     NoVersion {
         /// The program.
         program: PathBuf,
-        /// Its output, errors included.
+        /// Its output and errors.
         said: String,
     },
 }
 
 impl Install {
-    /// The install in `bindir`.
+    /// Opens the installation in `bindir`, and asks it for its version.
     ///
     /// # Errors
     /// [`InstallError`]: a program is missing or does not run.
@@ -77,14 +77,15 @@ impl Install {
         Ok(Self { bindir: bindir.to_owned(), version, major, source })
     }
 
-    /// A program of this install.
+    /// Returns the path of a program.
     #[must_use]
     pub fn program(&self, name: &str) -> PathBuf {
         self.bindir.join(name)
     }
 
-    /// A program that is not needed to run a server: in the folder, or in the one that its
-    /// `postgres` really lies in, where links lead to a few programs only.
+    /// Returns the path of an optional program, if it exists.
+    ///
+    /// It is searched in the folder, and where the folder's `postgres` links to.
     #[must_use]
     pub fn find_program(&self, name: &str) -> Option<PathBuf> {
         let real = self.program("postgres").canonicalize().ok()?;
@@ -96,14 +97,15 @@ impl Install {
             .find(|program| program.is_file())
     }
 
-    /// Whether it is one of the small builds that pgdyno fetches.
+    /// Whether pgdyno fetched this build.
     #[must_use]
     pub fn is_fetched(&self) -> bool {
         matches!(self.source, BuildSource::Fetched { .. })
     }
 }
 
-/// `postgres (PostgreSQL) 15.18 (Debian …)` → `15.18`, 15; `19beta1` → `19beta1`, 19.
+/// Parses the output of `postgres -V`: `postgres (PostgreSQL) 15.18 (Debian …)` is 15.18 and 15;
+/// `19beta1` is 19.
 fn parse_version(said: &str) -> Option<(String, u32)> {
     let version = said.split("(PostgreSQL) ").nth(1)?.split_whitespace().next()?;
     let digits = version.find(|c: char| !c.is_ascii_digit()).unwrap_or(version.len());

@@ -1,37 +1,36 @@
-//! Settings judged by the program `postgres` alone, before any cluster is made.
+//! Checks settings with the program `postgres` alone, before any cluster exists.
 //!
-//! `postgres -C NAME` reads a configuration, prints one value of it and ends. Given an empty file
-//! and settings as arguments, it refuses names that it does not know and values that it does not
-//! take, in the server's own words. Nothing is written. `--describe-config` would not do: it leaves
-//! out settings that the sample file does not have.
+//! `postgres -C NAME` reads a configuration, prints one value and exits. With an empty file and the
+//! settings as arguments, it refuses unknown names and invalid values in the server's own words. It
+//! writes nothing. `--describe-config` does not help, since it omits settings that the sample file
+//! lacks.
 
 use std::process::{Command, Output};
 
 use super::Install;
 use super::settings::{SettingProblem, SettingsError, name_problem, nearest};
 
-/// What came of asking the program.
+/// The result of the check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judgement {
-    /// It takes every setting.
+    /// The program accepts every setting.
     Taken,
-    /// It could not be asked, with the reason.
+    /// The program could not be run, for this reason.
     NotAsked(String),
 }
 
-/// Lets `postgres` of `install` judge `settings` (name, value). A name with a dot belongs to a
-/// loadable module; any is taken.
+/// Checks `settings` (name, value) with the `postgres` of `install`. Names with a dot belong to
+/// loadable modules and are always accepted.
 ///
 /// # Errors
-/// [`SettingsError::Refused`] with every setting that it refuses, and the nearest names of those it
-/// does not know.
+/// [`SettingsError::Refused`]: all refused settings, with the nearest names of unknown ones.
 pub fn judge(install: &Install, settings: &[(String, String)]) -> Result<Judgement, SettingsError> {
     let asked = |settings: &[(String, String)]| match ask(install, settings) {
         Ok(output) if output.status.success() => Ok(None),
         Ok(output) => Ok(Some(output)),
         Err(e) => Err(format!("{} cannot be run: {e}", install.program("postgres").display())),
     };
-    // Without any it must not fail: what fails then is not a setting.
+    // Runs once without settings, since a failure of that has another cause.
     match asked(&[]) {
         Ok(None) => {}
         Ok(Some(output)) => {
@@ -50,7 +49,7 @@ pub fn judge(install: &Install, settings: &[(String, String)]) -> Result<Judgeme
         .filter(|(name, value)| name_problem(name, value).is_none())
         .cloned()
         .collect();
-    // It stops at the first one that it refuses.
+    // The program stops at the first setting that it refuses.
     if matches!(asked(&sound), Ok(None)) && problems.is_empty() {
         return Ok(Judgement::Taken);
     }
@@ -73,10 +72,11 @@ pub fn judge(install: &Install, settings: &[(String, String)]) -> Result<Judgeme
     if problems.is_empty() { Ok(Judgement::Taken) } else { Err(SettingsError::Refused(problems)) }
 }
 
-/// Has `postgres` read `settings` and print one of no interest.
+/// Lets `postgres` read `settings` and print the value of any one.
 fn ask(install: &Install, settings: &[(String, String)]) -> std::io::Result<Output> {
     let mut command = Command::new(install.program("postgres"));
-    // Root may run it where `-C` comes first. The directory is looked at and not read.
+    // Root may run `postgres` if `-C` is the first argument. The directory must exist and is not
+    // read.
     command.args(["-C", "port", "-D", "/", "-c", "config_file=/dev/null"]).env("LC_ALL", "C");
     for (name, value) in settings {
         command.arg("-c").arg(format!("{name}={value}"));
@@ -84,7 +84,7 @@ fn ask(install: &Install, settings: &[(String, String)]) -> std::io::Result<Outp
     command.output()
 }
 
-/// What a program that failed said last, and its hint.
+/// Returns the last error message of a failed program, and its hint.
 fn fatal(output: &Output) -> (Option<String>, Option<String>) {
     let errors = String::from_utf8_lossy(&output.stderr);
     let after = |mark: &str| {
@@ -96,7 +96,7 @@ fn fatal(output: &Output) -> (Option<String>, Option<String>) {
     (after("FATAL: ").or_else(|| after("ERROR: ")), after("HINT: "))
 }
 
-/// Names that the program knows: those of the sample file. Only for the nearest ones.
+/// Returns the names in the sample file, in which nearest names are searched.
 fn known(install: &Install) -> Vec<String> {
     let output = Command::new(install.program("postgres"))
         .arg("--describe-config")

@@ -1,10 +1,10 @@
-//! What pgdyno makes in a database that it does not own: marked there, journalled here, and dropped
-//! object by object.
+//! Objects that pgdyno creates in a database that it does not own: marked there, recorded in the
+//! journal, and dropped one by one.
 //!
-//! The journal's id of a [`RecordedSchema`] is noted before anything is made. Each object then
-//! bears it in its comment ([`mark`]), from the transaction on that makes it
-//! ([`mark_new_objects`]). [`drop_marked`] drops what bears the id and nothing else, without
-//! CASCADE: what others have put there, or what of theirs depends on it, stays, and is reported.
+//! The journal has an entry for the [`RecordedSchema`] before any object exists. Each object bears
+//! the entry's id in its comment ([`mark`]), from the transaction on that creates it
+//! ([`mark_new_objects`]). [`drop_marked`] drops the objects with that id and nothing else, without
+//! CASCADE. Objects of others stay, and so do objects that others' depend on; both are reported.
 
 use std::fmt::Display;
 
@@ -19,7 +19,7 @@ pub use pgdyno_exec::journal::RecordedSchema;
 use pgdyno_exec::journal::{Journal, Made, MadeId};
 use pgdyno_exec::process::is_alive;
 
-/// How the comment on everything begins that pgdyno makes on a server.
+/// The beginning of the comment on everything that pgdyno creates on a server.
 pub const MARK: &str = "made by pgdyno";
 
 /// Drops the objects marked with `id` in the recorded database, to which the environment or
@@ -36,22 +36,22 @@ pub(crate) fn drop_by_dsn(
     Ok(drop_marked(&mut server.control()?, id)?)
 }
 
-/// What became of marked objects.
+/// The result of dropping marked objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
-    /// Objects that were dropped by name; what belongs to them went with them (count).
+    /// Objects that were dropped by name (count). Objects that belong to them went with them.
     pub objects: usize,
-    /// What stays, and what stands in the way, in words.
+    /// Objects that stay, and why, one line each.
     pub left: Vec<String>,
 }
 
-/// The mark of what the journal's entry `id` names.
+/// Returns the comment that marks objects of the journal's entry `id`.
 #[must_use]
 pub fn mark(id: &impl Display) -> String {
     format!("{MARK} {id}")
 }
 
-/// An object as the server names it.
+/// An object by its identifiers on the server.
 struct Object {
     class: u32,
     oid: u32,
@@ -60,7 +60,7 @@ struct Object {
 }
 
 impl Object {
-    /// What SQL calls the kind of object.
+    /// Returns the word of SQL for this kind of object.
     fn kind_in_sql(&self) -> &str {
         match self.kind.as_str() {
             "statistics object" => "statistics",
@@ -69,8 +69,8 @@ impl Object {
         }
     }
 
-    /// Drops it if it still is what was found: a table is locked and looked at again first, so that
-    /// nobody swaps it.
+    /// Drops the object if it is still the one that was found. A table is locked and checked again
+    /// first, so that nobody swaps it. Returns whether it was dropped.
     fn drop(&self, client: &mut Client) -> Result<bool, postgres::Error> {
         const SAME: &str = "SELECT identity = $3 FROM pg_catalog.pg_identify_object($1, $2, 0)";
         let (kind, identity) = (self.kind_in_sql(), &self.identity);
@@ -89,20 +89,20 @@ impl Object {
     }
 }
 
-/// Drops what bears `id`, each object by itself, and the schema last. What cannot be dropped is
-/// told with the server's reason.
+/// Drops the objects marked with `id` one by one, the schema last. The result names those that
+/// cannot be dropped, with the server's reason.
 ///
 /// # Errors
-/// [`ControlError::Query`]: it cannot be seen what bears the mark.
+/// [`ControlError::Query`]: the marked objects cannot be listed.
 pub fn drop_marked(client: &mut Client, id: &MadeId) -> Result<Dropped, ControlError> {
     let failed = |e: postgres::Error| ControlError::query("look for what pgdyno made", &e);
-    // A table that somebody has locked is told of.
+    // A locked table is reported instead of waited for.
     client.batch_execute("SET lock_timeout = '10s'").map_err(failed)?;
     let mut dropped = Dropped::default();
     loop {
         let mut progress = false;
         dropped.left.clear();
-        // What an object depends on can go once the object has: then they are gone through again.
+        // Dropping an object can free those that it depends on, hence further passes.
         for object in marked(client, id).map_err(failed)? {
             match object.drop(client) {
                 Ok(true) => {
@@ -119,9 +119,10 @@ pub fn drop_marked(client: &mut Client, id: &MadeId) -> Result<Dropped, ControlE
     }
 }
 
-/// Drops what dead processes left in the database of `client`, which `dsn` leads to, by the
-/// journal; a line for each. Whoever calls it holds the lock on `schema`, so that no living process
-/// uses that one.
+/// Drops objects of dead processes in the database of `client`, which `dsn` leads to, by the
+/// journal. Returns one line for each entry.
+///
+/// The caller must hold the lock on `schema`, so that no living process uses it.
 ///
 /// # Errors
 /// The journal, or the server.
@@ -152,7 +153,7 @@ pub fn drop_leftovers(
     Ok(told)
 }
 
-/// Why `object` stays; without the server's hint, which is to use CASCADE.
+/// Returns why `object` stays, without the server's hint to use CASCADE.
 fn reason(object: &Object, error: &postgres::Error) -> String {
     let name = format!("{} {}", object.kind, object.identity);
     match error.as_db_error() {
@@ -167,7 +168,7 @@ fn reason(object: &Object, error: &postgres::Error) -> String {
     }
 }
 
-/// What bears `id` in this database: tables and the like before schemas.
+/// Returns the objects marked with `id` in this database, schemas last.
 fn marked(client: &mut Client, id: &MadeId) -> Result<Vec<Object>, postgres::Error> {
     const ASKED: &str = "SELECT d.classoid, d.objoid, i.type, i.identity FROM pg_catalog.pg_description AS d, \
         LATERAL pg_catalog.pg_identify_object(d.classoid, d.objoid, 0) AS i \
@@ -183,13 +184,13 @@ fn marked(client: &mut Client, id: &MadeId) -> Result<Vec<Object>, postgres::Err
     Ok(rows.iter().map(object).collect())
 }
 
-/// Objects that lie in a schema: all but what belongs to one of them.
+/// Objects of a schema, without those that belong to another object of it.
 const IN_SCHEMA: &str = "SELECT d.classid, d.objid FROM pg_catalog.pg_depend AS d \
     JOIN pg_catalog.pg_namespace AS n ON n.oid = d.refobjid \
     WHERE d.refclassid = 'pg_catalog.pg_namespace'::regclass AND d.deptype = 'n' AND n.nspname = $1";
 
-/// The objects that lie in `schema`. In a transaction of isolation level REPEATABLE READ, those
-/// that others make meanwhile are not among them.
+/// Returns the objects of `schema`. In a transaction with isolation level REPEATABLE READ, objects
+/// that others create meanwhile are not among them.
 ///
 /// # Errors
 /// The server's.
@@ -201,7 +202,7 @@ pub fn objects_in(
     Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
 }
 
-/// Comments with `comment` on what lies in `schema` now and was not among `before`.
+/// Puts `comment` on the objects of `schema` that are not among `before`.
 ///
 /// # Errors
 /// The server's.
@@ -225,8 +226,9 @@ pub fn mark_new_objects(
     Ok(())
 }
 
-/// Roles without superuser's rights that may put objects into `schema`, where the session is a
-/// superuser's: they could have it run what they like. None where the session is not a superuser's.
+/// Returns roles without superuser's rights that may create objects in `schema`, if the session is
+/// a superuser's. Such roles could make the session run their code. Empty if the session is not a
+/// superuser's.
 ///
 /// # Errors
 /// The server's.

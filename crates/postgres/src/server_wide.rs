@@ -1,14 +1,18 @@
-//! Settings that hold for a whole server that pgdyno does not own: changed with `ALTER SYSTEM` and
-//! a reload, and put back.
+//! Server-wide settings of external servers: changed with `ALTER SYSTEM` and a reload, and put
+//! back.
 //!
-//! Call [`ServerWide::record`] first: it reads what `postgresql.auto.conf` holds of the settings
-//! and journals that, before anything is changed. Then [`ServerWide::apply`] for each trial, and
+//! Call [`ServerWide::record`] first. It reads the settings' lines in `postgresql.auto.conf` and
+//! records them in the journal, before anything is changed. Then call [`ServerWide::apply`] for
+//! each trial, and [`ServerWide::put_back`] at the end.
+//!
+//! After a killed process, the next sweep puts the settings back if the server lets it in without a
+//! stored password. Otherwise [`put_back_leftovers`] does so when a later run reaches the server.
 //! [`ServerWide::put_back`] at the end. What a killed process did not put back, the next sweep does
 //! where the server lets it in without a stored password, and [`put_back_leftovers`] when a later
 //! run reaches the server.
 //!
-//! `postgresql.auto.conf` is the one file that SQL can change. A value there that is neither the
-//! recorded one nor one of pgdyno's is somebody else's, and is left.
+//! `postgresql.auto.conf` is the only file that SQL can change. A value there that is neither
+//! recorded nor pgdyno's is somebody else's, and stays.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -24,13 +28,13 @@ use pgdyno_connect::control::ControlError;
 use pgdyno_exec::journal::{Entry, Journal, JournalError, Made, RecordedSetting, RecordedSettings};
 use pgdyno_exec::process::is_alive;
 
-/// How long the server may take to read its files again.
+/// How long the server may take to reload its files.
 const RELOAD_LIMIT: Duration = Duration::from_secs(10);
 
-/// A failure to change settings of a whole server, or to put them back.
+/// Server-wide settings cannot be changed or put back.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerWideError {
-    /// The server.
+    /// The server refused, or runs with another value.
     #[error(transparent)]
     Settings(#[from] SettingsError),
     /// The recorded server takes no connection.
@@ -38,13 +42,13 @@ pub enum ServerWideError {
         "{0} (no password is stored; give it in PGPASSWORD or .pgpass, or run on that server again)"
     )]
     Unreachable(Box<ExternalServerError>),
-    /// The journal; nothing was changed.
+    /// The journal cannot be read or written. Nothing was changed.
     #[error(transparent)]
     Journal(#[from] JournalError),
 }
 
 impl ServerWideError {
-    /// What to do.
+    /// Returns how to mend the failure, where that is known.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
@@ -66,23 +70,22 @@ impl From<ControlError> for ServerWideError {
     }
 }
 
-/// Settings of one external server that are changed between trials.
+/// The settings of one external server that change between trials.
 #[derive(Debug)]
 pub struct ServerWide {
     server: ExternalServer,
     journal: Journal,
     entry: Entry,
     recorded: RecordedSettings,
-    /// What `postgresql.auto.conf` holds now.
+    /// The present lines of `postgresql.auto.conf`, by setting.
     current: BTreeMap<String, Option<String>>,
-    /// Whether the server may run with other values than the file holds: it has not read it, or not
-    /// as was asked.
+    /// Whether the server may run with other values than the file holds, because a reload failed.
     unread: bool,
 }
 
 impl ServerWide {
-    /// Writes down how the settings of `asked` are now; with each come all values that it will be
-    /// given. Nothing is changed.
+    /// Records the present lines of the settings of `asked` in the journal, each with all values
+    /// that it will be given. Nothing is changed.
     ///
     /// # Errors
     /// The server does not show its files, or the journal cannot be written.
@@ -101,14 +104,14 @@ impl ServerWide {
         };
         let settings: Vec<RecordedSetting> = asked.iter().map(recorded).collect();
         let recorded = RecordedSettings {
-            // What cannot be read has led to no connection.
+            // A DSN that cannot be parsed has led to no connection.
             dsn: without_password(dsn.reveal()).unwrap_or_default(),
             system_identifier: system_identifier(&mut client)?,
             settings,
         };
         let names: Vec<&str> = asked.keys().map(String::as_str).collect();
         let name = server_name(dsn.reveal()).unwrap_or_default();
-        // Not a path of this machine: what messages call it.
+        // A name for messages, not a path of this host.
         let path = PathBuf::from(format!("{} of server {name}", names.join(", ")));
         let entry =
             journal.record(&Made::ServerSettings { path, recorded: Box::new(recorded.clone()) })?;
@@ -123,14 +126,14 @@ impl ServerWide {
         })
     }
 
-    /// Whether the setting of this name, in lower case, is one of those.
+    /// Whether the setting `name`, in lower case, is among the recorded ones.
     #[must_use]
     pub fn holds(&self, name: &str) -> bool {
         self.current.contains_key(name)
     }
 
-    /// Makes `wanted` (by name in lower case) hold, and every other recorded setting be as it was.
-    /// Returns when the server has read its files again and runs with these values.
+    /// Sets `wanted` (by name in lower case), and puts every other recorded setting back. Returns
+    /// once the server has reloaded its files and runs with these values.
     ///
     /// # Errors
     /// The server refuses a value, or runs with another.
@@ -152,8 +155,8 @@ impl ServerWide {
         Ok(())
     }
 
-    /// Puts every setting back as it was and strikes it out of the journal. What somebody else has
-    /// set since is left and told.
+    /// Puts every setting back and strikes the journal's entry. Values that somebody else has set
+    /// since stay, and are returned, one line each.
     ///
     /// # Errors
     /// The server does not take it; then the journal still names it.
@@ -164,8 +167,8 @@ impl ServerWide {
     }
 }
 
-/// Puts all of `recorded` back over connections that `connect` makes; what somebody else has set
-/// since is left and told.
+/// Puts the settings of `recorded` back over connections of `connect`. Values that somebody else
+/// has set since stay, and are returned.
 fn put_back(
     recorded: &RecordedSettings,
     connect: impl Fn() -> Result<Client, ControlError>,
@@ -179,19 +182,19 @@ fn put_back(
             Some(now) if !set.contains(now) => {
                 left.push(format!("{name} is `{now}` now, which pgdyno did not set"));
             }
-            // Its line is gone: somebody has reset it, which is what putting it back would do,
-            // or undo.
+            // The line is gone because somebody reset the setting. Putting it back would do or undo
+            // that.
             None => left.push(format!("{name} was reset by somebody else")),
             Some(_) => alter(&mut client, name, was.as_deref())?,
         }
     }
-    // In any case: whoever was killed may have put the file back and not had it read.
+    // Always reloads, since the killed process may have put the file back without a reload.
     reload(&mut client, connect)?;
     Ok(left)
 }
 
-/// Puts all of `recorded` back at the place that the DSN without password leads to: the environment
-/// and `.pgpass` may have one.
+/// Puts the settings of `recorded` back on the recorded server, to which the environment or
+/// `.pgpass` may have the password.
 pub(crate) fn put_back_by_dsn(recorded: &RecordedSettings) -> Result<Vec<String>, ServerWideError> {
     let server = ExternalServer::connect(&Secret::new(recorded.dsn.clone()))
         .map_err(|e| ServerWideError::Unreachable(Box::new(e)))?;
@@ -201,8 +204,8 @@ pub(crate) fn put_back_by_dsn(recorded: &RecordedSettings) -> Result<Vec<String>
     put_back(recorded, || server.control())
 }
 
-/// Puts back what dead processes left changed on the server of `given`, by the journal; a line for
-/// each.
+/// Puts back settings of the external server that dead processes left changed, by the journal.
+/// Returns one line for each entry.
 ///
 /// # Errors
 /// The journal, or the server.
@@ -213,7 +216,7 @@ pub fn put_back_leftovers(
     let mut told = Vec::new();
     for entry in journal.entries()?.into_iter().filter(|entry| !is_alive(&entry.owner)) {
         let Made::ServerSettings { path, recorded } = &entry.made else { continue };
-        // A server that does not tell who it is had no settings changed: that was asked first.
+        // No setting was changed on a server without a system identifier, since that is read first.
         if !system_identifier(&mut server.control()?)
             .is_ok_and(|id| id == recorded.system_identifier)
         {
@@ -227,7 +230,7 @@ pub fn put_back_leftovers(
     Ok(told)
 }
 
-/// What `postgresql.auto.conf` sets, by name in lower case.
+/// Returns the settings in `postgresql.auto.conf`, by name in lower case.
 fn auto_conf(client: &mut Client) -> Result<BTreeMap<String, String>, ControlError> {
     let sql = "SELECT pg_catalog.lower(name), setting FROM pg_catalog.pg_file_settings \
                WHERE sourcefile LIKE '%/postgresql.auto.conf' AND name IS NOT NULL ORDER BY seqno";
@@ -247,10 +250,10 @@ fn system_identifier(client: &mut Client) -> Result<String, ControlError> {
     Ok(row.get(0))
 }
 
-/// Gives `name` that value in `postgresql.auto.conf`; none: no line of its own.
+/// Sets `name` to `value` in `postgresql.auto.conf`, or removes its line.
 fn alter(client: &mut Client, name: &str, value: Option<&str>) -> Result<(), ControlError> {
     let name = escape_identifier(name);
-    // Waits until the change is on disk by itself, whatever the session says of commits.
+    // ALTER SYSTEM flushes the file whatever the session's settings for commits.
     let sql = match value {
         Some(value) => format!("ALTER SYSTEM SET {name} = {}", escape_literal(value)),
         None => format!("ALTER SYSTEM RESET {name}"),
@@ -260,7 +263,7 @@ fn alter(client: &mut Client, name: &str, value: Option<&str>) -> Result<(), Con
         .map_err(|e| ControlError::query("change a setting with ALTER SYSTEM", &e))
 }
 
-/// Has the server read its files again; a connection that began after it did.
+/// Reloads the server's files, and returns a connection that began after that.
 fn reload(
     client: &mut Client,
     connect: impl Fn() -> Result<Client, ControlError>,
@@ -271,8 +274,8 @@ fn reload(
     client.batch_execute("SELECT pg_catalog.pg_reload_conf()").map_err(failed)?;
     let until = Instant::now() + RELOAD_LIMIT;
     loop {
-        // A new session has its settings from the postmaster, and with them the time at which it
-        // read them.
+        // A new session has its settings, and the time at which they were loaded, from the
+        // postmaster.
         let mut fresh = connect()?;
         let sql = "SELECT pg_catalog.pg_conf_load_time() >= $1::text::timestamptz";
         if fresh.query_one(sql, &[&before]).map_err(failed)?.get(0) {
@@ -291,8 +294,8 @@ fn reload(
     }
 }
 
-/// Whether a server that has read its files runs with `wanted`: a command line's option would count
-/// more.
+/// Checks that the server runs with `wanted`. An option of its command line would outweigh the
+/// file.
 fn verify(client: &mut Client, wanted: &BTreeMap<String, String>) -> Result<(), SettingsError> {
     let names: Vec<&String> = wanted.keys().collect();
     let sql = "SELECT pg_catalog.lower(name), setting, unit, vartype, source, \

@@ -1,4 +1,5 @@
-//! PostgreSQL settings: written to a file, checked before any load, read back afterwards.
+//! PostgreSQL settings: write them to a file, check them before any load, read them back
+//! afterwards.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,7 +10,7 @@ use postgres_protocol::escape::escape_literal;
 
 use pgdyno_connect::control::{ControlError, error_text};
 
-/// Settings that pgdyno needs for itself on a managed server.
+/// Settings that pgdyno itself needs on a managed server.
 pub const RESERVED: &[&str] = &[
     "config_file",
     "data_directory",
@@ -24,40 +25,40 @@ pub const RESERVED: &[&str] = &[
     "unix_socket_permissions",
 ];
 
-/// One setting that cannot be used, and why.
+/// A setting that cannot be used, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingProblem {
-    /// The setting.
+    /// The setting's name.
     pub name: String,
-    /// The value asked for.
+    /// The wanted value.
     pub value: String,
-    /// What was found.
+    /// The server's message, or the value that it runs with.
     pub why: String,
-    /// What to do.
+    /// How to mend the setting.
     pub help: Option<String>,
 }
 
 /// Settings that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// The server refuses them.
+    /// The server refuses the settings.
     #[error("{}", lines(.0))]
     Refused(Vec<SettingProblem>),
-    /// The server runs with other values than were asked for.
+    /// The server runs with other values than wanted.
     #[error("the server did not take over what was asked: {}", lines(.0))]
     NotObtained(Vec<SettingProblem>),
-    /// It runs without fsync, and nobody asked for that.
+    /// The server runs without fsync, and no setting asks for that.
     #[error(
         "the server runs with fsync off, and nobody asked for that: it would be measured without durability"
     )]
     FsyncOff,
-    /// The server does not answer.
+    /// The server cannot be asked.
     #[error(transparent)]
     Control(#[from] ControlError),
 }
 
 impl SettingsError {
-    /// What to do.
+    /// How to mend the setting.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
@@ -78,12 +79,12 @@ fn lines(problems: &[SettingProblem]) -> String {
     problems.iter().map(each).collect::<Vec<_>>().join("; ")
 }
 
-/// Adds `more` to `settings`; names are compared as PostgreSQL does, without regard to case.
+/// Adds `more` to `settings`. Names are compared without regard to case, as in PostgreSQL.
 pub(crate) fn overlay(settings: &mut BTreeMap<String, String>, more: &BTreeMap<String, String>) {
     settings.extend(more.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone())));
 }
 
-/// A settings file: its text, and the line of each setting, from 1.
+/// Returns the text of a settings file, and the line of each setting (from 1).
 pub(crate) fn render(settings: &BTreeMap<String, String>) -> (String, BTreeMap<String, i32>) {
     let mut text = String::from("# Written by pgdyno; replaced whole with every treatment.\n");
     let mut at = BTreeMap::new();
@@ -94,7 +95,7 @@ pub(crate) fn render(settings: &BTreeMap<String, String>) -> (String, BTreeMap<S
     (text, at)
 }
 
-/// `value` as a configuration file spells it.
+/// Quotes `value` for a configuration file.
 pub(crate) fn quote(value: &str) -> String {
     let mut text = String::from("'");
     for c in value.chars() {
@@ -110,7 +111,7 @@ pub(crate) fn quote(value: &str) -> String {
     text
 }
 
-/// Whether a configuration file can spell `name`.
+/// Whether a configuration file can hold `name`.
 fn is_name(name: &str) -> bool {
     let part = |p: &str| {
         p.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -119,7 +120,7 @@ fn is_name(name: &str) -> bool {
     name.split('.').count() <= 2 && name.split('.').all(part)
 }
 
-/// What can be told without a server: names that no file can spell, and pgdyno's own.
+/// Checks names without a server: those that no file can hold, and those that pgdyno itself needs.
 ///
 /// # Errors
 /// [`SettingsError::Refused`].
@@ -144,11 +145,11 @@ pub(super) fn name_problem(name: &str, value: &str) -> Option<SettingProblem> {
     Some(SettingProblem { name: name.into(), value: value.into(), why: why.into(), help: None })
 }
 
-/// Lets the running server judge each setting, without effect on it.
+/// Checks settings on the running server, without effect on it.
 ///
 /// # Errors
-/// [`SettingsError::Refused`] with every setting that it refuses, in its own words; an unknown name
-/// with the nearest known ones.
+/// [`SettingsError::Refused`]: all refused settings in the server's words, with the nearest names
+/// of unknown ones.
 pub(crate) fn check(
     client: &mut Client,
     settings: &[(String, String)],
@@ -171,7 +172,7 @@ pub(crate) fn check(
         }
         let lower = name.to_ascii_lowercase();
         match contexts.get(&lower).map(String::as_str) {
-            // A loadable module's own: known only once it is loaded.
+            // A loadable module's setting is unknown until the module is loaded.
             None if name.contains('.') => {}
             None => {
                 let near = nearest(&lower, contexts.keys());
@@ -195,15 +196,15 @@ pub(crate) fn check(
     if problems.is_empty() { Ok(()) } else { Err(SettingsError::Refused(problems)) }
 }
 
-/// `ALTER SYSTEM SET` judges a value and writes it to a file that nobody reads before it is reset.
+/// Checks a value with `ALTER SYSTEM SET`, which writes a file that is reset before anybody reads
+/// it.
 fn try_value(client: &mut Client, name: &str, value: &str) -> Result<(), postgres::Error> {
     let one = escape_literal(value);
     let set = |client: &mut Client, list: &str| {
         client.batch_execute(&format!("ALTER SYSTEM SET {name} = {list}"))
     };
     let tried = if value.contains(',') {
-        // Settings that are lists take their elements one by one; the others say that they take one
-        // argument.
+        // List settings take their elements one by one. The others refuse several arguments.
         let list =
             value.split(',').map(|v| escape_literal(v.trim())).collect::<Vec<_>>().join(", ");
         match set(client, &list) {
@@ -231,7 +232,7 @@ pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a String>) -
     scored.into_iter().take(3).map(|(_, k)| k.clone()).collect()
 }
 
-/// One row of `pg_settings`, as far as it matters here.
+/// The columns of `pg_settings` that matter here.
 struct Row {
     setting: String,
     unit: Option<String>,
@@ -241,11 +242,11 @@ struct Row {
     pending_restart: bool,
 }
 
-/// Compares what a fresh connection sees with what was asked for.
+/// Compares the values of a fresh connection with the wanted ones.
 ///
 /// # Errors
-/// [`SettingsError::NotObtained`]; [`SettingsError::FsyncOff`] if that was not among what was asked
-/// for.
+/// [`SettingsError::NotObtained`]; [`SettingsError::FsyncOff`] if fsync is off and no setting asks
+/// for that.
 pub(crate) fn verify(
     client: &mut Client,
     asked: &BTreeMap<String, String>,
@@ -309,7 +310,7 @@ pub(crate) fn verify(
     if off && !asked.contains_key("fsync") { Err(SettingsError::FsyncOff) } else { Ok(()) }
 }
 
-/// Why the running value is not the one asked for; none if it is.
+/// Returns why the running value is not the wanted one. None if it is.
 fn difference(asked: &str, row: &Row, line: Option<i32>, error: Option<&str>) -> Option<String> {
     if let Some(error) = error {
         return Some(format!("the server says of its line in the settings file: {error}"));
@@ -327,11 +328,10 @@ fn difference(asked: &str, row: &Row, line: Option<i32>, error: Option<&str>) ->
     let from_file = line.is_some() && row.from_our_line == line;
     match same_value(asked, &row.setting, row.unit.as_deref(), &row.vartype) {
         Some(true) => None,
-        // -1 and 0 mean for some "choose yourself"; what it chose then has another source.
+        // For some settings -1 and 0 mean an automatic choice, which has another source.
         Some(false) if row.source == "override" && matches!(asked.trim(), "-1" | "0") => None,
         Some(false) => Some(format!("{} (source: {})", runs(), row.source)),
-        // Spelt another way; it is the server's reading of our very line, to which it has no
-        // objection.
+        // The value is spelt differently. The server read it from our own line and did not object.
         None if from_file => None,
         None => Some(format!("{} (source: {})", runs(), row.source)),
     }
@@ -354,7 +354,7 @@ fn placeholder_difference(
     })
 }
 
-/// Whether `asked` means `setting`; none where only the server can tell.
+/// Whether `asked` and `setting` are equal. None if only the server knows.
 pub(super) fn same_value(
     asked: &str,
     setting: &str,
@@ -389,7 +389,7 @@ fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// `asked` in units of `unit`, as PostgreSQL reads it; none if it cannot be read.
+/// Converts `asked` to `unit`, as PostgreSQL does. None if it cannot be parsed.
 fn number(asked: &str, unit: Option<&str>) -> Option<f64> {
     let asked = asked.trim();
     let split = asked
@@ -407,7 +407,7 @@ fn number(asked: &str, unit: Option<&str>) -> Option<f64> {
     (from.0 == to.0).then(|| value * from.1 / (to.1 * multiple))
 }
 
-/// A unit's kind and its size in bytes or microseconds.
+/// Returns a unit's kind, and its size in bytes or microseconds.
 fn scale(unit: &str) -> Option<(char, f64)> {
     Some(match unit {
         "B" => ('b', 1.0),

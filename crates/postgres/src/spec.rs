@@ -1,4 +1,4 @@
-//! A cluster as it is to be made: what that does to the host, and whether it can work.
+//! The plan of a cluster: its steps on the host, and whether they can work.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -18,35 +18,36 @@ use pgdyno_exec::journal::{Made, random_hex};
 use pgdyno_exec::paths::{default_storage_dir, socket_base};
 use pgdyno_exec::step::{Contents, Step};
 
-/// The superuser of every cluster that pgdyno makes.
+/// The superuser of every cluster that pgdyno creates.
 pub const SUPERUSER: &str = "postgres";
-/// What a fresh cluster takes before anything is loaded.
+/// Free space that an empty cluster needs.
 const LEAST_ROOM: Bytes = Bytes(128 << 20);
 pub(super) const SOCKET_PORT: u16 = 5432;
-/// A cluster to make.
+/// The plan of a cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClusterSpec {
     /// The programs.
     pub install: Install,
-    /// The directory to make, below a storage directory; it must not exist.
+    /// The directory to create, below a storage directory. It must not exist.
     pub directory: PathBuf,
-    /// A directory to make for `pg_wal`, on another storage; none leaves it in PGDATA.
+    /// The directory to create for `pg_wal`, on another storage. None leaves it in PGDATA.
     pub wal: Option<PathBuf>,
-    /// Directories to make for tablespaces, on other storages.
+    /// Directories to create for tablespaces, on other storages.
     pub tablespaces: Vec<PathBuf>,
     /// Options for initdb.
     pub initdb: Vec<String>,
     /// Settings for every treatment.
     pub settings: BTreeMap<String, String>,
-    /// How it is reached by the load; pgdyno's control connections use the socket.
+    /// How the load connects. Control connections use the socket.
     pub connect: Connect,
-    /// Whom it runs as.
+    /// The account that the server runs as.
     pub account: Account,
-    /// Where its socket directory is made.
+    /// The directory in which the socket directory is created.
     pub socket_base: PathBuf,
 }
 
-/// A fresh name for a cluster's directory in `storage`: `pgdyno-` and eight hexadecimal digits.
+/// Returns a new path for a cluster's directory in `storage`: `pgdyno-` and eight hexadecimal
+/// digits.
 ///
 /// # Errors
 /// The kernel gives no random numbers.
@@ -55,11 +56,11 @@ pub fn cluster_directory(storage: &Path) -> io::Result<PathBuf> {
 }
 
 impl ClusterSpec {
-    /// A cluster in `directory` (see [`cluster_directory`]), with initdb's and the server's
-    /// defaults.
+    /// Creates the plan of a cluster in `directory` (see [`cluster_directory`]), with the defaults
+    /// of initdb and the server.
     ///
     /// # Errors
-    /// [`AccountError`]: there is nobody to run it as.
+    /// [`AccountError`]: there is no account to run the server as.
     pub fn new(install: Install, directory: PathBuf) -> Result<Self, AccountError> {
         Ok(Self {
             install,
@@ -74,7 +75,7 @@ impl ClusterSpec {
         })
     }
 
-    /// The data directory: `PGDATA`.
+    /// Returns the data directory, `PGDATA`.
     #[must_use]
     pub fn data(&self) -> PathBuf {
         self.directory.join("data")
@@ -84,8 +85,8 @@ impl ClusterSpec {
         self.socket_base.join(self.directory.file_name().unwrap_or_default())
     }
 
-    /// Where the server is told that tablespace `directory` of [`Self::tablespaces`] lies: empty,
-    /// and beside the marker.
+    /// Returns the location of tablespace `directory` of [`Self::tablespaces`]: an empty directory
+    /// beside the marker.
     #[must_use]
     pub fn location(directory: &Path) -> PathBuf {
         directory.join("tablespace")
@@ -103,8 +104,8 @@ impl ClusterSpec {
         self.directory.join("server.log")
     }
 
-    /// What pgdyno sets by itself on a managed server, for the report: its address, and what it
-    /// logs.
+    /// Returns the settings that pgdyno itself needs on a managed server, for the report: addresses
+    /// and logging.
     #[must_use]
     pub fn own_settings(&self, port: &str) -> BTreeMap<String, String> {
         let tcp = self.connect == Connect::Tcp;
@@ -124,7 +125,7 @@ impl ClusterSpec {
         .collect()
     }
 
-    /// The settings file's content for a treatment that sets `treatment`.
+    /// Returns the content of the settings file for a treatment with the settings `treatment`.
     pub(super) fn wanted(
         &self,
         port: &str,
@@ -136,10 +137,10 @@ impl ClusterSpec {
         wanted
     }
 
-    /// Everything that making and starting the cluster does to the host, in order. Nothing is done.
+    /// Returns all steps of creating and starting the cluster, in order. Nothing is executed.
     #[must_use]
     pub fn steps(&self) -> Vec<Step> {
-        // Password and port are drawn when it is really made.
+        // Password and port are chosen when the cluster is created.
         let port = if self.connect == Connect::Tcp {
             "(a free one)".to_owned()
         } else {
@@ -150,7 +151,7 @@ impl ClusterSpec {
         steps
     }
 
-    /// Everything that taking the cluster down does to the host.
+    /// Returns all steps of removing the cluster.
     #[must_use]
     pub fn take_down_steps(&self) -> Vec<Step> {
         let mut steps = vec![Step::StopServer { data: self.data() }];
@@ -163,8 +164,7 @@ impl ClusterSpec {
 
     pub(super) fn making(&self, password: &Secret, port: &str) -> Vec<Step> {
         let owner = Some(self.account.clone());
-        // Others' servers run under another account, which must pass the directory to reach its own
-        // data in it.
+        // The server runs under another account, which must pass the directory to reach its data.
         let mode = if self.account.is_ours() { 0o700 } else { 0o711 };
         let mut steps = Vec::new();
         if let Some(storage) = self.directory.parent().filter(|p| *p == default_storage_dir()) {
@@ -234,7 +234,7 @@ impl ClusterSpec {
     }
 
     pub(super) fn writing(&self, text: &str) -> Step {
-        // Readable by the server's account, and without secrets.
+        // The server's account must read the file, which holds no secrets.
         let mode = if self.account.is_ours() { 0o600 } else { 0o644 };
         Step::WriteFile {
             path: self.settings_file(),
@@ -253,10 +253,10 @@ impl ClusterSpec {
         }
     }
 
-    /// Whether it can be made at all, before anything is.
+    /// Checks that the cluster can be created, before anything is.
     ///
     /// # Errors
-    /// [`ClusterError`] with the first reason why not.
+    /// [`ClusterError`]: the first obstacle.
     pub fn check(&self) -> Result<(), ClusterError> {
         settings::check_names(self.settings.iter().map(|(n, v)| (n.as_str(), v.as_str())))?;
         let storage = self.directory.parent().unwrap_or(Path::new("/"));

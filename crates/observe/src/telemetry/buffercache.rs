@@ -1,5 +1,5 @@
-//! `pg_buffercache`, where the experiment asks for it: how full and how dirty the shared buffers
-//! are.
+//! How full and how dirty the shared buffers are, from `pg_buffercache`, if the experiment wants
+//! it.
 
 use std::time::Duration;
 
@@ -13,7 +13,8 @@ use super::session::Session;
 
 const NAME: &str = "pg_buffercache";
 
-/// Whether the extension has the function: in its schema anybody's of that name may lie.
+/// Whether the function belongs to the extension. Anybody may create one of that name in its
+/// schema.
 const HAS_SUMMARY: &str = "SELECT count(*) > 0 FROM pg_catalog.pg_depend AS d \
     JOIN pg_catalog.pg_extension AS e ON e.oid = d.refobjid JOIN pg_catalog.pg_proc AS p ON p.oid = d.objid \
     WHERE d.deptype = 'e' AND d.refclassid = 'pg_catalog.pg_extension'::regclass \
@@ -26,14 +27,14 @@ struct Buffercache {
     columns: Vec<Column>,
 }
 
-/// None where the experiment does not ask for it.
+/// Returns none if the experiment does not want it.
 pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     if !context.wanted.buffercache {
         return Ok(None);
     }
     let (session, schema) = context.with_extension(NAME)?;
     let mut client = session.client();
-    // From PostgreSQL 16 on, a function that takes no locks; the view visits every buffer.
+    // From PostgreSQL 16 on there is a function that takes no locks. The view visits every buffer.
     let summary = format!("{schema}.pg_buffercache_summary()");
     let has_summary: bool = client.query_one(HAS_SUMMARY, &[])?.try_get(0)?;
     let query = if has_summary {

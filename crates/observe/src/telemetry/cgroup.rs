@@ -1,8 +1,8 @@
-//! Limits of the server's control group and what they cost it, version 1 or 2
+//! Limits of the server's control group and the throttling they cause, for version 1 and 2
 //! (Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/).
 //!
-//! A limit may be set on the group itself or on any above it: throttling is summed over all of
-//! them, and of limits the tightest is given. Where there is none, there is no value.
+//! A limit may be on the group itself or on any group above it. Throttling is the sum over all of
+//! them, a limit the tightest of them. There is no value where there is no limit.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ struct Cgroup {
     columns: Columns,
 }
 
-/// A mounted hierarchy and the groups in it that hold the server, its own first.
+/// A mounted hierarchy and its groups that hold the server, the innermost first.
 struct Hierarchy {
     groups: Vec<PathBuf>,
     kind: &'static [Source],
@@ -31,14 +31,14 @@ struct Source {
     unit: &'static str,
     kind: Kind,
     file: &'static str,
-    /// The word that begins its line; none where the file is the value.
+    /// The word at the beginning of its line. None if the file holds nothing but the value.
     key: Option<&'static str>,
-    /// What brings it to `unit`.
+    /// The factor that converts it to `unit`.
     scale: f64,
     over: Over,
 }
 
-/// Which groups a value is taken from.
+/// The groups that a value is computed from.
 #[derive(Clone, Copy, PartialEq)]
 enum Over {
     /// The group itself.
@@ -178,14 +178,14 @@ pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>,
     Ok(Some(Box::new(Cgroup { hierarchies, columns: Columns::default() })))
 }
 
-/// The postmaster's pid, as its lock file has it.
+/// Reads the postmaster's pid from its lock file.
 fn postmaster(data: &Path) -> Option<String> {
     let text = fs::read_to_string(data.join("postmaster.pid")).ok()?;
     let pid: u32 = text.lines().next()?.trim().parse().ok()?;
     Path::new(&format!("/proc/{pid}")).exists().then(|| pid.to_string())
 }
 
-/// Where the groups of `/proc/PID/cgroup` are mounted.
+/// Returns the hierarchies in which `/proc/PID/cgroup` names groups.
 fn hierarchies(membership: &str, mounts: &str) -> Vec<Hierarchy> {
     let mut out = Vec::new();
     for Mounted { root, point, filesystem, super_options, .. } in mountinfo::parse(mounts) {
@@ -205,7 +205,7 @@ fn hierarchies(membership: &str, mounts: &str) -> Vec<Hierarchy> {
             ours.then_some(group)
         });
         let Some(group) = group else { continue };
-        // In a container the mount shows only what is below its root.
+        // In a container the mount shows only the part below its root.
         let below = Path::new(group).strip_prefix(&root).unwrap_or(Path::new(group));
         let own = point.join(below.strip_prefix("/").unwrap_or(below));
         let own = if own.exists() { own } else { point.clone() };
@@ -256,7 +256,7 @@ impl Hierarchy {
         }
     }
 
-    /// The tightest CPU limit, in cores.
+    /// Returns the tightest CPU limit (cores).
     fn cpu_max(&self) -> Option<(String, &'static str, f64)> {
         let number =
             |path: PathBuf| -> Option<f64> { fs::read_to_string(path).ok()?.trim().parse().ok() };
@@ -272,7 +272,7 @@ impl Hierarchy {
         Some(("cpu_max".to_owned(), "cores", limit))
     }
 
-    /// Version 2's traffic by device: `8:0 rbytes=1 wbytes=2 rios=3 wios=4 …`.
+    /// Parses version 2's traffic by device: `8:0 rbytes=1 wbytes=2 rios=3 wios=4 …`.
     fn io(&self) -> Vec<(String, &'static str, f64)> {
         let Some(text) =
             self.groups.first().and_then(|g| fs::read_to_string(g.join("io.stat")).ok())
@@ -294,8 +294,8 @@ impl Hierarchy {
     }
 }
 
-/// The number after `key`, or the whole file's; none for `max` and for the 2^63 that stands for it
-/// in version 1.
+/// Parses the number after `key`, or of the whole file. None for `max`, and for 2^63, which stands
+/// for it in version 1.
 fn value(text: &str, key: Option<&str>) -> Option<f64> {
     const NO_LIMIT: f64 = 9e18;
     let number = match key {

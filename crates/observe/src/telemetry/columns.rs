@@ -1,11 +1,11 @@
-//! Columns that appear when their source first has something to count.
+//! Columns that appear once their source has something to count.
 
 use std::collections::HashMap;
 
 use pgdyno_model::telemetry::{Column, Kind};
 
-/// A table's columns as they are found, and one sample's values for them. What is 0 and was never
-/// anything else has no column, so that tables hold what happened and not what could have.
+/// The columns of a table so far. A value that was always 0 has no column, so that tables hold what
+/// happened and not what could have.
 #[derive(Default)]
 pub(super) struct Columns {
     columns: Vec<Column>,
@@ -23,13 +23,13 @@ impl Columns {
         &self.columns
     }
 
-    /// A sample in which what is not set is 0.
+    /// Begins a sample whose unset values are 0.
     pub(super) fn row(&mut self) -> Row<'_> {
         let values = vec![Some(0.0); self.columns.len()];
         Row { of: self, values }
     }
 
-    /// A sample in which what is not set is not known.
+    /// Begins a sample whose unset values are unknown.
     pub(super) fn row_unknown(&mut self) -> Row<'_> {
         let values = vec![None; self.columns.len()];
         Row { of: self, values }
@@ -37,7 +37,7 @@ impl Columns {
 }
 
 impl Row<'_> {
-    /// Sets a value; a column that is not there yet is made if the value is not 0.
+    /// Sets a value. Adds the column if there is none and the value is not 0.
     pub(super) fn set(&mut self, name: &str, unit: &str, kind: Kind, value: f64) {
         let place = match self.of.places.get(name) {
             Some(place) => *place,

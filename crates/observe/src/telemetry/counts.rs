@@ -1,5 +1,5 @@
-//! What a query counts by name, of two columns: the name and how many there are now. What never was
-//! has no column.
+//! Counts by name, from a query with two columns: a name and its present count. Names that never
+//! occurred have no column.
 
 use postgres::Statement;
 
@@ -16,7 +16,7 @@ struct Counts {
     columns: Columns,
 }
 
-/// The probe called `name` that asks `query`.
+/// Creates the probe `name` with the query `query`.
 pub(super) fn make(
     name: &'static str,
     session: Session,

@@ -1,4 +1,4 @@
-//! CPU time by mode, of the whole machine and of each core, from `/proc/stat`.
+//! CPU time by mode, of the whole host and of each core, from `/proc/stat`.
 
 use procfs::{CpuTime, CurrentSI, KernelStats};
 
@@ -8,7 +8,7 @@ use super::columns::Columns;
 use super::context::TelemetryContext;
 use super::probe::{Probe, ProbeError, column, float};
 
-/// `/proc/stat` counts guest time in user time as well; so do these.
+/// The modes. User time includes guest time, as in `/proc/stat`.
 const MODES: [&str; 8] = ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
 
 struct All {
@@ -26,7 +26,7 @@ pub(super) fn all(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeE
     })))
 }
 
-/// Modes in which a core never was have no column.
+/// Creates the probe of cores. Modes in which a core never was have no column.
 pub(super) fn cores(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     Ok(Some(Box::new(Cores::default())))
 }
@@ -35,7 +35,7 @@ fn stat() -> Result<KernelStats, ProbeError> {
     KernelStats::current().map_err(|e| format!("cannot read /proc/stat: {e}").into())
 }
 
-/// Seconds in each of [`MODES`].
+/// Returns the time in each of [`MODES`] (seconds).
 fn seconds(t: &CpuTime) -> [Option<f64>; 8] {
     let per_second = float(procfs::ticks_per_second());
     [Some(t.user), Some(t.nice), Some(t.system), Some(t.idle), t.iowait, t.irq, t.softirq, t.steal]

@@ -1,16 +1,18 @@
-//! Every block device under the data, the write-ahead log and the tablespaces, from
+//! Counters of all block devices under the data, the write-ahead log and the tablespaces, from
 //! `/proc/diskstats`.
 
 use std::path::{Path, PathBuf};
 
+use procfs::DiskStat;
+
 use pgdyno_model::telemetry::{Column, Kind};
 
 use super::context::TelemetryContext;
-use super::probe::{Probe, ProbeError, column, float, read};
+use super::probe::{Probe, ProbeError, column, float};
 use pgdyno_facts::layers::Layers;
 
-/// The fields after the device's name, as the kernel's `Documentation/block/stat.rst` orders them.
-/// Sectors have 512 bytes, whatever the device's own are.
+/// The fields after the device's name, in the order of the kernel's `Documentation/block/stat.rst`.
+/// Sectors have 512 bytes on every device.
 const FIELDS: &[(&str, &str, Kind)] = &[
     ("rd_ios", "count", Kind::Counter),
     ("rd_merges", "count", Kind::Counter),
@@ -34,7 +36,7 @@ const FIELDS: &[(&str, &str, Kind)] = &[
 struct Diskstats {
     devices: Vec<String>,
     columns: Vec<Column>,
-    /// For each column: what it read last, and what its wraps so far amount to.
+    /// The last value and the sum of wraps, by column.
     unwrapped: Vec<(f64, f64)>,
     unknown: Vec<String>,
     gone: Vec<String>,
@@ -62,7 +64,7 @@ pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>,
     Ok(Some(Box::new(Diskstats { devices, columns, unwrapped, unknown, gone: Vec::new() })))
 }
 
-/// Where the links in PGDATA lead: the write-ahead log and the tablespaces.
+/// Returns the targets of the links in PGDATA: the write-ahead log and the tablespaces.
 fn elsewhere(data: &Path) -> Result<Vec<PathBuf>, ProbeError> {
     let failed = |path: &Path| {
         let path = path.display().to_string();
@@ -71,7 +73,7 @@ fn elsewhere(data: &Path) -> Result<Vec<PathBuf>, ProbeError> {
     let mut links = Vec::new();
     for (name, inside) in [("pg_wal", false), ("pg_tblspc", true)] {
         let path = data.join(name);
-        // Another directory on the same device may stand for PGDATA: it has neither.
+        // Another directory on the same device may stand for PGDATA, and has neither.
         if !path.try_exists().map_err(failed(&path))? {
             continue;
         }
@@ -96,11 +98,11 @@ impl Probe for Diskstats {
     }
 
     fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
-        let text = read("/proc/diskstats")?;
+        let stats = procfs::diskstats().map_err(|e| format!("cannot read /proc/diskstats: {e}"))?;
         let mut values = Vec::with_capacity(self.columns.len());
         for device in &self.devices {
-            if let Some(fields) = fields_of(&text, device) {
-                values.extend(fields);
+            if let Some(stat) = stats.iter().find(|stat| stat.name == *device) {
+                values.extend(fields(stat));
             } else {
                 values.extend(FIELDS.iter().map(|_| None));
                 if !self.gone.contains(device) {
@@ -125,9 +127,11 @@ impl Probe for Diskstats {
     }
 }
 
-/// The kernel prints milliseconds as 32 bits (block/genhd.c), which are full after 49.7 days of
-/// waiting. A fall from the upper quarter to the lower is taken for that; another one is a device
-/// that was made anew, and stays a fall.
+/// Adds the wraps of a counter of milliseconds, which the kernel prints as 32 bits (block/genhd.c).
+/// They overflow after 49.7 days.
+///
+/// A fall from the upper quarter to the lower counts as a wrap. Any other fall is a device that was
+/// created anew.
 fn unwrap(value: f64, last: &mut f64, wrapped: &mut f64) -> f64 {
     const FULL: f64 = 4_294_967_296.0;
     if *last > 0.75 * FULL && value < 0.25 * FULL {
@@ -137,11 +141,28 @@ fn unwrap(value: f64, last: &mut f64, wrapped: &mut f64) -> f64 {
     value + *wrapped
 }
 
-/// The values of one device; kernels before 5.5 have fewer.
-fn fields_of(text: &str, device: &str) -> Option<Vec<Option<f64>>> {
-    let line = text.lines().find(|l| l.split_whitespace().nth(2) == Some(device))?;
-    let mut values = line.split_whitespace().skip(3).map(|v| v.parse().ok().map(float));
-    Some(FIELDS.iter().map(|_| values.next().flatten()).collect())
+/// Returns the values of one device, in the order of [`FIELDS`]. Kernels before 5.5 have fewer.
+fn fields(stat: &DiskStat) -> [Option<f64>; FIELDS.len()] {
+    [
+        Some(stat.reads),
+        Some(stat.merged),
+        Some(stat.sectors_read),
+        Some(stat.time_reading),
+        Some(stat.writes),
+        Some(stat.writes_merged),
+        Some(stat.sectors_written),
+        Some(stat.time_writing),
+        Some(stat.in_progress),
+        Some(stat.time_in_progress),
+        Some(stat.weighted_time_in_progress),
+        stat.discards,
+        stat.discards_merged,
+        stat.sectors_discarded,
+        stat.time_discarding,
+        stat.flushes,
+        stat.time_flushing,
+    ]
+    .map(|value| value.map(float))
 }
 
 #[cfg(test)]
@@ -150,12 +171,11 @@ mod tests {
 
     #[test]
     fn an_old_kernels_line_leaves_the_newer_fields_empty() {
-        let text =
-            " 254 0 vda 1 2 3 4 5 6 7 8 9 10 11\n 254 1 vda1 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 16 17\n";
-        let old = fields_of(text, "vda").unwrap();
+        let fields = |line| fields(&DiskStat::from_line(line).unwrap());
+        let old = fields(" 254 0 vda 1 2 3 4 5 6 7 8 9 10 11");
         assert_eq!((old[4], old[10], old[11], old[16]), (Some(5.0), Some(11.0), None, None));
-        assert_eq!(fields_of(text, "vda1").unwrap()[16], Some(17.0));
-        assert_eq!(fields_of(text, "vdb"), None);
+        let new = fields(" 254 1 vda1 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 16 17");
+        assert_eq!(new[16], Some(17.0));
     }
 
     #[test]

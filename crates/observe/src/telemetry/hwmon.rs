@@ -1,5 +1,5 @@
-//! Temperatures where the machine shows them, from `/sys/class/hwmon`: of CPU packages and cores,
-//! NVMe devices, and, with the driver `drivetemp`, of disks.
+//! Temperatures from `/sys/class/hwmon`: of CPU packages and cores, of NVMe devices, and of disks
+//! with the driver `drivetemp`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, Probe
     Ok(Some(Box::new(Temperatures { files, columns })))
 }
 
-/// Every temperature below `root` by its chip's name, number and label.
+/// Returns all temperatures below `root`, by name of the chip, number and label.
 fn sensors(root: &Path) -> Vec<(String, PathBuf)> {
     let text = |path: PathBuf| fs::read_to_string(path).ok().map(|t| t.trim().to_owned());
     let entries = |path: &Path| -> Vec<PathBuf> {
@@ -53,7 +53,7 @@ fn sensors(root: &Path) -> Vec<(String, PathBuf)> {
     out
 }
 
-/// A sensor that does not answer just now has no value.
+/// A sensor that does not answer has no value in this sample.
 fn celsius(file: &Path) -> Option<f64> {
     let thousandths: f64 = fs::read_to_string(file).ok()?.trim().parse().ok()?;
     Some(thousandths / 1000.0)

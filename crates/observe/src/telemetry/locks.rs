@@ -1,5 +1,5 @@
-//! Heavyweight locks by mode, held and waited for, from `pg_locks`; pgdyno's own left out. What
-//! never occurred has no column.
+//! Heavyweight locks by mode, held and waited for, from `pg_locks`, without pgdyno's own. Modes
+//! that never occurred have no column.
 
 use super::context::TelemetryContext;
 use super::counts;

@@ -1,4 +1,4 @@
-//! Main memory, and pages that wait for the device, from `/proc/meminfo`.
+//! Main memory, and pages that wait for write-back, from `/proc/meminfo`.
 
 use pgdyno_model::telemetry::{Column, Kind};
 

@@ -1,4 +1,4 @@
-//! Traffic of every network interface, from `/proc/net/dev`; load over TCP to the same host is on
+//! Traffic of all network interfaces, from `/proc/net/dev`. Load over TCP to the same host is on
 //! `lo`.
 
 use procfs::net::{DeviceStatus, dev_status};
@@ -14,7 +14,7 @@ struct Network {
     columns: Columns,
 }
 
-/// Interfaces without traffic have no columns.
+/// Creates the probe. Interfaces without traffic have no columns.
 pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     Ok(Some(Box::new(Network::default())))
 }

@@ -1,5 +1,5 @@
-//! PostgreSQL's own counters: every numeric column that the server's version has, by its own name,
-//! and when they were last reset.
+//! PostgreSQL's cumulative statistics: every numeric column of this server's version, and the time
+//! of the last reset.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub(super) fn bgwriter(context: &TelemetryContext) -> Result<Option<Box<dyn Prob
     view(context, "pg_stat_bgwriter", false, Duration::ZERO)
 }
 
-/// From PostgreSQL 17 on; before, `pg_stat_bgwriter` has its counters.
+/// Creates the probe from PostgreSQL 17 on. Before, `pg_stat_bgwriter` has its counters.
 pub(super) fn checkpointer(
     context: &TelemetryContext,
 ) -> Result<Option<Box<dyn Probe>>, ProbeError> {
@@ -43,7 +43,7 @@ pub(super) fn archiver(context: &TelemetryContext) -> Result<Option<Box<dyn Prob
     view(context, "pg_stat_archiver", false, SLOW)
 }
 
-/// Columns that are no counters: what they say is how it is now.
+/// Columns that are gauges.
 const GAUGES: &[&str] = &["numbackends", STATS_RESET];
 
 fn view(
@@ -89,7 +89,7 @@ fn view(
     Ok(Some(Box::new(View { name, columns, query, database, session, interval })))
 }
 
-/// The unit of a column of PostgreSQL's statistics, as they are named throughout.
+/// Returns the unit of a statistics column, by PostgreSQL's naming.
 pub(super) fn unit(column: &str) -> &'static str {
     if column == STATS_RESET {
         "s"

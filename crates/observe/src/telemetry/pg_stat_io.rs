@@ -1,5 +1,5 @@
-//! `pg_stat_io` (PostgreSQL 16 and later): I/O by who does it, on what, and in what context.
-//! Combinations that never did any have no columns.
+//! I/O by backend type, object and context, from `pg_stat_io` (PostgreSQL 16 and later).
+//! Combinations without I/O have no columns.
 
 use postgres::Statement;
 
@@ -18,11 +18,11 @@ struct StatIo {
     columns: Columns,
 }
 
-/// None before PostgreSQL 16.
+/// Returns none before PostgreSQL 16.
 pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     let session = context.session()?.clone();
     let mut client = session.client();
-    // op_bytes (16 and 17) is the size of a block and no counter.
+    // op_bytes (16 and 17) is a block's size and not a counter.
     let rows = client
         .query(
             "SELECT attname::text FROM pg_catalog.pg_attribute \

@@ -1,6 +1,6 @@
-//! Time in which work stood still for want of a resource, from `/proc/pressure`
-//! (Documentation/accounting/psi.rst): `some` while at least one task waited, `full` while all that
-//! were not idle did.
+//! Time in which tasks waited for a resource, from `/proc/pressure`
+//! (Documentation/accounting/psi.rst). `some` counts while at least one task waited, `full` while
+//! all tasks that were not idle did.
 
 use pgdyno_model::telemetry::{Column, Kind};
 
@@ -10,7 +10,7 @@ use super::probe::{Probe, ProbeError, column, float, read};
 const RESOURCES: &[&str] = &["cpu", "io", "memory", "irq"];
 
 struct Pressure {
-    /// Its file, and which lines of it: `irq` has no `some`, an old kernel's `cpu` no `full`.
+    /// The file, and its lines: `irq` has no `some`, and an old kernel's `cpu` has no `full`.
     sources: Vec<(String, Vec<&'static str>)>,
     columns: Vec<Column>,
 }
@@ -65,7 +65,7 @@ impl Probe for Pressure {
     }
 }
 
-/// Microseconds since boot on the line that begins with `line`.
+/// Returns the total of the line that begins with `line` (microseconds since boot).
 pub(super) fn total(text: &str, line: &str) -> Option<u64> {
     let line = text.lines().find_map(|l| l.strip_prefix(line))?;
     line.split_whitespace().find_map(|field| field.strip_prefix("total="))?.parse().ok()

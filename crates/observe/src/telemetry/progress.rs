@@ -1,11 +1,11 @@
-//! Which long commands are under way, and in what phase, from the views `pg_stat_progress_…` that
-//! the server's version has. What never ran has no column.
+//! Long commands in progress and their phases, from the server's views `pg_stat_progress_…`.
+//! Commands that never ran have no column.
 
 use super::context::TelemetryContext;
 use super::counts;
 use super::probe::{Probe, ProbeError};
 
-/// Each view's last part and its column that says most.
+/// The last part of each view's name, and its most telling column.
 const VIEWS: &[(&str, &str)] = &[
     ("vacuum", "phase"),
     ("analyze", "phase"),
@@ -15,7 +15,7 @@ const VIEWS: &[(&str, &str)] = &[
     ("copy", "command"),
 ];
 
-/// None before PostgreSQL 9.6, which has the first of these views.
+/// Returns none before PostgreSQL 9.6, which introduced the first of these views.
 pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     let session = context.session()?.clone();
     let mut parts = Vec::new();

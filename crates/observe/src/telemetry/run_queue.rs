@@ -1,4 +1,4 @@
-//! How many threads want a CPU, from `/proc/stat` and `/proc/loadavg`.
+//! Threads that run or wait for a CPU, from `/proc/stat` and `/proc/loadavg`.
 
 use procfs::{Current, CurrentSI, KernelStats, LoadAverage};
 
@@ -39,7 +39,7 @@ impl Probe for RunQueue {
             stat.procs_blocked.map(f64::from),
             Some(float(stat.ctxt)),
             Some(float(stat.processes)),
-            // Two decimals are all it has.
+            // The file has two decimals.
             Some((f64::from(load.one) * 100.0).round() / 100.0),
         ])
     }

@@ -1,4 +1,4 @@
-//! One thread that asks every probe, on one time base.
+//! The sampler: one thread that reads all probes on one time base.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -8,28 +8,29 @@ use pgdyno_model::telemetry::{Sample, Table};
 
 use super::probe::{Probe, ProbeError};
 
-/// Samples until it is finished or dropped.
+/// Samples until [`Sampler::finish`] or a drop.
+///
+/// See the example of the crate.
 pub struct Sampler {
     end: Option<Sender<()>>,
     thread: std::io::Result<Option<JoinHandle<Vec<Taken>>>>,
 }
 
-/// What one probe gave.
+/// The samples of one probe.
 struct Taken {
     probe: Box<dyn Probe>,
     samples: Vec<(Instant, Vec<Option<f64>>)>,
     failed: Option<ProbeError>,
-    /// When it may be asked again.
+    /// When the probe may be read again.
     due: Instant,
 }
 
 impl Sampler {
-    /// Begins at once, and samples every `interval` from now on; a probe that fails is not asked
-    /// again.
+    /// Starts to sample, at once and then every `interval`. A probe that fails is not read again.
     #[must_use]
     pub fn start(probes: Vec<Box<dyn Probe>>, interval: Duration) -> Self {
         let (end, ended) = channel();
-        // Longer than any real sample takes, so that a zero cannot keep a CPU busy.
+        // At least 10 ms, so that a zero does not keep a CPU busy.
         let interval = interval.max(Duration::from_millis(10));
         let spawned = std::thread::Builder::new()
             .name("telemetry".into())
@@ -37,9 +38,10 @@ impl Sampler {
         Self { end: Some(end), thread: spawned.map(Some) }
     }
 
-    /// Takes a last sample and gives all tables: times relative to `opened`, from the last sample
-    /// at or before it (the first differences then cover the window's beginning) to the first at or
-    /// after `closed`.
+    /// Takes a last sample and returns all tables.
+    ///
+    /// Times are relative to `opened`. Each table has the last sample at or before `opened`, so
+    /// that differences cover the beginning, up to the first sample at or after `closed`.
     #[must_use]
     pub fn finish(mut self, opened: Instant, closed: Instant) -> Vec<Table> {
         self.end = None;
@@ -54,7 +56,7 @@ impl Sampler {
     }
 }
 
-/// What stands for all tables where there are none.
+/// Returns the table that replaces all tables if there are none.
 fn nothing(why: String) -> Table {
     Table { probe: "all".into(), columns: Vec::new(), samples: Vec::new(), unavailable: Some(why) }
 }
@@ -77,7 +79,7 @@ fn watch(probes: Vec<Box<dyn Probe>>, interval: Duration, ended: &Receiver<()>) 
     loop {
         let now = Instant::now();
         all.iter_mut().filter(|t| t.due <= now).for_each(Taken::take);
-        // Samples that could not be taken in time are left out, not made up for.
+        // Samples that were missed are left out.
         let now = Instant::now();
         while due <= now {
             due += interval;
@@ -115,7 +117,7 @@ impl Taken {
             .enumerate()
             .filter(|(i, _)| (first..=last).contains(i))
             .map(|(_, (at, mut values))| {
-                // What has a column only since a later sample was 0 until then.
+                // A column that was added later was 0 until then.
                 values.resize(columns.len(), Some(0.0));
                 Sample { t_s: seconds_from(opened, at), values }
             })

@@ -1,5 +1,5 @@
-//! Sizes of the loaded database, its largest relations and `pg_wal`: at the trial's start and end,
-//! and every ten seconds between.
+//! Sizes of the loaded database, its largest relations and `pg_wal`, at the trial's start and end
+//! and every ten seconds in between.
 
 use std::time::Duration;
 
@@ -12,21 +12,20 @@ use super::context::TelemetryContext;
 use super::probe::{Probe, ProbeError, SLOW};
 use super::session::Session;
 
-/// The relations to follow: the largest at the trial's start. All others are in the database's size
-/// only.
+/// The largest relations at the trial's start. All others count in the database's size only.
 const LARGEST: &str = "SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     WHERE c.relkind IN ('r', 'm', 'i') AND n.nspname NOT IN ('pg_catalog', 'information_schema') \
     AND n.nspname NOT LIKE 'pg\\_toast%' AND NOT c.relisshared \
     ORDER BY pg_catalog.pg_relation_size(c.oid) DESC, c.oid LIMIT 30";
 
-/// `$1` are the relations; with a table goes what belongs to it, but its indexes.
+/// `$1` are the relations. A table's size includes all that belongs to it but its indexes.
 const SIZES: &str = "SELECT oid::regclass::text, \
     (CASE relkind WHEN 'i' THEN pg_catalog.pg_relation_size(oid) ELSE pg_catalog.pg_table_size(oid) END)::float8 \
     FROM pg_catalog.pg_class WHERE oid = ANY ($1) ORDER BY pg_catalog.array_position($1, oid)";
 
 struct Sizes {
     control: Session,
-    /// In the loaded database, whose catalog alone knows its relations.
+    /// A session with the loaded database, since other catalogs do not have its relations.
     loaded: Result<(Session, Statement, Vec<u32>), ProbeError>,
     database: String,
     columns: Columns,

@@ -1,5 +1,5 @@
-//! `pg_stat_statements`, where the experiment asks for it: the costliest statements of the loaded
-//! database.
+//! The costliest statements of the loaded database, from `pg_stat_statements`, if the experiment
+//! wants it.
 
 use std::time::Duration;
 
@@ -32,14 +32,15 @@ struct Statements {
     columns: Columns,
 }
 
-/// None where the experiment does not ask for it.
+/// Returns none if the experiment does not want it.
 pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     const NAME: &str = "pg_stat_statements";
     if !context.wanted.statements {
         return Ok(None);
     }
     let (session, schema) = context.with_extension(NAME)?;
-    // The text of a utility command is stored as it came and may hold a password.
+    // Utility commands are stored literally and may hold a password, so that their text is left
+    // out.
     let query = format!(
         "SELECT queryid::text || CASE WHEN min(query) ~* '^\\s*(select|insert|update|delete|merge|with|begin|commit|end)\\M' \
            THEN ' ' || regexp_replace(left(min(query), 80), '\\s+', ' ', 'g') ELSE '' END, {} \
@@ -63,7 +64,7 @@ impl Probe for Statements {
 
     fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
         let rows = self.session.client().query(&self.query, &[&self.database])?;
-        // A statement that is not among the costliest for once has no value then.
+        // A statement that is not among the costliest has no value in this sample.
         let mut row = self.columns.row_unknown();
         for found in rows {
             let statement: String = found.try_get(0)?;

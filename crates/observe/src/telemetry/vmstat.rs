@@ -1,10 +1,12 @@
-//! What the kernel's memory management does, from `/proc/vmstat`: write-back, reclaim, swapping,
-//! faults. Counters in pages are pages; the gauges of write-back are in `memory`.
+//! Counters of the kernel's memory management, from `/proc/vmstat`: write-back, reclaim, swapping,
+//! faults. The gauges of write-back are in `memory`.
+
+use std::collections::HashMap;
 
 use pgdyno_model::telemetry::{Column, Kind};
 
 use super::context::TelemetryContext;
-use super::probe::{Probe, ProbeError, column, float, read};
+use super::probe::{Probe, ProbeError, column, float};
 
 const COUNTERS: &[&str] = &[
     "nr_dirtied",
@@ -29,7 +31,7 @@ const COUNTERS: &[&str] = &[
     "oom_kill",
 ];
 
-/// How many dirty pages begin write-back, and how many make writers wait for it.
+/// The numbers of dirty pages at which write-back begins, and at which writers wait.
 const GAUGES: &[&str] = &["nr_dirty_background_threshold", "nr_dirty_threshold"];
 
 struct Vmstat {
@@ -37,11 +39,11 @@ struct Vmstat {
 }
 
 pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
-    let text = read("/proc/vmstat")?;
+    let values = read_vmstat()?;
     let there = |names: &[&str], kind| -> Vec<Column> {
         names
             .iter()
-            .filter(|n| value(&text, n).is_some())
+            .filter(|n| values.contains_key(**n))
             .map(|n| column(*n, unit(n), kind))
             .collect()
     };
@@ -52,7 +54,7 @@ pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, Probe
 
 fn unit(name: &str) -> &'static str {
     match name {
-        // These two alone are in KiB (mm/vmstat.c, vm_event_item.h).
+        // Only these two are in KiB (mm/vmstat.c, vm_event_item.h).
         "pgpgin" | "pgpgout" => "KiB",
         n if n.starts_with("nr_")
             || n.starts_with("pgs")
@@ -65,8 +67,8 @@ fn unit(name: &str) -> &'static str {
     }
 }
 
-fn value(text: &str, name: &str) -> Option<u64> {
-    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
+fn read_vmstat() -> Result<HashMap<String, i64>, ProbeError> {
+    Ok(procfs::vmstat().map_err(|e| format!("cannot read /proc/vmstat: {e}"))?)
 }
 
 impl Probe for Vmstat {
@@ -79,19 +81,8 @@ impl Probe for Vmstat {
     }
 
     fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
-        let text = read("/proc/vmstat")?;
-        Ok(self.columns.iter().map(|c| value(&text, &c.name).map(float)).collect())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_that_begins_another_is_not_taken_for_it() {
-        let text =
-            "nr_dirtied 17\nnr_dirty_threshold 9\npgscan_direct_throttle 3\npgscan_direct 4\n";
-        assert_eq!((value(text, "pgscan_direct"), value(text, "nr_dirty")), (Some(4), None));
+        let values = read_vmstat()?;
+        let value = |name| values.get(name).map(|value| float(value.unsigned_abs()));
+        Ok(self.columns.iter().map(|column| value(&column.name)).collect())
     }
 }

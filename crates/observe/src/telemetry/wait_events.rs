@@ -1,12 +1,13 @@
-//! What the server's processes wait for: `pg_stat_activity` looked at many times a second on a
-//! connection and a thread of its own, counted and not kept.
+//! Wait events of the server's processes, from `pg_stat_activity`, polled many times a second by a
+//! thread with its own connection. Polls are counted and not kept.
 //!
-//! Each column counts sightings: `load.IO:WALSync` those of a client backend (or its parallel
-//! worker) of the loaded database that waited for that event, `load.CPU` those of one that waited
-//! for nothing, which runs or waits for a CPU; `state.active` and the like those of such backends
-//! by state; `checkpointer.IO:DataFileWrite` those of the server's own processes by their kind.
-//! `polls` counts the looks: sightings over polls are a mean number of processes. A process of the
-//! server's that idles in its main loop (type `Activity`) is not counted, nor is pgdyno's own
+//! Each column counts sightings. `load.IO:WALSync` are client backends and parallel workers of the
+//! loaded database that waited for that event. `load.CPU` are those that waited for nothing, and so
+//! ran or waited for a CPU. `state.active` and the like count these backends by state.
+//! `checkpointer.IO:DataFileWrite` is one of the server's own processes, by kind.
+//!
+//! `polls` counts the polls: sightings divided by polls are a mean number of processes. Processes
+//! of the server that idle in their main loop (type `Activity`) do not count, nor does pgdyno's own
 //! connection.
 
 use std::collections::BTreeMap;
@@ -26,7 +27,7 @@ use super::cost::thread_cpu;
 use super::probe::{Probe, ProbeError, float};
 use super::session::Session;
 
-/// `$1` is the loaded database's oid. The view itself would join what is not needed here.
+/// `$1` is the loaded database's oid. The view itself joins more than is needed.
 const LOOK: &str = "SELECT CASE WHEN backend_type IN ('client backend', 'parallel worker') THEN 'load' ELSE backend_type END, \
         state, wait_event_type, wait_event, count(*) \
     FROM pg_catalog.pg_stat_get_activity(NULL) \
@@ -50,7 +51,7 @@ struct Seen {
     failed: Option<ProbeError>,
 }
 
-/// None where the experiment switches it off.
+/// Returns none if the experiment switches it off.
 pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     let interval = context.wanted.wait_events.0;
     if interval.is_zero() {
@@ -87,7 +88,7 @@ pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>,
     Ok(Some(Box::new(WaitEvents { columns, seen, end: Some(end), thread: Some(thread), missing })))
 }
 
-/// What the thread works with.
+/// The state of the polling thread.
 struct Looker {
     session: Session,
     look: Statement,
@@ -155,7 +156,7 @@ impl Seen {
         }
         match (kind, event) {
             (Some(kind), Some(event)) => plus(format!("{who}.{kind}:{event}")),
-            // A session that is not ours to see shows neither.
+            // Other users' sessions show neither.
             _ if load && state.is_none() => plus("load.(not visible)".into()),
             _ => plus(format!("{who}.CPU")),
         }

@@ -15,7 +15,7 @@ use pgdyno_facts::layers::pool_of;
 
 const ARCSTATS: &str = "/proc/spl/kstat/zfs/arcstats";
 
-/// Sizes in bytes first, then counts of look-ups.
+/// Sizes in bytes, then counts of look-ups.
 const FIELDS: &[(&str, &str, Kind)] = &[
     ("size", "bytes", Kind::Gauge),
     ("c", "bytes", Kind::Gauge),
@@ -35,7 +35,7 @@ struct Arcstats {
     columns: Vec<Column>,
 }
 
-/// None where this kernel has no ZFS.
+/// Returns none where the kernel has no ZFS.
 pub(super) fn arcstats(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     if !Path::new(ARCSTATS).exists() {
         return Ok(None);
@@ -44,7 +44,7 @@ pub(super) fn arcstats(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, P
     Ok(Some(Box::new(Arcstats { columns })))
 }
 
-/// A line is `name type value`.
+/// Parses a line `name type value`.
 fn arc_value(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| {
         let mut words = line.split_whitespace();
@@ -67,8 +67,7 @@ impl Probe for Arcstats {
     }
 }
 
-/// `zpool iostat POOL 1` as it runs beside the load, and what it last said: means over its last
-/// second.
+/// `zpool iostat POOL 1`, which runs beside the load, and its last line: means over a second.
 struct Iostat {
     columns: Vec<Column>,
     child: Child,
@@ -76,7 +75,7 @@ struct Iostat {
     last: Arc<Mutex<Option<Vec<Option<f64>>>>>,
 }
 
-/// None where the data does not lie on ZFS.
+/// Returns none if the data is not on ZFS.
 pub(super) fn iostat(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
     let Some(data) = context.server.data.as_deref() else { return Ok(None) };
     let facts = pgdyno_facts::storage("", data).map_err(|e| e.to_string())?;
@@ -98,7 +97,7 @@ pub(super) fn iostat(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>
         let (last, pool) = (Arc::clone(&last), pool.clone());
         std::thread::spawn(move || {
             let lines = BufReader::new(out).lines().map_while(Result::ok);
-            // The first line is the mean since the pool was imported.
+            // The first line is the mean since the pool's import.
             for values in lines.filter_map(|line| pool_line(&line, &pool)).skip(1) {
                 *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(values);
             }
@@ -118,7 +117,7 @@ pub(super) fn iostat(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>
     Ok(Some(Box::new(Iostat { columns, child, reader, last })))
 }
 
-/// `tank  1.50G  8.4G  0  12  102  1.2M` → six numbers; a dash is none.
+/// Parses `tank  1.50G  8.4G  0  12  102  1.2M` into six numbers. A dash is none.
 fn pool_line(line: &str, pool: &str) -> Option<Vec<Option<f64>>> {
     let mut words = line.split_whitespace();
     if words.next() != Some(pool) {
@@ -128,7 +127,7 @@ fn pool_line(line: &str, pool: &str) -> Option<Vec<Option<f64>>> {
     (values.len() == 6).then_some(values)
 }
 
-/// `1.2M` in units of 1024.
+/// Parses a number such as `1.2M`, in units of 1024.
 fn amount(word: &str) -> Option<f64> {
     let split = word.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(word.len());
     let value: f64 = word.get(..split)?.parse().ok()?;
@@ -164,7 +163,7 @@ impl Probe for Iostat {
 
 impl Drop for Iostat {
     fn drop(&mut self) {
-        // Our own child, not waited for yet: no other process can have its pid.
+        // A child that is not reaped keeps its pid, so the signal reaches no other process.
         let _ = self.child.kill();
         let _ = self.child.wait();
         if let Some(reader) = self.reader.take() {

@@ -1,5 +1,5 @@
-//! A loaded cluster kept aside: a copy of its data directory, with which other clusters begin where
-//! they would load the same.
+//! Templates: copies of loaded data directories, so that other clusters need not load the same data
+//! again.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -21,7 +21,7 @@ use pgdyno_exec::paths::default_storage_dir;
 use pgdyno_exec::step::{Performing, Step, io_error};
 use pgdyno_exec::trust;
 
-/// A copy of a data directory, in a directory of its own. Dropping it removes it.
+/// A copy of a data directory, in a directory of its own. A drop removes it.
 #[derive(Debug)]
 pub struct Template {
     directory: PathBuf,
@@ -29,7 +29,7 @@ pub struct Template {
     journal: Journal,
 }
 
-/// The file in a kept template that says what it holds; its first line is [`KEPT`].
+/// The file that describes a kept template. Its first line is [`KEPT`].
 const WORDS: &str = "pgdyno-template";
 const CONFIGURATION: &str = "postgresql.conf";
 const KEPT: &str = "made by pgdyno: a loaded cluster's data, for later runs";
@@ -37,16 +37,16 @@ const KEPT: &str = "made by pgdyno: a loaded cluster's data, for later runs";
 /// A template that outlives its run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptTemplate {
-    /// Its directory.
+    /// The template's directory.
     pub path: PathBuf,
-    /// What it holds, in words.
+    /// A description of the data.
     pub what: String,
-    /// All its files (bytes).
+    /// The size of all files (bytes).
     pub bytes: u64,
 }
 
 impl KeptTemplate {
-    /// What is in `directory`, if it is one.
+    /// Reads the kept template in `directory`, if there is one.
     #[must_use]
     pub fn at(directory: &Path) -> Option<Self> {
         let words = fs::read_to_string(directory.join(WORDS)).ok()?;
@@ -54,7 +54,7 @@ impl KeptTemplate {
         Some(Self { path: directory.to_owned(), what, bytes: size(directory) })
     }
 
-    /// All that are kept.
+    /// Returns all kept templates.
     #[must_use]
     pub fn all() -> Vec<Self> {
         let entries = fs::read_dir(templates_dir()).into_iter().flatten().flatten();
@@ -63,8 +63,8 @@ impl KeptTemplate {
         all
     }
 
-    /// Removes it: what says that it is one goes last, so that a removal that is cut short can be
-    /// taken up again.
+    /// Removes the template. The descriptive file goes last, so that an interrupted removal can be
+    /// repeated.
     ///
     /// # Errors
     /// A file that cannot be removed.
@@ -75,13 +75,13 @@ impl KeptTemplate {
         }
         fs::remove_file(self.path.join(WORDS))?;
         fs::remove_dir(&self.path)?;
-        // Fails, as it should, while anything is in it.
+        // The directory is removed only if it is empty.
         let _ = fs::remove_dir(templates_dir());
         Ok(())
     }
 }
 
-/// Where a template that holds what `content` says is kept: by the SHA-256 of that text.
+/// Returns the path of the template with the data described by `content`: the SHA-256 of that text.
 #[must_use]
 pub fn template_path(content: &str) -> PathBuf {
     let digest = Sha256::digest(content.as_bytes());
@@ -93,7 +93,7 @@ fn templates_dir() -> PathBuf {
     default_storage_dir().join("templates")
 }
 
-/// The bytes of all files below `directory`; what cannot be seen is not counted.
+/// Returns the size of all visible files below `directory` (bytes).
 fn size(directory: &Path) -> u64 {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let of = |entry: fs::DirEntry| match entry.metadata() {
@@ -105,11 +105,11 @@ fn size(directory: &Path) -> u64 {
 }
 
 impl Template {
-    /// Keeps the data of `cluster` aside, below `storage`. Its server is stopped, and runs again at
-    /// the end if it did.
+    /// Copies the data of `cluster` below `storage`. Its server is stopped meanwhile, and restarted
+    /// if it ran.
     ///
     /// # Errors
-    /// [`ClusterError`]; what was copied is removed.
+    /// [`ClusterError`]. The copy is removed.
     pub fn of(
         cluster: &mut Cluster,
         storage: &Path,
@@ -134,7 +134,7 @@ impl Template {
         Ok((template, copied))
     }
 
-    /// Copies the data of the stopped `cluster`, with the segments `wal` alone.
+    /// Copies the data of the stopped `cluster`, with the WAL segments `wal` only.
     fn fill(
         &self,
         cluster: &Cluster,
@@ -164,19 +164,20 @@ impl Template {
         Ok(copy.copied)
     }
 
-    /// The one that an earlier run kept at `path`.
+    /// Opens the template that an earlier run kept at `path`.
     #[must_use]
     pub fn kept(path: &Path, journal: &Journal) -> Option<Self> {
         KeptTemplate::at(path)?;
-        // One that another account could have put there is loaded anew instead.
+        // A template that another account could have written is not used.
         trust::check(path).ok()?;
         Some(Self { directory: path.to_owned(), made: Vec::new(), journal: journal.clone() })
     }
 
-    /// Keeps it at `path` ([`template_path`]), beyond the run, with `what` it holds in words.
+    /// Keeps the template at `path` ([`template_path`]) beyond this run, with the description
+    /// `what`.
     ///
     /// # Errors
-    /// [`ClusterError`]; it then lasts as long as this value.
+    /// [`ClusterError`]. The template then lasts as long as this value.
     pub fn keep(&mut self, path: &Path, what: &str) -> Result<(), ClusterError> {
         if KeptTemplate::at(path).is_some() {
             return Ok(());
@@ -195,7 +196,7 @@ impl Template {
         written().map_err(|e| wrong("keep the template", path, e))?;
         fs::rename(&self.directory, path).map_err(|e| wrong("keep the template as", path, e))?;
         path.to_owned().clone_into(&mut self.directory);
-        // From here on its words say whose it is, and no start is to remove it.
+        // From here on the descriptive file names the owner, and no start removes the template.
         for entry in self.made.drain(..) {
             let _ = fs::remove_file(path.join(MARKER));
             self.journal.done(&entry.id).map_err(ClusterError::Journal)?;
@@ -207,11 +208,11 @@ impl Template {
         self.directory.join("data")
     }
 
-    /// Gives `cluster`, of the same programs and the same initdb options and without tablespaces,
-    /// this data in place of its own. Its server is stopped, and runs at the end.
+    /// Replaces the data of `cluster` by the template's. The cluster must have the same programs
+    /// and initdb options, and no tablespaces. Its server is stopped, and runs at the end.
     ///
     /// # Errors
-    /// [`ClusterError`]: the cluster is then of no use.
+    /// [`ClusterError`]. The cluster is then unusable.
     pub fn copy_into(
         &self,
         cluster: &mut Cluster,
@@ -224,9 +225,9 @@ impl Template {
         Ok(copied)
     }
 
-    /// Replaces what is in the data directory of the stopped `cluster`. Its directories are ours
-    /// meanwhile, so that the server's account cannot enter them; each is handed over when it is
-    /// complete, the data directory last.
+    /// Replaces the content of the data directory of the stopped `cluster`. Its directories belong
+    /// to this process meanwhile, so that the server's account cannot enter them. Each is handed
+    /// over once it is complete, the data directory last.
     fn fill_data(&self, cluster: &Cluster, stop: &AtomicBool) -> Result<Copied, ClusterError> {
         let owner = Some(&cluster.spec.account);
         let source_owner = rustix::process::geteuid().as_raw();
@@ -270,7 +271,7 @@ impl Template {
             }
         }
         copy.give(&data, mode)?;
-        // A crash test may cut the power at any later moment.
+        // Flushes everything, since a crash test may cut the power at any later moment.
         for directory in
             [Some(&data), elsewhere.as_ref().map(|(above, _)| above)].into_iter().flatten()
         {
@@ -288,27 +289,27 @@ fn take_over(directory: &Directory) -> Result<u32, ClusterError> {
 impl Drop for Template {
     fn drop(&mut self) {
         for entry in self.made.drain(..) {
-            // What fails here stays in the journal for the next start's sweep.
+            // The journal keeps what cannot be removed, for the next start's sweep.
             if remove_made(&entry, &self.journal).is_ok() {
                 let _ = self.journal.done(&entry.id);
             }
         }
         if let Some(storage) = self.directory.parent().filter(|p| *p == default_storage_dir()) {
-            // Fails, as it should, while anything is in it.
+            // The directory is removed only if it is empty.
             let _ = fs::remove_dir(storage);
         }
     }
 }
 
 impl Cluster {
-    /// Opens the data directory, which lies in a directory of ours.
+    /// Opens the data directory, whose parent belongs to this process.
     fn open_data(&self) -> Result<Directory, ClusterError> {
         let open = || Directory::open(&self.spec.directory)?.directory("data");
         open().map_err(|e| wrong("open", &self.data(), e))
     }
 
-    /// Opens the directory that holds `pg_wal`, and `pg_wal`. The link in `data` may lead anywhere
-    /// by now; where its target lies pgdyno knows itself.
+    /// Opens `pg_wal` and its parent. The link in `data` may lead anywhere by now, so that its
+    /// target comes from the spec.
     fn open_wal(&self, data: &Directory) -> Result<(Directory, Directory), ClusterError> {
         let open = || {
             let above = match &self.spec.wal {
@@ -321,8 +322,8 @@ impl Cluster {
         open().map_err(|e| wrong("open the WAL of", &self.data(), e))
     }
 
-    /// Has the copied configuration in `data`, which includes the original's settings file, include
-    /// this cluster's instead.
+    /// Makes the copied configuration in `data` include this cluster's settings file instead of the
+    /// original's.
     fn include_own_settings(&self, data: &Directory) -> Result<(), ClusterError> {
         let include = settings::quote(&self.spec.settings_file().to_string_lossy());
         let replace = || {
@@ -353,8 +354,8 @@ impl Cluster {
     }
 }
 
-/// The segments that a clean end of the server needs: the one that is written to now, and the next.
-/// All others were kept only to be written again.
+/// Returns the WAL segments that a clean start needs: the present one and the next. All others are
+/// kept only for reuse.
 fn wal_to_keep(cluster: &mut Cluster) -> Result<[String; 2], ClusterError> {
     const ASKED: &str = "SELECT pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn()), \
         pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn() + \

@@ -1,4 +1,4 @@
-//! Downloading an archive, within limits.
+//! Downloads an archive, within limits.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -12,23 +12,23 @@ use sha2::{Digest, Sha256};
 use super::error::{FetchError, io_error};
 use super::names::hex;
 
-/// How far a fetch is.
+/// The progress of a fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FetchProgress {
-    /// The archive is on its way.
+    /// The archive is being downloaded.
     Downloading {
-        /// Bytes that are here.
+        /// Bytes received.
         done: u64,
-        /// Bytes it has, where the repository says.
+        /// Bytes of the archive, if the repository says.
         total: Option<u64>,
     },
     /// The archive is verified and being unpacked.
     Unpacking,
 }
 
-/// No archive has more.
+/// The most bytes of an archive.
 const LARGEST_ARCHIVE: Bytes = Bytes(128 << 20);
-/// A download that takes longer is given up.
+/// The time limit of a download.
 const LONGEST_DOWNLOAD: Duration = Duration::from_secs(30 * 60);
 
 /// Downloads `url` to the new file `part` and returns its SHA-256.
@@ -44,7 +44,7 @@ pub(super) fn download(
     let agent = ureq::Agent::config_builder()
         .tls_config(tls)
         .user_agent(concat!("pgdyno/", env!("CARGO_PKG_VERSION")))
-        // What arrives is held against a pinned SHA-256; a mirror named with http:// is meant so.
+        // The content is checked against a pinned SHA-256, so that a mirror may use http://.
         .https_only(!url.starts_with("http://"))
         .max_redirects(5)
         .timeout_global(Some(LONGEST_DOWNLOAD))

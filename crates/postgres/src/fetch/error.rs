@@ -15,7 +15,7 @@ pub(super) const NEEDED: Bytes = Bytes(128 << 20);
 /// No server could be fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// Nobody builds it for this machine, or it is a version that pgdyno does not know.
+    /// There is no build of this version for this host.
     #[error(
         "cannot fetch PostgreSQL {major}: there is no build for {machine} (there are: {available})"
     )]
@@ -24,57 +24,57 @@ pub enum FetchError {
         major: u32,
         /// Operating system and processor.
         machine: String,
-        /// The major versions that there are for it.
+        /// The major versions that have one.
         available: String,
     },
-    /// The repository does not answer, or not with the artefact.
+    /// The download failed.
     #[error("cannot fetch {url}: {why}")]
     Download {
-        /// What was asked for.
+        /// The address.
         url: String,
-        /// What went wrong.
+        /// The reason.
         why: String,
     },
-    /// What arrived is something else.
+    /// The archive has another checksum than pinned.
     #[error("refused {url}: its SHA-256 is {found}, and {expected} is pinned")]
     Checksum {
-        /// Where it came from.
+        /// The address.
         url: String,
         /// The pinned checksum.
         expected: &'static str,
-        /// The checksum of what arrived.
+        /// The checksum of the archive.
         found: String,
     },
-    /// The archive does not hold what it should.
+    /// The archive has an unexpected content.
     #[error("cannot unpack {}: {why}", archive.display())]
     Unpack {
         /// The archive.
         archive: PathBuf,
-        /// What went wrong.
+        /// The reason.
         why: String,
     },
-    /// There is no room for it.
+    /// The cache has too little free space.
     #[error("cannot put a PostgreSQL build into {}: it has room for {available}, and {NEEDED} is needed", path.display())]
     NoRoom {
-        /// The cache.
+        /// An operation on the cache failed.
         path: PathBuf,
-        /// What is free.
+        /// Free space.
         available: Bytes,
     },
-    /// The cache.
+    /// An operation on the cache failed.
     #[error("cannot {what} {}", path.display())]
     Io {
-        /// What was attempted.
+        /// The operation.
         what: &'static str,
-        /// On what.
+        /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
-    /// Somebody else could change what is in the cache.
+    /// Other users could change the cache.
     #[error("cannot run PostgreSQL from the cache")]
     Untrusted(#[source] TrustError),
-    /// An unpacked build is not what was unpacked.
+    /// A build was changed after it was unpacked.
     #[error("refused to run the PostgreSQL in {}: {what} since it was unpacked", build.display())]
     Changed {
         /// The build's folder.
@@ -82,24 +82,24 @@ pub enum FetchError {
         /// The first difference: "`bin/postgres` was changed".
         what: String,
     },
-    /// The cache's filesystem.
+    /// The cache's filesystem cannot be examined.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
-    /// It was fetched and does not run here.
+    /// The fetched build does not run on this host.
     #[error("the fetched PostgreSQL {version} does not run on this machine")]
     DoesNotRun {
-        /// Its version.
+        /// The build's version.
         version: &'static str,
-        /// What happened.
+        /// The reason.
         source: InstallError,
     },
-    /// It was told to stop.
+    /// The stop flag was set.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl FetchError {
-    /// What to do.
+    /// Returns how to mend the failure, where that is known.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         let install = "install the distribution's server (Debian, Ubuntu: `apt install postgresql`; Fedora: `dnf install \

@@ -1,7 +1,7 @@
-//! What an unpacked build holds, written down when it was unpacked: nothing else of it is run.
+//! The manifest of an unpacked build. A build runs only if it matches its manifest.
 //!
-//! The manifest lies in the build. It tells of damage and of what somebody changed by hand; who may
-//! write to the cache at all is a question of its path ([`pgdyno_exec::trust`]).
+//! The manifest is a file in the build. It reveals damage and changes by hand. Who may write to the
+//! cache is checked by path ([`pgdyno_exec::trust`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -16,16 +16,16 @@ use serde::{Deserialize, Serialize};
 use super::names::digest;
 use pgdyno_exec::beneath::Directory;
 
-/// Its file's name.
+/// The name of the manifest's file.
 pub(super) const NAME: &str = "pgdyno-manifest.json";
 
-/// No manifest has more (bytes).
+/// The most bytes of a manifest.
 const LARGEST: u64 = 16 << 20;
 
-/// Builds that this process has checked: what it runs again and again is read once.
+/// Builds that this process has checked, so that each is read once.
 static CHECKED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// What a name stands for.
+/// A file, link or directory of a build.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 enum Held {
@@ -33,40 +33,39 @@ enum Held {
     Directory,
     /// A regular file.
     File {
-        /// Its SHA-256 in hexadecimal.
+        /// The SHA-256 in hexadecimal.
         sha256: String,
-        /// Whether its owner may run it.
+        /// Whether the owner may execute the file.
         executable: bool,
     },
     /// A symbolic link.
     Link {
-        /// Where it leads.
+        /// The link's target.
         target: String,
     },
 }
 
-/// Everything below a build's folder, by its path there, and the archive that it came from.
+/// All entries below a build's folder, by path, and the archive that they came from.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Manifest {
     /// The archive's SHA-256 in hexadecimal.
     archive: String,
-    /// All files, links and directories but the manifest itself.
+    /// All entries but the manifest itself.
     entries: BTreeMap<String, Held>,
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Checked {
-    /// Everything is as it was unpacked.
+    /// The build is unchanged.
     Whole,
-    /// There is no manifest: an earlier version unpacked it, or it is not there at all.
+    /// There is no manifest, since an earlier version unpacked the build or there is no build.
     NoManifest,
     /// The first difference, in words.
     Changed(String),
 }
 
-/// Writes down what is in the folder `build`, which was unpacked from the archive with that
-/// SHA-256.
+/// Writes the manifest of `build`, which was unpacked from the archive with that SHA-256.
 pub(super) fn write(build: &Path, archive: &str) -> io::Result<()> {
     let directory = Directory::open(build)?;
     let manifest = Manifest { archive: archive.to_owned(), entries: entries_of(&directory)? };
@@ -74,7 +73,7 @@ pub(super) fn write(build: &Path, archive: &str) -> io::Result<()> {
     directory.replace_file(OsStr::new(NAME), &text, None, 0o644)
 }
 
-/// Compares what is in the folder `build` with its manifest, once in a process.
+/// Compares `build` with its manifest, once in a process.
 pub(super) fn check(build: &Path, archive: &str) -> io::Result<Checked> {
     let mut checked = CHECKED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if checked.contains(build) {

@@ -1,5 +1,4 @@
-//! Unpacking a verified archive: whole, within limits, and nothing that leads out of the build's
-//! folder.
+//! Unpacks a verified archive completely, within limits, and nothing outside of the build's folder.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -17,14 +16,14 @@ use super::manifest::{self, Checked};
 use super::names::own_name;
 use crate::install::Install;
 
-/// No build has more when it is unpacked.
+/// The most bytes of an unpacked build.
 const LARGEST_BUILD: Bytes = Bytes(512 << 20);
-/// Nor more files, links and directories.
+/// The most files, links and directories of a build.
 const MOST_ENTRIES: usize = 20_000;
-/// What the decompressor may take (bytes).
+/// Memory that the decompressor may use (bytes).
 const MOST_MEMORY: u64 = 256 << 20;
 
-/// Unpacks beside its place, then renames: a build is whole or not there.
+/// Unpacks into a temporary folder and renames it, so that a build is complete or absent.
 pub(super) fn unpack(
     archive: &Path,
     sha256: &str,
@@ -34,13 +33,13 @@ pub(super) fn unpack(
 ) -> Result<(), FetchError> {
     let work = builds.join(own_name().map_err(|e| io_error("name a directory in", builds, e))?);
     let unpacked = (|| {
-        // Nobody else enters before all is in it.
+        // Nobody else may enter before the build is complete.
         fs::DirBuilder::new().mode(0o700).create(&work).map_err(|e| io_error("make", &work, e))?;
         unpack_into(archive, &work, stop)?;
         open_up(&work).map_err(|e| io_error("set permissions below", &work, e))?;
         manifest::write(&work, sha256).map_err(|e| io_error("write the manifest of", &work, e))?;
         if build.exists() {
-            // One that does not run, or another process's that was finished meanwhile.
+            // The existing build does not run, or another process finished one meanwhile.
             let whole = manifest::check(build, sha256).is_ok_and(|found| found == Checked::Whole);
             let source = BuildSource::Given { address: String::new() };
             if whole && Install::open(&build.join("bin"), source).is_ok() {
@@ -52,7 +51,7 @@ pub(super) fn unpack(
             let _ = fs::remove_dir_all(&aside);
         }
         match fs::rename(&work, build) {
-            // Another process was first.
+            // Another process was faster.
             Err(_) if build.join("bin").is_dir() => Ok(()),
             other => other.map_err(|e| io_error("name", build, e)),
         }
@@ -105,7 +104,7 @@ fn unpack_into(archive: &Path, work: &Path, stop: &AtomicBool) -> Result<(), Fet
     Ok(())
 }
 
-/// Why an entry of an archive is not unpacked; none if it is.
+/// Returns why an entry of the archive is refused. None if it is unpacked.
 fn refusal(entry: &tar::Entry<'_, impl Read>) -> Option<String> {
     let path = entry.path().ok()?.into_owned();
     let leads_out = |path: &Path| {
@@ -132,7 +131,7 @@ fn refusal(entry: &tar::Entry<'_, impl Read>) -> Option<String> {
     }
 }
 
-/// Lets everybody read what was unpacked, whatever the umask.
+/// Lets everybody read the build, whatever the umask.
 fn open_up(directory: &Path) -> io::Result<()> {
     fs::set_permissions(directory, fs::Permissions::from_mode(0o755))?;
     for child in fs::read_dir(directory)? {
