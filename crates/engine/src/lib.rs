@@ -40,7 +40,6 @@
 mod aggregate;
 pub mod client;
 mod client_log;
-pub mod connect;
 pub mod copy;
 mod cpu_time;
 mod digits;
@@ -70,6 +69,9 @@ pub use driver::run_load;
 pub use error::LoadError;
 pub use failure::FailureKind;
 pub use observer::{LiveSecond, LoadObserver};
+// facade: removed at integration
+pub use pgdyno_connect as connect;
+
 pub use pgdyno_wire::ServerError;
 pub use reactor::choice::ReactorChoice;
 pub use schedule::Phase;

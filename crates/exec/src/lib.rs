@@ -57,7 +57,6 @@ pub mod error;
 pub mod executor;
 pub mod files;
 pub mod image;
-pub mod interruption;
 pub mod journal;
 pub mod kernel_log;
 pub mod lookup;

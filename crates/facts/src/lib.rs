@@ -22,6 +22,7 @@ mod device;
 mod filesystem;
 mod health;
 mod kernel;
+pub mod layers;
 mod memory;
 mod text;
 mod tree;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, channel};
 
+use pgdyno_engine::connect::ConnectError;
 use pgdyno_host::conninfo::{self, ConnectOptions, ConninfoError};
 use pgdyno_host::postgres::control::{self, NoticeHandler};
 use pgdyno_host::postgres::{ControlClient, ControlError};
@@ -121,15 +122,17 @@ fn unresolved(error: &ConninfoError, connect: &Connect) -> Refused {
 
 fn refused(error: &ControlError) -> Refused {
     let what = match error {
-        ControlError::Connect { address, why, sqlstate, .. } => {
-            let fatal = if sqlstate.is_some() { "FATAL:  " } else { "" };
-            let why =
-                without_number(why.strip_prefix("error connecting to server: ").unwrap_or(why));
-            failed(address, &format!("{fatal}{why}"))
+        ControlError::Connect(ConnectError::Server { address, error, .. }) => {
+            failed(&address.to_string(), &error.libpq_text(None))
         }
+        ControlError::Connect(
+            ConnectError::Refused { address, cause } | ConnectError::Lost { address, cause },
+        ) => failed(&address.to_string(), without_number(&cause.to_string())),
         // libpq's words.
-        ControlError::NoPassword { address, .. } => {
-            failed(address, "fe_sendauth: no password supplied")
+        ControlError::Connect(ConnectError::Authentication { address, .. })
+            if error.needs_password() =>
+        {
+            failed(&address.to_string(), "fe_sendauth: no password supplied")
         }
         other => other.to_string(),
     };

@@ -1,0 +1,158 @@
+//! Errors of control connections and their statements.
+
+use std::error::Error as _;
+
+use pgdyno_wire::ServerError;
+use postgres::error::{DbError, ErrorPosition, SqlState};
+
+use crate::error::ConnectError;
+
+/// A control connection or one of its statements failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// There is no connection.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// A pooler in front of the server drops or refuses settings of the session.
+    #[error(
+        "{address} does not pass the session's settings on to the server, as a pooler does not"
+    )]
+    Pooled {
+        /// The address that was connected to.
+        address: String,
+    },
+    /// Each of several servers failed.
+    #[error("none of {} servers serves: {}", errors.len(), errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    NoneServes {
+        /// The errors, one a server.
+        errors: Vec<ControlError>,
+    },
+    /// The server answered a question with other columns or values than asked for.
+    #[error("cannot {what}: the answer of the server has another shape")]
+    Unexpected {
+        /// What the statement was for, as a verb with its object.
+        what: &'static str,
+    },
+    /// A statement failed.
+    #[error("cannot {what}: {why}")]
+    Query {
+        /// What the statement was for, as a verb with its object.
+        what: &'static str,
+        /// The server's or the system's error.
+        why: String,
+        /// The server's SQLSTATE, where the server refused.
+        sqlstate: Option<String>,
+    },
+}
+
+impl ControlError {
+    /// Returns how to mend the failure, where that is known.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Connect(error) => error.help(),
+            Self::Pooled { .. } => Some("connect to the server itself, past the pooler".into()),
+            Self::NoneServes { errors } => errors.iter().find_map(Self::help),
+            Self::Query { .. } | Self::Unexpected { .. } => None,
+        }
+    }
+
+    /// Returns the SQLSTATE, where the server refused.
+    #[must_use]
+    pub fn sqlstate(&self) -> Option<&str> {
+        match self {
+            Self::Connect(error) => error.sqlstate(),
+            Self::Query { sqlstate, .. } => sqlstate.as_deref(),
+            Self::Pooled { .. } | Self::NoneServes { .. } | Self::Unexpected { .. } => None,
+        }
+    }
+
+    /// Whether the server asks for a password and there is none.
+    #[must_use]
+    pub fn needs_password(&self) -> bool {
+        match self {
+            Self::Connect(error) => error.needs_password(),
+            Self::NoneServes { errors } => errors.iter().any(Self::needs_password),
+            Self::Pooled { .. } | Self::Query { .. } | Self::Unexpected { .. } => false,
+        }
+    }
+
+    /// Whether the server answered that it is starting up or shutting down.
+    #[must_use]
+    pub fn is_starting_up(&self) -> bool {
+        self.sqlstate() == Some(SqlState::CANNOT_CONNECT_NOW.code())
+    }
+
+    /// Whether the server itself refused.
+    #[must_use]
+    pub fn is_from_server(&self) -> bool {
+        self.sqlstate().is_some()
+    }
+
+    /// Creates the error of a statement, which was to do `what`.
+    #[must_use]
+    pub fn query(what: &'static str, error: &postgres::Error) -> Self {
+        let sqlstate = error.code().map(|c| c.code().to_owned());
+        Self::Query { what, why: error_text(error), sqlstate }
+    }
+
+    /// Whether the search among several servers ends with this error.
+    pub(crate) fn ends_search(&self) -> bool {
+        match self {
+            Self::Connect(error) => error.ends_search(),
+            _ => self.sqlstate().is_some() && !self.is_starting_up(),
+        }
+    }
+}
+
+/// Returns the server's message with its detail and hint, or else the system's error and its
+/// causes.
+#[must_use]
+pub fn error_text(error: &postgres::Error) -> String {
+    if let Some(db) = error.as_db_error() {
+        let mut text = db.message().to_owned();
+        for (label, more) in [("detail", db.detail()), ("hint", db.hint())] {
+            if let Some(more) = more {
+                text = format!("{text} ({label}: {more})");
+            }
+        }
+        return text;
+    }
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let inner_text = inner.to_string();
+        if !text.contains(&inner_text) {
+            text = format!("{text}: {inner_text}");
+        }
+        cause = inner.source();
+    }
+    text
+}
+
+/// Converts an error or a notice of the client library.
+#[must_use]
+pub fn server_error(error: &DbError) -> ServerError {
+    let owned = |text: Option<&str>| text.map(str::to_owned);
+    let (position, internal_position, internal_query) = match error.position() {
+        Some(ErrorPosition::Original(at)) => (Some(*at), None, None),
+        Some(ErrorPosition::Internal { position, query }) => {
+            (None, Some(*position), Some(query.clone()))
+        }
+        None => (None, None, None),
+    };
+    ServerError {
+        severity: error
+            .parsed_severity()
+            .map_or_else(|| error.severity().to_owned(), |severity| severity.to_string()),
+        localized_severity: error.severity().to_owned(),
+        code: error.code().code().to_owned(),
+        message: error.message().to_owned(),
+        detail: owned(error.detail()),
+        hint: owned(error.hint()),
+        position,
+        internal_position,
+        internal_query,
+        context: owned(error.where_()),
+    }
+}

@@ -1,0 +1,145 @@
+//! Names of all block devices under a directory, layer by layer.
+//!
+//! A loop device leads to the devices of its file, a RAID, LVM or other mapped device to its
+//! members, a partition to its disk, and a ZFS pool to its vdevs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::tree::Tree;
+use pgdyno_exec::tool::output;
+
+/// The block devices under one or several directories.
+#[derive(Debug, Default)]
+pub struct Layers {
+    /// Kernel names, upper layers first, none twice.
+    pub devices: Vec<String>,
+    /// Where a path could not be followed further, and why.
+    pub unknown: Vec<String>,
+}
+
+impl Layers {
+    /// Adds the devices under `path`.
+    pub fn add_path(&mut self, path: &Path) {
+        let facts = match crate::storage("", path) {
+            Ok(facts) => facts,
+            Err(e) => return self.unknown.push(e.to_string()),
+        };
+        match (facts.filesystem.as_str(), facts.device) {
+            ("zfs" | "fuse.zfs", _) => self.add_pool(&facts.source),
+            ("btrfs", Some(device)) => {
+                members_of_btrfs(&device).into_iter().for_each(|d| self.add_device(d))
+            }
+            (_, Some(device)) => self.add_device(device),
+            (filesystem, None) => {
+                self.unknown.push(format!(
+                    "{} lies on {filesystem}, which has no block device",
+                    path.display()
+                ));
+            }
+        }
+    }
+
+    fn add_device(&mut self, device: String) {
+        if self.devices.contains(&device) {
+            return;
+        }
+        let sysfs = Path::new("/sys/class/block").join(&device);
+        self.devices.push(device);
+        if let Ok(file) = fs::read_to_string(sysfs.join("loop/backing_file")) {
+            self.add_path(Path::new(file.trim_end_matches('\n')));
+        }
+        Tree::here()
+            .names(sysfs.join("slaves"))
+            .into_iter()
+            .for_each(|member| self.add_device(member));
+        if sysfs.join("partition").exists()
+            && let Ok(real) = sysfs.canonicalize()
+            && let Some(disk) = real.parent().and_then(Path::file_name).and_then(|n| n.to_str())
+        {
+            self.add_device(disk.to_owned());
+        }
+    }
+
+    /// Adds the vdevs of the ZFS pool of `dataset`.
+    fn add_pool(&mut self, dataset: &str) {
+        let pool = pool_of(dataset);
+        let status = match output("zpool", &["status", pool]) {
+            Ok(status) => status,
+            Err(e) => {
+                return self.unknown.push(format!("the devices of pool {pool} are unknown: {e}"));
+            }
+        };
+        for name in vdevs(&status) {
+            let path = if name.starts_with('/') {
+                PathBuf::from(name)
+            } else {
+                Path::new("/dev").join(name)
+            };
+            let real = path.canonicalize().unwrap_or(path);
+            match real.strip_prefix("/dev").ok().and_then(|d| d.to_str()) {
+                Some(device) if Path::new("/sys/class/block").join(device).exists() => {
+                    self.add_device(device.to_owned());
+                }
+                // mirror-0, raidz1-0 and the like: their members follow.
+                Some(_) => {}
+                None => self.add_path(&real),
+            }
+        }
+    }
+}
+
+/// Returns the pool of a dataset, such as `tank` for `tank/data/set`.
+#[must_use]
+pub fn pool_of(dataset: &str) -> &str {
+    dataset.split('/').next().unwrap_or(dataset)
+}
+
+/// Parses the vdevs, without the pool itself, from the output of `zpool status`.
+fn vdevs(status: &str) -> Vec<&str> {
+    status
+        .lines()
+        .skip_while(|line| !line.trim_start().starts_with("NAME "))
+        .skip(2)
+        .take_while(|line| !line.trim().is_empty())
+        .filter_map(|line| line.split_whitespace().next())
+        .collect()
+}
+
+/// Returns all devices of the btrfs on `device`, or `device` alone where sysfs does not say.
+fn members_of_btrfs(device: &str) -> Vec<String> {
+    let filesystems = Tree::here().names(Path::new("/sys/fs/btrfs"));
+    filesystems
+        .iter()
+        .map(|id| Tree::here().names(Path::new("/sys/fs/btrfs").join(id).join("devices")))
+        .find(|members| members.iter().any(|m| m == device))
+        .unwrap_or_else(|| vec![device.to_owned()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pools_members_are_read_from_its_status() {
+        let status = "  pool: tank\n state: ONLINE\n scrub: none requested\nconfig:\n\n\
+            \tNAME                STATE     READ WRITE CKSUM\n\ttank                ONLINE       0     0     0\n\
+            \t  mirror-0          ONLINE       0     0     0\n\t    /srv/a.img      ONLINE       0     0     0\n\
+            \t    vdb             ONLINE       0     0     0\n\nerrors: No known data errors\n";
+        assert_eq!(vdevs(status), ["mirror-0", "/srv/a.img", "vdb"]);
+        assert_eq!(pool_of("tank/pgdyno/x"), "tank");
+    }
+
+    #[test]
+    fn what_lies_under_a_path_ends_at_a_disk_or_says_why_not() {
+        let mut layers = Layers::default();
+        layers.add_path(Path::new("/proc"));
+        assert!(
+            layers.devices.is_empty() && layers.unknown[0].contains("no block device"),
+            "{layers:?}"
+        );
+        let mut layers = Layers::default();
+        layers.add_path(Path::new("/does/not/exist"));
+        assert_eq!(layers.unknown.len(), 1);
+    }
+}

@@ -1,0 +1,169 @@
+//! Filesystems that write elsewhere than in place.
+
+use crate::doctor::advice::Severity;
+use crate::doctor::rule::{Facts, Judged, Rule, finding};
+use pgdyno_facts::is_zfs;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "zfs-sync",
+        fine: "ZFS flushes when it is told to",
+        source: "zfsprops(7), sync",
+        judge: zfs_sync,
+    },
+    Rule {
+        name: "zfs-ashift",
+        fine: "ZFS's sectors are as large as the disk's",
+        source: "OpenZFS documentation, Performance and Tuning, Workload Tuning, Alignment Shift (ashift)",
+        judge: zfs_ashift,
+    },
+    Rule {
+        name: "zfs-full-page-writes",
+        fine: "torn pages are possible, and full_page_writes is needed",
+        source: "PostgreSQL documentation, Reliability (full_page_writes)",
+        judge: zfs_full_page_writes,
+    },
+    Rule {
+        name: "btrfs-copy-on-write",
+        fine: "the filesystem writes in place",
+        source: "btrfs(5), Mount Options, datacow and nodatacow",
+        judge: btrfs_copy_on_write,
+    },
+    Rule {
+        name: "wal-recycling",
+        fine: "recycling WAL segments saves work here",
+        source: "PostgreSQL documentation, Write Ahead Log settings, wal_recycle and wal_init_zero",
+        judge: wal_recycling,
+    },
+];
+
+/// Whether changing a file's block writes a new one.
+fn copies(facts: &Facts<'_>) -> bool {
+    match facts.storage.filesystem.as_str() {
+        "btrfs" => !in_place(facts),
+        "bcachefs" | "nilfs2" => true,
+        other => is_zfs(other),
+    }
+}
+
+/// Whether btrfs writes in place.
+fn in_place(facts: &Facts<'_>) -> bool {
+    facts.storage.has_option("nodatacow") || facts.storage.no_copy_on_write == Some(true)
+}
+
+fn zfs_sync(facts: &Facts<'_>) -> Judged {
+    if !is_zfs(&facts.storage.filesystem) {
+        return Judged::NotApplicable;
+    }
+    match facts.storage.geometry.get("sync").map(String::as_str) {
+        None => Judged::Unobservable(unseen(facts, "sync")),
+        Some("disabled") => Some(
+            finding(
+                Severity::Danger,
+                format!(
+                    "{} has sync=disabled: no commit waits for the disk, and a power cut loses seconds of them.",
+                    facts.storage.source
+                ),
+            )
+            .remedy(format!("zfs set sync=standard {}", facts.storage.source)),
+        )
+        .into(),
+        Some(_) => Judged::Fine,
+    }
+}
+
+fn zfs_ashift(facts: &Facts<'_>) -> Judged {
+    if !is_zfs(&facts.storage.filesystem) {
+        return Judged::NotApplicable;
+    }
+    let Some(ashift) = facts.storage.geometry.get("ashift").and_then(|a| a.parse::<u32>().ok())
+    else {
+        return Judged::Unobservable(unseen(facts, "ashift"));
+    };
+    let sector = 1_u64.checked_shl(ashift).unwrap_or(u64::MAX);
+    let Some((block, disk)) =
+        facts.disks().filter_map(|d| Some((d.physical_block_bytes?, &d.name))).max()
+    else {
+        return Judged::Unobservable("the disks' block size".to_owned());
+    };
+    let found = (sector < block).then(|| {
+        finding(
+            Severity::Warning,
+            format!(
+                "the pool has ashift={ashift} ({sector} bytes), and {disk} has blocks of {block} bytes: it must read \
+                 and rewrite a block for each smaller write."
+            ),
+        )
+        .remedy(format!(
+            "it cannot be changed: make the pool anew with zpool create -o ashift={}",
+            block.next_power_of_two().trailing_zeros()
+        ))
+    });
+    found.into()
+}
+
+fn unseen(facts: &Facts<'_>, what: &str) -> String {
+    let why = facts.storage.unavailable.join("; ");
+    if why.is_empty() { format!("ZFS's {what}") } else { format!("ZFS's {what} ({why})") }
+}
+
+fn zfs_full_page_writes(facts: &Facts<'_>) -> Judged {
+    if !is_zfs(&facts.storage.filesystem) {
+        return Judged::NotApplicable;
+    }
+    Some(
+        finding(
+            Severity::Note,
+            "ZFS never leaves a page half written: full_page_writes=off is safe on it and saves WAL. What it brings \
+             here, a run tells.",
+        )
+        .remedy("factors: full_page_writes = [\"on\", \"off\"]"),
+    )
+    .into()
+}
+
+fn btrfs_copy_on_write(facts: &Facts<'_>) -> Judged {
+    let storage = facts.storage;
+    if storage.filesystem != "btrfs" {
+        return Judged::NotApplicable;
+    }
+    let found = if in_place(facts) {
+        finding(
+            Severity::Note,
+            format!(
+                "files in {} are written in place: faster for a database, without btrfs's checksums; \
+                 full_page_writes must stay on.",
+                storage.directory
+            ),
+        )
+        .remedy("initdb --data-checksums   # in place of btrfs's own")
+    } else {
+        finding(
+            Severity::Warning,
+            format!(
+                "btrfs writes each changed page of {} to a new place: files fall to pieces, and random writes slow \
+                 down over time.",
+                storage.directory
+            ),
+        )
+        .remedy(format!("chattr +C {}   # while it is empty; or mount with nodatacow", storage.directory))
+    };
+    Some(found).into()
+}
+
+fn wal_recycling(facts: &Facts<'_>) -> Judged {
+    if !copies(facts) {
+        return Judged::NotApplicable;
+    }
+    Some(
+        finding(
+            Severity::Note,
+            format!(
+                "{} writes elsewhere than in place: filling and recycling WAL segments saves nothing.",
+                facts.storage.filesystem
+            ),
+        )
+        .remedy("factors: wal = { recycled = {}, new = { wal_recycle = \"off\", wal_init_zero = \"off\" } }"),
+    )
+    .into()
+}

@@ -1,0 +1,166 @@
+//! Mount options.
+
+use crate::doctor::advice::Severity;
+use crate::doctor::rule::{Facts, Judged, Rule, finding};
+use pgdyno_facts::is_zfs;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "barriers",
+        fine: "the filesystem flushes the disk's cache",
+        source: "Linux documentation, admin-guide/ext4, barrier; btrfs(5), barrier; PostgreSQL documentation, \
+                 Reliability",
+        judge: barriers,
+    },
+    Rule {
+        name: "data-mode",
+        fine: "file contents do not go through the journal",
+        source: "Linux documentation, admin-guide/ext4, Data Mode; PostgreSQL documentation, Write-Ahead Logging (WAL)",
+        judge: data_mode,
+    },
+    Rule {
+        name: "sync-option",
+        fine: "the mount does not make every write synchronous",
+        source: "mount(8), sync",
+        judge: sync,
+    },
+    Rule {
+        name: "discard",
+        fine: "freed blocks are not discarded one by one",
+        source: "fstrim(8)",
+        judge: discard,
+    },
+    Rule {
+        name: "access-time",
+        fine: "reading a file writes nothing",
+        source: "mount(8), noatime and relatime",
+        judge: access_time,
+    },
+];
+
+/// `mount -o remount,OPTION POINT`.
+fn remount(facts: &Facts<'_>, option: &str) -> String {
+    format!("mount -o remount,{option} {}   # and in /etc/fstab", facts.storage.mount_point)
+}
+
+fn barriers(facts: &Facts<'_>) -> Judged {
+    let storage = facts.storage;
+    if storage.devices.is_empty() {
+        return Judged::NotApplicable;
+    }
+    let off =
+        ["nobarrier", "barrier=0", "barrier=none"].into_iter().find(|o| storage.has_option(o));
+    let found = off.map(|option| {
+        finding(
+            Severity::Danger,
+            format!(
+                "{} is mounted with `{option}`: the disk's cache is not flushed. A power cut loses acknowledged commits \
+                 and can ruin the filesystem, unless every cache below keeps its contents without power.",
+                storage.mount_point
+            ),
+        )
+        .remedy(remount(facts, if option == "nobarrier" { "barrier" } else { "barrier=1" }))
+    });
+    found.into()
+}
+
+fn data_mode(facts: &Facts<'_>) -> Judged {
+    let storage = facts.storage;
+    if !matches!(storage.filesystem.as_str(), "ext3" | "ext4") {
+        return Judged::NotApplicable;
+    }
+    let found = match storage.option("data") {
+        Some("journal") => Some(
+            finding(
+                Severity::Warning,
+                format!(
+                    "{} is mounted with data=journal: everything is written twice, and PostgreSQL's WAL already \
+                     protects its files.",
+                    storage.mount_point
+                ),
+            )
+            .remedy("tune2fs -o ^journal_data DEVICE, or data=ordered in /etc/fstab; then mount it anew"),
+        ),
+        Some("writeback") => Some(
+            finding(
+                Severity::Note,
+                format!(
+                    "{} is mounted with data=writeback: PostgreSQL can live with that, but after a crash other files \
+                     there may hold old contents.",
+                    storage.mount_point
+                ),
+            )
+            .remedy("keep nothing but PostgreSQL's files there"),
+        ),
+        _ => None,
+    };
+    found.into()
+}
+
+fn sync(facts: &Facts<'_>) -> Judged {
+    let found = facts.storage.has_option("sync").then(|| {
+        finding(
+            Severity::Warning,
+            format!(
+                "{} is mounted with `sync`: every write waits for the disk, also those that PostgreSQL does not need \
+                 to wait for.",
+                facts.storage.mount_point
+            ),
+        )
+        .remedy(remount(facts, "async"))
+    });
+    found.into()
+}
+
+fn discard(facts: &Facts<'_>) -> Judged {
+    let storage = facts.storage;
+    // btrfs's discard=async gathers them.
+    let found = (storage.has_option("discard") || storage.has_option("discard=sync")).then(|| {
+        finding(
+            Severity::Note,
+            format!(
+                "{} is mounted with `discard`: each freed block is discarded at once, WAL segments and dropped tables \
+                 during the load; some disks are slow at that.",
+                storage.mount_point
+            ),
+        )
+        .remedy(remount(facts, "nodiscard"))
+        .remedy("systemctl enable --now fstrim.timer")
+    });
+    found.into()
+}
+
+fn access_time(facts: &Facts<'_>) -> Judged {
+    let storage = facts.storage;
+    if storage.devices.is_empty() || storage.has_option("ro") {
+        return Judged::NotApplicable;
+    }
+    let zfs = is_zfs(&storage.filesystem);
+    // zfs-fuse's mounts do not show it.
+    let off_in_zfs = zfs && storage.geometry.get("atime").is_some_and(|atime| atime == "off");
+    let found = if storage.has_option("noatime") || off_in_zfs {
+        None
+    } else if storage.has_option("relatime") {
+        Some(finding(
+            Severity::Note,
+            format!(
+                "{} is mounted with `relatime`: a file's first read after a change, and one each day, writes its inode.",
+                storage.mount_point
+            ),
+        ))
+    } else {
+        Some(finding(
+            Severity::Warning,
+            format!(
+                "{} is mounted with `strictatime`: each read of a file writes its inode.",
+                storage.mount_point
+            ),
+        ))
+    };
+    let remedy = if zfs {
+        format!("zfs set atime=off {}", storage.source)
+    } else {
+        remount(facts, "noatime")
+    };
+    found.map(|f| f.remedy(remedy)).into()
+}

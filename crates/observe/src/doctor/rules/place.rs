@@ -1,0 +1,148 @@
+//! Where the directory lies: what kind of filesystem, and how full.
+
+use pgdyno_model::facts::DeviceKind;
+
+use crate::doctor::advice::Severity;
+use crate::doctor::rule::{Facts, Judged, Rule, finding};
+
+/// Filesystems on other machines, as mountinfo names them.
+const NETWORK: &[&str] = &[
+    "9p",
+    "afs",
+    "ceph",
+    "cifs",
+    "fuse.glusterfs",
+    "fuse.sshfs",
+    "glusterfs",
+    "lustre",
+    "nfs",
+    "nfs4",
+    "smb3",
+];
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "network-filesystem",
+        fine: "the filesystem is this machine's own",
+        source: "PostgreSQL documentation, Creating a Database Cluster, File Systems (NFS)",
+        judge: network,
+    },
+    Rule {
+        name: "memory-filesystem",
+        fine: "data outlive a power cut",
+        source: "Linux documentation, filesystems/tmpfs",
+        judge: memory,
+    },
+    Rule {
+        name: "overlay",
+        fine: "the directory does not lie in a container's own layers",
+        source: "Linux documentation, filesystems/overlayfs; Docker documentation, Storage drivers",
+        judge: overlay,
+    },
+    Rule {
+        name: "nearly-full",
+        fine: "there is room",
+        source: "PostgreSQL documentation, Monitoring Disk Usage, Disk Full Failure",
+        judge: nearly_full,
+    },
+];
+
+fn network(facts: &Facts<'_>) -> Judged {
+    let storage = facts.storage;
+    if !NETWORK.contains(&storage.filesystem.as_str()) {
+        return Judged::Fine;
+    }
+    let found = if !storage.filesystem.starts_with("nfs") {
+        finding(
+            Severity::Warning,
+            format!(
+                "{} is a network filesystem ({}): whether a flush reaches the other machine's disk is not visible \
+                 from here, and what is measured is the network too.",
+                storage.mount_point, storage.filesystem
+            ),
+        )
+        .remedy("put PGDATA on a filesystem of this machine")
+    } else if storage.has_option("soft") {
+        finding(
+            Severity::Danger,
+            format!(
+                "{} is NFS mounted `soft`: a slow server makes writes fail that PostgreSQL needs.",
+                storage.mount_point
+            ),
+        )
+        .remedy(format!("umount {0} && mount -o hard {1} {0}", storage.mount_point, storage.source))
+    } else {
+        finding(
+            Severity::Warning,
+            format!(
+                "{} is NFS: commits are safe only if the server exports with `sync`, and what is measured is the \
+                 network too.",
+                storage.mount_point
+            ),
+        )
+        .remedy("exportfs -v   # on the NFS server: `sync` must be among the options")
+    };
+    Some(found).into()
+}
+
+fn memory(facts: &Facts<'_>) -> Judged {
+    let storage = facts.storage;
+    let filesystem = matches!(storage.filesystem.as_str(), "tmpfs" | "ramfs");
+    let device = storage.layers().into_iter().find(|d| d.kind == DeviceKind::Ram);
+    let found = (filesystem || device.is_some()).then(|| {
+        let what = device.map_or(&storage.filesystem, |d| &d.name);
+        finding(
+            Severity::Danger,
+            format!(
+                "{} lies in main memory ({what}): all is lost when the power goes or the machine restarts, and what is \
+                 measured is no disk.",
+                storage.directory
+            ),
+        )
+        .remedy("name a directory on a disk, unless memory is meant")
+    });
+    found.into()
+}
+
+fn overlay(facts: &Facts<'_>) -> Judged {
+    let storage = facts.storage;
+    if storage.filesystem != "overlay" {
+        return Judged::Fine;
+    }
+    let found = if storage.has_option("volatile") {
+        finding(
+            Severity::Danger,
+            format!(
+                "{} is an overlay mounted `volatile`: no flush is ever carried out.",
+                storage.mount_point
+            ),
+        )
+    } else {
+        finding(
+            Severity::Warning,
+            format!(
+                "{} is an overlay: what is measured includes it, and files of the lower layer are copied whole at \
+                 their first change.",
+                storage.mount_point
+            ),
+        )
+    };
+    Some(found.remedy("put PGDATA on a volume (container: --volume DIR:/data)")).into()
+}
+
+fn nearly_full(facts: &Facts<'_>) -> Judged {
+    let (available, size) = (facts.storage.available, facts.storage.size);
+    if size.0 == 0 {
+        return Judged::Unobservable("the filesystem does not tell its size".to_owned());
+    }
+    let found = (available.0 < size.0 / 10).then(|| {
+        finding(
+            Severity::Warning,
+            format!(
+                "{available} of {size} are free: some filesystems are slow when nearly full, and drives too."
+            ),
+        )
+        .remedy(format!("free room on {}", facts.storage.mount_point))
+    });
+    found.into()
+}

@@ -1,0 +1,82 @@
+//! How full and how dirty the shared buffers are, from `pg_buffercache`, if the experiment wants
+//! it.
+
+use std::time::Duration;
+
+use postgres::Statement;
+
+use pgdyno_model::telemetry::{Column, Kind};
+
+use super::context::TelemetryContext;
+use super::probe::{Probe, ProbeError, SLOW, column};
+use super::session::Session;
+
+const NAME: &str = "pg_buffercache";
+
+/// Whether the function belongs to the extension. Anybody may create one of that name in its
+/// schema.
+const HAS_SUMMARY: &str = "SELECT count(*) > 0 FROM pg_catalog.pg_depend AS d \
+    JOIN pg_catalog.pg_extension AS e ON e.oid = d.refobjid JOIN pg_catalog.pg_proc AS p ON p.oid = d.objid \
+    WHERE d.deptype = 'e' AND d.refclassid = 'pg_catalog.pg_extension'::regclass \
+    AND d.classid = 'pg_catalog.pg_proc'::regclass AND e.extname = 'pg_buffercache' \
+    AND p.proname = 'pg_buffercache_summary' AND p.pronargs = 0";
+
+struct Buffercache {
+    session: Session,
+    query: Statement,
+    columns: Vec<Column>,
+}
+
+/// Returns none if the experiment does not want it.
+pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+    if !context.wanted.buffercache {
+        return Ok(None);
+    }
+    let (session, schema) = context.with_extension(NAME)?;
+    let mut client = session.client();
+    // From PostgreSQL 16 on there is a function that takes no locks. The view visits every buffer.
+    let summary = format!("{schema}.pg_buffercache_summary()");
+    let has_summary: bool = client.query_one(HAS_SUMMARY, &[])?.try_get(0)?;
+    let query = if has_summary {
+        format!(
+            "SELECT buffers_used::float8, buffers_dirty::float8, buffers_pinned::float8, usagecount_avg::float8 \
+             FROM {summary}"
+        )
+    } else {
+        format!(
+            "SELECT count(relfilenode)::float8, count(*) FILTER (WHERE isdirty)::float8, \
+             count(*) FILTER (WHERE pinning_backends > 0)::float8, avg(usagecount)::float8 FROM {schema}.{NAME}"
+        )
+    };
+    let query = client.prepare(&query)?;
+    drop(client);
+    let columns = [
+        ("used", "buffers"),
+        ("dirty", "buffers"),
+        ("pinned", "buffers"),
+        ("usagecount_avg", "count"),
+    ]
+    .into_iter()
+    .map(|(name, unit)| column(name, unit, Kind::Gauge))
+    .collect();
+    Ok(Some(Box::new(Buffercache { session, query, columns })))
+}
+
+impl Probe for Buffercache {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
+        let row = self.session.client().query_one(&self.query, &[])?;
+        Ok((0..self.columns.len()).map(|i| row.try_get(i)).collect::<Result<_, _>>()?)
+    }
+
+    fn interval(&self) -> Duration {
+        SLOW
+    }
+}

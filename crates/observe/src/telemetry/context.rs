@@ -1,0 +1,74 @@
+//! The server under observation, and the connections that its probes use.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pgdyno_model::experiment::Telemetry;
+use pgdyno_model::target::Target;
+
+use super::cost::ObserverCost;
+use super::probe::{Probe, ProbeError};
+use super::session::Session;
+
+/// The server under observation.
+pub struct MonitoredServer {
+    /// `PGDATA`, or another directory on its device. None if it is on another host.
+    pub data: Option<PathBuf>,
+    /// Where the probes connect. Name another database than `loaded`, so that the probes'
+    /// transactions do not count in the loaded one.
+    pub control: Target,
+    /// The database under load.
+    pub loaded: Target,
+    /// Whether pgdyno runs the server, so that it may create extensions beside the loaded database.
+    pub managed: bool,
+}
+
+/// What probes are created from: the server, the wanted telemetry, and a session that most of the
+/// server's probes share.
+pub struct TelemetryContext {
+    pub(super) server: MonitoredServer,
+    pub(super) wanted: Telemetry,
+    session: Result<Session, ProbeError>,
+    pub(super) cost: Arc<ObserverCost>,
+}
+
+impl TelemetryContext {
+    /// Connects to `server` once, for its cheap probes.
+    #[must_use]
+    pub fn new(server: MonitoredServer, wanted: Telemetry) -> Self {
+        let cost = Arc::new(ObserverCost::new(server.data.clone()));
+        let session = Session::open(&server.control, &cost);
+        Self { server, wanted, session, cost }
+    }
+
+    /// Returns the session that probes share.
+    pub(super) fn session(&self) -> Result<&Session, ProbeError> {
+        self.session.as_ref().map_err(Clone::clone)
+    }
+
+    /// Returns a session with the database that has the extension `name`, and the extension's
+    /// schema. On a managed server it is created beside the loaded database, which stays unchanged.
+    pub(super) fn with_extension(&self, name: &str) -> Result<(Session, String), ProbeError> {
+        let control = self.session()?.clone();
+        if let Some(schema) = control.extension(name, self.server.managed)? {
+            return Ok((control, schema));
+        }
+        let loaded = self.own_session(&self.server.loaded)?;
+        match loaded.extension(name, false)? {
+            Some(schema) => Ok((loaded, schema)),
+            None => Err(format!(
+                "database {} has no extension {name}; CREATE EXTENSION {name} makes it",
+                self.server.loaded.database
+            )
+            .into()),
+        }
+    }
+
+    /// Opens a session for one probe alone.
+    pub(super) fn own_session(&self, target: &Target) -> Result<Session, ProbeError> {
+        Session::open(target, &self.cost)
+    }
+}
+
+/// Creates a probe. Returns none where this kernel or server version has no such source.
+pub(super) type MakeProbe = fn(&TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError>;

@@ -1,0 +1,81 @@
+//! CPU time that observation itself costs: of the sampling threads, and of the server's backends
+//! that answer them.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::probe::{ProbeError, read};
+
+/// The threads and backends that work on observation.
+pub(super) struct ObserverCost {
+    /// PGDATA on this host. The cost of backends on another host is unknown.
+    data: Option<PathBuf>,
+    backends: Mutex<Vec<i32>>,
+    /// CPU time that sampling threads other than the sampler's reported last (nanoseconds).
+    threads: Mutex<Vec<Arc<AtomicU64>>>,
+}
+
+impl ObserverCost {
+    /// Starts counting for a server with the data directory `data`.
+    pub(super) fn new(data: Option<PathBuf>) -> Self {
+        let data = data.map(|d| d.canonicalize().unwrap_or(d));
+        Self { data, backends: Mutex::default(), threads: Mutex::default() }
+    }
+
+    /// Adds the cost of the backend `pid`.
+    pub(super) fn add_backend(&self, pid: i32) {
+        self.backends.lock().unwrap_or_else(PoisonError::into_inner).push(pid);
+    }
+
+    /// Returns the counter into which one more sampling thread writes [`thread_cpu`]
+    /// (nanoseconds).
+    pub(super) fn add_thread(&self) -> Arc<AtomicU64> {
+        let clock = Arc::new(AtomicU64::new(0));
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&clock));
+        clock
+    }
+
+    /// Returns the CPU time of the other sampling threads (nanoseconds).
+    pub(super) fn other_threads_cpu(&self) -> u64 {
+        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.iter().map(|clock| clock.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Returns the CPU time of the backends.
+    pub(super) fn backends_cpu(&self) -> Result<Duration, ProbeError> {
+        let data = self.data.as_deref().ok_or("the server is on another machine")?;
+        let backends = self.backends.lock().unwrap_or_else(PoisonError::into_inner);
+        backends.iter().try_fold(Duration::ZERO, |sum, pid| Ok(sum + backend_cpu(*pid, data)?))
+    }
+}
+
+/// Returns the CPU time of the calling thread.
+pub(super) fn thread_cpu() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
+}
+
+/// Returns the CPU time of a backend. Its working directory must be PGDATA: in another container
+/// its pid may belong to another process.
+fn backend_cpu(pid: i32, data: &Path) -> Result<Duration, ProbeError> {
+    let place = format!("/proc/{pid}/cwd");
+    match std::fs::read_link(&place) {
+        Ok(at) if at == data => {}
+        Ok(at) => {
+            return Err(format!(
+                "process {pid} is no backend of this server: it works in {}",
+                at.display()
+            )
+            .into());
+        }
+        Err(e) => return Err(ProbeError::Read { path: place.into(), cause: e.to_string() }),
+    }
+    // Documentation/scheduler/sched-stats.rst: time on the CPU, in nanoseconds, is the first.
+    let text = read(format!("/proc/{pid}/schedstat"))?;
+    let nanoseconds = text.split_whitespace().next().and_then(|v| v.parse().ok());
+    nanoseconds
+        .map(Duration::from_nanos)
+        .ok_or_else(|| format!("/proc/{pid}/schedstat holds `{}`", text.trim()).into())
+}

@@ -1,0 +1,108 @@
+//! Samples of the host and the server while load runs.
+//!
+//! Create a [`TelemetryContext`] for the server, pass [`probes`] of it to [`Sampler::start`], and
+//! call [`Sampler::finish`] once the load is over. Each probe becomes one table.
+//!
+//! To add a probe, write one file with a type that implements [`Probe`] and a function that creates
+//! it, and add one line to `PROBES`.
+
+mod buffercache;
+mod cgroup;
+mod columns;
+mod context;
+mod cost;
+mod counts;
+mod cpu;
+mod diskstats;
+mod hwmon;
+mod locks;
+mod memory;
+mod network;
+mod observer;
+mod pg_stat;
+mod pg_stat_io;
+mod pressure;
+mod probe;
+mod progress;
+mod run_queue;
+mod sampler;
+mod session;
+mod sizes;
+mod statements;
+mod vmstat;
+mod wait_events;
+mod zfs;
+
+pub use context::{MonitoredServer, TelemetryContext};
+pub use probe::{Probe, ProbeError};
+pub use sampler::Sampler;
+
+use context::MakeProbe;
+use pgdyno_model::telemetry::Column;
+
+// facade: removed at integration
+#[doc(hidden)]
+pub use context::{MonitoredServer as Subject, TelemetryContext as Watched};
+
+/// All probes, in the order of reports.
+const PROBES: &[(&str, MakeProbe)] = &[
+    ("cpu", cpu::all),
+    ("cpu_cores", cpu::cores),
+    ("run_queue", run_queue::make),
+    ("pressure", pressure::make),
+    ("memory", memory::make),
+    ("vmstat", vmstat::make),
+    ("diskstats", diskstats::make),
+    ("network", network::make),
+    ("cgroup", cgroup::make),
+    ("hwmon", hwmon::make),
+    ("arcstats", zfs::arcstats),
+    ("zpool_iostat", zfs::iostat),
+    ("wait_events", wait_events::make),
+    ("pg_stat_wal", pg_stat::wal),
+    ("pg_stat_database", pg_stat::database),
+    ("pg_stat_bgwriter", pg_stat::bgwriter),
+    ("pg_stat_checkpointer", pg_stat::checkpointer),
+    ("pg_stat_archiver", pg_stat::archiver),
+    ("pg_stat_io", pg_stat_io::make),
+    ("pg_stat_progress", progress::make),
+    ("pg_locks", locks::make),
+    ("sizes", sizes::make),
+    ("pg_stat_statements", statements::make),
+    ("pg_buffercache", buffercache::make),
+    // The last one, so that its values include the cost of all others.
+    ("observer", observer::make),
+];
+
+/// Creates all probes of `context`. A probe that cannot work here is in the list too, and its table
+/// says why.
+#[must_use]
+pub fn probes(context: &TelemetryContext) -> Vec<Box<dyn Probe>> {
+    PROBES
+        .iter()
+        .filter_map(|(name, make)| match make(context) {
+            Ok(probe) => probe,
+            Err(why) => Some(Box::new(Unavailable { name, why }) as Box<dyn Probe>),
+        })
+        .collect()
+}
+
+/// A probe that cannot work here.
+struct Unavailable {
+    name: &'static str,
+    why: ProbeError,
+}
+
+impl Probe for Unavailable {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn columns(&self) -> &[Column] {
+        &[]
+    }
+
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
+        Err(self.why.clone())
+    }
+}

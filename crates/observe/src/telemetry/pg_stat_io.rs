@@ -1,0 +1,75 @@
+//! I/O by backend type, object and context, from `pg_stat_io` (PostgreSQL 16 and later).
+//! Combinations without I/O have no columns.
+
+use postgres::Statement;
+
+use pgdyno_model::telemetry::{Column, Kind, STATS_RESET};
+
+use super::columns::Columns;
+use super::context::TelemetryContext;
+use super::pg_stat::unit;
+use super::probe::{Probe, ProbeError};
+use super::session::Session;
+
+struct StatIo {
+    session: Session,
+    query: Statement,
+    names: Vec<String>,
+    columns: Columns,
+}
+
+/// Returns none before PostgreSQL 16.
+pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+    let session = context.session()?.clone();
+    let mut client = session.client();
+    // op_bytes (16 and 17) is a block's size and not a counter.
+    let rows = client
+        .query(
+            "SELECT attname::text FROM pg_catalog.pg_attribute \
+             WHERE attrelid = pg_catalog.to_regclass('pg_catalog.pg_stat_io') AND attnum > 0 AND attname <> 'op_bytes' \
+             AND atttypid IN ('int8'::regtype, 'float8'::regtype, 'numeric'::regtype) ORDER BY attnum",
+            &[],
+        )?;
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let names: Vec<String> = rows.iter().map(|r| r.try_get(0)).collect::<Result<_, _>>()?;
+    let values = names.iter().map(|n| format!("{n}::float8")).collect::<Vec<_>>().join(", ");
+    let query = client
+        .prepare(&format!(
+            "SELECT backend_type || '.' || object || '.' || context, extract(epoch FROM stats_reset)::float8, {values} \
+             FROM pg_catalog.pg_stat_io WHERE greatest({values}) > 0"
+        ))?;
+    drop(client);
+    Ok(Some(Box::new(StatIo { session, query, names, columns: Columns::default() })))
+}
+
+impl Probe for StatIo {
+    fn name(&self) -> &'static str {
+        "pg_stat_io"
+    }
+
+    fn columns(&self) -> &[Column] {
+        self.columns.all()
+    }
+
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
+        let rows = self.session.client().query(&self.query, &[])?;
+        let mut row = self.columns.row();
+        for found in rows {
+            let which: String = found.try_get(0)?;
+            row.set(
+                STATS_RESET,
+                "s",
+                Kind::Gauge,
+                found.try_get::<_, Option<f64>>(1)?.unwrap_or(0.0),
+            );
+            for (i, name) in self.names.iter().enumerate() {
+                if let Some(value) = found.try_get::<_, Option<f64>>(i + 2)? {
+                    row.set(&format!("{which}.{name}"), unit(name), Kind::Counter, value);
+                }
+            }
+        }
+        Ok(row.values())
+    }
+}

@@ -1,0 +1,88 @@
+//! Counters of the kernel's memory management, from `/proc/vmstat`: write-back, reclaim, swapping,
+//! faults. The gauges of write-back are in `memory`.
+
+use std::collections::HashMap;
+
+use pgdyno_model::telemetry::{Column, Kind};
+
+use super::context::TelemetryContext;
+use super::probe::{Probe, ProbeError, column, float};
+
+const COUNTERS: &[&str] = &[
+    "nr_dirtied",
+    "nr_written",
+    "pgpgin",
+    "pgpgout",
+    "pswpin",
+    "pswpout",
+    "pgfault",
+    "pgmajfault",
+    "pgscan_kswapd",
+    "pgscan_direct",
+    "pgsteal_kswapd",
+    "pgsteal_direct",
+    "workingset_refault_anon",
+    "workingset_refault_file",
+    "allocstall_normal",
+    "allocstall_movable",
+    "compact_stall",
+    "thp_fault_alloc",
+    "thp_collapse_alloc",
+    "oom_kill",
+];
+
+/// The numbers of dirty pages at which write-back begins, and at which writers wait.
+const GAUGES: &[&str] = &["nr_dirty_background_threshold", "nr_dirty_threshold"];
+
+struct Vmstat {
+    columns: Vec<Column>,
+}
+
+pub(super) fn make(_: &TelemetryContext) -> Result<Option<Box<dyn Probe>>, ProbeError> {
+    let values = read_vmstat()?;
+    let there = |names: &[&str], kind| -> Vec<Column> {
+        names
+            .iter()
+            .filter(|n| values.contains_key(**n))
+            .map(|n| column(*n, unit(n), kind))
+            .collect()
+    };
+    let mut columns = there(COUNTERS, Kind::Counter);
+    columns.extend(there(GAUGES, Kind::Gauge));
+    Ok(Some(Box::new(Vmstat { columns })))
+}
+
+fn unit(name: &str) -> &'static str {
+    match name {
+        // Only these two are in KiB (mm/vmstat.c, vm_event_item.h).
+        "pgpgin" | "pgpgout" => "KiB",
+        n if n.starts_with("nr_")
+            || n.starts_with("pgs")
+            || n.starts_with("pswp")
+            || n.starts_with("work") =>
+        {
+            "pages"
+        }
+        _ => "count",
+    }
+}
+
+fn read_vmstat() -> Result<HashMap<String, i64>, ProbeError> {
+    Ok(procfs::vmstat().map_err(|e| format!("cannot read /proc/vmstat: {e}"))?)
+}
+
+impl Probe for Vmstat {
+    fn name(&self) -> &'static str {
+        "vmstat"
+    }
+
+    fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    fn sample(&mut self) -> Result<Vec<Option<f64>>, ProbeError> {
+        let values = read_vmstat()?;
+        let value = |name| values.get(name).map(|value| float(value.unsigned_abs()));
+        Ok(self.columns.iter().map(|column| value(&column.name)).collect())
+    }
+}

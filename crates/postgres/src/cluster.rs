@@ -1,0 +1,469 @@
+//! Managed clusters: created, run and removed by pgdyno.
+
+mod template;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use pgdyno_connect::control::Client;
+use pgdyno_model::experiment::Connect;
+use pgdyno_model::facts::ServerFacts;
+use pgdyno_model::target::{Address, Secret, Target};
+
+use super::server::{START_LIMIT, Server, StartFailure, end_remains};
+use super::settings::{self, SettingsError};
+use pgdyno_connect::control::{self, ControlError};
+use pgdyno_exec::beneath::{Directory, LARGEST_TEXT};
+use pgdyno_exec::journal::{Entry, Journal, JournalError, MARKER, Made, random_hex};
+use pgdyno_exec::marked::{Removal, remove_made};
+use pgdyno_exec::paths::default_storage_dir;
+use pgdyno_exec::process::servers_in;
+use pgdyno_exec::step::{Performing, Step, last_lines};
+
+pub use super::error::ClusterError;
+pub use super::server::StopMode;
+use super::spec::SOCKET_PORT;
+pub use super::spec::{ClusterSpec, SUPERUSER, cluster_directory};
+pub use pgdyno_exec::beneath::Copied;
+pub use template::{KeptTemplate, Template, template_path};
+
+/// How long a reload may take.
+const RELOAD_LIMIT: Duration = Duration::from_secs(30);
+
+/// What [`Cluster::apply`] did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Applied {
+    /// Nothing: the server runs with these settings already.
+    Nothing,
+    /// The server reloaded its settings.
+    Reloaded,
+    /// The server was restarted.
+    Restarted {
+        /// The settings that need a restart. Empty if the server did not run before.
+        because: Vec<String>,
+    },
+}
+
+/// A managed cluster. A drop stops its server at once and removes everything.
+///
+/// Call [`Cluster::create`], [`Cluster::start`], then [`Cluster::apply`] for each treatment, and
+/// [`Cluster::remove`] at the end.
+#[derive(Debug)]
+pub struct Cluster {
+    spec: ClusterSpec,
+    journal: Journal,
+    made: Vec<Entry>,
+    password: Secret,
+    port: u16,
+    pub(super) server: Option<Server>,
+    treatment: BTreeMap<String, String>,
+}
+
+impl Cluster {
+    /// Creates the cluster. Its server does not run yet.
+    ///
+    /// # Errors
+    /// [`ClusterError`]. Whatever was created until then is removed.
+    pub fn create(
+        spec: ClusterSpec,
+        journal: &Journal,
+        stop: &AtomicBool,
+    ) -> Result<Self, ClusterError> {
+        spec.check()?;
+        let password = random_hex::<16>().map_err(JournalError::Random)?;
+        let port = if spec.connect == Connect::Tcp { free_port()? } else { SOCKET_PORT };
+        let mut cluster = Self {
+            journal: journal.clone(),
+            made: Vec::new(),
+            password: Secret::new(password),
+            port,
+            server: None,
+            treatment: BTreeMap::new(),
+            spec,
+        };
+        let mut performing = Performing { journal, stop, made: Vec::new() };
+        let steps = cluster.spec.making(&cluster.password, &port.to_string());
+        let performed = steps.iter().try_for_each(|step| step.perform(&mut performing));
+        cluster.made = performing.made;
+        let directory = cluster.spec.directory.clone();
+        performed.map_err(|source| ClusterError::Make { directory, source })?;
+        Ok(cluster)
+    }
+
+    /// Adopts a cluster that a process created before the host was restarted. Its server does not
+    /// run.
+    ///
+    /// # Errors
+    /// [`ClusterError::Adopt`]: the cluster does not exist, or the journal does not name it.
+    pub fn adopt(
+        spec: ClusterSpec,
+        journal: &Journal,
+        stop: &AtomicBool,
+    ) -> Result<Self, ClusterError> {
+        let entries = journal.entries().map_err(ClusterError::Journal)?;
+        let socket = spec.socket_directory();
+        let ours = |e: &Entry| {
+            (e.made.path() == spec.directory || e.made.path() == socket) && is_marked(e)
+        };
+        let mut made: Vec<Entry> = entries.into_iter().filter(ours).collect();
+        if !made.iter().any(|e| e.made.path() == spec.directory) {
+            let source = io::Error::other("no journalled cluster of pgdyno's is there any more");
+            return Err(ClusterError::Adopt { path: spec.directory, source });
+        }
+        if !socket.exists() {
+            let step = Step::MakeMarked {
+                made: Made::Directory { path: socket },
+                mode: 0o700,
+                owner: Some(spec.account.clone()),
+            };
+            let mut performing = Performing { journal, stop, made: Vec::new() };
+            let performed = step.perform(&mut performing);
+            made.append(&mut performing.made);
+            performed.map_err(ClusterError::Step)?;
+        }
+        // The postmaster died with the host. A server would mistake any process with its old pid
+        // for it.
+        if servers_in(&spec.data()).is_empty() {
+            let lock = format!(".s.PGSQL.{SOCKET_PORT}.lock");
+            for (directory, lock) in
+                [(spec.data(), "postmaster.pid"), (spec.socket_directory(), &lock)]
+            {
+                match Directory::open(&directory).and_then(|held| held.remove_file(lock)) {
+                    Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                        return Err(ClusterError::Adopt { path: directory.join(lock), source: e });
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let password = random_hex::<16>().map_err(JournalError::Random)?;
+        Ok(Self {
+            journal: journal.clone(),
+            made,
+            password: Secret::new(password),
+            port: SOCKET_PORT,
+            server: None,
+            treatment: BTreeMap::new(),
+            spec,
+        })
+    }
+
+    /// Starts the server with the settings of the last [`Cluster::apply`], and reads them back.
+    /// Does nothing if the server runs. Recovers after a crash.
+    ///
+    /// # Errors
+    /// [`ClusterError`], with the last lines of the server's log.
+    pub fn start(&mut self, stop: &AtomicBool) -> Result<(), ClusterError> {
+        self.start_within(START_LIMIT, stop)
+    }
+
+    /// Starts the server as [`Cluster::start`] does, within `limit`.
+    ///
+    /// # Errors
+    /// As [`Cluster::start`].
+    pub fn start_within(&mut self, limit: Duration, stop: &AtomicBool) -> Result<(), ClusterError> {
+        if self.is_running() {
+            return Ok(());
+        }
+        end_remains(&self.spec.data(), Vec::new());
+        for attempt in 0_u8.. {
+            self.write_settings(stop)?;
+            let mark = self.log_mark();
+            let target = self.control_target("postgres");
+            let (step, data, log) = (self.spec.starting(), self.spec.data(), self.spec.log());
+            let started = Server::start(&step, &data, &log, &target, limit, stop);
+            match started {
+                Ok(server) => {
+                    self.server = Some(server);
+                    break;
+                }
+                Err(StartFailure::Other(e)) => return Err(*e),
+                Err(StartFailure::Ended(status)) => {
+                    let log = self.log_since(mark);
+                    let taken =
+                        log.contains("could not bind") || log.contains("Address already in use");
+                    if taken && self.spec.connect == Connect::Tcp && attempt < 5 {
+                        // Another process took the port after it was found free.
+                        self.port = free_port()?;
+                        continue;
+                    }
+                    return Err(ClusterError::DidNotStart { status, log: last_lines(&log, 15) });
+                }
+            }
+        }
+        if let Err(e) = self.verify() {
+            self.stop(StopMode::Fast);
+            return Err(e);
+        }
+        Ok(())
+    }
+
+    /// Makes the server run with the settings of the spec and of `treatment`, and no others.
+    ///
+    /// Reloads if that suffices, restarts if it must, and starts a server that does not run. Reads
+    /// every setting back from a new connection.
+    ///
+    /// # Errors
+    /// [`ClusterError`]: a setting is refused or not effective, or the server does not start with
+    /// it.
+    pub fn apply(
+        &mut self,
+        treatment: &BTreeMap<String, String>,
+        stop: &AtomicBool,
+    ) -> Result<Applied, ClusterError> {
+        settings::check_names(treatment.iter().map(|(n, v)| (n.as_str(), v.as_str())))?;
+        let before = self.wanted();
+        self.treatment.clone_from(treatment);
+        if !self.is_running() {
+            self.start(stop)?;
+            return Ok(Applied::Restarted { because: Vec::new() });
+        }
+        if before == self.wanted() {
+            self.verify()?;
+            return Ok(Applied::Nothing);
+        }
+        self.write_settings(stop)?;
+        self.reload(stop)?;
+        let because = self.pending_restart()?;
+        if because.is_empty() {
+            self.verify()?;
+            return Ok(Applied::Reloaded);
+        }
+        self.stop(StopMode::Fast);
+        self.start(stop)?;
+        Ok(Applied::Restarted { because })
+    }
+
+    /// Checks settings on the running server, without effect on it.
+    ///
+    /// # Errors
+    /// [`SettingsError::Refused`]: all refused settings in the server's words, with the nearest
+    /// names of unknown ones.
+    pub fn check_settings(&self, settings: &[(String, String)]) -> Result<(), SettingsError> {
+        settings::check(&mut self.control("postgres")?, settings)
+    }
+
+    /// Stops the server and waits until it is gone. Does nothing if it does not run.
+    pub fn stop(&mut self, mode: StopMode) {
+        if let Some(mut server) = self.server.take() {
+            server.stop(mode);
+        }
+    }
+
+    /// Whether the server runs. Notices a server that exited; [`Cluster::start`] starts it again.
+    pub fn is_running(&mut self) -> bool {
+        self.check_running().is_ok()
+    }
+
+    /// Fails with the last lines of the log if the server exited or was stopped.
+    ///
+    /// # Errors
+    /// [`ClusterError::Died`].
+    pub fn check_running(&mut self) -> Result<(), ClusterError> {
+        let status = match self.server.as_mut().map(Server::ended) {
+            Some(None) => return Ok(()),
+            Some(Some(status)) => status.to_string(),
+            None => "stopped".to_owned(),
+        };
+        Err(ClusterError::Died { status, log: last_lines(&self.log_since(0), 15) })
+    }
+
+    /// Returns the postmaster's pid, while the server runs.
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        self.server.as_ref().map(Server::pid)
+    }
+
+    /// Opens a control connection as superuser. Unqualified names mean those of `public`, as on any
+    /// server that pgdyno runs.
+    ///
+    /// # Errors
+    /// [`ControlError::Connect`].
+    pub fn control(&self, database: &str) -> Result<Client, ControlError> {
+        control::connect_to_own(&self.control_target(database))
+    }
+
+    /// Returns how the load connects to `database`.
+    #[must_use]
+    pub fn target(&self, database: &str) -> Target {
+        let address = match self.spec.connect {
+            Connect::Socket => return self.control_target(database),
+            Connect::Tcp => Address::Tcp { host: Ipv4Addr::LOCALHOST.to_string(), port: self.port },
+        };
+        Target { address, password: Some(self.password.clone()), ..self.control_target(database) }
+    }
+
+    /// Returns how pgdyno itself connects to `database`: always by the socket.
+    #[must_use]
+    pub fn control_target(&self, database: &str) -> Target {
+        let address = Address::Unix { directory: self.spec.socket_directory(), port: self.port };
+        Target::new(address, SUPERUSER, database)
+    }
+
+    /// Reads the running server's version and settings.
+    ///
+    /// # Errors
+    /// [`ControlError`].
+    pub fn facts(&self) -> Result<ServerFacts, ControlError> {
+        super::facts::read(&mut self.control("postgres")?, self.spec.install.source.clone())
+    }
+
+    /// Returns the journal that names the cluster.
+    #[must_use]
+    pub fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// Returns the plan of the cluster.
+    #[must_use]
+    pub fn spec(&self) -> &ClusterSpec {
+        &self.spec
+    }
+
+    /// Returns the data directory, `PGDATA`.
+    #[must_use]
+    pub fn data(&self) -> PathBuf {
+        self.spec.data()
+    }
+
+    /// Returns the present length of the server's log, for [`Cluster::log_since`].
+    #[must_use]
+    pub fn log_mark(&self) -> u64 {
+        fs::metadata(self.spec.log()).map_or(0, |m| m.len())
+    }
+
+    /// Returns at most the first 8 MiB of what the server logged since `mark`.
+    #[must_use]
+    pub fn log_since(&self, mark: u64) -> String {
+        const MOST: u64 = 8 << 20;
+        let mut text = Vec::new();
+        let read = fs::File::open(self.spec.log()).and_then(|mut file| {
+            file.seek(SeekFrom::Start(mark))?;
+            file.take(MOST).read_to_end(&mut text)
+        });
+        let mut text = String::from_utf8_lossy(&text).into_owned();
+        if read.is_ok_and(|n| n as u64 == MOST) {
+            text.push_str("\n(cut here: the log is longer)\n");
+        }
+        text
+    }
+
+    /// Stops the server and removes everything.
+    ///
+    /// # Errors
+    /// [`ClusterError::Remove`], [`ClusterError::Journal`]: the first failure. The rest is removed
+    /// all the same.
+    pub fn remove(mut self) -> Result<(), ClusterError> {
+        self.take_down()
+    }
+
+    fn take_down(&mut self) -> Result<(), ClusterError> {
+        self.stop(StopMode::Immediate);
+        let mut first_error = None;
+        while let Some(entry) = self.made.pop() {
+            let path = entry.made.path();
+            let struck = match remove_made(&entry, &self.journal) {
+                // The path existed before, so that creating it failed. It stays.
+                Ok(Removal::Removed | Removal::Absent | Removal::NotOurs(_)) => {
+                    self.journal.done(&entry.id).map_err(ClusterError::Journal)
+                }
+                Err(source) => Err(ClusterError::Remove { path: path.to_owned(), source }),
+            };
+            if let Err(e) = struck {
+                first_error.get_or_insert(e);
+            }
+        }
+        if let Some(storage) = self.spec.directory.parent().filter(|p| *p == default_storage_dir())
+        {
+            // The directory is removed only if it is empty.
+            let _ = fs::remove_dir(storage);
+        }
+        first_error.map_or(Ok(()), Err)
+    }
+
+    fn wanted(&self) -> BTreeMap<String, String> {
+        self.spec.wanted(&self.port.to_string(), &self.treatment)
+    }
+
+    fn write_settings(&self, stop: &AtomicBool) -> Result<(), ClusterError> {
+        let (text, _) = settings::render(&self.wanted());
+        let mut performing = Performing { journal: &self.journal, stop, made: Vec::new() };
+        self.spec.writing(&text).perform(&mut performing).map_err(ClusterError::Step)
+    }
+
+    /// Reloads the settings, and waits until new connections have them.
+    fn reload(&mut self, stop: &AtomicBool) -> Result<(), ClusterError> {
+        let mark = self.log_mark();
+        let failed = |e: postgres::Error| ControlError::query("reload the settings", &e);
+        let loaded_at = |client: &mut Client| {
+            client
+                .query_one("SELECT pg_catalog.pg_conf_load_time()::text", &[])
+                .map(|r| r.get::<_, String>(0))
+        };
+        let mut client = self.control("postgres")?;
+        let before = loaded_at(&mut client).map_err(failed)?;
+        client.query_one("SELECT pg_catalog.pg_reload_conf()", &[]).map_err(failed)?;
+        let began = Instant::now();
+        // A new backend inherits the settings that the postmaster has loaded.
+        while loaded_at(&mut self.control("postgres")?).map_err(failed)? == before {
+            if stop.load(Ordering::Relaxed) {
+                return Err(ClusterError::Interrupted);
+            }
+            if began.elapsed() > RELOAD_LIMIT {
+                return Err(ClusterError::NoReload {
+                    limit: RELOAD_LIMIT,
+                    log: last_lines(&self.log_since(mark), 10),
+                });
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+
+    /// Returns the settings whose new values need a restart.
+    fn pending_restart(&self) -> Result<Vec<String>, ClusterError> {
+        let pending = self
+            .control("postgres")?
+            .query(
+                "SELECT lower(name) FROM pg_catalog.pg_settings WHERE pending_restart ORDER BY 1",
+                &[],
+            )
+            .map_err(|e| ControlError::query("ask which settings wait for a restart", &e))?;
+        Ok(pending.iter().map(|r| r.get(0)).collect())
+    }
+
+    fn verify(&mut self) -> Result<(), ClusterError> {
+        let wanted = self.wanted();
+        let (_, lines) = settings::render(&wanted);
+        let mut client = self.control("postgres")?;
+        settings::verify(&mut client, &wanted, &self.spec.settings_file(), &lines)?;
+        Ok(())
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // The journal keeps what cannot be removed, for the next start's sweep.
+        let _ = self.take_down();
+    }
+}
+
+/// Whether the directory of the entry holds the entry's mark.
+fn is_marked(entry: &Entry) -> bool {
+    let marker =
+        Directory::open(entry.made.path()).and_then(|made| made.read(MARKER, LARGEST_TEXT));
+    marker.is_ok_and(|text| {
+        serde_json::from_slice::<Entry>(&text).is_ok_and(|marked| marked.id == entry.id)
+    })
+}
+
+/// Returns a free port of 127.0.0.1.
+fn free_port() -> Result<u16, ClusterError> {
+    let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|l| l.local_addr());
+    bound.map(|a| a.port()).map_err(ClusterError::Port)
+}

@@ -1,0 +1,232 @@
+//! Crashes a managed server, and examines what the crash left.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use super::cluster::{Cluster, ClusterError, StopMode};
+use super::server::{Server, StartFailure, end_remains};
+use pgdyno_exec::process::{Identity, children, servers_in};
+use pgdyno_exec::step::{Step, StepError, last_lines, open_log, run_as};
+use pgdyno_storage::fault::FaultError;
+
+/// How long killed processes may take to disappear. One of them may be in a flush.
+const DYING: Duration = Duration::from_secs(60);
+
+/// The result of `pg_checksums --check`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Checksums {
+    /// The pages whose checksum is wrong, one line each.
+    Checked(Vec<String>),
+    /// The installation has no `pg_checksums`.
+    NotThere(String),
+    /// The check did not run, for this reason.
+    CouldNotRun(String),
+}
+
+impl Cluster {
+    /// Sends SIGKILL to the postmaster and its children, by pid, without waiting. Call
+    /// [`Cluster::wait_dead`] next.
+    /// [`Cluster::wait_dead`].
+    pub fn kill(&mut self) {
+        for process in self.processes() {
+            process.signal(Signal::KILL);
+        }
+        // The postmaster may have forked another child meanwhile.
+        for process in servers_in(&self.data()) {
+            process.signal(Signal::KILL);
+        }
+    }
+
+    /// Kills the postmaster first, so that it starts nothing in place of its children.
+    fn processes(&self) -> Vec<Identity> {
+        let Some(pid) = self.pid().and_then(|pid| i32::try_from(pid).ok()) else {
+            return Vec::new();
+        };
+        let mut all: Vec<Identity> = Identity::of(pid).into_iter().collect();
+        all.extend(children(pid));
+        all
+    }
+
+    /// Waits until every process of the killed server is gone. Returns whether they are.
+    pub fn wait_dead(&mut self) -> bool {
+        let others = servers_in(&self.data());
+        if let Some(mut server) = self.server.take() {
+            // The postmaster is dead; this reaps it and ends the remaining processes.
+            server.stop(StopMode::Immediate);
+        }
+        others.into_iter().all(|process| process.wait_gone(DYING))
+    }
+
+    /// Kills one of the server's processes.
+    ///
+    /// # Errors
+    /// [`FaultError::NotTheServers`]: the process is not a child of this server's postmaster.
+    pub fn kill_child(&self, pid: i32) -> Result<(), FaultError> {
+        let Some(postmaster) = self.pid().and_then(|pid| i32::try_from(pid).ok()) else {
+            return Err(FaultError::NotTheServers { pid });
+        };
+        let child = children(postmaster).into_iter().find(|child| child.pid() == pid);
+        child.ok_or(FaultError::NotTheServers { pid })?.signal(Signal::KILL);
+        Ok(())
+    }
+
+    /// Starts the server without waiting for connections, so that it can be crashed in its
+    /// recovery.
+    ///
+    /// # Errors
+    /// [`ClusterError`]: the server cannot be started.
+    pub fn begin_start(&mut self) -> Result<(), ClusterError> {
+        end_remains(&self.data(), Vec::new());
+        let log = open_log(&self.spec().log()).map_err(ClusterError::Step)?;
+        let begun = Server::begin(&self.spec().starting(), &self.data(), log);
+        self.server = Some(begun.map_err(ClusterError::Step)?);
+        Ok(())
+    }
+
+    /// Waits until the running server takes connections, as after the loss of a backend.
+    ///
+    /// # Errors
+    /// [`ClusterError`]: the server exited, or takes no connections within `limit`.
+    pub fn wait_ready(&mut self, limit: Duration, stop: &AtomicBool) -> Result<(), ClusterError> {
+        let target = self.control_target("postgres");
+        let mark = self.log_mark();
+        let Some(server) = self.server.as_mut() else {
+            return Err(ClusterError::Died { status: "stopped".into(), log: String::new() });
+        };
+        match server.wait_ready(&target, limit, stop) {
+            Ok(()) => Ok(()),
+            Err(StartFailure::Other(e)) => Err(*e),
+            Err(StartFailure::Ended(status)) => {
+                let log = last_lines(&self.log_since(mark), 15);
+                Err(ClusterError::Died { status: status.to_string(), log })
+            }
+        }
+    }
+
+    /// Returns a switch that kills the server from another thread, while this cluster waits for it.
+    #[must_use]
+    pub fn kill_switch(&self) -> KillSwitch {
+        KillSwitch { data: self.data() }
+    }
+
+    /// Lets `pg_checksums` verify every page, until `give_up`. The server must have been stopped
+    /// cleanly.
+    #[must_use]
+    pub fn check_checksums(&self, give_up: &dyn Fn() -> bool) -> Checksums {
+        let install = &self.spec().install;
+        let Some(program) = install.find_program("pg_checksums") else {
+            let bindir = install.bindir.display();
+            return Checksums::NotThere(format!("there is no pg_checksums in {bindir}"));
+        };
+        let account = &self.spec().account;
+        let mut command = Command::new(&program);
+        command.arg("--check").arg("-D").arg(self.data()).current_dir("/");
+        run_as(&mut command, account);
+        let output = match output_until(&mut command, give_up) {
+            Ok(Some(output)) => output,
+            Ok(None) => {
+                return Checksums::CouldNotRun("pg_checksums was ended before it was done".into());
+            }
+            Err(e) => {
+                return Checksums::CouldNotRun(format!("cannot run {}: {e}", program.display()));
+            }
+        };
+        if output.status.success() {
+            return Checksums::Checked(Vec::new());
+        }
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let complaints: Vec<String> = said
+            .lines()
+            .filter(|line| {
+                line.contains("checksum verification failed") || line.contains("could not read")
+            })
+            .map(str::to_owned)
+            .collect();
+        if complaints.is_empty() {
+            return Checksums::CouldNotRun(format!(
+                "pg_checksums ended with {}: {}",
+                output.status,
+                said.trim()
+            ));
+        }
+        Checksums::Checked(complaints)
+    }
+}
+
+/// Runs `command` and returns its output. None if it was killed because of `give_up`.
+fn output_until(
+    command: &mut Command,
+    give_up: &dyn Fn() -> bool,
+) -> std::io::Result<Option<Output>> {
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+    // Reads in a thread of its own, since a full pipe would block the command.
+    let mut pipe = child.stderr.take();
+    let reader = std::thread::spawn(move || {
+        let mut said = Vec::new();
+        pipe.as_mut().map(|pipe| pipe.read_to_end(&mut said)).transpose().map(|_| said)
+    });
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break Some(status);
+        }
+        if give_up() {
+            child.kill()?;
+            child.wait()?;
+            break None;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    let stderr =
+        reader.join().map_err(|_| std::io::Error::other("the reader of its output panicked"))??;
+    Ok(status.map(|status| Output { status, stdout: Vec::new(), stderr }))
+}
+
+/// Kills the server of a data directory, even one that does not answer.
+#[derive(Clone, Debug)]
+pub struct KillSwitch {
+    data: PathBuf,
+}
+
+impl KillSwitch {
+    /// Sends SIGKILL to every process of the server, without waiting.
+    pub fn kill(&self) {
+        for process in servers_in(&self.data) {
+            process.signal(Signal::KILL);
+            // Without root, only the postmaster's working directory is visible.
+            children(process.pid()).into_iter().for_each(|child| child.signal(Signal::KILL));
+        }
+    }
+}
+
+impl Server {
+    /// Executes a [`Step::Start`] without waiting.
+    pub(crate) fn begin(
+        step: &Step,
+        data: &std::path::Path,
+        log: std::fs::File,
+    ) -> Result<Self, StepError> {
+        Ok(Self { child: step.spawn(log)?, data: data.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_heard_to_its_end_or_ended_when_it_is_given_up() {
+        let mut talking = Command::new("sh");
+        // More than a pipe holds.
+        talking.args(["-c", "head -c 200000 /dev/zero >&2; exit 3"]);
+        let output = output_until(&mut talking, &|| false).unwrap().unwrap();
+        assert_eq!((output.status.code(), output.stderr.len()), (Some(3), 200_000));
+        // It would outlast any test.
+        assert!(output_until(Command::new("sleep").arg("100000"), &|| true).unwrap().is_none());
+    }
+}

@@ -1,0 +1,162 @@
+//! Errors of clusters.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use super::settings::SettingsError;
+use pgdyno_connect::control::ControlError;
+use pgdyno_exec::account::AccountError;
+use pgdyno_exec::directory::DirectoryError;
+use pgdyno_exec::journal::JournalError;
+use pgdyno_exec::step::StepError;
+
+/// The most bytes of a socket's path, its terminating NUL included.
+pub(super) const SOCKET_PATH_MAX: usize = 108;
+
+/// A cluster could not be created, started, changed or removed.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterError {
+    /// There is no account to run the server as.
+    #[error(transparent)]
+    Account(#[from] AccountError),
+    /// The directory cannot hold a cluster.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    /// The server's account cannot reach the programs.
+    #[error(
+        "cannot run {} as {account}, who may not pass {} (mode {mode:04o}, of uid {uid})",
+        bindir.display(), component.display()
+    )]
+    BindirNotReachable {
+        /// The folder of the programs.
+        bindir: PathBuf,
+        /// The server's account.
+        account: String,
+        /// The component of the path that the account may not pass.
+        component: PathBuf,
+        /// The component's permissions.
+        mode: u32,
+        /// The component's owner.
+        uid: u32,
+    },
+    /// The socket's path is too long for the system.
+    #[error("cannot make a socket in {}: its path has {length} bytes, the system takes {}", path.display(), SOCKET_PATH_MAX - 1)]
+    SocketPath {
+        /// The socket directory.
+        path: PathBuf,
+        /// The length of the socket's path (bytes).
+        length: usize,
+    },
+    /// A step of creating the cluster failed.
+    #[error("cannot make a cluster in {}", directory.display())]
+    Make {
+        /// The cluster's directory.
+        directory: PathBuf,
+        /// The step that failed.
+        source: StepError,
+    },
+    /// A later step failed.
+    #[error(transparent)]
+    Step(StepError),
+    /// The server exited during its start.
+    #[error("the server did not start: it ended with {status}; its last lines:\n{log}")]
+    DidNotStart {
+        /// The exit status.
+        status: ExitStatus,
+        /// The last lines of the server's log.
+        log: String,
+    },
+    /// The server took no connection in time.
+    #[error("the server accepts no connections after {} s: {why}", waited.as_secs())]
+    NotReady {
+        /// The time limit.
+        waited: Duration,
+        /// The error of the last attempt.
+        why: String,
+    },
+    /// The server should run and does not.
+    #[error("the server ended by itself ({status}); its last lines:\n{log}")]
+    Died {
+        /// The exit status.
+        status: String,
+        /// The last lines of the server's log.
+        log: String,
+    },
+    /// The server did not reload its settings in time.
+    #[error("the server did not reread its settings within {} s; its last lines:\n{log}", limit.as_secs())]
+    NoReload {
+        /// The time limit.
+        limit: Duration,
+        /// The last lines of the server's log.
+        log: String,
+    },
+    /// There is no free port.
+    #[error("cannot find a free port on 127.0.0.1")]
+    Port(#[source] io::Error),
+    /// A setting cannot be used.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// A control connection or its query failed.
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    /// The journal cannot be read or written.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// A cluster of before the host's restart cannot be adopted.
+    #[error("cannot take over the cluster {}", path.display())]
+    Adopt {
+        /// The cluster's directory.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A part of the cluster could not be removed.
+    #[error("cannot remove {}", path.display())]
+    Remove {
+        /// The path of that part.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The stop flag was set.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl ClusterError {
+    /// Returns how to mend the failure, where that is known.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Account(e) => e.help(),
+            Self::Directory(e) => e.help(),
+            Self::BindirNotReachable { component, .. } => Some(format!(
+                "let others pass (`chmod o+x {}`), or name a `postgres.bindir` that everybody may pass",
+                component.display()
+            )),
+            Self::SocketPath { .. } => Some("set XDG_RUNTIME_DIR to a shorter path".into()),
+            Self::Make { source, .. } | Self::Step(source) => source.help(),
+            Self::Settings(e) => e.help(),
+            Self::Control(e) => e.help(),
+            Self::Journal(e) => e.help(),
+            Self::DidNotStart { .. } | Self::Died { .. } => Some(
+                "look at the last lines of its log above; a full disk or too little memory is common".into(),
+            ),
+            Self::Remove { .. } => Some("remove it by hand once nothing uses it".into()),
+            _ => None,
+        }
+    }
+
+    /// Whether the stop flag was the only cause.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        matches!(
+            self,
+            Self::Interrupted
+                | Self::Step(StepError::Interrupted)
+                | Self::Make { source: StepError::Interrupted, .. }
+        )
+    }
+}

@@ -1,0 +1,68 @@
+//! Facts about a running server: version and settings.
+
+use pgdyno_connect::control::Client;
+use pgdyno_model::facts::{BuildSource, ServerFacts, Setting};
+
+use pgdyno_connect::control::ControlError;
+
+/// Settings that every report shows, whatever their source.
+pub const ALWAYS: &[&str] = &[
+    "autovacuum",
+    "block_size",
+    "checkpoint_completion_target",
+    "checkpoint_timeout",
+    "commit_delay",
+    "commit_siblings",
+    "data_checksums",
+    "fsync",
+    "full_page_writes",
+    "huge_pages",
+    "io_method",
+    "max_wal_size",
+    "shared_buffers",
+    "synchronous_commit",
+    "wal_block_size",
+    "wal_compression",
+    "wal_level",
+    "wal_segment_size",
+    "wal_sync_method",
+];
+
+/// Settings that can hold passwords: their values are not stored.
+const SECRET: &[&str] = &["primary_conninfo", "ssl_passphrase_command"];
+
+/// Reads the facts of the server that `client` is connected to.
+///
+/// # Errors
+/// [`ControlError::Query`].
+pub fn read(client: &mut Client, build: BuildSource) -> Result<ServerFacts, ControlError> {
+    let failed =
+        |e: postgres::Error| ControlError::query("read the server's version and settings", &e);
+    let row = client
+        .query_one(
+            "SELECT pg_catalog.version(), pg_catalog.current_setting('server_version_num')::bigint",
+            &[],
+        )
+        .map_err(failed)?;
+    // Settings of this connection are not the server's.
+    let rows = client
+        .query(
+            "SELECT name, setting, unit, source FROM pg_catalog.pg_settings \
+             WHERE source NOT IN ('default', 'client', 'session', 'interactive') OR name = ANY ($1) ORDER BY lower(name)",
+            &[&ALWAYS],
+        )
+        .map_err(failed)?;
+    let settings = rows
+        .iter()
+        .map(|r| {
+            let name: String = r.get(0);
+            let mut value: String = r.get(1);
+            if SECRET.contains(&name.as_str()) && !value.is_empty() {
+                value = "(set; not stored)".into();
+            }
+            Setting { name, value, unit: r.get(2), source: r.get(3) }
+        })
+        .collect();
+    let version_num = u32::try_from(row.get::<_, i64>(1)).unwrap_or_default();
+    Ok(ServerFacts { version: row.get(0), version_num, build, settings })
+}

@@ -1,0 +1,132 @@
+//! Errors of fetching a server.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use pgdyno_exec::directory::DirectoryError;
+use pgdyno_exec::trust::TrustError;
+use pgdyno_model::units::Bytes;
+
+use crate::install::InstallError;
+
+/// Free space that a fetch needs, for the archive and for its content.
+pub(super) const NEEDED: Bytes = Bytes(128 << 20);
+
+/// No server could be fetched.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    /// There is no build of this version for this host.
+    #[error(
+        "cannot fetch PostgreSQL {major}: there is no build for {machine} (there are: {available})"
+    )]
+    NoBuild {
+        /// The major version.
+        major: u32,
+        /// Operating system and processor.
+        machine: String,
+        /// The major versions that have one.
+        available: String,
+    },
+    /// The download failed.
+    #[error("cannot fetch {url}: {why}")]
+    Download {
+        /// The address.
+        url: String,
+        /// The reason.
+        why: String,
+    },
+    /// The archive has another checksum than pinned.
+    #[error("refused {url}: its SHA-256 is {found}, and {expected} is pinned")]
+    Checksum {
+        /// The address.
+        url: String,
+        /// The pinned checksum.
+        expected: &'static str,
+        /// The checksum of the archive.
+        found: String,
+    },
+    /// The archive has an unexpected content.
+    #[error("cannot unpack {}: {why}", archive.display())]
+    Unpack {
+        /// The archive.
+        archive: PathBuf,
+        /// The reason.
+        why: String,
+    },
+    /// The cache has too little free space.
+    #[error("cannot put a PostgreSQL build into {}: it has room for {available}, and {NEEDED} is needed", path.display())]
+    NoRoom {
+        /// An operation on the cache failed.
+        path: PathBuf,
+        /// Free space.
+        available: Bytes,
+    },
+    /// An operation on the cache failed.
+    #[error("cannot {what} {}", path.display())]
+    Io {
+        /// The operation.
+        what: &'static str,
+        /// The path.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// Other users could change the cache.
+    #[error("cannot run PostgreSQL from the cache")]
+    Untrusted(#[source] TrustError),
+    /// A build was changed after it was unpacked.
+    #[error("refused to run the PostgreSQL in {}: {what} since it was unpacked", build.display())]
+    Changed {
+        /// The build's folder.
+        build: PathBuf,
+        /// The first difference: "`bin/postgres` was changed".
+        what: String,
+    },
+    /// The cache's filesystem cannot be examined.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    /// The fetched build does not run on this host.
+    #[error("the fetched PostgreSQL {version} does not run on this machine")]
+    DoesNotRun {
+        /// The build's version.
+        version: &'static str,
+        /// The reason.
+        source: InstallError,
+    },
+    /// The stop flag was set.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl FetchError {
+    /// Returns how to mend the failure, where that is known.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        let install = "install the distribution's server (Debian, Ubuntu: `apt install postgresql`; Fedora: `dnf install \
+                       postgresql-server`; Homebrew: `brew install postgresql@17`), or name one in `postgres.bindir`";
+        Some(match self {
+            Self::NoBuild { .. } | Self::DoesNotRun { .. } => install.to_owned(),
+            Self::Download { .. } => {
+                format!("{install}; where a mirror is to be asked, set PGDYNO_MAVEN to its address")
+            }
+            Self::Checksum { .. } => format!(
+                "something on the way or on the mirror (PGDYNO_MAVEN) changes it: fetch it another way, or {install}"
+            ),
+            Self::Unpack { archive, .. } => format!("remove {} and try again", archive.display()),
+            Self::NoRoom { .. } | Self::Io { .. } | Self::Directory(_) => {
+                "make room and let this user write there, or set XDG_CACHE_HOME to another directory"
+                    .to_owned()
+            }
+            Self::Untrusted(e) => return e.help(),
+            Self::Changed { build, .. } => {
+                format!("`rm -rf {}`: it is unpacked anew when it is needed", build.display())
+            }
+            Self::Interrupted => return None,
+        })
+    }
+}
+
+/// Creates the error of an attempt to do `what` on `path`.
+pub(super) fn io_error(what: &'static str, path: &Path, source: io::Error) -> FetchError {
+    FetchError::Io { what, path: path.to_owned(), source }
+}
