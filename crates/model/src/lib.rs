@@ -4,6 +4,7 @@
 //! execution of a treatment; *repeat* numbers its trials; a *block* is one round over all
 //! treatments; a *run* is one execution of a whole plan. `GLOSSARY.md` holds every term.
 
+pub mod answer;
 pub mod crash;
 pub mod experiment;
 pub mod facts;
@@ -18,18 +19,21 @@ pub mod probe;
 pub mod record;
 pub mod require_auth;
 pub mod search;
+pub mod stopping;
 pub mod storage;
 pub mod target;
 pub mod telemetry;
 pub mod units;
 
+pub use answer::{Answer, AnswerKind};
 pub use crash::{CrashRecord, Fault, Verdict};
 pub use experiment::Experiment;
 pub use latency::{Latencies, LatencyCounts};
 pub use level::{Level, LevelValue, Levels};
 pub use measurement::Measurement;
-pub use plan::{Answer, AnswerKind, Plan, PlannedTrial, Stopping, Treatment};
+pub use plan::{Plan, PlannedTrial, Treatment};
 pub use probe::ProbeRecord;
 pub use record::{RunRecord, TrialRecord};
 pub use search::{Find, Search, Slo};
+pub use stopping::Stopping;
 pub use storage::Storage;

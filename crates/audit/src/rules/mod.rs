@@ -13,11 +13,11 @@ mod sysbench;
 mod tables;
 mod zfs;
 
-pub use rule::Rule;
-
 use crate::finding::{Checked, Finding};
 use crate::recognise::Evidence;
 use rule::Verdicts;
+
+pub use rule::Rule;
 
 /// All rules, in the order in which they judge.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {

@@ -1,12 +1,12 @@
 //! What repeats can show, and what a single measurement cannot.
 
+use pgdyno_stats::{CONFIDENCE, Trend, holm, mean_ci95, ratio, share_of_orders_with_trend, trend};
 use serde_json::{Value, json};
 
 use super::rule::{Rule, Verdicts, exact, number};
 use super::tables::joined;
 use crate::finding::{Confidence, Severity};
 use crate::recognise::{Evidence, Meaning, numbered};
-use pgdyno_stats::{CONFIDENCE, Trend, holm, mean_ci95, ratio, share_of_orders_with_trend, trend};
 
 /// What chance does no more often than this is told from it.
 const BY_CHANCE: f64 = 1.0 - CONFIDENCE;

@@ -1,27 +1,15 @@
 //! The oracles: each looks at one thing that must hold whatever was crashed.
 
+mod case;
 mod ledger;
 mod tables;
 
-use std::collections::BTreeSet;
-
 use pgdyno_model::crash::{CheckOutcome, Failing};
-use pgdyno_model::ledger::{History, Token};
 
-use crate::found::{Found, Observed, Promise, Row, Unseen};
+use case::{complaints, with};
 
+pub use case::Case;
 pub use ledger::missing;
-
-/// What an oracle is given.
-#[derive(Clone, Copy, Debug)]
-pub struct Case<'a> {
-    /// What clients did.
-    pub history: &'a History,
-    /// What is there.
-    pub found: &'a Found,
-    /// What should be.
-    pub promise: &'a Promise,
-}
 
 /// One oracle.
 #[derive(Clone, Copy)]
@@ -79,9 +67,6 @@ impl Oracle {
         Self { name, failing, look }
     }
 }
-
-/// How many things a finding names at most.
-const NAMED: usize = 5;
 
 /// The server that came back is the one that went.
 fn identifier(case: &Case<'_>) -> CheckOutcome {
@@ -153,37 +138,6 @@ fn unwritten(case: &Case<'_>) -> CheckOutcome {
             .collect();
         complaints(&lost)
     })
-}
-
-fn tokens(rows: &[Row]) -> BTreeSet<Token> {
-    rows.iter().map(|row| row.token).collect()
-}
-
-fn with<T>(observed: &Observed<T>, look: impl FnOnce(&T) -> CheckOutcome) -> CheckOutcome {
-    match observed {
-        Ok(value) => look(value),
-        Err(unseen) => outcome_of(unseen),
-    }
-}
-
-fn outcome_of(unseen: &Unseen) -> CheckOutcome {
-    match unseen {
-        Unseen::Damaged(what) => CheckOutcome::Failed(what.clone()),
-        Unseen::CouldNotRun(why) => CheckOutcome::CouldNotRun(why.clone()),
-        Unseen::NotApplicable(why) => CheckOutcome::NotApplicable(why.clone()),
-    }
-}
-
-/// Nothing to complain of, or the first of the complaints and how many there are.
-fn complaints(all: &[String]) -> CheckOutcome {
-    if all.is_empty() {
-        return CheckOutcome::Passed;
-    }
-    let mut text = all.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
-    if all.len() > NAMED {
-        text = format!("{text}; and {} more", all.len() - NAMED);
-    }
-    CheckOutcome::Failed(text)
 }
 
 /// An LSN as PostgreSQL writes it.

@@ -1,11 +1,11 @@
 //! Whether a device began to give less while as much was asked of it: what a used-up burst
 //! allowance or a throttle looks like from outside. Telemetry cannot tell whose decision it was.
 
+use pgdyno_model::format;
 use pgdyno_model::telemetry::Table;
 
 use super::rates::{column, differences, even, intervals};
 use super::telemetry::own_device;
-use pgdyno_model::format;
 
 /// The lower level must last so long to count as a lasting one (seconds): checkpoints and
 /// write-back come and go.

@@ -1,10 +1,10 @@
 //! A run of one's own beside figures that somebody else published: what can be said is the ratios
 //! within each side.
 
+use pgdyno_audit::{Figure, ImportedRun, Recognised, Row};
 use serde::Serialize;
 
 use super::RunView;
-use pgdyno_audit::{Figure, ImportedRun, Recognised, Row};
 
 /// Imported figures and a run. Nothing is computed between the two: they share neither machine nor
 /// repeats.

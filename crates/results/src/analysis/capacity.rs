@@ -1,8 +1,9 @@
 //! The highest rate that keeps an objective: what each treatment's searches tried.
 
-use pgdyno_model::search::Step;
-use super::view::{CapacityView, CurvePoint, RunView, TreatmentView, TrialState};
 use pgdyno_model::format;
+use pgdyno_model::search::Step;
+
+use super::view::{CapacityView, CurvePoint, RunView, TreatmentView, TrialState};
 
 /// Nothing for a plan that looks for no rate.
 pub(super) fn views(view: &RunView) -> Vec<CapacityView> {

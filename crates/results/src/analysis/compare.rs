@@ -1,12 +1,13 @@
 //! Treatments beside each other: which differ, which are equivalent, which cannot be told apart.
 
-use super::treatment::Sums;
+use pgdyno_stats::Ratio;
+
 use super::family::{Family, planned_pairs};
 use super::pairing::Pairing;
+use super::treatment::Sums;
 use super::view::{Comparison, LatencyRatio, PERCENTILES, RatioView, RunView, TreatmentView};
 use super::words;
 use crate::gate::Measure;
-use pgdyno_stats::Ratio;
 
 /// Fills in the best of `candidates` and every treatment's ratio to it. The best has the highest
 /// geometric mean: ratios are geometric means too, so that with all trials complete none of a

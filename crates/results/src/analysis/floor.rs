@@ -1,14 +1,15 @@
 //! The host's noise floor: how far the same treatment under two names differed.
 
 use pgdyno_model::facts::HostFacts;
+use pgdyno_model::format;
 use pgdyno_model::record::RunState;
 use pgdyno_model::{Levels, Plan, Treatment};
+
+use super::label::label;
 use super::pairing::Pairing;
 use super::treatment::percentile;
 use super::view::{LatencyFloor, NoiseFloor, PERCENTILES};
-use super::words;
 use crate::store::{Store, StoreError};
-use pgdyno_model::format;
 
 /// The farther end of the interval of a ratio, as a share.
 pub(super) fn farther([lo, hi]: [f64; 2]) -> f64 {
@@ -50,7 +51,7 @@ pub(super) fn of(store: &Store, host: &HostFacts) -> Result<Option<NoiseFloor>, 
         return Ok(Some(NoiseFloor {
             run: summary.id,
             started_at: summary.started_at,
-            names: pair.map(|index| words::label(&plan.treatments[index].levels)),
+            names: pair.map(|index| label(&plan.treatments[index].levels)),
             ratio: value,
             ci95,
             blocks: tps[0].len().min(tps[1].len()),

@@ -1,11 +1,13 @@
 //! How tables and indexes grew in a trial, and by how many bytes for each transaction.
 
 use std::collections::BTreeSet;
+
 use pgdyno_model::Measurement;
+use pgdyno_model::format;
 use pgdyno_model::telemetry::Table;
 use pgdyno_model::units::Bytes;
+
 use super::view::{RelationSize, RunView, TrialView};
-use pgdyno_model::format;
 
 /// The relations that were watched in a trial, those that grew most first.
 pub(super) fn relations(tables: &[Table], measured: Option<&Measurement>) -> Vec<RelationSize> {
@@ -85,7 +87,7 @@ fn sentence(trial: &TrialView) -> Option<String> {
         })
         .collect();
     (!grown.is_empty()).then(|| {
-        let label = super::words::label(&trial.factors);
+        let label = super::label::label(&trial.factors);
         let which = if label.is_empty() { String::new() } else { format!(" ({label})") };
         format!("Trial {}{which} grew {}.", trial.ordinal + 1, grown.join(", "))
     })

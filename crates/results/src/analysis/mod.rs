@@ -12,6 +12,7 @@ mod compare;
 mod family;
 mod floor;
 mod growth;
+mod label;
 mod latency;
 mod notes;
 mod pairing;
@@ -40,6 +41,5 @@ pub use view::{
     LatencyFloor, LatencyInterval, LatencyRatio, LatencyView, LogEvent, NoiseFloor, ObserverView,
     Part, PartView, RateLine, RateTable, RatioView, RelationSize, RunHead, RunView, ScalingView,
     SecondView, ServerView, SessionView, SettingView, StageProbeView, StatementView, Steadiness,
-    StoppingView, TpsView, TreatmentCrash, TreatmentView, TrialState, TrialView, WaitView,
-    WhyView,
+    StoppingView, TpsView, TreatmentCrash, TreatmentView, TrialState, TrialView, WaitView, WhyView,
 };

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgdyno_model::facts::BuildSource;
+use pgdyno_model::format;
 use pgdyno_model::measurement::GeneratorLimit;
 use pgdyno_model::record::RunState;
 use pgdyno_model::{Treatment, TrialRecord};
@@ -10,7 +11,6 @@ use pgdyno_model::{Treatment, TrialRecord};
 use super::rates::resets;
 use super::view::{RunView, TrialState, TrialView};
 use super::{capacity, floor, scaling, unsteady};
-use pgdyno_model::format;
 
 /// What the views do not keep.
 #[derive(Default)]
@@ -149,7 +149,7 @@ fn failures(view: &RunView, out: &mut Vec<String>) {
         format!(
             "trial {} ({}, repeat {})",
             t.ordinal + 1,
-            super::words::label(&t.factors),
+            super::label::label(&t.factors),
             t.repeat
         )
     };

@@ -3,9 +3,10 @@
 //! A server that acknowledges commits and loses them is fast for a reason that nobody wants. Its
 //! figures stay in the table; the best is looked for among the others.
 
+use pgdyno_model::format;
+
 use super::treatment::Sums;
 use super::view::{RunView, TreatmentCrash, TreatmentView};
-use pgdyno_model::format;
 
 /// Fills in why treatments are not ranked. Call it after crash tests are known and before the best
 /// is chosen.

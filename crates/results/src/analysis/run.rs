@@ -15,7 +15,10 @@ use super::treatment::Sums;
 use super::view::{
     FsyncView, RunHead, RunView, SessionView, TreatmentCrash, TreatmentView, TrialState, TrialView,
 };
-use super::{answer, capacity, compare, floor, notes, promise, scaling, stages, stopping, treatment, trial, why};
+use super::{
+    answer, capacity, compare, floor, notes, promise, scaling, stages, stopping, treatment, trial,
+    why,
+};
 use crate::report::CrashView;
 use crate::store::{Store, StoreError};
 

@@ -1,11 +1,13 @@
 //! How tps grows with the number of clients, and what bounds it.
 
 use std::collections::BTreeSet;
+
+use pgdyno_model::format;
 use pgdyno_model::{Levels, Plan, Treatment};
+use pgdyno_stats::{self as stats, Fitted, Scaling};
+
 use super::treatment::Sums;
 use super::view::{ScalingView, TreatmentView};
-use pgdyno_model::format;
-use pgdyno_stats::{self as stats, Fitted, Scaling};
 
 /// The client sweeps of `plan`.
 pub(super) fn sweeps(plan: &Plan, sums: &[Sums]) -> Vec<ScalingView> {

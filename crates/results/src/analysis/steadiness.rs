@@ -1,13 +1,13 @@
 //! Whether a trial was steady, where it changed, and what happened then.
 
+use pgdyno_model::format;
 use pgdyno_model::measurement::Second;
 use pgdyno_model::telemetry::{Kind, Table};
+use pgdyno_stats::{self as stats, WarmUp};
 
 use super::allowance::Device;
 use super::rates::{column, ends, even, intervals, per_second, sum};
 use super::view::{Change, LogEvent, Steadiness};
-use pgdyno_model::format;
-use pgdyno_stats::{self as stats, WarmUp};
 
 /// What can slow a server down from outside the load, and shows in telemetry.
 struct Source {

@@ -1,15 +1,17 @@
 //! A run that ends by itself: which comparisons are still open, and why it ended.
 
 use std::collections::BTreeSet;
+
+use pgdyno_model::format;
 use pgdyno_model::record::RunState;
 use pgdyno_model::{Plan, Stopping};
+use pgdyno_stats as stats;
+
 use super::family::{Family, planned_pairs};
+use super::label::label;
 use super::pairing::{Pairing, interim_analyses};
 use super::treatment::Sums;
 use super::view::{Ended, RunView, StoppingView};
-use super::words;
-use pgdyno_model::format;
-use pgdyno_stats as stats;
 
 /// What became of one comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +30,9 @@ enum State {
 #[must_use]
 pub fn wanted(plan: &Plan, tps: &[Vec<(u32, f64)>], block: u32) -> BTreeSet<usize> {
     let mut wanted: BTreeSet<usize> = (0..plan.treatments.len()).collect();
-    let (Some(stopping), Some(looks)) = (&plan.stopping, interim_analyses(plan)) else { return wanted };
+    let (Some(stopping), Some(looks)) = (&plan.stopping, interim_analyses(plan)) else {
+        return wanted;
+    };
     for look in looks.at().iter().filter(|look| **look < block) {
         let until: Vec<Vec<(u32, f64)>> = tps
             .iter()
@@ -104,10 +108,10 @@ pub(super) fn view(view: &RunView, sums: &[Sums]) -> Option<StoppingView> {
     let pairs = planned_pairs(plan);
     let named: Vec<(String, State)> = if pairs.is_empty() {
         (0..plan.treatments.len())
-            .map(|t| (words::label(&plan.treatments[t].levels), alone(plan, stopping, &tps[t])))
+            .map(|t| (label(&plan.treatments[t].levels), alone(plan, stopping, &tps[t])))
             .collect()
     } else {
-        let label = |t: usize| words::label(&plan.treatments[t].levels);
+        let label = |t: usize| label(&plan.treatments[t].levels);
         let names = pairs.iter().map(|(_, a, b)| format!("{} beside {}", label(*a), label(*b)));
         names.zip(states(plan, stopping, &pairs, &tps)).collect()
     };

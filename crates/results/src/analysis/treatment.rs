@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pgdyno_model::facts::ServerFacts;
 use pgdyno_model::{Latencies, Measurement, Treatment, TrialRecord};
+use pgdyno_stats as stats;
 
+use super::label::label;
 use super::latency::latency_view;
 use super::pairing::Pairing;
 use super::profile::Profile;
@@ -13,9 +15,7 @@ use super::view::{
 };
 use super::waits::Waits;
 use super::wal_flushes::wal_flushes;
-use super::words;
 use crate::gate::Measure;
-use pgdyno_stats as stats;
 
 /// What the trials of one treatment come to.
 #[derive(Default)]
@@ -173,7 +173,7 @@ impl Sums {
             wal_flushes_per_second: flushes.filter(|_| writes),
             commits_per_flush: per_flush.filter(|_| writes),
             index,
-            label: words::label(&t.levels),
+            label: label(&t.levels),
             factors: t.levels.clone(),
             trials: self.tps.len(),
             trials_planned: planned,

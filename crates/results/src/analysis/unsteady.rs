@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::view::{RunView, Steadiness, TreatmentView, TrialState};
 use pgdyno_model::format;
 use pgdyno_stats as stats;
+
+use super::view::{RunView, Steadiness, TreatmentView, TrialState};
 
 /// Treatments whose repeats rise or fall.
 pub(super) fn drift(measured: &[&TreatmentView], out: &mut Vec<String>) {

@@ -2,13 +2,15 @@
 //! by wait event, and what else each transaction took.
 
 use std::collections::BTreeSet;
+
+use pgdyno_model::format;
 use pgdyno_model::{Plan, Treatment};
+use pgdyno_stats as stats;
+
 use super::pairing::Pairing;
 use super::profile::{FIGURES, Profile};
 use super::treatment::Sums;
 use super::view::{FigureView, GapView, Part, PartView, RunView, WhyView};
-use pgdyno_model::format;
-use pgdyno_stats as stats;
 
 /// A treatment to be taken apart: its index in its plan, its profiles, and what sentences call it.
 pub(super) struct Member<'a> {

@@ -1,16 +1,11 @@
 //! Results in sentences.
 
 use pgdyno_model::Levels;
-
-use super::family::{ALPHA, Judged};
-use super::view::{Comparison, RatioView};
 use pgdyno_model::format;
 use pgdyno_stats::NoInterval;
 
-/// A treatment in one line.
-pub(super) fn label(levels: &Levels) -> String {
-    if levels.0.is_empty() { "the only treatment".to_owned() } else { levels.to_string() }
-}
+use super::family::{ALPHA, Judged};
+use super::view::{Comparison, RatioView};
 
 pub(super) fn ratio_to_best(judged: &Judged, generator_limited: bool) -> RatioView {
     let verdict = match (judged.ratio.value, judged.told_apart()) {

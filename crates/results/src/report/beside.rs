@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
+use pgdyno_model::format;
+
 use super::compare::escaped;
 use super::text::plain;
 use crate::analysis::beside::{BesideRow, BesideView};
-use pgdyno_model::format;
 
 /// Both sides, a table each. `markdown` for pull requests and notes.
 #[must_use]

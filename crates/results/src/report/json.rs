@@ -6,6 +6,7 @@
 
 use std::fmt::Write as _;
 
+use pgdyno_audit::ImportedRun;
 use pgdyno_model::printable::is_hazard;
 use serde::Serialize;
 
@@ -15,7 +16,6 @@ use crate::RunView;
 use crate::analysis::across::CompareView;
 use crate::analysis::beside::BesideView;
 use crate::store::{CrashSummary, ImportSummary, ProbeSummary, RunSummary, Verification};
-use pgdyno_audit::ImportedRun;
 
 /// What is printed as a JSON object of its own. It serializes as a map, without a key `schema`.
 pub trait Document: Serialize {

@@ -1,15 +1,16 @@
 //! What a terminal shows at the end of a run.
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
-
 use pgdyno_model::Verdict;
+use pgdyno_model::format;
 
+use super::crash::{CrashView, FaultView};
+use super::detail::Detail;
+use super::fingerprint;
 use super::text::{plain, wrap};
-use super::{CrashView, Detail, FaultView, fingerprint};
 use crate::analysis::{
     Comparison, FsyncView, LatencyView, RatioView, RunView, StageProbeView, TreatmentView,
 };
-use pgdyno_model::format;
 
 /// Lines only under the header: numbers are what is to be seen.
 pub(super) const STYLE: TableStyle =

@@ -1,9 +1,9 @@
 //! What the HTML report shows of comparisons and of single trials' steadiness, as text.
 
+use pgdyno_model::format;
 use serde::Serialize;
 
 use crate::analysis::{Change, Comparison, RunView, Steadiness, TrialState};
-use pgdyno_model::format;
 
 const NONE: &str = "–";
 

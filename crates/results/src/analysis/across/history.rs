@@ -5,15 +5,15 @@
 //! [`History::of_pair`] then picks for each pair and [`Earlier::ratio`] judges.
 
 use pgdyno_model::record::RunState;
+use pgdyno_stats::{self as stats, EarlierRuns, Ratio};
 
 use super::super::pairing::Pairing;
-use super::super::treatment::Sums;
 use super::super::run::{Gathered, gather};
-use super::equal::{self, Side};
+use super::super::treatment::Sums;
 use super::chosen::{Chosen, others};
+use super::equal::{self, Side};
 use crate::gate::Measure;
 use crate::store::{Store, StoreError};
-use pgdyno_stats::{self as stats, EarlierRuns, Ratio};
 
 /// The most runs that are read: older ones tell little of the host as it is, and reading takes
 /// time.

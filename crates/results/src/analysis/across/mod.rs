@@ -11,19 +11,21 @@ mod view;
 use pgdyno_model::Levels;
 use pgdyno_model::level::Key;
 use pgdyno_model::record::RunState;
+
 use super::compare::latency;
 use super::family::{Judged, judge, measure};
 use super::pairing::Pairing;
-use super::view::{RatioView, RunView, TreatmentView};
 use super::view::WhyView;
+use super::view::{RatioView, RunView, TreatmentView};
 use super::why::{Member, explain};
 use super::words;
 use crate::gate::{Gate, Measure};
 use crate::store::Store;
 use chosen::{Chosen, others};
-pub use error::CompareError;
 use history::History;
 use ratios::{Found, Ratios};
+
+pub use error::CompareError;
 pub use view::{
     CompareView, GateState, GateView, MemberView, Outcome, PairView, SideView, Unequal,
 };

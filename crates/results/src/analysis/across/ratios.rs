@@ -1,11 +1,12 @@
 //! The ratios of a comparison's pairs, and what may be said of each.
 
+use pgdyno_stats::{self as stats, Ratio};
+
 use super::super::family::{NOT_FINISHED, is_provisional};
 use super::super::pairing::Pairing;
 use super::chosen::Chosen;
 use super::history::{Earlier, History};
 use crate::gate::Measure;
-use pgdyno_stats::{self as stats, Ratio};
 
 /// How the ratios of the pairs are formed: within blocks of one run, or across runs with what
 /// earlier runs tell.

@@ -1,13 +1,13 @@
 //! What one level of a factor costs or gains against another.
 
 use pgdyno_model::Levels;
+use pgdyno_model::format;
 
 use super::super::family::{Family, Judged, measure};
 use super::super::view::RunView;
 use super::super::words::{minimum_detectable, reason};
 use super::leader;
 use super::phrases::capital;
-use pgdyno_model::format;
 
 /// Combinations of the other factors' levels that are told one by one.
 const SHOWN: usize = 3;

@@ -1,12 +1,13 @@
 //! A/A: how far the same treatment differs from itself.
 
+use pgdyno_model::format;
+
 use super::super::family::Family;
 use super::super::floor;
 use super::super::view::RunView;
 use super::super::words::reason;
 use super::leader;
 use super::phrases::so_far;
-use pgdyno_model::format;
 
 pub(super) fn answer(view: &RunView, family: &Family) -> Vec<String> {
     let Some([a, b]) = floor::same_pair(&view.plan) else { return leader::answer(view) };

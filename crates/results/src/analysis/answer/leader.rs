@@ -2,11 +2,12 @@
 
 use std::cmp::Ordering;
 
+use pgdyno_model::format;
+
 use super::super::floor;
 use super::super::view::{Comparison, RunView, TreatmentView};
 use super::super::words::minimum_detectable;
 use super::phrases::{capital, rate, so_far};
-use pgdyno_model::format;
 
 /// The treatments that were measured with their mean tps, the best first; a sentence where nothing
 /// can be said.

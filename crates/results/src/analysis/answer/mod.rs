@@ -13,6 +13,7 @@ mod safety;
 mod sweep;
 
 use pgdyno_model::AnswerKind;
+
 use super::family::Family;
 use super::floor;
 use super::view::RunView;

@@ -1,11 +1,11 @@
 //! The command that decides what a run leaves open.
 
 use pgdyno_model::AnswerKind;
+use pgdyno_model::format;
 use pgdyno_model::record::RunState;
 
 use super::super::view::{Comparison, RunView};
 use super::super::words::HOPELESS;
-use pgdyno_model::format;
 
 /// The next command where the answer is not conclusive; none where it is, or where the question
 /// asks for no comparison.

@@ -1,9 +1,9 @@
 //! A run, analysed.
 
+use pgdyno_model::Plan;
 use pgdyno_model::facts::{BuildSource, HostFacts, StorageFacts};
 use pgdyno_model::record::{RunState, SessionEnd};
 use pgdyno_model::units::Epoch;
-use pgdyno_model::Plan;
 use serde::Serialize;
 
 use super::capacity::CapacityView;
