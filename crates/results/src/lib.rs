@@ -5,6 +5,7 @@
 
 pub mod analysis;
 pub mod gate;
+mod prose;
 pub mod report;
 pub mod store;
 

@@ -228,7 +228,7 @@ fn run_of(
 }
 
 fn says(view: &RunView, words: &str) -> bool {
-    view.notes.iter().any(|note| note.contains(words))
+    view.notes.iter().any(|note| note.text.contains(words))
 }
 
 #[test]

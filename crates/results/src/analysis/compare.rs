@@ -6,8 +6,8 @@ use super::family::{Family, planned_pairs};
 use super::pairing::Pairing;
 use super::treatment::Sums;
 use super::view::{Comparison, LatencyRatio, PERCENTILES, RatioView, RunView, TreatmentView};
-use super::words;
 use crate::gate::Measure;
+use crate::prose;
 
 /// Fills in the best of `candidates` and every treatment's ratio to it. The best has the highest
 /// geometric mean: ratios are geometric means too, so that with all trials complete none of a
@@ -43,7 +43,7 @@ pub(super) fn rank(view: &mut RunView, sums: &[Sums], family: &Family) {
                 Some(without(Some(1.0), "the best: the highest geometric mean"))
             }
             Some(best) => family.judged(t.index, best).map(|judged| {
-                words::ratio_to_best(
+                prose::ratio_to_best(
                     &judged.beside_the_best(measured),
                     limited(sums, t.index, best),
                 )
@@ -58,7 +58,7 @@ pub(super) fn compare(view: &RunView, sums: &[Sums], family: &Family) -> Vec<Com
     let comparison = |(factor, treatment, to): (&String, usize, usize)| {
         let judged = family.judged(treatment, to)?;
         let levels = |index: usize| &view.plan.treatments[index].levels;
-        let words = words::comparison(
+        let words = prose::comparison(
             factor,
             (treatment, levels(treatment)),
             (to, levels(to)),

@@ -8,40 +8,40 @@ use super::pairing::Pairing;
 use super::treatment::Sums;
 
 /// The chance of any wrong verdict that a family of comparisons is allowed.
-pub(super) const ALPHA: f64 = 1.0 - stats::CONFIDENCE;
+pub(crate) const ALPHA: f64 = 1.0 - stats::CONFIDENCE;
 
 /// A ratio, judged together with all others of its family.
 #[derive(Clone)]
-pub(super) struct Judged {
-    pub(super) ratio: Ratio,
+pub(crate) struct Judged {
+    pub(crate) ratio: Ratio,
     /// Comparisons that are judged together (count).
-    pub(super) comparisons: usize,
+    pub(crate) comparisons: usize,
     /// The share of the family's 5% at which Holm's rule judges this ratio first.
-    pub(super) share: f64,
+    pub(crate) share: f64,
     /// The p-value when they are; none without an interval.
-    pub(super) p: Option<f64>,
+    pub(crate) p: Option<f64>,
     /// What it is a ratio of: `tps`, or `maximum rate`.
-    pub(super) measure: &'static str,
+    pub(crate) measure: &'static str,
     /// The margin, and the p-value of a difference as large as it or larger, judged likewise.
-    pub(super) equivalence: Option<(f64, f64)>,
+    pub(crate) equivalence: Option<(f64, f64)>,
     /// Why no verdict may be drawn from an interval that is there; none where one may.
-    pub(super) withheld: Option<String>,
+    pub(crate) withheld: Option<String>,
 }
 
 impl Judged {
     /// Whether the two differ; none without an interval, or where verdicts are withheld.
-    pub(super) fn told_apart(&self) -> Option<bool> {
+    pub(crate) fn told_apart(&self) -> Option<bool> {
         self.p.filter(|_| self.withheld.is_none()).map(|p| p <= ALPHA)
     }
 
     /// Whether they differ by less than the margin; none without an interval or margin, or where
     /// verdicts are withheld.
-    pub(super) fn equivalent(&self) -> Option<bool> {
+    pub(crate) fn equivalent(&self) -> Option<bool> {
         self.equivalence.filter(|_| self.withheld.is_none()).map(|(_, p)| p <= ALPHA)
     }
 
     /// The smallest true difference that would have been found in most such runs.
-    pub(super) fn detectable(&self) -> Option<f64> {
+    pub(crate) fn detectable(&self) -> Option<f64> {
         self.ratio.minimum_detectable_at(self.share)
     }
 
@@ -53,7 +53,7 @@ impl Judged {
     /// The ratio of a treatment to the best of `treatments`, which the data chose: its interval
     /// holds whichever was chosen (Bonferroni), and a difference is one only where the p-value that
     /// belongs to that interval says so as well.
-    pub(super) fn beside_the_best(mut self, treatments: usize) -> Self {
+    pub(crate) fn beside_the_best(mut self, treatments: usize) -> Self {
         #[allow(clippy::cast_precision_loss)]
         let share = 1.0 / treatments.saturating_sub(1).max(1) as f64;
         self.ratio.ci95 = self.ratio.ci95_at(share);
@@ -66,13 +66,13 @@ impl Judged {
 }
 
 /// What `plan`'s treatments are compared by.
-pub(super) fn measure(plan: &Plan) -> &'static str {
+pub(crate) fn measure(plan: &Plan) -> &'static str {
     if plan.find.is_some() { "maximum rate" } else { "tps" }
 }
 
 /// Judges `ratios`, one for each of `weights`, together. Those without an interval were not tested
 /// and do not make the others' verdicts stricter.
-pub(super) fn judge(
+pub(crate) fn judge(
     ratios: Vec<Ratio>,
     weights: &[f64],
     measure: &'static str,
@@ -111,7 +111,7 @@ pub(super) fn judge(
 ///
 /// The pairs that the plan is about, which differ in one factor, have [`PLANNED_SHARE`] of the
 /// weight; the others are there because the data choose the best.
-pub(super) struct Family {
+pub(crate) struct Family {
     pairs: Vec<(usize, usize)>,
     judged: Vec<Judged>,
 }
@@ -122,7 +122,7 @@ const PLANNED_SHARE: f64 = 0.8;
 impl Family {
     /// That of `plan`, from the (block, value) of each treatment's trials. Treatments without any
     /// form no pair.
-    pub(super) fn new(plan: &Plan, values: &[&[(u32, f64)]]) -> Self {
+    pub(crate) fn new(plan: &Plan, values: &[&[(u32, f64)]]) -> Self {
         let measured: Vec<usize> = (0..values.len()).filter(|t| !values[*t].is_empty()).collect();
         let after = |(i, a): (usize, &usize)| {
             let a = *a;
@@ -162,7 +162,7 @@ impl Family {
     }
 
     /// The ratio `a` ÷ `b`; none where either was not measured.
-    pub(super) fn judged(&self, a: usize, b: usize) -> Option<Judged> {
+    pub(crate) fn judged(&self, a: usize, b: usize) -> Option<Judged> {
         let of = |pair: (usize, usize)| {
             let found = self.pairs.iter().position(|known| *known == pair)?;
             Some(&self.judged[found])
@@ -172,16 +172,16 @@ impl Family {
 }
 
 /// Why an unfinished run has no verdicts.
-pub(super) const NOT_FINISHED: &str = "no verdict before the run is finished";
+pub(crate) const NOT_FINISHED: &str = "no verdict before the run is finished";
 
 /// Whether a run of fixed repeats may still go on.
-pub(super) fn is_provisional(plan: &Plan, state: RunState) -> bool {
+pub(crate) fn is_provisional(plan: &Plan, state: RunState) -> bool {
     plan.stopping.is_none() && matches!(state, RunState::Running | RunState::Interrupted)
 }
 
 /// For every factor: each treatment and the one that differs in that factor only and has its first
 /// level.
-pub(super) fn planned_pairs(plan: &Plan) -> Vec<(&String, usize, usize)> {
+pub(crate) fn planned_pairs(plan: &Plan) -> Vec<(&String, usize, usize)> {
     let mut pairs = Vec::new();
     for factor in &plan.factors {
         for (index, t) in plan.treatments.iter().enumerate() {

@@ -10,7 +10,7 @@ use pgdyno_model::units::Bytes;
 use super::view::{RelationSize, RunView, TrialView};
 
 /// The relations that were watched in a trial, those that grew most first.
-pub(super) fn relations(tables: &[Table], measured: Option<&Measurement>) -> Vec<RelationSize> {
+pub(crate) fn relations(tables: &[Table], measured: Option<&Measurement>) -> Vec<RelationSize> {
     let Some(table) = tables.iter().find(|table| table.probe == "sizes") else { return Vec::new() };
     let begin = table.samples.first().map_or(0.0, |sample| sample.t_s);
     let transactions = measured.map_or(0.0, |m| since(m, begin));
@@ -53,7 +53,7 @@ fn since(measured: &Measurement, begin: f64) -> f64 {
 
 /// A sentence for the first completed trial of each workload in which something grew by a page or
 /// more.
-pub(super) fn notes(view: &RunView) -> Vec<String> {
+pub(crate) fn notes(view: &RunView) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let mut out = Vec::new();
     for trial in view.trials.iter().filter(|t| t.tps.is_some()) {

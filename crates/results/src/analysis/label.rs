@@ -3,6 +3,6 @@
 use pgdyno_model::Levels;
 
 /// A treatment in one line.
-pub(super) fn label(levels: &Levels) -> String {
+pub(crate) fn label(levels: &Levels) -> String {
     if levels.0.is_empty() { "the only treatment".to_owned() } else { levels.to_string() }
 }

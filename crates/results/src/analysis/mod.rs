@@ -7,20 +7,19 @@ pub mod across;
 mod allowance;
 mod answer;
 pub mod beside;
-mod capacity;
+pub(crate) mod capacity;
 mod compare;
-mod family;
-mod floor;
-mod growth;
-mod label;
+pub(crate) mod family;
+pub(crate) mod floor;
+pub(crate) mod growth;
+pub(crate) mod label;
 mod latency;
-mod notes;
 mod pairing;
 mod profile;
 mod promise;
-mod rates;
+pub(crate) mod rates;
 mod run;
-mod scaling;
+pub(crate) mod scaling;
 mod server_log;
 mod stages;
 mod steadiness;
@@ -28,18 +27,17 @@ pub mod stopping;
 mod telemetry;
 mod treatment;
 mod trial;
-mod unsteady;
 mod view;
 mod waits;
 mod wal_flushes;
 mod why;
-mod words;
 
 pub use run::analyse;
 pub use view::{
-    CapacityView, Change, Comparison, CurvePoint, Ended, FigureView, FsyncView, GapView,
-    LatencyFloor, LatencyInterval, LatencyRatio, LatencyView, LogEvent, NoiseFloor, ObserverView,
-    Part, PartView, RateLine, RateTable, RatioView, RelationSize, RunHead, RunView, ScalingView,
-    SecondView, ServerView, SessionView, SettingView, StageProbeView, StatementView, Steadiness,
-    StoppingView, TpsView, TreatmentCrash, TreatmentView, TrialState, TrialView, WaitView, WhyView,
+    CapacityView, Cause, Change, Comparison, CurvePoint, Ended, FigureView, FsyncView, GapView,
+    LatencyFloor, LatencyInterval, LatencyRatio, LatencyView, LogEvent, NoiseFloor, Note, NoteKind,
+    Notes, ObserverView, Part, PartView, RateLine, RateTable, RatioView, RelationSize, RunHead,
+    RunView, ScalingView, SecondView, ServerView, SessionView, SettingView, StageProbeView,
+    StatementView, Steadiness, StoppingView, TpsView, TreatmentCrash, TreatmentView, TrialState,
+    TrialView, WaitView, WhyView,
 };

@@ -16,9 +16,9 @@ use super::view::{
     FsyncView, RunHead, RunView, SessionView, TreatmentCrash, TreatmentView, TrialState, TrialView,
 };
 use super::{
-    answer, capacity, compare, floor, notes, promise, scaling, stages, stopping, treatment, trial,
-    why,
+    answer, capacity, compare, floor, promise, scaling, stages, stopping, treatment, trial, why,
 };
+use crate::prose::{Watched, notes};
 use crate::report::CrashView;
 use crate::store::{Store, StoreError};
 
@@ -49,7 +49,7 @@ pub(super) fn read(store: &Store, run: &str) -> Result<(RunView, Vec<Sums>), Sto
         view.noise_floor = floor::of(store, &session.host)?;
     }
     view.answer = answer::answer(&view, &family);
-    view.notes = notes::notes(&view, &watched);
+    view.notes = notes(&view, &watched);
     Ok((view, sums))
 }
 
@@ -57,7 +57,7 @@ pub(super) fn read(store: &Store, run: &str) -> Result<(RunView, Vec<Sums>), Sto
 pub(super) struct Gathered {
     pub(super) view: RunView,
     pub(super) sums: Vec<Sums>,
-    watched: notes::Watched,
+    watched: Watched,
 }
 
 /// Reads the run with its trials, and nothing of other runs.
@@ -73,7 +73,7 @@ pub(super) fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
     let mut sums: Vec<Sums> = plan.treatments.iter().map(|_| Sums::default()).collect();
     let mut trials = Vec::new();
     let mut servers = trial::Servers::default();
-    let mut watched = notes::Watched::default();
+    let mut watched = Watched::default();
     for id in store.trial_ids(run)? {
         let (session, trial) = store.trial(id)?;
         let (Some(treatment), Some(sum)) =

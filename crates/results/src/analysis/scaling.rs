@@ -109,7 +109,7 @@ fn shown(fitted: Fitted, show: fn(f64) -> String) -> String {
 }
 
 /// What is to be said of a treatment by Little's law and of its flushes.
-pub(super) fn notes(t: &TreatmentView, planned: &Treatment) -> Vec<String> {
+pub(crate) fn notes(t: &TreatmentView, planned: &Treatment) -> Vec<String> {
     /// Histograms and windows' edges make less.
     const OFF: f64 = 0.05;
     let mut out = Vec::new();

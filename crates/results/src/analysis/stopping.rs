@@ -11,7 +11,11 @@ use super::family::{Family, planned_pairs};
 use super::label::label;
 use super::pairing::{Pairing, interim_analyses};
 use super::treatment::Sums;
-use super::view::{Ended, RunView, StoppingView};
+use super::view::RunView;
+
+// facade: removed at integration
+#[doc(hidden)]
+pub use super::view::{Ended, StoppingView};
 
 /// What became of one comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -204,7 +204,7 @@ fn sections(view: &CompareView, detail: Detail) -> Vec<(&'static str, Vec<String
         ("Differences", differences),
         ("Why", view.pairs.iter().flat_map(why).collect()),
         ("Differs on purpose", on_purpose.iter().map(shown).collect()),
-        ("Notes", detail.notes(&notes)),
+        ("Notes", detail.notes(notes)),
     ]
 }
 

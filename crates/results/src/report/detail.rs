@@ -11,10 +11,10 @@ pub enum Detail {
 
 impl Detail {
     /// Of `notes` those that are printed, and a line for the rest.
-    pub(super) fn notes(self, notes: &[String]) -> Vec<String> {
+    pub(super) fn notes(self, notes: Vec<String>) -> Vec<String> {
         const SHOWN: usize = 5;
         if self == Self::Full || notes.len() <= SHOWN {
-            return notes.to_vec();
+            return notes;
         }
         let more = format!("{} more with `--verbose`.", notes.len() - SHOWN);
         notes[..SHOWN].iter().cloned().chain([more]).collect()

@@ -69,7 +69,7 @@ pub fn terminal_with(view: &RunView, width: u16, detail: Detail) -> String {
         ("Maximum rates", view.capacity.iter().map(|c| c.words.clone()).collect()),
         ("Why", why(view)),
         ("Machine", machine(view)),
-        ("Notes", detail.notes(&view.notes)),
+        ("Notes", detail.notes(view.notes.iter().map(|note| note.text.clone()).collect())),
     ] {
         if !items.is_empty() {
             lines.extend([String::new(), title.to_owned()]);

@@ -4,6 +4,7 @@ use pgdyno_model::format;
 use serde::Serialize;
 
 use crate::analysis::{Change, Comparison, RunView, Steadiness, TrialState};
+use crate::prose::cause;
 
 const NONE: &str = "–";
 
@@ -109,7 +110,9 @@ fn warm_up(s: &Steadiness) -> String {
 }
 
 fn change(c: &Change) -> String {
-    let with =
-        if c.with.is_empty() { "nothing that was watched".to_owned() } else { c.with.join("; ") };
+    let with = match c.with.as_slice() {
+        [] => "nothing that was watched".to_owned(),
+        causes => causes.iter().map(cause).collect::<Vec<_>>().join("; "),
+    };
     format!("{} s: {} → {} tps ({with})", c.t_s, format::rate(c.before), format::rate(c.after))
 }

@@ -5,10 +5,10 @@ use pgdyno_stats::{self as stats, POWER};
 
 use super::super::family::ALPHA;
 use super::super::view::NoiseFloor;
-use super::super::words::{HOPELESS, reason};
 use super::ratios::{Found, Ratios};
 use super::view::{GateState, GateView};
 use crate::gate::{Form, Gate, Measure};
+use crate::prose::{HOPELESS, reason};
 
 /// A gate before it is put in words.
 pub(super) struct Judged {

@@ -18,8 +18,8 @@ use super::pairing::Pairing;
 use super::view::WhyView;
 use super::view::{RatioView, RunView, TreatmentView};
 use super::why::{Member, explain};
-use super::words;
 use crate::gate::{Gate, Measure};
+use crate::prose;
 use crate::store::Store;
 use chosen::{Chosen, others};
 use history::History;
@@ -123,7 +123,7 @@ fn pair_views(judged: &[Judged], found: &[Found], ratios: &Ratios<'_>) -> Vec<Pa
         let (i, j) = ratios.pairs[pair];
         let (x, y) = (&a.view.treatments[i], &b.view.treatments[j]);
         let limited = a.sums[i].generator_limited + b.sums[j].generator_limited > 0;
-        let verdict = words::verdict("B", "A", judged, found.within_runs, limited);
+        let verdict = prose::verdict("B", "A", judged, found.within_runs, limited);
         let label = pair_label(x, y);
         PairView {
             words: if label.is_empty() {
@@ -134,7 +134,7 @@ fn pair_views(judged: &[Judged], found: &[Found], ratios: &Ratios<'_>) -> Vec<Pa
             label,
             a: member(x),
             b: member(y),
-            ratio: RatioView { within_runs: found.within_runs, ..words::view(judged, verdict) },
+            ratio: RatioView { within_runs: found.within_runs, ..prose::view(judged, verdict) },
             latency: latency(|measure| ratios.of(pair, measure).ratio),
             why: why(judged, (a, i), (b, j), &ratios.pairing),
             generator_limited: limited,

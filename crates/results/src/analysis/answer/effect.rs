@@ -5,9 +5,9 @@ use pgdyno_model::format;
 
 use super::super::family::{Family, Judged, measure};
 use super::super::view::RunView;
-use super::super::words::{minimum_detectable, reason};
 use super::leader;
 use super::phrases::capital;
+use crate::prose::{minimum_detectable, reason};
 
 /// Combinations of the other factors' levels that are told one by one.
 const SHOWN: usize = 3;

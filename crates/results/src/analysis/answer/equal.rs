@@ -5,9 +5,9 @@ use pgdyno_model::format;
 use super::super::family::Family;
 use super::super::floor;
 use super::super::view::RunView;
-use super::super::words::reason;
 use super::leader;
 use super::phrases::so_far;
+use crate::prose::reason;
 
 pub(super) fn answer(view: &RunView, family: &Family) -> Vec<String> {
     let Some([a, b]) = floor::same_pair(&view.plan) else { return leader::answer(view) };

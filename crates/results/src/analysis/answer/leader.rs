@@ -6,8 +6,8 @@ use pgdyno_model::format;
 
 use super::super::floor;
 use super::super::view::{Comparison, RunView, TreatmentView};
-use super::super::words::minimum_detectable;
 use super::phrases::{capital, rate, so_far};
+use crate::prose::minimum_detectable;
 
 /// The treatments that were measured with their mean tps, the best first; a sentence where nothing
 /// can be said.

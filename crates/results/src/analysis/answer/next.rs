@@ -5,7 +5,7 @@ use pgdyno_model::format;
 use pgdyno_model::record::RunState;
 
 use super::super::view::{Comparison, RunView};
-use super::super::words::HOPELESS;
+use crate::prose::HOPELESS;
 
 /// The next command where the answer is not conclusive; none where it is, or where the question
 /// asks for no comparison.

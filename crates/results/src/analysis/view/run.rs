@@ -10,6 +10,7 @@ use super::capacity::CapacityView;
 use super::comparison::Comparison;
 use super::latency::LatencyView;
 use super::noise_floor::NoiseFloor;
+use super::note::Note;
 use super::scaling::ScalingView;
 use super::stage_probe::StageProbeView;
 use super::stopping::StoppingView;
@@ -44,7 +45,7 @@ pub struct RunView {
     /// Where a run stands that may end by itself; none for one of fixed repeats.
     pub stopping: Option<StoppingView>,
     /// What a reader must know to trust or doubt the above.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// Every attempt at a trial, in the order of recording.
     pub trials: Vec<TrialView>,
     /// What the fsync probe found, in order.

@@ -9,6 +9,7 @@ use pgdyno_model::{Levels, Search};
 use pgdyno_stats::Autocorrelation;
 use serde::Serialize;
 
+use super::cause::Cause;
 use super::growth::RelationSize;
 use super::latency::LatencyView;
 
@@ -150,7 +151,7 @@ pub struct Change {
     pub after: f64,
     /// What happened or changed at that time by the server's log and telemetry. It need not be the
     /// cause.
-    pub with: Vec<String>,
+    pub with: Vec<Cause>,
 }
 
 /// Something of the server's own that the load may have felt.

@@ -1,13 +1,13 @@
-//! Results in sentences.
+//! Comparisons in sentences.
 
 use pgdyno_model::Levels;
 use pgdyno_model::format;
 use pgdyno_stats::NoInterval;
 
-use super::family::{ALPHA, Judged};
-use super::view::{Comparison, RatioView};
+use crate::analysis::family::{ALPHA, Judged};
+use crate::analysis::{Comparison, RatioView};
 
-pub(super) fn ratio_to_best(judged: &Judged, generator_limited: bool) -> RatioView {
+pub(crate) fn ratio_to_best(judged: &Judged, generator_limited: bool) -> RatioView {
     let verdict = match (judged.ratio.value, judged.told_apart()) {
         (Some(value), Some(true)) => {
             let direction = if value < 1.0 { "slower than" } else { "faster than" };
@@ -29,7 +29,7 @@ fn no_verdict(judged: &Judged, or: &'static str) -> String {
     judged.withheld.clone().unwrap_or_else(|| reason(judged.ratio.why, or))
 }
 
-pub(super) fn comparison(
+pub(crate) fn comparison(
     factor: &str,
     (treatment, levels): (usize, &Levels),
     (to, base): (usize, &Levels),
@@ -59,7 +59,7 @@ pub(super) fn comparison(
 
 /// What the ratio says of `this` beside `that`; `within_runs` is the interval that the trials of
 /// two runs give by themselves.
-pub(super) fn verdict(
+pub(crate) fn verdict(
     this: &str,
     that: &str,
     judged: &Judged,
@@ -101,7 +101,7 @@ pub(super) fn verdict(
     format!("{verdict}{}{}", equivalence(judged), limit(generator_limited))
 }
 
-pub(super) fn view(judged: &Judged, verdict: String) -> RatioView {
+pub(crate) fn view(judged: &Judged, verdict: String) -> RatioView {
     let ratio = &judged.ratio;
     RatioView {
         value: ratio.value,
@@ -144,10 +144,10 @@ fn unseen(judged: &Judged) -> String {
 }
 
 /// Repeats of which a difference of this share could be missed say nothing of any size.
-pub(super) const HOPELESS: f64 = 9.0;
+pub(crate) const HOPELESS: f64 = 9.0;
 
 /// ` (minimum detectable: 3.0%)`; nothing where it is not known, or hopeless.
-pub(super) fn minimum_detectable(share: Option<f64>) -> String {
+pub(crate) fn minimum_detectable(share: Option<f64>) -> String {
     let known = share.filter(|share| *share <= HOPELESS);
     known.map_or_else(String::new, |share| {
         format!(" (minimum detectable: {}%)", format::percent(share))
@@ -178,6 +178,6 @@ fn limit(generator_limited: bool) -> &'static str {
 }
 
 /// Returns the words for a missing interval; `or` if there is no reason.
-pub(super) fn reason(why: Option<NoInterval>, or: &str) -> String {
+pub(crate) fn reason(why: Option<NoInterval>, or: &str) -> String {
     why.map_or_else(|| or.to_owned(), |why| why.to_string())
 }
