@@ -121,7 +121,7 @@ fn intervals_and_verdicts_pay_for_the_looks() {
     // The last look spends a third, and is the one that found most.
     let dearer = l.p.unwrap() / f.p.unwrap();
     assert!((dearer - 3.0).abs() < 1e-9 || l.p.unwrap() < 3.0 * f.p.unwrap(), "{dearer}");
-    assert!(l.detectable.unwrap() > f.detectable.unwrap());
+    assert!(l.minimum_detectable.unwrap() > f.minimum_detectable.unwrap());
     for (f, l) in fixed.treatments.iter().zip(&looked.treatments) {
         let mean =
             |t: &pgdyno_results::analysis::TreatmentView| width(t.tps.as_ref().unwrap().ci95);

@@ -203,6 +203,7 @@ impl Step {
 
 #[cfg(test)]
 mod tests {
+    use super::super::steps::Search;
     use super::*;
 
     #[test]

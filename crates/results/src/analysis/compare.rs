@@ -4,7 +4,7 @@ use pgdyno_stats::Ratio;
 
 use super::family::{Family, planned_pairs};
 use super::pairing::Pairing;
-use super::treatment::Sums;
+use super::treatment::TreatmentSamples;
 use super::view::{Comparison, LatencyRatio, PERCENTILES, RatioView, RunView, TreatmentView};
 use crate::gate::Measure;
 use crate::prose;
@@ -12,7 +12,7 @@ use crate::prose;
 /// Fills in the best of `candidates` and every treatment's ratio to it. The best has the highest
 /// geometric mean: ratios are geometric means too, so that with all trials complete none of a
 /// candidate's is above 1.
-pub(super) fn rank(view: &mut RunView, sums: &[Sums], family: &Family) {
+pub(super) fn rank(view: &mut RunView, sums: &[TreatmentSamples], family: &Family) {
     let mean_log = |t: &TreatmentView| {
         let tps = &sums[t.index].tps;
         #[allow(clippy::cast_precision_loss)]
@@ -53,7 +53,11 @@ pub(super) fn rank(view: &mut RunView, sums: &[Sums], family: &Family) {
 }
 
 /// Every such pair that was measured.
-pub(super) fn compare(view: &RunView, sums: &[Sums], family: &Family) -> Vec<Comparison> {
+pub(super) fn compare(
+    view: &RunView,
+    sums: &[TreatmentSamples],
+    family: &Family,
+) -> Vec<Comparison> {
     let pairing = Pairing::of(&view.plan);
     let comparison = |(factor, treatment, to): (&String, usize, usize)| {
         let judged = family.judged(treatment, to)?;
@@ -72,7 +76,7 @@ pub(super) fn compare(view: &RunView, sums: &[Sums], family: &Family) -> Vec<Com
 }
 
 /// Whether a trial of either treatment may have measured the load generator.
-fn limited(sums: &[Sums], a: usize, b: usize) -> bool {
+fn limited(sums: &[TreatmentSamples], a: usize, b: usize) -> bool {
     sums[a].generator_limited + sums[b].generator_limited > 0
 }
 

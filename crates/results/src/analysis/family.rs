@@ -5,7 +5,7 @@ use pgdyno_model::{LevelValue, Plan, Treatment};
 use pgdyno_stats::{self as stats, Ratio};
 
 use super::pairing::Pairing;
-use super::treatment::Sums;
+use super::treatment::TreatmentSamples;
 
 /// The chance of any wrong verdict that a family of comparisons is allowed.
 pub(crate) const ALPHA: f64 = 1.0 - stats::CONFIDENCE;
@@ -30,7 +30,7 @@ pub(crate) struct Judged {
 
 impl Judged {
     /// Whether the two differ; none without an interval, or where verdicts are withheld.
-    pub(crate) fn told_apart(&self) -> Option<bool> {
+    pub(crate) fn significant(&self) -> Option<bool> {
         self.p.filter(|_| self.withheld.is_none()).map(|p| p <= ALPHA)
     }
 
@@ -41,7 +41,7 @@ impl Judged {
     }
 
     /// The smallest true difference that would have been found in most such runs.
-    pub(crate) fn detectable(&self) -> Option<f64> {
+    pub(crate) fn minimum_detectable(&self) -> Option<f64> {
         self.ratio.minimum_detectable_at(self.share)
     }
 
@@ -150,7 +150,7 @@ impl Family {
     /// That of a run that stands at `state`. Repeats whose number was fixed are judged when all are
     /// there: whoever looks before and ends the run when something shows would be told differences
     /// that are none.
-    pub(super) fn of_run(plan: &Plan, state: RunState, sums: &[Sums]) -> Self {
+    pub(super) fn of_run(plan: &Plan, state: RunState, sums: &[TreatmentSamples]) -> Self {
         let values: Vec<&[(u32, f64)]> = sums.iter().map(|sums| sums.tps.as_slice()).collect();
         let mut family = Self::new(plan, &values);
         if is_provisional(plan, state) {

@@ -1,19 +1,18 @@
 //! Analysis: from a run in the store to what can be said about it.
 //!
-//! [`analyse`] is the entry point for one run, [`across::compare`] for two, and
+//! [`analyse`] is the entry point for one run, [`compare_runs::compare`] for two, and
 //! [`stopping::wanted`] tells a run in progress which treatments to measure next.
 
-pub mod across;
-mod allowance;
 mod answer;
-pub mod beside;
+mod burst_credit;
 pub(crate) mod capacity;
 mod compare;
+pub mod compare_runs;
 pub(crate) mod family;
-pub(crate) mod floor;
 pub(crate) mod growth;
 pub(crate) mod label;
 mod latency;
+pub(crate) mod noise_floor;
 mod pairing;
 mod profile;
 mod promise;
@@ -21,6 +20,7 @@ pub(crate) mod rates;
 mod run;
 pub(crate) mod scaling;
 mod server_log;
+pub mod side_by_side;
 mod stages;
 mod steadiness;
 pub mod stopping;
@@ -41,3 +41,9 @@ pub use view::{
     StatementView, Steadiness, StoppingView, TpsView, TreatmentCrash, TreatmentView, TrialState,
     TrialView, WaitView, WhyView,
 };
+
+// facade: removed at integration
+#[doc(hidden)]
+pub use compare_runs as across;
+#[doc(hidden)]
+pub use side_by_side as beside;

@@ -5,12 +5,12 @@
 
 use pgdyno_model::format;
 
-use super::treatment::Sums;
+use super::treatment::TreatmentSamples;
 use super::view::{RunView, TreatmentCrash, TreatmentView};
 
 /// Fills in why treatments are not ranked. Call it after crash tests are known and before the best
 /// is chosen.
-pub(super) fn judge(view: &mut RunView, sums: &[Sums]) {
+pub(super) fn judge(view: &mut RunView, sums: &[TreatmentSamples]) {
     // Where no treatment flushes, speed without flushes is what is asked.
     let is_flushed = |t: &TreatmentView| t.trials > 0 && !sums[t.index].fsync_off;
     let any_flushed = view.treatments.iter().any(is_flushed);

@@ -11,12 +11,13 @@ use pgdyno_model::{Treatment, TrialRecord};
 use super::family::Family;
 use super::latency::fsync_view;
 use super::pairing::Pairing;
-use super::treatment::Sums;
+use super::treatment::TreatmentSamples;
 use super::view::{
     FsyncView, RunHead, RunView, SessionView, TreatmentCrash, TreatmentView, TrialState, TrialView,
 };
 use super::{
-    answer, capacity, compare, floor, promise, scaling, stages, stopping, treatment, trial, why,
+    answer, capacity, compare, noise_floor, promise, scaling, stages, stopping, treatment, trial,
+    why,
 };
 use crate::prose::{Watched, notes};
 use crate::report::CrashView;
@@ -35,7 +36,10 @@ pub fn analyse(store: &Store, run: &str) -> Result<RunView, StoreError> {
 
 /// The run with what its treatments' trials come to, which other comparisons than its own are drawn
 /// from.
-pub(super) fn read(store: &Store, run: &str) -> Result<(RunView, Vec<Sums>), StoreError> {
+pub(super) fn read(
+    store: &Store,
+    run: &str,
+) -> Result<(RunView, Vec<TreatmentSamples>), StoreError> {
     let Gathered { mut view, sums, watched } = gather(store, run)?;
     promise::judge(&mut view, &sums);
     let family = Family::of_run(&view.plan, view.run.state, &sums);
@@ -46,7 +50,7 @@ pub(super) fn read(store: &Store, run: &str) -> Result<(RunView, Vec<Sums>), Sto
     view.scaling = scaling::sweeps(&view.plan, &sums);
     view.stopping = stopping::view(&view, &sums);
     if let Some(session) = view.sessions.last() {
-        view.noise_floor = floor::of(store, &session.host)?;
+        view.noise_floor = noise_floor::of(store, &session.host)?;
     }
     view.answer = answer::answer(&view, &family);
     view.notes = notes(&view, &watched);
@@ -56,7 +60,7 @@ pub(super) fn read(store: &Store, run: &str) -> Result<(RunView, Vec<Sums>), Sto
 /// A run as the store holds it, before anything of it is judged.
 pub(super) struct Gathered {
     pub(super) view: RunView,
-    pub(super) sums: Vec<Sums>,
+    pub(super) sums: Vec<TreatmentSamples>,
     watched: Watched,
 }
 
@@ -70,7 +74,8 @@ pub(super) fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
     let plan = record.plan;
 
     let mut completed = BTreeSet::new();
-    let mut sums: Vec<Sums> = plan.treatments.iter().map(|_| Sums::default()).collect();
+    let mut sums: Vec<TreatmentSamples> =
+        plan.treatments.iter().map(|_| TreatmentSamples::default()).collect();
     let mut trials = Vec::new();
     let mut servers = trial::Servers::default();
     let mut watched = Watched::default();

@@ -6,11 +6,11 @@ use pgdyno_model::format;
 use pgdyno_model::{Levels, Plan, Treatment};
 use pgdyno_stats::{self as stats, Fitted, Scaling};
 
-use super::treatment::Sums;
+use super::treatment::TreatmentSamples;
 use super::view::{ScalingView, TreatmentView};
 
 /// The client sweeps of `plan`.
-pub(super) fn sweeps(plan: &Plan, sums: &[Sums]) -> Vec<ScalingView> {
+pub(super) fn sweeps(plan: &Plan, sums: &[TreatmentSamples]) -> Vec<ScalingView> {
     let bare = |t: &Treatment| Treatment {
         levels: Levels(Vec::new()),
         clients: 0,

@@ -4,7 +4,7 @@ use pgdyno_model::measurement::Second;
 use pgdyno_model::telemetry::{Kind, Table};
 use pgdyno_stats::{self as stats, WarmUp};
 
-use super::allowance::Device;
+use super::burst_credit::Device;
 use super::rates::{column, ends, even, intervals, per_second, sum};
 use super::view::{Cause, Change, LogEvent, Steadiness};
 

@@ -10,7 +10,7 @@ use pgdyno_stats as stats;
 use super::family::{Family, planned_pairs};
 use super::label::label;
 use super::pairing::{Pairing, interim_analyses};
-use super::treatment::Sums;
+use super::treatment::TreatmentSamples;
 use super::view::RunView;
 
 // facade: removed at integration
@@ -91,7 +91,7 @@ fn states(
     let state = |(_, a, b): &(&String, usize, usize)| {
         let Some(judged) = family.judged(*a, *b) else { return State::Nothing };
         let half = judged.ratio.ci95.map(|[lo, hi]| (hi / lo).sqrt() - 1.0);
-        if judged.told_apart() == Some(true) {
+        if judged.significant() == Some(true) {
             State::Different
         } else if judged.equivalent() == Some(true) {
             State::Equivalent
@@ -105,7 +105,7 @@ fn states(
 }
 
 /// Where the run of `view` stands; none for one of fixed repeats.
-pub(super) fn view(view: &RunView, sums: &[Sums]) -> Option<StoppingView> {
+pub(super) fn view(view: &RunView, sums: &[TreatmentSamples]) -> Option<StoppingView> {
     let plan = &view.plan;
     let stopping = plan.stopping.as_ref()?;
     let tps: Vec<Vec<(u32, f64)>> = sums.iter().map(|s| s.tps.clone()).collect();

@@ -19,7 +19,7 @@ use crate::gate::Measure;
 
 /// What the trials of one treatment come to.
 #[derive(Default)]
-pub(super) struct Sums {
+pub(super) struct TreatmentSamples {
     /// (block, tps, or the maximum rate) of each completed trial.
     pub(super) tps: Vec<(u32, f64)>,
     /// The same of each of [`PERCENTILES`] (microseconds), of trials with enough transactions for
@@ -58,7 +58,7 @@ struct Statement {
     first_byte: Latencies,
 }
 
-impl Sums {
+impl TreatmentSamples {
     pub(super) fn add(
         &mut self,
         trial: &TrialRecord,
@@ -241,8 +241,8 @@ pub(super) fn percentile(measurement: &Measurement, quantile: f64) -> Option<f64
 
 /// The trends of tps over repeats of all treatments of a run, in the order of blocks, judged
 /// together.
-pub(super) fn drifts(treatments: &[Sums]) -> Vec<Option<stats::Trend>> {
-    let in_order = |sums: &Sums| {
+pub(super) fn drifts(treatments: &[TreatmentSamples]) -> Vec<Option<stats::Trend>> {
+    let in_order = |sums: &TreatmentSamples| {
         let mut tps = sums.tps.clone();
         tps.sort_by_key(|(block, _)| *block);
         tps.into_iter().map(|(_, tps)| tps).collect()

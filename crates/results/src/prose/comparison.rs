@@ -8,7 +8,7 @@ use crate::analysis::family::{ALPHA, Judged};
 use crate::analysis::{Comparison, RatioView};
 
 pub(crate) fn ratio_to_best(judged: &Judged, generator_limited: bool) -> RatioView {
-    let verdict = match (judged.ratio.value, judged.told_apart()) {
+    let verdict = match (judged.ratio.value, judged.significant()) {
         (Some(value), Some(true)) => {
             let direction = if value < 1.0 { "slower than" } else { "faster than" };
             format!(
@@ -51,7 +51,7 @@ pub(crate) fn comparison(
         to,
         words: format!("{with}{verdict}."),
         ratio: view(judged, verdict),
-        holm: judged.told_apart(),
+        holm: judged.significant(),
         latency: Vec::new(),
         generator_limited,
     }
@@ -67,7 +67,7 @@ pub(crate) fn verdict(
     generator_limited: bool,
 ) -> String {
     let measure = judged.measure;
-    let verdict = match (judged.ratio.value, judged.told_apart()) {
+    let verdict = match (judged.ratio.value, judged.significant()) {
         (Some(value), Some(true)) => {
             format!(
                 "{this} has {}× the {measure} of {that}{}",
@@ -109,11 +109,11 @@ pub(crate) fn view(judged: &Judged, verdict: String) -> RatioView {
         method: ratio.method,
         p: ratio.p,
         p_together: judged.p,
-        told_apart: judged.told_apart(),
+        significant: judged.significant(),
         withheld: judged.withheld.clone(),
         within_runs: None,
         equivalent: judged.equivalent(),
-        detectable: judged.detectable(),
+        minimum_detectable: judged.minimum_detectable(),
         verdict,
     }
 }
@@ -134,7 +134,7 @@ fn unseen(judged: &Judged) -> String {
     } else {
         String::new()
     };
-    let seen = match judged.detectable() {
+    let seen = match judged.minimum_detectable() {
         Some(share) if share > HOPELESS => {
             " (the repeats differ so much that a tenfold difference could be missed)".to_owned()
         }
@@ -146,11 +146,11 @@ fn unseen(judged: &Judged) -> String {
 /// Repeats of which a difference of this share could be missed say nothing of any size.
 pub(crate) const HOPELESS: f64 = 9.0;
 
-/// ` (minimum detectable: 3.0%)`; nothing where it is not known, or hopeless.
+/// ` (minimum minimum_detectable: 3.0%)`; nothing where it is not known, or hopeless.
 pub(crate) fn minimum_detectable(share: Option<f64>) -> String {
     let known = share.filter(|share| *share <= HOPELESS);
     known.map_or_else(String::new, |share| {
-        format!(" (minimum detectable: {}%)", format::percent(share))
+        format!(" (minimum minimum_detectable: {}%)", format::percent(share))
     })
 }
 
@@ -158,7 +158,7 @@ pub(crate) fn minimum_detectable(share: Option<f64>) -> String {
 fn equivalence(judged: &Judged) -> String {
     let Some((margin, _)) = judged.equivalence else { return String::new() };
     let margin = format::percent(margin);
-    match (judged.equivalent(), judged.told_apart()) {
+    match (judged.equivalent(), judged.significant()) {
         (Some(true), Some(true)) => {
             format!("; the difference is less than the margin of {margin}%")
         }

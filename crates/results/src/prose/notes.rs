@@ -10,7 +10,7 @@ use pgdyno_model::{Treatment, TrialRecord};
 
 use super::unsteady;
 use crate::analysis::{Note, NoteKind, Notes, RunView, SessionView, TrialState, TrialView};
-use crate::analysis::{capacity, floor, growth, label::label, rates::resets, scaling};
+use crate::analysis::{capacity, growth, label::label, noise_floor, rates::resets, scaling};
 
 /// What the views do not keep.
 #[derive(Default)]
@@ -83,7 +83,7 @@ pub(crate) fn notes(view: &RunView, watched: &Watched) -> Vec<Note> {
     context.add_all(NoteKind::Stopping, view.stopping.iter().map(|s| s.words.clone()));
     context.add_all(NoteKind::Extended, extended(view));
     if view.treatments.iter().any(|t| t.trials > 0) {
-        context.add(NoteKind::NoiseFloor, floor::note(view.noise_floor.as_ref()));
+        context.add(NoteKind::NoiseFloor, noise_floor::note(view.noise_floor.as_ref()));
     }
     context.add_all(NoteKind::Scaling, view.scaling.iter().map(|s| s.words.clone()));
     ceiling(view, &mut context);

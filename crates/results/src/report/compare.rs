@@ -7,7 +7,9 @@ use pgdyno_model::printable::escape_text;
 use super::detail::Detail;
 use super::terminal::{NONE, STYLE, half_width, ratio};
 use super::text::{plain, wrap};
-use crate::analysis::across::{CompareView, MemberView, Outcome, PairView, SideView, Unequal};
+use crate::analysis::compare_runs::{
+    CompareView, MemberView, Outcome, PairView, SideView, Unequal,
+};
 
 const LEGEND: &str = "A and B: means over trials. Ratios are B ÷ A; ±: half of the 95% confidence interval. ~: no significant difference. x→y: A's \
                       level and B's.";

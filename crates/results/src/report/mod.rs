@@ -1,7 +1,6 @@
 //! Reports: a table for the terminal, one offline HTML file for everyone.
 
 pub mod audit;
-mod beside;
 mod charts;
 mod compare;
 mod crash;
@@ -13,13 +12,13 @@ mod html;
 pub mod json;
 mod probe;
 mod row;
+mod side_by_side;
 mod stack;
 mod terminal;
 pub mod text;
 mod verdicts;
 mod why;
 
-pub use beside::beside;
 pub use compare::{compare, compare_markdown, compare_with};
 pub use crash::{CrashView, FaultView, GravestFault, PowerView, crash, crash_with};
 pub use detail::Detail;
@@ -27,4 +26,9 @@ pub use error::ReportError;
 pub use file::{is_report, write_html};
 pub use html::html;
 pub use probe::{ProbeView, probe};
+pub use side_by_side::side_by_side;
 pub use terminal::{terminal, terminal_with};
+
+// facade: removed at integration
+#[doc(hidden)]
+pub use side_by_side as beside;

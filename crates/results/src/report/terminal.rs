@@ -167,7 +167,7 @@ fn numbers(t: &TreatmentView, with_service: bool) -> Vec<String> {
 
 pub(super) fn ratio(ratio: &RatioView) -> String {
     let Some(value) = ratio.value else { return NONE.to_owned() };
-    let mark = if ratio.told_apart == Some(false) { "~ " } else { "" };
+    let mark = if ratio.significant == Some(false) { "~ " } else { "" };
     // Half of an interval of logarithms, as a share: the same up and down but for its sign.
     let half = ratio.ci95.map_or_else(String::new, |[lo, hi]| half_width((hi / lo).sqrt() - 1.0));
     format!("{mark}{}{half}", format::times(value))
@@ -305,7 +305,7 @@ fn why(view: &RunView) -> Vec<String> {
 
 /// The largest differences first, then what cannot be told apart.
 fn comparisons(view: &RunView) -> Vec<String> {
-    let size = |c: &&Comparison| match (c.ratio.value, c.ratio.told_apart) {
+    let size = |c: &&Comparison| match (c.ratio.value, c.ratio.significant) {
         (Some(value), Some(true)) if value > 0.0 => 1.0 + value.ln().abs(),
         (_, Some(_)) => 0.5,
         _ => 0.0,

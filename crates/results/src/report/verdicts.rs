@@ -35,7 +35,7 @@ pub(super) fn differences(view: &RunView) -> Vec<Difference> {
         p_together: probability(c.ratio.p_together),
         detectable: c
             .ratio
-            .detectable
+            .minimum_detectable
             .map_or_else(|| NONE.to_owned(), |d| format!("{}%", format::percent(d))),
     };
     view.comparisons.iter().filter(|c| c.ratio.ci95.is_some()).map(difference).collect()

@@ -23,7 +23,8 @@ pub struct RatioView {
     /// The same when all pairs of the run's treatments are judged together (Holm, with weights).
     pub p_together: Option<f64>,
     /// Whether `p_together` is at most 5%; none without an interval, or where `withheld` says why.
-    pub told_apart: Option<bool>,
+    #[serde(rename = "told_apart")]
+    pub significant: Option<bool>,
     /// Why there is an interval and no verdict: the run is not finished, or runs are compared and
     /// nothing tells how far equal ones differ.
     pub withheld: Option<String>,
@@ -31,7 +32,8 @@ pub struct RatioView {
     /// without an interval or a margin.
     pub equivalent: Option<bool>,
     /// The smallest true difference (a share) that is told apart in 80% of runs like this one.
-    pub detectable: Option<f64>,
+    #[serde(rename = "detectable")]
+    pub minimum_detectable: Option<f64>,
     /// The same in words.
     pub verdict: String,
 }
@@ -49,7 +51,7 @@ pub struct Comparison {
     pub to: usize,
     /// The ratio of their tps.
     pub ratio: RatioView,
-    /// The same as the ratio's `told_apart`.
+    /// The same as the ratio's `significant`.
     pub holm: Option<bool>,
     /// The ratios of percentiles of latency.
     pub latency: Vec<LatencyRatio>,

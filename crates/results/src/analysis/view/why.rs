@@ -34,7 +34,8 @@ pub struct GapView {
     /// B's less A's, over blocks that have both where they are paired.
     pub gap_us: Gap,
     /// Whether the interval leaves 0 out; none without one.
-    pub told_apart: Option<bool>,
+    #[serde(rename = "told_apart")]
+    pub significant: Option<bool>,
     /// The parts, the largest gap first.
     pub parts: Vec<PartView>,
 }

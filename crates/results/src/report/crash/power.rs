@@ -20,7 +20,7 @@ pub struct PowerView {
 }
 
 impl PowerView {
-    /// Sums up the rounds of `fault`.
+    /// TreatmentSamples up the rounds of `fault`.
     #[must_use]
     pub fn of(fault: &FaultOutcome) -> Self {
         let figures = fault.power();
