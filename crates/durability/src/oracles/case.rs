@@ -7,18 +7,18 @@ use pgdyno_model::ledger::{History, Token};
 
 use crate::found::{Found, Observed, Promise, Row, Unseen};
 
-/// What an oracle is given.
+/// Evidence that an oracle checks.
 #[derive(Clone, Copy, Debug)]
 pub struct Case<'a> {
-    /// What clients did.
+    /// Transactions of all clients.
     pub history: &'a History,
-    /// What is there.
+    /// Observations after the fault.
     pub found: &'a Found,
-    /// What should be.
+    /// Durability that the settings promise.
     pub promise: &'a Promise,
 }
 
-/// How many things a finding names at most.
+/// Maximum of complaints that a finding names.
 const NAMED: usize = 5;
 
 pub(super) fn tokens(rows: &[Row]) -> BTreeSet<Token> {
@@ -43,7 +43,7 @@ pub(super) fn outcome_of(unseen: &Unseen) -> CheckOutcome {
     }
 }
 
-/// Nothing to complain of, or the first of the complaints and how many there are.
+/// Passes without complaints; otherwise fails with the first few and their number.
 pub(super) fn complaints(all: &[String]) -> CheckOutcome {
     if all.is_empty() {
         return CheckOutcome::Passed;

@@ -1,4 +1,7 @@
-//! The oracles: each looks at one thing that must hold whatever was crashed.
+//! Oracles: each checks one property that must hold whatever was crashed.
+//!
+//! To add one, write a function from [`Case`] to an outcome and add its line to [`ORACLES`]. Plant a
+//! history that it must catch in `judge/tests.rs`.
 
 mod case;
 mod ledger;
@@ -11,18 +14,18 @@ use case::{complaints, with};
 pub use case::Case;
 pub use ledger::missing;
 
-/// One oracle.
+/// A named check.
 #[derive(Clone, Copy)]
 pub struct Oracle {
-    /// What it looks at, in words.
+    /// Property that must hold, as text.
     pub name: &'static str,
-    /// What its failure means.
+    /// Kind of failure if the property does not hold.
     pub failing: Failing,
-    /// Looks.
+    /// Checks the property.
     pub look: fn(&Case<'_>) -> CheckOutcome,
 }
 
-/// All of them, in the order in which they are told.
+/// All oracles, in the order of reports.
 pub const ORACLES: &[Oracle] = &[
     Oracle::new("acknowledged transactions are there", Failing::Lost, ledger::acknowledged),
     Oracle::new("each client's are there without a gap", Failing::Lost, ledger::gaps),

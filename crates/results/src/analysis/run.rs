@@ -23,7 +23,17 @@ use crate::prose::{Watched, notes};
 use crate::report::CrashView;
 use crate::store::{Store, StoreError};
 
-/// Analyses the run whose full name is `run`.
+/// Analyses the run whose full name is `run` (see [`Store::resolve`]).
+///
+/// ```no_run
+/// # use pgdyno_results::{Store, analyse};
+/// let store = Store::open_existing("results.sqlite3")?;
+/// let view = analyse(&store, &store.resolve("latest")?)?;
+/// for treatment in &view.treatments {
+///     println!("{}: {:?} tps", treatment.label, treatment.tps.as_ref().map(|tps| tps.mean));
+/// }
+/// # Ok::<(), pgdyno_results::StoreError>(())
+/// ```
 ///
 /// Trials are read one at a time. Of several attempts at a trial the first completed one counts.
 ///
@@ -34,8 +44,7 @@ pub fn analyse(store: &Store, run: &str) -> Result<RunView, StoreError> {
     read(store, run).map(|(view, _)| view)
 }
 
-/// The run with what its treatments' trials come to, which other comparisons than its own are drawn
-/// from.
+/// Analyses a run and returns its samples too, for comparisons with other runs.
 pub(super) fn read(
     store: &Store,
     run: &str,
@@ -57,14 +66,14 @@ pub(super) fn read(
     Ok((view, sums))
 }
 
-/// A run as the store holds it, before anything of it is judged.
+/// A run as the store holds it, before it is judged.
 pub(super) struct Gathered {
     pub(super) view: RunView,
     pub(super) sums: Vec<TreatmentSamples>,
     watched: Watched,
 }
 
-/// Reads the run with its trials, and nothing of other runs.
+/// Reads a run with its trials; nothing of other runs.
 pub(super) fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
     let record = store.run(run)?;
     store.check(run)?;
@@ -170,7 +179,7 @@ pub(super) fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
     Ok(Gathered { view, sums, watched })
 }
 
-/// The newest crash tests of `treatment`, or of one that is crashed alike.
+/// Finds the newest crash test of `treatment`, or of one that differs in its load only.
 fn crash_of(
     treatment: &Treatment,
     all: &[Treatment],
@@ -201,7 +210,9 @@ fn state_of(trial: &TrialRecord, completed: &mut BTreeSet<u32>) -> TrialState {
     }
 }
 
-/// The kernel names under a storage: the whole disk first, since partitions do not count flushes.
+/// Returns the devices under a storage by kernel name.
+///
+/// The whole disk comes first, since the kernel counts no flushes of partitions.
 fn devices<'a>(session: &'a SessionRecord, storage: &str) -> Vec<&'a str> {
     let facts = session.storage.iter().find(|s| s.name == storage);
     facts.into_iter().flat_map(|s| [s.disk.as_deref(), s.device.as_deref()]).flatten().collect()

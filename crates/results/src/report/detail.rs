@@ -10,7 +10,7 @@ pub enum Detail {
 }
 
 impl Detail {
-    /// Of `notes` those that are printed, and a line for the rest.
+    /// Cuts `notes` to the printed ones, with a line for the rest.
     pub(super) fn notes(self, notes: Vec<String>) -> Vec<String> {
         const SHOWN: usize = 5;
         if self == Self::Full || notes.len() <= SHOWN {
