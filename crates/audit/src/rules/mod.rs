@@ -7,6 +7,7 @@ mod design;
 mod durability;
 mod progress;
 mod repeats;
+mod rising;
 mod rule;
 mod runs;
 mod sysbench;

@@ -6,6 +6,7 @@
 mod answer;
 mod burst_credit;
 pub(crate) mod capacity;
+mod charts;
 mod compare;
 pub mod compare_runs;
 pub(crate) mod family;
