@@ -17,19 +17,19 @@ use super::waits::Waits;
 use super::wal_flushes::wal_flushes;
 use crate::gate::Measure;
 
-/// What the trials of one treatment come to.
+/// Samples of one treatment: the figures of its trials.
 #[derive(Default)]
 pub(super) struct TreatmentSamples {
-    /// (block, tps, or the maximum rate) of each completed trial.
+    /// tps (or the maximum rate) of each completed trial, as (block, value).
     pub(super) tps: Vec<(u32, f64)>,
-    /// The same of each of [`PERCENTILES`] (microseconds), of trials with enough transactions for
-    /// it.
+    /// Latency at each of [`PERCENTILES`] (microseconds) as (block, value), for trials with enough
+    /// transactions.
     pub(super) percentiles: [Vec<(u32, f64)>; PERCENTILES.len()],
     /// Completed trials in which the generator may have been the limit (count).
     pub(super) generator_limited: usize,
-    /// Its scripts' names and weights, with every statement: what one transaction is.
+    /// Names, weights and statements of its scripts.
     pub(super) scripts: BTreeSet<String>,
-    /// What each completed trial's transactions were made of.
+    /// Profile of each completed trial.
     pub(super) profiles: Vec<Profile>,
     /// Whether a server of its completed trials had fsync off.
     pub(super) fsync_off: bool,
