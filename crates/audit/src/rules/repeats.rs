@@ -1,6 +1,6 @@
 //! What repeats can show, and what a single measurement cannot.
 
-use pgdyno_stats::{holm, mean_ci95, ratio, trend};
+use pgdyno_stats::{holm, mean_ci95, ratio};
 use serde_json::{Value, json};
 
 use super::rising::{BY_CHANCE, Rising, Sample, TOGETHER};

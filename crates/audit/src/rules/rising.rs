@@ -2,6 +2,9 @@
 
 use pgdyno_stats::{CONFIDENCE, Trend, share_of_orders_with_trend, trend};
 
+use super::rule::number;
+use super::tables::joined;
+
 /// What chance does no more often than this is told from it.
 pub(super) const BY_CHANCE: f64 = 1.0 - CONFIDENCE;
 

@@ -180,7 +180,7 @@ impl Chart {
     }
 }
 
-fn is_zero(line: &RateLine) -> bool {
+pub(super) fn is_zero(line: &RateLine) -> bool {
     line.values.iter().flatten().all(|v| *v == 0.0)
 }
 

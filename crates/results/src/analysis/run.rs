@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use pgdyno_model::record::{RunState, SessionRecord};
-use pgdyno_model::{Treatment, TrialRecord};
+use pgdyno_model::record::{RunState, SessionEnd, SessionRecord};
+use pgdyno_model::{Plan, Treatment, TrialRecord};
 
 use super::family::Family;
 use super::latency::fsync_view;
@@ -93,15 +93,7 @@ pub(super) fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
         let (Some(treatment), Some(sum)) =
             (plan.treatments.get(trial.treatment), sums.get_mut(trial.treatment))
         else {
-            let found = format!(
-                "trial {} of treatment {}, which the plan has not",
-                trial.ordinal, trial.treatment
-            );
-            return Err(StoreError::Corrupt {
-                path: store.path().into(),
-                what: "a trial".into(),
-                found,
-            });
+            return Err(unknown_treatment(store, &trial));
         };
         let state = state_of(&trial, &mut completed);
         let session = sessions.iter().position(|(id, ..)| *id == session);
@@ -114,21 +106,7 @@ pub(super) fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
     }
     // A run that may end by itself had to do what it did, once it has ended.
     let over = plan.stopping.is_some() && state == RunState::Completed;
-    let planned = |index| {
-        if over {
-            let attempted = trials.iter().filter(|t: &&TrialView| t.treatment == index);
-            return attempted.map(|t| t.ordinal).collect::<BTreeSet<u32>>().len();
-        }
-        plan.trials.iter().filter(|t| t.treatment == index).count()
-    };
-    let pairing = Pairing::of(&plan);
-    let treatments: Vec<TreatmentView> = (0..)
-        .zip(plan.treatments.iter().zip(&sums).zip(treatment::drifts(&sums)))
-        .map(|(index, ((treatment, sum), drift))| TreatmentView {
-            drift,
-            ..sum.view(index, treatment, planned(index), &fsync, &pairing)
-        })
-        .collect();
+    let treatments = treatment_views(&plan, &sums, &trials, &fsync, over);
     let crashes: Vec<CrashView> = store.crashes_of(run)?.iter().map(CrashView::from).collect();
     let mut view = RunView {
         run: RunHead {
@@ -158,25 +136,61 @@ pub(super) fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
         fsync,
         sessions: sessions
             .into_iter()
-            .map(|(_, s, end)| SessionView {
-                started_at: s.started_at,
-                end,
-                host: s.host,
-                storage: s.storage,
-            })
+            .map(|(_, session, end)| session_view(session, end))
             .collect(),
         servers: servers.views(),
         plan,
         experiment: record.experiment,
         overrides: record.overrides,
     };
+    add_crashes(&mut view);
+    Ok(Gathered { view, sums, watched })
+}
+
+fn unknown_treatment(store: &Store, trial: &TrialRecord) -> StoreError {
+    let found =
+        format!("trial {} of treatment {}, which the plan has not", trial.ordinal, trial.treatment);
+    StoreError::Corrupt { path: store.path().into(), what: "a trial".into(), found }
+}
+
+/// Views of all treatments; `is_over` for a run that ended by itself, which planned what it did.
+fn treatment_views(
+    plan: &Plan,
+    sums: &[TreatmentSamples],
+    trials: &[TrialView],
+    fsync: &[FsyncView],
+    is_over: bool,
+) -> Vec<TreatmentView> {
+    let planned = |index| {
+        if is_over {
+            let attempted = trials.iter().filter(|t| t.treatment == index);
+            return attempted.map(|t| t.ordinal).collect::<BTreeSet<u32>>().len();
+        }
+        plan.trials.iter().filter(|t| t.treatment == index).count()
+    };
+    let pairing = Pairing::of(plan);
+    (0..)
+        .zip(plan.treatments.iter().zip(sums).zip(treatment::drifts(sums)))
+        .map(|(index, ((treatment, sum), drift))| TreatmentView {
+            drift,
+            ..sum.view(index, treatment, planned(index), fsync, &pairing)
+        })
+        .collect()
+}
+
+fn session_view(session: SessionRecord, end: Option<SessionEnd>) -> SessionView {
+    let SessionRecord { started_at, host, storage, .. } = session;
+    SessionView { started_at, end, host, storage }
+}
+
+/// Adds to each treatment its crash tests, and why its storage is not available.
+fn add_crashes(view: &mut RunView) {
     let lacking = view.sessions.last().map(|s| s.storage.clone()).unwrap_or_default();
     for (shown, treatment) in view.treatments.iter_mut().zip(&view.plan.treatments) {
         let storage = lacking.iter().find(|s| s.not_available_here && s.name == treatment.storage);
         shown.unavailable = storage.filter(|_| shown.trials == 0).and_then(|s| s.failure.clone());
         shown.crash = crash_of(treatment, &view.plan.treatments, &view.crashes);
     }
-    Ok(Gathered { view, sums, watched })
 }
 
 /// Finds the newest crash test of `treatment`, or of one that differs in its load only.

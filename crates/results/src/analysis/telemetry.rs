@@ -2,7 +2,7 @@
 
 use pgdyno_model::telemetry::Table;
 
-use super::charts::{CHARTS, MEGABYTE, table_of};
+use super::charts::{CHARTS, MEGABYTE, is_zero, table_of};
 use super::rates::{begins, column, differences, ends, even, growth, per_second, short, sum};
 use super::view::{ObserverView, RateLine, RateTable};
 
