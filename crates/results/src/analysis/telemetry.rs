@@ -263,7 +263,7 @@ fn every_column(
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_model::telemetry::{Column, STATS_RESET, Sample};
+    use pgdyno_model::telemetry::{Column, Kind, STATS_RESET, Sample};
 
     use super::super::rates::resets;
     use super::*;
