@@ -7,16 +7,16 @@ use crate::finding::{Checked, Finding, NotUnderstood, Severity};
 use crate::recognise::{Recognised, recognise};
 use crate::rules;
 
-/// All there is to say of one report.
+/// Audit of one report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Audit {
-    /// What was found, the most serious first.
+    /// Findings, the most serious first.
     pub findings: Vec<Finding>,
-    /// What was checked and is right.
+    /// Checks that held.
     pub checked: Vec<Checked>,
-    /// What was recognised.
+    /// Recognised figures.
     pub recognised: Recognised,
-    /// What was not.
+    /// Lines that could not be read.
     pub not_understood: Vec<NotUnderstood>,
 }
 

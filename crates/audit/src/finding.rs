@@ -3,73 +3,73 @@
 use serde::Serialize;
 use serde_json::Value;
 
-/// How much a finding matters.
+/// Weight of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth knowing.
     Note,
-    /// A conclusion rests on less than it seems to.
+    /// A conclusion has less evidence than it seems.
     Warning,
-    /// Figures contradict each other, or what was measured was not durable.
+    /// Figures contradict each other, or the measured commits were not durable.
     Serious,
 }
 
-/// How sure a finding is.
+/// Certainty of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
-    /// There may be another reason.
+    /// There may be another explanation.
     Possible,
-    /// It rests on an assumption that its message names.
+    /// The finding rests on an assumption that its message names.
     Likely,
-    /// It follows from what is printed.
+    /// The finding follows from the printed figures.
     Certain,
 }
 
-/// Something that a rule found.
+/// Fault that a rule found in a report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// The rule's name.
+    /// Name of the rule.
     pub rule: &'static str,
-    /// How much it matters.
+    /// Weight of the finding.
     pub severity: Severity,
-    /// How sure it is.
+    /// Certainty of the finding.
     pub sure: Confidence,
-    /// The line that it stands on, from 1: the first of `lines`.
+    /// First of `lines`.
     pub line: usize,
-    /// All lines that it stands on.
+    /// Lines of the report that the finding is about, from 1.
     pub lines: Vec<usize>,
-    /// What stands on `line`.
+    /// Text of `line`.
     pub quoted: String,
-    /// What was found.
+    /// Description of the fault.
     pub message: String,
-    /// The figures that were computed, by name.
+    /// Computed figures, by name.
     pub computed: Value,
 }
 
-/// Something that a rule looked at and found right.
+/// Figures that a rule checked and found right.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Checked {
-    /// The rule's name.
+    /// Name of the rule.
     pub rule: &'static str,
-    /// The first of `lines`.
+    /// First of `lines`.
     pub line: usize,
-    /// The lines that it stands on, from 1.
+    /// Lines of the report that were checked, from 1.
     pub lines: Vec<usize>,
-    /// What was checked.
+    /// Description of the check.
     pub message: String,
-    /// The figures that were computed, by name.
+    /// Computed figures, by name.
     pub computed: Value,
 }
 
-/// A line that seems to hold a figure that could not be read.
+/// Line that seems to hold a figure that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NotUnderstood {
-    /// The line, from 1.
+    /// Number of the line, from 1.
     pub line: usize,
-    /// What stands there.
+    /// Text of the line.
     pub quoted: String,
-    /// Why it could not be read.
+    /// Reason why it could not be read.
     pub why: String,
 }

@@ -1,15 +1,15 @@
-//! Rows counted against acknowledgements, where nothing was crashed.
+//! Counts of rows against acknowledgements, for loads without a fault.
 
 use pgdyno_model::record::ServerCount;
 
-/// Whether the server holds what it acknowledged while nothing was crashed.
+/// Result of comparing rows with acknowledgements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Agreement {
     /// The rows agree with the acknowledgements.
     Agrees,
-    /// They do not; in words.
+    /// The rows disagree, as the text explains.
     Disagrees(String),
-    /// There is nothing to compare; in words.
+    /// There is nothing to compare, for this reason.
     Unknown(String),
 }
 

@@ -1,66 +1,66 @@
-//! What was found in a database after a fault, and what should hold there.
+//! Observations of a database after a fault, and what its settings promise.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use pgdyno_model::ledger::{Effect, Token};
 
-/// Why something could not be observed.
+/// Reason why an observation is missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unseen {
-    /// The server says that what it should have read is damaged: that is a finding.
+    /// The server reported damage when it was read. This is a finding.
     Damaged(String),
-    /// It could not be looked at: nothing is known.
+    /// The observation could not be made. Nothing is known.
     CouldNotRun(String),
-    /// There is nothing to look at.
+    /// There is nothing to observe, such as checksums in a cluster without them.
     NotApplicable(String),
 }
 
-/// An observation.
+/// Observation, or the reason why it is missing.
 pub type Observed<T> = Result<T, Unseen>;
 
 /// One row of the tokens' table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Which transaction left it.
+    /// Transaction that left the row.
     pub token: Token,
-    /// What it says of the transaction.
+    /// Changes of the transaction, as the row has them.
     pub effect: Effect,
 }
 
 /// The write-ahead log's ends, as bytes since its beginning (an LSN).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wal {
-    /// A position that a commit which was acknowledged lies behind.
+    /// Position before which an acknowledged commit ends.
     pub acknowledged: u64,
-    /// Where recovery ended.
+    /// Position at which recovery ended.
     pub recovered: u64,
 }
 
-/// What was found in a server that came back.
+/// Observations in a server that came back after a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The tokens' table by a sequential scan, as it lies there: also what is there twice.
+    /// Rows of the tokens' table by a sequential scan, duplicates included.
     pub rows: Observed<Vec<Row>>,
     /// The tokens by the table's primary key.
     pub index: Observed<Vec<Token>>,
     /// Accounts whose balance is not 0.
     pub accounts: Observed<BTreeMap<i64, i64>>,
-    /// The same of tellers.
+    /// Tellers whose balance is not 0.
     pub tellers: Observed<BTreeMap<i64, i64>>,
-    /// The same of branches.
+    /// Branches whose balance is not 0.
     pub branches: Observed<BTreeMap<i64, i64>>,
     /// The system identifier before the fault and after it.
     pub system_identifier: Observed<(u64, u64)>,
-    /// The log's ends.
+    /// Ends of the write-ahead log.
     pub wal: Observed<Wal>,
-    /// Lines of the server's log since the fault that tell of damage.
+    /// Lines of the server's log since the fault that report damage.
     pub log: Observed<Vec<String>>,
-    /// What amcheck complains of in B-trees.
+    /// Complaints of amcheck about B-trees.
     pub btrees: Observed<Vec<String>>,
-    /// What amcheck complains of in tables.
+    /// Complaints of amcheck about tables.
     pub heaps: Observed<Vec<String>>,
-    /// What `pg_checksums --check` complains of, the server being down.
+    /// Complaints of `pg_checksums --check`, run while the server is down.
     pub checksums: Observed<Vec<String>>,
     /// Accounts, tellers and branches, by sequential scans.
     pub by_scan: Observed<Vec<TableRows>>,
@@ -68,7 +68,7 @@ pub struct Found {
     pub by_key: Observed<Vec<TableRows>>,
     /// Entries of B-trees that lead to no tuple of their table.
     pub pointers: Observed<Vec<String>>,
-    /// Tuples that the visibility map says more of than holds.
+    /// Tuples that contradict the visibility map.
     pub visibility: Observed<Vec<String>>,
     /// Whether the server committed a write to each table.
     pub writes: Observed<()>,
@@ -98,33 +98,33 @@ pub struct TableRows {
     pub highest: Option<i64>,
     /// Rows with a constant column that is not as it was loaded (count).
     pub changed: u64,
-    /// Some of what is wrong, in words.
+    /// Examples of wrong rows, as text.
     pub examples: Vec<String>,
 }
 
-/// What became of the server.
+/// State of the server after the fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Aftermath {
-    /// It runs.
+    /// The server runs.
     Up(Box<Found>),
-    /// It does not; what was seen.
+    /// The server does not start; the last lines of its log.
     WillNotStart(String),
-    /// Not even its filesystem can be mounted; what was seen.
+    /// The filesystem cannot be mounted; the error.
     WillNotMount(String),
-    /// The fault could not be brought about, or the load had ended before it; why.
+    /// The fault could not be injected, or the load had ended before; the reason.
     NotTried(String),
 }
 
-/// What the server's settings promise.
+/// Durability that the server's settings promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Promise {
-    /// None: what is acknowledged is durable. Else `synchronous_commit = off`.
+    /// None if acknowledged commits are durable; set for `synchronous_commit = off`.
     pub asynchronous: Option<AsynchronousCommit>,
-    /// When the fault struck, on the ledger's clock.
+    /// Time of the fault, on the ledger's clock.
     pub struck_at: Duration,
 }
 
-/// What is known of a server whose commits are acknowledged before they are flushed.
+/// Bounds for a server that acknowledges commits before it flushes them.
 ///
 /// A crash takes acknowledged transactions that are at most 3 × `wal_writer_delay` old
 /// (PostgreSQL's documentation, "Asynchronous Commit"): the WAL writer may leave WAL for up to
@@ -148,13 +148,13 @@ pub struct AsynchronousCommit {
 }
 
 impl AsynchronousCommit {
-    /// How old the oldest loss may be by the documentation: three cycles of sleep.
+    /// Returns the greatest age of a loss that the documentation allows: three cycles of sleep.
     #[must_use]
     pub fn documented(&self) -> Duration {
         self.wal_writer_delay * 3
     }
 
-    /// The same with each cycle's flush, as far as that was measured.
+    /// Returns that age with the measured flush of each cycle added.
     #[must_use]
     pub fn with_flushes(&self) -> Duration {
         (self.wal_writer_delay + self.flush_time.unwrap_or_default()) * 3

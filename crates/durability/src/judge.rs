@@ -1,4 +1,4 @@
-//! From oracles to a verdict.
+//! The verdict on one round, from what the oracles found.
 
 use std::cmp::Reverse;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,21 +10,39 @@ use pgdyno_model::ledger::{Entry, History, State};
 use crate::found::{Aftermath, Promise};
 use crate::oracles::{Case, ORACLES, Oracle, missing};
 
-/// What is said of one round.
+/// Verdict on one round, with its evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
     /// Why.
     pub reason: String,
-    /// Every oracle that was asked.
+    /// Outcome of every oracle that was asked.
     pub checks: Vec<Check>,
     /// Acknowledged transactions that are missing, with the time from their acknowledgement to the
     /// fault; oldest first.
     pub lost: Vec<(Entry, Duration)>,
 }
 
-/// Judges what a fault left against what clients had been told.
+/// Judges what a fault left behind against what clients had been told.
+///
+/// The first that applies decides:
+///
+/// 1. The server did not come back: *fail*. The fault was not tried: *invalid*.
+/// 2. An oracle found a failure: *fail*, named after the gravest kind.
+/// 3. An oracle could not run, nothing was checked, or nothing had been acknowledged: *unknown*.
+/// 4. An oracle found a loss that the settings allow: *bounded loss*.
+/// 5. Otherwise: *pass*.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use pgdyno_durability::{Aftermath, Promise, judge};
+/// # use pgdyno_model::{crash::Verdict, ledger::History};
+/// let promise = Promise { asynchronous: None, struck_at: Duration::ZERO };
+/// let aftermath = Aftermath::NotTried("the load had ended".into());
+/// let judgement = judge(&History::default(), &aftermath, &promise);
+/// assert_eq!((judgement.verdict, judgement.checks.len()), (Verdict::Invalid, 0));
+/// ```
 #[must_use]
 pub fn judge(history: &History, aftermath: &Aftermath, promise: &Promise) -> Judgement {
     judge_by(ORACLES, history, aftermath, promise)
@@ -56,7 +74,7 @@ fn judge_by(
     let checks: Vec<(Failing, Check)> = oracles
         .iter()
         .map(|oracle| {
-            // One that crashes has not said that all is well.
+            // A panic is no evidence that all is well.
             let outcome = catch_unwind(AssertUnwindSafe(|| (oracle.look)(&case)))
                 .unwrap_or_else(|_| CheckOutcome::CouldNotRun("the oracle panicked".into()));
             (oracle.failing, Check { name: oracle.name.into(), outcome })
@@ -76,8 +94,7 @@ fn judge_by(
     }
 }
 
-/// One failure suffices to fail, and the worst kind names the verdict; else one oracle that could
-/// not run suffices for *unknown*.
+/// Draws the conclusion from all checks: rules 2 to 5 of [`judge`].
 fn conclude(checks: &[(Failing, Check)], history: &History) -> (Verdict, String) {
     let of = |pick: fn(&CheckOutcome) -> Option<&String>| -> Vec<(Failing, &str, &String)> {
         let picked =
@@ -106,8 +123,8 @@ fn conclude(checks: &[(Failing, Check)], history: &History) -> (Verdict, String)
     (Verdict::Pass, "every acknowledged transaction is there".into())
 }
 
-/// Findings in words. One that several oracles share is told once: what ends a server's life blinds
-/// all of them.
+/// Joins findings to one text. A finding that several oracles share appears once: a server that
+/// died blinds all of them.
 fn told(findings: &[(Failing, &str, &String)]) -> String {
     let mut by_finding: Vec<(&String, Vec<&str>)> = Vec::new();
     for (_, name, why) in findings {

@@ -1,10 +1,30 @@
-//! Judges whether a server keeps what it acknowledged. Pure: what was acknowledged and what is
-//! there come in, a verdict comes out. Small enough for a sceptic to read.
+//! Judges whether a server kept what it acknowledged.
 //!
-//! [`judge()`] takes the clients' [`History`](pgdyno_model::ledger::History), what was [`Found`]
-//! after a fault, and what the settings [`Promise`]. Every [oracle](oracles::ORACLES) is one
-//! function. One that could not look gives *unknown*, and so does one that panics. What a server's
-//! errors and its log tell of damage is in two lists: [`is_damage`] and [`damage_in`].
+//! This crate is pure: a ledger and observations go in, a verdict comes out. It is small so that a
+//! sceptic can read all of it.
+//!
+//! 1. The load's clients keep a ledger of their transactions, a
+//!    [`History`](pgdyno_model::ledger::History).
+//! 2. After the fault and the recovery, the caller looks at the server and fills in [`Found`].
+//!    Whatever could not be looked at is an [`Unseen`].
+//! 3. [`judge()`] asks every oracle of [`oracles::ORACLES`]. One failure makes the round fail. An
+//!    oracle that could not run, or that panicked, makes it *unknown*, never *pass*.
+//!
+//! Without a fault, [`agreement()`] compares counts of rows with acknowledgements. [`is_damage`] and
+//! [`damage_in`] list the SQLSTATEs and log lines that mean damage.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use pgdyno_durability::{Aftermath, Promise, judge};
+//! use pgdyno_model::crash::{Failing, Verdict};
+//! use pgdyno_model::ledger::History;
+//!
+//! let promise = Promise { asynchronous: None, struck_at: Duration::from_secs(5) };
+//! let aftermath = Aftermath::WillNotStart("PANIC: could not locate a valid checkpoint".into());
+//! let judgement = judge(&History::default(), &aftermath, &promise);
+//! assert_eq!(judgement.verdict, Verdict::Fail(Failing::WillNotStart));
+//! ```
 
 mod agreement;
 mod damage;

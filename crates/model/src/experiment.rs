@@ -7,11 +7,12 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use strum::{EnumString, IntoStaticStr, VariantNames};
 
 use crate::crash::{CrashOptions, Fault};
 use crate::level::{Key, Level, LevelValue};
 use crate::storage::Storage;
-use crate::units::{Bytes, Span};
+use crate::units::{Bytes, Span, UnitError};
 
 /// What is asked, varied, offered and watched.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,7 +135,21 @@ impl Default for Loading {
 }
 
 /// How statements are sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    EnumString,
+    IntoStaticStr,
+    VariantNames,
+)]
+#[strum(serialize_all = "lowercase")]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
     /// One Query message a statement; values are put into the text.
@@ -148,22 +163,18 @@ pub enum Protocol {
 
 impl Protocol {
     /// The names that files and options accept.
-    pub const NAMES: &[&str] = &["simple", "extended", "prepared"];
+    pub const NAMES: &[&str] = <Self as VariantNames>::VARIANTS;
 
-    /// This protocol's name.
+    /// Returns the protocol's name.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Simple => "simple",
-            Self::Extended => "extended",
-            Self::Prepared => "prepared",
-        }
+        self.into()
     }
 
-    /// The protocol of that name.
+    /// Finds the protocol called `name`.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Simple, Self::Extended, Self::Prepared].into_iter().find(|p| p.name() == name)
+        name.parse().ok()
     }
 }
 
@@ -178,7 +189,20 @@ pub enum Length {
 }
 
 /// What becomes of a client whose transaction met an error that is not tried again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    EnumString,
+    IntoStaticStr,
+    VariantNames,
+)]
+#[strum(serialize_all = "kebab-case")]
 #[serde(rename_all = "kebab-case")]
 pub enum OnError {
     /// Serialization failures and deadlocks fail the transaction; any other error ends the client.
@@ -192,22 +216,18 @@ pub enum OnError {
 
 impl OnError {
     /// The names that files accept.
-    pub const NAMES: &[&str] = &["abort-client", "abort-all", "continue"];
+    pub const NAMES: &[&str] = <Self as VariantNames>::VARIANTS;
 
     /// Its name.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::AbortClient => "abort-client",
-            Self::AbortAll => "abort-all",
-            Self::Continue => "continue",
-        }
+        self.into()
     }
 
-    /// The one of that name.
+    /// Finds the reaction called `name`.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::AbortClient, Self::AbortAll, Self::Continue].into_iter().find(|o| o.name() == name)
+        name.parse().ok()
     }
 }
 
@@ -247,15 +267,13 @@ impl fmt::Display for ReconnectLost {
 }
 
 impl FromStr for ReconnectLost {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
         match (text, text.parse()) {
             ("never", _) | (_, Ok(0)) => Ok(Self::Never),
             ("always", _) => Ok(Self::Always),
             (_, Ok(most)) => Ok(Self::UpTo(most)),
-            _ => Err(format!(
-                "`{text}` is neither `never`, nor `always`, nor a number of connections"
-            )),
+            _ => Err(UnitError::Reconnections(text.to_owned())),
         }
     }
 }
@@ -405,7 +423,19 @@ pub struct Telemetry {
 }
 
 /// A probe of a storage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    EnumString,
+    IntoStaticStr,
+    VariantNames,
+)]
+#[strum(serialize_all = "lowercase")]
 #[serde(rename_all = "lowercase")]
 pub enum ProbeKind {
     /// `pg_test_fsync`'s job.
@@ -418,10 +448,7 @@ impl ProbeKind {
     /// Its name: the command that makes one by itself.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Fsync => "fsync",
-            Self::Disk => "disk",
-        }
+        self.into()
     }
 }
 

@@ -109,15 +109,25 @@ impl Latencies {
     /// Reads what [`Latencies::to_bytes`] wrote.
     ///
     /// # Errors
-    /// The bytes are not a V2 histogram, or one of other bounds than ours.
-    pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, String> {
-        let read: Histogram<u64> = Deserializer::new()
-            .deserialize(&mut bytes)
-            .map_err(|e| format!("not a V2 HDR histogram: {e:?}"))?;
+    /// [`HistogramError`]: the bytes are no V2 histogram, or its bounds are not those of pgdyno.
+    pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, HistogramError> {
+        let read: Histogram<u64> =
+            Deserializer::new().deserialize(&mut bytes).map_err(HistogramError::NotV2)?;
         let mut ours = Self::new();
-        ours.0.add(&read).map_err(|e| format!("a histogram of other bounds: {e:?}"))?;
+        ours.0.add(&read).map_err(HistogramError::OtherBounds)?;
         Ok(ours)
     }
+}
+
+/// Error of reading a stored histogram.
+#[derive(Debug, thiserror::Error)]
+pub enum HistogramError {
+    /// The bytes are not a histogram in `HdrHistogram`'s V2 encoding.
+    #[error("not a V2 HDR histogram: {0:?}")]
+    NotV2(hdrhistogram::serialization::DeserializeError),
+    /// The histogram holds values beyond the bounds of [`Latencies`].
+    #[error("a histogram of other bounds: {0:?}")]
+    OtherBounds(hdrhistogram::AdditionError),
 }
 
 /// What a bucket of the lowest octave spans, in powers of two of nanoseconds.

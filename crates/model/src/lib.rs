@@ -1,9 +1,30 @@
-//! pgdyno's vocabulary, spoken by every crate. No I/O happens here.
+//! The vocabulary that all of pgdyno's crates share. It does no I/O and judges nothing.
 //!
-//! A *factor* takes *levels*; a *treatment* is one combination of levels; a *trial* is one
-//! execution of a treatment; *repeat* numbers its trials; a *block* is one round over all
-//! treatments; a *run* is one execution of a whole plan. `GLOSSARY.md` holds every term.
+//! - An [`Experiment`] is a parsed experiment file. Resolving its names gives a [`Plan`]: every
+//!   [`Treatment`], and every [`PlannedTrial`] in the order in which trials run.
+//! - A trial yields a [`TrialRecord`] with a [`Measurement`]; a crash test yields a [`CrashRecord`];
+//!   a probe of a storage yields a [`ProbeRecord`]. The store keeps these records whole.
+//! - [`units`] reads and prints quantities as files have them, [`mod@format`] prints figures for
+//!   people, [`printable`] keeps control characters off terminals.
+//!
+//! A *factor* takes *levels*. A *treatment* is one combination of levels, and a *trial* is one
+//! execution of a treatment. *Repeat* numbers the trials of a treatment; a *block* is one round over
+//! all treatments; a *run* is one execution of a whole plan. `GLOSSARY.md` has pgdyno's own terms.
+//!
+//! ```
+//! use pgdyno_model::units::{Bytes, Span};
+//! use pgdyno_model::{Fault, Slo};
+//!
+//! assert_eq!("2m 30s".parse::<Span>()?, Span::from_secs(150));
+//! assert_eq!(Bytes(15_300_000_000).to_string(), "15.3 GB");
+//! assert_eq!(Fault::parse("torn-write"), Some(Fault::TornWrite));
+//!
+//! let objective: Slo = "p99 < 20ms, failed < 0.1%".parse().unwrap();
+//! assert_eq!(objective.0.len(), 2);
+//! # Ok::<(), pgdyno_model::units::UnitError>(())
+//! ```
 
+pub mod answer;
 pub mod counters;
 pub mod crash;
 pub mod experiment;
@@ -22,18 +43,21 @@ pub mod progress;
 pub mod record;
 pub mod require_auth;
 pub mod search;
+pub mod stopping;
 pub mod storage;
 pub mod target;
 pub mod telemetry;
 pub mod units;
 
+pub use answer::{Answer, AnswerKind};
 pub use crash::{CrashRecord, Fault, Verdict};
 pub use experiment::Experiment;
 pub use latency::{Latencies, LatencyCounts};
 pub use level::{Level, LevelValue, Levels};
 pub use measurement::Measurement;
-pub use plan::{Answer, AnswerKind, Plan, PlannedTrial, Stopping, Treatment};
+pub use plan::{Plan, PlannedTrial, Treatment};
 pub use probe::ProbeRecord;
 pub use record::{RunRecord, TrialRecord};
 pub use search::{Find, Search, Slo};
+pub use stopping::Stopping;
 pub use storage::Storage;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::experiment::{Length, LoadOptions, Loading, Protocol};
 use crate::storage::DeviceSettings;
 use crate::units::Span;
-use crate::{Find, Levels};
+use crate::{Answer, Find, Levels, Stopping};
 
 /// Every treatment, and every trial in the order in which they run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -54,59 +54,6 @@ pub struct Plan {
     /// experiment leaves it to its form.
     #[serde(default)]
     pub answer: Option<Answer>,
-}
-
-/// How an experiment's question is answered: `[answer]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
-    /// The kind of the first sentence.
-    pub kind: AnswerKind,
-    /// The level whose effect is asked for, of the first factor that has it; the last level of the
-    /// first factor where none is named.
-    #[serde(default)]
-    pub level: Option<String>,
-    /// The level that it is compared to; the factor's first where none is named.
-    #[serde(default)]
-    pub against: Option<String>,
-    /// What the sentence calls that effect, in the words of the question:
-    /// `waiting for the disk at commit`.
-    #[serde(default)]
-    pub words: Option<String>,
-}
-
-/// What an experiment's first sentence says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AnswerKind {
-    /// Which treatment is fastest.
-    Leader,
-    /// What one level of a factor costs or gains.
-    Effect,
-    /// How far the same treatment differs from itself.
-    #[serde(rename = "a/a")]
-    AA,
-    /// Whether a storage is good enough, and honest.
-    Acceptance,
-    /// Which treatments keep what they acknowledged.
-    Safety,
-    /// How tps grows with the number of clients.
-    Sweep,
-    /// The highest rate that keeps an objective.
-    Capacity,
-}
-
-/// A run that goes on, block by block, with the treatments whose comparison is still open.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Stopping {
-    /// Blocks that are run in any case.
-    pub floor: u32,
-    /// Blocks after which it ends, whatever is open: the plan has that many.
-    pub ceiling: u32,
-    /// Half the width of a ratio's interval (a share) at which it is known well enough; none: only
-    /// a verdict closes a comparison.
-    pub precision: Option<f64>,
-    /// Time that trials may take, with what comes around them.
-    pub budget: Option<Span>,
 }
 
 /// One combination of levels, and what it comes to.

@@ -8,6 +8,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::units::{Bytes, Span};
 
@@ -147,7 +148,8 @@ pub struct Raid0 {
 }
 
 /// Who joins the members of a RAID-0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 #[serde(rename_all = "lowercase")]
 pub enum Striper {
     /// Linux software RAID.
@@ -164,12 +166,7 @@ impl Striper {
     /// Its name in files.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Mdadm => "mdadm",
-            Self::Lvm => "lvm",
-            Self::Btrfs => "btrfs",
-            Self::Zfs => "zfs",
-        }
+        self.into()
     }
 }
 

@@ -1,16 +1,53 @@
 //! Quantities as files write them: `5s`, `250ms`, `16 MB`.
+//!
+//! ```
+//! use pgdyno_model::units::{Bytes, Span};
+//!
+//! assert_eq!("250ms".parse::<Span>()?.0.as_millis(), 250);
+//! assert_eq!("16MiB".parse::<Bytes>()?, Bytes(16 << 20));
+//! # Ok::<(), pgdyno_model::units::UnitError>(())
+//! ```
 
 use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+/// Error of reading a quantity, with the text that was given.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum UnitError {
+    /// The text is not a length of time.
+    #[error("`{0}` is no length of time; write it like \"5s\", \"250ms\", \"2m 30s\"")]
+    Span(String),
+    /// The text is not a size.
+    #[error("`{0}` is no size; write it like \"4GB\" or \"512MiB\"")]
+    Bytes(String),
+    /// The text is not a time in RFC 3339.
+    #[error("`{text}` is no time: {reason}")]
+    Epoch {
+        /// The text.
+        text: String,
+        /// Why it cannot be read.
+        reason: humantime::TimestampError,
+    },
+    /// The text does not say how often to reconnect.
+    #[error("`{0}` is neither `never`, nor `always`, nor a number of connections")]
+    Reconnections(String),
+}
+
+// facade: removed at integration
+impl From<UnitError> for String {
+    fn from(error: UnitError) -> Self {
+        error.to_string()
+    }
+}
+
 /// A length of time, written as humans do (`5s`, `1m 30s`, `250ms`); serialises as that text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span(pub Duration);
 
 impl Span {
-    /// `seconds` as a span.
+    /// Creates a span of `seconds`.
     #[must_use]
     pub const fn from_secs(seconds: u64) -> Self {
         Self(Duration::from_secs(seconds))
@@ -18,11 +55,9 @@ impl Span {
 }
 
 impl std::str::FromStr for Span {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        humantime::parse_duration(text).map(Self).map_err(|_| {
-            format!("`{text}` is no length of time; write it like \"5s\", \"250ms\", \"2m 30s\"")
-        })
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        humantime::parse_duration(text).map(Self).map_err(|_| UnitError::Span(text.to_owned()))
     }
 }
 
@@ -76,9 +111,9 @@ impl fmt::Display for Bytes {
 /// Reads a number with a unit: decimal (`4 GB`, `kB`, `MB`, `TB`) or binary (`4GiB`, `KiB`, `MiB`,
 /// `TiB`).
 impl std::str::FromStr for Bytes {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no size; write it like \"4GB\" or \"512MiB\"");
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let wrong = || UnitError::Bytes(text.to_owned());
         let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
         let (number, unit) = text.split_at(digits);
         let number: u64 = number.parse().map_err(|_| wrong())?;
@@ -104,14 +139,14 @@ impl std::str::FromStr for Bytes {
 pub struct Epoch(pub u64);
 
 impl Epoch {
-    /// The wall clock's time of `at`; times before 1970 read as 1970.
+    /// Converts a wall clock's time. Times before 1970 become 1970.
     #[must_use]
     pub fn of(at: std::time::SystemTime) -> Self {
         let since = at.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Self(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// The same instant as a [`std::time::SystemTime`].
+    /// Converts to [`std::time::SystemTime`].
     #[must_use]
     pub fn time(self) -> std::time::SystemTime {
         std::time::UNIX_EPOCH + Duration::from_nanos(self.0)
@@ -119,13 +154,13 @@ impl Epoch {
 }
 
 impl std::str::FromStr for Epoch {
-    type Err = String;
+    type Err = UnitError;
 
     /// Reads RFC 3339 in UTC: `2026-11-21T16:00:01.250Z`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         humantime::parse_rfc3339(text)
             .map(Self::of)
-            .map_err(|e| format!("`{text}` is no time: {e}"))
+            .map_err(|reason| UnitError::Epoch { text: text.to_owned(), reason })
     }
 }
 
@@ -151,13 +186,14 @@ mod tests {
         assert_eq!("4GB".parse(), Ok(Bytes(4_000_000_000)));
         assert_eq!("512 MiB".parse(), Ok(Bytes(512 << 20)));
         for wrong in ["", "4", "GB", "-4GB", "4 gb", "99999999999TB"] {
-            assert!(wrong.parse::<Bytes>().unwrap_err().contains("4GB"), "{wrong}");
+            assert_eq!(wrong.parse::<Bytes>(), Err(UnitError::Bytes(wrong.to_owned())));
         }
     }
 
     #[test]
     fn a_span_without_a_unit_is_refused_with_an_example() {
         let error = "300".parse::<Span>().unwrap_err();
-        assert!(error.contains("\"5s\""), "{error}");
+        assert_eq!(error, UnitError::Span("300".to_owned()));
+        assert!(error.to_string().contains("\"5s\""), "{error}");
     }
 }

@@ -1,10 +1,30 @@
-//! What becomes of results: the store that keeps them, the statistics over them, the reports that
-//! show them.
+//! Keeps runs, analyses them and renders reports.
 //!
-//! Opens old runs anywhere: needs neither PostgreSQL nor root nor the machine that measured.
+//! This crate opens a run anywhere: it needs neither PostgreSQL nor root nor the machine that
+//! measured. The way of a run through it:
+//!
+//! 1. [`store`] keeps records in one SQLite file: [`Store::open`], `Store::begin_run`, one
+//!    transaction for each trial. [`Store::resolve`] finds a run by a part of its name.
+//! 2. [`analysis`] turns records into views: [`analyse`] for one run,
+//!    [`analysis::compare_runs::compare`] for two. A view is plain data and the JSON of
+//!    `pgdyno show --json`. [`gate`] reads the conditions of `--fail-if`.
+//! 3. `prose` has the sentences that all reports share.
+//! 4. [`report`] renders a view for terminal, Markdown, HTML and JSON.
+//!
+//! ```no_run
+//! use pgdyno_results::{Store, analyse, report};
+//!
+//! let store = Store::open_existing("results.sqlite3")?;
+//! let run = store.resolve("latest")?;
+//! let view = analyse(&store, &run)?;
+//! println!("{}", report::terminal(&view, 100));
+//! report::write_html(&view, "report.html")?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod analysis;
 pub mod gate;
+mod prose;
 pub mod report;
 pub mod store;
 

@@ -102,7 +102,7 @@ fn a_treatment_is_the_sum_of_its_trials() {
     }
     assert_eq!(view.comparisons.len(), 4, "two factors of two levels, each under the other's two");
     assert!(
-        view.comparisons.iter().all(|c| c.ratio.told_apart == Some(true)),
+        view.comparisons.iter().all(|c| c.ratio.significant == Some(true)),
         "{:#?}",
         view.comparisons
     );
@@ -206,7 +206,7 @@ fn equal_treatments_cannot_be_told_apart() {
     });
     assert!(view.answer[0].contains("no significant difference"), "{:?}", view.answer);
     for c in &view.comparisons {
-        assert_eq!(c.ratio.told_apart, Some(false), "{}", c.words);
+        assert_eq!(c.ratio.significant, Some(false), "{}", c.words);
         assert!(
             c.words.contains("no significant difference") && c.words.contains("minimum detectable")
         );
@@ -228,7 +228,7 @@ fn run_of(
 }
 
 fn says(view: &RunView, words: &str) -> bool {
-    view.notes.iter().any(|note| note.contains(words))
+    view.notes.iter().any(|note| note.text.contains(words))
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn equivalence_needs_a_margin_and_is_said() {
         run_of(pgdyno_model::Plan { margin: Some(0.03), ..plan(5) }, "with", &mut store, spread);
     for c in &with.comparisons {
         assert_eq!(
-            (c.ratio.told_apart, c.ratio.equivalent),
+            (c.ratio.significant, c.ratio.equivalent),
             (Some(false), Some(true)),
             "{}",
             c.words
@@ -265,7 +265,7 @@ fn a_verdict_that_only_holds_alone_is_none() {
     let alone: Vec<_> = view
         .comparisons
         .iter()
-        .filter(|c| c.ratio.p.unwrap() <= 0.05 && c.ratio.told_apart == Some(false))
+        .filter(|c| c.ratio.p.unwrap() <= 0.05 && c.ratio.significant == Some(false))
         .collect();
     assert!(!alone.is_empty(), "{:#?}", view.comparisons);
     for c in alone {

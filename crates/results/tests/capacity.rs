@@ -7,7 +7,7 @@ mod common;
 use common::{fill_with, plan, run_record, store};
 use pgdyno_model::search::Step;
 use pgdyno_model::{Find, Plan, RunRecord, Search, TrialRecord};
-use pgdyno_results::analysis::across::{Asked, compare};
+use pgdyno_results::analysis::compare_runs::{CompareOptions, compare};
 use pgdyno_results::{RunView, Store, report};
 
 fn searching(repeats: u32) -> Plan {
@@ -130,13 +130,19 @@ fn trials_that_found_no_rate_have_no_number_and_runs_of_other_objectives_are_not
     run(&mut store, "rates", |_| {});
     let record = RunRecord { id: "plain".into(), ..run_record(plan(2)) };
     fill_with(&mut store, &record, |_| {});
-    let error = compare(&store, "rates", "plain", &Asked::default()).unwrap_err().to_string();
+    let error =
+        compare(&store, "rates", "plain", &CompareOptions::default()).unwrap_err().to_string();
     assert!(
         error.contains("slo\n    A: p99 < 20ms, failed < 0.1%\n    B: no rate is looked for"),
         "{error}"
     );
-    let view =
-        compare(&store, "rates", "none", &Asked { force: true, ..Asked::default() }).unwrap();
+    let view = compare(
+        &store,
+        "rates",
+        "none",
+        &CompareOptions { force: true, ..CompareOptions::default() },
+    )
+    .unwrap();
     assert!(
         view.pairs[1].words.contains("undecided across runs")
             && view.pairs.iter().all(|p| p.why.is_none())

@@ -8,10 +8,10 @@ use common::{failed_trial, fill_on, fill_with, plan, run_record, session_record,
 use pgdyno_model::record::{SessionEnd, SessionRecord};
 use pgdyno_model::units::{Bytes, Span};
 use pgdyno_model::{Latencies, LevelValue, Plan, RunRecord, TrialRecord};
-use pgdyno_results::analysis::across::{
-    Asked, CompareError, CompareView, GateState, Outcome, compare,
+use pgdyno_results::analysis::compare_runs::{
+    CompareError, CompareOptions, CompareView, GateState, Outcome, compare,
 };
-use pgdyno_results::analysis::beside::beside;
+use pgdyno_results::analysis::side_by_side::side_by_side;
 use pgdyno_results::audit::{Audit, ImportedRun};
 use pgdyno_results::{Store, gate, report};
 
@@ -49,12 +49,18 @@ fn times(t: &mut TrialRecord, factor: f64) {
     m.transactions = (m.transactions as f64 * factor) as u64;
 }
 
-fn gates(text: &str) -> Asked {
-    Asked { gates: gate::parse(text, gate::Form::FailIf).unwrap(), ..Asked::default() }
+fn gates(text: &str) -> CompareOptions {
+    CompareOptions {
+        gates: gate::parse(text, gate::Form::FailIf).unwrap(),
+        ..CompareOptions::default()
+    }
 }
 
-fn by(names: &[&str]) -> Asked {
-    Asked { by: names.iter().map(|n| (*n).to_owned()).collect(), ..Asked::default() }
+fn by(names: &[&str]) -> CompareOptions {
+    CompareOptions {
+        by: names.iter().map(|n| (*n).to_owned()).collect(),
+        ..CompareOptions::default()
+    }
 }
 
 fn refused(result: Result<CompareView, CompareError>) -> String {
@@ -87,8 +93,8 @@ fn the_ratio_is_b_over_a_and_trials_of_different_runs_are_not_paired() {
     let (_folder, mut store) = store();
     add(&mut store, "a", 4, |_| {});
     add(&mut store, "b", 4, |t| times(t, 1.2));
-    let there = compare(&store, "a", "b", &Asked::default()).unwrap();
-    let back = compare(&store, "b", "a", &Asked::default()).unwrap();
+    let there = compare(&store, "a", "b", &CompareOptions::default()).unwrap();
+    let back = compare(&store, "b", "a", &CompareOptions::default()).unwrap();
     for (there, back) in there.pairs.iter().zip(&back.pairs) {
         let (x, y) = (there.ratio.value.unwrap(), back.ratio.value.unwrap());
         assert!((x - 1.2).abs() < 1e-3 && (x * y - 1.0).abs() < 1e-9, "{x} {y}");
@@ -121,11 +127,16 @@ fn treatments_of_one_run_are_paired_by_block_and_compared_once() {
         view.unequal
     );
     // Named one by one, the levels say what is compared.
-    let named = compare(&store, "run:1", "run:synchronous_commit=off,clients=1", &Asked::default())
-        .unwrap();
+    let named = compare(
+        &store,
+        "run:1",
+        "run:synchronous_commit=off,clients=1",
+        &CompareOptions::default(),
+    )
+    .unwrap();
     assert_eq!(named.by, ["synchronous_commit"]);
     assert_eq!(named.pairs[0].ratio.ci95, view.pairs[0].ratio.ci95);
-    let itself = refused(compare(&store, "run", "run", &Asked::default()));
+    let itself = refused(compare(&store, "run", "run", &CompareOptions::default()));
     assert!(
         itself.contains("with itself") && itself.contains("--by synchronous_commit"),
         "{itself}"
@@ -143,7 +154,7 @@ fn labels_match_whatever_the_order_and_spelling_of_the_files() {
         t.levels.0[1].1 = LevelValue::Bool(true);
     }
     fill_with(&mut store, &record("b", plan), |_| {});
-    let view = compare(&store, "a", "b", &Asked::default()).unwrap();
+    let view = compare(&store, "a", "b", &CompareOptions::default()).unwrap();
     let labels: Vec<&str> = view.pairs.iter().map(|p| p.label.as_str()).collect();
     assert_eq!(labels, ["synchronous_commit=on clients=1", "synchronous_commit=on clients=8"]);
 }
@@ -189,7 +200,7 @@ fn a_factor_that_only_one_run_has_is_compared_when_it_is_named() {
     };
     fill_on(&mut store, &record("ext4", two(3)), &on("ext4"), |_| {});
     fill_on(&mut store, &record("xfs", with_storage("xfs")), &on("xfs"), |t| times(t, 1.3));
-    let apart = refused(compare(&store, "ext4", "xfs", &Asked::default()));
+    let apart = refused(compare(&store, "ext4", "xfs", &CompareOptions::default()));
     assert!(
         apart.contains("no treatment of one matches") && apart.contains("storage=xfs"),
         "{apart}"
@@ -264,17 +275,19 @@ fn what_must_be_equal_is_named_side_by_side_and_forced_or_compared_on_purpose() 
         fill_on(&mut store, &record(&id, plan), &session, change);
         if what.starts_with("setting ") {
             // Two configurations of one server are compared on purpose.
-            let view = compare(&store, "a", &id, &Asked::default()).unwrap();
+            let view = compare(&store, "a", &id, &CompareOptions::default()).unwrap();
             assert_eq!(view.by, [*what]);
             assert!(view.unequal.iter().all(|u| u.on_purpose));
             continue;
         }
-        let error = compare(&store, "a", &id, &Asked::default()).unwrap_err();
+        let error = compare(&store, "a", &id, &CompareOptions::default()).unwrap_err();
         let CompareError::Unequal { unequal, .. } = &error else { panic!("{what}: {error}") };
         assert!(unequal.iter().all(|u| u.what == *what && !u.on_purpose), "{what}: {unequal:?}");
         said.push(refused(Err(error)));
 
-        let forced = compare(&store, "a", &id, &Asked { force: true, ..Asked::default() }).unwrap();
+        let forced =
+            compare(&store, "a", &id, &CompareOptions { force: true, ..CompareOptions::default() })
+                .unwrap();
         assert!(forced.unequal.iter().any(|u| u.what == *what && !u.on_purpose));
         for shown in [report::compare(&forced, 200), report::compare_markdown(&forced)] {
             let shown = shown.replace('\\', "");
@@ -298,17 +311,17 @@ fn what_names_nothing_is_answered_with_what_there_is() {
     let (_folder, mut store) = store();
     add(&mut store, "a", 2, |_| {});
     add(&mut store, "b", 2, |_| {});
-    let with = |a: &str, b: &str, asked: Asked| refused(compare(&store, a, b, &asked));
+    let with = |a: &str, b: &str, asked: CompareOptions| refused(compare(&store, a, b, &asked));
     insta::assert_snapshot!(
         "names",
         [
-            with("a:3", "b", Asked::default()),
-            with("a:0", "b", Asked::default()),
-            with("a:client=8", "b", Asked::default()),
-            with("a:clients=9", "b", Asked::default()),
-            with("a:first", "b", Asked::default()),
+            with("a:3", "b", CompareOptions::default()),
+            with("a:0", "b", CompareOptions::default()),
+            with("a:client=8", "b", CompareOptions::default()),
+            with("a:clients=9", "b", CompareOptions::default()),
+            with("a:first", "b", CompareOptions::default()),
             with("a", "b", by(&["kernal"])),
-            with("a:1", "b:clients=8,synchronous_commit=off", Asked::default()),
+            with("a:1", "b:clients=8,synchronous_commit=off", CompareOptions::default()),
         ]
         .join("\n\n")
     );
@@ -348,7 +361,7 @@ fn what_cannot_be_concluded_is_said_and_is_undecided() {
         ("failed", "good", "no completed trial"),
         ("failed", "nothing", "no completed trial"),
     ] {
-        let view = compare(&store, a, b, &Asked { force: true, ..asked.clone() }).unwrap();
+        let view = compare(&store, a, b, &CompareOptions { force: true, ..asked.clone() }).unwrap();
         assert!(
             !view.exceeded && view.outcome == Some(Outcome::Undecided),
             "{a} {b}: {:?}",
@@ -356,7 +369,7 @@ fn what_cannot_be_concluded_is_said_and_is_undecided() {
         );
         for pair in &view.pairs {
             assert_eq!(
-                (pair.ratio.ci95, pair.ratio.told_apart, pair.ratio.p),
+                (pair.ratio.ci95, pair.ratio.significant, pair.ratio.p),
                 (None, None, None),
                 "{a} {b}"
             );
@@ -387,7 +400,9 @@ fn hostile_texts_stay_texts() {
             t.server.as_mut().unwrap().version = version.into()
         });
     }
-    let view = compare(&store, "a", "b", &Asked { force: true, ..Asked::default() }).unwrap();
+    let view =
+        compare(&store, "a", "b", &CompareOptions { force: true, ..CompareOptions::default() })
+            .unwrap();
     let (terminal, markdown) = (report::compare(&view, 100), report::compare_markdown(&view));
     assert!(!terminal.contains('\u{1b}') && !markdown.contains('\u{1b}'));
     assert!(
@@ -409,7 +424,7 @@ fn published_figures_stand_beside_a_run_with_the_ratios_of_their_own_side() {
         audit.recognised,
         std::time::SystemTime::UNIX_EPOCH,
     );
-    let both = beside(&import, &view);
+    let both = side_by_side(&import, &view);
     // 001: ext2 632, reiserfs 101; means are computed from the repeats.
     let of = |label: &str| both.theirs.iter().find(|row| row.label == label).unwrap();
     assert_eq!(
@@ -427,16 +442,16 @@ fn published_figures_stand_beside_a_run_with_the_ratios_of_their_own_side() {
             .iter()
             .any(|row| (row.ratio_to_best - 1.0).abs() < 1e-9 && row.tps_ci95.is_some())
     );
-    let text = report::beside(&both, false);
+    let text = report::side_by_side(&both, false);
     assert!(
         text.contains("not measured by pgdyno") && text.contains("no ratio between the two sides"),
         "{text}"
     );
-    assert!(report::beside(&both, true).contains("| ext2"), "Markdown");
+    assert!(report::side_by_side(&both, true).contains("| ext2"), "Markdown");
 
     let none = Audit::of("a.txt", b"fsync = off\n").unwrap();
     let none = ImportedRun::new("a.txt", b"", none.recognised, std::time::SystemTime::UNIX_EPOCH);
-    let both = beside(&none, &view);
+    let both = side_by_side(&none, &view);
     assert!(
         both.theirs.is_empty() && both.notes.iter().any(|n| n.contains("nothing of the report's"))
     );

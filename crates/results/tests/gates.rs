@@ -8,7 +8,9 @@ mod common;
 use common::{fill_with, plan, run_record, store};
 use pgdyno_model::{LevelValue, Levels, Plan, RunRecord, TrialRecord};
 use pgdyno_results::Store;
-use pgdyno_results::analysis::across::{Asked, CompareView, GateState, Outcome, compare};
+use pgdyno_results::analysis::compare_runs::{
+    CompareOptions, CompareView, GateState, Outcome, compare,
+};
 use pgdyno_results::gate::{self, Form};
 
 /// A plan of the treatments called `names`, which differ in nothing.
@@ -55,8 +57,13 @@ fn pair(store: &mut Store, id: &str, ratio: f64, spread: f64) {
 }
 
 fn gated(store: &Store, a: &str, b: &str, form: Form, text: &str) -> CompareView {
-    compare(store, a, b, &Asked { gates: gate::parse(text, form).unwrap(), ..Asked::default() })
-        .unwrap()
+    compare(
+        store,
+        a,
+        b,
+        &CompareOptions { gates: gate::parse(text, form).unwrap(), ..CompareOptions::default() },
+    )
+    .unwrap()
 }
 
 fn state(store: &Store, a: &str, b: &str, text: &str) -> (GateState, Outcome) {
@@ -104,7 +111,7 @@ fn a_gate_that_asks_for_less_than_the_noise_floor_is_undecided_unless_the_change
     assert_eq!(within(&store, "less", "tps < -3%"), (GateState::Open, Outcome::Undecided));
     assert_eq!(within(&store, "halved", "tps < -3%"), (GateState::Exceeded, Outcome::Exceeded));
     assert_eq!(within(&store, "doubled", "tps < -3%"), (GateState::Kept, Outcome::Passed));
-    // Asked for more than the floor, it decides as without one.
+    // CompareOptions for more than the floor, it decides as without one.
     assert_eq!(within(&store, "less", "tps < -30%"), (GateState::Kept, Outcome::Passed));
 }
 
@@ -145,7 +152,7 @@ fn two_runs_alone_decide_nothing_however_far_they_differ() {
     one(&mut store, "after", 7_000.0);
     let view = gated(&store, "before", "after", Form::FailIf, "tps < -3%");
     let ratio = &view.pairs[0].ratio;
-    assert_eq!((ratio.told_apart, ratio.p, ratio.ci95), (None, None, None));
+    assert_eq!((ratio.significant, ratio.p, ratio.ci95), (None, None, None));
     assert!(
         ratio.within_runs.is_some() && ratio.withheld.as_ref().unwrap().contains("0 of 3"),
         "{ratio:?}"
@@ -168,12 +175,12 @@ fn three_earlier_runs_widen_the_interval_by_their_spread() {
     // exp(± t(2) √2 × 2%).
     assert!(most < 0.97 && hi > 1.0 && lo < least, "{ratio:?}");
     assert!((hi.ln() - 0.95f64.ln() - 4.302_653 * 2f64.sqrt() * 0.02).abs() < 2e-3, "{hi}");
-    assert_eq!((ratio.told_apart, view.outcome), (Some(false), Some(Outcome::Undecided)));
+    assert_eq!((ratio.significant, view.outcome), (Some(false), Some(Outcome::Undecided)));
     assert!(view.notes[0].contains("by 3 earlier runs"), "{:?}", view.notes);
     one(&mut store, "far", 60_000.0);
     let view = gated(&store, "before", "far", Form::FailIf, "tps < -3%");
     assert_eq!(
-        (view.pairs[0].ratio.told_apart, view.outcome),
+        (view.pairs[0].ratio.significant, view.outcome),
         (Some(true), Some(Outcome::Exceeded))
     );
 }

@@ -96,7 +96,11 @@ fn budget_ceiling_and_a_run_that_is_not_over_are_told_apart() {
         (RunState::Interrupted, 60)
     );
     assert_eq!(of(&interrupted).ended, None);
-    assert!(interrupted.notes[0].contains("12 of at most 60 trials"), "{}", interrupted.notes[0]);
+    assert!(
+        interrupted.notes[0].text.contains("12 of at most 60 trials"),
+        "{:?}",
+        interrupted.notes[0]
+    );
     let precise = run(two(30, rule(30, 0.5)), 4, SessionEnd::Completed, alike);
     assert!(of(&precise).words.contains("1 known to ±50.0%"), "{}", of(&precise).words);
     let nothing = run(two(30, rule(30, 0.5)), 0, SessionEnd::Interrupted, alike);
@@ -117,7 +121,7 @@ fn intervals_and_verdicts_pay_for_the_looks() {
     // The last look spends a third, and is the one that found most.
     let dearer = l.p.unwrap() / f.p.unwrap();
     assert!((dearer - 3.0).abs() < 1e-9 || l.p.unwrap() < 3.0 * f.p.unwrap(), "{dearer}");
-    assert!(l.detectable.unwrap() > f.detectable.unwrap());
+    assert!(l.minimum_detectable.unwrap() > f.minimum_detectable.unwrap());
     for (f, l) in fixed.treatments.iter().zip(&looked.treatments) {
         let mean =
             |t: &pgdyno_results::analysis::TreatmentView| width(t.tps.as_ref().unwrap().ci95);

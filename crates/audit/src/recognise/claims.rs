@@ -1,6 +1,6 @@
 //! What prose claims of the figures: `A is about 75% of B`, `A: 581 ± 48 tps`.
 
-use super::pgbench::PgbenchRun;
+use super::pgbench_run::PgbenchRun;
 use super::scan::Scan;
 use super::table::Table;
 use crate::figure::Figure;

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use super::claims;
 use super::command::Command;
-use super::pgbench::PgbenchRun;
+use super::pgbench_run::PgbenchRun;
 use super::scan::Scan;
 use super::sysbench::SysbenchRun;
 

@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::pgbench::PgbenchRun;
+use super::pgbench_run::PgbenchRun;
 use super::probes::{CpuLine, DeviceLine, FsyncLine};
 use super::settings::Setting;
 use super::storage::StorageFact;
 use super::sysbench::SysbenchRun;
 use super::table::Table;
 
-/// What was recognised in one document: what is imported.
+/// Figures that were recognised in one document. A store keeps them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Recognised {
     /// Reports of pgbench.
@@ -17,7 +17,7 @@ pub struct Recognised {
     /// Reports of sysbench.
     #[serde(default)]
     pub sysbench: Vec<SysbenchRun>,
-    /// Tables of tps, or of what their authors computed.
+    /// Tables of tps, or of figures that the authors computed.
     pub tables: Vec<Table>,
     /// Lines of pg_test_fsync.
     pub fsync: Vec<FsyncLine>,
@@ -27,7 +27,7 @@ pub struct Recognised {
     pub devices: Vec<DeviceLine>,
     /// Settings of PostgreSQL.
     pub settings: Vec<Setting>,
-    /// What is said of the storage.
+    /// Facts on the storage.
     pub storage: Vec<StorageFact>,
 }
 

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::pgbench::Progress;
+use super::pgbench_run::Progress;
 use super::scan::Scan;
 use crate::figure::Figure;
 

@@ -8,20 +8,20 @@ use crate::document::Line;
 use crate::figure::Figure;
 use crate::figure::{Decimals, Written, proof, written};
 
-/// A table of which something is understood.
+/// Table with at least one understood column.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
-    /// Its first row in the file, from 1.
+    /// Line of its first row in the file, from 1.
     pub line: usize,
-    /// What the columns are called; empty where nothing says it.
+    /// Names of the columns; empty if unknown.
     pub header: Vec<String>,
     /// Whether its figures are tps.
     pub tps: bool,
-    /// Whether it, or what stands above it, speaks of medians, intervals or numbers of repeats.
+    /// Whether the table or its caption mentions medians, intervals or numbers of repeats.
     pub summarised: bool,
-    /// How the columns came to their meaning.
+    /// Origin of what is known of the columns.
     pub meaning: Meaning,
-    /// Its rows.
+    /// Rows.
     pub rows: Vec<Row>,
 }
 
@@ -38,24 +38,24 @@ pub enum Meaning {
     Unknown,
 }
 
-/// A row of a table.
+/// Row of a table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// Its first column.
+    /// Text of the first column.
     pub label: String,
-    /// Where it stands in the file, from 1.
+    /// Line in the file, from 1.
     pub line: usize,
-    /// What was measured in each repeat.
+    /// Figure of each repeat.
     pub repeats: Vec<Figure>,
-    /// Their mean as written.
+    /// Mean, as printed.
     pub mean: Option<Figure>,
-    /// Its ratio to another row as written.
+    /// Ratio to another row, as printed.
     pub ratio: Option<Figure>,
-    /// Its share of the whole as written (percent).
+    /// Share of the whole, as printed (percent).
     pub share: Option<Figure>,
-    /// Whether its spread is written.
+    /// Whether a spread is printed.
     pub has_spread: bool,
-    /// Figures of which nothing more is known, with their columns.
+    /// Figures of unknown meaning, as (column, figure).
     pub others: Vec<(usize, Figure)>,
 }
 

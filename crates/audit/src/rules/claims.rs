@@ -1,12 +1,12 @@
 //! What prose says of the figures, beside them.
 
+use pgdyno_stats::mean_ci95;
 use serde_json::json;
 
 use super::rule::{Rule, Verdicts, exact};
 use crate::figure::Figure;
 use crate::finding::{Confidence, Severity};
 use crate::recognise::{Evidence, Meaning, Row, SpreadClaim};
-use pgdyno_stats::mean_ci95;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {

@@ -7,17 +7,18 @@ mod design;
 mod durability;
 mod progress;
 mod repeats;
+mod rising;
 mod rule;
 mod runs;
 mod sysbench;
 mod tables;
 mod zfs;
 
-pub use rule::Rule;
-
 use crate::finding::{Checked, Finding};
 use crate::recognise::Evidence;
 use rule::Verdicts;
+
+pub use rule::Rule;
 
 /// All rules, in the order in which they judge.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {

@@ -1,27 +1,13 @@
 //! What repeats can show, and what a single measurement cannot.
 
+use pgdyno_stats::{holm, mean_ci95, ratio};
 use serde_json::{Value, json};
 
+use super::rising::{BY_CHANCE, Rising, Sample, TOGETHER};
 use super::rule::{Rule, Verdicts, exact, number};
 use super::tables::joined;
 use crate::finding::{Confidence, Severity};
 use crate::recognise::{Evidence, Meaning, numbered};
-use pgdyno_stats::{CONFIDENCE, Trend, holm, mean_ci95, ratio, share_of_orders_with_trend, trend};
-
-/// What chance does no more often than this is told from it.
-const BY_CHANCE: f64 = 1.0 - CONFIDENCE;
-
-/// Two-sided p-value up to which a row is counted as one that rises or falls: one of twenty orders
-/// either way. Four repeats, the fewest that are judged, reach it when all rise or all fall (2 of
-/// 24 orders).
-const STEADY: f64 = 0.1;
-
-/// Rows together are judged in two ways: how many rise or fall, and how steadily the steadiest
-/// does. Each may err in half as many reports.
-const EACH_WAY: f64 = BY_CHANCE / 2.0;
-
-/// They are no chance where such rows would be found in less than one of a hundred reports.
-const TOGETHER: f64 = 0.01;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -43,13 +29,6 @@ pub(super) const RULES: &[Rule] = &[
         judge: told_apart,
     },
 ];
-
-/// The repeats of one thing.
-struct Sample {
-    label: String,
-    lines: Vec<usize>,
-    values: Vec<f64>,
-}
 
 /// What is compared with each other: the rows of a table, the runs of a report.
 fn sets(evidence: &Evidence) -> Vec<Vec<Sample>> {
@@ -239,65 +218,6 @@ fn single_runs(evidence: &Evidence, verdicts: &mut Verdicts) {
     verdicts.found(Severity::Warning, sure, &lines, message, computed);
 }
 
-/// The rows of a table that rise or fall, and by how little chance.
-struct Rising<'a> {
-    /// Each with a two-sided p-value of at most [`STEADY`].
-    rows: Vec<(&'a Sample, Trend)>,
-    /// Rows of four repeats or more (count).
-    tested: usize,
-    /// The chance of so many such rows.
-    so_many: f64,
-    /// A bound for the chance that the steadiest of the tested rows is so steady (Bonferroni).
-    so_steadily: f64,
-}
-
-impl<'a> Rising<'a> {
-    fn of(tested: &[&'a Sample]) -> Self {
-        let trends: Vec<(&Sample, Trend)> =
-            tested.iter().filter_map(|s| Some((*s, trend(&s.values)?))).collect();
-        let least = trends.iter().map(|(_, t)| t.chance).fold(1.0, f64::min);
-        let rows: Vec<_> = trends.into_iter().filter(|(_, t)| t.chance <= STEADY).collect();
-        // A few repeats have few orders, so that a row is counted by chance less often than at the
-        // level.
-        let chances: Vec<f64> =
-            tested.iter().map(|s| share_of_orders_with_trend(&s.values, STEADY)).collect();
-        Self {
-            so_many: at_least(rows.len(), &chances),
-            so_steadily: (least * tested.len().max(1) as f64).min(1.0),
-            rows,
-            tested: tested.len(),
-        }
-    }
-
-    fn is_significant(&self) -> bool {
-        self.so_many.min(self.so_steadily) <= EACH_WAY
-    }
-
-    fn message(&self) -> String {
-        let names = self.rows.iter().map(|(s, t)| {
-            let way = if t.rising { "rises" } else { "falls" };
-            format!(
-                "`{}` {way} ({}; by chance in {:.1}% of orders, up or down)",
-                s.label,
-                joined(&s.values),
-                t.chance * 100.0
-            )
-        });
-        let names = names.collect::<Vec<_>>().join(", ");
-        let (what, chance) = if self.so_many <= self.so_steadily {
-            ("so many do", self.so_many)
-        } else {
-            ("one does so as steadily", self.so_steadily)
-        };
-        format!(
-            "{} of {} rows rise or fall over their repeats, as warm-up or drift makes them: {names}; {what} by chance in 1 of {} such reports",
-            self.rows.len(),
-            self.tested,
-            number((1.0 / chance).round())
-        )
-    }
-}
-
 fn rising(evidence: &Evidence, verdicts: &mut Verdicts) {
     for set in sets(evidence) {
         let tested: Vec<&Sample> = set.iter().filter(|s| s.values.len() >= 4).collect();
@@ -325,21 +245,6 @@ fn rising(evidence: &Evidence, verdicts: &mut Verdicts) {
             verdicts.right(&lines, message, computed);
         }
     }
-}
-
-/// The chance of at least `hits` in independent trials of these chances.
-fn at_least(hits: usize, chances: &[f64]) -> f64 {
-    // Of 0, 1, 2, … hits.
-    let mut exactly = vec![1.0];
-    for chance in chances {
-        let mut next = vec![0.0; exactly.len() + 1];
-        for (i, share) in exactly.iter().enumerate() {
-            next[i] += share * (1.0 - chance);
-            next[i + 1] += share * chance;
-        }
-        exactly = next;
-    }
-    exactly.iter().skip(hits).sum::<f64>().clamp(0.0, 1.0)
 }
 
 /// More rows than these make more pairs than anyone reads.
@@ -488,59 +393,4 @@ fn compare(samples: &[&Sample], lines: &[usize], verdicts: &mut Verdicts) {
     let rows: Vec<&str> = group.iter().map(|at| samples[*at].label.as_str()).collect();
     let computed = json!({ "rows": rows, "pairs": all });
     verdicts.found(Severity::Warning, Confidence::Certain, &lines, sentences.join("; "), computed);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn rising(rows: &[Sample]) -> (f64, bool) {
-        let rows: Vec<&Sample> = rows.iter().collect();
-        let found = Rising::of(&rows);
-        (found.so_many, found.is_significant())
-    }
-
-    fn row(values: Vec<f64>) -> Sample {
-        Sample { label: String::new(), lines: vec![1], values }
-    }
-
-    #[test]
-    fn three_of_five_rows_of_four_repeats_rise_or_fall_in_1_of_197_reports_as_counted() {
-        // Each row does in 2 of 24 orders. At least three of five: (10 × 11² + 5 × 11 + 1) / 12⁵.
-        let counted = 1266.0 / 248_832.0;
-        let still = || row(vec![3.0, 1.0, 4.0, 2.0]);
-        let falling = || row(vec![4.0, 3.0, 2.0, 1.0]);
-        let rows = [falling(), still(), row(vec![1.0, 2.0, 3.0, 4.0]), still(), falling()];
-        let (so_many, significant) = rising(&rows);
-        assert!((so_many - counted).abs() < 1e-12 && significant, "{so_many}");
-
-        let mut random = fastrand::Rng::with_seed(31);
-        let mut drawn =
-            || (0..5).map(|_| row((0..4).map(|_| random.f64()).collect())).collect::<Vec<_>>();
-        let times = 100_000;
-        let found = (0..times).filter(|_| rising(&drawn()).0 <= counted + 1e-9).count();
-        // 509 of 100,000 are expected, with a standard error of 22.
-        assert!((440..=580).contains(&found), "{found} of {times}");
-    }
-
-    #[test]
-    fn of_reports_whose_rows_are_steady_at_most_5_in_100_are_told_otherwise() {
-        let mut random = fastrand::Rng::with_seed(32);
-        for (rows, repeats) in [(1, 4), (1, 8), (5, 4), (16, 5), (40, 10)] {
-            let found = (0..1000)
-                .filter(|_| {
-                    let drawn = |_| row((0..repeats).map(|_| random.f64()).collect());
-                    rising(&(0..rows).map(drawn).collect::<Vec<_>>()).1
-                })
-                .count();
-            eprintln!("falsely rising, {rows} rows of {repeats}: {found} of 1000");
-            assert!(found <= 65, "{rows} rows of {repeats}: {found} of 1000");
-        }
-    }
-
-    #[test]
-    fn one_row_that_rises_for_long_is_enough_and_one_of_four_repeats_is_not() {
-        assert!(rising(&[row((0..8).map(f64::from).collect())]).1);
-        assert!(!rising(&[row((0..4).map(f64::from).collect())]).1);
-    }
 }

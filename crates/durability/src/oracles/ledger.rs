@@ -6,7 +6,7 @@ use std::time::Duration;
 use pgdyno_model::crash::CheckOutcome;
 use pgdyno_model::ledger::{Effect, Entry, History, State, Token};
 
-use super::{Case, complaints, outcome_of, tokens, with};
+use super::case::{Case, complaints, outcome_of, tokens, with};
 use crate::found::{AsynchronousCommit, Found};
 
 /// From how many acknowledged transactions on the loss of all of them is no accident.

@@ -1,40 +1,31 @@
-//! The oracles: each looks at one thing that must hold whatever was crashed.
+//! Oracles: each checks one property that must hold whatever was crashed.
+//!
+//! To add one, write a function from [`Case`] to an outcome and add its line to [`ORACLES`]. Plant a
+//! history that it must catch in `judge/tests.rs`.
 
+mod case;
 mod ledger;
 mod tables;
 
-use std::collections::BTreeSet;
-
 use pgdyno_model::crash::{CheckOutcome, Failing};
-use pgdyno_model::ledger::{History, Token};
 
-use crate::found::{Found, Observed, Promise, Row, Unseen};
+use case::{complaints, with};
 
+pub use case::Case;
 pub use ledger::missing;
 
-/// What an oracle is given.
-#[derive(Clone, Copy, Debug)]
-pub struct Case<'a> {
-    /// What clients did.
-    pub history: &'a History,
-    /// What is there.
-    pub found: &'a Found,
-    /// What should be.
-    pub promise: &'a Promise,
-}
-
-/// One oracle.
+/// A named check.
 #[derive(Clone, Copy)]
 pub struct Oracle {
-    /// What it looks at, in words.
+    /// Property that must hold, as text.
     pub name: &'static str,
-    /// What its failure means.
+    /// Kind of failure if the property does not hold.
     pub failing: Failing,
-    /// Looks.
+    /// Checks the property.
     pub look: fn(&Case<'_>) -> CheckOutcome,
 }
 
-/// All of them, in the order in which they are told.
+/// All oracles, in the order of reports.
 pub const ORACLES: &[Oracle] = &[
     Oracle::new("acknowledged transactions are there", Failing::Lost, ledger::acknowledged),
     Oracle::new("each client's are there without a gap", Failing::Lost, ledger::gaps),
@@ -79,9 +70,6 @@ impl Oracle {
         Self { name, failing, look }
     }
 }
-
-/// How many things a finding names at most.
-const NAMED: usize = 5;
 
 /// The server that came back is the one that went.
 fn identifier(case: &Case<'_>) -> CheckOutcome {
@@ -153,37 +141,6 @@ fn unwritten(case: &Case<'_>) -> CheckOutcome {
             .collect();
         complaints(&lost)
     })
-}
-
-fn tokens(rows: &[Row]) -> BTreeSet<Token> {
-    rows.iter().map(|row| row.token).collect()
-}
-
-fn with<T>(observed: &Observed<T>, look: impl FnOnce(&T) -> CheckOutcome) -> CheckOutcome {
-    match observed {
-        Ok(value) => look(value),
-        Err(unseen) => outcome_of(unseen),
-    }
-}
-
-fn outcome_of(unseen: &Unseen) -> CheckOutcome {
-    match unseen {
-        Unseen::Damaged(what) => CheckOutcome::Failed(what.clone()),
-        Unseen::CouldNotRun(why) => CheckOutcome::CouldNotRun(why.clone()),
-        Unseen::NotApplicable(why) => CheckOutcome::NotApplicable(why.clone()),
-    }
-}
-
-/// Nothing to complain of, or the first of the complaints and how many there are.
-fn complaints(all: &[String]) -> CheckOutcome {
-    if all.is_empty() {
-        return CheckOutcome::Passed;
-    }
-    let mut text = all.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
-    if all.len() > NAMED {
-        text = format!("{text}; and {} more", all.len() - NAMED);
-    }
-    CheckOutcome::Failed(text)
 }
 
 /// An LSN as PostgreSQL writes it.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pgdyno_model::crash::CheckOutcome;
 use pgdyno_model::ledger::Effect;
 
-use super::{Case, complaints, outcome_of, tokens, with};
+use super::case::{Case, complaints, outcome_of, tokens, with};
 use crate::found::{Observed, TableRows};
 
 /// The primary key leads to the very rows that the table holds.

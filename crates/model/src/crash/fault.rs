@@ -3,9 +3,26 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray, VariantNames};
 
 /// Something that is broken on purpose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+    VariantNames,
+)]
+#[strum(serialize_all = "kebab-case")]
 #[serde(rename_all = "kebab-case")]
 pub enum Fault {
     /// SIGKILL to the postmaster and its children.
@@ -19,6 +36,7 @@ pub enum Fault {
     /// An emulated disk that acknowledges flushes that it did not do, and then loses power: a
     /// planted failure, which says nothing of a real drive. Its name was `lying-disk` before.
     #[serde(alias = "lying-disk")]
+    #[strum(to_string = "emulated-lie", serialize = "lying-disk")]
     EmulatedLie,
     /// A write of which a part only reached the disk when the power went.
     TornWrite,
@@ -31,43 +49,21 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// All of them.
-    pub const ALL: &[Self] = &[
-        Self::Process,
-        Self::Immediate,
-        Self::Backend,
-        Self::Power,
-        Self::EmulatedLie,
-        Self::TornWrite,
-        Self::IoError,
-        Self::DiskFull,
-        Self::Plug,
-    ];
-    /// Their names, as files and options have them.
-    pub const NAMES: &[&str] = &[
-        "process",
-        "immediate",
-        "backend",
-        "power",
-        "emulated-lie",
-        "torn-write",
-        "io-error",
-        "disk-full",
-        "plug",
-    ];
+    /// All faults.
+    pub const ALL: &[Self] = <Self as VariantArray>::VARIANTS;
+    /// Names of all faults, as files and options have them.
+    pub const NAMES: &[&str] = <Self as VariantNames>::VARIANTS;
 
-    /// Its name.
+    /// Returns the fault's name.
     #[must_use]
     pub fn name(self) -> &'static str {
-        let at = Self::ALL.iter().position(|f| *f == self);
-        at.map_or("", |at| Self::NAMES[at])
+        self.into()
     }
 
-    /// The fault of that name, which may be one of an earlier version.
+    /// Finds the fault called `name`, in this version or an earlier one.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
-        let name = if name == "lying-disk" { Self::EmulatedLie.name() } else { name };
-        Self::ALL.iter().copied().find(|f| f.name() == name)
+        name.parse().ok()
     }
 
     /// Whether an honest server is meant to fail: the fault breaks a promise that PostgreSQL builds

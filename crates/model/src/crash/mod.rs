@@ -8,15 +8,16 @@ mod fault;
 mod power;
 mod rollup;
 mod round;
+mod round_power;
 mod session;
+#[cfg(test)]
+mod tests;
 mod verdict;
 
 pub use fault::{Aim, Fault, Under};
-pub use power::{FaultPower, RoundPower, chance_at_most, skip_seen};
+pub use power::{FaultPower, chance_at_most, skip_seen};
 pub use rollup::{Control, FaultOutcome};
 pub use round::{Lost, Round};
+pub use round_power::RoundPower;
 pub use session::{CrashOptions, CrashOutcome, CrashRecord};
 pub use verdict::{Check, CheckOutcome, Failing, Verdict};
-
-#[cfg(test)]
-mod tests;

@@ -1,52 +1,8 @@
 //! How much the silence of rounds can mean: what they put under test, and what they bound.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::{Fault, Round};
-
-/// What a round put under test, between its baseline and its fault: how much its silence can mean.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct RoundPower {
-    /// Checkpoints that completed (count). Recovery replays WAL since the last of them, so that
-    /// without one no flush of a data file is under test.
-    pub checkpoints: Option<u64>,
-    /// Flushes that the storage completed (count); none where nothing counts them.
-    pub flushes: Option<u64>,
-    /// Acknowledged commits that the last completed flush made durable and no earlier one (count):
-    /// what a storage that skipped that flush would have lost.
-    pub last_window: Option<u64>,
-    /// Whether the disk's own flushes were under test, as on an emulated disk; else only those of
-    /// kernel and filesystem.
-    pub disk_flushes: bool,
-    /// The share of the disk's cache that the cut took, the rest having reached the medium by then:
-    /// with that probability a write whose flush was skipped is lost. None: all of it.
-    #[serde(default)]
-    pub cache_lost: Option<f64>,
-}
-
-impl RoundPower {
-    /// Whether `fault` could have shown what the storage did not keep, as far as that was counted.
-    #[must_use]
-    pub fn counts(&self, fault: Fault) -> bool {
-        !self.lacks_checkpoint() && (!fault.hangs_on_the_last_flush() || !self.has_empty_window())
-    }
-
-    /// Whether flushes of the disk were under test, and an acknowledged commit hung on the last
-    /// one.
-    fn tests_a_window(&self) -> bool {
-        self.disk_flushes && self.last_window.is_some_and(|commits| commits > 0)
-    }
-
-    /// Whether no checkpoint completed; not known where nobody counted.
-    pub(super) fn lacks_checkpoint(&self) -> bool {
-        self.checkpoints == Some(0)
-    }
-
-    /// Whether the last flush made no acknowledged commit durable; not known where nobody counted.
-    pub(super) fn has_empty_window(&self) -> bool {
-        self.last_window == Some(0)
-    }
-}
+use super::{Fault, Round, RoundPower};
 
 /// What all rounds of a fault put under test together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

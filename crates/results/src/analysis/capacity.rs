@@ -1,11 +1,12 @@
 //! The highest rate that keeps an objective: what each treatment's searches tried.
 
-use pgdyno_model::search::Step;
-use super::view::{CapacityView, CurvePoint, RunView, TreatmentView, TrialState};
 use pgdyno_model::format;
+use pgdyno_model::search::Step;
+
+use super::view::{CapacityView, CurvePoint, RunView, TreatmentView, TrialState};
 
 /// Nothing for a plan that looks for no rate.
-pub(super) fn views(view: &RunView) -> Vec<CapacityView> {
+pub(crate) fn views(view: &RunView) -> Vec<CapacityView> {
     let Some(find) = &view.plan.find else { return Vec::new() };
     let capacity = |t: &TreatmentView| {
         let trials = view
@@ -51,7 +52,7 @@ fn point(ordinal: u32, step: &Step) -> Option<CurvePoint> {
 }
 
 /// How the rates were found.
-pub(super) fn note(view: &RunView) -> Option<String> {
+pub(crate) fn note(view: &RunView) -> Option<String> {
     let find = view.plan.find.as_ref()?;
     Some(format!(
         "What is compared are maximum rates: open-loop arrivals, bracketed and bisected to {}% in steps of {}, each answer confirmed over the \

@@ -1,17 +1,18 @@
 //! Treatments beside each other: which differ, which are equivalent, which cannot be told apart.
 
-use super::treatment::Sums;
+use pgdyno_stats::Ratio;
+
 use super::family::{Family, planned_pairs};
 use super::pairing::Pairing;
+use super::treatment::TreatmentSamples;
 use super::view::{Comparison, LatencyRatio, PERCENTILES, RatioView, RunView, TreatmentView};
-use super::words;
 use crate::gate::Measure;
-use pgdyno_stats::Ratio;
+use crate::prose;
 
 /// Fills in the best of `candidates` and every treatment's ratio to it. The best has the highest
 /// geometric mean: ratios are geometric means too, so that with all trials complete none of a
 /// candidate's is above 1.
-pub(super) fn rank(view: &mut RunView, sums: &[Sums], family: &Family) {
+pub(super) fn rank(view: &mut RunView, sums: &[TreatmentSamples], family: &Family) {
     let mean_log = |t: &TreatmentView| {
         let tps = &sums[t.index].tps;
         #[allow(clippy::cast_precision_loss)]
@@ -42,7 +43,7 @@ pub(super) fn rank(view: &mut RunView, sums: &[Sums], family: &Family) {
                 Some(without(Some(1.0), "the best: the highest geometric mean"))
             }
             Some(best) => family.judged(t.index, best).map(|judged| {
-                words::ratio_to_best(
+                prose::ratio_to_best(
                     &judged.beside_the_best(measured),
                     limited(sums, t.index, best),
                 )
@@ -52,12 +53,16 @@ pub(super) fn rank(view: &mut RunView, sums: &[Sums], family: &Family) {
 }
 
 /// Every such pair that was measured.
-pub(super) fn compare(view: &RunView, sums: &[Sums], family: &Family) -> Vec<Comparison> {
+pub(super) fn compare(
+    view: &RunView,
+    sums: &[TreatmentSamples],
+    family: &Family,
+) -> Vec<Comparison> {
     let pairing = Pairing::of(&view.plan);
     let comparison = |(factor, treatment, to): (&String, usize, usize)| {
         let judged = family.judged(treatment, to)?;
         let levels = |index: usize| &view.plan.treatments[index].levels;
-        let words = words::comparison(
+        let words = prose::comparison(
             factor,
             (treatment, levels(treatment)),
             (to, levels(to)),
@@ -71,7 +76,7 @@ pub(super) fn compare(view: &RunView, sums: &[Sums], family: &Family) -> Vec<Com
 }
 
 /// Whether a trial of either treatment may have measured the load generator.
-fn limited(sums: &[Sums], a: usize, b: usize) -> bool {
+fn limited(sums: &[TreatmentSamples], a: usize, b: usize) -> bool {
     sums[a].generator_limited + sums[b].generator_limited > 0
 }
 

@@ -5,55 +5,56 @@ use pgdyno_model::{LevelValue, Plan, Treatment};
 use pgdyno_stats::{self as stats, Ratio};
 
 use super::pairing::Pairing;
-use super::treatment::Sums;
+use super::treatment::TreatmentSamples;
 
-/// The chance of any wrong verdict that a family of comparisons is allowed.
-pub(super) const ALPHA: f64 = 1.0 - stats::CONFIDENCE;
+/// Chance of any false difference in a family of comparisons.
+pub(crate) const ALPHA: f64 = 1.0 - stats::CONFIDENCE;
 
-/// A ratio, judged together with all others of its family.
+/// Ratio that was judged together with all others of its family.
 #[derive(Clone)]
-pub(super) struct Judged {
-    pub(super) ratio: Ratio,
+pub(crate) struct Judged {
+    pub(crate) ratio: Ratio,
     /// Comparisons that are judged together (count).
-    pub(super) comparisons: usize,
-    /// The share of the family's 5% at which Holm's rule judges this ratio first.
-    pub(super) share: f64,
-    /// The p-value when they are; none without an interval.
-    pub(super) p: Option<f64>,
-    /// What it is a ratio of: `tps`, or `maximum rate`.
-    pub(super) measure: &'static str,
-    /// The margin, and the p-value of a difference as large as it or larger, judged likewise.
-    pub(super) equivalence: Option<(f64, f64)>,
-    /// Why no verdict may be drawn from an interval that is there; none where one may.
-    pub(super) withheld: Option<String>,
+    pub(crate) comparisons: usize,
+    /// Share of the family's 5% at which Holm's rule judges this ratio first.
+    pub(crate) share: f64,
+    /// Joint p-value; none without an interval.
+    pub(crate) p: Option<f64>,
+    /// Measure: `tps` or `maximum rate`.
+    pub(crate) measure: &'static str,
+    /// Margin of equivalence, and the joint p-value of a difference at least as large.
+    pub(crate) equivalence: Option<(f64, f64)>,
+    /// Reason for withholding the verdict although there is an interval.
+    pub(crate) withheld: Option<String>,
 }
 
 impl Judged {
-    /// Whether the two differ; none without an interval, or where verdicts are withheld.
-    pub(super) fn told_apart(&self) -> Option<bool> {
+    /// Returns whether the difference is significant; none without an interval or verdict.
+    pub(crate) fn significant(&self) -> Option<bool> {
         self.p.filter(|_| self.withheld.is_none()).map(|p| p <= ALPHA)
     }
 
-    /// Whether they differ by less than the margin; none without an interval or margin, or where
-    /// verdicts are withheld.
-    pub(super) fn equivalent(&self) -> Option<bool> {
+    /// Returns whether the two are equivalent within the margin; none without interval, margin or
+    /// verdict.
+    pub(crate) fn equivalent(&self) -> Option<bool> {
         self.equivalence.filter(|_| self.withheld.is_none()).map(|(_, p)| p <= ALPHA)
     }
 
-    /// The smallest true difference that would have been found in most such runs.
-    pub(super) fn detectable(&self) -> Option<f64> {
+    /// Returns the minimum detectable effect (a share).
+    pub(crate) fn minimum_detectable(&self) -> Option<f64> {
         self.ratio.minimum_detectable_at(self.share)
     }
 
-    /// The ratio turned round.
+    /// Returns the inverse ratio with its verdict.
     fn inverse(&self) -> Self {
         Self { ratio: self.ratio.inverse(), ..self.clone() }
     }
 
-    /// The ratio of a treatment to the best of `treatments`, which the data chose: its interval
-    /// holds whichever was chosen (Bonferroni), and a difference is one only where the p-value that
-    /// belongs to that interval says so as well.
-    pub(super) fn beside_the_best(mut self, treatments: usize) -> Self {
+    /// Corrects a ratio to the best of `treatments` for the fact that the data chose the best.
+    ///
+    /// The interval holds whichever treatment was chosen (Bonferroni). A difference is significant
+    /// only if the p-value that belongs to that interval is small as well.
+    pub(crate) fn beside_the_best(mut self, treatments: usize) -> Self {
         #[allow(clippy::cast_precision_loss)]
         let share = 1.0 / treatments.saturating_sub(1).max(1) as f64;
         self.ratio.ci95 = self.ratio.ci95_at(share);
@@ -65,14 +66,15 @@ impl Judged {
     }
 }
 
-/// What `plan`'s treatments are compared by.
-pub(super) fn measure(plan: &Plan) -> &'static str {
+/// Returns the measure that compares the treatments of `plan`.
+pub(crate) fn measure(plan: &Plan) -> &'static str {
     if plan.find.is_some() { "maximum rate" } else { "tps" }
 }
 
-/// Judges `ratios`, one for each of `weights`, together. Those without an interval were not tested
-/// and do not make the others' verdicts stricter.
-pub(super) fn judge(
+/// Judges `ratios` together by Holm's rule; `weights` has one weight for each.
+///
+/// A ratio without an interval was not tested, and does not make the other verdicts stricter.
+pub(crate) fn judge(
     ratios: Vec<Ratio>,
     weights: &[f64],
     measure: &'static str,
@@ -106,23 +108,24 @@ pub(super) fn judge(
         .collect()
 }
 
-/// The ratios of all pairs of a run's treatments, judged as one family: whichever of them a reader
-/// looks at, the chance that any equal pair is called different is at most 5%.
+/// Ratios of all pairs of a run's treatments, judged as one family.
 ///
-/// The pairs that the plan is about, which differ in one factor, have [`PLANNED_SHARE`] of the
-/// weight; the others are there because the data choose the best.
-pub(super) struct Family {
+/// The chance that any equal pair is called different is at most 5%, whichever pairs a reader looks
+/// at. Pairs that differ in one factor are what the plan is about: they have [`PLANNED_SHARE`] of
+/// the weight. The other pairs matter since the data choose the best.
+pub(crate) struct Family {
     pairs: Vec<(usize, usize)>,
     judged: Vec<Judged>,
 }
 
-/// The weight of the plan's own comparisons in a family of all pairs.
+/// Weight of the planned comparisons in a family of all pairs.
 const PLANNED_SHARE: f64 = 0.8;
 
 impl Family {
-    /// That of `plan`, from the (block, value) of each treatment's trials. Treatments without any
-    /// form no pair.
-    pub(super) fn new(plan: &Plan, values: &[&[(u32, f64)]]) -> Self {
+    /// Judges the pairs of `plan`, from the (block, value) of each treatment's trials.
+    ///
+    /// A treatment without trials forms no pair.
+    pub(crate) fn new(plan: &Plan, values: &[&[(u32, f64)]]) -> Self {
         let measured: Vec<usize> = (0..values.len()).filter(|t| !values[*t].is_empty()).collect();
         let after = |(i, a): (usize, &usize)| {
             let a = *a;
@@ -147,10 +150,11 @@ impl Family {
         Self { pairs, judged }
     }
 
-    /// That of a run that stands at `state`. Repeats whose number was fixed are judged when all are
-    /// there: whoever looks before and ends the run when something shows would be told differences
-    /// that are none.
-    pub(super) fn of_run(plan: &Plan, state: RunState, sums: &[Sums]) -> Self {
+    /// Judges the pairs of a run in `state`.
+    ///
+    /// A run with a fixed number of repeats gets no verdict before it is complete. Looking earlier,
+    /// and stopping when a difference shows, would find differences that are none.
+    pub(super) fn of_run(plan: &Plan, state: RunState, sums: &[TreatmentSamples]) -> Self {
         let values: Vec<&[(u32, f64)]> = sums.iter().map(|sums| sums.tps.as_slice()).collect();
         let mut family = Self::new(plan, &values);
         if is_provisional(plan, state) {
@@ -161,8 +165,8 @@ impl Family {
         family
     }
 
-    /// The ratio `a` ÷ `b`; none where either was not measured.
-    pub(super) fn judged(&self, a: usize, b: usize) -> Option<Judged> {
+    /// Returns the ratio `a` ÷ `b`; none if either was not measured.
+    pub(crate) fn judged(&self, a: usize, b: usize) -> Option<Judged> {
         let of = |pair: (usize, usize)| {
             let found = self.pairs.iter().position(|known| *known == pair)?;
             Some(&self.judged[found])
@@ -172,16 +176,16 @@ impl Family {
 }
 
 /// Why an unfinished run has no verdicts.
-pub(super) const NOT_FINISHED: &str = "no verdict before the run is finished";
+pub(crate) const NOT_FINISHED: &str = "no verdict before the run is finished";
 
 /// Whether a run of fixed repeats may still go on.
-pub(super) fn is_provisional(plan: &Plan, state: RunState) -> bool {
+pub(crate) fn is_provisional(plan: &Plan, state: RunState) -> bool {
     plan.stopping.is_none() && matches!(state, RunState::Running | RunState::Interrupted)
 }
 
 /// For every factor: each treatment and the one that differs in that factor only and has its first
 /// level.
-pub(super) fn planned_pairs(plan: &Plan) -> Vec<(&String, usize, usize)> {
+pub(crate) fn planned_pairs(plan: &Plan) -> Vec<(&String, usize, usize)> {
     let mut pairs = Vec::new();
     for factor in &plan.factors {
         for (index, t) in plan.treatments.iter().enumerate() {

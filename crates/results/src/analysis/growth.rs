@@ -1,14 +1,16 @@
 //! How tables and indexes grew in a trial, and by how many bytes for each transaction.
 
 use std::collections::BTreeSet;
+
 use pgdyno_model::Measurement;
+use pgdyno_model::format;
 use pgdyno_model::telemetry::Table;
 use pgdyno_model::units::Bytes;
+
 use super::view::{RelationSize, RunView, TrialView};
-use pgdyno_model::format;
 
 /// The relations that were watched in a trial, those that grew most first.
-pub(super) fn relations(tables: &[Table], measured: Option<&Measurement>) -> Vec<RelationSize> {
+pub(crate) fn relations(tables: &[Table], measured: Option<&Measurement>) -> Vec<RelationSize> {
     let Some(table) = tables.iter().find(|table| table.probe == "sizes") else { return Vec::new() };
     let begin = table.samples.first().map_or(0.0, |sample| sample.t_s);
     let transactions = measured.map_or(0.0, |m| since(m, begin));
@@ -51,7 +53,7 @@ fn since(measured: &Measurement, begin: f64) -> f64 {
 
 /// A sentence for the first completed trial of each workload in which something grew by a page or
 /// more.
-pub(super) fn notes(view: &RunView) -> Vec<String> {
+pub(crate) fn notes(view: &RunView) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let mut out = Vec::new();
     for trial in view.trials.iter().filter(|t| t.tps.is_some()) {
@@ -85,7 +87,7 @@ fn sentence(trial: &TrialView) -> Option<String> {
         })
         .collect();
     (!grown.is_empty()).then(|| {
-        let label = super::words::label(&trial.factors);
+        let label = super::label::label(&trial.factors);
         let which = if label.is_empty() { String::new() } else { format!(" ({label})") };
         format!("Trial {}{which} grew {}.", trial.ordinal + 1, grown.join(", "))
     })

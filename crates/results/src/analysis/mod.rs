@@ -1,45 +1,50 @@
 //! Analysis: from a run in the store to what can be said about it.
 //!
-//! [`analyse`] is the entry point for one run, [`across::compare`] for two, and
+//! [`analyse`] is the entry point for one run, [`compare_runs::compare`] for two, and
 //! [`stopping::wanted`] tells a run in progress which treatments to measure next.
 
-pub mod across;
-mod allowance;
 mod answer;
-pub mod beside;
-mod capacity;
+mod burst_credit;
+pub(crate) mod capacity;
+mod charts;
 mod compare;
-mod family;
-mod floor;
-mod growth;
+pub mod compare_runs;
+pub(crate) mod family;
+pub(crate) mod growth;
+pub(crate) mod label;
 mod latency;
-mod notes;
+pub(crate) mod noise_floor;
 mod pairing;
 mod profile;
 mod promise;
-mod rates;
+pub(crate) mod rates;
 mod run;
-mod scaling;
+pub(crate) mod scaling;
 mod server_log;
+pub mod side_by_side;
 mod stages;
 mod steadiness;
 pub mod stopping;
 mod telemetry;
 mod treatment;
 mod trial;
-mod unsteady;
 mod view;
 mod waits;
 mod wal_flushes;
 mod why;
-mod words;
 
 pub use run::analyse;
 pub use view::{
-    CapacityView, Change, Comparison, CurvePoint, Ended, FigureView, FsyncView, GapView,
-    LatencyFloor, LatencyInterval, LatencyRatio, LatencyView, LogEvent, NoiseFloor, ObserverView,
-    Part, PartView, RateLine, RateTable, RatioView, RelationSize, RunHead, RunView, ScalingView,
-    SecondView, ServerView, SessionView, SettingView, StageProbeView, StatementView, Steadiness,
-    StoppingView, TpsView, TreatmentCrash, TreatmentView, TrialState, TrialView, WaitView,
-    WhyView,
+    CapacityView, Cause, Change, Comparison, CurvePoint, Ended, FigureView, FsyncView, GapView,
+    LatencyFloor, LatencyInterval, LatencyRatio, LatencyView, LogEvent, NoiseFloor, Note, NoteKind,
+    Notes, ObserverView, Part, PartView, RateLine, RateTable, RatioView, RelationSize, RunHead,
+    RunView, ScalingView, SecondView, ServerView, SessionView, SettingView, StageProbeView,
+    StatementView, Steadiness, StoppingView, TpsView, TreatmentCrash, TreatmentView, TrialState,
+    TrialView, WaitView, WhyView,
 };
+
+// facade: removed at integration
+#[doc(hidden)]
+pub use compare_runs as across;
+#[doc(hidden)]
+pub use side_by_side as beside;

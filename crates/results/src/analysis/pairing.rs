@@ -3,7 +3,7 @@
 use pgdyno_model::Plan;
 use pgdyno_stats::{self as stats, InterimAnalyses, Ratio};
 
-/// The looks of a run, if it may end by itself, or was given more repeats when it was complete.
+/// Returns the interim analyses of a run that may end by itself, or that was extended.
 pub(super) fn interim_analyses(plan: &Plan) -> Option<InterimAnalyses> {
     let extended = || {
         let looks = plan.extended_after.iter().copied().chain([plan.repeats()]).collect();
@@ -12,28 +12,28 @@ pub(super) fn interim_analyses(plan: &Plan) -> Option<InterimAnalyses> {
     plan.stopping.as_ref().map(|s| InterimAnalyses::between(s.floor, s.ceiling)).or_else(extended)
 }
 
-/// How two treatments' (block, value) come to a ratio.
+/// Method by which trials of two treatments, as (block, value), are compared.
 pub(super) enum Pairing {
-    /// Within blocks, whose number was fixed.
+    /// Within blocks, for a fixed number of repeats.
     Blocks,
-    /// Within blocks of a run that was looked at while it went on.
+    /// Within blocks, for a run with interim analyses.
     InterimAnalyses(InterimAnalyses),
-    /// Of two runs, with the looks that either had.
+    /// Across two runs, with the interim analyses of each.
     Unpaired(Option<InterimAnalyses>, Option<InterimAnalyses>),
 }
 
 impl Pairing {
-    /// That of treatments of one run.
+    /// Returns the method for treatments of one run.
     pub(super) fn of(plan: &Plan) -> Self {
         interim_analyses(plan).map_or(Self::Blocks, Self::InterimAnalyses)
     }
 
-    /// That of a run's treatment over another run's.
+    /// Returns the method for treatments of two runs.
     pub(super) fn across(this: &Plan, that: &Plan) -> Self {
         Self::Unpaired(interim_analyses(this), interim_analyses(that))
     }
 
-    /// `a` over `b`.
+    /// Computes the ratio `a` ÷ `b`.
     pub(super) fn ratio(&self, a: &[(u32, f64)], b: &[(u32, f64)]) -> Ratio {
         match self {
             Self::Blocks => stats::ratio(a, b),
@@ -46,7 +46,7 @@ impl Pairing {
         !matches!(self, Self::Unpaired(..))
     }
 
-    /// The share of the chance of a wrong interval that one from these trials may spend.
+    /// Returns the share of the 5% error chance that an interval from these trials may spend.
     pub(super) fn share(&self, a: &[(u32, f64)], b: &[(u32, f64)]) -> f64 {
         let of = |looks: &Option<InterimAnalyses>, trials: &[(u32, f64)]| {
             looks.as_ref().map_or(1.0, |looks| looks.alpha_share(count(trials.len())))

@@ -2,8 +2,10 @@
 //! took of device, WAL and CPU.
 
 use std::collections::BTreeMap;
+
 use pgdyno_model::Measurement;
 use pgdyno_model::telemetry::Table;
+
 use super::rates::{column, growth};
 use super::telemetry::own_device;
 use super::view::Part;
@@ -165,4 +167,3 @@ fn device(table: &Table, devices: &[&str], tps: f64, figures: &mut [Option<f64>;
     figures[8] = rate("time_in_queue").map(|ms| ms / 1e3);
     figures[9] = figures[0].map(|writes| writes / tps);
 }
-

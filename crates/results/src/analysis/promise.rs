@@ -3,13 +3,14 @@
 //! A server that acknowledges commits and loses them is fast for a reason that nobody wants. Its
 //! figures stay in the table; the best is looked for among the others.
 
-use super::treatment::Sums;
-use super::view::{RunView, TreatmentCrash, TreatmentView};
 use pgdyno_model::format;
+
+use super::treatment::TreatmentSamples;
+use super::view::{RunView, TreatmentCrash, TreatmentView};
 
 /// Fills in why treatments are not ranked. Call it after crash tests are known and before the best
 /// is chosen.
-pub(super) fn judge(view: &mut RunView, sums: &[Sums]) {
+pub(super) fn judge(view: &mut RunView, sums: &[TreatmentSamples]) {
     // Where no treatment flushes, speed without flushes is what is asked.
     let is_flushed = |t: &TreatmentView| t.trials > 0 && !sums[t.index].fsync_off;
     let any_flushed = view.treatments.iter().any(is_flushed);

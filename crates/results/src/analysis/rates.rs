@@ -7,7 +7,7 @@ use pgdyno_model::telemetry::{Kind, STATS_RESET, Sample, Table};
 /// `table` without intervals of less than half the usual length: a rate over a sliver of time, such
 /// as from the last second's sample to the one at the window's close, is noise. What it counted
 /// goes to its neighbour.
-pub(super) fn even(table: &Table) -> Table {
+pub(crate) fn even(table: &Table) -> Table {
     let mut lengths: Vec<f64> = intervals(table).map(|(a, b)| b.t_s - a.t_s).collect();
     lengths.sort_by(f64::total_cmp);
     let shortest = lengths.get(lengths.len() / 2).copied().unwrap_or(0.0) / 2.0;
@@ -26,17 +26,17 @@ pub(super) fn even(table: &Table) -> Table {
     Table { samples, ..table.clone() }
 }
 
-pub(super) fn column(table: &Table, name: &str) -> Option<usize> {
+pub(crate) fn column(table: &Table, name: &str) -> Option<usize> {
     table.columns.iter().position(|c| c.name == name)
 }
 
 /// When each interval begins (seconds from the window's opening).
-pub(super) fn begins(table: &Table) -> Vec<f64> {
+pub(crate) fn begins(table: &Table) -> Vec<f64> {
     intervals(table).map(|(a, _)| (a.t_s * 1000.0).round() / 1000.0).collect()
 }
 
 /// Neighbouring samples; those that did not move on in time are no interval.
-pub(super) fn intervals(table: &Table) -> impl Iterator<Item = (&Sample, &Sample)> {
+pub(crate) fn intervals(table: &Table) -> impl Iterator<Item = (&Sample, &Sample)> {
     table.samples.windows(2).filter_map(|pair| match pair {
         [a, b] if b.t_s > a.t_s => Some((a, b)),
         _ => None,
@@ -44,7 +44,7 @@ pub(super) fn intervals(table: &Table) -> impl Iterator<Item = (&Sample, &Sample
 }
 
 /// A counter's growth over each interval.
-pub(super) fn differences(table: &Table, column: usize) -> Vec<Option<f64>> {
+pub(crate) fn differences(table: &Table, column: usize) -> Vec<Option<f64>> {
     let reset = self::column(table, STATS_RESET);
     intervals(table)
         .map(|(a, b)| {
@@ -56,7 +56,7 @@ pub(super) fn differences(table: &Table, column: usize) -> Vec<Option<f64>> {
 }
 
 /// A gauge at each interval's end.
-pub(super) fn ends(table: &Table, column: usize, scale: f64) -> Vec<Option<f64>> {
+pub(crate) fn ends(table: &Table, column: usize, scale: f64) -> Vec<Option<f64>> {
     intervals(table)
         .map(|(_, end)| value(end, column).filter(|v| v.is_finite()).map(|v| short(v * scale)))
         .collect()
@@ -64,7 +64,7 @@ pub(super) fn ends(table: &Table, column: usize, scale: f64) -> Vec<Option<f64>>
 
 /// A counter's growth over the whole table, over intervals that have one; none where no interval
 /// has.
-pub(super) fn growth(table: &Table, column: usize) -> Option<f64> {
+pub(crate) fn growth(table: &Table, column: usize) -> Option<f64> {
     differences(table, column).into_iter().flatten().reduce(|a, b| a + b)
 }
 
@@ -73,7 +73,7 @@ pub(super) fn growth(table: &Table, column: usize) -> Option<f64> {
 ///
 /// The kernel may take back idle and iowait time that it had counted on another CPU, which is no
 /// reset.
-pub(super) fn resets(table: &Table) -> Vec<f64> {
+pub(crate) fn resets(table: &Table) -> Vec<f64> {
     let fell = |a: &Sample, b: &Sample, i: usize| matches!((value(a, i), value(b, i)), (Some(a), Some(b)) if b < a);
     let counters: Vec<usize> = (0..table.columns.len())
         .filter(|i| {
@@ -95,7 +95,7 @@ fn value(sample: &Sample, column: usize) -> Option<f64> {
     sample.values.get(column).copied().flatten()
 }
 
-pub(super) fn per_second(table: &Table, column: usize, scale: f64) -> Vec<Option<f64>> {
+pub(crate) fn per_second(table: &Table, column: usize, scale: f64) -> Vec<Option<f64>> {
     let lengths = intervals(table).map(|(a, b)| b.t_s - a.t_s);
     differences(table, column)
         .into_iter()
@@ -105,13 +105,13 @@ pub(super) fn per_second(table: &Table, column: usize, scale: f64) -> Vec<Option
 }
 
 /// Element by element; none where any is none.
-pub(super) fn sum(columns: impl Iterator<Item = Vec<Option<f64>>>) -> Vec<Option<f64>> {
+pub(crate) fn sum(columns: impl Iterator<Item = Vec<Option<f64>>>) -> Vec<Option<f64>> {
     columns
         .reduce(|a, b| a.into_iter().zip(b).map(|(a, b)| Some(a? + b?)).collect())
         .unwrap_or_default()
 }
 
 /// Three decimals are more than a chart shows; more digits would only make reports large.
-pub(super) fn short(value: f64) -> f64 {
+pub(crate) fn short(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }

@@ -5,21 +5,35 @@
 
 use std::collections::BTreeSet;
 
-use pgdyno_model::record::{RunState, SessionRecord};
-use pgdyno_model::{Treatment, TrialRecord};
+use pgdyno_model::record::{RunState, SessionEnd, SessionRecord};
+use pgdyno_model::{Plan, Treatment, TrialRecord};
 
 use super::family::Family;
 use super::latency::fsync_view;
 use super::pairing::Pairing;
-use super::treatment::Sums;
+use super::treatment::TreatmentSamples;
 use super::view::{
     FsyncView, RunHead, RunView, SessionView, TreatmentCrash, TreatmentView, TrialState, TrialView,
 };
-use super::{answer, capacity, compare, floor, notes, promise, scaling, stages, stopping, treatment, trial, why};
+use super::{
+    answer, capacity, compare, noise_floor, promise, scaling, stages, stopping, treatment, trial,
+    why,
+};
+use crate::prose::{Watched, notes};
 use crate::report::CrashView;
 use crate::store::{Store, StoreError};
 
-/// Analyses the run whose full name is `run`.
+/// Analyses the run whose full name is `run` (see [`Store::resolve`]).
+///
+/// ```no_run
+/// # use pgdyno_results::{Store, analyse};
+/// let store = Store::open_existing("results.sqlite3")?;
+/// let view = analyse(&store, &store.resolve("latest")?)?;
+/// for treatment in &view.treatments {
+///     println!("{}: {:?} tps", treatment.label, treatment.tps.as_ref().map(|tps| tps.mean));
+/// }
+/// # Ok::<(), pgdyno_results::StoreError>(())
+/// ```
 ///
 /// Trials are read one at a time. Of several attempts at a trial the first completed one counts.
 ///
@@ -30,9 +44,11 @@ pub fn analyse(store: &Store, run: &str) -> Result<RunView, StoreError> {
     read(store, run).map(|(view, _)| view)
 }
 
-/// The run with what its treatments' trials come to, which other comparisons than its own are drawn
-/// from.
-pub(super) fn read(store: &Store, run: &str) -> Result<(RunView, Vec<Sums>), StoreError> {
+/// Analyses a run and returns its samples too, for comparisons with other runs.
+pub(super) fn read(
+    store: &Store,
+    run: &str,
+) -> Result<(RunView, Vec<TreatmentSamples>), StoreError> {
     let Gathered { mut view, sums, watched } = gather(store, run)?;
     promise::judge(&mut view, &sums);
     let family = Family::of_run(&view.plan, view.run.state, &sums);
@@ -43,21 +59,21 @@ pub(super) fn read(store: &Store, run: &str) -> Result<(RunView, Vec<Sums>), Sto
     view.scaling = scaling::sweeps(&view.plan, &sums);
     view.stopping = stopping::view(&view, &sums);
     if let Some(session) = view.sessions.last() {
-        view.noise_floor = floor::of(store, &session.host)?;
+        view.noise_floor = noise_floor::of(store, &session.host)?;
     }
     view.answer = answer::answer(&view, &family);
-    view.notes = notes::notes(&view, &watched);
+    view.notes = notes(&view, &watched);
     Ok((view, sums))
 }
 
-/// A run as the store holds it, before anything of it is judged.
+/// A run as the store holds it, before it is judged.
 pub(super) struct Gathered {
     pub(super) view: RunView,
-    pub(super) sums: Vec<Sums>,
-    watched: notes::Watched,
+    pub(super) sums: Vec<TreatmentSamples>,
+    watched: Watched,
 }
 
-/// Reads the run with its trials, and nothing of other runs.
+/// Reads a run with its trials; nothing of other runs.
 pub(super) fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
     let record = store.run(run)?;
     store.check(run)?;
@@ -67,24 +83,17 @@ pub(super) fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
     let plan = record.plan;
 
     let mut completed = BTreeSet::new();
-    let mut sums: Vec<Sums> = plan.treatments.iter().map(|_| Sums::default()).collect();
+    let mut sums: Vec<TreatmentSamples> =
+        plan.treatments.iter().map(|_| TreatmentSamples::default()).collect();
     let mut trials = Vec::new();
     let mut servers = trial::Servers::default();
-    let mut watched = notes::Watched::default();
+    let mut watched = Watched::default();
     for id in store.trial_ids(run)? {
         let (session, trial) = store.trial(id)?;
         let (Some(treatment), Some(sum)) =
             (plan.treatments.get(trial.treatment), sums.get_mut(trial.treatment))
         else {
-            let found = format!(
-                "trial {} of treatment {}, which the plan has not",
-                trial.ordinal, trial.treatment
-            );
-            return Err(StoreError::Corrupt {
-                path: store.path().into(),
-                what: "a trial".into(),
-                found,
-            });
+            return Err(unknown_treatment(store, &trial));
         };
         let state = state_of(&trial, &mut completed);
         let session = sessions.iter().position(|(id, ..)| *id == session);
@@ -97,21 +106,7 @@ pub(super) fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
     }
     // A run that may end by itself had to do what it did, once it has ended.
     let over = plan.stopping.is_some() && state == RunState::Completed;
-    let planned = |index| {
-        if over {
-            let attempted = trials.iter().filter(|t: &&TrialView| t.treatment == index);
-            return attempted.map(|t| t.ordinal).collect::<BTreeSet<u32>>().len();
-        }
-        plan.trials.iter().filter(|t| t.treatment == index).count()
-    };
-    let pairing = Pairing::of(&plan);
-    let treatments: Vec<TreatmentView> = (0..)
-        .zip(plan.treatments.iter().zip(&sums).zip(treatment::drifts(&sums)))
-        .map(|(index, ((treatment, sum), drift))| TreatmentView {
-            drift,
-            ..sum.view(index, treatment, planned(index), &fsync, &pairing)
-        })
-        .collect();
+    let treatments = treatment_views(&plan, &sums, &trials, &fsync, over);
     let crashes: Vec<CrashView> = store.crashes_of(run)?.iter().map(CrashView::from).collect();
     let mut view = RunView {
         run: RunHead {
@@ -141,28 +136,64 @@ pub(super) fn gather(store: &Store, run: &str) -> Result<Gathered, StoreError> {
         fsync,
         sessions: sessions
             .into_iter()
-            .map(|(_, s, end)| SessionView {
-                started_at: s.started_at,
-                end,
-                host: s.host,
-                storage: s.storage,
-            })
+            .map(|(_, session, end)| session_view(session, end))
             .collect(),
         servers: servers.views(),
         plan,
         experiment: record.experiment,
         overrides: record.overrides,
     };
+    add_crashes(&mut view);
+    Ok(Gathered { view, sums, watched })
+}
+
+fn unknown_treatment(store: &Store, trial: &TrialRecord) -> StoreError {
+    let found =
+        format!("trial {} of treatment {}, which the plan has not", trial.ordinal, trial.treatment);
+    StoreError::Corrupt { path: store.path().into(), what: "a trial".into(), found }
+}
+
+/// Views of all treatments; `is_over` for a run that ended by itself, which planned what it did.
+fn treatment_views(
+    plan: &Plan,
+    sums: &[TreatmentSamples],
+    trials: &[TrialView],
+    fsync: &[FsyncView],
+    is_over: bool,
+) -> Vec<TreatmentView> {
+    let planned = |index| {
+        if is_over {
+            let attempted = trials.iter().filter(|t| t.treatment == index);
+            return attempted.map(|t| t.ordinal).collect::<BTreeSet<u32>>().len();
+        }
+        plan.trials.iter().filter(|t| t.treatment == index).count()
+    };
+    let pairing = Pairing::of(plan);
+    (0..)
+        .zip(plan.treatments.iter().zip(sums).zip(treatment::drifts(sums)))
+        .map(|(index, ((treatment, sum), drift))| TreatmentView {
+            drift,
+            ..sum.view(index, treatment, planned(index), fsync, &pairing)
+        })
+        .collect()
+}
+
+fn session_view(session: SessionRecord, end: Option<SessionEnd>) -> SessionView {
+    let SessionRecord { started_at, host, storage, .. } = session;
+    SessionView { started_at, end, host, storage }
+}
+
+/// Adds to each treatment its crash tests, and why its storage is not available.
+fn add_crashes(view: &mut RunView) {
     let lacking = view.sessions.last().map(|s| s.storage.clone()).unwrap_or_default();
     for (shown, treatment) in view.treatments.iter_mut().zip(&view.plan.treatments) {
         let storage = lacking.iter().find(|s| s.not_available_here && s.name == treatment.storage);
         shown.unavailable = storage.filter(|_| shown.trials == 0).and_then(|s| s.failure.clone());
         shown.crash = crash_of(treatment, &view.plan.treatments, &view.crashes);
     }
-    Ok(Gathered { view, sums, watched })
 }
 
-/// The newest crash tests of `treatment`, or of one that is crashed alike.
+/// Finds the newest crash test of `treatment`, or of one that differs in its load only.
 fn crash_of(
     treatment: &Treatment,
     all: &[Treatment],
@@ -193,7 +224,9 @@ fn state_of(trial: &TrialRecord, completed: &mut BTreeSet<u32>) -> TrialState {
     }
 }
 
-/// The kernel names under a storage: the whole disk first, since partitions do not count flushes.
+/// Returns the devices under a storage by kernel name.
+///
+/// The whole disk comes first, since the kernel counts no flushes of partitions.
 fn devices<'a>(session: &'a SessionRecord, storage: &str) -> Vec<&'a str> {
     let facts = session.storage.iter().find(|s| s.name == storage);
     facts.into_iter().flat_map(|s| [s.disk.as_deref(), s.device.as_deref()]).flatten().collect()

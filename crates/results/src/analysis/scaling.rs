@@ -1,14 +1,16 @@
 //! How tps grows with the number of clients, and what bounds it.
 
 use std::collections::BTreeSet;
-use pgdyno_model::{Levels, Plan, Treatment};
-use super::treatment::Sums;
-use super::view::{ScalingView, TreatmentView};
+
 use pgdyno_model::format;
+use pgdyno_model::{Levels, Plan, Treatment};
 use pgdyno_stats::{self as stats, Fitted, Scaling};
 
+use super::treatment::TreatmentSamples;
+use super::view::{ScalingView, TreatmentView};
+
 /// The client sweeps of `plan`.
-pub(super) fn sweeps(plan: &Plan, sums: &[Sums]) -> Vec<ScalingView> {
+pub(super) fn sweeps(plan: &Plan, sums: &[TreatmentSamples]) -> Vec<ScalingView> {
     let bare = |t: &Treatment| Treatment {
         levels: Levels(Vec::new()),
         clients: 0,
@@ -107,7 +109,7 @@ fn shown(fitted: Fitted, show: fn(f64) -> String) -> String {
 }
 
 /// What is to be said of a treatment by Little's law and of its flushes.
-pub(super) fn notes(t: &TreatmentView, planned: &Treatment) -> Vec<String> {
+pub(crate) fn notes(t: &TreatmentView, planned: &Treatment) -> Vec<String> {
     /// Histograms and windows' edges make less.
     const OFF: f64 = 0.05;
     let mut out = Vec::new();

@@ -2,6 +2,7 @@
 
 use pgdyno_model::ProbeRecord;
 use pgdyno_model::probe::{DiskProbe, FsyncGroup, Pattern, ProbeResult};
+
 use super::view::{StageProbeView, TrialView};
 use crate::store::{Store, StoreError};
 

@@ -2,12 +2,11 @@
 
 use pgdyno_model::measurement::Second;
 use pgdyno_model::telemetry::{Kind, Table};
-
-use super::allowance::Device;
-use super::rates::{column, ends, even, intervals, per_second, sum};
-use super::view::{Change, LogEvent, Steadiness};
-use pgdyno_model::format;
 use pgdyno_stats::{self as stats, WarmUp};
+
+use super::burst_credit::Device;
+use super::rates::{column, ends, even, intervals, per_second, sum};
+use super::view::{Cause, Change, LogEvent, Steadiness};
 
 /// What can slow a server down from outside the load, and shows in telemetry.
 struct Source {
@@ -172,8 +171,8 @@ fn changes(
             // shrinks.
             let against = (after < before) == (is > was);
             if against && was.max(is) >= source.least && was.max(is) > TIMES * was.min(is) {
-                let (was, is) = (format::rate(was), format::rate(is));
-                with.push(format!("{} {was} → {is}{}", source.name, source.unit));
+                let (source, unit) = (source.name, source.unit);
+                with.push(Cause::Telemetry { source, before: was, after: is, unit });
             }
         }
         if after < before {
@@ -201,7 +200,7 @@ impl Source {
 }
 
 /// Checkpoints and autovacuum that began or ended about that time.
-fn near(events: &[LogEvent], at: f64) -> Vec<String> {
+fn near(events: &[LogEvent], at: f64) -> Vec<Cause> {
     let mut out = Vec::new();
     for event in events {
         let Some(t) = event.t_s else { continue };
@@ -209,22 +208,16 @@ fn near(events: &[LogEvent], at: f64) -> Vec<String> {
         let number = |name: &str| event.numbers.get(name).copied();
         match event.kind.as_str() {
             "checkpoint starting" if close(t) => {
-                // PostgreSQL's words for what asked for it; `time` alone is checkpoint_timeout's.
-                let asked = if event.of.trim() == "time" {
-                    "timed".to_owned()
-                } else {
-                    format!("requested: {}", event.of)
-                };
-                out.push(format!("checkpoint begins ({asked})"));
+                out.push(Cause::CheckpointBegins { reason: event.of.clone() });
             }
-            "checkpoint complete" if close(t) => out.push("checkpoint ends".to_owned()),
+            "checkpoint complete" if close(t) => out.push(Cause::CheckpointEnds),
             kind if kind.starts_with("automatic ") => {
                 // It is logged when it is over.
                 let began = number("elapsed_s").map(|elapsed| t - elapsed);
-                if began.is_some_and(close) && !close(t) {
-                    out.push(format!("{kind} of {} begins", event.of));
-                } else if close(t) {
-                    out.push(format!("{kind} of {}", event.of));
+                let begins = began.is_some_and(close) && !close(t);
+                if begins || close(t) {
+                    let (kind, table) = (kind.to_owned(), event.of.clone());
+                    out.push(Cause::Autovacuum { kind, table, begins });
                 }
             }
             _ => {}
@@ -283,35 +276,30 @@ mod tests {
             event(55.0, "automatic vacuum", "db.public.t", Some(15.2)),
         ];
         let found = of(&dip(), &events, &[wal], &[]).unwrap().changes.unwrap();
-        let said: Vec<(u32, &[String])> =
-            found.iter().map(|c| (c.t_s, c.with.as_slice())).collect();
+        let images = |before, after| Cause::Telemetry {
+            source: "full-page images",
+            before,
+            after,
+            unit: "/s",
+        };
+        let checkpoint = Cause::CheckpointBegins { reason: "wal".into() };
+        let (kind, table) = ("automatic vacuum".into(), "db.public.t".into());
+        let vacuum = Cause::Autovacuum { kind, table, begins: true };
+        let causes: Vec<(u32, Vec<Cause>)> =
+            found.iter().map(|c| (c.t_s, c.with.clone())).collect();
         assert_eq!(
-            said,
-            [
-                (
-                    30,
-                    &[
-                        "checkpoint begins (requested: wal)".to_owned(),
-                        "full-page images 1.00 → 401/s".to_owned()
-                    ][..]
-                ),
-                (
-                    40,
-                    &[
-                        "automatic vacuum of db.public.t begins".to_owned(),
-                        "full-page images 401 → 1.00/s".to_owned()
-                    ]
-                ),
-            ]
+            causes,
+            [(30, vec![checkpoint, images(1.0, 401.0)]), (40, vec![vacuum, images(401.0, 1.0)])]
         );
         assert!((found[0].before - 1005.0).abs() < 5.0 && (found[0].after - 605.0).abs() < 5.0);
     }
 
     #[test]
-    fn a_timed_checkpoint_is_called_so() {
+    fn a_timed_checkpoint_is_rendered_as_timed() {
         let found =
             of(&dip(), &[event(30.5, "checkpoint starting", "time", None)], &[], &[]).unwrap();
-        assert_eq!(found.changes.unwrap()[0].with, ["checkpoint begins (timed)"]);
+        let cause = &found.changes.unwrap()[0].with[0];
+        assert_eq!(crate::prose::cause(cause), "checkpoint begins (timed)");
     }
 
     #[test]

@@ -1,15 +1,21 @@
 //! A run that ends by itself: which comparisons are still open, and why it ended.
 
 use std::collections::BTreeSet;
+
+use pgdyno_model::format;
 use pgdyno_model::record::RunState;
 use pgdyno_model::{Plan, Stopping};
-use super::family::{Family, planned_pairs};
-use super::pairing::{Pairing, interim_analyses};
-use super::treatment::Sums;
-use super::view::{Ended, RunView, StoppingView};
-use super::words;
-use pgdyno_model::format;
 use pgdyno_stats as stats;
+
+use super::family::{Family, planned_pairs};
+use super::label::label;
+use super::pairing::{Pairing, interim_analyses};
+use super::treatment::TreatmentSamples;
+use super::view::RunView;
+
+// facade: removed at integration
+#[doc(hidden)]
+pub use super::view::{Ended, StoppingView};
 
 /// What became of one comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +34,9 @@ enum State {
 #[must_use]
 pub fn wanted(plan: &Plan, tps: &[Vec<(u32, f64)>], block: u32) -> BTreeSet<usize> {
     let mut wanted: BTreeSet<usize> = (0..plan.treatments.len()).collect();
-    let (Some(stopping), Some(looks)) = (&plan.stopping, interim_analyses(plan)) else { return wanted };
+    let (Some(stopping), Some(looks)) = (&plan.stopping, interim_analyses(plan)) else {
+        return wanted;
+    };
     for look in looks.at().iter().filter(|look| **look < block) {
         let until: Vec<Vec<(u32, f64)>> = tps
             .iter()
@@ -83,7 +91,7 @@ fn states(
     let state = |(_, a, b): &(&String, usize, usize)| {
         let Some(judged) = family.judged(*a, *b) else { return State::Nothing };
         let half = judged.ratio.ci95.map(|[lo, hi]| (hi / lo).sqrt() - 1.0);
-        if judged.told_apart() == Some(true) {
+        if judged.significant() == Some(true) {
             State::Different
         } else if judged.equivalent() == Some(true) {
             State::Equivalent
@@ -97,17 +105,17 @@ fn states(
 }
 
 /// Where the run of `view` stands; none for one of fixed repeats.
-pub(super) fn view(view: &RunView, sums: &[Sums]) -> Option<StoppingView> {
+pub(super) fn view(view: &RunView, sums: &[TreatmentSamples]) -> Option<StoppingView> {
     let plan = &view.plan;
     let stopping = plan.stopping.as_ref()?;
     let tps: Vec<Vec<(u32, f64)>> = sums.iter().map(|s| s.tps.clone()).collect();
     let pairs = planned_pairs(plan);
     let named: Vec<(String, State)> = if pairs.is_empty() {
         (0..plan.treatments.len())
-            .map(|t| (words::label(&plan.treatments[t].levels), alone(plan, stopping, &tps[t])))
+            .map(|t| (label(&plan.treatments[t].levels), alone(plan, stopping, &tps[t])))
             .collect()
     } else {
-        let label = |t: usize| words::label(&plan.treatments[t].levels);
+        let label = |t: usize| label(&plan.treatments[t].levels);
         let names = pairs.iter().map(|(_, a, b)| format!("{} beside {}", label(*a), label(*b)));
         names.zip(states(plan, stopping, &pairs, &tps)).collect()
     };

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pgdyno_model::facts::ServerFacts;
 use pgdyno_model::{Latencies, Measurement, Treatment, TrialRecord};
+use pgdyno_stats as stats;
 
+use super::label::label;
 use super::latency::latency_view;
 use super::pairing::Pairing;
 use super::profile::Profile;
@@ -13,23 +15,21 @@ use super::view::{
 };
 use super::waits::Waits;
 use super::wal_flushes::wal_flushes;
-use super::words;
 use crate::gate::Measure;
-use pgdyno_stats as stats;
 
-/// What the trials of one treatment come to.
+/// Samples of one treatment: the figures of its trials.
 #[derive(Default)]
-pub(super) struct Sums {
-    /// (block, tps, or the maximum rate) of each completed trial.
+pub(super) struct TreatmentSamples {
+    /// tps (or the maximum rate) of each completed trial, as (block, value).
     pub(super) tps: Vec<(u32, f64)>,
-    /// The same of each of [`PERCENTILES`] (microseconds), of trials with enough transactions for
-    /// it.
+    /// Latency at each of [`PERCENTILES`] (microseconds) as (block, value), for trials with enough
+    /// transactions.
     pub(super) percentiles: [Vec<(u32, f64)>; PERCENTILES.len()],
     /// Completed trials in which the generator may have been the limit (count).
     pub(super) generator_limited: usize,
-    /// Its scripts' names and weights, with every statement: what one transaction is.
+    /// Names, weights and statements of its scripts.
     pub(super) scripts: BTreeSet<String>,
-    /// What each completed trial's transactions were made of.
+    /// Profile of each completed trial.
     pub(super) profiles: Vec<Profile>,
     /// Whether a server of its completed trials had fsync off.
     pub(super) fsync_off: bool,
@@ -58,7 +58,7 @@ struct Statement {
     first_byte: Latencies,
 }
 
-impl Sums {
+impl TreatmentSamples {
     pub(super) fn add(
         &mut self,
         trial: &TrialRecord,
@@ -173,7 +173,7 @@ impl Sums {
             wal_flushes_per_second: flushes.filter(|_| writes),
             commits_per_flush: per_flush.filter(|_| writes),
             index,
-            label: words::label(&t.levels),
+            label: label(&t.levels),
             factors: t.levels.clone(),
             trials: self.tps.len(),
             trials_planned: planned,
@@ -241,8 +241,8 @@ pub(super) fn percentile(measurement: &Measurement, quantile: f64) -> Option<f64
 
 /// The trends of tps over repeats of all treatments of a run, in the order of blocks, judged
 /// together.
-pub(super) fn drifts(treatments: &[Sums]) -> Vec<Option<stats::Trend>> {
-    let in_order = |sums: &Sums| {
+pub(super) fn drifts(treatments: &[TreatmentSamples]) -> Vec<Option<stats::Trend>> {
+    let in_order = |sums: &TreatmentSamples| {
         let mut tps = sums.tps.clone();
         tps.sort_by_key(|(block, _)| *block);
         tps.into_iter().map(|(_, tps)| tps).collect()

@@ -4,8 +4,8 @@ use pgdyno_model::facts::{ServerFacts, Setting};
 use pgdyno_model::measurement::{Measurement, Second};
 use pgdyno_model::{Treatment, TrialRecord};
 
-use super::view::{SecondView, ServerView, SettingView, StatementView, TrialState, TrialView};
 use super::latency::latency_view;
+use super::view::{SecondView, ServerView, SettingView, StatementView, TrialState, TrialView};
 use super::{growth, server_log, steadiness, telemetry};
 
 pub(super) fn view(

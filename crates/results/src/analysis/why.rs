@@ -2,13 +2,15 @@
 //! by wait event, and what else each transaction took.
 
 use std::collections::BTreeSet;
+
+use pgdyno_model::format;
 use pgdyno_model::{Plan, Treatment};
+use pgdyno_stats as stats;
+
 use super::pairing::Pairing;
 use super::profile::{FIGURES, Profile};
-use super::treatment::Sums;
+use super::treatment::TreatmentSamples;
 use super::view::{FigureView, GapView, Part, PartView, RunView, WhyView};
-use pgdyno_model::format;
-use pgdyno_stats as stats;
 
 /// A treatment to be taken apart: its index in its plan, its profiles, and what sentences call it.
 pub(super) struct Member<'a> {
@@ -49,7 +51,7 @@ pub(super) fn explain(a: &Member<'_>, b: &Member<'_>, pairing: &Pairing) -> WhyV
 
 /// The pairs of a run that are worth explaining: told apart, under the same load. Each treatment
 /// beside the best, and each two that differ in one factor.
-pub(super) fn of_run(view: &RunView, sums: &[Sums]) -> Vec<WhyView> {
+pub(super) fn of_run(view: &RunView, sums: &[TreatmentSamples]) -> Vec<WhyView> {
     // At rates of their own, latencies are what was asked for.
     if view.plan.find.is_some() {
         return Vec::new();
@@ -63,11 +65,11 @@ pub(super) fn of_run(view: &RunView, sums: &[Sums]) -> Vec<WhyView> {
     };
     if let Some(best) = view.best {
         let apart = |t: &&super::TreatmentView| {
-            t.index != best && t.ratio_to_best.as_ref().is_some_and(|r| r.told_apart == Some(true))
+            t.index != best && t.ratio_to_best.as_ref().is_some_and(|r| r.significant == Some(true))
         };
         view.treatments.iter().filter(apart).for_each(|t| add(view, t.index, best));
     }
-    for c in view.comparisons.iter().filter(|c| c.ratio.told_apart == Some(true)) {
+    for c in view.comparisons.iter().filter(|c| c.ratio.significant == Some(true)) {
         // The slower beside the faster.
         let slower = c.ratio.value.is_some_and(|v| v < 1.0);
         let (treatment, to) = if slower { (c.treatment, c.to) } else { (c.to, c.treatment) };
@@ -176,17 +178,17 @@ fn gap(all: Vec<(String, Option<Part>, Rows, Rows)>, pairing: &Pairing) -> Optio
     // The largest in the direction of the whole.
     let along = |part: &PartView| part.gap_us.value * gap_us.value.signum();
     parts.sort_by(|x, y| along(y).total_cmp(&along(x)));
-    let told_apart = gap_us.ci95.map(|[lo, hi]| lo > 0.0 || hi < 0.0);
-    for part in parts.iter_mut().filter(|part| !has_meaning(part, told_apart)) {
+    let significant = gap_us.ci95.map(|[lo, hi]| lo > 0.0 || hi < 0.0);
+    for part in parts.iter_mut().filter(|part| !has_meaning(part, significant)) {
         (part.share, part.ci95) = (None, None);
     }
-    Some(GapView { a_us, b_us, gap_us, told_apart, parts })
+    Some(GapView { a_us, b_us, gap_us, significant, parts })
 }
 
 /// Whether a part's share says anything: not of a gap that may be none, nor where the interval is
 /// wider than the gap itself.
-fn has_meaning(part: &PartView, told_apart: Option<bool>) -> bool {
-    match (told_apart, part.ci95) {
+fn has_meaning(part: &PartView, significant: Option<bool>) -> bool {
+    match (significant, part.ci95) {
         (Some(true), Some([lo, hi])) => hi - lo <= 1.0,
         (Some(true), None) => true,
         // Without repeats: a share of what was seen, if it can be one.
@@ -248,7 +250,7 @@ fn said(gap: &GapView, a: &str, b: &str) -> Option<String> {
         ms(gap.b_us),
         ms(gap.a_us)
     );
-    if gap.told_apart == Some(false) {
+    if gap.significant == Some(false) {
         return Some(format!(
             "No significant difference of mean latency ({times}): there is no gap to explain"
         ));
@@ -266,13 +268,13 @@ fn said(gap: &GapView, a: &str, b: &str) -> Option<String> {
         }
         _ => "lies between statements: meta commands, or the load generator".to_owned(),
     };
-    let sure = if gap.told_apart.is_none() { "; without repeats it may be chance" } else { "" };
+    let sure = if gap.significant.is_none() { "; without repeats it may be chance" } else { "" };
     Some(format!("{share} of the latency gap {place} ({times}{sure})"))
 }
 
 /// The largest part of the gap in active time; none where nothing differs.
 fn waited(gap: &GapView) -> Option<String> {
-    if gap.told_apart == Some(false) {
+    if gap.significant == Some(false) {
         return None;
     }
     let largest = gap.parts.first()?;

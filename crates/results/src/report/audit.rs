@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use serde::Serialize;
-
-use super::text::{plain, wrap};
 use pgdyno_audit::{
     Audit, Checked, Finding, ImportedRun, NotUnderstood, Recognised, Severity, Sure,
 };
 use pgdyno_model::format;
+use serde::Serialize;
+
+use super::text::{plain, wrap};
 
 /// More of a quoted line than this is not shown.
 const QUOTED: usize = 100;

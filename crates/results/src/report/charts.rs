@@ -1,9 +1,9 @@
 //! Where charts' marks go, in percent of the plot: the HTML draws them without a script.
 
+use pgdyno_model::format;
 use serde::Serialize;
 
 use crate::analysis::RunView;
-use pgdyno_model::format;
 
 /// Colours before they repeat; a repetition differs in its dashes.
 const COLOURS: usize = 7;

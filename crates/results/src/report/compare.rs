@@ -1,13 +1,15 @@
 //! Two sides beside each other, for a terminal and as Markdown for a pull request.
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
-
-use super::Detail;
-use super::terminal::{NONE, STYLE, half_width, ratio};
-use super::text::{plain, wrap};
-use crate::analysis::across::{CompareView, MemberView, Outcome, PairView, SideView, Unequal};
 use pgdyno_model::format;
 use pgdyno_model::printable::escape_text;
+
+use super::detail::Detail;
+use super::terminal::{NONE, STYLE, half_width, ratio};
+use super::text::{plain, wrap};
+use crate::analysis::compare_runs::{
+    CompareView, MemberView, Outcome, PairView, SideView, Unequal,
+};
 
 const LEGEND: &str = "A and B: means over trials. Ratios are B ÷ A; ±: half of the 95% confidence interval. ~: no significant difference. x→y: A's \
                       level and B's.";
@@ -204,7 +206,7 @@ fn sections(view: &CompareView, detail: Detail) -> Vec<(&'static str, Vec<String
         ("Differences", differences),
         ("Why", view.pairs.iter().flat_map(why).collect()),
         ("Differs on purpose", on_purpose.iter().map(shown).collect()),
-        ("Notes", detail.notes(&notes)),
+        ("Notes", detail.notes(notes)),
     ]
 }
 

@@ -1,22 +1,12 @@
 //! The machine and what lies under a directory, in words.
 
 use pgdyno_model::facts::{BlockDevice, DeviceKind, Health, HostFacts, StorageFacts};
+use pgdyno_model::format::{self, counted};
 use pgdyno_model::units::Bytes;
-use serde::Serialize;
 
 use super::stack;
-use pgdyno_model::format::{self, counted};
 
-/// One subject.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Row {
-    /// Its name.
-    pub name: String,
-    /// What was found.
-    pub text: String,
-    /// Whether it is for those who look closely.
-    pub detail: bool,
-}
+pub use super::row::Row;
 
 /// Says what is there and nothing of what is not.
 #[derive(Default)]
@@ -167,7 +157,7 @@ fn vulnerabilities(host: &HostFacts) -> Words {
 pub fn storage(facts: &StorageFacts) -> Vec<Row> {
     let row = |name: &str, text: String| Row { name: name.to_owned(), text, detail: false };
     let mut rows: Vec<Row> =
-        facts.asked.iter().map(|asked| row("Asked for", stack::asked(asked))).collect();
+        facts.asked.iter().map(|asked| row("CompareOptions for", stack::asked(asked))).collect();
     if let Some(why) = &facts.failure {
         let what = if facts.not_available_here { "Not available here" } else { "Not made" };
         rows.push(row(what, why.clone()));

@@ -5,14 +5,15 @@ use base64::prelude::BASE64_STANDARD;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
+use pgdyno_model::format;
 use pgdyno_model::printable::{escape_text, is_hazard};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::error::ReportError;
 use super::fingerprint::{self, Row};
-use super::{ReportError, charts, verdicts, why};
+use super::{charts, verdicts, why};
 use crate::analysis::{RunView, SessionView, TrialState, TrialView};
-use pgdyno_model::format;
 
 const TEMPLATE: &str = include_str!("../../assets/report.html");
 const STYLE: &str = include_str!("../../assets/report.css");

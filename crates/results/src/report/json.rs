@@ -6,16 +6,16 @@
 
 use std::fmt::Write as _;
 
+use pgdyno_audit::ImportedRun;
 use pgdyno_model::printable::is_hazard;
 use serde::Serialize;
 
 use super::audit::AuditView;
 use super::{CrashView, ProbeView};
 use crate::RunView;
-use crate::analysis::across::CompareView;
-use crate::analysis::beside::BesideView;
+use crate::analysis::compare_runs::CompareView;
+use crate::analysis::side_by_side::SideBySideView;
 use crate::store::{CrashSummary, ImportSummary, ProbeSummary, RunSummary, Verification};
-use pgdyno_audit::ImportedRun;
 
 /// What is printed as a JSON object of its own. It serializes as a map, without a key `schema`.
 pub trait Document: Serialize {
@@ -38,7 +38,7 @@ macro_rules! documents {
 documents! {
     RunView => "pgdyno.run/1",
     CompareView => "pgdyno.compare/1",
-    BesideView => "pgdyno.beside/1",
+    SideBySideView => "pgdyno.beside/1",
     ProbeView<'_> => "pgdyno.probe/1",
     CrashView => "pgdyno.crash/1",
     ImportedRun => "pgdyno.import/1",

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use pgdyno_model::ProbeRecord;
 use pgdyno_model::facts::{HostFacts, StorageFacts};
+use pgdyno_model::format;
 use pgdyno_model::probe::{
     DiskPoint, DiskProbe, FsyncGroup, FsyncOutcome, FsyncProbe, FsyncTest, LatencySummary, Pattern,
     ProbeResult, Transfers,
@@ -13,7 +14,6 @@ use pgdyno_model::units::Epoch;
 use serde::Serialize;
 
 use super::text::wrap;
-use pgdyno_model::format;
 
 /// What a text is wrapped to; the tables need no more either.
 const WIDTH: usize = 80;

@@ -1,15 +1,16 @@
 //! What a terminal shows at the end of a run.
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
-
 use pgdyno_model::Verdict;
+use pgdyno_model::format;
 
+use super::crash::{CrashView, FaultView};
+use super::detail::Detail;
+use super::fingerprint;
 use super::text::{plain, wrap};
-use super::{CrashView, Detail, FaultView, fingerprint};
 use crate::analysis::{
     Comparison, FsyncView, LatencyView, RatioView, RunView, StageProbeView, TreatmentView,
 };
-use pgdyno_model::format;
 
 /// Lines only under the header: numbers are what is to be seen.
 pub(super) const STYLE: TableStyle =
@@ -68,7 +69,7 @@ pub fn terminal_with(view: &RunView, width: u16, detail: Detail) -> String {
         ("Maximum rates", view.capacity.iter().map(|c| c.words.clone()).collect()),
         ("Why", why(view)),
         ("Machine", machine(view)),
-        ("Notes", detail.notes(&view.notes)),
+        ("Notes", detail.notes(view.notes.iter().map(|note| note.text.clone()).collect())),
     ] {
         if !items.is_empty() {
             lines.extend([String::new(), title.to_owned()]);
@@ -166,7 +167,7 @@ fn numbers(t: &TreatmentView, with_service: bool) -> Vec<String> {
 
 pub(super) fn ratio(ratio: &RatioView) -> String {
     let Some(value) = ratio.value else { return NONE.to_owned() };
-    let mark = if ratio.told_apart == Some(false) { "~ " } else { "" };
+    let mark = if ratio.significant == Some(false) { "~ " } else { "" };
     // Half of an interval of logarithms, as a share: the same up and down but for its sign.
     let half = ratio.ci95.map_or_else(String::new, |[lo, hi]| half_width((hi / lo).sqrt() - 1.0));
     format!("{mark}{}{half}", format::times(value))
@@ -304,7 +305,7 @@ fn why(view: &RunView) -> Vec<String> {
 
 /// The largest differences first, then what cannot be told apart.
 fn comparisons(view: &RunView) -> Vec<String> {
-    let size = |c: &&Comparison| match (c.ratio.value, c.ratio.told_apart) {
+    let size = |c: &&Comparison| match (c.ratio.value, c.ratio.significant) {
         (Some(value), Some(true)) if value > 0.0 => 1.0 + value.ln().abs(),
         (_, Some(_)) => 0.5,
         _ => 0.0,

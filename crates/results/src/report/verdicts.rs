@@ -1,9 +1,10 @@
 //! What the HTML report shows of comparisons and of single trials' steadiness, as text.
 
+use pgdyno_model::format;
 use serde::Serialize;
 
 use crate::analysis::{Change, Comparison, RunView, Steadiness, TrialState};
-use pgdyno_model::format;
+use crate::prose::cause;
 
 const NONE: &str = "–";
 
@@ -34,7 +35,7 @@ pub(super) fn differences(view: &RunView) -> Vec<Difference> {
         p_together: probability(c.ratio.p_together),
         detectable: c
             .ratio
-            .detectable
+            .minimum_detectable
             .map_or_else(|| NONE.to_owned(), |d| format!("{}%", format::percent(d))),
     };
     view.comparisons.iter().filter(|c| c.ratio.ci95.is_some()).map(difference).collect()
@@ -109,7 +110,9 @@ fn warm_up(s: &Steadiness) -> String {
 }
 
 fn change(c: &Change) -> String {
-    let with =
-        if c.with.is_empty() { "nothing that was watched".to_owned() } else { c.with.join("; ") };
+    let with = match c.with.as_slice() {
+        [] => "nothing that was watched".to_owned(),
+        causes => causes.iter().map(cause).collect::<Vec<_>>().join("; "),
+    };
     format!("{} s: {} → {} tps ({with})", c.t_s, format::rate(c.before), format::rate(c.after))
 }

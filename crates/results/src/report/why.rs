@@ -1,9 +1,9 @@
 //! What the HTML report shows of why treatments differ, as text.
 
+use pgdyno_model::format;
 use serde::Serialize;
 
 use crate::analysis::{FigureView, GapView, Part, PartView, RunView, WhyView};
-use pgdyno_model::format;
 
 const NONE: &str = "–";
 

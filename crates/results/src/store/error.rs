@@ -206,3 +206,12 @@ fn some(names: &[String]) -> String {
     }
     text
 }
+
+/// Turns SQLite's error while `doing` on `path` into ours.
+pub(super) fn sqlite(
+    path: &std::path::Path,
+    doing: &'static str,
+) -> impl Fn(rusqlite::Error) -> StoreError + use<> {
+    let path = path.to_owned();
+    move |source| StoreError::Sqlite { doing, path: path.clone(), source }
+}

@@ -1,11 +1,11 @@
 //! Others' figures in the store, apart from those that pgdyno measured.
 
+use pgdyno_audit::{ImportedRun, Provenance, Recognised};
 use pgdyno_model::units::Epoch;
 use rusqlite::params;
 
 use super::write::encode;
 use super::{Store, StoreError, seal};
-use pgdyno_audit::{ImportedRun, Provenance, Recognised};
 
 /// An imported run in a list.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]

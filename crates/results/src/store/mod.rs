@@ -31,6 +31,8 @@ use pgdyno_model::record::RunState;
 use pgdyno_model::units::Epoch;
 use rusqlite::{Connection, OpenFlags};
 
+use error::sqlite;
+
 pub use crash::CrashSummary;
 pub use error::StoreError;
 pub use imported::ImportSummary;
@@ -183,12 +185,6 @@ impl Store {
     fn corrupt(&self, what: impl Into<String>, found: &dyn std::fmt::Display) -> StoreError {
         StoreError::Corrupt { path: self.path.clone(), what: what.into(), found: found.to_string() }
     }
-}
-
-/// Turns SQLite's error while `doing` on `path` into ours.
-fn sqlite(path: &Path, doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError + use<> {
-    let path = path.to_owned();
-    move |source| StoreError::Sqlite { doing, path: path.clone(), source }
 }
 
 fn make_folder(folder: &Path) -> std::io::Result<()> {

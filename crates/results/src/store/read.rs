@@ -306,7 +306,7 @@ impl Store {
         rows.into_iter()
             .map(|(rate, v2)| {
                 let latency = Latencies::from_bytes(&v2)
-                    .map_err(|e| self.corrupt("an fsync histogram", &e))?;
+                    .map_err(|e| self.corrupt("an fsync histogram", &e.to_string()))?;
                 Ok(FsyncRate { latency, ..rate })
             })
             .collect()
@@ -345,7 +345,8 @@ impl Store {
             },
         )?;
         for (scope, (script, statement), v2) in rows {
-            let read = Latencies::from_bytes(&v2).map_err(|e| self.corrupt("a histogram", &e))?;
+            let read = Latencies::from_bytes(&v2)
+                .map_err(|e| self.corrupt("a histogram", &e.to_string()))?;
             let script = usize::try_from(script).ok().and_then(|i| measurement.scripts.get_mut(i));
             let statement = usize::try_from(statement).ok();
             let place = match (scope.as_str(), script, statement) {

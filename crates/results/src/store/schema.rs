@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 
-use super::{StoreError, sqlite};
+use super::error::{StoreError, sqlite};
 
 /// The longest text or blob, and the longest row (bytes): far more than any plan or telemetry
 /// takes.

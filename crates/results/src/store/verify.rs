@@ -7,47 +7,47 @@ use rusqlite::params;
 use super::seal::{self, Damage};
 use super::{Store, StoreError, Stored};
 
-/// What `pgdyno verify` found.
+/// Result of `pgdyno verify`.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Verification {
-    /// The store's file.
+    /// File of the store.
     pub store: String,
     /// Whether nothing is damaged. Rows without checksums do not count against it.
     pub sound: bool,
-    /// What SQLite found wrong with the file itself.
+    /// Faults that SQLite found in the file.
     pub file: Vec<String>,
-    /// The records that were checked, newest first.
+    /// Checked records, newest first.
     pub records: Vec<CheckedRecord>,
 }
 
-/// One run, probe, crash test or import that was checked.
+/// Run, probe, crash test or import that was checked.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct CheckedRecord {
-    /// Its name.
+    /// Name.
     pub id: String,
-    /// `run`, `probe`, `crash test` or `import`; `missing` where only its checksums are left.
+    /// `run`, `probe`, `crash test` or `import`; `missing` if only its checksums are left.
     pub kind: &'static str,
-    /// What is said of it.
+    /// Result of the check.
     pub state: RecordState,
     /// Rows with a checksum (count).
     pub rows: u64,
-    /// Rows without one, stored by a pgdyno that had none (count); a trial counts as one.
+    /// Rows without a checksum, from versions that had none (count). A trial counts as one.
     pub not_checksummed: u64,
-    /// What is not as it was stored.
+    /// Rows that differ from what was stored.
     pub damage: Vec<Damage>,
 }
 
-/// What is said of a checked record.
+/// Result of checking a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecordState {
     /// Every row is as it was stored.
     Sound,
-    /// Rows that have a checksum are as they were stored; others have none.
+    /// Rows with a checksum are as they were stored; other rows have none.
     Partly,
-    /// It was stored by a pgdyno that had no checksums.
+    /// The record comes from a version without checksums.
     NotChecksummed,
-    /// Something is not as it was stored.
+    /// A row differs from what was stored.
     Damaged,
 }
 

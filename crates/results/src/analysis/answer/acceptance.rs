@@ -1,11 +1,11 @@
 //! Whether a storage is good enough, and honest.
 
 use pgdyno_model::Verdict;
+use pgdyno_model::format;
 
 use super::super::view::{RunView, StageProbeView, TreatmentView};
 use super::leader;
 use super::phrases::{listed, rate, so_far};
-use pgdyno_model::format;
 
 pub(super) fn answer(view: &RunView) -> Vec<String> {
     let mut out = honesty(view);

@@ -1,13 +1,13 @@
 //! What one level of a factor costs or gains against another.
 
 use pgdyno_model::Levels;
+use pgdyno_model::format;
 
 use super::super::family::{Family, Judged, measure};
 use super::super::view::RunView;
-use super::super::words::{minimum_detectable, reason};
 use super::leader;
 use super::phrases::capital;
-use pgdyno_model::format;
+use crate::prose::{minimum_detectable, reason};
 
 /// Combinations of the other factors' levels that are told one by one.
 const SHOWN: usize = 3;
@@ -100,7 +100,7 @@ fn said(words: &str, against: &str, effects: &[Effect], measure: &str) -> String
         effects.iter().filter(|effect| wanted(&effect.judged)).collect()
     };
     let is = |judged: &Judged, more: bool| {
-        judged.told_apart() == Some(true) && judged.ratio.value.is_some_and(|v| (v > 1.0) == more)
+        judged.significant() == Some(true) && judged.ratio.value.is_some_and(|v| (v > 1.0) == more)
     };
     let size = |effect: &Effect| effect.judged.ratio.value.map_or(0.0, |v| v.ln().abs());
     let part = |found: Vec<&Effect>, what: &str| {
@@ -118,8 +118,8 @@ fn said(words: &str, against: &str, effects: &[Effect], measure: &str) -> String
     let parts: Vec<String> = [
         part(of(&|j| is(j, true)), "a gain"),
         part(of(&|j| is(j, false)), "a cost"),
-        count(of(&|j| j.told_apart() == Some(false)), "no significant difference"),
-        count(of(&|j| j.told_apart().is_none()), "no verdict"),
+        count(of(&|j| j.significant() == Some(false)), "no significant difference"),
+        count(of(&|j| j.significant().is_none()), "no verdict"),
     ]
     .into_iter()
     .flatten()
@@ -161,10 +161,10 @@ fn one(judged: &Judged, measure: &str) -> String {
             format::times(hi)
         ),
     });
-    match judged.told_apart() {
+    match judged.significant() {
         Some(true) => format!("{verb} {change}{interval}"),
         Some(false) => {
-            format!("no significant difference{}", minimum_detectable(judged.detectable()))
+            format!("no significant difference{}", minimum_detectable(judged.minimum_detectable()))
         }
         None if judged.withheld.is_some() => format!("so far it {verb} {change}{interval}"),
         None => format!("it {verb} {change} ({})", reason(ratio.why, "no interval")),

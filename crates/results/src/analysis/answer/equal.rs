@@ -1,15 +1,16 @@
 //! A/A: how far the same treatment differs from itself.
 
-use super::super::family::Family;
-use super::super::floor;
-use super::super::view::RunView;
-use super::super::words::reason;
-use super::leader;
-use super::phrases::so_far;
 use pgdyno_model::format;
 
+use super::super::family::Family;
+use super::super::noise_floor;
+use super::super::view::RunView;
+use super::leader;
+use super::phrases::so_far;
+use crate::prose::reason;
+
 pub(super) fn answer(view: &RunView, family: &Family) -> Vec<String> {
-    let Some([a, b]) = floor::same_pair(&view.plan) else { return leader::answer(view) };
+    let Some([a, b]) = noise_floor::same_pair(&view.plan) else { return leader::answer(view) };
     let label = |index: usize| view.treatments[index].label.as_str();
     let Some(ratio) = family.judged(b, a).map(|judged| judged.ratio) else {
         return vec![format!(
@@ -27,11 +28,11 @@ pub(super) fn answer(view: &RunView, family: &Family) -> Vec<String> {
         "{}the same treatment differs from itself by up to {}% here ({}× its own tps, 95% CI {}–{}, {blocks} blocks): a smaller \
          difference on this host may be none.",
         if so_far(view).is_empty() { "Noise floor: " } else { "So far, " },
-        format::percent(floor::farther(ci95)),
+        format::percent(noise_floor::farther(ci95)),
         format::times(value),
         format::times(lo),
         format::times(hi),
     )];
-    said.extend(floor::doubt(ci95).map(str::to_owned));
+    said.extend(noise_floor::doubt(ci95).map(str::to_owned));
     said
 }

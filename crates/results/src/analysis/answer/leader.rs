@@ -2,11 +2,12 @@
 
 use std::cmp::Ordering;
 
-use super::super::floor;
-use super::super::view::{Comparison, RunView, TreatmentView};
-use super::super::words::minimum_detectable;
-use super::phrases::{capital, rate, so_far};
 use pgdyno_model::format;
+
+use super::super::noise_floor;
+use super::super::view::{Comparison, RunView, TreatmentView};
+use super::phrases::{capital, rate, so_far};
+use crate::prose::minimum_detectable;
 
 /// The treatments that were measured with their mean tps, the best first; a sentence where nothing
 /// can be said.
@@ -37,7 +38,7 @@ pub(super) fn answer(view: &RunView) -> Vec<String> {
     if view.treatments.len() > 1 {
         out.extend(effects.take(2));
     }
-    if let Some(pair) = floor::same_pair(&view.plan) {
+    if let Some(pair) = noise_floor::same_pair(&view.plan) {
         let [a, b] = pair.map(|index| view.treatments[index].label.as_str());
         out.push(format!(
             "{a} and {b} are the same treatment: what differs between them is noise."
@@ -70,7 +71,7 @@ pub(super) fn ahead(view: &RunView) -> Option<String> {
     let equals: Vec<&TreatmentView> = measured[1..]
         .iter()
         .map(|(t, _)| *t)
-        .filter(|t| t.ratio_to_best.as_ref().is_some_and(|r| r.told_apart != Some(true)))
+        .filter(|t| t.ratio_to_best.as_ref().is_some_and(|r| r.significant != Some(true)))
         .collect();
     let so_far = so_far(view);
     let mut said = if equals.is_empty() {
@@ -108,7 +109,7 @@ fn beside(equals: &[&TreatmentView]) -> String {
         said.push_str(&format!(" and {} more", more.len()));
     }
     let detectable =
-        equals.iter().filter_map(|t| t.ratio_to_best.as_ref()?.detectable).reduce(f64::max);
+        equals.iter().filter_map(|t| t.ratio_to_best.as_ref()?.minimum_detectable).reduce(f64::max);
     said.push_str(&minimum_detectable(detectable));
     said
 }
@@ -120,7 +121,7 @@ fn effect(view: &RunView, factor: &str, anyway: bool) -> Option<String> {
     let size = |c: &Comparison| c.ratio.value.filter(|v| *v > 0.0).map_or(0.0, |v| v.ln().abs());
     let of_factor = || view.comparisons.iter().filter(|c| c.factor == factor);
     let strongest = of_factor()
-        .filter(|c| c.ratio.told_apart == Some(true))
+        .filter(|c| c.ratio.significant == Some(true))
         .max_by(|a, b| size(a).total_cmp(&size(b)))
         .or_else(|| of_factor().filter(|_| anyway).max_by(|a, b| size(a).total_cmp(&size(b))))?;
     let level = |c: &Comparison, index: usize| {
@@ -135,7 +136,7 @@ fn effect(view: &RunView, factor: &str, anyway: bool) -> Option<String> {
     let measure = super::super::family::measure(&view.plan);
     let say = |c: &Comparison| {
         let with = if c.given.is_empty() { String::new() } else { format!(" with {}", c.given) };
-        match (c.ratio.value, c.ratio.told_apart) {
+        match (c.ratio.value, c.ratio.significant) {
             (Some(value), Some(true)) => format!("{}× the {measure}{with}", format::times(value)),
             (_, Some(false)) => format!("no significant difference{with}"),
             _ => format!("unknown{with}"),

@@ -13,8 +13,9 @@ mod safety;
 mod sweep;
 
 use pgdyno_model::AnswerKind;
+
 use super::family::Family;
-use super::floor;
+use super::noise_floor;
 use super::view::RunView;
 use phrases::listed;
 
@@ -42,7 +43,7 @@ fn kind(view: &RunView) -> AnswerKind {
     match &plan.answer {
         Some(answer) => answer.kind,
         None if plan.find.is_some() => AnswerKind::Capacity,
-        None if floor::same_pair(plan).is_some() => AnswerKind::AA,
+        None if noise_floor::same_pair(plan).is_some() => AnswerKind::AA,
         None => AnswerKind::Leader,
     }
 }

@@ -1,11 +1,11 @@
 //! The command that decides what a run leaves open.
 
 use pgdyno_model::AnswerKind;
+use pgdyno_model::format;
 use pgdyno_model::record::RunState;
 
 use super::super::view::{Comparison, RunView};
-use super::super::words::HOPELESS;
-use pgdyno_model::format;
+use crate::prose::HOPELESS;
 
 /// The next command where the answer is not conclusive; none where it is, or where the question
 /// asks for no comparison.
@@ -20,7 +20,7 @@ pub(super) fn command(view: &RunView, kind: AnswerKind) -> Option<String> {
         return None;
     }
     let open =
-        |c: &&Comparison| c.ratio.told_apart != Some(true) && c.ratio.equivalent != Some(true);
+        |c: &&Comparison| c.ratio.significant != Some(true) && c.ratio.equivalent != Some(true);
     let open: Vec<&Comparison> = view.comparisons.iter().filter(open).collect();
     if open.is_empty() {
         return None;
@@ -37,7 +37,7 @@ pub(super) fn command(view: &RunView, kind: AnswerKind) -> Option<String> {
     let more = if repeats < 5 { 10 } else { 2 * repeats };
     #[allow(clippy::cast_precision_loss)]
     let gain = (more as f64 / repeats.max(1) as f64).sqrt();
-    let detectable = open.iter().filter_map(|c| c.ratio.detectable).reduce(f64::max);
+    let detectable = open.iter().filter_map(|c| c.ratio.minimum_detectable).reduce(f64::max);
     let then = detectable.filter(|share| *share <= HOPELESS).map_or_else(String::new, |share| {
         format!(" (a difference of about {}% would then show)", format::percent(share / gain))
     });

@@ -1,8 +1,9 @@
 //! Phrases that several answers share.
 
+use pgdyno_model::format;
+
 use super::super::family::is_provisional;
 use super::super::view::{RunView, TreatmentView};
-use pgdyno_model::format;
 
 /// The first `shown` of `all`, and how many more there are.
 pub(super) fn listed(all: &[String], shown: usize, between: &str) -> String {

@@ -1,11 +1,11 @@
 //! Which treatments keep what they acknowledged.
 
 use pgdyno_model::Verdict;
+use pgdyno_model::format;
 
 use super::super::view::{RunView, TreatmentView};
 use super::leader;
 use super::phrases::listed;
-use pgdyno_model::format;
 
 /// Treatments that are named one by one.
 const SHOWN: usize = 3;

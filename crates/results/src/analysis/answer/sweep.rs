@@ -1,9 +1,10 @@
 //! How tps grows with the number of clients.
 
+use pgdyno_model::format;
+
 use super::super::view::{RunView, TreatmentView};
 use super::leader;
 use super::phrases::{capital, rate, so_far};
-use pgdyno_model::format;
 
 /// Combinations of the other factors' levels that are told.
 const SHOWN: usize = 6;

@@ -5,34 +5,37 @@ use serde::Serialize;
 
 use super::latency::LatencyRatio;
 
-/// A treatment's tps over another's.
+/// Ratio of two treatments' tps, with its verdict.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RatioView {
-    /// The geometric mean of the ratio; none where none can be formed.
+    /// Geometric mean of the ratio; none where none can be formed.
     pub value: Option<f64>,
-    /// Its 95% confidence interval, for itself alone; of a ratio to the best, wider, so that it
-    /// holds although the data chose the best.
+    /// 95% confidence interval of this ratio alone. For a ratio to the best it is wider, since the
+    /// data chose the best.
     pub ci95: Option<[f64; 2]>,
-    /// The interval that the trials of two runs give by themselves, which leaves out how far equal
-    /// runs differ; none within one run.
+    /// Interval from the trials of two runs alone. It lacks the spread between equal runs. None
+    /// within one run.
     pub within_runs: Option<[f64; 2]>,
-    /// How the interval was made.
+    /// Method of the interval.
     pub method: Option<Method>,
-    /// The p-value of no difference, for itself alone.
+    /// p-value of no difference, for this comparison alone.
     pub p: Option<f64>,
-    /// The same when all pairs of the run's treatments are judged together (Holm, with weights).
+    /// p-value when all pairs of the run's treatments are judged together (Holm, weighted).
     pub p_together: Option<f64>,
     /// Whether `p_together` is at most 5%; none without an interval, or where `withheld` says why.
-    pub told_apart: Option<bool>,
-    /// Why there is an interval and no verdict: the run is not finished, or runs are compared and
-    /// nothing tells how far equal ones differ.
+    #[serde(rename = "told_apart")]
+    pub significant: Option<bool>,
+    /// Reason for an interval without a verdict: the run is not finished, or too few earlier runs are
+    /// known.
     pub withheld: Option<String>,
     /// Whether the two are equivalent within the plan's margin (two one-sided tests, Holm); none
     /// without an interval or a margin.
     pub equivalent: Option<bool>,
-    /// The smallest true difference (a share) that is told apart in 80% of runs like this one.
-    pub detectable: Option<f64>,
-    /// The same in words.
+    /// Minimum detectable effect: the true difference (a share) that 80% of such runs find
+    /// significant.
+    #[serde(rename = "detectable")]
+    pub minimum_detectable: Option<f64>,
+    /// Verdict as a sentence.
     pub verdict: String,
 }
 
@@ -49,13 +52,13 @@ pub struct Comparison {
     pub to: usize,
     /// The ratio of their tps.
     pub ratio: RatioView,
-    /// The same as the ratio's `told_apart`.
+    /// The same as the ratio's `significant`.
     pub holm: Option<bool>,
     /// The ratios of percentiles of latency.
     pub latency: Vec<LatencyRatio>,
     /// Whether a trial of either was generator-limited, so that the difference may be the
     /// generator's.
     pub generator_limited: bool,
-    /// All of it in a sentence.
+    /// Comparison as a sentence.
     pub words: String,
 }

@@ -1,15 +1,16 @@
 //! A run, analysed.
 
+use pgdyno_model::Plan;
 use pgdyno_model::facts::{BuildSource, HostFacts, StorageFacts};
 use pgdyno_model::record::{RunState, SessionEnd};
 use pgdyno_model::units::Epoch;
-use pgdyno_model::Plan;
 use serde::Serialize;
 
 use super::capacity::CapacityView;
 use super::comparison::Comparison;
 use super::latency::LatencyView;
 use super::noise_floor::NoiseFloor;
+use super::note::Note;
 use super::scaling::ScalingView;
 use super::stage_probe::StageProbeView;
 use super::stopping::StoppingView;
@@ -22,7 +23,7 @@ use super::why::WhyView;
 pub struct RunView {
     /// The run.
     pub run: RunHead,
-    /// What the run's question is answered with, in one or two sentences.
+    /// Answer to the run's question, in one or two sentences.
     pub answer: Vec<String>,
     /// The index of the treatment with the highest geometric mean of tps; none where none can be
     /// formed.
@@ -31,34 +32,33 @@ pub struct RunView {
     pub treatments: Vec<TreatmentView>,
     /// Pairs of treatments that differ in one factor.
     pub comparisons: Vec<Comparison>,
-    /// Where the differences lie: of treatments that are told apart under the same load, each
-    /// beside the best, and each two that differ in one factor.
+    /// Parts of each significant difference: against the best, and between treatments that differ in
+    /// one factor.
     pub why: Vec<WhyView>,
-    /// What each treatment's trials tried, where they looked for the highest rate.
+    /// Rates that each treatment's searches tried; empty without a search.
     pub capacity: Vec<CapacityView>,
-    /// How tps grows with the number of clients, where at least three numbers were measured.
+    /// Growth of tps with the number of clients; empty for fewer than three numbers of clients.
     pub scaling: Vec<ScalingView>,
-    /// How far the same treatment differed from itself on the last session's host; none where that
-    /// is not known.
+    /// Noise floor of the last session's host; none where it is not known.
     pub noise_floor: Option<NoiseFloor>,
-    /// Where a run stands that may end by itself; none for one of fixed repeats.
+    /// State of a run that may end by itself; none for fixed repeats.
     pub stopping: Option<StoppingView>,
-    /// What a reader must know to trust or doubt the above.
-    pub notes: Vec<String>,
+    /// Notes that a reader needs to trust or doubt the figures.
+    pub notes: Vec<Note>,
     /// Every attempt at a trial, in the order of recording.
     pub trials: Vec<TrialView>,
-    /// What the fsync probe found, in order.
+    /// Results of fsync probes, oldest first.
     pub fsync: Vec<FsyncView>,
     /// Probes of the storages before and after the trials, in order.
     pub probes: Vec<StageProbeView>,
     /// Crash tests of the treatments, in order; treatments that differ in their load only share
     /// one.
     pub crashes: Vec<crate::report::CrashView>,
-    /// The stretches of work.
+    /// Sessions: processes that worked on the run.
     pub sessions: Vec<SessionView>,
     /// Every distinct server.
     pub servers: Vec<ServerView>,
-    /// What was to be done.
+    /// Plan of the run.
     pub plan: Plan,
     /// The experiment file's text.
     pub experiment: String,
@@ -66,14 +66,14 @@ pub struct RunView {
     pub overrides: Vec<String>,
 }
 
-/// Which run it is and where it stands.
+/// Identity and state of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunHead {
     /// Its name in the store.
     pub id: String,
     /// The recipe's or the file's name.
     pub recipe: String,
-    /// Where it stands.
+    /// State.
     pub state: RunState,
     /// The question it answers.
     pub question: Option<String>,

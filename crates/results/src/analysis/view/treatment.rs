@@ -10,20 +10,21 @@ use super::comparison::RatioView;
 use super::latency::{LatencyInterval, LatencyView};
 use super::trial::StatementView;
 
-/// What crash tests say of a treatment, in brief.
+/// Crash tests of a treatment, in brief.
 #[derive(Clone, Debug, Serialize)]
 pub struct TreatmentCrash {
-    /// The crash tests, of [`RunView::crashes`].
+    /// Name of the crash tests in [`RunView::crashes`](super::RunView::crashes).
     pub id: String,
-    /// The verdict.
+    /// Verdict.
     pub verdict: pgdyno_model::Verdict,
-    /// Why.
+    /// Reason for the verdict.
     pub reason: String,
     /// Transactions acknowledged in all faults' rounds together (count).
     pub acknowledged: u64,
-    /// Of these missing (count). No share of `acknowledged`: other faults' rounds dilute it.
+    /// Acknowledged transactions that are missing (count). It is not a share of `acknowledged`: the
+    /// rounds of other faults dilute it.
     pub lost: u64,
-    /// The fault whose verdict it is, with its own loss; none if none was tried.
+    /// Fault that set the verdict, with its own loss; none if no fault was tried.
     pub gravest: Option<crate::report::GravestFault>,
 }
 
@@ -37,11 +38,11 @@ impl TreatmentCrash {
 /// A treatment over its completed trials.
 #[derive(Clone, Debug, Serialize)]
 pub struct TreatmentView {
-    /// Its index in the plan.
+    /// Index in the plan.
     pub index: usize,
-    /// Its factors' levels in one line.
+    /// Levels of its factors in one line.
     pub label: String,
-    /// Its factors' levels.
+    /// Levels of its factors.
     pub factors: Levels,
     /// Trials completed (count).
     pub trials: usize,
@@ -49,82 +50,79 @@ pub struct TreatmentView {
     pub trials_planned: usize,
     /// Attempts that failed (count).
     pub attempts_failed: usize,
-    /// Transactions per second, or the maximum rate where trials looked for it; none without a
-    /// completed trial.
+    /// Transactions per second, or the maximum rate for a search; none without a completed trial.
     pub tps: Option<TpsView>,
-    /// What crash tests say of it; none where there were none.
+    /// Result of crash tests; none if there were none.
     pub crash: Option<TreatmentCrash>,
-    /// Why `tps` or its interval is missing.
+    /// Reason why `tps` or its interval is missing.
     pub reason: Option<String>,
-    /// Latency of all its transactions together; none without one.
+    /// Latency of all transactions together (microseconds); none without a transaction.
     pub latency_us: Option<LatencyView>,
-    /// Why its storage is not to be had on the last session's machine, where that is so.
+    /// Reason why its storage is not available on the last session's machine.
     pub unavailable: Option<String>,
-    /// Percentiles of latency over its trials, with intervals.
+    /// Percentiles of latency over trials, with confidence intervals.
     pub latency_intervals: Vec<LatencyInterval>,
     /// Completed trials in which the load generator may have been the limit (count).
     pub generator_limited: usize,
-    /// Whether tps rises or falls over its repeats, judged with all treatments of the run; none for
-    /// fewer than four.
+    /// Trend of tps over repeats, judged with all treatments of the run; none for fewer than four
+    /// repeats.
     pub drift: Option<Trend>,
-    /// With a rate, where latency counts from when a transaction was due: the same from when it was
-    /// sent.
+    /// Latency from sent to done, for loads with a rate. `latency_us` counts from due to done.
     pub service_us: Option<LatencyView>,
-    /// Why it is not among those of which the best is chosen: it is known not to keep what it
-    /// promises.
+    /// Reason why it cannot be the best: it is known to break its promise.
     pub not_ranked: Option<String>,
-    /// Its tps over that of the treatment with the highest mean; none without a completed trial.
+    /// Ratio of its tps to that of the best treatment; none without a completed trial.
     pub ratio_to_best: Option<RatioView>,
-    /// Transactions in its completed trials' windows (count).
+    /// Transactions in the windows of completed trials (count).
     pub transactions: u64,
-    /// Transactions that ended in an error in its completed trials' windows (count).
+    /// Transactions that ended in an error in the windows of completed trials (count).
     pub failed: u64,
-    /// The same by SQLSTATE.
+    /// Failed transactions by SQLSTATE.
     pub failures: BTreeMap<String, u64>,
-    /// Whether a commit waits for a flush, as the server said; none if that is not known.
+    /// Whether a commit waits for a flush, by the server's settings; none if unknown.
     pub commits_wait: Option<bool>,
-    /// The rate of flushes of one writer on its storage (1/s), where commits wait for one; none
-    /// where most transactions wrote nothing.
+    /// Flushes per second that one writer gets from the storage; none where commits don't wait, or
+    /// most transactions wrote nothing.
     pub fsync_per_second: Option<f64>,
-    /// Flushes of the write-ahead log (1/s), where commits wait for one and the server counts them.
+    /// WAL flushes per second; none where commits do not wait or the server does not count flushes.
     pub wal_flushes_per_second: Option<f64>,
-    /// Transactions for each of them: above 1 commits share flushes.
+    /// Commits per WAL flush. Above 1, commits share flushes.
     pub commits_per_flush: Option<f64>,
-    /// tps × mean latency ÷ clients: 1 by Little's law in a closed loop; none for another one, or
-    /// with failures.
+    /// tps × mean latency ÷ clients. Little's law gives 1 in a closed loop. None for an open loop,
+    /// or with failures.
     pub little: Option<f64>,
-    /// Its statements, over all its completed trials.
+    /// Statements, over all completed trials.
     pub statements: Vec<StatementView>,
-    /// What its backends did or waited for over all its completed trials, the commonest first.
+    /// States of its backends over all completed trials, the commonest first.
     pub waits: Vec<WaitView>,
-    /// Latency by quantile: (share of transactions, microseconds), to where ten transactions are
-    /// left.
+    /// Latency by quantile as (share of transactions, microseconds), up to the quantile beyond
+    /// which ten transactions lie.
     pub quantiles: Vec<(f64, f64)>,
 }
 
 /// Transactions per second over repeats.
 #[derive(Clone, Debug, Serialize)]
 pub struct TpsView {
-    /// The mean of the trials' tps.
+    /// Mean of the trials.
     pub mean: f64,
-    /// Student's 95% confidence interval of the mean, cut at 0; none where the treatment's `reason`
-    /// says why.
+    /// Student's 95% confidence interval of the mean, cut at 0; none where `reason` of the
+    /// treatment has one.
     pub ci95: Option<[f64; 2]>,
-    /// The trials' sample standard deviation; none for one trial.
+    /// Sample standard deviation of the trials; none for one trial.
     pub sd: Option<f64>,
-    /// The slowest trial's.
+    /// Slowest trial.
     pub min: f64,
-    /// The fastest trial's.
+    /// Fastest trial.
     pub max: f64,
 }
 
-/// What the backends of a treatment's load did or waited for.
+/// State of a load's backends: running, or waiting for an event.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WaitView {
     /// `type:event` as in `pg_stat_activity`, or `CPU`: runs or wants to.
     pub event: String,
-    /// Share of all sightings (0 to 1).
+    /// Share of all samples (0 to 1).
     pub share: f64,
-    /// Backends in it on average.
+    /// Mean number of backends in this state.
     pub backends: f64,
 }

@@ -9,98 +9,98 @@ use pgdyno_model::{Levels, Search};
 use pgdyno_stats::Autocorrelation;
 use serde::Serialize;
 
+use super::cause::Cause;
 use super::growth::RelationSize;
 use super::latency::LatencyView;
 
 /// One attempt at a trial.
 #[derive(Clone, Debug, Serialize)]
 pub struct TrialView {
-    /// Its place in the plan, from 0.
+    /// Place in the plan, from 0.
     pub ordinal: u32,
-    /// The round it belongs to, from 1.
+    /// Block, from 1.
     pub block: u32,
-    /// Its treatment's index.
+    /// Index of its treatment.
     pub treatment: usize,
-    /// Its treatment's levels.
+    /// Levels of its treatment.
     pub factors: Levels,
-    /// Which of its treatment's trials it is, from 1.
+    /// Number among its treatment's trials, from 1.
     pub repeat: u32,
-    /// Whether it is completed, failed, or completed though another attempt already was (and left
-    /// out).
+    /// State: completed, failed, or superfluous since another attempt was completed.
     pub state: TrialState,
-    /// Why it failed.
+    /// Reason of the failure.
     pub failure: Option<String>,
-    /// Its session's index.
+    /// Index of its session.
     pub session: Option<usize>,
-    /// Its server's index.
+    /// Index of its server.
     pub server: Option<usize>,
-    /// When its provisioning began.
+    /// Begin of provisioning.
     #[serde(serialize_with = "pgdyno_model::format::as_text")]
     pub started_at: Epoch,
-    /// When its window opened.
+    /// Begin of the measured window.
     #[serde(serialize_with = "pgdyno_model::format::as_optional_text")]
     pub measured_at: Option<Epoch>,
-    /// Transactions per second in the window; none unless it is completed.
+    /// Transactions per second in the window; none unless completed.
     pub tps: Option<f64>,
     /// Transactions that ended well in the window (count).
     pub transactions: Option<u64>,
     /// Transactions that ended in an error in the window (count).
     pub failed: Option<u64>,
-    /// The same by SQLSTATE.
+    /// Failed transactions by SQLSTATE.
     pub failures: BTreeMap<String, u64>,
-    /// The window's length.
+    /// Length of the window (seconds).
     pub measured_s: Option<f64>,
-    /// Load offered before the window opened.
+    /// Load before the window (seconds).
     pub warm_up_s: Option<f64>,
-    /// Transactions that ended well before the window (count).
+    /// Transactions that succeeded before the window (count).
     pub warm_up_transactions: Option<u64>,
-    /// Until all clients were connected.
+    /// Time until all clients were connected (seconds).
     pub connect_s: Option<f64>,
     /// Clients that gave up (count).
     pub aborted_clients: u32,
-    /// What they met.
+    /// Errors that made clients give up.
     pub abort_reasons: Vec<String>,
-    /// CPU that the load generator used (cores: seconds of CPU a second).
+    /// CPU of the load generator (cores).
     pub generator_cpus: Option<f64>,
-    /// How long replies and due transactions waited for the load generator's event loops; none if
-    /// stored before that was measured.
+    /// Waiting time of replies and due transactions for the load generator's event loops; none in
+    /// records of versions before it was measured.
     pub event_loop_lag: Option<EventLoopLag>,
-    /// CPU that the busiest of its threads used (cores).
+    /// CPU of the generator's busiest thread (cores).
     pub busiest_thread: Option<f64>,
-    /// Why the load generator may have been the limit; none if it was not.
+    /// Reason why the load generator may have been the limit; none if it was not.
     pub generator_limit: Option<String>,
-    /// Where the highest rate was looked for: every rate that was tried. All else is then of the
-    /// step that confirmed the answer, or of the last where none did.
+    /// Rates that were tried, for a search. All other figures are of the step that confirmed the
+    /// answer, or of the last step if none did.
     pub search: Option<Search>,
-    /// Whether its series is steady; none where there is none.
+    /// Steadiness of its seconds; none without a series.
     pub steadiness: Option<Steadiness>,
-    /// Latency of its transactions.
+    /// Latency of its transactions (microseconds).
     pub latency_us: Option<LatencyView>,
-    /// With a rate: the same from sent to done.
+    /// Latency from sent to done, for loads with a rate (microseconds).
     pub service_us: Option<LatencyView>,
-    /// The server's own count.
+    /// Transactions as the server counted them.
     pub server_count: Option<ServerCount>,
-    /// Its scripts and their statements.
+    /// Scripts and their statements.
     pub statements: Vec<StatementView>,
-    /// One element a second.
+    /// One element for each second.
     pub series: Vec<SecondView>,
-    /// What was watched, as rates.
+    /// Telemetry as rates.
     pub telemetry: Vec<RateTable>,
-    /// The sizes of the largest tables and indexes, those that grew most first.
+    /// Sizes of the largest tables and indexes, the fastest growing first.
     pub sizes: Vec<RelationSize>,
-    /// What watching cost; none where it was not measured.
+    /// CPU that telemetry took; none where it was not measured.
     pub observer: Option<ObserverView>,
     /// Checkpoints and autovacuum, as the server's log has them; none where the log is out of
     /// reach.
     pub events: Option<Vec<LogEvent>>,
 }
 
-/// CPU that watching took, beside the load.
+/// CPU that telemetry took beside the load.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ObserverView {
-    /// Of pgdyno's sampling threads (cores: seconds of CPU a second).
+    /// CPU of pgdyno's sampling threads (cores).
     pub sampler_cpus: f64,
-    /// Of the server's backends that answer them (cores); none where they run on another machine.
+    /// CPU of the server backends that answer them (cores); none on another machine.
     pub backends_cpus: Option<f64>,
 }
 
@@ -112,71 +112,67 @@ impl ObserverView {
     }
 }
 
-/// How steady a trial's tps was from second to second. Whole seconds of the window only.
+/// Steadiness of tps from second to second, over the whole seconds of the window.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Steadiness {
-    /// Seconds at the window's beginning that still look like warm-up (MSER-5); 0 for none; none
-    /// where that cannot be told: fewer than 40 seconds, seconds that resemble each other too much,
-    /// or never steady.
+    /// Seconds at the beginning that still look like warm-up (MSER-5), 0 for none. None if that
+    /// cannot be judged, or if tps never became steady.
     pub warm_up_s: Option<u32>,
-    /// What tps would gain without those seconds (a share).
+    /// Change of mean tps without the warm-up seconds (a share).
     pub warm_up_gain: Option<f64>,
-    /// Whether it became steady at all; none where `steady_why` says why that is not judged.
+    /// Whether tps became steady; none where `steady_why` has the reason.
     pub steady: Option<bool>,
-    /// Why it is not judged whether it became steady: too few seconds, or too few independent ones.
+    /// Reason why steadiness was not judged: too few seconds, or too few independent ones.
     pub steady_why: Option<String>,
-    /// How many independent seconds its seconds are worth, where those are too few to judge that
-    /// (count).
+    /// Independent seconds that the series is worth, where they are too few to judge (count).
     pub too_alike: Option<f64>,
-    /// How neighbouring seconds resemble each other.
+    /// Correlation of neighbouring seconds.
     pub autocorrelation: Option<Autocorrelation>,
-    /// The 95% interval of the mean over seconds, as a share of it to either side; it holds for
-    /// this trial only and says nothing of another one. None where `within_why` says why.
+    /// Half of the 95% interval of the mean over seconds, as a share of the mean. It holds for this
+    /// trial only. None where `within_why` has the reason.
     pub within: Option<f64>,
-    /// Why there is no such interval.
+    /// Reason why `within` is missing.
     pub within_why: Option<String>,
-    /// Where tps changed; none where that was not looked for (fewer than 20 seconds).
+    /// Changes of tps; none for fewer than 20 seconds.
     pub changes: Option<Vec<Change>>,
 }
 
 /// A change of the mean tps within a trial.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
-    /// From the window's opening (seconds).
+    /// Time since the window opened (seconds).
     pub t_s: u32,
-    /// Mean tps before it, back to the change before.
+    /// Mean tps since the change before.
     pub before: f64,
-    /// Mean tps after it, up to the next change.
+    /// Mean tps until the next change.
     pub after: f64,
-    /// What happened or changed at that time by the server's log and telemetry. It need not be the
-    /// cause.
-    pub with: Vec<String>,
+    /// Events and figures that changed at that time. They need not be the cause.
+    pub with: Vec<Cause>,
 }
 
-/// Something of the server's own that the load may have felt.
+/// Event in the server's log that the load may have felt.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LogEvent {
-    /// When it was logged (seconds from the window's opening); none where the log's times cannot be
-    /// read.
+    /// Time since the window opened (seconds); none if the log's times cannot be read.
     pub t_s: Option<f64>,
     /// `checkpoint starting`, `checkpoint complete`, `automatic vacuum`, `automatic analyze`, …, in
     /// the log's own words.
     pub kind: String,
-    /// What it was about: the checkpoint's reasons, or the table.
+    /// The checkpoint's reasons, or the table.
     pub of: String,
-    /// The log's numbers by the log's names, in its units.
+    /// Numbers of the message, by the log's names and in its units.
     pub numbers: BTreeMap<String, f64>,
 }
 
-/// What became of an attempt.
+/// State of an attempt at a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TrialState {
-    /// It counts.
+    /// The attempt counts.
     Completed,
-    /// It does not: something went wrong.
+    /// Something went wrong, so the attempt does not count.
     Failed,
-    /// It does not: the same trial was completed by an earlier attempt.
+    /// An earlier attempt completed the trial, so this one does not count.
     Superfluous,
 }
 
@@ -221,31 +217,30 @@ pub struct SecondView {
     pub latency_us_max: Option<f64>,
 }
 
-/// Rates over time that share a unit and an axis.
+/// Rates over time that share a unit and an axis: one chart.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RateTable {
-    /// What it shows: `cpu`, `device_throughput`, `device_operations`, `device_busy`,
-    /// `wait_events`, `wal`, `memory`, …
+    /// Subject: `cpu`, `device_throughput`, `wait_events`, `wal`, `memory`, …
     pub group: &'static str,
-    /// In words.
+    /// Title of the chart.
     pub title: String,
-    /// The values' unit.
+    /// Unit of the values.
     pub unit: &'static str,
     /// Whether the lines are parts of a whole.
     pub stacked: bool,
-    /// Whether it is for those who look closer.
+    /// Whether only a detailed report shows it.
     pub detail: bool,
-    /// When each interval begins (seconds from the window's opening).
+    /// Begin of each interval (seconds since the window opened).
     pub t_s: Vec<f64>,
-    /// The lines.
+    /// Lines of the chart.
     pub lines: Vec<RateLine>,
 }
 
 /// One line of a [`RateTable`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RateLine {
-    /// What it is.
+    /// Name of the line.
     pub name: String,
-    /// One value an interval; none where the source had none or its counter went back.
+    /// One value for each interval; none if the source had none or its counter went back.
     pub values: Vec<Option<f64>>,
 }

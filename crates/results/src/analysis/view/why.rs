@@ -3,76 +3,76 @@
 use pgdyno_stats::Gap;
 use serde::Serialize;
 
-/// Two treatments taken apart. A is what is compared to, B what is compared; times are means over
-/// trials.
+/// Difference of two treatments taken apart: B is compared with A. Times are means over trials.
 #[derive(Clone, Debug, Serialize)]
 pub struct WhyView {
-    /// B's index in its plan.
+    /// Index of B in its plan.
     pub treatment: usize,
-    /// A's.
+    /// Index of A in its plan.
     pub to: usize,
-    /// The transaction's mean latency, by statement; none without a transaction on either side.
+    /// Mean latency of a transaction by statement; none without a transaction on either side.
     pub latency: Option<GapView>,
-    /// The backends' time for each transaction, without waiting for the load, by wait event; none
-    /// where either was not watched.
+    /// Active time of the backends per transaction, by wait event; none where either side has no
+    /// samples.
     pub active: Option<GapView>,
-    /// What else each took.
+    /// Device, WAL and CPU figures of both sides.
     pub figures: Vec<FigureView>,
-    /// What was not watched, and why.
+    /// Telemetry that is missing, with reasons.
     pub missing: Vec<String>,
-    /// The largest contributors in sentences, for themselves.
+    /// Sentences on the largest parts.
     pub words: Vec<String>,
 }
 
-/// A gap and its parts, which add up to it.
+/// Difference (gap) and its parts, which add up to it.
 #[derive(Clone, Debug, Serialize)]
 pub struct GapView {
-    /// A's mean (microseconds a transaction).
+    /// Mean of A (microseconds per transaction).
     pub a_us: f64,
-    /// B's.
+    /// Mean of B (microseconds per transaction).
     pub b_us: f64,
-    /// B's less A's, over blocks that have both where they are paired.
+    /// B minus A, over common blocks if trials are paired.
     pub gap_us: Gap,
     /// Whether the interval leaves 0 out; none without one.
-    pub told_apart: Option<bool>,
-    /// The parts, the largest gap first.
+    #[serde(rename = "told_apart")]
+    pub significant: Option<bool>,
+    /// Parts, the largest first.
     pub parts: Vec<PartView>,
 }
 
 /// One part of a gap.
 #[derive(Clone, Debug, Serialize)]
 pub struct PartView {
-    /// What it is: a statement's text, a wait event, or words.
+    /// Name: a statement, a wait event, or a phrase.
     pub what: String,
-    /// The statement, or what else of a transaction's latency; none for a wait event.
+    /// Kind of the part; none for a wait event.
     pub part: Option<Part>,
-    /// A's mean (microseconds a transaction).
+    /// Mean of A (microseconds per transaction).
     pub a_us: f64,
-    /// B's.
+    /// Mean of B (microseconds per transaction).
     pub b_us: f64,
-    /// B's less A's.
+    /// B minus A.
     pub gap_us: Gap,
-    /// Its share of the whole gap: all shares add up to 1, and parts that shrank while the whole
-    /// grew have negative ones.
+    /// Share of the whole gap. Shares add up to 1; a part that shrank while the whole grew has a
+    /// negative share.
     pub share: Option<f64>,
-    /// The share's 95% confidence interval (Fieller's).
+    /// 95% confidence interval of the share (Fieller's).
     pub ci95: Option<[f64; 2]>,
 }
 
-/// A figure on both sides: means over trials.
+/// A figure on both sides, as means over trials.
 #[derive(Clone, Debug, Serialize)]
 pub struct FigureView {
-    /// What it is.
+    /// Name.
     pub name: &'static str,
-    /// Its unit.
+    /// Unit.
     pub unit: &'static str,
-    /// A's mean; none where it was not watched.
+    /// Mean of A; none without telemetry.
     pub a: Option<f64>,
-    /// B's.
+    /// Mean of B; none without telemetry.
     pub b: Option<f64>,
-    /// B's geometric mean over A's; none where either is 0 or none.
+    /// Geometric mean of B ÷ A; none if either is 0 or missing.
     pub ratio: Option<f64>,
-    /// Its 95% confidence interval.
+    /// 95% confidence interval of the ratio.
     pub ci95: Option<[f64; 2]>,
 }
 

@@ -12,12 +12,12 @@ use serde::Serialize;
 pub use page::{crash, crash_with};
 pub use power::PowerView;
 
-/// One fault as JSON shows it.
+/// Result of one fault, as JSON has it.
 #[derive(Clone, Debug, Serialize)]
 pub struct FaultView {
     /// The verdict.
     pub verdict: Verdict,
-    /// Why.
+    /// Reason for the verdict.
     pub reason: String,
     /// The fault.
     pub fault: String,
@@ -25,19 +25,19 @@ pub struct FaultView {
     pub rounds: usize,
     /// Transactions acknowledged in all rounds (count).
     pub acknowledged: u64,
-    /// Of these missing (count).
+    /// Acknowledged transactions that are missing (count).
     pub lost: u64,
-    /// Age of the oldest one lost, when the fault struck (milliseconds).
+    /// Age of the oldest lost transaction at the fault (milliseconds).
     pub oldest_lost_ms: Option<f64>,
     /// The longest recovery (milliseconds).
     pub recovery_ms: Option<f64>,
-    /// With how much probability a round fails at most (95% confidence), where none did.
+    /// Upper bound of the probability that a round fails (95% confidence); none if one failed.
     pub chance_at_most: Option<f64>,
-    /// Whether it was meant to fail.
+    /// Whether the fault is meant to fail.
     pub planted: bool,
-    /// What its rounds put under test; none for a fault that puts no flushes under test.
+    /// What the rounds put under test; none for a fault that tests no flushes.
     pub power: Option<PowerView>,
-    /// Round by round.
+    /// All rounds.
     pub each: Vec<Round>,
 }
 
@@ -60,20 +60,20 @@ impl From<&FaultOutcome> for FaultView {
     }
 }
 
-/// The fault whose verdict is the session's, with what was lost in its own rounds.
+/// Fault that set the verdict of a session, with the loss in its own rounds.
 #[derive(Clone, Debug, Serialize)]
 pub struct GravestFault {
     /// The fault.
     pub fault: Fault,
     /// Its verdict.
     pub verdict: Verdict,
-    /// Whether it was meant to fail.
+    /// Whether the fault is meant to fail.
     pub planted: bool,
     /// Its rounds (count).
     pub rounds: usize,
     /// Transactions acknowledged in its rounds (count).
     pub acknowledged: u64,
-    /// Of these missing (count).
+    /// Acknowledged transactions that are missing (count).
     pub lost: u64,
 }
 
@@ -99,57 +99,58 @@ impl GravestFault {
     }
 }
 
-/// Crash tests as JSON shows them: the sum over all faults, then each.
+/// Crash tests as JSON has them: sums over all faults, then each fault.
 #[derive(Clone, Debug, Serialize)]
 pub struct CrashView {
-    /// Their name in the store.
+    /// Name in the store.
     pub id: String,
-    /// The run that they belong to.
+    /// Run that they belong to.
     pub run: Option<String>,
-    /// The run's treatment that was crashed.
+    /// Index of the run's treatment.
     pub treatment: Option<usize>,
-    /// What was crashed.
+    /// Name of the crashed server.
     pub name: String,
     /// The verdict.
     pub verdict: Verdict,
-    /// Why.
+    /// Reason for the verdict.
     pub reason: String,
-    /// The faults, joined by commas.
+    /// Names of the faults, joined by commas.
     pub fault: String,
     /// Rounds (count).
     pub rounds: usize,
-    /// Transactions acknowledged in all faults' rounds together (count).
+    /// Transactions acknowledged in the rounds of all faults (count).
     pub acknowledged: u64,
-    /// Of these missing (count). No share of `acknowledged`: other faults' rounds dilute it.
+    /// Acknowledged transactions that are missing (count). It is not a share of `acknowledged`: the
+    /// rounds of other faults dilute it.
     pub lost: u64,
-    /// The fault whose verdict is the session's; none if none was tried.
+    /// Fault that set the verdict; none if no fault was tried.
     pub gravest: Option<GravestFault>,
-    /// Age of the oldest one lost, when its fault struck (milliseconds).
+    /// Age of the oldest lost transaction at its fault (milliseconds).
     pub oldest_lost_ms: Option<f64>,
-    /// The longest recovery (milliseconds).
+    /// Longest recovery (milliseconds).
     pub recovery_ms: Option<f64>,
-    /// The positive controls.
+    /// Positive controls.
     pub controls: Vec<Control>,
-    /// Fault by fault.
+    /// Results fault by fault.
     pub faults: Vec<FaultView>,
-    /// What weakens the verdict.
+    /// Circumstances that weaken the verdict.
     pub notes: Vec<String>,
-    /// Whether everything was done that was to be.
+    /// Whether all planned rounds were done.
     pub complete: bool,
-    /// The seed that repeats every round.
+    /// Seed that repeats every round.
     pub seed: u64,
-    /// The settings that were asked for.
+    /// Settings that were asked for.
     pub settings: std::collections::BTreeMap<String, String>,
-    /// When it began.
+    /// Begin of the session.
     #[serde(serialize_with = "pgdyno_model::format::as_text")]
     pub started_at: Epoch,
-    /// The pgdyno that crashed it.
+    /// Version of pgdyno.
     pub pgdyno_version: String,
-    /// The server's version.
+    /// Version of the server.
     pub server_version: String,
-    /// The machine.
+    /// Machine.
     pub host: HostFacts,
-    /// The storage of PGDATA.
+    /// Storage of PGDATA.
     pub storage: StorageFacts,
 }
 

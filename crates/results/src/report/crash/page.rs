@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use comfy_table::{Table, TableStyle};
 use pgdyno_model::crash::{CheckOutcome, Control, CrashOutcome, FaultOutcome, Round, Verdict};
+use pgdyno_model::format;
 use pgdyno_model::{CrashRecord, Fault};
 
 use super::super::text::wrap;
 use super::PowerView;
-use pgdyno_model::format;
 
 const WIDTH: usize = 100;
 const NONE: &str = "–";

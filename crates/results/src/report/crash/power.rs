@@ -1,9 +1,8 @@
 //! What the rounds of a fault put under test, in figures and in words.
 
 use pgdyno_model::crash::{FaultOutcome, FaultPower, Verdict, skip_seen};
-use serde::Serialize;
-
 use pgdyno_model::format;
+use serde::Serialize;
 
 /// What rounds put under test, and what they would have shown.
 #[derive(Clone, Debug, Serialize)]
@@ -21,7 +20,7 @@ pub struct PowerView {
 }
 
 impl PowerView {
-    /// Sums up the rounds of `fault`.
+    /// TreatmentSamples up the rounds of `fault`.
     #[must_use]
     pub fn of(fault: &FaultOutcome) -> Self {
         let figures = fault.power();

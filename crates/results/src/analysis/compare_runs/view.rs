@@ -8,157 +8,157 @@ use serde::Serialize;
 use super::super::view::{LatencyRatio, LatencyView, RatioView, TpsView, WhyView};
 use crate::gate::{Form, Gate};
 
-/// Treatments of side B beside those of side A that they match.
+/// Comparison of side B with side A, treatment by treatment.
 #[derive(Clone, Debug, Serialize)]
 pub struct CompareView {
-    /// What is compared to.
+    /// Side A: the base of the comparison.
     pub a: SideView,
-    /// What is compared.
+    /// Side B: compared with A.
     pub b: SideView,
-    /// What is compared on purpose, as it was named.
+    /// Names given with `--by`: what differs on purpose.
     pub by: Vec<String>,
-    /// Whether both sides are of one run, so that trials are paired by block.
+    /// Whether both sides are of one run. Trials are then paired by block.
     pub same_run: bool,
-    /// What is compared beside latency: `tps`, or `maximum rate`.
+    /// Measure beside latency: `tps` or `maximum rate`.
     pub measure: &'static str,
-    /// What was found, in a sentence or two.
+    /// Summary in a sentence or two.
     pub answer: Vec<String>,
-    /// The treatments that match.
+    /// Pairs of matching treatments.
     pub pairs: Vec<PairView>,
-    /// What differs between the sides beside their results.
+    /// Differences between the sides other than their results.
     pub unequal: Vec<Unequal>,
-    /// What was not to be let through, for every pair.
+    /// Gates, for every pair.
     pub gates: Vec<GateView>,
     /// Whether any gate was exceeded.
     pub exceeded: bool,
-    /// What becomes of all gates together: the worst of theirs; none without a gate.
+    /// Worst outcome of all gates; none without a gate.
     pub outcome: Option<Outcome>,
-    /// What a reader must know to trust or doubt the above.
+    /// Notes that a reader needs to trust or doubt the figures.
     pub notes: Vec<String>,
 }
 
 /// One side: a run, or some treatments of one.
 #[derive(Clone, Debug, Serialize)]
 pub struct SideView {
-    /// The run.
+    /// Name of the run.
     pub run: String,
-    /// Its recipe's or file's name.
+    /// Name of its recipe or file.
     pub recipe: String,
-    /// When it began.
+    /// Begin of the run.
     #[serde(serialize_with = "pgdyno_model::format::as_text")]
     pub started_at: Epoch,
-    /// Where it stands.
+    /// State of the run.
     pub state: RunState,
-    /// Its treatments that match none of the other side, in one line each.
+    /// Treatments without a match on the other side, one line each.
     pub unmatched: Vec<String>,
 }
 
-/// A treatment of B beside one of A.
+/// A treatment of B and the matching treatment of A.
 #[derive(Clone, Debug, Serialize)]
 pub struct PairView {
-    /// The pair in one line.
+    /// Name of the pair.
     pub label: String,
-    /// The treatment of A.
+    /// Treatment of A.
     pub a: MemberView,
-    /// The treatment of B.
+    /// Treatment of B.
     pub b: MemberView,
-    /// B's tps over A's.
+    /// Ratio of B's tps to A's.
     pub ratio: RatioView,
-    /// B's percentiles of latency over A's.
+    /// Ratios of B's percentiles of latency to A's.
     pub latency: Vec<LatencyRatio>,
-    /// Where the difference lies; none where the two offer different loads or cannot be told apart.
+    /// Parts of the difference; none if the loads differ or the difference is not significant.
     pub why: Option<WhyView>,
     /// Whether a trial of either was generator-limited.
     pub generator_limited: bool,
-    /// All of it in a sentence.
+    /// Comparison as a sentence.
     pub words: String,
 }
 
 /// One treatment of a pair.
 #[derive(Clone, Debug, Serialize)]
 pub struct MemberView {
-    /// Its index in its run's plan.
+    /// Index in the plan of its run.
     pub treatment: usize,
-    /// Its levels in one line.
+    /// Levels in one line.
     pub label: String,
-    /// Its levels.
+    /// Levels.
     pub factors: Levels,
     /// Trials completed (count).
     pub trials: usize,
     /// Transactions per second; none without a completed trial.
     pub tps: Option<TpsView>,
-    /// Why `tps` or its interval is missing.
+    /// Reason why `tps` or its interval is missing.
     pub reason: Option<String>,
-    /// Latency of all its transactions together; none without one.
+    /// Latency of all transactions together (microseconds); none without a transaction.
     pub latency_us: Option<LatencyView>,
 }
 
-/// Something other than the results in which the sides differ.
+/// Difference between the sides other than their results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Unequal {
-    /// What: `kernel`, `device`, `setting shared_buffers`, …
+    /// Name: `kernel`, `device`, `setting shared_buffers`, …
     pub what: String,
-    /// As it was on side A.
+    /// Value on side A.
     pub a: String,
-    /// As it was on side B.
+    /// Value on side B.
     pub b: String,
-    /// Whether it is, or belongs to, what is compared on purpose.
+    /// Whether `--by` names it.
     pub on_purpose: bool,
-    /// The pairs' indices.
+    /// Indices of the pairs that differ in it.
     pub pairs: Vec<usize>,
 }
 
-/// What became of one gate for one pair.
+/// Result of a gate for one pair.
 #[derive(Clone, Debug, Serialize)]
 pub struct GateView {
-    /// The gate.
+    /// Gate.
     pub gate: Gate,
-    /// The pair's index.
+    /// Index of the pair.
     pub pair: usize,
-    /// The change (a share, signed); none where there is no ratio.
+    /// Change (a share, signed); none without a ratio.
     pub change: Option<f64>,
-    /// Its 95% confidence interval.
+    /// 95% confidence interval of the change.
     pub ci95: Option<[f64; 2]>,
-    /// What the interval says.
+    /// Evidence for the condition.
     pub state: GateState,
-    /// What that comes to.
+    /// Outcome.
     pub outcome: Outcome,
-    /// What the gate asks.
+    /// Form of the question: `--fail-if` or `--fail-unless`.
     pub form: Form,
-    /// The host's noise floor (a share), where the gate asks for less than that.
+    /// Noise floor of the host (a share), where the gate asks for less.
     pub noise_floor: Option<f64>,
-    /// The true change that the gate shows in 80% of runs like these (a share, signed); none where
-    /// nothing can be judged.
+    /// True change (a share, signed) that the gate shows in 80% of such runs; none if nothing can
+    /// be judged.
     pub catches: Option<f64>,
-    /// All of it in a sentence.
+    /// Result as a sentence.
     pub words: String,
 }
 
-/// What the data say of a gate.
+/// Evidence of the data for the condition of a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GateState {
-    /// The change is shown to be what is not let through.
+    /// The change is shown to be beyond the limit.
     Exceeded,
-    /// It is shown not to be; or to be what was to be shown.
+    /// The change is shown to be within the limit, or to be as required.
     Kept,
-    /// The interval holds the limit: more trials would tell.
+    /// The interval contains the limit: more trials would decide.
     Open,
-    /// What was to be shown is not.
+    /// The required change is not shown.
     NotShown,
-    /// There is no interval, or none that a verdict may be drawn from.
+    /// There is no interval, or no verdict may be drawn from it.
     Unknown,
 }
 
-/// What becomes of a gate, the best first.
+/// Outcome of a gate, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// The change is let through.
+    /// The gate lets the change pass.
     Passed,
-    /// The data do not tell.
+    /// The data do not decide.
     Undecided,
-    /// The change is not let through.
+    /// The gate stops the change.
     Exceeded,
 }
 

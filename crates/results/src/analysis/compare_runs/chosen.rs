@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pgdyno_model::Levels;
 
 use super::super::run::read;
-use super::super::treatment::Sums;
+use super::super::treatment::TreatmentSamples;
 use super::super::view::RunView;
 use super::equal::Side;
 use super::error::CompareError;
@@ -13,15 +13,15 @@ use super::view::SideView;
 use crate::store::Store;
 
 /// A side's run, and the treatments of it that are meant.
-pub(super) struct Chosen {
+pub(super) struct Selection {
     pub(super) view: RunView,
-    pub(super) sums: Vec<Sums>,
+    pub(super) sums: Vec<TreatmentSamples>,
     pub(super) treatments: Vec<usize>,
     /// Whether just one was named.
     pub(super) named: bool,
 }
 
-impl Chosen {
+impl Selection {
     pub(super) fn of(store: &Store, name: &str) -> Result<Self, CompareError> {
         let (run, which) = match name.split_once(':') {
             Some((run, which)) => (run, Some(which)),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::steps::Step;
 use crate::Measurement;
 use crate::units::Span;
 
@@ -177,38 +178,6 @@ impl Find {
     }
 }
 
-/// One rate that was tried.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Step {
-    /// Transactions offered per second; none for the first step, a closed loop that tells where to
-    /// begin.
-    pub rate: Option<f64>,
-    /// Whether it is to confirm the answer, over the whole window.
-    pub confirming: bool,
-    /// The window (seconds).
-    pub measured_s: f64,
-    /// Transactions per second that ended well.
-    pub tps: Option<f64>,
-    /// Transactions that ended well (count).
-    pub transactions: u64,
-    /// Transactions that ended in an error (count).
-    pub failed: u64,
-    /// Transactions that were skipped (count).
-    pub skipped: u64,
-    /// Median latency (microseconds).
-    pub latency_us_p50: Option<f64>,
-    /// 95th percentile of latency (microseconds).
-    pub latency_us_p95: Option<f64>,
-    /// 99th percentile of latency (microseconds).
-    pub latency_us_p99: Option<f64>,
-    /// 99.9th percentile of latency (microseconds).
-    pub latency_us_p99_9: Option<f64>,
-    /// Why it did not keep the objective; none if it did, and for a closed loop.
-    pub broken: Option<String>,
-    /// Why the load generator may have been the limit; none if it was not.
-    pub generator_limit: Option<String>,
-}
-
 impl Step {
     /// What `m` comes to at `rate`.
     #[must_use]
@@ -232,34 +201,9 @@ impl Step {
     }
 }
 
-/// What a trial's search came to.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Search {
-    /// The highest rate that was confirmed (1/s); none if none was.
-    pub max_rate: Option<f64>,
-    /// The lowest rate that did not keep the objective (1/s); none if all did.
-    pub least_broken: Option<f64>,
-    /// Every rate that was tried, in order.
-    pub steps: Vec<Step>,
-}
-
-impl Search {
-    /// Whether the load generator, and not the server, may have set the answer: it may have been
-    /// the limit where the objective was broken for the lowest rate, or where the answer was
-    /// confirmed.
-    #[must_use]
-    pub fn generator_limited(&self) -> bool {
-        let at = |rate: Option<f64>| {
-            rate.into_iter().flat_map(|r| self.steps.iter().filter(move |s| s.rate == Some(r)))
-        };
-        let limited = |s: &Step| s.generator_limit.is_some();
-        at(self.least_broken).any(|s| s.broken.is_some() && limited(s))
-            || at(self.max_rate).any(|s| s.confirming && limited(s))
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::steps::Search;
     use super::*;
 
     #[test]

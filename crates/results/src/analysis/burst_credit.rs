@@ -5,7 +5,7 @@ use pgdyno_model::telemetry::Table;
 
 use super::rates::{column, differences, even, intervals};
 use super::telemetry::own_device;
-use pgdyno_model::format;
+use super::view::Cause;
 
 /// The lower level must last so long to count as a lasting one (seconds): checkpoints and
 /// write-back come and go.
@@ -66,23 +66,17 @@ impl Device {
 
     /// What became less at `at`, between the changes at `from` and `to` (seconds from the window's
     /// opening); none if nothing did.
-    pub(super) fn gave_less(&self, from: f64, at: f64, to: f64) -> Option<String> {
+    pub(super) fn gave_less(&self, from: f64, at: f64, to: f64) -> Option<Cause> {
         let (before, after) = (self.level(from, at)?, self.level(at, to)?);
         let lasts = to - at >= LASTING_S;
         let fewer = after.operations * TIMES <= before.operations;
         let slower = after.latency_ms >= TIMES * before.latency_ms;
         let asked = after.queue >= AS_MUCH * before.queue;
         // Two devices that are idle half of the time differ in what is asked of them.
-        (lasts && fewer && slower && asked && after.busy >= BUSY).then(|| {
-            format!(
-                "device {} gave less while as much was asked: {} → {} operations/s of {} → {} ms each, as when burst credit is gone or a \
-                 limit sets in",
-                self.name,
-                format::rate(before.operations),
-                format::rate(after.operations),
-                format::seconds(before.latency_ms),
-                format::seconds(after.latency_ms)
-            )
+        (lasts && fewer && slower && asked && after.busy >= BUSY).then(|| Cause::DeviceGaveLess {
+            device: self.name.clone(),
+            operations: [before.operations, after.operations],
+            latency_ms: [before.latency_ms, after.latency_ms],
         })
     }
 
@@ -142,7 +136,7 @@ mod tests {
         vec![Table { probe: "diskstats".into(), columns, samples, unavailable: None }]
     }
 
-    fn said(before: (f64, f64, f64), after: (f64, f64, f64), to: f64) -> Option<String> {
+    fn said(before: (f64, f64, f64), after: (f64, f64, f64), to: f64) -> Option<Cause> {
         Device::of(&device(before, after), &["vda"]).unwrap().gave_less(0.0, 30.0, to)
     }
 
@@ -151,10 +145,10 @@ mod tests {
         // 16 requests under way all the time; 3,000 operations a second, then 600.
         let full = (3000.0, 16.0 / 3.0, 1.0);
         let found = said(full, (600.0, 80.0 / 3.0, 1.0), 60.0).unwrap();
-        assert!(
-            found.starts_with("device vda gave less while as much was asked: 3,000 → 600 operations/s of 5.33 → 26.7 ms each"),
-            "{found}"
-        );
+        let text = crate::prose::cause(&found);
+        let words = "device vda gave less while as much was asked: 3,000 → 600 operations/s of \
+                     5.33 → 26.7 ms each";
+        assert!(text.starts_with(words), "{text}");
         // Fewer are asked for, at the same latency; or each takes longer because more are asked for
         // at once.
         assert_eq!(said(full, (600.0, 16.0 / 3.0, 0.4), 60.0), None);

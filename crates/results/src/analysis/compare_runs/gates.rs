@@ -1,13 +1,14 @@
 //! What the data say of each gate: passed, exceeded, or undecided.
 
-use super::super::family::ALPHA;
-use super::super::view::NoiseFloor;
-use super::super::words::{HOPELESS, reason};
-use super::view::{GateState, GateView};
-use super::ratios::{Found, Ratios};
-use crate::gate::{Form, Gate, Measure};
 use pgdyno_model::format;
 use pgdyno_stats::{self as stats, POWER};
+
+use super::super::family::ALPHA;
+use super::super::view::NoiseFloor;
+use super::ratios::{Found, Ratios};
+use super::view::{GateState, GateView};
+use crate::gate::{Form, Gate, Measure};
+use crate::prose::{HOPELESS, reason};
 
 /// A gate before it is put in words.
 pub(super) struct Judged {

@@ -1,32 +1,36 @@
 //! A run of one's own beside figures that somebody else published: what can be said is the ratios
 //! within each side.
 
+use pgdyno_audit::{Figure, ImportedRun, Recognised, Row};
 use serde::Serialize;
 
 use super::RunView;
-use pgdyno_audit::{Figure, ImportedRun, Recognised, Row};
+
+// facade: removed at integration
+#[doc(hidden)]
+pub use self::side_by_side as beside;
 
 /// Imported figures and a run. Nothing is computed between the two: they share neither machine nor
 /// repeats.
 #[derive(Clone, Debug, Serialize)]
-pub struct BesideView {
+pub struct SideBySideView {
     /// The imported run's name in the store.
     pub imported: String,
     /// The report's file.
     pub source: String,
     /// The report's rows, as it names them.
-    pub theirs: Vec<BesideRow>,
+    pub theirs: Vec<SideBySideRow>,
     /// The run's name.
     pub run: String,
     /// Its treatments.
-    pub ours: Vec<BesideRow>,
+    pub ours: Vec<SideBySideRow>,
     /// What keeps them apart.
     pub notes: Vec<String>,
 }
 
 /// One measured thing of either side.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct BesideRow {
+pub struct SideBySideRow {
     /// What it is.
     pub label: String,
     /// Repeats; none where the report does not say.
@@ -45,14 +49,14 @@ pub struct BesideRow {
 
 /// Puts `imported` beside `view`.
 #[must_use]
-pub fn beside(imported: &ImportedRun, view: &RunView) -> BesideView {
+pub fn side_by_side(imported: &ImportedRun, view: &RunView) -> SideBySideView {
     let mut theirs = rows_of(&imported.recognised);
-    let mut ours: Vec<BesideRow> = view
+    let mut ours: Vec<SideBySideRow> = view
         .treatments
         .iter()
         .filter_map(|treatment| {
             let tps = treatment.tps.as_ref()?;
-            Some(BesideRow {
+            Some(SideBySideRow {
                 label: treatment.label.clone(),
                 repeats: Some(treatment.trials),
                 clients: view.plan.treatments.get(treatment.index).map(|t| f64::from(t.clients)),
@@ -78,7 +82,7 @@ pub fn beside(imported: &ImportedRun, view: &RunView) -> BesideView {
     }
     rate(&mut theirs);
     rate(&mut ours);
-    BesideView {
+    SideBySideView {
         imported: imported.id.clone(),
         source: imported.source.clone(),
         theirs,
@@ -88,17 +92,17 @@ pub fn beside(imported: &ImportedRun, view: &RunView) -> BesideView {
     }
 }
 
-fn rate(rows: &mut [BesideRow]) {
+fn rate(rows: &mut [SideBySideRow]) {
     let best = rows.iter().map(|row| row.tps).fold(0.0, f64::max);
     for row in rows {
         row.ratio_to_best = if best > 0.0 { row.tps / best } else { 0.0 };
     }
 }
 
-fn rows_of(recognised: &Recognised) -> Vec<BesideRow> {
+fn rows_of(recognised: &Recognised) -> Vec<SideBySideRow> {
     let value = |figure: Option<Figure>| figure.map(|f| f.value);
     let runs = recognised.runs.iter().filter_map(|run| {
-        Some(BesideRow {
+        Some(SideBySideRow {
             label: run.label.clone().unwrap_or_else(|| format!("line {}", run.line)),
             repeats: Some(1),
             clients: value(run.clients),
@@ -110,7 +114,7 @@ fn rows_of(recognised: &Recognised) -> Vec<BesideRow> {
     });
     let tables = recognised.tables.iter().filter(|table| table.tps).flat_map(|table| &table.rows);
     let rows = tables.filter_map(|row| {
-        Some(BesideRow {
+        Some(SideBySideRow {
             label: row.label.clone(),
             repeats: (!row.repeats.is_empty()).then_some(row.repeats.len()),
             clients: None,
@@ -121,7 +125,7 @@ fn rows_of(recognised: &Recognised) -> Vec<BesideRow> {
         })
     });
     // A table's rows are means of runs that may stand below it one by one.
-    let rows: Vec<BesideRow> = rows.collect();
+    let rows: Vec<SideBySideRow> = rows.collect();
     if rows.is_empty() { runs.collect() } else { rows }
 }
 

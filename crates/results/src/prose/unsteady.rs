@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::view::{RunView, Steadiness, TreatmentView, TrialState};
 use pgdyno_model::format;
 use pgdyno_stats as stats;
 
+use super::cause::cause_kind;
+use crate::analysis::{NoteKind, Notes, RunView, Steadiness, TreatmentView, TrialState};
+
 /// Treatments whose repeats rise or fall.
-pub(super) fn drift(measured: &[&TreatmentView], out: &mut Vec<String>) {
+pub(super) fn drift(measured: &[&TreatmentView], out: &mut Notes) {
     for t in measured {
         let Some(trend) = t.drift.filter(stats::Trend::is_significant) else { continue };
         let (way, hint) = if trend.rising {
@@ -16,7 +18,7 @@ pub(super) fn drift(measured: &[&TreatmentView], out: &mut Vec<String>) {
             ("falls", "something may wear down: bloat, a filling disk, heat")
         };
         let how = if trend.every_one { "with every repeat" } else { "over its repeats" };
-        out.push(format!(
+        out.add(NoteKind::Trend, format!(
             "{}: tps {way} {how} (two-sided, all treatments judged together: {}): {hint}; the mean averages over a trend.",
             t.label,
             if trend.chance_together < 0.0005 {
@@ -29,7 +31,7 @@ pub(super) fn drift(measured: &[&TreatmentView], out: &mut Vec<String>) {
 }
 
 /// Trials that were not steady, and what happened where they changed.
-pub(super) fn steadiness(view: &RunView, out: &mut Vec<String>) {
+pub(super) fn steadiness(view: &RunView, out: &mut Notes) {
     /// A warm-up that changes the mean by less is not worth a word.
     const MATTERS: f64 = 0.01;
     let all = || {
@@ -43,7 +45,7 @@ pub(super) fn steadiness(view: &RunView, out: &mut Vec<String>) {
     let unsteady: Vec<u32> =
         all().filter(|(_, s)| s.steady == Some(false)).map(|(n, _)| n).collect();
     if !unsteady.is_empty() {
-        out.push(format!(
+        out.add(NoteKind::NotSteady, format!(
             "tps never became steady in trials {}: longer trials, or a longer `load.warm_up`, would tell.",
             list(&unsteady)
         ));
@@ -55,7 +57,7 @@ pub(super) fn steadiness(view: &RunView, out: &mut Vec<String>) {
         && let (Some(seconds), Some(gain)) = (s.warm_up_s, s.warm_up_gain)
     {
         let trials: Vec<u32> = warming().map(|(n, _)| n).collect();
-        out.push(format!(
+        out.add(NoteKind::WarmUp, format!(
             "The window begins with a warm-up (MSER-5) in trials {}: in trial {trial} its first {seconds} s, without \
              which tps would be {}% {}; add that to `load.warm_up`.",
             list(&trials),
@@ -66,7 +68,7 @@ pub(super) fn steadiness(view: &RunView, out: &mut Vec<String>) {
     let alike: Vec<(u32, f64)> = all().filter_map(|(n, s)| Some((n, s.too_alike?))).collect();
     if let Some((trial, worth)) = alike.iter().min_by(|a, b| a.1.total_cmp(&b.1)) {
         let trials: Vec<u32> = alike.iter().map(|(n, _)| *n).collect();
-        out.push(format!(
+        out.add(NoteKind::SteadinessNotJudged, format!(
             "Whether tps was steady is not judged in trials {}: their seconds resemble each other so much that they are worth \
              fewer than {} independent ones (those of trial {trial}: {}). Longer trials would tell.",
             list(&trials),
@@ -78,7 +80,7 @@ pub(super) fn steadiness(view: &RunView, out: &mut Vec<String>) {
 }
 
 /// What the changes within trials coincide with, the commonest first.
-fn changes<'a>(all: impl Iterator<Item = (u32, &'a Steadiness)>, out: &mut Vec<String>) {
+fn changes<'a>(all: impl Iterator<Item = (u32, &'a Steadiness)>, out: &mut Notes) {
     const SHOWN: usize = 4;
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     let (mut count, mut trials) = (0, 0);
@@ -87,21 +89,10 @@ fn changes<'a>(all: impl Iterator<Item = (u32, &'a Steadiness)>, out: &mut Vec<S
         count += changes.len();
         trials += usize::from(!changes.is_empty());
         for change in changes {
-            // Numbers differ from change to change: what is before them is the kind.
-            let kind = |with: &String| match with.split_once(" → ") {
-                // Of a device its name and what it did; of all else what stands before the number.
-                Some((before, _)) if with.starts_with("device ") => {
-                    before.split_once(':').map_or(before, |(kind, _)| kind).to_owned()
-                }
-                Some((before, _)) => {
-                    before.rsplit_once(' ').map_or(before, |(name, _)| name).to_owned()
-                }
-                None => with.clone(),
-            };
             let distinct: BTreeSet<String> = if change.with.is_empty() {
                 BTreeSet::from(["nothing that was watched".to_owned()])
             } else {
-                change.with.iter().map(kind).collect()
+                change.with.iter().map(cause_kind).collect()
             };
             for kind in distinct {
                 *kinds.entry(kind).or_default() += 1;
@@ -115,7 +106,7 @@ fn changes<'a>(all: impl Iterator<Item = (u32, &'a Steadiness)>, out: &mut Vec<S
     kinds.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
     let shown: Vec<String> =
         kinds.iter().take(SHOWN).map(|(kind, n)| format!("{kind} ({n})")).collect();
-    out.push(format!(
+    out.add(NoteKind::Changes, format!(
         "tps changed {count} {} within {trials} {}, at the same time as: {}. The report's trials say when.",
         if count == 1 { "time" } else { "times" },
         if trials == 1 { "trial" } else { "trials" },

@@ -11,26 +11,32 @@ mod view;
 use pgdyno_model::Levels;
 use pgdyno_model::level::Key;
 use pgdyno_model::record::RunState;
+
 use super::compare::latency;
 use super::family::{Judged, judge, measure};
 use super::pairing::Pairing;
-use super::view::{RatioView, RunView, TreatmentView};
 use super::view::WhyView;
+use super::view::{RatioView, RunView, TreatmentView};
 use super::why::{Member, explain};
-use super::words;
 use crate::gate::{Gate, Measure};
+use crate::prose;
 use crate::store::Store;
-use chosen::{Chosen, others};
-pub use error::CompareError;
+use chosen::{Selection, others};
 use history::History;
 use ratios::{Found, Ratios};
+
+pub use error::CompareError;
 pub use view::{
     CompareView, GateState, GateView, MemberView, Outcome, PairView, SideView, Unequal,
 };
 
+// facade: removed at integration
+#[doc(hidden)]
+pub use self::CompareOptions as Asked;
+
 /// What is asked of a comparison.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct CompareOptions {
     /// Factors, or what else must be equal, that are compared on purpose.
     pub by: Vec<String>,
     /// Whether to compare although what must be equal is not.
@@ -43,7 +49,7 @@ pub struct Asked {
 /// `RUN:TREATMENT`. TREATMENT is a number from 1 in the plan's order, or levels
 /// (`clients=8,storage=xfs`) that a treatment must have.
 ///
-/// Treatments match whose levels have the same labels in all factors but those of [`Asked::by`];
+/// Treatments match whose levels have the same labels in all factors but those of [`CompareOptions::by`];
 /// one treatment named on each side matches the other whatever its levels, and what these say is
 /// then compared on purpose.
 ///
@@ -53,9 +59,9 @@ pub fn compare(
     store: &Store,
     a: &str,
     b: &str,
-    asked: &Asked,
+    asked: &CompareOptions,
 ) -> Result<CompareView, CompareError> {
-    let (a, b) = (Chosen::of(store, a)?, Chosen::of(store, b)?);
+    let (a, b) = (Selection::of(store, a)?, Selection::of(store, b)?);
     let same_run = a.view.run.id == b.view.run.id;
     let by = named(&asked.by, &a.view, &b.view)?;
     let pairs = matched(&a, &b, &by, same_run);
@@ -90,7 +96,7 @@ pub fn compare(
     let views = pair_views(&judged, &found, &ratios);
     let labels: Vec<String> = views.iter().map(|p| p.label.clone()).collect();
     let gates: Vec<GateView> = gates.into_iter().map(|g| gates::said(g, &labels)).collect();
-    let unmatched = |side: &Chosen, of: fn(&(usize, usize)) -> usize| {
+    let unmatched = |side: &Selection, of: fn(&(usize, usize)) -> usize| {
         let lonely = side.treatments.iter().filter(|t| !pairs.iter().any(|pair| of(pair) == **t));
         lonely.map(|t| side.view.treatments[*t].label.clone()).collect::<Vec<_>>()
     };
@@ -121,7 +127,7 @@ fn pair_views(judged: &[Judged], found: &[Found], ratios: &Ratios<'_>) -> Vec<Pa
         let (i, j) = ratios.pairs[pair];
         let (x, y) = (&a.view.treatments[i], &b.view.treatments[j]);
         let limited = a.sums[i].generator_limited + b.sums[j].generator_limited > 0;
-        let verdict = words::verdict("B", "A", judged, found.within_runs, limited);
+        let verdict = prose::verdict("B", "A", judged, found.within_runs, limited);
         let label = pair_label(x, y);
         PairView {
             words: if label.is_empty() {
@@ -132,7 +138,7 @@ fn pair_views(judged: &[Judged], found: &[Found], ratios: &Ratios<'_>) -> Vec<Pa
             label,
             a: member(x),
             b: member(y),
-            ratio: RatioView { within_runs: found.within_runs, ..words::view(judged, verdict) },
+            ratio: RatioView { within_runs: found.within_runs, ..prose::view(judged, verdict) },
             latency: latency(|measure| ratios.of(pair, measure).ratio),
             why: why(judged, (a, i), (b, j), &ratios.pairing),
             generator_limited: limited,
@@ -163,7 +169,7 @@ fn named(by: &[String], a: &RunView, b: &RunView) -> Result<Vec<String>, Compare
 }
 
 /// The treatments that match: (A's, B's).
-fn matched(a: &Chosen, b: &Chosen, by: &[String], same_run: bool) -> Vec<(usize, usize)> {
+fn matched(a: &Selection, b: &Selection, by: &[String], same_run: bool) -> Vec<(usize, usize)> {
     if let ([i], [j]) = (a.treatments.as_slice(), b.treatments.as_slice())
         && a.named
         && b.named
@@ -171,7 +177,7 @@ fn matched(a: &Chosen, b: &Chosen, by: &[String], same_run: bool) -> Vec<(usize,
     {
         return vec![(*i, *j)];
     }
-    let levels = |side: &Chosen, t: usize| side.view.treatments[t].factors.clone();
+    let levels = |side: &Selection, t: usize| side.view.treatments[t].factors.clone();
     let mut pairs = Vec::new();
     for i in &a.treatments {
         let alike = |j: &&usize| others(&levels(a, *i), by) == others(&levels(b, **j), by);
@@ -196,8 +202,8 @@ fn matched(a: &Chosen, b: &Chosen, by: &[String], same_run: bool) -> Vec<(usize,
 /// `by` and the factors in which the named treatments have different levels.
 fn with_levels(
     mut by: Vec<String>,
-    a: &Chosen,
-    b: &Chosen,
+    a: &Selection,
+    b: &Selection,
     pairs: &[(usize, usize)],
 ) -> Vec<String> {
     for (i, j) in pairs {
@@ -227,7 +233,7 @@ fn configurations(unequal: &mut [Unequal]) -> Vec<String> {
 }
 
 /// In what else the pairs differ.
-fn unequal(a: &Chosen, b: &Chosen, pairs: &[(usize, usize)], by: &[String]) -> Vec<Unequal> {
+fn unequal(a: &Selection, b: &Selection, pairs: &[(usize, usize)], by: &[String]) -> Vec<Unequal> {
     let mut out: Vec<Unequal> = Vec::new();
     for (pair, (i, j)) in pairs.iter().enumerate() {
         // Without a completed trial there is nothing to compare, and the verdict says so.
@@ -289,17 +295,17 @@ fn member(t: &TreatmentView) -> MemberView {
 /// Where the difference lies, if there is one and both offer the same load.
 fn why(
     judged: &Judged,
-    (a, i): (&Chosen, usize),
-    (b, j): (&Chosen, usize),
+    (a, i): (&Selection, usize),
+    (b, j): (&Selection, usize),
     pairing: &Pairing,
 ) -> Option<WhyView> {
-    let load = |side: &Chosen, t: usize| {
+    let load = |side: &Selection, t: usize| {
         (side.view.plan.treatments[t].clients, side.view.plan.treatments[t].options.rate)
     };
     let searched = a.view.plan.find.is_some() || b.view.plan.find.is_some();
     if searched
         || judged.withheld.is_some()
-        || judged.told_apart() == Some(false)
+        || judged.significant() == Some(false)
         || load(a, i) != load(b, j)
     {
         return None;
@@ -321,10 +327,10 @@ fn answer(pairs: &[PairView], measure: &str) -> Vec<String> {
         return vec![only.words.clone()];
     }
     let of = |wanted: &dyn Fn(&PairView) -> bool| pairs.iter().filter(|p| wanted(p)).count();
-    let apart = |p: &PairView| p.ratio.told_apart == Some(true);
+    let apart = |p: &PairView| p.ratio.significant == Some(true);
     let more = of(&|p| apart(p) && p.ratio.value.is_some_and(|v| v > 1.0));
     let less = of(&|p| apart(p) && p.ratio.value.is_some_and(|v| v < 1.0));
-    let alike = of(&|p| p.ratio.told_apart == Some(false));
+    let alike = of(&|p| p.ratio.significant == Some(false));
     let undecided = of(&|p| p.ratio.withheld.is_some());
     let unknown = pairs.len() - more - less - alike - undecided;
     let mut parts = Vec::new();
@@ -363,6 +369,6 @@ fn cautions(a: &RunView, b: &RunView, notes: &mut Vec<String>) {
         ));
     }
     if let Some(floor) = &b.noise_floor {
-        notes.push(super::floor::note(Some(floor)));
+        notes.push(super::noise_floor::note(Some(floor)));
     }
 }

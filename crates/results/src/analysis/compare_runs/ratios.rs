@@ -1,17 +1,18 @@
 //! The ratios of a comparison's pairs, and what may be said of each.
 
+use pgdyno_stats::{self as stats, Ratio};
+
 use super::super::family::{NOT_FINISHED, is_provisional};
 use super::super::pairing::Pairing;
-use super::chosen::Chosen;
+use super::chosen::Selection;
 use super::history::{Earlier, History};
 use crate::gate::Measure;
-use pgdyno_stats::{self as stats, Ratio};
 
 /// How the ratios of the pairs are formed: within blocks of one run, or across runs with what
 /// earlier runs tell.
 pub(super) struct Ratios<'a> {
-    pub(super) a: &'a Chosen,
-    pub(super) b: &'a Chosen,
+    pub(super) a: &'a Selection,
+    pub(super) b: &'a Selection,
     pub(super) pairs: &'a [(usize, usize)],
     pub(super) pairing: Pairing,
     /// Of each pair, where two runs are compared.
@@ -31,8 +32,8 @@ pub(super) struct Found {
 
 impl<'a> Ratios<'a> {
     pub(super) fn new(
-        a: &'a Chosen,
-        b: &'a Chosen,
+        a: &'a Selection,
+        b: &'a Selection,
         pairs: &'a [(usize, usize)],
         by: &[String],
         history: &'a History,

@@ -8,7 +8,7 @@ use pgdyno_model::{Plan, Treatment};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::super::treatment::Sums;
+use super::super::treatment::TreatmentSamples;
 use super::super::view::{RunView, ServerView};
 
 /// Shown for what is not there.
@@ -36,7 +36,7 @@ const INCIDENTAL: &[&str] = &[
 /// One side of a pair, as far as it must be equal.
 pub(super) struct Side<'a> {
     pub(super) view: &'a RunView,
-    pub(super) sums: &'a Sums,
+    pub(super) sums: &'a TreatmentSamples,
     pub(super) treatment: &'a Treatment,
     pub(super) index: usize,
 }

@@ -1,19 +1,14 @@
-//! Results in sentences.
+//! Comparisons in sentences.
 
 use pgdyno_model::Levels;
-
-use super::family::{ALPHA, Judged};
-use super::view::{Comparison, RatioView};
 use pgdyno_model::format;
 use pgdyno_stats::NoInterval;
 
-/// A treatment in one line.
-pub(super) fn label(levels: &Levels) -> String {
-    if levels.0.is_empty() { "the only treatment".to_owned() } else { levels.to_string() }
-}
+use crate::analysis::family::{ALPHA, Judged};
+use crate::analysis::{Comparison, RatioView};
 
-pub(super) fn ratio_to_best(judged: &Judged, generator_limited: bool) -> RatioView {
-    let verdict = match (judged.ratio.value, judged.told_apart()) {
+pub(crate) fn ratio_to_best(judged: &Judged, generator_limited: bool) -> RatioView {
+    let verdict = match (judged.ratio.value, judged.significant()) {
         (Some(value), Some(true)) => {
             let direction = if value < 1.0 { "slower than" } else { "faster than" };
             format!(
@@ -34,7 +29,7 @@ fn no_verdict(judged: &Judged, or: &'static str) -> String {
     judged.withheld.clone().unwrap_or_else(|| reason(judged.ratio.why, or))
 }
 
-pub(super) fn comparison(
+pub(crate) fn comparison(
     factor: &str,
     (treatment, levels): (usize, &Levels),
     (to, base): (usize, &Levels),
@@ -56,7 +51,7 @@ pub(super) fn comparison(
         to,
         words: format!("{with}{verdict}."),
         ratio: view(judged, verdict),
-        holm: judged.told_apart(),
+        holm: judged.significant(),
         latency: Vec::new(),
         generator_limited,
     }
@@ -64,7 +59,7 @@ pub(super) fn comparison(
 
 /// What the ratio says of `this` beside `that`; `within_runs` is the interval that the trials of
 /// two runs give by themselves.
-pub(super) fn verdict(
+pub(crate) fn verdict(
     this: &str,
     that: &str,
     judged: &Judged,
@@ -72,7 +67,7 @@ pub(super) fn verdict(
     generator_limited: bool,
 ) -> String {
     let measure = judged.measure;
-    let verdict = match (judged.ratio.value, judged.told_apart()) {
+    let verdict = match (judged.ratio.value, judged.significant()) {
         (Some(value), Some(true)) => {
             format!(
                 "{this} has {}× the {measure} of {that}{}",
@@ -106,7 +101,7 @@ pub(super) fn verdict(
     format!("{verdict}{}{}", equivalence(judged), limit(generator_limited))
 }
 
-pub(super) fn view(judged: &Judged, verdict: String) -> RatioView {
+pub(crate) fn view(judged: &Judged, verdict: String) -> RatioView {
     let ratio = &judged.ratio;
     RatioView {
         value: ratio.value,
@@ -114,11 +109,11 @@ pub(super) fn view(judged: &Judged, verdict: String) -> RatioView {
         method: ratio.method,
         p: ratio.p,
         p_together: judged.p,
-        told_apart: judged.told_apart(),
+        significant: judged.significant(),
         withheld: judged.withheld.clone(),
         within_runs: None,
         equivalent: judged.equivalent(),
-        detectable: judged.detectable(),
+        minimum_detectable: judged.minimum_detectable(),
         verdict,
     }
 }
@@ -139,7 +134,7 @@ fn unseen(judged: &Judged) -> String {
     } else {
         String::new()
     };
-    let seen = match judged.detectable() {
+    let seen = match judged.minimum_detectable() {
         Some(share) if share > HOPELESS => {
             " (the repeats differ so much that a tenfold difference could be missed)".to_owned()
         }
@@ -149,13 +144,13 @@ fn unseen(judged: &Judged) -> String {
 }
 
 /// Repeats of which a difference of this share could be missed say nothing of any size.
-pub(super) const HOPELESS: f64 = 9.0;
+pub(crate) const HOPELESS: f64 = 9.0;
 
-/// ` (minimum detectable: 3.0%)`; nothing where it is not known, or hopeless.
-pub(super) fn minimum_detectable(share: Option<f64>) -> String {
+/// ` (minimum minimum_detectable: 3.0%)`; nothing where it is not known, or hopeless.
+pub(crate) fn minimum_detectable(share: Option<f64>) -> String {
     let known = share.filter(|share| *share <= HOPELESS);
     known.map_or_else(String::new, |share| {
-        format!(" (minimum detectable: {}%)", format::percent(share))
+        format!(" (minimum minimum_detectable: {}%)", format::percent(share))
     })
 }
 
@@ -163,7 +158,7 @@ pub(super) fn minimum_detectable(share: Option<f64>) -> String {
 fn equivalence(judged: &Judged) -> String {
     let Some((margin, _)) = judged.equivalence else { return String::new() };
     let margin = format::percent(margin);
-    match (judged.equivalent(), judged.told_apart()) {
+    match (judged.equivalent(), judged.significant()) {
         (Some(true), Some(true)) => {
             format!("; the difference is less than the margin of {margin}%")
         }
@@ -183,6 +178,6 @@ fn limit(generator_limited: bool) -> &'static str {
 }
 
 /// Returns the words for a missing interval; `or` if there is no reason.
-pub(super) fn reason(why: Option<NoInterval>, or: &str) -> String {
+pub(crate) fn reason(why: Option<NoInterval>, or: &str) -> String {
     why.map_or_else(|| or.to_owned(), |why| why.to_string())
 }

@@ -1,22 +1,23 @@
 //! The host's noise floor: how far the same treatment under two names differed.
 
 use pgdyno_model::facts::HostFacts;
+use pgdyno_model::format;
 use pgdyno_model::record::RunState;
 use pgdyno_model::{Levels, Plan, Treatment};
+
+use super::label::label;
 use super::pairing::Pairing;
 use super::treatment::percentile;
 use super::view::{LatencyFloor, NoiseFloor, PERCENTILES};
-use super::words;
 use crate::store::{Store, StoreError};
-use pgdyno_model::format;
 
 /// The farther end of the interval of a ratio, as a share.
-pub(super) fn farther([lo, hi]: [f64; 2]) -> f64 {
+pub(crate) fn farther([lo, hi]: [f64; 2]) -> f64 {
     hi.max(1.0 / lo) - 1.0
 }
 
 /// The floor of `host`, from the newest completed run there with two treatments that set the same.
-pub(super) fn of(store: &Store, host: &HostFacts) -> Result<Option<NoiseFloor>, StoreError> {
+pub(crate) fn of(store: &Store, host: &HostFacts) -> Result<Option<NoiseFloor>, StoreError> {
     for summary in store.runs()?.into_iter().filter(|run| run.state == RunState::Completed) {
         let plan = store.run(&summary.id)?.plan;
         let Some(pair) = same_pair(&plan) else { continue };
@@ -50,7 +51,7 @@ pub(super) fn of(store: &Store, host: &HostFacts) -> Result<Option<NoiseFloor>, 
         return Ok(Some(NoiseFloor {
             run: summary.id,
             started_at: summary.started_at,
-            names: pair.map(|index| words::label(&plan.treatments[index].levels)),
+            names: pair.map(|index| label(&plan.treatments[index].levels)),
             ratio: value,
             ci95,
             blocks: tps[0].len().min(tps[1].len()),
@@ -68,14 +69,14 @@ pub(super) fn of(store: &Store, host: &HostFacts) -> Result<Option<NoiseFloor>, 
 }
 
 /// The first two treatments that differ in nothing but their names.
-pub(super) fn same_pair(plan: &Plan) -> Option<[usize; 2]> {
+pub(crate) fn same_pair(plan: &Plan) -> Option<[usize; 2]> {
     let bare = |t: &Treatment| Treatment { levels: Levels(Vec::new()), ..t.clone() };
     let all: Vec<Treatment> = plan.treatments.iter().map(bare).collect();
     (0..all.len()).find_map(|a| (a + 1..all.len()).find(|b| all[a] == all[*b]).map(|b| [a, b]))
 }
 
 /// What to tell where the interval of equal treatments leaves 1 out.
-pub(super) fn doubt([lo, hi]: [f64; 2]) -> Option<&'static str> {
+pub(crate) fn doubt([lo, hi]: [f64; 2]) -> Option<&'static str> {
     (lo > 1.0 || hi < 1.0).then_some(
         "The difference is significant, though there is none: one such run in 20 says so by chance. If it happens again, \
          intervals of this host promise too much.",
@@ -83,7 +84,7 @@ pub(super) fn doubt([lo, hi]: [f64; 2]) -> Option<&'static str> {
 }
 
 /// What to tell of it.
-pub(super) fn note(floor: Option<&NoiseFloor>) -> String {
+pub(crate) fn note(floor: Option<&NoiseFloor>) -> String {
     let Some(f) = floor else {
         return "This host's noise floor is not known: `pgdyno run noise-floor` measures how far the same treatment differs \
                 from itself."

@@ -5,15 +5,15 @@
 //! [`History::of_pair`] then picks for each pair and [`Earlier::ratio`] judges.
 
 use pgdyno_model::record::RunState;
+use pgdyno_stats::{self as stats, EarlierRuns, Ratio};
 
 use super::super::pairing::Pairing;
-use super::super::treatment::Sums;
 use super::super::run::{Gathered, gather};
+use super::super::treatment::TreatmentSamples;
+use super::chosen::{Selection, others};
 use super::equal::{self, Side};
-use super::chosen::{Chosen, others};
 use crate::gate::Measure;
 use crate::store::{Store, StoreError};
-use pgdyno_stats::{self as stats, EarlierRuns, Ratio};
 
 /// The most runs that are read: older ones tell little of the host as it is, and reading takes
 /// time.
@@ -28,7 +28,7 @@ pub(super) struct History {
 impl History {
     /// Reads the newest completed runs, begun before the later of `a` and `b`, that have the window
     /// and warm-up of either.
-    pub(super) fn load(store: &Store, a: &Chosen, b: &Chosen) -> Result<Self, StoreError> {
+    pub(super) fn load(store: &Store, a: &Selection, b: &Selection) -> Result<Self, StoreError> {
         let (of_a, of_b) = (&a.view, &b.view);
         let mut runs = Vec::new();
         for summary in store.runs()? {
@@ -58,8 +58,8 @@ impl History {
     /// compared on purpose.
     pub(super) fn of_pair(
         &self,
-        (a, i): (&Chosen, usize),
-        (b, j): (&Chosen, usize),
+        (a, i): (&Selection, usize),
+        (b, j): (&Selection, usize),
         by: &[String],
     ) -> Earlier<'_> {
         let mut earlier = Earlier::default();
@@ -113,7 +113,7 @@ enum Like {
 /// The earlier runs of one pair, newest first.
 #[derive(Default)]
 pub(super) struct Earlier<'a> {
-    runs: Vec<(Like, &'a Sums)>,
+    runs: Vec<(Like, &'a TreatmentSamples)>,
 }
 
 impl Earlier<'_> {
@@ -130,8 +130,8 @@ impl Earlier<'_> {
     pub(super) fn ratio(
         &self,
         measure: Measure,
-        a: &Sums,
-        b: &Sums,
+        a: &TreatmentSamples,
+        b: &TreatmentSamples,
         pairing: &Pairing,
     ) -> Option<Ratio> {
         let of = |wanted: &[Like]| -> Vec<&[(u32, f64)]> {

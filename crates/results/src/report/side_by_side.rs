@@ -2,14 +2,15 @@
 
 use std::fmt::Write as _;
 
+use pgdyno_model::format;
+
 use super::compare::escaped;
 use super::text::plain;
-use crate::analysis::beside::{BesideRow, BesideView};
-use pgdyno_model::format;
+use crate::analysis::side_by_side::{SideBySideRow, SideBySideView};
 
 /// Both sides, a table each. `markdown` for pull requests and notes.
 #[must_use]
-pub fn beside(view: &BesideView, markdown: bool) -> String {
+pub fn side_by_side(view: &SideBySideView, markdown: bool) -> String {
     let mut out = String::new();
     let source = plain(&view.source);
     let heading = |text: String| if markdown { format!("**{text}**\n") } else { text };
@@ -33,7 +34,7 @@ pub fn beside(view: &BesideView, markdown: bool) -> String {
 const HEADER: [&str; 7] =
     ["", "repeats", "clients", "tps", "95% CI", "ratio to best", "mean latency ms"];
 
-fn table(rows: &[BesideRow], markdown: bool) -> String {
+fn table(rows: &[SideBySideRow], markdown: bool) -> String {
     let rows = rows.iter().map(cells);
     if markdown {
         let line =
@@ -47,7 +48,7 @@ fn table(rows: &[BesideRow], markdown: bool) -> String {
     table.trim_fmt()
 }
 
-fn cells(row: &BesideRow) -> [String; 7] {
+fn cells(row: &SideBySideRow) -> [String; 7] {
     let unknown = || "–".to_owned();
     [
         if row.label.is_empty() { "the one treatment".to_owned() } else { plain(&row.label) },

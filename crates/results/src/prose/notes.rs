@@ -3,18 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgdyno_model::facts::BuildSource;
+use pgdyno_model::format;
 use pgdyno_model::measurement::GeneratorLimit;
 use pgdyno_model::record::RunState;
 use pgdyno_model::{Treatment, TrialRecord};
 
-use super::rates::resets;
-use super::view::{RunView, TrialState, TrialView};
-use super::{capacity, floor, scaling, unsteady};
-use pgdyno_model::format;
+use super::unsteady;
+use crate::analysis::{Note, NoteKind, Notes, RunView, SessionView, TrialState, TrialView};
+use crate::analysis::{capacity, growth, label::label, noise_floor, rates::resets, scaling};
 
 /// What the views do not keep.
 #[derive(Default)]
-pub(super) struct Watched {
+pub(crate) struct Watched {
     /// Why a probe saw nothing or less than expected.
     unavailable: BTreeSet<(String, String)>,
     /// Trials (counted from 1) in which a probe's counters were reset.
@@ -32,7 +32,7 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    pub(super) fn add(&mut self, trial: &TrialRecord, treatment: &Treatment) {
+    pub(crate) fn add(&mut self, trial: &TrialRecord, treatment: &Treatment) {
         for table in &trial.telemetry {
             if let Some(why) = &table.unavailable {
                 self.unavailable.insert((table.probe.clone(), why.clone()));
@@ -68,9 +68,9 @@ impl Watched {
 }
 
 /// First what could change a verdict, then what explains it: only the first few are always seen.
-pub(super) fn notes(view: &RunView, watched: &Watched) -> Vec<String> {
-    let mut doubts = Vec::new();
-    let mut context = Vec::new();
+pub(crate) fn notes(view: &RunView, watched: &Watched) -> Vec<Note> {
+    let mut doubts = Notes::default();
+    let mut context = Notes::default();
     progress(view, &mut doubts);
     emulated(view, &mut doubts);
     failures(view, &mut doubts);
@@ -79,19 +79,18 @@ pub(super) fn notes(view: &RunView, watched: &Watched) -> Vec<String> {
     generator_limited(view, &mut doubts);
     generator(view, watched, &mut doubts, &mut context);
     statistics(view, &mut doubts, &mut context);
-    context.extend(capacity::note(view));
-    context.extend(view.stopping.iter().map(|s| s.words.clone()));
-    context.extend(extended(view));
+    context.add_all(NoteKind::Capacity, capacity::note(view));
+    context.add_all(NoteKind::Stopping, view.stopping.iter().map(|s| s.words.clone()));
+    context.add_all(NoteKind::Extended, extended(view));
     if view.treatments.iter().any(|t| t.trials > 0) {
-        context.push(floor::note(view.noise_floor.as_ref()));
+        context.add(NoteKind::NoiseFloor, noise_floor::note(view.noise_floor.as_ref()));
     }
-    context.extend(view.scaling.iter().map(|s| s.words.clone()));
+    context.add_all(NoteKind::Scaling, view.scaling.iter().map(|s| s.words.clone()));
     ceiling(view, &mut context);
     data(view, &mut context);
-    context.extend(super::growth::notes(view));
+    context.add_all(NoteKind::Growth, growth::notes(view));
     environment(view, watched, &mut context);
-    doubts.extend(context);
-    doubts
+    doubts.followed_by(context)
 }
 
 /// That the run was given more repeats, and what that costs.
@@ -108,29 +107,29 @@ fn extended(view: &RunView) -> Option<String> {
     })
 }
 
-fn progress(view: &RunView, out: &mut Vec<String>) {
+fn progress(view: &RunView, out: &mut Notes) {
     let (done, planned) = (view.run.trials_completed, view.run.trials_planned);
     let resume = format!("`pgdyno run --resume {}` continues it", view.run.id);
     let most = if view.plan.stopping.is_some() { "at most " } else { "" };
     match view.run.state {
         RunState::Completed => {}
         RunState::Running => {
-            out.push(format!(
+            out.add(NoteKind::Progress, format!(
                 "The run is not over: {done} of {most}{planned} trials are completed."
             ));
         }
-        RunState::Failed => out.push(format!(
+        RunState::Failed => out.add(NoteKind::Progress, format!(
             "Trials failed or could not be run: {done} of {most}{planned} are completed; {resume}."
         )),
         RunState::Interrupted => {
-            out.push(format!(
+            out.add(NoteKind::Progress, format!(
                 "The run was interrupted: {done} of {most}{planned} trials are completed; {resume}."
             ));
         }
     }
     for t in &view.treatments {
         if let Some(why) = &t.unavailable {
-            out.push(format!("Not available here: {}: {why}.", t.label));
+            out.add(NoteKind::NotAvailable, format!("Not available here: {}: {why}.", t.label));
         }
     }
     let missing: Vec<&str> = view
@@ -140,18 +139,16 @@ fn progress(view: &RunView, out: &mut Vec<String>) {
         .map(|t| t.label.as_str())
         .collect();
     if !missing.is_empty() && missing.len() < view.treatments.len() {
-        out.push(format!("No completed trial, so nothing is known of: {}.", missing.join("; ")));
+        out.add(
+            NoteKind::NoTrial,
+            format!("No completed trial, so nothing is known of: {}.", missing.join("; ")),
+        );
     }
 }
 
-fn failures(view: &RunView, out: &mut Vec<String>) {
+fn failures(view: &RunView, out: &mut Notes) {
     let name = |t: &TrialView| {
-        format!(
-            "trial {} ({}, repeat {})",
-            t.ordinal + 1,
-            super::words::label(&t.factors),
-            t.repeat
-        )
+        format!("trial {} ({}, repeat {})", t.ordinal + 1, label(&t.factors), t.repeat)
     };
     for t in &view.trials {
         if let Some(failure) = &t.failure {
@@ -160,11 +157,14 @@ fn failures(view: &RunView, out: &mut Vec<String>) {
                 .iter()
                 .any(|o| o.ordinal == t.ordinal && o.state == TrialState::Completed);
             let later = if later { " (another attempt was completed)" } else { "" };
-            out.push(format!("Failed: {}: {failure}{later}.", name(t)));
+            out.add(NoteKind::TrialFailed, format!("Failed: {}: {failure}{later}.", name(t)));
         }
         if t.aborted_clients > 0 {
             let met = t.abort_reasons.first().map_or_else(String::new, |r| format!(": {r}"));
-            out.push(format!("Clients that gave up in {}: {}{met}.", name(t), t.aborted_clients));
+            out.add(
+                NoteKind::ClientsGaveUp,
+                format!("Clients that gave up in {}: {}{met}.", name(t), t.aborted_clients),
+            );
         }
         let Some(count) = t.server_count.as_ref().filter(|_| t.state == TrialState::Completed)
         else {
@@ -173,7 +173,7 @@ fn failures(view: &RunView, out: &mut Vec<String>) {
         if let (Some(rows), Some(expected)) = (count.rows, count.rows_expected)
             && rows != expected
         {
-            out.push(format!(
+            out.add(NoteKind::RowsDiffer, format!(
                 "In {} the server holds {rows} new rows where the acknowledged transactions make {expected}.",
                 name(t)
             ));
@@ -186,31 +186,36 @@ fn failures(view: &RunView, out: &mut Vec<String>) {
     if !states.is_empty() {
         let each: Vec<String> =
             states.iter().map(|(s, n)| format!("{} × {s}", format::count(*n))).collect();
-        out.push(format!("Transactions that ended in an error, by SQLSTATE: {}.", each.join(", ")));
+        out.add(
+            NoteKind::Errors,
+            format!("Transactions that ended in an error, by SQLSTATE: {}.", each.join(", ")),
+        );
     }
 }
 
-fn statistics(view: &RunView, out: &mut Vec<String>, context: &mut Vec<String>) {
+fn statistics(view: &RunView, out: &mut Notes, context: &mut Notes) {
     let measured: Vec<_> = view.treatments.iter().filter(|t| t.trials > 0).collect();
     if !measured.is_empty() && measured.iter().all(|t| t.trials == 1) {
-        out.push(
+        out.add(
+            NoteKind::OneRepeat,
             "One repeat only: no interval, so that no difference can be told from chance."
                 .to_owned(),
         );
     } else {
         for t in measured.iter().filter(|t| t.tps.as_ref().is_some_and(|tps| tps.ci95.is_none())) {
-            out.extend(t.reason.as_ref().map(|reason| format!("{}: {reason}.", t.label)));
+            let reason = t.reason.as_ref().map(|reason| format!("{}: {reason}.", t.label));
+            out.add_all(NoteKind::NoInterval, reason);
         }
     }
     let judged = view.comparisons.iter().filter(|c| c.ratio.ci95.is_some()).count();
     if judged > 1 {
-        context.push(format!(
+        context.add(NoteKind::JudgedTogether, format!(
             "Every interval is one pair's own. Verdicts judge all {judged} comparisons together (Holm): were nothing \
              different, 19 of 20 such runs would find nothing."
         ));
     }
     if sequential(view) {
-        out.push(
+        out.add(NoteKind::Sequential,
             "The repeats of a treatment ran one after the other: a drift of the machine would look like a difference. \
              `order = \"randomized\"` guards against that."
                 .to_owned(),
@@ -224,15 +229,18 @@ fn statistics(view: &RunView, out: &mut Vec<String>, context: &mut Vec<String>) 
         .map(|t| t.label.as_str())
         .collect();
     if !few.is_empty() {
-        out.push(format!(
-            "Fewer than 1,000 transactions, so that p99 is little more than the maximum: {}.",
-            few.join("; ")
-        ));
+        out.add(
+            NoteKind::FewTransactions,
+            format!(
+                "Fewer than 1,000 transactions, so that p99 is little more than the maximum: {}.",
+                few.join("; ")
+            ),
+        );
     }
 }
 
 /// Which trials may have measured the load generator.
-fn generator_limited(view: &RunView, out: &mut Vec<String>) {
+fn generator_limited(view: &RunView, out: &mut Notes) {
     let trials: Vec<String> = view
         .trials
         .iter()
@@ -240,10 +248,13 @@ fn generator_limited(view: &RunView, out: &mut Vec<String>) {
         .map(|t| (t.ordinal + 1).to_string())
         .collect();
     if !trials.is_empty() {
-        out.push(format!(
-            "Generator-limited: trials {}. Comparisons drawn from them say so.",
-            trials.join(", ")
-        ));
+        out.add(
+            NoteKind::GeneratorLimited,
+            format!(
+                "Generator-limited: trials {}. Comparisons drawn from them say so.",
+                trials.join(", ")
+            ),
+        );
     }
 }
 
@@ -257,10 +268,10 @@ fn sequential(view: &RunView) -> bool {
     view.plan.treatments.len() > 1 && distinct.len() > 1 && runs > distinct.len() && one_by_one
 }
 
-fn ceiling(view: &RunView, out: &mut Vec<String>) {
+fn ceiling(view: &RunView, out: &mut Notes) {
     for (t, plan) in view.treatments.iter().zip(&view.plan.treatments) {
         if let (Some(tps), Some(rate), 1) = (&t.tps, t.fsync_per_second, plan.clients) {
-            out.push(format!(
+            out.add(NoteKind::Ceiling, format!(
                 "{}: one client reached {}% of the {} flushes/s that one writer gets from storage `{}`.",
                 t.label,
                 format::percent(tps.mean / rate),
@@ -268,22 +279,22 @@ fn ceiling(view: &RunView, out: &mut Vec<String>) {
                 plan.storage
             ));
         }
-        out.extend(scaling::notes(t, plan));
+        out.add_all(NoteKind::ClosedLoop, scaling::notes(t, plan));
     }
 }
 
-fn server(view: &RunView, watched: &Watched, out: &mut Vec<String>, context: &mut Vec<String>) {
+fn server(view: &RunView, watched: &Watched, out: &mut Notes, context: &mut Notes) {
     let fetched =
         view.servers.iter().filter(|s| matches!(s.build, BuildSource::Fetched { .. })).count();
     if fetched > 0 {
-        context.push(
+        context.add(NoteKind::FetchedBuild,
             "The server is a fetched build: compiled for size, without lz4, zstd and io_uring. Good for a first look; \
              `pgdyno doctor` says how to get the distribution's."
                 .to_owned(),
         );
     }
     if fetched > 0 && fetched < view.servers.len() {
-        out.push(
+        out.add(NoteKind::MixedBuilds,
             "Some trials ran on a fetched build and some on one found here: what differs between them may be how they \
              were compiled."
                 .to_owned(),
@@ -293,19 +304,20 @@ fn server(view: &RunView, watched: &Watched, out: &mut Vec<String>, context: &mu
     let chosen = view.plan.factors.iter().any(|f| f == "postgres.version")
         || view.plan.treatments.iter().any(|t| t.postgres_bindir.is_some() || t.server.is_some());
     if versions.len() > 1 && !chosen {
-        out.push(format!(
+        out.add(NoteKind::DifferentBuilds, format!(
             "Trials ran on {} different builds of PostgreSQL, which is not one of the factors: see the settings.",
             versions.len()
         ));
     }
     if watched.fsync_off {
-        out.push(
+        out.add(
+            NoteKind::FsyncOff,
             "fsync was off: what this server acknowledged would not have survived a power loss."
                 .to_owned(),
         );
     }
     if let Some((measured, timeout)) = watched.shorter_than_checkpoints {
-        out.push(format!(
+        out.add(NoteKind::NoCheckpoint, format!(
             "Trials of {} s are shorter than checkpoint_timeout ({} s): what checkpoints cost is not in these numbers.",
             format::seconds(measured),
             format::seconds(timeout)
@@ -314,7 +326,7 @@ fn server(view: &RunView, watched: &Watched, out: &mut Vec<String>, context: &mu
 }
 
 /// How the rows were made, as far as it may matter to what stores them.
-fn data(view: &RunView, out: &mut Vec<String>) {
+fn data(view: &RunView, out: &mut Notes) {
     let loading = &view.plan.loading;
     if view.treatments.iter().all(|t| t.trials == 0) {
         return;
@@ -336,11 +348,11 @@ fn data(view: &RunView, out: &mut Vec<String>) {
         true => String::new(),
         false => format!("; they were loaded under {}", settings.join(", ")),
     };
-    out.push(format!("Filler in the rows was {filler}{partitions}{settings}."));
+    out.add(NoteKind::Data, format!("Filler in the rows was {filler}{partitions}{settings}."));
 }
 
 /// What was measured on no real device, and with which latencies.
-fn emulated(view: &RunView, out: &mut Vec<String>) {
+fn emulated(view: &RunView, out: &mut Notes) {
     let storages = view.sessions.iter().flat_map(|s| &s.storage).filter(|s| s.is_emulated());
     let told: BTreeSet<String> = storages
         .map(|storage| {
@@ -355,7 +367,7 @@ fn emulated(view: &RunView, out: &mut Vec<String>) {
         .collect();
     if !told.is_empty() {
         let told: Vec<String> = told.into_iter().collect();
-        out.push(format!(
+        out.add(NoteKind::Emulated, format!(
             "Emulated by pgdyno, so that nothing measured on it is a real device's: storage {}.",
             told.join(", ")
         ));
@@ -363,7 +375,7 @@ fn emulated(view: &RunView, out: &mut Vec<String>) {
 }
 
 /// How much of its threads the load generator used.
-fn generator(view: &RunView, watched: &Watched, out: &mut Vec<String>, context: &mut Vec<String>) {
+fn generator(view: &RunView, watched: &Watched, out: &mut Notes, context: &mut Notes) {
     if let Some((cpus, threads)) = watched.generator {
         let used = format!(
             "The load generator used up to {} CPUs for its {threads} {}",
@@ -372,9 +384,12 @@ fn generator(view: &RunView, watched: &Watched, out: &mut Vec<String>, context: 
         );
         let given = view.servers.iter().any(|s| matches!(s.build, BuildSource::Given { .. }));
         if cpus >= 0.9 * f64::from(threads) {
-            out.push(format!(
-                "{used}: it may itself have been the limit; give it more with `load.threads`."
-            ));
+            out.add(
+                NoteKind::GeneratorBusy,
+                format!(
+                    "{used}: it may itself have been the limit; give it more with `load.threads`."
+                ),
+            );
         } else if let Some((limit, threads, clients)) = watched.limit {
             let remedy = if threads < clients {
                 "more `load.threads`"
@@ -382,30 +397,39 @@ fn generator(view: &RunView, watched: &Watched, out: &mut Vec<String>, context: 
                 "fewer `load.clients`, or a generator on another machine"
             };
             let many = if watched.limited == 1 { "a trial" } else { "several trials" };
-            out.push(format!(
-                "In {many} {limit}: it may itself have been the limit; {remedy} would tell."
-            ));
+            out.add(
+                NoteKind::GeneratorBusy,
+                format!(
+                    "In {many} {limit}: it may itself have been the limit; {remedy} would tell."
+                ),
+            );
         } else if !given {
             let all = view.sessions.first().map_or(0, |s| s.host.cpus);
-            context.push(format!("{used}, on the machine of the server, which has {all}."));
+            context.add(
+                NoteKind::GeneratorUse,
+                format!("{used}, on the machine of the server, which has {all}."),
+            );
         }
     }
 }
 
 /// Sessions on hosts or storages that differ.
-fn hosts(view: &RunView, out: &mut Vec<String>) {
+fn hosts(view: &RunView, out: &mut Notes) {
     let pairs = view.sessions.windows(2);
     let different: BTreeSet<&str> =
         pairs.flat_map(|pair| pair[0].host.differences(&pair[1].host)).collect();
     if !different.is_empty() {
         let different: Vec<&str> = different.into_iter().collect();
-        out.push(format!(
-            "The sessions ran on hosts that differ ({}): their trials may not be comparable.",
-            different.join(", ")
-        ));
+        out.add(
+            NoteKind::HostsDiffer,
+            format!(
+                "The sessions ran on hosts that differ ({}): their trials may not be comparable.",
+                different.join(", ")
+            ),
+        );
     } else if view.sessions.windows(2).any(|pair| {
         let of = |i: usize| -> Vec<_> {
-            let s: &super::SessionView = &pair[i];
+            let s: &SessionView = &pair[i];
             s.storage
                 .iter()
                 .map(|s| (&s.name, &s.directory, &s.device, &s.filesystem, &s.mount_options))
@@ -413,19 +437,20 @@ fn hosts(view: &RunView, out: &mut Vec<String>) {
         };
         of(0) != of(1)
     }) {
-        out.push(
+        out.add(
+            NoteKind::StoragesDiffer,
             "The sessions used different storage: their trials may not be comparable.".to_owned(),
         );
     }
 }
 
-fn environment(view: &RunView, watched: &Watched, out: &mut Vec<String>) {
+fn environment(view: &RunView, watched: &Watched, out: &mut Notes) {
     for reactor in &watched.reactors {
-        out.push(format!("The load's bytes were carried by {reactor}."));
+        out.add(NoteKind::Reactor, format!("The load's bytes were carried by {reactor}."));
     }
     for (probe, trials) in &watched.resets {
         let trials: Vec<String> = trials.iter().map(ToString::to_string).collect();
-        out.push(format!(
+        out.add(NoteKind::CounterReset, format!(
             "Counters of `{probe}` were reset while they were watched (trials {}): those intervals have no rate.",
             trials.join(", ")
         ));
@@ -434,12 +459,15 @@ fn environment(view: &RunView, watched: &Watched, out: &mut Vec<String>) {
     let missing: Vec<String> =
         watched.unavailable.iter().map(|(probe, why)| format!("`{probe}` ({why})")).collect();
     if !missing.is_empty() {
-        out.push(format!("Telemetry that is missing or incomplete: {}.", missing.join("; ")));
+        out.add(
+            NoteKind::TelemetryMissing,
+            format!("Telemetry that is missing or incomplete: {}.", missing.join("; ")),
+        );
     }
 }
 
 /// What watching cost at most: it is part of what was measured.
-fn observer(view: &RunView, out: &mut Vec<String>) {
+fn observer(view: &RunView, out: &mut Notes) {
     /// Above this share of one core it may be felt on small machines.
     const MUCH: f64 = 0.01;
     let costs = view.trials.iter().filter_map(|t| t.observer);
@@ -453,9 +481,12 @@ fn observer(view: &RunView, out: &mut Vec<String>) {
     } else {
         ""
     };
-    out.push(format!(
-        "Watching cost up to {}% of one core ({}% in pgdyno, {backends}){remedy}.",
-        format::percent(most.cpus()),
-        format::percent(most.sampler_cpus)
-    ));
+    out.add(
+        NoteKind::ObserverCost,
+        format!(
+            "Watching cost up to {}% of one core ({}% in pgdyno, {backends}){remedy}.",
+            format::percent(most.cpus()),
+            format::percent(most.sampler_cpus)
+        ),
+    );
 }

@@ -1,0 +1,128 @@
+//! Notes: what a reader must know to trust or doubt the figures.
+
+use serde::{Serialize, Serializer};
+
+/// One note: its kind for programs and tests, its text for readers. JSON has the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// What it is about.
+    pub kind: NoteKind,
+    /// The sentence.
+    pub text: String,
+}
+
+impl Serialize for Note {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&self.text)
+    }
+}
+
+/// Notes in the order in which they were added.
+#[derive(Debug, Default)]
+pub struct Notes(Vec<Note>);
+
+impl Notes {
+    /// Adds a note.
+    pub fn add(&mut self, kind: NoteKind, text: impl Into<String>) {
+        self.0.push(Note { kind, text: text.into() });
+    }
+
+    /// Adds notes of one kind.
+    pub fn add_all(&mut self, kind: NoteKind, texts: impl IntoIterator<Item = String>) {
+        self.0.extend(texts.into_iter().map(|text| Note { kind, text }));
+    }
+
+    /// Returns these notes, and then `others`.
+    #[must_use]
+    pub fn followed_by(mut self, others: Self) -> Vec<Note> {
+        self.0.extend(others.0);
+        self.0
+    }
+}
+
+/// What a note is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoteKind {
+    /// The run is not complete.
+    Progress,
+    /// A treatment's storage is not available on this machine.
+    NotAvailable,
+    /// A treatment has no completed trial.
+    NoTrial,
+    /// A trial failed.
+    TrialFailed,
+    /// Clients gave up in a trial.
+    ClientsGaveUp,
+    /// The server holds other rows than were acknowledged.
+    RowsDiffer,
+    /// Transactions ended in an error.
+    Errors,
+    /// Something measured was emulated by pgdyno.
+    Emulated,
+    /// Trials ran on fetched builds and on others.
+    MixedBuilds,
+    /// Trials ran on several builds that no factor names.
+    DifferentBuilds,
+    /// fsync was off.
+    FsyncOff,
+    /// Trials were too short for a timed checkpoint.
+    NoCheckpoint,
+    /// Sessions ran on hosts that differ.
+    HostsDiffer,
+    /// Sessions used different storage.
+    StoragesDiffer,
+    /// Trials may have measured the load generator.
+    GeneratorLimited,
+    /// The load generator may have been the limit.
+    GeneratorBusy,
+    /// How much CPU the load generator used.
+    GeneratorUse,
+    /// There is one repeat only.
+    OneRepeat,
+    /// A treatment's mean has no interval.
+    NoInterval,
+    /// Repeats of a treatment ran one after the other.
+    Sequential,
+    /// tps rises or falls over repeats.
+    Trend,
+    /// tps never became steady within trials.
+    NotSteady,
+    /// The window begins with a warm-up.
+    WarmUp,
+    /// Whether tps was steady could not be judged.
+    SteadinessNotJudged,
+    /// tps changed within trials.
+    Changes,
+    /// There are too few transactions for p99.
+    FewTransactions,
+    /// Comparisons are judged together.
+    JudgedTogether,
+    /// How maximum rates were searched for.
+    Capacity,
+    /// Where a run stands that may end by itself.
+    Stopping,
+    /// The run was given more repeats.
+    Extended,
+    /// How far equal treatments differ on this host.
+    NoiseFloor,
+    /// How tps grows with the number of clients.
+    Scaling,
+    /// How near one client came to the rate of flushes.
+    Ceiling,
+    /// Little's law, or commits that share flushes.
+    ClosedLoop,
+    /// How the rows were made.
+    Data,
+    /// Tables or indexes grew.
+    Growth,
+    /// The server is a fetched build.
+    FetchedBuild,
+    /// Another reactor than expected carried the load.
+    Reactor,
+    /// Counters were reset while they were watched.
+    CounterReset,
+    /// Telemetry is missing or incomplete.
+    TelemetryMissing,
+    /// How much CPU watching took.
+    ObserverCost,
+}

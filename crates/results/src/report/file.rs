@@ -1,0 +1,57 @@
+//! Reports in files: written whole, and known again.
+
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use super::error::ReportError;
+use super::html::html;
+use crate::RunView;
+
+/// Writes the HTML report to `path`: whole, or not at all.
+///
+/// # Errors
+/// [`ReportError`].
+pub fn write_html(view: &RunView, path: impl AsRef<Path>) -> Result<(), ReportError> {
+    let path = path.as_ref();
+    let text = html(view)?;
+    replace(path, text.as_bytes())
+        .map_err(|source| ReportError::Write { path: path.into(), source })
+}
+
+/// Whether the file at `path` is a report that pgdyno made, of this version or another.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn is_report(path: &Path) -> io::Result<bool> {
+    /// Where every report has its mark: in the head, after the security policy.
+    const HEAD: u64 = 4096;
+    const MARK: &[u8] = b"<meta name=\"generator\" content=\"pgdyno ";
+    let mut head = Vec::new();
+    std::fs::File::open(path)?.take(HEAD).read_to_end(&mut head)?;
+    Ok(head.windows(MARK.len()).any(|bytes| bytes == MARK))
+}
+
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let real = match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => return Err(io::Error::from(io::ErrorKind::IsADirectory)),
+        // A device or a pipe is written to: a renaming would put a file in its place.
+        Ok(found) if !found.is_file() => {
+            return std::fs::OpenOptions::new().write(true).open(path)?.write_all(bytes);
+        }
+        // A link stays one: what it leads to is replaced.
+        Ok(_) => path.canonicalize()?,
+        Err(_) => path.to_owned(),
+    };
+    let path = real.as_path();
+    // A temporary file beside it, so that the renaming stays within one file system.
+    let folder = path.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".pgdyno-report-").suffix(".html");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
+    let mut file = builder.tempfile_in(folder)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|e| e.error)?;
+    Ok(())
+}

@@ -1,0 +1,48 @@
+//! Stores that earlier versions made open in this one, and show the figures that they showed.
+#![allow(missing_docs, clippy::unwrap_used)] // a test fails by unwrapping
+
+use std::io::Read;
+use std::path::Path;
+
+use pgdyno_results::report::json::json;
+use pgdyno_results::{Store, analyse};
+use serde_json::Value;
+
+fn fixture(name: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/store").join(name);
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).unwrap();
+    liblzma::read::XzDecoder::new(file).read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+/// `value` with every sentence blanked: wording may change, keys and figures may not.
+fn without_sentences(value: Value) -> Value {
+    match value {
+        Value::String(text) if text.contains(' ') => Value::String("a sentence".into()),
+        Value::Array(all) => all.into_iter().map(without_sentences).collect(),
+        Value::Object(map) => {
+            map.into_iter().map(|(key, value)| (key, without_sentences(value))).collect()
+        }
+        other => other,
+    }
+}
+
+#[test]
+fn a_store_of_schema_7_shows_the_keys_and_figures_that_it_showed_then() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.sqlite3");
+    std::fs::write(&path, fixture("schema-7.sqlite3.xz")).unwrap();
+    let store = Store::open_existing(&path).unwrap();
+    let view = analyse(&store, &store.runs().unwrap()[0].id).unwrap();
+    let now: Value = serde_json::from_str(&json(&view).unwrap()).unwrap();
+    let then: Value = serde_json::from_slice(&fixture("schema-7.json.xz")).unwrap();
+    let (Value::Object(now), Value::Object(then)) =
+        (without_sentences(now), without_sentences(then))
+    else {
+        panic!("a report is an object");
+    };
+    for (key, then) in then {
+        assert!(now.get(&key) == Some(&then), "{key} is not what it was");
+    }
+}
