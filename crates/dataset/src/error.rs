@@ -5,7 +5,7 @@ use pgdyno_host::postgres::control::said;
 use pgdyno_model::units::Bytes;
 use thiserror::Error;
 
-use crate::Filling;
+use crate::bulk_load::BulkLoad;
 
 /// A data set that could not be loaded.
 #[derive(Debug, Error)]
@@ -125,10 +125,10 @@ pub enum DatasetError {
 }
 
 impl DatasetError {
-    /// What the server said to a statement of `filling`.
-    pub(crate) fn sql(filling: &Filling<'_>, doing: &str, error: &postgres::Error) -> Self {
+    /// What the server said to a statement of `load`.
+    pub(crate) fn sql(load: &BulkLoad<'_>, doing: &str, error: &postgres::Error) -> Self {
         Self::Sql {
-            data: filling.identity(),
+            data: load.identity(),
             doing: doing.to_owned(),
             found: said(error),
             sqlstate: error.code().map(|c| c.code().to_owned()),

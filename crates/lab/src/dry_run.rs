@@ -19,10 +19,12 @@ use pgdyno_results::stats::Looks;
 use crate::LabError;
 use crate::estimate;
 use crate::prepare::{Build, ClusterKey, Prepared};
+use lines::indented;
 use pgdyno_dataset as dataset;
 use storages::Planned;
 
-use crate::run::{Programs, base_settings, programs};
+use crate::programs::{Programs, base_settings, find_programs};
+use crate::provisioner::RoomNeeded;
 
 /// Stands for what is drawn at random when a cluster is really made.
 const DRAWN: &str = "pgdyno-XXXXXXXX";
@@ -60,7 +62,7 @@ fn surroundings(prepared: &Prepared) -> Result<Surroundings, LabError> {
     let mut programs_by_build = BTreeMap::new();
     let mut judged = BTreeMap::new();
     for build in prepared.builds() {
-        let found = programs(&build)?;
+        let found = find_programs(&build)?;
         if let Programs::Here(install) = &found {
             judged.insert(build.clone(), judge(install, &prepared.settings_on(Some(&build)))?);
         }
@@ -588,13 +590,6 @@ fn between(prepared: &Prepared, here: Option<&Surroundings>, out: &mut String) {
     }
 }
 
-/// A step: its first line with a dash, the others below it.
-fn indented(step: &str, out: &mut String) {
-    for (i, line) in step.lines().enumerate() {
-        let _ = line!(out, "  {} {line}", if i == 0 { "-" } else { " " });
-    }
-}
-
 fn closing(prepared: &Prepared, surroundings: Option<&Surroundings>, out: &mut String) {
     let (least, most, by_count) = estimate::time(prepared);
     let whole =
@@ -613,7 +608,7 @@ fn closing(prepared: &Prepared, surroundings: Option<&Surroundings>, out: &mut S
             faults.join(", ")
         );
         for treatment in &prepared.plan.treatments {
-            let planted = crate::crash::planted(prepared, treatment);
+            let planted = crate::crash::feasibility::planted(&prepared.experiment, treatment);
             if !planted.is_empty() {
                 let planted: Vec<&str> = planted.iter().map(|fault| fault.name()).collect();
                 let its = match treatment.levels.0.is_empty() {
@@ -629,7 +624,7 @@ fn closing(prepared: &Prepared, surroundings: Option<&Surroundings>, out: &mut S
         why => line!(out, "Privileges: root, for {}", why.join(" and ")),
     };
     if let Some(here) = surroundings {
-        for (name, (needed, what)) in estimate::room(prepared) {
+        for (name, RoomNeeded { bytes: needed, data: what }) in estimate::room(prepared) {
             let Planned { stack, available, .. } = &here.storages[&name];
             let free = available.map_or_else(|| "unknown".to_owned(), |b| b.to_string());
             let where_it_is = if stack.is_made() {

@@ -273,7 +273,7 @@ impl LabError {
     }
 
     /// All of it in one text, as a failed trial keeps it.
-    pub(crate) fn in_words(&self) -> String {
+    pub(crate) fn message(&self) -> String {
         let mut words = self.to_string();
         let mut cause = self.source();
         while let Some(inner) = cause {

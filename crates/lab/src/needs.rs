@@ -6,6 +6,7 @@ use pgdyno_model::units::Bytes;
 use crate::estimate;
 use crate::file::{self, Source};
 use crate::prepare::Prepared;
+use crate::provisioner::RoomNeeded;
 use crate::{LabError, Override};
 
 impl Prepared {
@@ -78,7 +79,7 @@ impl Prepared {
         let backing = |name: &str| &self.experiment.storage[name].backing;
         let mut bytes = 0_u64;
         let mut what = Vec::new();
-        for (name, (room, data)) in estimate::room(self) {
+        for (name, RoomNeeded { bytes: room, data }) in estimate::room(self) {
             if matches!(backing(&name), Backing::Directory(_)) {
                 bytes = bytes.saturating_add(room.0);
                 what.push(data);

@@ -9,7 +9,7 @@ use pgdyno_host::storage::{Stack, Surroundings};
 use pgdyno_model::storage::{Backing, DeviceSettings};
 use pgdyno_model::units::Bytes;
 
-use super::indented;
+use super::lines::indented;
 use crate::LabError;
 use crate::prepare::Prepared;
 
@@ -52,10 +52,10 @@ pub(super) fn on_this_machine(
         let asked = &prepared.experiment.storage[name];
         let around = Surroundings { default_directory: default, account, wipe: &prepared.wipe };
         planned.refusal = match Stack::plan(name, asked, &around) {
-            Err(e) => Some(LabError::from(e).in_words()),
+            Err(e) => Some(LabError::from(e).message()),
             Ok(stack) => {
                 planned.stack = planned.stack.clone().with_devices_of(&stack);
-                stack.refusals().into_iter().next().map(|e| LabError::from(e).in_words())
+                stack.refusals().into_iter().next().map(|e| LabError::from(e).message())
             }
         };
         for device in asked.devices() {

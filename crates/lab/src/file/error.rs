@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use super::Source;
+use super::source::Source;
 use pgdyno_model::nearest::nearest;
 
 /// An experiment file that cannot be used.

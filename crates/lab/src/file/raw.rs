@@ -16,11 +16,11 @@ use pgdyno_model::{Slo, Stopping};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::Source;
 use super::error::Complaint;
 use super::factors::{Factors, exclusion};
 use super::levels::{check_level, flattened, major, set_option, setting_value};
 use super::servers::{place_programs, take_servers};
+use super::source::Source;
 use super::storage::{Tables, storages};
 
 /// Seeds the rows of data sets, unless the file says otherwise: runs of one experiment hold the

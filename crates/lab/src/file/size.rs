@@ -2,7 +2,9 @@
 
 use serde::Deserialize;
 
-use super::{FileError, Override, Source};
+use super::error::FileError;
+use super::overrides::Override;
+use super::source::Source;
 use pgdyno_model::nearest::nearest;
 
 /// A size that a file describes.
