@@ -18,7 +18,7 @@ pub enum DatasetError {
         data: String,
         /// What was attempted.
         doing: String,
-        /// What the server said.
+        /// The server's message.
         found: String,
         /// SQLSTATE, where the server answered.
         sqlstate: Option<String>,
@@ -99,7 +99,7 @@ pub enum DatasetError {
         data: String,
         /// What it takes with its keys, and WAL.
         needed: Bytes,
-        /// What is free.
+        /// Room that is free.
         available: Bytes,
     },
     /// Not enough memory.
@@ -113,7 +113,7 @@ pub enum DatasetError {
         jobs: usize,
         /// What they take.
         needed: Bytes,
-        /// What is there.
+        /// The schema's present state.
         available: Bytes,
     },
     /// Stopped by a signal.
@@ -135,7 +135,7 @@ impl DatasetError {
         }
     }
 
-    /// What to do, where there is something.
+    /// Returns what to do about the error, where something helps.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {

@@ -23,14 +23,14 @@ use pgdyno_dataset::workload::{self, DataSet};
 use pgdyno_dataset::{self as dataset, BulkLoad, DatasetError};
 use pgdyno_model::progress::{Event, Notice, Progress};
 
-/// What is to be loaded, and where.
+/// A bulk load into a database that the user names.
 #[derive(Clone, Debug)]
 pub struct Load {
     /// A built-in workload's name, or a folder.
     pub workload: String,
     /// The data set's size in the workload's unit.
     pub scale: NonZeroU32,
-    /// Of what is drawn.
+    /// Seed for generated rows.
     pub seed: u64,
     /// How rows are made and loaded.
     pub loading: Loading,
@@ -38,29 +38,29 @@ pub struct Load {
     pub strategy: Option<LoadStrategy>,
     /// Rows of a chunk (count); none: 500,000.
     pub chunk: Option<NonZeroU64>,
-    /// What becomes of tables that are there.
+    /// What happens to tables that exist.
     pub existing: Existing,
     /// Where.
     pub connect: ConnectOptions,
 }
 
-/// What a load came to.
+/// The result of a load.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// What was loaded, in words.
+    /// The data set, such as `tpcb-like at scale 10, seed 1`.
     pub what: String,
-    /// Rows that were sent (count).
+    /// Rows sent (count).
     pub rows: u64,
-    /// Bytes that they took on the wire.
+    /// Bytes sent on the wire.
     pub bytes: u64,
-    /// The whole, keys and VACUUM included.
+    /// Duration of the load, including keys and VACUUM.
     pub took: Duration,
     /// What the server's side was seen doing most often meanwhile, and in which share of the looks;
     /// none: nobody looked.
     pub limit: Option<(String, f64)>,
 }
 
-/// Loads what `load` says.
+/// Loads a workload's data set into the database that `load` names.
 ///
 /// # Errors
 /// The workload, the connection, what is in the way; then nothing is made. After an interruption,

@@ -29,7 +29,7 @@ impl Prepared {
         why
     }
 
-    /// What it changes on the host while it runs; all of it is taken back at its end.
+    /// Returns the changes to the host while the experiment runs. All are undone when it ends.
     #[must_use]
     pub fn changes(&self) -> Vec<String> {
         let mut changes = Vec::new();
@@ -162,10 +162,10 @@ pub fn summary(source: &Source) -> Result<String, LabError> {
     Ok(lines.join("\n"))
 }
 
-/// What `--size NAME` sets in `source`.
+/// Returns the overrides that `--size NAME` stands for in `source`.
 ///
 /// # Errors
-/// It has no such size.
+/// The experiment has no such size.
 pub fn overrides_of(source: &Source, name: &str) -> Result<Vec<Override>, LabError> {
     Ok(file::size(source, name)?.overrides)
 }

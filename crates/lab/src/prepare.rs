@@ -46,7 +46,7 @@ impl ClusterKey {
     }
 }
 
-/// What the caller allows by name on the command line.
+/// Devices and files that the caller allows by name on the command line.
 #[derive(Clone, Debug, Default)]
 pub struct Consent {
     /// Devices that are given up.
@@ -68,7 +68,7 @@ pub struct Prepared {
     pub(crate) trust: Trust,
     workloads: BTreeMap<String, Workload>,
     scripts: BTreeMap<String, Vec<WeightedScript>>,
-    /// What the user should hear about how the scripts were read.
+    /// Notices about how the scripts were read.
     pub(crate) notes: Vec<Notice>,
 }
 
@@ -138,7 +138,7 @@ impl Prepared {
         Ok(prepared)
     }
 
-    /// What is to be done.
+    /// Returns the plan.
     #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.plan

@@ -60,7 +60,7 @@ impl RoomNeeded {
 /// A storage that stands.
 pub(crate) struct ProvisionedStorage {
     pub(crate) stack: MadeStack,
-    /// What is known of the storage.
+    /// Facts of the storage.
     pub(crate) facts: StorageFacts,
     /// The directory of a storage that pgdyno did not make. Dropped after the stack.
     _directory: Option<StorageDirectory>,

@@ -27,7 +27,7 @@ const MOST: f64 = 64.0;
 /// Confirmations on the way up again.
 const REFINEMENTS: u32 = 3;
 
-/// What is to be tried next.
+/// A rate to try next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct RateRequest {
     /// The rate (1/s).
@@ -94,7 +94,7 @@ impl RateSearch {
         Self { first, resolution, kept: None, broken: None, state: State::Bracket(first) }
     }
 
-    /// What to try next; none when it is over.
+    /// Returns the rate to try next; none once the search is over.
     pub(crate) fn request(&self) -> Option<RateRequest> {
         match self.state {
             State::Bracket(rate) | State::Bisect(rate, ..) => {
@@ -120,7 +120,7 @@ impl RateSearch {
         self.broken
     }
 
-    /// What was asked for did, or did not, keep the objective.
+    /// Records whether the rate that was requested kept the objective.
     pub(crate) fn answer(&mut self, kept: bool) {
         self.state = match self.state {
             State::Bracket(rate) => {

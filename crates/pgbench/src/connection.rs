@@ -11,8 +11,8 @@ use pgdyno_host::postgres::{ControlClient, ControlError};
 use pgdyno_model::target::{Servers, Target};
 use postgres::error::DbError;
 
-use crate::options::Connect;
 use crate::password;
+use crate::request::Connect;
 use crate::server_messages::server_error;
 use crate::server_messages::without_number;
 use crate::usage_error::Stopped;

@@ -8,7 +8,7 @@ use pgdyno_model::{Latencies, Measurement};
 use serde_json::{Map, Value, json};
 
 use crate::extra_report::QUANTILES;
-use crate::options::Run;
+use crate::request::Run;
 use crate::usage_error::UsageError;
 
 use crate::server_messages::system_words;

@@ -8,7 +8,7 @@ use pgdyno_host::postgres::ControlClient;
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 
 use crate::connection::{Connected, Notices};
-use crate::options::{Initialize, PartitionMethod};
+use crate::request::{Initialize, PartitionMethod};
 use crate::server_messages::{failed, server_version};
 use crate::tables::{Names, qualified};
 use crate::usage_error::{Stopped, UsageError};

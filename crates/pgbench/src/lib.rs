@@ -48,6 +48,7 @@ mod options;
 mod password;
 mod progress;
 mod report;
+mod request;
 mod run;
 mod scripts;
 mod server_messages;
@@ -58,7 +59,7 @@ mod values;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use options::Request;
+use request::Request;
 use usage_error::Stopped;
 
 /// The name that the program was called by.

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pgdyno_engine::{Failure, LoggedOutcome, LoggedTransaction, TransactionLog, TransactionSink};
 
-use crate::options::{Log, Run};
+use crate::request::{Log, Run};
 
 /// What all threads' files have in common.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use postgres::SimpleQueryMessage;
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 
 use crate::connection::Notices;
-use crate::options::Run;
+use crate::request::Run;
 use crate::server_messages::{failed, server_words};
 use crate::usage_error::UsageError;
 

@@ -9,7 +9,7 @@ use crate::LabError;
 use crate::dry_run::making;
 use crate::prepare::Prepared;
 
-/// What a crash test would do: faults, what each models, rounds, aims, controls, and the steps that
+/// Describes a crash test: faults, what each models, rounds, aims, controls, and the steps that
 /// make its storages.
 ///
 /// # Errors

@@ -37,7 +37,7 @@ pub(super) struct InjectedFault {
     pub(super) checkpoints: u64,
     /// Flushes of the storages up to now (count), since they were made.
     pub(super) flushes: Option<u64>,
-    /// What an emulated disk says of its power cut.
+    /// The power cut of an emulated disk, by its own report.
     pub(super) cut: Option<DiskCut>,
     /// A commit right before the fault.
     pub(super) committed: Option<Committed>,

@@ -53,7 +53,7 @@ use feasibility::refuse_plug;
 /// short.
 ///
 /// # Errors
-/// What is wrong before the first round, or what keeps pgdyno from going on; nothing is left on the
+/// The first round cannot begin, or pgdyno cannot go on; nothing is left on the
 /// host.
 pub fn crash(
     prepared: &Prepared,

@@ -25,19 +25,19 @@ use crate::sql::execute;
 pub(super) struct Faulted<'a> {
     /// The server before the fault.
     pub(super) before: &'a Before,
-    /// What clients know.
+    /// The transactions that clients sent, and which of them were acknowledged.
     pub(super) history: &'a History,
     pub(super) fault: &'a InjectedFault,
     /// Files to put back as they were at the baseline, for a control.
     pub(super) stale: Option<&'a FileBaseline>,
 }
 
-/// What a server came to after a fault.
+/// A server after a fault.
 pub(super) struct Recovered {
     pub(super) aftermath: Aftermath,
     /// Until it took connections; none if it did not.
     pub(super) took: Option<Duration>,
-    /// What it logged meanwhile.
+    /// The server's log since the fault.
     pub(super) log: String,
 }
 
@@ -84,7 +84,7 @@ pub(super) fn recover(
     let began = Instant::now();
     let limit = subject.options.recovery_limit.0;
     let up = match plan.fault {
-        // Its postmaster lives, and recovers by itplan.
+        // Its postmaster lives, and recovers by itself.
         Fault::Backend => bed.cluster().wait_ready(limit, stop),
         _ => bed.cluster().start_within(limit, stop),
     };

@@ -28,7 +28,7 @@ pub(super) enum Planted {
     StaleFiles(&'static str),
 }
 
-/// What a round does.
+/// The fault, aim and seed of one round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RoundPlan {
     pub(super) fault: Fault,
@@ -40,7 +40,7 @@ pub(super) struct RoundPlan {
     pub(super) first: u64,
 }
 
-/// What a round works with.
+/// The subject of a round and where its ledger lies.
 #[derive(Clone, Copy)]
 pub(super) struct RoundContext<'a> {
     pub(super) subject: &'a Subject,

@@ -25,7 +25,7 @@ use crate::programs::{base_settings, install_programs, max_connections};
 /// proxy.
 pub type Through = Arc<dyn Fn(&Target) -> Target + Send + Sync>;
 
-/// What a test does to the server under test, so that the oracles have something to see.
+/// Damage that a test does to the server, so that the oracles have something to find.
 #[derive(Clone, Default)]
 pub struct Interference {
     /// Where the load goes.
@@ -38,16 +38,16 @@ pub struct Interference {
 /// Damages a server that came back.
 pub type AfterRecovery = Arc<dyn Fn(&Target, &Path) + Send + Sync>;
 
-/// What is crashed.
+/// The storage, programs and settings that are crashed.
 #[derive(Clone)]
 pub(crate) struct Subject {
-    /// What it is called in reports.
+    /// The name in reports.
     pub(crate) name: String,
     /// The name of the storage of PGDATA.
     pub(crate) storage: String,
     /// All storages, by name.
     pub(crate) storages: BTreeMap<String, Storage>,
-    /// What the treatment sets on the storage's devices.
+    /// Settings of the storage's devices that the treatment makes.
     pub(crate) device: DeviceSettings,
     pub(crate) wipe: Wipe,
     pub(crate) serials: Serials,
@@ -215,7 +215,7 @@ impl Subject {
         struck
     }
 
-    /// The same with `name` set to `value`.
+    /// Returns the subject with `name` set to `value`.
     pub(crate) fn with_setting(&self, name: &str, value: &str) -> Self {
         let mut other = self.clone();
         other.settings.retain(|n, _| !n.eq_ignore_ascii_case(name));

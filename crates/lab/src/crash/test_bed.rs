@@ -36,7 +36,7 @@ const RESET_BASELINE: &str = "DROP INDEX IF EXISTS pgdyno_aim; TRUNCATE pgdyno_t
     UPDATE pgbench_tellers SET tbalance = 0 WHERE tbalance <> 0; \
     UPDATE pgbench_branches SET bbalance = 0 WHERE bbalance <> 0";
 
-/// What emulated disks say of the power cut that they all had.
+/// The power cut that all emulated disks had, by their own report.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DiskCut {
     /// When it was.
@@ -49,7 +49,7 @@ pub(super) struct DiskCut {
     pub(super) cache_lost: f64,
 }
 
-/// What cuts the power of a test bed's storages.
+/// Switches that cut the power of a test bed's storages.
 pub(super) struct Switches {
     filesystems: Vec<PowerSwitch>,
     disks: Vec<Control>,
@@ -146,12 +146,12 @@ impl TestBed {
         Ok(())
     }
 
-    /// What lies under PGDATA.
+    /// Returns the facts of the storage under PGDATA.
     pub(super) fn facts(&self) -> &StorageFacts {
         &self.facts
     }
 
-    /// Its server.
+    /// Returns the cluster.
     pub(super) fn cluster(&mut self) -> &mut Cluster {
         match &mut self.cluster {
             Some(cluster) => cluster,

@@ -11,7 +11,7 @@ use pgdyno_model::target::Target;
 /// Time between looks: finer than any bound of asynchronous commit, and no load.
 const INTERVAL: Duration = Duration::from_millis(10);
 
-/// What the server said of its WAL, and when.
+/// WAL positions that the server reported, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sample {
     /// Before it was asked: what was acknowledged until then lies before `inserted`.
@@ -22,7 +22,7 @@ struct Sample {
     answered: Instant,
 }
 
-/// What a server had promised of its WAL when a fault struck.
+/// WAL that the server had reported as flushed when a fault struck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Flushed {
     /// WAL before this position was flushed.
@@ -80,7 +80,7 @@ impl Drop for WalWatcher {
     }
 }
 
-/// What `samples` say of the WAL at `struck`.
+/// Returns the WAL that `samples` show as flushed at `struck`.
 fn promised(samples: &[Sample], struck: Instant) -> Option<Flushed> {
     let before = || samples.iter().filter(|sample| sample.answered <= struck);
     let position = before().map(|sample| sample.flushed).max()?;

@@ -16,7 +16,7 @@ use crate::prepare::Prepared;
 /// A storage as a dry run knows it.
 pub(super) struct Planned {
     pub(super) stack: Stack,
-    /// What its devices hold now.
+    /// The present contents of the storage's devices.
     pub(super) overwritten: Vec<String>,
     /// Why this machine cannot make it.
     pub(super) refusal: Option<String>,
@@ -111,7 +111,7 @@ pub(super) fn making(prepared: &Prepared, planned: &BTreeMap<String, Planned>, o
     }
 }
 
-/// What treatments set on devices, and what is trimmed.
+/// Describes the device settings of treatments and the storages that are trimmed.
 pub(super) fn before_each_trial(
     prepared: &Prepared,
     planned: &BTreeMap<String, Planned>,
@@ -129,7 +129,7 @@ pub(super) fn before_each_trial(
     }
 }
 
-/// What is trimmed right before a trial.
+/// Describes the storages that are trimmed before each trial.
 pub(super) fn trimming(prepared: &Prepared, planned: &BTreeMap<String, Planned>, out: &mut String) {
     for (name, Planned { stack, .. }) in planned {
         if prepared.experiment.storage[name].device.trim {

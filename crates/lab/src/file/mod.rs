@@ -7,6 +7,7 @@ mod crash;
 mod error;
 mod factors;
 mod levels;
+mod load;
 mod overrides;
 mod probe;
 mod raw;
@@ -31,7 +32,7 @@ impl Source {
     /// Reads the file at `path`.
     ///
     /// # Errors
-    /// It cannot be read, or is not UTF-8.
+    /// The file cannot be read, or is not UTF-8.
     pub fn read(path: &Path) -> Result<Self, FileError> {
         let text = std::fs::read_to_string(path)
             .map_err(|e| FileError::Unreadable { path: path.to_owned(), found: e.to_string() })?;

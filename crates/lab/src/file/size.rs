@@ -12,9 +12,9 @@ use pgdyno_model::nearest::nearest;
 pub struct Size {
     /// Its name.
     pub name: String,
-    /// What it is, in a few words.
+    /// The size in a few words.
     pub about: String,
-    /// What it sets.
+    /// The keys that the size sets.
     pub overrides: Vec<Override>,
 }
 

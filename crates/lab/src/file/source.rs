@@ -7,7 +7,7 @@ use std::path::PathBuf;
 pub struct Source {
     /// The recipe's name, or the file's stem.
     pub name: String,
-    /// What errors call it: the file's path, or `recipe NAME`.
+    /// The name that errors give the file: its path, or `recipe NAME`.
     pub shown: String,
     /// The TOML.
     pub text: String,

@@ -24,7 +24,7 @@ const SCHEMA: &str = "pgdyno";
 /// Settings with these contexts can be set by one session for itself.
 const SESSION_CONTEXTS: [&str; 4] = ["user", "superuser", "backend", "superuser-backend"];
 
-/// What to do about a setting that only a restart changes.
+/// The remedy for a setting that only a restart changes.
 const RESTART: &str = "leave it out, or compare two servers that were started with different values: `postgres.dsn` as a factor";
 
 /// A given server, and the schema on it that holds one data set.

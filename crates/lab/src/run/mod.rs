@@ -38,7 +38,7 @@ use crate::stores::open_store_trusting;
 /// returns, however it ends.
 ///
 /// # Errors
-/// What is wrong before the first trial begins: then nothing is in the store, and nothing is left
+/// The run cannot begin: then nothing is in the store, and nothing is left
 /// on the host.
 pub fn run(
     prepared: &Prepared,

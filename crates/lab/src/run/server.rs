@@ -53,7 +53,7 @@ impl Server {
         }
     }
 
-    /// What telemetry watches.
+    /// Returns the server that telemetry monitors.
     pub(super) fn subject(&self) -> Subject {
         match self {
             Self::Managed(cluster) => Subject {
@@ -137,7 +137,7 @@ impl Server {
         }
     }
 
-    /// What a managed server logged since `mark`; a given server's log is out of reach.
+    /// Returns the log of a managed server since `mark`. An external server's log is out of reach.
     pub(super) fn log_since(&self, mark: u64) -> String {
         match self {
             Self::Managed(cluster) => cluster.log_since(mark),

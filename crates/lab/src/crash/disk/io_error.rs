@@ -29,7 +29,7 @@ const UNANSWERED: u32 = 20;
 /// How many writes of data pages are passed over at most, try by try.
 const AMONG: [i64; 3] = [8, 3, 1];
 
-/// What fails.
+/// The request that fails.
 #[derive(Clone, Copy)]
 enum Request {
     DataWrite,
@@ -178,7 +178,7 @@ fn has_failed(
     }
 }
 
-/// What the checkpoints that are asked for come to.
+/// The outcomes of the checkpoints that are requested.
 #[derive(Default)]
 struct Course {
     completed: u32,

@@ -25,7 +25,7 @@ use crate::LabError;
 use crate::sql::execute;
 use arming::{PATIENCE, drawn, refused};
 
-/// What is arranged before load is offered, the baseline being durable.
+/// Arms the fault before load is offered, once the baseline is durable.
 pub(super) fn before_load(
     fault: Fault,
     options: &CrashOptions,

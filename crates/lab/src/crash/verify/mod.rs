@@ -25,10 +25,10 @@ pub(super) use session::Terms;
 use session::{VerifySession, connection_failed, unseen};
 use watchdog::Watchdog;
 
-/// What was known of the server before the fault.
+/// The server before the fault.
 #[derive(Clone, Debug)]
 pub(super) struct Before {
-    /// Its system identifier.
+    /// The cluster's system identifier.
     pub(super) system_identifier: Observed<u64>,
     /// A position in its log behind which a commit was acknowledged; none with asynchronous commit.
     pub(super) acknowledged: Observed<u64>,
@@ -36,7 +36,7 @@ pub(super) struct Before {
     pub(super) checksums: bool,
 }
 
-/// What the settings say of durability.
+/// Settings that durability depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     /// How long the WAL writer sleeps, where commits are asynchronous; none where they are
@@ -45,7 +45,7 @@ pub(super) struct Settings {
     pub(super) checksums: bool,
 }
 
-/// What the server says of its settings.
+/// Reads the settings that durability depends on.
 pub(super) fn settings(client: &mut Client) -> Result<Settings, LabError> {
     let sql = "SELECT pg_catalog.current_setting('synchronous_commit') = 'off', \
         (SELECT setting::int4 FROM pg_catalog.pg_settings WHERE name = 'wal_writer_delay'), \

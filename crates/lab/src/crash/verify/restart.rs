@@ -35,7 +35,7 @@ pub(super) struct Written {
     transaction: String,
 }
 
-/// What was found after the write.
+/// Findings after the write and the restart.
 pub(super) struct AfterWrite {
     pub(super) checksums: Observed<Vec<String>>,
     pub(super) restarted: Observed<()>,
@@ -65,7 +65,7 @@ pub(super) fn write(client: &mut Client) -> Observed<Vec<Written>> {
     Ok(written)
 }
 
-/// What it means that a write failed.
+/// Says what a failed write means for the verdict.
 fn refusal(error: &postgres::Error) -> Unseen {
     match error.code() {
         Some(code) if refuses_writes(code.code()) => Unseen::Damaged(format!(

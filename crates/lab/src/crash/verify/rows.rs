@@ -32,7 +32,7 @@ struct Loaded {
     table: &'static str,
     key: &'static str,
     rows_per_scale: u64,
-    /// What holds in each row, whatever load was offered.
+    /// A condition that every row meets, whatever load was offered.
     constant: &'static str,
 }
 

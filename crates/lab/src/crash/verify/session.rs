@@ -13,7 +13,7 @@ use super::watchdog::Watchdog;
 /// queries that it is begun for: their costs are overrated.
 pub(super) const PLAIN: &str = "RESET ALL; SET jit = off";
 
-/// What verification goes by.
+/// The scale and the time limits of verification.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::crash) struct Terms<'a> {
     /// The data set's scale.
@@ -44,7 +44,7 @@ impl VerifySession<'_> {
     }
 }
 
-/// What an error means: the server itself refusing to read what was durably there is damage.
+/// Says what an error means for the verdict: a server that refuses to read durable data is damaged.
 /// Anything else, as a lost connection, a lack of memory or an operator, says nothing of it.
 pub(super) fn unseen(error: &postgres::Error) -> Unseen {
     match error.code() {
@@ -56,7 +56,7 @@ pub(super) fn unseen(error: &postgres::Error) -> Unseen {
     }
 }
 
-/// What it means that there is no connection.
+/// Says what a failed connection means for the verdict.
 pub(super) fn connection_failed(error: &ControlError) -> Unseen {
     if error.sqlstate().is_some_and(is_damage) {
         Unseen::Damaged(error.to_string())

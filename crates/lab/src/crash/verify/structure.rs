@@ -59,7 +59,7 @@ fn has_extension(client: &mut Client, name: &str) -> Observed<()> {
     }
 }
 
-/// What is asked of one relation.
+/// A relation to check.
 struct Relation {
     oid: u32,
     name: String,

@@ -16,7 +16,7 @@ pub(super) const MOST_RECORDS: usize = 20_000_000;
 /// The longest name of a session or a machine (bytes).
 pub(super) const LONGEST_NAME: usize = 80;
 
-/// What a client does.
+/// A step of a transaction, as the client reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Deed {

@@ -32,7 +32,7 @@ use crate::stores::open_store;
 /// How long load is offered while nobody pulls the plug.
 const AT_MOST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What a start came to.
+/// The outcome of one start of a plug test.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plugged {
     /// The machine came back, and was judged.
