@@ -1,13 +1,15 @@
 //! Shows a run's progress: a live line on a terminal, plain lines elsewhere. All of it on standard
 //! error.
 
+mod text;
+
 use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use pgdyno_lab::progress::{Event, Progress};
 use pgdyno_model::printable::escape_line;
+use pgdyno_model::progress::{Event, Progress};
 
 use crate::output::{hint, is_quiet, tell};
 
@@ -86,20 +88,24 @@ impl Progress for Display {
             Err(poisoned) => poisoned.into_inner(),
         };
         match event {
-            Event::Note(note) => self.line(&format!("note: {note}")),
-            Event::Warning(warning) => self.failure(&format!("warning: {warning}")),
-            Event::Working { what, share } => {
+            Event::Note(notice) => self.line(&format!("note: {}", text::notice(notice))),
+            Event::Warning(warning) => {
+                self.failure(&format!("warning: {}", text::warning(warning)));
+            }
+            Event::Working { activity, share } => {
+                let what = text::activity(activity);
                 let shown = match share {
                     Some(share) => format!("{what}: {:.0}%", share * 100.0),
                     None => what.clone(),
                 };
                 self.live(&shown, None);
-                if self.bar.is_none() && state.working != *what {
-                    hint(what);
+                if self.bar.is_none() && state.working != what {
+                    hint(&what);
                 }
-                state.working.clone_from(what);
+                state.working = what;
             }
-            Event::Loading { what, rows, of, rows_per_s, bytes_per_s, left } => {
+            Event::Loading { data, rows, of, rows_per_s, bytes_per_s, left } => {
+                let what = format!("loading {data}");
                 let text = if rows < of {
                     format!(
                         "{what}: {rows} of {of} rows, {rows_per_s:.0} rows/s, {:.1} MB/s",
@@ -108,7 +114,7 @@ impl Progress for Display {
                 } else {
                     format!("{what}: all {of} rows sent; building keys, vacuuming")
                 };
-                let begins = state.working != *what;
+                let begins = state.working != what;
                 if self.bar.is_none() && (begins || state.last_line.elapsed() >= PLAIN_EVERY) {
                     state.last_line = Instant::now();
                     let left = left.filter(|_| rows < of);
@@ -117,8 +123,7 @@ impl Progress for Display {
                             .map_or_else(|| text.clone(), |l| format!("{text}, {} left", clock(l))),
                     );
                 }
-                state.working.clear();
-                state.working.push_str(what);
+                state.working = what;
                 self.live(&text, *left);
             }
             Event::Begun { run, trials, store } => {

@@ -5,9 +5,11 @@ use pgdyno_engine::copy::{Generator, Kind, RowWriter};
 use pgdyno_host::postgres::ControlClient;
 use pgdyno_model::experiment::Loading;
 
-use crate::shape::{self, Strategy};
+use crate::bulk_load::BulkLoad;
+use crate::error::DatasetError;
+use crate::pieces;
 use crate::workload::{ColumnSpec, TableSpec, Values};
-use crate::{DatasetError, Filling};
+use pgdyno_model::load_strategy::LoadStrategy;
 
 /// `char(n)`: the server itself adds blanks, so that they need not be sent.
 const BPCHAR: u32 = 1042;
@@ -40,19 +42,20 @@ impl Columns {
     /// it.
     pub(crate) fn of(
         client: &mut ControlClient,
-        filling: &Filling<'_>,
+        load: &BulkLoad<'_>,
         table: &TableSpec,
-        strategy: Strategy,
+        strategy: LoadStrategy,
     ) -> Result<Self, DatasetError> {
         let mut all = Vec::new();
         for column in &table.columns {
-            let found = of_type(client, filling, table, column)?;
-            let generator = generator(client, filling, table, column, &found)?;
+            let found = of_type(client, load, table, column)?;
+            let generator = generator(client, load, table, column, &found)?;
             let value = value(client, table, column, &found, &generator)?;
             all.push((column, generator, Kind::of(found.oid), value));
         }
         // A row has at least one field.
-        let alters = strategy != Strategy::Chunks && all.iter().any(|(.., value)| value.is_none());
+        let alters =
+            strategy != LoadStrategy::Chunks && all.iter().any(|(.., value)| value.is_none());
         let (mut sent, mut alike) = (Vec::new(), Vec::new());
         for (column, generator, kind, value) in all {
             match value.filter(|_| alters) {
@@ -60,9 +63,9 @@ impl Columns {
                 None => sent.push((column.name.as_str(), generator, kind)),
             }
         }
-        let rows = shape::rows(filling, table);
+        let rows = pieces::rows(load, table);
         let writer =
-            RowWriter::new(filling.seed, &table.name, rows, &sent).map_err(|(place, e)| {
+            RowWriter::new(load.seed, &table.name, rows, &sent).map_err(|(place, e)| {
                 let name = sent[place].0;
                 DatasetError::Column {
                     table: table.name.clone(),
@@ -139,7 +142,7 @@ fn wrong(table: &TableSpec, column: &ColumnSpec, found: impl Into<String>) -> Da
 
 fn of_type(
     client: &mut ControlClient,
-    filling: &Filling<'_>,
+    load: &BulkLoad<'_>,
     table: &TableSpec,
     column: &ColumnSpec,
 ) -> Result<Type, DatasetError> {
@@ -147,9 +150,9 @@ fn of_type(
         a.atthasdef OR a.attidentity <> '' FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
         WHERE a.attrelid = $1::text::regclass AND a.attname = $2 AND a.attnum > 0 AND NOT a.attisdropped";
     let row = client
-        .query_opt(ASKED, &[&filling.table(&table.name), &column.name])
+        .query_opt(ASKED, &[&load.table(&table.name), &column.name])
         .map_err(|e| {
-            DatasetError::sql(filling, &format!("asking for the columns of {}", table.name), &e)
+            DatasetError::sql(load, &format!("asking for the columns of {}", table.name), &e)
         })?
         .ok_or_else(|| wrong(table, column, "the workload's schema makes no such column"))?;
     let oid: i64 = row.get(0);
@@ -159,7 +162,7 @@ fn of_type(
 
 fn generator(
     client: &mut ControlClient,
-    filling: &Filling<'_>,
+    load: &BulkLoad<'_>,
     table: &TableSpec,
     column: &ColumnSpec,
     found: &Type,
@@ -168,7 +171,7 @@ fn generator(
         Values::RowNumber => Generator::RowNumber,
         Values::GroupOf(of) => Generator::GroupOf(*of),
         Values::Uniform(low, high) => Generator::Uniform { low: *low, high: *high },
-        Values::Filler(bytes) => filler(*bytes, found.oid, filling.loading),
+        Values::Filler(bytes) => filler(*bytes, found.oid, load.loading),
         Values::Numbered(before, after) => {
             Generator::Numbered { before: before.clone(), after: after.clone() }
         }

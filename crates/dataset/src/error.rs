@@ -5,7 +5,7 @@ use pgdyno_host::postgres::control::said;
 use pgdyno_model::units::Bytes;
 use thiserror::Error;
 
-use crate::Filling;
+use crate::bulk_load::BulkLoad;
 
 /// A data set that could not be loaded.
 #[derive(Debug, Error)]
@@ -18,7 +18,7 @@ pub enum DatasetError {
         data: String,
         /// What was attempted.
         doing: String,
-        /// What the server said.
+        /// The server's message.
         found: String,
         /// SQLSTATE, where the server answered.
         sqlstate: Option<String>,
@@ -99,7 +99,7 @@ pub enum DatasetError {
         data: String,
         /// What it takes with its keys, and WAL.
         needed: Bytes,
-        /// What is free.
+        /// Room that is free.
         available: Bytes,
     },
     /// Not enough memory.
@@ -113,7 +113,7 @@ pub enum DatasetError {
         jobs: usize,
         /// What they take.
         needed: Bytes,
-        /// What is there.
+        /// The schema's present state.
         available: Bytes,
     },
     /// Stopped by a signal.
@@ -125,17 +125,17 @@ pub enum DatasetError {
 }
 
 impl DatasetError {
-    /// What the server said to a statement of `filling`.
-    pub(crate) fn sql(filling: &Filling<'_>, doing: &str, error: &postgres::Error) -> Self {
+    /// What the server said to a statement of `load`.
+    pub(crate) fn sql(load: &BulkLoad<'_>, doing: &str, error: &postgres::Error) -> Self {
         Self::Sql {
-            data: filling.identity(),
+            data: load.identity(),
             doing: doing.to_owned(),
             found: said(error),
             sqlstate: error.code().map(|c| c.code().to_owned()),
         }
     }
 
-    /// What to do, where there is something.
+    /// Returns what to do about the error, where something helps.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {

@@ -1,118 +1,58 @@
-//! Loads a workload's data set: rows made in the process, streamed by binary COPY over several
-//! connections, primary keys built after, then VACUUM and ANALYZE.
+//! Workloads and their data sets: folders of SQL and scripts, generated rows, bulk load.
+//!
+//! A workload is a folder with a `workload.toml`, SQL that makes tables and keys, and scripts.
+//! [`workload::load`] reads a built-in one by its name or a user's own by its path.
+//! [`bulk_load()`] then fills the tables of its data set: rows are generated in the process and
+//! streamed by binary COPY over several connections; primary keys are built after the rows; VACUUM
+//! and ANALYZE come last. The strategy ([`LoadStrategy`]) depends on tables and cores.
+//!
+//! A load is restartable. It notes each complete piece in a table `pgdyno_load` in the same
+//! transaction, so that a load that was interrupted continues when it is begun again. Comments on
+//! its tables tell pgdyno's tables from others: [`Existing::ReplaceOurs`] drops only pgdyno's.
+//!
+//! Because scripts may run commands, [`trust`] judges whose files root takes commands from.
+//!
+//! ```no_run
+//! use std::sync::atomic::AtomicBool;
+//! use pgdyno_dataset::{BulkLoad, bulk_load, workload};
+//! use pgdyno_model::experiment::Loading;
+//! use pgdyno_model::progress::Silent;
+//! use pgdyno_model::target::{Address, Target};
+//!
+//! let data = workload::load("tpcb-like", &[])?.data;
+//! let loading = Loading::default();
+//! let load = BulkLoad::new(&data, 10, 1, &loading);
+//! let address = Address::Tcp { host: "localhost".into(), port: 5432 };
+//! let target = Target::new(address, "postgres", "bench");
+//! let result = bulk_load(&load, &target, &Silent, &AtomicBool::new(false))?;
+//! println!("{} rows in {:?}", result.rows, result.took);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
-mod awake;
+mod bulk_load;
 mod columns;
 mod error;
-mod fill;
-mod keys;
-mod shape;
-mod traces;
+mod key_settings;
+mod load_progress;
+mod loader;
+mod pieces;
+mod room;
+mod schema;
 pub mod trust;
-mod work;
+mod wal_writer_keepalive;
+mod worker;
 pub mod workload;
 
-use pgdyno_host::postgres::schema::MARK;
-use pgdyno_model::experiment::Loading;
-use pgdyno_model::units::Bytes;
-use postgres_protocol::escape::escape_identifier;
-
-use crate::workload::DataSet;
-
+pub use bulk_load::{BulkLoad, Existing};
 pub use error::DatasetError;
-pub use fill::{Filled, fill};
-pub use shape::Strategy;
-use shape::cores;
-pub use traces::Existing;
-
-/// Room that the WAL takes: PostgreSQL's default `max_wal_size`.
-pub const WAL_ROOM: Bytes = Bytes(1 << 30);
-
-/// What is to be loaded, and how.
-#[derive(Clone, Debug)]
-pub struct Filling<'a> {
-    pub data: &'a DataSet,
-    pub scale: u32,
-    /// Of what is drawn.
-    pub seed: u64,
-    pub loading: &'a Loading,
-    /// The schema that the tables lie in.
-    pub schema: &'a str,
-    /// How the comments on what is made begin.
-    pub mark: &'a str,
-    /// Tables and the tablespaces that they go into.
-    pub placed: &'a [(String, String)],
-    /// What the user wants; none: what suits.
-    pub strategy: Option<Strategy>,
-    /// What becomes of tables that are there.
-    pub existing: Existing,
-    /// Rows of a chunk (count).
-    pub chunk: u64,
-}
-
-impl<'a> Filling<'a> {
-    pub fn new(data: &'a DataSet, scale: u32, seed: u64, loading: &'a Loading) -> Self {
-        Self {
-            data,
-            scale,
-            seed,
-            loading,
-            schema: "public",
-            mark: MARK,
-            placed: &[],
-            strategy: None,
-            existing: Existing::Keep,
-            chunk: shape::CHUNK_ROWS,
-        }
-    }
-
-    /// Connections that load side by side (count).
-    pub fn jobs(&self) -> usize {
-        self.loading.jobs.map_or_else(cores, |jobs| jobs.get() as usize)
-    }
-
-    /// Table `name` with its schema, as SQL spells it; one that the workload gives a schema is left
-    /// so.
-    pub fn table(&self, name: &str) -> String {
-        match name.contains('.') {
-            true => name.to_owned(),
-            false => format!("{}.{name}", escape_identifier(self.schema)),
-        }
-    }
-
-    /// What tells one data set's rows from another's, in words: the comment on its tables.
-    pub fn identity(&self) -> String {
-        let mut words = format!("{} at scale {}, seed {}", self.data.name, self.scale, self.seed);
-        let Loading { filler_compress_percentage: blanks, partitions, .. } = self.loading;
-        if *blanks != Loading::default().filler_compress_percentage {
-            words = format!("{words}, filler {blanks}% blanks");
-        }
-        if *partitions > 0 && self.data.tables.iter().any(|t| t.partition_by.is_some()) {
-            words = format!("{words}, {partitions} partitions");
-        }
-        words
-    }
-}
-
-/// Room that `data` at `scale` takes on disk, with what a fresh cluster takes beside its WAL.
-pub fn room_needed(data: &DataSet, scale: u32) -> Bytes {
-    /// A fresh cluster of PostgreSQL 15 to 18 with one WAL segment.
-    const CLUSTER: u64 = 60_000_000;
-    Bytes(tables_room(data, scale).0.saturating_add(CLUSTER))
-}
-
-/// Room that the tables of `data` at `scale` take, indexes included.
-pub fn tables_room(data: &DataSet, scale: u32) -> Bytes {
-    Bytes(data.bytes_per_scale.saturating_mul(u64::from(scale)))
-}
-
-/// Rows that `data` at `scale` has (count).
-pub fn rows(data: &DataSet, scale: u32) -> u64 {
-    data.tables.iter().map(|t| t.rows_per_scale * u64::from(scale)).sum()
-}
+pub use loader::{LoadResult, bulk_load};
+pub use pgdyno_model::load_strategy::LoadStrategy;
+pub use room::{WAL_ROOM, room_needed, rows, tables_room};
 
 #[cfg(test)]
 mod tests {
+    use pgdyno_model::experiment::Loading;
+
     use super::*;
 
     #[test]
@@ -120,10 +60,10 @@ mod tests {
         let data = crate::workload::load("tpcb-like", &[]).unwrap().data;
         assert_eq!(rows(&data, 2), 200_022);
         let plain = Loading::default();
-        assert_eq!(Filling::new(&data, 2, 1, &plain).identity(), "tpcb-like at scale 2, seed 1");
+        assert_eq!(BulkLoad::new(&data, 2, 1, &plain).identity(), "tpcb-like at scale 2, seed 1");
         let other = Loading { filler_compress_percentage: 0, partitions: 4, ..plain };
         assert_eq!(
-            Filling::new(&data, 2, 1, &other).identity(),
+            BulkLoad::new(&data, 2, 1, &other).identity(),
             "tpcb-like at scale 2, seed 1, filler 0% blanks, 4 partitions"
         );
     }

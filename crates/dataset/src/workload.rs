@@ -232,7 +232,7 @@ pub enum WorkloadError {
 }
 
 impl WorkloadError {
-    /// What to do, where there is something.
+    /// Returns what to do about the error, where something helps.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {

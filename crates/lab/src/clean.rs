@@ -17,7 +17,7 @@ use pgdyno_model::units::Bytes;
 
 use crate::LabError;
 
-/// What became of what was left behind.
+/// The result of a cleanup.
 #[derive(Debug)]
 pub struct Cleaned {
     /// A line for each thing that was found.

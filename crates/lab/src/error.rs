@@ -46,11 +46,11 @@ pub enum LabError {
         what: String,
         /// The storage's name.
         storage: String,
-        /// Its directory.
+        /// The storage's directory.
         directory: PathBuf,
-        /// What the data, the cluster and its WAL take.
+        /// Room that the data, the cluster and its WAL take.
         needed: Bytes,
-        /// What is free.
+        /// Room that is free.
         available: Bytes,
     },
     /// A run to go on with came to another plan than it was begun with.
@@ -66,9 +66,9 @@ pub enum LabError {
     NotExtensible {
         /// The run.
         run: String,
-        /// What was given.
+        /// The text as the user gave it.
         given: String,
-        /// What stands in the way.
+        /// The obstacle.
         why: &'static str,
     },
     /// A run to go on with has nothing left to do.
@@ -102,9 +102,9 @@ pub enum LabError {
     /// A statement on a control connection.
     #[error("cannot {doing}: {found}")]
     Sql {
-        /// What it was for.
+        /// The purpose of the statement.
         doing: String,
-        /// What the server said.
+        /// The server's message.
         found: String,
     },
     /// A schema on a server that pgdyno does not own.
@@ -112,7 +112,7 @@ pub enum LabError {
     Schema {
         /// The schema.
         schema: String,
-        /// What is there.
+        /// The schema's present state.
         found: String,
     },
     /// A setting that one session cannot change, on a server that pgdyno does not own.
@@ -122,7 +122,7 @@ pub enum LabError {
         name: String,
         /// Why not.
         found: String,
-        /// What to do.
+        /// The remedy.
         help: Option<String>,
     },
     /// A storage that could not be made.
@@ -142,27 +142,27 @@ pub enum LabError {
     /// The ledger of a crash test.
     #[error("cannot keep the ledger {}: {found}", path.display())]
     Ledger {
-        /// Its file.
+        /// The ledger's file.
         path: PathBuf,
-        /// What was found.
+        /// The cause.
         found: String,
     },
     /// The witness of a crash test.
     #[error("cannot {what}: {found}")]
     Witness {
-        /// What was attempted, on which witness.
+        /// The attempt, and the witness.
         what: String,
-        /// What was found.
+        /// The cause.
         found: String,
     },
     /// A crash test that cannot be done as it was asked for.
     #[error("cannot crash {what}: {found}")]
     Crash {
-        /// What was to be crashed.
+        /// The subject of the crash test.
         what: String,
         /// Why not.
         found: String,
-        /// What to do.
+        /// The remedy.
         help: String,
     },
     /// `pg_prewarm` is not there.
@@ -170,7 +170,7 @@ pub enum LabError {
         "cannot read the tables into shared buffers (`between.prewarm`): the server {version} has no extension pg_prewarm"
     )]
     NoPrewarm {
-        /// Its version.
+        /// The server's version.
         version: String,
     },
     /// A signal said stop.
@@ -179,7 +179,7 @@ pub enum LabError {
 }
 
 impl LabError {
-    /// What to do, where there is something.
+    /// Returns what to do about the error, where something helps.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
@@ -273,7 +273,7 @@ impl LabError {
     }
 
     /// All of it in one text, as a failed trial keeps it.
-    pub(crate) fn in_words(&self) -> String {
+    pub(crate) fn message(&self) -> String {
         let mut words = self.to_string();
         let mut cause = self.source();
         while let Some(inner) = cause {

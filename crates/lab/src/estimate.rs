@@ -7,8 +7,9 @@ use std::time::Duration;
 use pgdyno_model::experiment::{Length, ProbeKind};
 use pgdyno_model::units::Bytes;
 
-use crate::crash::control_rounds;
+use crate::crash::feasibility::control_rounds;
 use crate::prepare::Prepared;
+use crate::provisioner::RoomNeeded;
 use pgdyno_dataset as dataset;
 
 /// initdb, start, stop and removal of a cluster; from runs on a two-core virtual machine.
@@ -117,15 +118,15 @@ fn around_trial(prepared: &Prepared) -> Duration {
 
 /// The room that the plan takes on each storage at once, with the data sets that lie there. What
 /// tablespaces hold is counted where PGDATA lies.
-pub(crate) fn room(prepared: &Prepared) -> BTreeMap<String, (Bytes, String)> {
-    let mut room: BTreeMap<String, (Bytes, String)> = BTreeMap::new();
+pub(crate) fn room(prepared: &Prepared) -> BTreeMap<String, RoomNeeded> {
+    let mut room: BTreeMap<String, RoomNeeded> = BTreeMap::new();
     let mut add = |storage: &str, needed: Bytes, what: String| {
         room.entry(storage.to_owned())
-            .and_modify(|(bytes, names)| {
-                bytes.0 = bytes.0.saturating_add(needed.0);
-                *names = format!("{names}, {what}");
+            .and_modify(|all| {
+                all.bytes.0 = all.bytes.0.saturating_add(needed.0);
+                all.data = format!("{}, {what}", all.data);
             })
-            .or_insert((needed, what));
+            .or_insert(RoomNeeded { bytes: needed, data: what });
     };
     for (key, treatment) in prepared.clusters() {
         let mut needed = dataset::room_needed(prepared.data(treatment), key.scale);

@@ -1,21 +1,66 @@
-//! The one place that knows all: parses an experiment, resolves its names into a plan, and runs it.
+//! Plans and runs experiments: from a TOML file to trial records in a store.
+//!
+//! An experiment varies factors over levels. [`Prepared::new`] reads the file, resolves every name
+//! and draws the order of trials; nothing on the host changes. [`dry_run()`] describes the plan in
+//! words. [`run::run`] carries the plan out: it provisions storages and clusters, loads data, then
+//! for each trial settles the server, warms up, measures, and stores the record before the next
+//! trial begins. [`run::resume`] continues an interrupted run. [`crash::crash`] injects faults
+//! instead of measuring, and judges whether the server kept what it acknowledged.
+//!
+//! Beside experiments stand single operations: [`load::load`] fills tables, [`probe::fsync`] and
+//! [`probe::disk`] measure a storage, [`clean::clean`] removes what killed processes left behind.
+//!
+//! Every operation reports typed events to a [`progress::Progress`], and ends early once its stop
+//! flag is set. Errors are [`LabError`]: what was attempted, on what, what was found, and
+//! [`LabError::help`].
+//!
+//! ```
+//! use pgdyno_lab::file::Override;
+//! use pgdyno_lab::{Prepared, recipes};
+//!
+//! let source = recipes::source("quickstart")?;
+//! let prepared = Prepared::new(source, vec![Override::parse("experiment.seed=7")?])?;
+//! assert_eq!(prepared.plan().seed, 7);
+//! # Ok::<(), pgdyno_lab::LabError>(())
+//! ```
+//!
+//! To run the experiment, name a store:
+//!
+//! ```no_run
+//! use std::path::Path;
+//! use std::sync::atomic::AtomicBool;
+//! use pgdyno_lab::{Prepared, progress::Silent, recipes, run};
+//!
+//! let prepared = Prepared::new(recipes::source("quickstart")?, Vec::new())?;
+//! let stop = AtomicBool::new(false);
+//! let outcome = run::run(&prepared, Path::new("store.sqlite3"), &Silent, &stop)?;
+//! println!("run {}: {} trials failed", outcome.run, outcome.failed);
+//! # Ok::<(), pgdyno_lab::LabError>(())
+//! ```
 
 pub mod clean;
+mod context;
 pub mod crash;
 mod dry_run;
 mod error;
 mod estimate;
 pub mod file;
+mod leftovers;
 pub mod load;
 mod needs;
 mod prepare;
 pub mod probe;
+mod programs;
+mod provisioner;
 pub mod recipes;
+mod record_id;
 mod redact;
 pub mod resolve;
 pub mod run;
 mod search;
 mod shared;
+mod sql;
+mod stores;
 mod trust;
 
 use std::path::PathBuf;
@@ -39,13 +84,13 @@ pub use pgdyno_model::record::SessionEnd;
 pub use pgdyno_model::units::{Bytes, Span};
 pub use prepare::{Consent, Prepared};
 
-/// Where a witness keeps its ledgers if nothing else is said.
+/// Returns the directory in which a witness keeps its ledgers by default.
 #[must_use]
 pub fn default_witness() -> PathBuf {
     pgdyno_host::paths::data_dir().join("witness")
 }
 
-/// The store that is used where none is named.
+/// Returns the path of the store that is used where none is named.
 #[must_use]
 pub fn default_store() -> PathBuf {
     pgdyno_host::paths::data_dir().join("store.sqlite3")

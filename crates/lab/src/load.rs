@@ -12,52 +12,55 @@ use pgdyno_model::experiment::Loading;
 use pgdyno_model::target::Target;
 use pgdyno_model::units::Bytes;
 
-pub use pgdyno_dataset::{Existing, Strategy};
+pub use pgdyno_dataset::{Existing, LoadStrategy};
+// facade: removed at integration
+#[doc(hidden)]
+pub use pgdyno_dataset::LoadStrategy as Strategy;
 pub use pgdyno_host::conninfo::ConnectOptions;
 
 use crate::LabError;
 use pgdyno_dataset::workload::{self, DataSet};
-use pgdyno_dataset::{self as dataset, DatasetError, Filling};
-use pgdyno_model::progress::{Event, Progress};
+use pgdyno_dataset::{self as dataset, BulkLoad, DatasetError};
+use pgdyno_model::progress::{Event, Notice, Progress};
 
-/// What is to be loaded, and where.
+/// A bulk load into a database that the user names.
 #[derive(Clone, Debug)]
 pub struct Load {
     /// A built-in workload's name, or a folder.
     pub workload: String,
     /// The data set's size in the workload's unit.
     pub scale: NonZeroU32,
-    /// Of what is drawn.
+    /// Seed for generated rows.
     pub seed: u64,
     /// How rows are made and loaded.
     pub loading: Loading,
     /// One COPY or chunks; none: what suits the cores.
-    pub strategy: Option<Strategy>,
+    pub strategy: Option<LoadStrategy>,
     /// Rows of a chunk (count); none: 500,000.
     pub chunk: Option<NonZeroU64>,
-    /// What becomes of tables that are there.
+    /// What happens to tables that exist.
     pub existing: Existing,
     /// Where.
     pub connect: ConnectOptions,
 }
 
-/// What a load came to.
+/// The result of a load.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// What was loaded, in words.
+    /// The data set, such as `tpcb-like at scale 10, seed 1`.
     pub what: String,
-    /// Rows that were sent (count).
+    /// Rows sent (count).
     pub rows: u64,
-    /// Bytes that they took on the wire.
+    /// Bytes sent on the wire.
     pub bytes: u64,
-    /// The whole, keys and VACUUM included.
+    /// Duration of the load, including keys and VACUUM.
     pub took: Duration,
     /// What the server's side was seen doing most often meanwhile, and in which share of the looks;
     /// none: nobody looked.
     pub limit: Option<(String, f64)>,
 }
 
-/// Loads what `load` says.
+/// Loads a workload's data set into the database that `load` names.
 ///
 /// # Errors
 /// The workload, the connection, what is in the way; then nothing is made. After an interruption,
@@ -66,13 +69,13 @@ pub fn load(load: &Load, progress: &dyn Progress, stop: &AtomicBool) -> Result<L
     let workload = workload::load(&load.workload, &[])?;
     let resolved = conninfo::resolve(&load.connect)?;
     for note in &resolved.notes {
-        progress.event(&Event::Note(note.clone()));
+        progress.event(&Event::Note(Notice::Connection(note.clone())));
     }
     let (mut client, target) = resolved.connect()?;
-    let usual = Filling::new(&workload.data, load.scale.get(), load.seed, &load.loading);
+    let usual = BulkLoad::new(&workload.data, load.scale.get(), load.seed, &load.loading);
     let schema = schemas_of_user(&target)?.into_iter().next();
     let schema = schema.ok_or_else(|| DatasetError::NoSchema { data: usual.identity() })?;
-    let filling = Filling {
+    let filling = BulkLoad {
         schema: &schema,
         strategy: load.strategy,
         existing: load.existing,
@@ -81,7 +84,7 @@ pub fn load(load: &Load, progress: &dyn Progress, stop: &AtomicBool) -> Result<L
     };
     check_room(&mut client, &target, &filling, progress)?;
     drop(client);
-    let filled = dataset::fill(&filling, &target, progress, stop).map_err(|e| match e {
+    let filled = dataset::bulk_load(&filling, &target, progress, stop).map_err(|e| match e {
         DatasetError::Interrupted { .. } => LabError::Interrupted,
         e => e.into(),
     })?;
@@ -99,25 +102,18 @@ pub fn load(load: &Load, progress: &dyn Progress, stop: &AtomicBool) -> Result<L
 fn check_room(
     client: &mut ControlClient,
     target: &Target,
-    filling: &Filling<'_>,
+    filling: &BulkLoad<'_>,
     progress: &dyn Progress,
 ) -> Result<(), LabError> {
     let needed = needed(filling.data, filling.scale);
     let what = filling.identity();
     let room =
         data_directory(client, target).and_then(|directory| pgdyno_host::room(&directory).ok());
-    match room {
-        Some(available) if available < needed => {
-            return Err(DatasetError::NoRoom { data: what, needed, available }.into());
-        }
-        Some(available) => {
-            progress
-                .event(&Event::Note(format!("{what}: takes about {needed}; {available} are free")));
-        }
-        None => progress.event(&Event::Note(format!(
-            "{what}: takes about {needed}; how much the server has free cannot be seen from here"
-        ))),
+    if let Some(available) = room.filter(|available| *available < needed) {
+        return Err(DatasetError::NoRoom { data: what, needed, available }.into());
     }
+    let data = what.clone();
+    progress.event(&Event::Note(Notice::RoomForLoad { data, needed, available: room }));
     let asked = "SELECT setting::bigint * 1024 FROM pg_catalog.pg_settings WHERE name = 'maintenance_work_mem'";
     let each: i64 = client
         .query_one(asked, &[])

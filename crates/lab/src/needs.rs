@@ -6,6 +6,7 @@ use pgdyno_model::units::Bytes;
 use crate::estimate;
 use crate::file::{self, Source};
 use crate::prepare::Prepared;
+use crate::provisioner::RoomNeeded;
 use crate::{LabError, Override};
 
 impl Prepared {
@@ -28,7 +29,7 @@ impl Prepared {
         why
     }
 
-    /// What it changes on the host while it runs; all of it is taken back at its end.
+    /// Returns the changes to the host while the experiment runs. All are undone when it ends.
     #[must_use]
     pub fn changes(&self) -> Vec<String> {
         let mut changes = Vec::new();
@@ -78,7 +79,7 @@ impl Prepared {
         let backing = |name: &str| &self.experiment.storage[name].backing;
         let mut bytes = 0_u64;
         let mut what = Vec::new();
-        for (name, (room, data)) in estimate::room(self) {
+        for (name, RoomNeeded { bytes: room, data }) in estimate::room(self) {
             if matches!(backing(&name), Backing::Directory(_)) {
                 bytes = bytes.saturating_add(room.0);
                 what.push(data);
@@ -161,10 +162,10 @@ pub fn summary(source: &Source) -> Result<String, LabError> {
     Ok(lines.join("\n"))
 }
 
-/// What `--size NAME` sets in `source`.
+/// Returns the overrides that `--size NAME` stands for in `source`.
 ///
 /// # Errors
-/// It has no such size.
+/// The experiment has no such size.
 pub fn overrides_of(source: &Source, name: &str) -> Result<Vec<Override>, LabError> {
     Ok(file::size(source, name)?.overrides)
 }

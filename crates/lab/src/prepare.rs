@@ -8,6 +8,7 @@ use pgdyno_engine::WeightedScript;
 use pgdyno_engine::program::MOST_DISTRIBUTIONS;
 use pgdyno_engine::script::Script;
 use pgdyno_host::storage::Wipe;
+use pgdyno_model::progress::Notice;
 use pgdyno_model::{Experiment, Plan, Storage, Treatment};
 
 use crate::LabError;
@@ -45,7 +46,7 @@ impl ClusterKey {
     }
 }
 
-/// What the caller allows by name on the command line.
+/// Devices and files that the caller allows by name on the command line.
 #[derive(Clone, Debug, Default)]
 pub struct Consent {
     /// Devices that are given up.
@@ -67,8 +68,8 @@ pub struct Prepared {
     pub(crate) trust: Trust,
     workloads: BTreeMap<String, Workload>,
     scripts: BTreeMap<String, Vec<WeightedScript>>,
-    /// What the user should hear about how the scripts were read.
-    pub(crate) notes: Vec<String>,
+    /// Notices about how the scripts were read.
+    pub(crate) notes: Vec<Notice>,
 }
 
 impl Prepared {
@@ -113,7 +114,7 @@ impl Prepared {
                     // Scripts of pgbench 9.5 and before run as they are, as they do under
                     // `pgdyno pgbench`.
                     let (script, note) = Script::parse_auto(&s.name, &s.text)?;
-                    notes.extend(note);
+                    notes.extend(note.map(Notice::Script));
                     notes.extend(too_many_for_distributions(&script));
                     Ok(WeightedScript { script: Arc::new(script), weight: s.weight })
                 })
@@ -132,12 +133,12 @@ impl Prepared {
             notes,
         };
         if prepared.experiment.crash.is_some() {
-            crate::crash::check(&prepared)?;
+            crate::crash::feasibility::check(&prepared.experiment, &prepared.plan)?;
         }
         Ok(prepared)
     }
 
-    /// What is to be done.
+    /// Returns the plan.
     #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.plan
@@ -236,13 +237,6 @@ impl Prepared {
         let mut all = self.experiment.storage.get(storage).map(Storage::others).unwrap_or_default();
         all.insert(storage);
         all
-    }
-
-    /// The storages that a crash test of a cluster on `storage` strikes: its own, and that of its
-    /// WAL.
-    pub(crate) fn crashed<'a>(&'a self, storage: &'a str) -> Vec<&'a str> {
-        let wal = self.experiment.storage.get(storage).and_then(|s| s.wal.as_deref());
-        std::iter::once(storage).chain(wal).collect()
     }
 
     /// The storages that cannot stand while clusters on `storage` do: they are made on the same
@@ -361,14 +355,13 @@ fn draw_seed() -> Result<u64, LabError> {
     Ok(drawn.map(u64::from).map_err(pgdyno_host::JournalError::Random)?)
 }
 
-/// What is said of a script with more statements than latencies are kept of.
-fn too_many_for_distributions(script: &Script) -> Option<String> {
+/// Returns a notice for a script with more statements than percentiles are kept of.
+fn too_many_for_distributions(script: &Script) -> Option<Notice> {
     let statements = script.commands.iter().filter(|command| command.op.is_sql()).count();
-    (statements > MOST_DISTRIBUTIONS).then(|| {
-        format!(
-            "{}: percentiles are kept of the first {MOST_DISTRIBUTIONS} statements of a workload, not of all {statements}",
-            script.name
-        )
+    (statements > MOST_DISTRIBUTIONS).then(|| Notice::StatementsWithoutPercentiles {
+        script: script.name.clone(),
+        kept: MOST_DISTRIBUTIONS,
+        statements,
     })
 }
 
@@ -424,6 +417,7 @@ mod tests {
         };
         let prepared = Prepared::new(source, Vec::new()).unwrap();
         assert_eq!(prepared.notes.len(), 1);
-        assert!(prepared.notes[0].contains("login.sql"), "{:?}", prepared.notes);
+        let Notice::Script(note) = &prepared.notes[0] else { panic!("{:?}", prepared.notes) };
+        assert!(note.contains("login.sql"), "{note}");
     }
 }

@@ -12,8 +12,10 @@ use pgdyno_model::units::Epoch;
 pub use pgdyno_host::probe::{DiskOptions, DiskPlan, FsyncOptions};
 
 use crate::LabError;
-use crate::run::{clear_leftovers, id_of, open_store};
-use pgdyno_model::progress::{Event, Progress};
+use crate::leftovers::clear_leftovers;
+use crate::record_id::new_record_id;
+use crate::stores::open_store;
+use pgdyno_model::progress::{Activity, Event, Progress};
 
 /// What a dry run shows of the disk probe of `path`: what is done, how long it takes at least, what
 /// is left out.
@@ -83,7 +85,7 @@ fn stored(
     let started_at = Epoch::of(SystemTime::now());
     let (storage, result) = measure()?;
     let record = ProbeRecord {
-        id: id_of(result.kind(), started_at),
+        id: new_record_id(result.kind(), started_at),
         run: None,
         name: path.display().to_string(),
         started_at,
@@ -97,5 +99,6 @@ fn stored(
 }
 
 fn working(progress: &dyn Progress, what: &str, share: f64) {
-    progress.event(&Event::Working { what: what.to_owned(), share: Some(share) });
+    let activity = Activity::Probing { storage: None, test: what.to_owned() };
+    progress.event(&Event::Working { activity, share: Some(share) });
 }

@@ -21,7 +21,7 @@ pub(crate) fn document(text: &str) -> String {
     if reworded.parse::<Table>().is_ok_and(|reworded| reworded == table) {
         return reworded;
     }
-    crate::file::rendered(&table).unwrap_or_default()
+    crate::file::toml_text::rendered(&table).unwrap_or_default()
 }
 
 /// Takes the passwords out of every DSN in `table`, whatever it stands in: `[postgres]`,

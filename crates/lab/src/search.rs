@@ -27,9 +27,9 @@ const MOST: f64 = 64.0;
 /// Confirmations on the way up again.
 const REFINEMENTS: u32 = 3;
 
-/// What is to be tried next.
+/// A rate to try next.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Ask {
+pub(crate) struct RateRequest {
     /// The rate (1/s).
     pub(crate) rate: f64,
     /// Whether over a whole window.
@@ -38,7 +38,7 @@ pub(crate) struct Ask {
 
 /// A search under way.
 #[derive(Clone, Debug)]
-pub(crate) struct Search {
+pub(crate) struct RateSearch {
     first: f64,
     resolution: f64,
     /// The highest rate that kept the objective, and the lowest that did not.
@@ -86,7 +86,7 @@ fn grid_step(resolution: f64) -> f64 {
     step
 }
 
-impl Search {
+impl RateSearch {
     /// From half of the closed loop's `tps` on (1/s, positive), `dither` (0 to 1) of a step of the
     /// grid above it.
     pub(crate) fn new(tps: f64, resolution: f64, dither: f64) -> Self {
@@ -94,12 +94,14 @@ impl Search {
         Self { first, resolution, kept: None, broken: None, state: State::Bracket(first) }
     }
 
-    /// What to try next; none when it is over.
-    pub(crate) fn ask(&self) -> Option<Ask> {
+    /// Returns the rate to try next; none once the search is over.
+    pub(crate) fn request(&self) -> Option<RateRequest> {
         match self.state {
-            State::Bracket(rate) | State::Bisect(rate, ..) => Some(Ask { rate, confirming: false }),
+            State::Bracket(rate) | State::Bisect(rate, ..) => {
+                Some(RateRequest { rate, confirming: false })
+            }
             State::Confirm(rate, _) | State::Refine(_, rate, _) => {
-                Some(Ask { rate, confirming: true })
+                Some(RateRequest { rate, confirming: true })
             }
             State::Done(_) => None,
         }
@@ -118,7 +120,7 @@ impl Search {
         self.broken
     }
 
-    /// What was asked for did, or did not, keep the objective.
+    /// Records whether the rate that was requested kept the objective.
     pub(crate) fn answer(&mut self, kept: bool) {
         self.state = match self.state {
             State::Bracket(rate) => {
@@ -198,17 +200,17 @@ mod tests {
             / f64::from(u32::MAX)
     }
 
-    fn begun(tps: f64, seed: u64, ordinal: u32) -> Search {
-        Search::new(tps, 0.03, dither(seed, ordinal))
+    fn begun(tps: f64, seed: u64, ordinal: u32) -> RateSearch {
+        RateSearch::new(tps, 0.03, dither(seed, ordinal))
     }
 
     /// Searches a system that keeps its objective up to `capacity`, with a toss within `blur` of
     /// it; the answer and the number of steps.
-    fn search(capacity: f64, tps: f64, blur: f64, seed: u64) -> (Option<f64>, u32, Search) {
+    fn search(capacity: f64, tps: f64, blur: f64, seed: u64) -> (Option<f64>, u32, RateSearch) {
         let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
         let mut search = begun(tps, seed, 0);
         let mut steps = 0;
-        while let Some(ask) = search.ask() {
+        while let Some(ask) = search.request() {
             // Longer windows blur less.
             let blur = if ask.confirming { blur / 2.0 } else { blur };
             let limit = capacity * (1.0 + blur * (2.0 * uniform(&mut state) - 1.0));
@@ -265,7 +267,7 @@ mod tests {
                     let tps = closed_loop * (1.0 + 0.002 * (uniform(&mut state) - 0.5));
                     ordinal += 1;
                     let mut search = begun(tps, u64::from(*run), ordinal);
-                    while let Some(ask) = search.ask() {
+                    while let Some(ask) = search.request() {
                         let limit = capacity * (1.0 + 0.002 * (uniform(&mut state) - 0.5));
                         search.answer(ask.rate < limit);
                     }
@@ -299,7 +301,7 @@ mod tests {
         for tps in [300.0, 1500.0, 9000.0] {
             let miss = |trial| {
                 let mut search = begun(tps, 5, trial);
-                while let Some(ask) = search.ask() {
+                while let Some(ask) = search.request() {
                     search.answer(ask.rate < 1000.0);
                 }
                 (1000.0 / search.max_rate().unwrap()).ln()
@@ -329,9 +331,9 @@ mod tests {
     fn an_answer_that_is_not_confirmed_goes_down_ever_faster_and_up_again() {
         // Short steps keep it up to 1,000, whole windows only up to so much.
         for limit in [985.0, 950.0, 700.0, 150.0] {
-            let mut search = Search::new(1000.0, 0.03, 0.0);
+            let mut search = RateSearch::new(1000.0, 0.03, 0.0);
             let mut asked = Vec::new();
-            while let Some(ask) = search.ask() {
+            while let Some(ask) = search.request() {
                 search.answer(ask.rate < if ask.confirming { limit } else { 1000.0 });
                 asked.extend(ask.confirming.then_some(ask.rate));
             }
@@ -339,9 +341,9 @@ mod tests {
             assert!(found < limit && found > 0.9 * limit, "{limit}: {found} {asked:?}");
             assert!(asked.len() <= 13, "{limit}: {asked:?}");
         }
-        let mut never = Search::new(1000.0, 0.03, 0.0);
+        let mut never = RateSearch::new(1000.0, 0.03, 0.0);
         let mut tried = 0;
-        while let Some(ask) = never.ask() {
+        while let Some(ask) = never.request() {
             never.answer(!ask.confirming && ask.rate < 1000.0);
             tried += u32::from(ask.confirming);
         }
@@ -354,9 +356,9 @@ mod tests {
         let mut state = 7;
         for _ in 0..300 {
             let mut search =
-                Search::new(1000.0 + 100.0 * uniform(&mut state), 0.03, uniform(&mut state));
+                RateSearch::new(1000.0 + 100.0 * uniform(&mut state), 0.03, uniform(&mut state));
             let mut steps = 0;
-            while let Some(ask) = search.ask() {
+            while let Some(ask) = search.request() {
                 let stall = uniform(&mut state) < if ask.confirming { 0.33 } else { 0.1 };
                 search.answer(ask.rate < 800.0 && !stall);
                 steps += 1;

@@ -13,7 +13,7 @@ use pgdyno_host::postgres::{Cluster, Given, ServerWide};
 use pgdyno_host::sweep::Outcome;
 use pgdyno_host::{Journal, sweep};
 use pgdyno_lab::file::Override;
-use pgdyno_lab::progress::{Event, Progress, Silent};
+use pgdyno_lab::progress::{Event, Notice, Progress, Silent, Warning};
 use pgdyno_lab::{Consent, LabError, Prepared, SessionEnd, recipes, run};
 use pgdyno_model::target::{Address, Secret};
 use pgdyno_results::store::Store;
@@ -303,7 +303,10 @@ impl Progress for Meanwhile<'_> {
     fn event(&self, event: &Event<'_>) {
         match event {
             Event::TrialDone { .. } => self.0.sql(self.1),
-            Event::Note(line) | Event::Warning(line) => self.2.lock().unwrap().push(line.clone()),
+            Event::Note(Notice::ExternalServer(line))
+            | Event::Warning(Warning::NotTakenDown(line)) => {
+                self.2.lock().unwrap().push(line.clone());
+            }
             _ => {}
         }
     }

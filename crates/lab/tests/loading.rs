@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pgdyno_host::postgres::Cluster;
 use pgdyno_lab::load::{ConnectOptions, Existing, Load, Loaded, Strategy, load};
-use pgdyno_lab::progress::{Event, Progress, Silent};
+use pgdyno_lab::progress::{Event, Notice, Progress, Silent};
 use pgdyno_lab::{LabError, Loading};
 use pgdyno_model::target::Address;
 use server::{install, made};
@@ -107,7 +107,7 @@ impl Empty {
 struct StopAt<'a> {
     rows: u64,
     stop: &'a AtomicBool,
-    notes: Mutex<Vec<String>>,
+    notes: Mutex<Vec<Notice>>,
 }
 
 impl Progress for StopAt<'_> {
@@ -243,14 +243,10 @@ fn an_interrupted_load_goes_on_from_its_last_chunk() {
         let progress = StopAt { rows: u64::MAX, stop: &never, notes: Mutex::default() };
         let rest = load(&cut, &progress, &never).unwrap();
         assert!(rest.rows < 200_022, "{database}: {} rows were sent again", rest.rows);
-        let notes = progress.notes.into_inner().unwrap().join("\n");
-        assert!(
-            notes.contains(&format!(
-                "going on with {}: {pieces} pieces are loaded already",
-                rest.what
-            )),
-            "{notes}"
-        );
+        let notes = progress.notes.into_inner().unwrap();
+        let pieces = usize::try_from(pieces).unwrap();
+        let expected = Notice::LoadContinues { data: rest.what.clone(), pieces };
+        assert!(notes.contains(&expected), "{notes:?}");
         assert_eq!(server.checksum(database), server.checksum("whole"));
         assert_eq!(server.keys(database), server.keys("whole"));
         server.assert_no_trace(database);

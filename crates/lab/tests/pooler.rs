@@ -5,26 +5,18 @@
 mod pgbouncer;
 mod server;
 
-use std::fs;
 use std::io::Write as _; // past the test runner, which keeps what passing tests print to itself
-use std::net::{TcpListener, TcpStream};
 use std::num::NonZeroU32;
-use std::os::unix::fs::{PermissionsExt as _, chown};
-use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
 
+use pgbouncer::{Pooler, assert_unharmed, in_shop, keeps_prepared, program};
 use pgdyno_engine::drive;
 use pgdyno_host::postgres::{ControlError, Given};
-use pgdyno_host::server_account;
 use pgdyno_lab::load::{ConnectOptions, Existing, Load, Loaded};
 use pgdyno_lab::progress::Silent;
 use pgdyno_lab::{LabError, Loading};
 use pgdyno_model::experiment::{Length, Protocol};
-use pgdyno_model::target::{Address, Secret, SslMode, Target, Tls};
-use rcgen::{CertificateParams, KeyPair};
+use pgdyno_model::target::{Secret, SslMode};
 use server::{PASSWORD, Server, Session, TPCB, TPCB_TABLES, spec, unwatched};
 
 /// SQL by which the owner of a database plants its traps.

@@ -1,97 +1,416 @@
-//! What a run tells while it works.
+//! Progress events of long operations: runs, crash tests, probes and bulk loads.
+//!
+//! Events are data. The command line renders them in words; a web page may render them differently.
+//! Pass a [`Progress`] to the operation; [`Silent`] ignores every event.
+//!
+//! ```
+//! use std::sync::Mutex;
+//! use pgdyno_model::progress::{Event, Progress};
+//!
+//! /// Counts warnings.
+//! #[derive(Default)]
+//! struct Warnings(Mutex<usize>);
+//!
+//! impl Progress for Warnings {
+//!     fn event(&self, event: &Event<'_>) {
+//!         if let (Event::Warning(_), Ok(mut count)) = (event, self.0.lock()) {
+//!             *count += 1;
+//!         }
+//!     }
+//! }
+//! # Warnings::default().event(&Event::TakingDown);
+//! ```
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::crash::Fault;
+use crate::load_strategy::LoadStrategy;
+use crate::search::Slo;
+use crate::units::Bytes;
 use crate::{Levels, PlannedTrial};
 
-/// Something that happened. Whoever shows it decides how.
+/// Something that happened.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// A line worth keeping: a leftover cleared, a default chosen, an assumption made.
-    Note(String),
-    /// A line that must not be missed: something failed, or the user has to do something.
-    Warning(String),
-    /// A stretch of work that has no tps: `share` of it is done, where that is known (0 to 1).
+    /// Something worth keeping: a leftover cleared, a default chosen, an assumption made.
+    Note(Notice),
+    /// Something that must not be missed: a failure, or work for the user.
+    Warning(Warning),
+    /// Work without transactions is under way.
     Working {
-        /// What is being done, in words.
-        what: String,
-        /// How much of it is done.
+        /// The work.
+        activity: Activity,
+        /// How much of the work is done (0 to 1), where that is known.
         share: Option<f64>,
     },
-    /// Many times a second while a data set is loaded.
+    /// Sent many times a second while a data set is loaded.
     Loading {
-        /// What is loaded, in words.
-        what: &'a str,
-        /// Rows that were sent (count).
+        /// The data set, such as `tpcb-like at scale 10, seed 1`.
+        data: &'a str,
+        /// Rows sent so far (count).
         rows: u64,
-        /// Rows to be sent in all (count). When all are, keys are built and tables vacuumed.
+        /// Rows to send (count). Once all are sent, keys are built and tables vacuumed.
         of: u64,
-        /// Since it began.
+        /// Mean rate since the load began (rows per second).
         rows_per_s: f64,
-        /// The same on the wire.
+        /// Mean rate on the wire since the load began (bytes per second).
         bytes_per_s: f64,
-        /// Time until the last row is sent, if it goes on so.
+        /// Expected time until the last row is sent.
         left: Option<Duration>,
     },
-    /// The run has its place in the store.
+    /// A run has its place in the store.
     Begun {
-        /// Its id.
+        /// The run's id.
         run: &'a str,
         /// Trials still to run (count).
         trials: usize,
-        /// The store.
+        /// The store's path.
         store: &'a Path,
     },
     /// A trial begins.
     Trial {
-        /// Its number in the run, from 1.
+        /// The trial's number in the run, from 1.
         number: usize,
         /// Trials in the run (count).
         of: usize,
-        /// Its treatment.
+        /// The trial's treatment.
         levels: &'a Levels,
-        /// Its place in the plan.
+        /// The trial's place in the plan.
         planned: PlannedTrial,
-        /// Time until the run's end, as far as known.
+        /// Expected time until the run ends.
         left: Duration,
     },
-    /// About once a second while load is offered.
+    /// Sent about once a second while load runs.
     Load {
         /// Transactions per second in the last second.
         tps: f64,
-        /// Median latency in it (microseconds).
+        /// Median latency in the last second (microseconds).
         latency_us_p50: Option<f64>,
-        /// 99th percentile in it (microseconds).
+        /// 99th percentile of latency in the last second (microseconds).
         latency_us_p99: Option<f64>,
         /// Whether the measured window is open.
         measuring: bool,
-        /// Time until the run's end, as far as known.
+        /// Expected time until the run ends.
         left: Duration,
     },
     /// A trial is in the store.
     TrialDone {
-        /// Transactions per second, for a complete one.
+        /// Transactions per second; none for a trial that failed.
         tps: Option<f64>,
         /// 99th percentile of latency (microseconds).
         latency_us_p99: Option<f64>,
-        /// Why it failed.
+        /// Why the trial failed.
         failure: Option<&'a str>,
-        /// Time until the run's end, as far as known.
+        /// Expected time until the run ends.
         left: Duration,
     },
-    /// What was made is being taken down.
+    /// Servers and storages are being taken down.
     TakingDown,
 }
 
-/// Receives events; may be called from several threads.
+/// Something worth keeping.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Notice {
+    /// A script was read in a dialect other than the newest; the reader's words.
+    Script(String),
+    /// Percentiles are kept of a script's first statements only.
+    StatementsWithoutPercentiles {
+        /// The script.
+        script: String,
+        /// Statements of the workload whose percentiles are kept (count).
+        kept: usize,
+        /// Statements of the script (count).
+        statements: usize,
+    },
+    /// A leftover of a killed process was cleared, or could not be; the sweep's words.
+    Swept(String),
+    /// What connecting found worth telling; the connection's words.
+    Connection(String),
+    /// What was found, changed or put back on an external server; its words.
+    ExternalServer(String),
+    /// A storage is about to be made on a device.
+    OverwritesDevice {
+        /// The storage.
+        storage: String,
+        /// The device and its contents.
+        device: String,
+    },
+    /// A probe found a storage suspect.
+    SuspectStorage {
+        /// The storage.
+        storage: String,
+        /// The probe's finding.
+        finding: String,
+    },
+    /// No PostgreSQL of the wanted version is installed; a small build is fetched.
+    FetchingPrograms {
+        /// The wanted major version; none: any.
+        wanted: Option<u32>,
+        /// The exact version that is fetched.
+        version: String,
+    },
+    /// A seed was drawn for order and load.
+    SeedDrawn(u64),
+    /// A run ends before all of its trials.
+    RunEnds(EndReason),
+    /// A cluster's data was copied from a template.
+    DataCopied {
+        /// The data set.
+        data: String,
+        /// The storage that the copy lies on.
+        storage: String,
+        /// Bytes copied.
+        bytes: Bytes,
+        /// Files copied (count).
+        files: u64,
+        /// Files copied by reflink (count).
+        reflinks: u64,
+    },
+    /// There is no room for a template, so that the data is loaded again.
+    NoTemplate {
+        /// The data set.
+        data: String,
+        /// Room that the template takes.
+        needed: Bytes,
+        /// Where it would lie.
+        directory: PathBuf,
+    },
+    /// A template is kept for later runs.
+    TemplateKept {
+        /// The data set.
+        data: String,
+    },
+    /// Room that a load takes, and the room that is free; none if that cannot be seen.
+    RoomForLoad {
+        /// The data set.
+        data: String,
+        /// Room that the data, its keys and WAL take.
+        needed: Bytes,
+        /// Free room.
+        available: Option<Bytes>,
+    },
+    /// A load goes on where an earlier one ended.
+    LoadContinues {
+        /// The data set.
+        data: String,
+        /// Pieces that are loaded already (count).
+        pieces: usize,
+    },
+    /// How a table is loaded.
+    Strategy {
+        /// The table.
+        table: String,
+        /// How its rows are loaded.
+        strategy: LoadStrategy,
+        /// Whether the caller asked for it; else the number of cores decided.
+        asked: bool,
+        /// Partitions (count), for [`LoadStrategy::Partitions`].
+        partitions: u32,
+        /// Connections (count).
+        connections: usize,
+        /// Cores of this machine (count).
+        cores: usize,
+    },
+    /// Settings under which a table's primary key is built.
+    KeySettings {
+        /// The table.
+        table: String,
+        /// Settings, as `name = value`.
+        settings: Vec<String>,
+    },
+    /// The server's WAL writer is kept awake by empty logical messages.
+    WalWriterKeptAwake,
+    /// A session of a plug test ended without a restart of the machine, and is begun again.
+    SessionBegunAgain {
+        /// The session.
+        session: String,
+    },
+}
+
+/// Why a run ends before all of its trials.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EndReason {
+    /// Every comparison is decided.
+    Decided {
+        /// Blocks measured (count).
+        blocks: u32,
+    },
+    /// Another block does not fit into the time budget.
+    BudgetSpent {
+        /// The budget, as the experiment gives it.
+        budget: crate::units::Span,
+    },
+}
+
+/// Something that must not be missed.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// Something that pgdyno made could not be taken down.
+    NotTakenDown(String),
+    /// This machine lacks what a storage takes; the storage's trials are left out.
+    StorageUnavailable {
+        /// The storage.
+        storage: String,
+        /// What is missing.
+        reason: String,
+    },
+    /// A storage could not be made; every trial on it will fail.
+    StorageFailed {
+        /// The storage.
+        storage: String,
+        /// Why it could not be made.
+        reason: String,
+    },
+    /// A treatment could not be crashed.
+    NotCrashed {
+        /// The treatment.
+        subject: String,
+        /// Why not.
+        reason: String,
+    },
+    /// Crash tests ended before all of their rounds.
+    CrashTestsCutShort {
+        /// Why.
+        reason: String,
+    },
+    /// The remains of a failed crash round could not be kept.
+    RemainsNotKept {
+        /// The fault.
+        fault: Fault,
+        /// The round's number.
+        round: u32,
+        /// Why not.
+        reason: String,
+    },
+    /// Load runs: the user is to pull the plug.
+    PullThePlug {
+        /// The session.
+        session: String,
+    },
+}
+
+/// Work that is under way.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Activity {
+    /// A storage is made.
+    MakingStorage {
+        /// The storage.
+        storage: String,
+    },
+    /// A storage is taken down for another one on its device.
+    TakingDownStorage {
+        /// The storage.
+        storage: String,
+    },
+    /// A cluster is made.
+    MakingCluster {
+        /// PostgreSQL's version.
+        version: String,
+        /// The storage.
+        storage: String,
+    },
+    /// A build of PostgreSQL is fetched.
+    FetchingPostgres {
+        /// PostgreSQL's version.
+        version: String,
+    },
+    /// A fetched build is unpacked.
+    UnpackingPostgres {
+        /// PostgreSQL's version.
+        version: String,
+    },
+    /// Loaded data is copied to another cluster.
+    CopyingData {
+        /// The data set.
+        data: String,
+        /// The storage.
+        storage: String,
+    },
+    /// A template of loaded data is made.
+    MakingTemplate {
+        /// The data set.
+        data: String,
+    },
+    /// The fsync rate of a storage is measured.
+    MeasuringFsyncRate {
+        /// The storage.
+        storage: String,
+    },
+    /// A probe runs.
+    Probing {
+        /// The storage; none for a probe that the user started by itself.
+        storage: Option<String>,
+        /// The probe's test.
+        test: String,
+    },
+    /// A rate is tried in the search for the highest one that keeps an objective.
+    TryingRate {
+        /// The rate (transactions per second).
+        rate: f64,
+        /// Whether the rate is the answer that is confirmed.
+        confirming: bool,
+        /// The objective.
+        objective: Slo,
+    },
+    /// Storage and cluster for crash tests are made.
+    MakingTestBed {
+        /// What is crashed.
+        subject: String,
+    },
+    /// A round of crash tests is under way.
+    CrashRound {
+        /// What is crashed.
+        subject: String,
+        /// The fault.
+        fault: Fault,
+        /// The round's number and how many are asked for; none for a positive control.
+        round: Option<(u32, u32)>,
+        /// How far the round is.
+        stage: RoundStage,
+    },
+    /// Load runs until somebody pulls the plug.
+    AwaitingPlug {
+        /// The session.
+        session: String,
+        /// Transactions per second in the last second.
+        tps: f64,
+        /// Time since the load began.
+        elapsed: Duration,
+    },
+    /// The machine is back, and a plug test is judged.
+    JudgingReturn {
+        /// The session.
+        session: String,
+        /// How far the judgement is.
+        stage: RoundStage,
+    },
+}
+
+/// How far a crash round is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoundStage {
+    /// Load runs.
+    Load,
+    /// The fault is due.
+    Fault,
+    /// The server recovers.
+    Recovery,
+    /// The oracles look at the server.
+    Verification,
+}
+
+/// Receives progress events. Events may come from several threads.
 pub trait Progress: Sync {
-    /// `event` happened.
+    /// Takes note of `event`.
     fn event(&self, event: &Event<'_>);
 }
 
-/// Shows nothing.
+/// Ignores every event.
 #[derive(Clone, Copy, Debug)]
 pub struct Silent;
 

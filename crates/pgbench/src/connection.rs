@@ -12,11 +12,12 @@ use pgdyno_host::postgres::{ControlClient, ControlError};
 use pgdyno_model::target::{Servers, Target};
 use postgres::error::DbError;
 
-use crate::initialize::{Ended, server_error};
-use crate::options::Connect;
 use crate::password;
-use crate::refused::Refused;
-use crate::scripts::without_number;
+use crate::request::Connect;
+use crate::server_messages::server_error;
+use crate::server_messages::without_number;
+use crate::usage_error::Stopped;
+use crate::usage_error::UsageError;
 
 /// What the first connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +70,7 @@ pub(crate) fn connect(
     connect: &Connect,
     purpose: Purpose,
     stop: &AtomicBool,
-) -> Result<Connected, Ended> {
+) -> Result<Connected, Stopped> {
     let options = ConnectOptions {
         dsn_or_dbname: connect.database.clone(),
         host: connect.host.clone(),
@@ -108,7 +109,7 @@ pub(crate) fn connect(
     })
 }
 
-fn unresolved(error: &ConninfoError, connect: &Connect) -> Refused {
+fn unresolved(error: &ConninfoError, connect: &Connect) -> UsageError {
     let what = match error {
         // In libpq's words, by which scripts know it.
         ConninfoError::Value { keyword: "port", shown, .. } if connect.port.is_some() => {
@@ -117,10 +118,10 @@ fn unresolved(error: &ConninfoError, connect: &Connect) -> Refused {
         }
         other => other.to_string(),
     };
-    with_help(Refused::new(what), error.help())
+    with_help(UsageError::new(what), error.help())
 }
 
-fn refused(error: &ControlError) -> Refused {
+fn refused(error: &ControlError) -> UsageError {
     let what = match error {
         ControlError::Connect(ConnectError::Server { address, error, .. }) => {
             failed(&address.to_string(), &error.libpq_text(None))
@@ -136,7 +137,7 @@ fn refused(error: &ControlError) -> Refused {
         }
         other => other.to_string(),
     };
-    with_help(Refused::new(what), error.help())
+    with_help(UsageError::new(what), error.help())
 }
 
 /// What libpq says of a connection to `address`, a socket's path or `host:port`, that failed for
@@ -150,7 +151,7 @@ pub(crate) fn failed(address: &str, why: &str) -> String {
     format!("connection to server {place} failed: {why}")
 }
 
-fn with_help(refused: Refused, help: Option<String>) -> Refused {
+fn with_help(refused: UsageError, help: Option<String>) -> UsageError {
     match help {
         Some(help) => refused.hint(help),
         None => refused,

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use pgdyno_model::measurement::ScriptMeasurement;
 use pgdyno_model::{Latencies, Measurement};
 
-use crate::options::Run;
 use crate::report::three;
+use crate::request::Run;
 
 /// The quantiles that are printed.
 pub(crate) const QUANTILES: [(&str, f64); 6] = [

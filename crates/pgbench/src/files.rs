@@ -8,10 +8,10 @@ use pgdyno_model::{Latencies, Measurement};
 use serde_json::{Map, Value, json};
 
 use crate::extra_report::QUANTILES;
-use crate::options::Run;
-use crate::refused::Refused;
+use crate::request::Run;
+use crate::usage_error::UsageError;
 
-use crate::scripts::system_words;
+use crate::server_messages::system_words;
 use crate::tables::Tables;
 
 /// `{"p50": 0.123, …, "max": 4.5}` in microseconds; nothing where nothing was measured.
@@ -41,11 +41,11 @@ pub(crate) fn json(
     tables: &Tables,
     file: Option<&Path>,
     out: &mut dyn Write,
-) -> Result<(), Refused> {
+) -> Result<(), UsageError> {
     let wrong = |e: &dyn std::fmt::Display| {
         let name =
             file.map_or_else(|| "standard output".to_owned(), |f| format!("\"{}\"", f.display()));
-        Refused::new(format!("could not write the results to {name}: {e}"))
+        UsageError::new(format!("could not write the results to {name}: {e}"))
     };
     let mut measurement = serde_json::to_value(m).map_err(|e| wrong(&e))?;
     measurement["latency_us"] = quantiles(&m.latency);

@@ -11,8 +11,8 @@ use hdrhistogram::serialization::{Deserializer, V2DeflateSerializer};
 use pgdyno_engine::{Live, Phase};
 use pgdyno_model::{Latencies, Measurement};
 
-use crate::refused::Refused;
-use crate::scripts::system_words;
+use crate::server_messages::system_words;
+use crate::usage_error::UsageError;
 
 /// An interval log that is being written: one untagged interval after the other while the load
 /// runs, then one of the whole run for each of several scripts, tagged `script1`, `script2`, …
@@ -33,7 +33,7 @@ pub(crate) struct HdrLog {
 
 impl HdrLog {
     /// A log in `path` with an interval each `every`.
-    pub(crate) fn create(path: &Path, every: Duration) -> Result<Self, Refused> {
+    pub(crate) fn create(path: &Path, every: Duration) -> Result<Self, UsageError> {
         let file = File::create(path).map_err(|e| refused(path, &system_words(&e)))?;
         Ok(Self {
             path: path.to_owned(),
@@ -110,7 +110,7 @@ impl HdrLog {
     }
 
     /// Ends the log: the rest of the last interval, and the scripts.
-    pub(crate) fn finish(mut self, m: &Measurement) -> Result<(), Refused> {
+    pub(crate) fn finish(mut self, m: &Measurement) -> Result<(), UsageError> {
         if !self.begun {
             self.open(Instant::now());
         }
@@ -134,6 +134,6 @@ impl HdrLog {
     }
 }
 
-fn refused(path: &Path, why: &str) -> Refused {
-    Refused::new(format!("could not write the histogram log \"{}\": {why}", path.display()))
+fn refused(path: &Path, why: &str) -> UsageError {
+    UsageError::new(format!("could not write the histogram log \"{}\": {why}", path.display()))
 }

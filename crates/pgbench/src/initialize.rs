@@ -4,15 +4,14 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use pgdyno_engine::ServerError;
 use pgdyno_host::postgres::ControlClient;
-use postgres::error::{DbError, ErrorPosition};
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 
 use crate::connection::{Connected, Notices};
-use crate::options::{Initialize, PartitionMethod};
-use crate::refused::Refused;
+use crate::request::{Initialize, PartitionMethod};
+use crate::server_messages::{failed, server_version};
 use crate::tables::{Names, qualified};
+use crate::usage_error::{Stopped, UsageError};
 
 /// Rows for one unit of scale.
 const ACCOUNTS: u64 = 100_000;
@@ -27,19 +26,6 @@ const ROWS_PER_LINE: u64 = 100_000;
 const QUIET: Duration = Duration::from_secs(5);
 /// How often the stop flag is looked at while the server works.
 const WATCH: Duration = Duration::from_millis(50);
-
-/// Why it ended before its end.
-pub(crate) enum Ended {
-    Refused(Refused),
-    /// A signal.
-    Interrupted,
-}
-
-impl From<Refused> for Ended {
-    fn from(refused: Refused) -> Self {
-        Self::Refused(refused)
-    }
-}
 
 struct Work<'a> {
     client: ControlClient,
@@ -60,7 +46,7 @@ pub(crate) fn initialize(
     what: &Initialize,
     err: &mut (dyn Write + Send),
     stop: &AtomicBool,
-) -> Result<(), Ended> {
+) -> Result<(), Stopped> {
     let Connected { mut client, notices, schemas, .. } = connected;
     let server = server_version(&mut client)?;
     let token = client.cancel_token();
@@ -82,68 +68,18 @@ pub(crate) fn initialize(
         made
     });
     match made {
-        Err(_) if stop.load(Ordering::Relaxed) => Err(Ended::Interrupted),
+        Err(_) if stop.load(Ordering::Relaxed) => Err(Stopped::Interrupted),
         made => made,
     }
 }
 
-/// `server_version_num`.
-pub(crate) fn server_version(client: &mut ControlClient) -> Result<u32, Refused> {
-    let query = "SHOW server_version_num";
-    let rows = client.simple_query(query).map_err(|e| failed(&e, query))?;
-    let number = rows.iter().find_map(|m| match m {
-        postgres::SimpleQueryMessage::Row(row) => row.get(0)?.parse().ok(),
-        _ => None,
-    });
-    // What does not tell its version is taken for an old one.
-    Ok(number.unwrap_or(90_400))
-}
-
-/// A statement that the server refused.
-pub(crate) fn failed(error: &postgres::Error, query: &str) -> Refused {
-    Refused::new(format!("query failed: {}", server_words(error, query)))
-        .detail(format!("Query was: {query}"))
-}
-
-/// The error that `query` met, as libpq words it.
-pub(crate) fn server_words(error: &postgres::Error, query: &str) -> String {
-    match error.as_db_error() {
-        Some(db) => server_error(db).libpq_text(Some(query)),
-        None => pgdyno_host::postgres::control::said(error),
-    }
-}
-
-/// An error or a notice of the client library's, as a value of the codec's.
-pub(crate) fn server_error(db: &DbError) -> ServerError {
-    let (position, internal) = match db.position() {
-        Some(ErrorPosition::Original(position)) => (Some(*position), None),
-        Some(ErrorPosition::Internal { position, query }) => {
-            (None, Some((*position, query.clone())))
-        }
-        None => (None, None),
-    };
-    let owned = |text: Option<&str>| text.map(str::to_owned);
-    ServerError {
-        severity: db.parsed_severity().map_or_else(|| db.severity().to_owned(), |s| s.to_string()),
-        localized_severity: db.severity().to_owned(),
-        code: db.code().code().to_owned(),
-        message: db.message().to_owned(),
-        detail: owned(db.detail()),
-        hint: owned(db.hint()),
-        position,
-        internal_position: internal.as_ref().map(|(position, _)| *position),
-        internal_query: internal.map(|(_, query)| query),
-        context: owned(db.where_()),
-    }
-}
-
 impl Work<'_> {
-    fn all(&mut self) -> Result<(), Ended> {
+    fn all(&mut self) -> Result<(), Stopped> {
         let began = Instant::now();
         let mut spent = Vec::new();
         for step in &self.what.steps {
             if self.stop.load(Ordering::Relaxed) {
-                return Err(Ended::Interrupted);
+                return Err(Stopped::Interrupted);
             }
             let start = Instant::now();
             let name = match step {
@@ -170,42 +106,42 @@ impl Work<'_> {
         let _ = writeln!(self.err, "{line}");
     }
 
-    fn execute(&mut self, statement: &str) -> Result<(), Refused> {
+    fn execute(&mut self, statement: &str) -> Result<(), UsageError> {
         let executed = self.client.batch_execute(statement);
         self.notices.relay(self.err);
         executed.map_err(|e| failed(&e, statement))
     }
 
     /// Executes a statement that no transaction may hold.
-    fn execute_alone(&mut self, statement: &str) -> Result<(), Refused> {
+    fn execute_alone(&mut self, statement: &str) -> Result<(), UsageError> {
         let executed = self.client.execute_alone(statement);
         self.notices.relay(self.err);
         executed.map_err(|e| failed(&e, statement))
     }
 
     /// What the tables are called now.
-    fn names(&mut self) -> Result<Names, Refused> {
+    fn names(&mut self) -> Result<Names, UsageError> {
         Names::look(&mut self.client, &self.schemas)
     }
 
     /// What a new table is called.
-    fn new_name(&self, table: &str) -> Result<String, Refused> {
+    fn new_name(&self, table: &str) -> Result<String, UsageError> {
         let schema = self.schemas.first().ok_or_else(|| {
-            Refused::new(
+            UsageError::new(
                 "query failed: ERROR:  no schema has been selected to create in".to_owned(),
             )
         })?;
         Ok(qualified(schema, table))
     }
 
-    fn drop_tables(&mut self) -> Result<&'static str, Refused> {
+    fn drop_tables(&mut self) -> Result<&'static str, UsageError> {
         self.say("dropping old tables...");
         let names = self.names()?;
         self.execute(&format!("drop table if exists {}", names.all()))?;
         Ok("drop tables")
     }
 
-    fn create_tables(&mut self) -> Result<&'static str, Refused> {
+    fn create_tables(&mut self) -> Result<&'static str, UsageError> {
         self.say("creating tables...");
         let aid = if self.what.scale >= BIG_SCALE { "bigint" } else { "int" };
         let tables = [
@@ -268,7 +204,7 @@ impl Work<'_> {
             .map_or_else(String::new, |t| format!(" tablespace {}", escape_identifier(t)))
     }
 
-    fn create_partitions(&mut self) -> Result<(), Refused> {
+    fn create_partitions(&mut self) -> Result<(), UsageError> {
         let (number, unlogged) =
             (self.what.partitions, if self.what.unlogged { " unlogged" } else { "" });
         self.say(&format!("creating {number} partitions..."));
@@ -299,18 +235,18 @@ impl Work<'_> {
     }
 
     /// Everything is filled in one transaction, from empty.
-    fn begin_filling(&mut self) -> Result<Names, Refused> {
+    fn begin_filling(&mut self) -> Result<Names, UsageError> {
         let names = self.names()?;
         self.client.begin().map_err(|e| failed(&e, "begin"))?;
         self.execute(&format!("truncate table {}", names.all()))?;
         Ok(names)
     }
 
-    fn commit(&mut self) -> Result<(), Refused> {
+    fn commit(&mut self) -> Result<(), UsageError> {
         self.client.commit().map_err(|e| failed(&e, "commit"))
     }
 
-    fn generate_here(&mut self) -> Result<&'static str, Ended> {
+    fn generate_here(&mut self) -> Result<&'static str, Stopped> {
         self.say("generating data (client-side)...");
         let names = self.begin_filling()?;
         let scale = u64::from(self.what.scale);
@@ -351,7 +287,7 @@ impl Work<'_> {
         rows: u64,
         show: bool,
         mut write: impl FnMut(u64, &mut Vec<u8>),
-    ) -> Result<(), Ended> {
+    ) -> Result<(), Stopped> {
         // Frozen rows need no second write later. Partitioned tables do not take them.
         let name = names.of(table);
         let freeze =
@@ -364,7 +300,7 @@ impl Work<'_> {
         let mut row = 1;
         while row <= rows {
             if self.stop.load(Ordering::Relaxed) {
-                return Err(Ended::Interrupted);
+                return Err(Stopped::Interrupted);
             }
             chunk.clear();
             let until = (row + ROWS_PER_CHUNK).min(rows + 1);
@@ -373,7 +309,7 @@ impl Work<'_> {
             }
             row = until;
             copy.write_all(&chunk)
-                .map_err(|e| Refused::new(format!("could not write rows to {table}: {e}")))?;
+                .map_err(|e| UsageError::new(format!("could not write rows to {table}: {e}")))?;
             if show && let Some(line) = lines.after(row - 1) {
                 let _ = self.err.write_all(line.as_bytes());
             }
@@ -384,7 +320,7 @@ impl Work<'_> {
     }
 
     /// Whether `name` is a table that is not partitioned.
-    fn is_plain(&mut self, name: &str) -> Result<bool, Refused> {
+    fn is_plain(&mut self, name: &str) -> Result<bool, UsageError> {
         let name = escape_literal(name);
         let query = format!(
             "select relkind::text = 'r' from pg_catalog.pg_class where oid = {name}::regclass"
@@ -393,7 +329,7 @@ impl Work<'_> {
         Ok(row.get(0))
     }
 
-    fn generate_there(&mut self) -> Result<&'static str, Refused> {
+    fn generate_there(&mut self) -> Result<&'static str, UsageError> {
         self.say("generating data (server-side)...");
         let names = self.begin_filling()?;
         let scale = u64::from(self.what.scale);
@@ -417,7 +353,7 @@ impl Work<'_> {
         Ok("server-side generate")
     }
 
-    fn vacuum(&mut self) -> Result<&'static str, Refused> {
+    fn vacuum(&mut self) -> Result<&'static str, UsageError> {
         self.say("vacuuming...");
         let names = self.names()?;
         for table in ["pgbench_branches", "pgbench_tellers", "pgbench_accounts", "pgbench_history"]
@@ -427,7 +363,7 @@ impl Work<'_> {
         Ok("vacuum")
     }
 
-    fn primary_keys(&mut self) -> Result<&'static str, Refused> {
+    fn primary_keys(&mut self) -> Result<&'static str, UsageError> {
         self.say("creating primary keys...");
         let names = self.names()?;
         let index = self.what.index_tablespace.as_deref().map_or_else(String::new, |t| {
@@ -442,7 +378,7 @@ impl Work<'_> {
         Ok("primary keys")
     }
 
-    fn foreign_keys(&mut self) -> Result<&'static str, Refused> {
+    fn foreign_keys(&mut self) -> Result<&'static str, UsageError> {
         self.say("creating foreign keys...");
         let names = self.names()?;
         for (table, column, other) in [

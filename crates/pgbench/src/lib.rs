@@ -1,6 +1,41 @@
-//! `pgdyno pgbench`: pgbench's options and report before pgdyno's load engine.
+//! pgbench's command line over pgdyno's load engine.
+//!
+//! Options, exit statuses, messages, logs and the report are pgbench's; the load runs on
+//! `pgdyno-engine`. [`Invocation::read`] parses the arguments and reads the scripts.
+//! [`Invocation::run`] then initializes the tables (`-i`), or checks and vacuums them, runs the load
+//! and writes the report. [`main`] does both.
+//!
+//! Options of pgdyno's own begin where pgbench's end: `--json`, `--hdr-log`, `--dialect` and
+//! others. [`CalledAs`] decides whether the report has lines of pgdyno's own by default.
+//!
+//! ```
+//! use std::sync::atomic::AtomicBool;
+//!
+//! let (mut out, mut err) = (Vec::new(), Vec::new());
+//! let arguments = ["--help".to_owned()];
+//! let status = pgdyno_pgbench::main(&arguments, &mut out, &mut err, &AtomicBool::new(false));
+//! assert_eq!(status, 0);
+//! assert!(String::from_utf8(out)?.contains("--initialize"));
+//! # Ok::<(), std::string::FromUtf8Error>(())
+//! ```
+//!
+//! A run against a server:
+//!
+//! ```no_run
+//! use std::sync::atomic::AtomicBool;
+//! use pgdyno_pgbench::{CalledAs, Invocation};
+//!
+//! let arguments = ["-S", "-c", "8", "-T", "10", "bench"].map(str::to_owned);
+//! let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
+//! let status = match Invocation::read(&arguments, CalledAs::Pgbench, &mut err) {
+//!     Ok(invocation) => invocation.run(&mut out, &mut err, &AtomicBool::new(false)),
+//!     Err(status) => status,
+//! };
+//! std::process::exit(status);
+//! ```
 
 mod connection;
+mod exit_status;
 mod extra_report;
 mod files;
 mod flags;
@@ -12,39 +47,34 @@ mod log;
 mod options;
 mod password;
 mod progress;
-mod refused;
 mod report;
+mod request;
 mod run;
 mod scripts;
+mod server_messages;
 mod tables;
+mod usage_error;
 mod values;
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use initialize::Ended;
-use options::Request;
+use request::Request;
+use usage_error::Stopped;
 
-/// Exit statuses, as pgbench has them.
-const WELL: i32 = 0;
-const REFUSED: i32 = 1;
-const INCOMPLETE: i32 = 2;
-/// A signal ended it: what a shell says of pgbench then.
-const INTERRUPTED: i32 = 130;
-
-/// The name that this program was called by.
+/// The name that the program was called by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CalledAs {
-    /// `pgdyno pgbench`: the report has lines of pgdyno's own.
+    /// `pgdyno pgbench`: the report includes pgdyno's own lines.
     Pgdyno,
-    /// `pgbench`: it has them where they are asked for.
+    /// `pgbench`: the report includes them only if an option asks for them.
     Pgbench,
 }
 
-/// What a command line asks for, its scripts read.
+/// A command line that was understood, with its scripts.
 ///
-/// Reading takes as long as scripts are, or whoever writes one to standard input takes: whoever
-/// takes signals does so between [`Invocation::read`] and [`Invocation::run`].
+/// Install signal handlers between [`Invocation::read`] and [`Invocation::run`]: reading lasts as
+/// long as somebody types a script on standard input, and a signal should end it.
 #[derive(Debug)]
 pub struct Invocation {
     request: Request,
@@ -52,11 +82,10 @@ pub struct Invocation {
 }
 
 impl Invocation {
-    /// Reads `args` (without the program's name) as pgbench does.
+    /// Reads `args`, without the program's name, as pgbench does. Writes errors to `err`.
     ///
     /// # Errors
-    /// The exit status, where they ask for nothing that can be done; what is wrong is said to
-    /// `err`.
+    /// The exit status, if the arguments or a script cannot be understood.
     pub fn read(
         args: &[String],
         called_as: CalledAs,
@@ -76,52 +105,55 @@ impl Invocation {
         }
     }
 
-    /// Does what pgbench would do, and returns its exit status. The report goes to `out`, all else
-    /// to `err`. When `stop` becomes true, a run ends with what was measured so far.
+    /// Initializes the tables or runs the load, and returns pgbench's exit status.
+    ///
+    /// Writes the report to `out` and everything else to `err`. Once `stop` is set, a run ends with
+    /// the figures measured so far.
     pub fn run(&self, out: &mut dyn Write, err: &mut (dyn Write + Send), stop: &AtomicBool) -> i32 {
         tell(err, &self.notes);
         let ended = match &self.request {
             Request::Print(text) => {
                 let _ = out.write_all(text.as_bytes());
-                Ok(WELL)
+                Ok(exit_status::SUCCESS)
             }
             Request::Say(text) => {
                 let _ = err.write_all(text.as_bytes());
-                Ok(WELL)
+                Ok(exit_status::SUCCESS)
             }
             Request::Initialize(what) => {
                 connection::connect(&what.connect, connection::Purpose::Initialization, stop)
                     .and_then(|connected| {
                         tell(err, &connected.notes);
-                        initialize::initialize(connected, what, err, stop).map(|()| WELL)
+                        initialize::initialize(connected, what, err, stop)
+                            .map(|()| exit_status::SUCCESS)
                     })
             }
             Request::Run(what) => {
                 connection::connect(&what.connect, connection::Purpose::Setup, stop)
                     .and_then(|connected| {
                         tell(err, &connected.notes);
-                        run::run(connected, what, out, err, stop).map_err(Ended::Refused)
+                        run::run(connected, what, out, err, stop).map_err(Stopped::Error)
                     })
                     .map(|ended| match ended {
-                        run::Ended::Well => WELL,
-                        run::Ended::Incomplete => INCOMPLETE,
-                        run::Ended::Interrupted => INTERRUPTED,
+                        run::RunEnd::Well => exit_status::SUCCESS,
+                        run::RunEnd::Incomplete => exit_status::INCOMPLETE,
+                        run::RunEnd::Interrupted => exit_status::INTERRUPTED,
                     })
             }
         };
         let _ = out.flush();
         match ended {
             Ok(status) => status,
-            Err(Ended::Refused(refused)) if !stop.load(Ordering::Relaxed) => refused.write(err),
-            Err(Ended::Refused(_) | Ended::Interrupted) => {
+            Err(Stopped::Error(refused)) if !stop.load(Ordering::Relaxed) => refused.write(err),
+            Err(Stopped::Error(_) | Stopped::Interrupted) => {
                 let _ = writeln!(err, "pgbench: error: interrupted");
-                INTERRUPTED
+                exit_status::INTERRUPTED
             }
         }
     }
 }
 
-/// Reads `args` and does what they ask for, as [`Invocation`] has it.
+/// Reads `args` and carries them out. Returns pgbench's exit status.
 pub fn main(
     args: &[String],
     out: &mut dyn Write,

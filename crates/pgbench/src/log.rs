@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pgdyno_engine::{Failure, LoggedOutcome, LoggedTransaction, TransactionLog, TransactionSink};
 
-use crate::options::{Log, Run};
+use crate::request::{Log, Run};
 
 /// What all threads' files have in common.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ impl LogFile {
         if error.kind() != io::ErrorKind::Interrupted
             && let Ok(mut lost) = self.lost.lock()
         {
-            let why = crate::scripts::system_words(&error);
+            let why = crate::server_messages::system_words(&error);
             lost.get_or_insert_with(|| {
                 format!("could not write to logfile \"{}\": {why}", self.name)
             });
@@ -94,7 +94,7 @@ impl TransactionLog for Logs {
         };
         let file = File::create(&name).inspect_err(|e| {
             if let Ok(mut refused) = self.refused.lock() {
-                let why = crate::scripts::system_words(e);
+                let why = crate::server_messages::system_words(e);
                 refused.get_or_insert_with(|| format!("could not open logfile \"{name}\": {why}"));
             }
         })?;

@@ -6,158 +6,15 @@ use std::time::Duration;
 
 use pgdyno_engine::ReactorChoice;
 use pgdyno_engine::script::{is_variable_name, leading_integer};
-use pgdyno_model::experiment::{Protocol, ReconnectLost};
+use pgdyno_model::experiment::Protocol;
 
 use crate::flags::{Dialect, FLAGS, Mode, Opt};
 use crate::getopt;
-use crate::refused::Refused;
+use crate::request::{Connect, Initialize, Log, PartitionMethod, Request, Run};
 use crate::scripts::{self, Builtin, Chosen};
+use crate::usage_error::UsageError;
 use crate::values::{INT_MAX, clients, integer, positive, seed, steps};
 use pgdyno_dataset::trust::Trust;
-
-/// The most scripts one run may mix.
-const MAX_SCRIPTS: usize = 128;
-
-/// What is to be done.
-#[derive(Debug)]
-pub(crate) enum Request {
-    /// Print this, and nothing more.
-    Print(String),
-    /// Say this on standard error, where pgbench shows its scripts, and nothing more.
-    Say(String),
-    /// Make the tables.
-    Initialize(Initialize),
-    /// Offer load.
-    Run(Box<Run>),
-}
-
-/// How to connect, as far as the options say.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Connect {
-    pub(crate) host: Option<String>,
-    pub(crate) port: Option<String>,
-    pub(crate) user: Option<String>,
-    pub(crate) database: Option<String>,
-}
-
-/// How `pgbench_accounts` is cut.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum PartitionMethod {
-    #[default]
-    Range,
-    Hash,
-}
-
-/// What `-i` makes.
-#[derive(Debug)]
-pub(crate) struct Initialize {
-    pub(crate) dialect: Dialect,
-    pub(crate) connect: Connect,
-    pub(crate) steps: Vec<char>,
-    pub(crate) fillfactor: u32,
-    pub(crate) quiet: bool,
-    pub(crate) scale: u32,
-    pub(crate) tablespace: Option<String>,
-    pub(crate) index_tablespace: Option<String>,
-    pub(crate) partitions: u32,
-    pub(crate) partition_method: PartitionMethod,
-    pub(crate) unlogged: bool,
-    /// Whether progress is shown on a terminal, where a line can stand in another's place.
-    pub(crate) on_terminal: bool,
-}
-
-/// What a run is to be.
-#[derive(Clone, Debug)]
-pub(crate) struct Run {
-    pub(crate) dialect: Dialect,
-    pub(crate) connect: Connect,
-    pub(crate) debug: bool,
-    pub(crate) scripts: Vec<Chosen>,
-    pub(crate) clients: u32,
-    pub(crate) threads: u32,
-    pub(crate) reconnect: bool,
-    pub(crate) reconnect_lost: ReconnectLost,
-    pub(crate) variables: Vec<(String, String)>,
-    pub(crate) log: Option<Log>,
-    pub(crate) latency_limit_ms: Option<f64>,
-    pub(crate) protocol: Protocol,
-    pub(crate) vacuum: bool,
-    pub(crate) vacuum_all: bool,
-    pub(crate) progress: Option<Duration>,
-    pub(crate) progress_timestamp: bool,
-    pub(crate) per_command: bool,
-    pub(crate) rate: Option<f64>,
-    pub(crate) scale: Option<u32>,
-    /// Transactions of each client; none when `seconds` bounds the run.
-    pub(crate) transactions: Option<u32>,
-    pub(crate) seconds: Option<u32>,
-    pub(crate) failures_detailed: bool,
-    /// 0: without limit.
-    pub(crate) max_tries: u32,
-    pub(crate) seed: Option<u64>,
-    pub(crate) verbose_errors: bool,
-    pub(crate) exit_on_abort: bool,
-    pub(crate) continue_on_error: bool,
-    /// Where the results go as JSON; standard output where no file is named.
-    pub(crate) json: Option<Option<PathBuf>>,
-    pub(crate) hdr_log: Option<PathBuf>,
-    /// Whether what pgbench does not report is reported too.
-    pub(crate) extra_report: bool,
-    pub(crate) reactor: ReactorChoice,
-}
-
-/// What `-l` writes.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Log {
-    pub(crate) prefix: String,
-    /// Seconds in a line; none: a line for each transaction.
-    pub(crate) aggregate: Option<u32>,
-    /// The share of transactions that are written.
-    pub(crate) sampling: Option<f64>,
-}
-
-impl Run {
-    fn new(dialect: Dialect) -> Self {
-        Self {
-            dialect,
-            connect: Connect::default(),
-            debug: false,
-            scripts: Vec::new(),
-            clients: 1,
-            threads: 1,
-            reconnect: false,
-            reconnect_lost: ReconnectLost::Never,
-            variables: Vec::new(),
-            log: None,
-            latency_limit_ms: None,
-            protocol: Protocol::Simple,
-            vacuum: true,
-            vacuum_all: false,
-            progress: None,
-            progress_timestamp: false,
-            per_command: false,
-            rate: None,
-            scale: None,
-            transactions: None,
-            seconds: None,
-            failures_detailed: false,
-            max_tries: 1,
-            seed: None,
-            verbose_errors: false,
-            exit_on_abort: false,
-            continue_on_error: false,
-            json: None,
-            hdr_log: None,
-            extra_report: false,
-            reactor: ReactorChoice::default(),
-        }
-    }
-
-    /// Whether a built-in script is run: then the scale is what the tables say.
-    pub(crate) fn uses_builtin(&self) -> bool {
-        self.scripts.iter().any(|s| s.is_builtin)
-    }
-}
 
 /// Everything the options say, before it is clear what is asked for.
 struct Reading {
@@ -185,8 +42,8 @@ struct Reading {
 pub(crate) fn read(
     args: &[String],
     say: &mut dyn FnMut(&str),
-) -> Result<(Request, Vec<String>), Refused> {
-    let (dialect, parsed, note) = getopt::choose(args).map_err(Refused::usage)?;
+) -> Result<(Request, Vec<String>), UsageError> {
+    let (dialect, parsed, note) = getopt::choose(args).map_err(UsageError::usage)?;
     // pgbench looks at these before anything else, and only in the first place.
     let first = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["--dialect", _, first, ..] => Some(first),
@@ -247,7 +104,7 @@ pub(crate) fn read(
         }
     }
     if let Some(error) = parsed.error {
-        return Err(Refused::usage(error));
+        return Err(UsageError::usage(error));
     }
     let given: Vec<Opt> = parsed.options.iter().map(|(opt, _)| *opt).collect();
     let notes = std::mem::take(&mut reading.notes);
@@ -266,7 +123,7 @@ fn version() -> String {
 impl Reading {
     /// Takes one option; a request means: do that and no more.
     #[allow(clippy::too_many_lines)] // one arm an option
-    fn take(&mut self, opt: Opt, value: Option<&str>) -> Result<Option<Request>, Refused> {
+    fn take(&mut self, opt: Opt, value: Option<&str>) -> Result<Option<Request>, UsageError> {
         let text = value.unwrap_or("");
         let owned = || Some(text.to_owned());
         let (run, init) = (&mut self.run, &mut self.init);
@@ -288,7 +145,7 @@ impl Reading {
                     "range" => PartitionMethod::Range,
                     "hash" => PartitionMethod::Hash,
                     _ => {
-                        return Err(Refused::new(format!(
+                        return Err(UsageError::new(format!(
                             "invalid partition method, expecting \"range\" or \"hash\", got: \"{text}\""
                         )));
                     }
@@ -316,10 +173,12 @@ impl Reading {
                     .split_once('=')
                     .filter(|(name, value)| !name.is_empty() && !value.is_empty())
                     .ok_or_else(|| {
-                        Refused::new(format!("invalid variable definition: \"{text}\""))
+                        UsageError::new(format!("invalid variable definition: \"{text}\""))
                     })?;
                 if !is_variable_name(name) {
-                    return Err(Refused::new(format!("option: invalid variable name: \"{name}\"")));
+                    return Err(UsageError::new(format!(
+                        "option: invalid variable name: \"{name}\""
+                    )));
                 }
                 run.variables.retain(|(known, _)| known != name);
                 run.variables.push((name.to_owned(), value.to_owned()));
@@ -336,7 +195,11 @@ impl Reading {
                     "simple" => Protocol::Simple,
                     "extended" => Protocol::Extended,
                     "prepared" => Protocol::Prepared,
-                    _ => return Err(Refused::new(format!("invalid query mode (-M): \"{text}\""))),
+                    _ => {
+                        return Err(UsageError::new(format!(
+                            "invalid query mode (-M): \"{text}\""
+                        )));
+                    }
                 };
             }
             Opt::Progress => {
@@ -363,7 +226,7 @@ impl Reading {
                     .map_err(|_| ())
                     .and_then(|tries| u32::try_from(tries).map_err(|_| ()))
                     .map_err(|_| {
-                        Refused::new(format!("invalid number of maximum tries: \"{text}\""))
+                        UsageError::new(format!("invalid number of maximum tries: \"{text}\""))
                     })?;
             }
             Opt::ProgressTimestamp => run.progress_timestamp = true,
@@ -381,7 +244,7 @@ impl Reading {
             Opt::ReconnectLost => {
                 run.reconnect_lost = text
                     .parse()
-                    .map_err(|wrong| Refused::new(format!("--reconnect-lost: {wrong}")))?;
+                    .map_err(|wrong| UsageError::new(format!("--reconnect-lost: {wrong}")))?;
             }
             Opt::Json => run.json = Some(value.map(PathBuf::from)),
             Opt::HdrLog => run.hdr_log = Some(PathBuf::from(text)),
@@ -390,7 +253,7 @@ impl Reading {
             Opt::Reactor => {
                 run.reactor = ReactorChoice::parse(text).ok_or_else(|| {
                     let names = ReactorChoice::NAMES.join(", ");
-                    Refused::new(format!("unrecognized reactor \"{text}\"; known are {names}"))
+                    UsageError::new(format!("unrecognized reactor \"{text}\"; known are {names}"))
                 })?;
             }
         }
@@ -398,7 +261,7 @@ impl Reading {
     }
 
     /// Judges what only the whole command line shows.
-    fn judge(mut self, given: &[Opt], operands: &[String]) -> Result<Request, Refused> {
+    fn judge(mut self, given: &[Opt], operands: &[String]) -> Result<Request, UsageError> {
         let mut operands = operands.iter();
         if self.run.connect.database.is_none() {
             self.run.connect.database = operands.next().cloned();
@@ -410,12 +273,12 @@ impl Reading {
         let trust = Trust::new(std::mem::take(&mut self.trusted));
         run.scripts.iter().try_for_each(|script| script.check_trust(&trust))?;
         if run.scripts.iter().all(|s| s.weight == 0) {
-            return Err(Refused::new("total script weight must not be zero"));
+            return Err(UsageError::new("total script weight must not be zero"));
         }
         // More threads than clients would have nothing to do.
         run.threads = run.threads.min(run.clients);
         if let Some(extra) = operands.next() {
-            return Err(Refused::new(format!(
+            return Err(UsageError::new(format!(
                 "too many command-line arguments (first is \"{extra}\")"
             ))
             .try_help());
@@ -424,13 +287,13 @@ impl Reading {
             return self.judge_initialize(given);
         }
         if let Some(flag) = first_of(given, Mode::Initialization) {
-            return Err(Refused::new(
+            return Err(UsageError::new(
                 "some of the specified options cannot be used in benchmarking mode",
             )
             .detail(format!("--{flag} is for initialization (-i)")));
         }
         if run.transactions.is_some() && run.seconds.is_some() {
-            return Err(Refused::new(
+            return Err(UsageError::new(
                 "specify either a number of transactions (-t) or a duration (-T), not both",
             ));
         }
@@ -439,18 +302,20 @@ impl Reading {
         }
         self.judge_log()?;
         if self.run.progress_timestamp && self.run.progress.is_none() {
-            return Err(Refused::new("--progress-timestamp is allowed only under --progress"));
+            return Err(UsageError::new("--progress-timestamp is allowed only under --progress"));
         }
         if self.run.max_tries == 0
             && self.run.latency_limit_ms.is_none()
             && self.run.seconds.is_none()
         {
-            return Err(Refused::new(
+            return Err(UsageError::new(
                 "an unlimited number of transaction tries can only be used with --latency-limit or a duration (-T)",
             ));
         }
         if self.run.exit_on_abort && self.run.continue_on_error {
-            return Err(Refused::new("--exit-on-abort and --continue-on-error exclude each other"));
+            return Err(UsageError::new(
+                "--exit-on-abort and --continue-on-error exclude each other",
+            ));
         }
         self.run.vacuum = !self.no_vacuum;
         for script in &self.run.scripts {
@@ -459,35 +324,35 @@ impl Reading {
         Ok(Request::Run(Box::new(self.run)))
     }
 
-    fn judge_log(&mut self) -> Result<(), Refused> {
+    fn judge_log(&mut self) -> Result<(), UsageError> {
         if self.sampling.is_some() && !self.log {
-            return Err(Refused::new(
+            return Err(UsageError::new(
                 "log sampling (--sampling-rate) is allowed only when logging transactions (-l)",
             ));
         }
         if self.sampling.is_some() && self.aggregate.is_some() {
-            return Err(Refused::new(
+            return Err(UsageError::new(
                 "log sampling (--sampling-rate) and aggregation (--aggregate-interval) cannot be used at the same time",
             ));
         }
         if self.aggregate.is_some() && !self.log {
-            return Err(Refused::new(
+            return Err(UsageError::new(
                 "log aggregation is allowed only when actually logging transactions",
             ));
         }
         if self.prefix.is_some() && !self.log {
-            return Err(Refused::new(
+            return Err(UsageError::new(
                 "log file prefix (--log-prefix) is allowed only when logging transactions (-l)",
             ));
         }
         if let (Some(interval), Some(seconds)) = (self.aggregate, self.run.seconds) {
             if interval > seconds {
-                return Err(Refused::new(format!(
+                return Err(UsageError::new(format!(
                     "number of seconds for aggregation ({interval}) must not be higher than test duration ({seconds})"
                 )));
             }
             if seconds % interval != 0 {
-                return Err(Refused::new(format!(
+                return Err(UsageError::new(format!(
                     "duration ({seconds}) must be a multiple of aggregation interval ({interval})"
                 )));
             }
@@ -502,9 +367,9 @@ impl Reading {
         Ok(())
     }
 
-    fn judge_initialize(mut self, given: &[Opt]) -> Result<Request, Refused> {
+    fn judge_initialize(mut self, given: &[Opt]) -> Result<Request, UsageError> {
         if let Some(flag) = first_of(given, Mode::Benchmark) {
-            return Err(Refused::new(
+            return Err(UsageError::new(
                 "some of the specified options cannot be used in initialization (-i) mode",
             )
             .detail(format!("--{flag} is for a run")));
@@ -514,12 +379,14 @@ impl Reading {
             .find(|o| matches!(o, Opt::Json | Opt::HdrLog | Opt::ExtraReport | Opt::Reactor))
         {
             let name = FLAGS.iter().find(|f| f.opt == *own).map_or("", |f| f.long);
-            return Err(Refused::new(format!(
+            return Err(UsageError::new(format!(
                 "--{name} cannot be used in initialization (-i) mode"
             )));
         }
         if self.init.partitions == 0 && self.method.is_some() {
-            return Err(Refused::new("--partition-method requires greater than zero --partitions"));
+            return Err(UsageError::new(
+                "--partition-method requires greater than zero --partitions",
+            ));
         }
         self.init.partition_method = self.method.unwrap_or_default();
         if self.no_vacuum {
@@ -530,16 +397,6 @@ impl Reading {
         }
         self.init.connect = self.run.connect;
         Ok(Request::Initialize(self.init))
-    }
-}
-
-impl Run {
-    fn add(&mut self, script: Chosen) -> Result<(), Refused> {
-        if self.scripts.len() == MAX_SCRIPTS {
-            return Err(Refused::new(format!("at most {MAX_SCRIPTS} SQL scripts are allowed")));
-        }
-        self.scripts.push(script);
-        Ok(())
     }
 }
 

@@ -8,8 +8,8 @@ use pgdyno_model::target::Secret;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
-use crate::initialize::Ended;
-use crate::refused::Refused;
+use crate::usage_error::Stopped;
+use crate::usage_error::UsageError;
 
 /// How often the stop flag is looked at while nothing is typed.
 const WATCH: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
@@ -43,18 +43,19 @@ impl Drop for Silent<'_> {
 
 /// Asks this process's terminal, in libpq's words; none where it has no terminal, or nothing is
 /// answered.
-pub(crate) fn ask(stop: &AtomicBool) -> Result<Option<Secret>, Ended> {
+pub(crate) fn ask(stop: &AtomicBool) -> Result<Option<Secret>, Stopped> {
     let Ok(terminal) = OpenOptions::new().read(true).write(true).open("/dev/tty") else {
         return Ok(None);
     };
-    let refused =
-        |e: io::Error| Refused::new(format!("could not read the password from the terminal: {e}"));
+    let refused = |e: io::Error| {
+        UsageError::new(format!("could not read the password from the terminal: {e}"))
+    };
     let silent = Silent::new(&terminal).map_err(refused)?;
     (&terminal).write_all(b"Password: ").map_err(refused)?;
     // A read would go on after a signal, and whoever pressed Ctrl-C would wait.
     loop {
         if stop.load(Ordering::Relaxed) {
-            return Err(Ended::Interrupted);
+            return Err(Stopped::Interrupted);
         }
         match poll(&mut [PollFd::new(&terminal, PollFlags::IN)], Some(&WATCH)) {
             Ok(0) | Err(rustix::io::Errno::INTR) => {}

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use pgdyno_engine::{Live, Phase};
 use pgdyno_model::measurement::Sums;
 
-use crate::options::Run;
+use crate::request::Run;
 
 /// Adds up seconds to the interval that was asked for.
 #[derive(Debug)]

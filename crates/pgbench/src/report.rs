@@ -6,7 +6,7 @@ use pgdyno_model::Measurement;
 use pgdyno_model::experiment::{Protocol, ReconnectLost};
 use pgdyno_model::measurement::{ScriptMeasurement, Sums};
 
-use crate::options::Run;
+use crate::request::Run;
 use crate::tables::Tables;
 
 /// A number as C's `printf` of PostgreSQL writes it.

@@ -18,19 +18,19 @@ use pgdyno_model::units::Span;
 
 use crate::connection::Connected;
 use crate::hdr_log::HdrLog;
-use crate::initialize::server_version;
 use crate::log::Logs;
-use crate::options::Run;
 use crate::progress::Progress;
-use crate::refused::Refused;
+use crate::request::Run;
+use crate::server_messages::server_version;
 use crate::tables::Tables;
+use crate::usage_error::UsageError;
 use crate::{connection, extra_report, files, report, tables};
 
 /// What may be said and not yet written (messages).
 const WORDS: usize = 1 << 16;
 
 /// How a run ended that was not refused.
-pub(crate) enum Ended {
+pub(crate) enum RunEnd {
     Well,
     /// Clients gave up.
     Incomplete,
@@ -48,7 +48,7 @@ pub(crate) fn run(
     out: &mut dyn Write,
     err: &mut (dyn Write + Send),
     stop: &AtomicBool,
-) -> Result<Ended, Refused> {
+) -> Result<RunEnd, UsageError> {
     let Connected { servers, client: mut control, target, schemas, notices, .. } = connected;
     let server = server_version(&mut control)?;
     let _ = writeln!(
@@ -79,7 +79,7 @@ pub(crate) fn run(
     tables::vacuum(&mut control, &schemas, &notices, run, err)?;
     drop(control);
     if stop.load(Ordering::Relaxed) {
-        return Ok(Ended::Interrupted);
+        return Ok(RunEnd::Interrupted);
     }
     let mut log = run
         .hdr_log
@@ -89,10 +89,10 @@ pub(crate) fn run(
     let logs = run.log.as_ref().map(|log| Arc::new(Logs::new(log, run)));
     let Some(measurement) = load(servers, run, &tables, logs.as_ref(), log.as_mut(), err, stop)?
     else {
-        return Ok(Ended::Interrupted);
+        return Ok(RunEnd::Interrupted);
     };
     if run.exit_on_abort && measurement.aborted_clients > 0 {
-        return Err(Refused::new(format!(
+        return Err(UsageError::new(format!(
             "Run was aborted due to an error in thread {}",
             measurement.aborted_thread.unwrap_or(0)
         ))
@@ -111,14 +111,14 @@ pub(crate) fn run(
     if let Some(why) = logs.and_then(|logs| logs.lost()) {
         // pgbench does not notice.
         let _ = out.flush();
-        return Err(Refused::new(why));
+        return Err(UsageError::new(why));
     }
     if measurement.aborted_clients > 0 {
         let _ = out.flush();
         let _ = writeln!(err, "pgbench: error: Run was aborted; the above results are incomplete.");
-        return Ok(Ended::Incomplete);
+        return Ok(RunEnd::Incomplete);
     }
-    Ok(if stop.load(Ordering::Relaxed) { Ended::Interrupted } else { Ended::Well })
+    Ok(if stop.load(Ordering::Relaxed) { RunEnd::Interrupted } else { RunEnd::Well })
 }
 
 /// `150004` as `15.4`, `90624` as `9.6.24`.
@@ -144,7 +144,7 @@ fn load(
     hdr_log: Option<&mut HdrLog>,
     err: &mut (dyn Write + Send),
     stop: &AtomicBool,
-) -> Result<Option<Measurement>, Refused> {
+) -> Result<Option<Measurement>, UsageError> {
     let seed = run.seed.unwrap_or_else(|| fastrand::u64(..));
     let scripts = run
         .scripts
@@ -242,10 +242,10 @@ fn options(run: &Run) -> LoadOptions {
     }
 }
 
-fn refused(error: &LoadError, logs: Option<&Logs>) -> Refused {
+fn refused(error: &LoadError, logs: Option<&Logs>) -> UsageError {
     let log = logs.and_then(|l| l.refused.lock().ok().and_then(|why| why.clone()));
     let refused = match (log, error) {
-        (Some(why), _) => Refused::new(why),
+        (Some(why), _) => UsageError::new(why),
         (None, LoadError::Connect { client, cause }) => {
             let what = match cause {
                 ConnectError::Server { address, error, .. } => {
@@ -253,9 +253,9 @@ fn refused(error: &LoadError, logs: Option<&Logs>) -> Refused {
                 }
                 other => other.to_string(),
             };
-            Refused::new(what).then(format!("could not create connection for client {client}"))
+            UsageError::new(what).then(format!("could not create connection for client {client}"))
         }
-        (None, other) => Refused::new(other.to_string()),
+        (None, other) => UsageError::new(other.to_string()),
     };
     match error.help() {
         Some(help) => refused.hint(help),

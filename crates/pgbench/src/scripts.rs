@@ -10,7 +10,8 @@ use pgdyno_engine::script::{Command, Op, Script, ScriptError};
 use pgdyno_model::experiment::Protocol;
 
 use crate::flags::Dialect;
-use crate::refused::Refused;
+use crate::server_messages::system_words;
+use crate::usage_error::UsageError;
 use pgdyno_dataset::trust::{self, Purpose, Trust};
 
 /// A script that pgbench has built in.
@@ -52,16 +53,16 @@ impl Builtin {
     }
 
     /// The one whose name begins with `prefix`.
-    pub(crate) fn find(prefix: &str) -> Result<Self, Refused> {
+    pub(crate) fn find(prefix: &str) -> Result<Self, UsageError> {
         let found: Vec<Self> =
             Self::ALL.into_iter().filter(|b| b.name().starts_with(prefix)).collect();
         match found.as_slice() {
             [one] => Ok(*one),
-            [] => Err(Refused::new(format!(
+            [] => Err(UsageError::new(format!(
                 "no builtin script found for name \"{prefix}\"\n{}\n",
                 list().trim_end()
             ))),
-            several => Err(Refused::new(format!(
+            several => Err(UsageError::new(format!(
                 "ambiguous builtin name: {} builtin scripts found for prefix \"{prefix}\"\n{}\n",
                 several.len(),
                 list().trim_end()
@@ -98,7 +99,7 @@ pub(crate) struct Chosen {
 
 impl Chosen {
     /// A built-in one.
-    pub(crate) fn builtin(builtin: Builtin, weight: u32) -> Result<Self, Refused> {
+    pub(crate) fn builtin(builtin: Builtin, weight: u32) -> Result<Self, UsageError> {
         let parsed = Script::parse(builtin.title(), builtin.text());
         Ok(Self { is_builtin: true, ..Self::of(parsed, weight)? })
     }
@@ -109,7 +110,7 @@ impl Chosen {
         file: &str,
         weight: u32,
         asked: Option<Dialect>,
-    ) -> Result<(Self, Option<String>), Refused> {
+    ) -> Result<(Self, Option<String>), UsageError> {
         let mut bytes = Vec::new();
         let read = if file == "-" {
             std::io::stdin().read_to_end(&mut bytes).map(|_| ())
@@ -119,10 +120,10 @@ impl Chosen {
         read.map_err(|e| {
             // Opening a directory succeeds.
             let what = if e.kind() == std::io::ErrorKind::IsADirectory { "read" } else { "open" };
-            Refused::new(format!("could not {what} file \"{file}\": {}", system_words(&e)))
+            UsageError::new(format!("could not {what} file \"{file}\": {}", system_words(&e)))
         })?;
         let whole = String::from_utf8(bytes).map_err(|_| {
-            Refused::new(format!("could not read file \"{file}\": it is not UTF-8"))
+            UsageError::new(format!("could not read file \"{file}\": it is not UTF-8"))
         })?;
         // pgbench reads it as a C string.
         let text = whole.split('\0').next().unwrap_or_default();
@@ -143,7 +144,7 @@ impl Chosen {
                 chosen.script.commands.iter().find(|c| matches!(c.op, Op::SyncPipeline))
         {
             let (line, text) = (command.line, &command.text);
-            return Err(Refused::new(format!(
+            return Err(UsageError::new(format!(
                 "{file}:{line}: invalid command in command \"syncpipeline\"\n  {text}"
             ))
             .hint("it is of pgbench 17 and later: --dialect=17"));
@@ -153,18 +154,18 @@ impl Chosen {
 
     /// Refuses, as root, commands of a file that another account may change, unless `trust` names
     /// it.
-    pub(crate) fn check_trust(&self, trust: &Trust) -> Result<(), Refused> {
+    pub(crate) fn check_trust(&self, trust: &Trust) -> Result<(), UsageError> {
         let Some((file, text)) = &self.commands_of else { return Ok(()) };
         trust
             .check_text(file, text, Purpose::ShellCommands)
-            .map_err(|e| Refused::new(e.to_string()).hint(e.help()))
+            .map_err(|e| UsageError::new(e.to_string()).hint(e.help()))
     }
 
     /// Refuses a statement that has more variables than can be sent as parameters.
-    pub(crate) fn check_parameters(&self, protocol: Protocol) -> Result<(), Refused> {
+    pub(crate) fn check_parameters(&self, protocol: Protocol) -> Result<(), UsageError> {
         let too_many = |command: &&Command| command.op.parameters() > MOST_PARAMETERS;
         match self.script.commands.iter().find(too_many) {
-            Some(command) if protocol != Protocol::Simple => Err(Refused::new(format!(
+            Some(command) if protocol != Protocol::Simple => Err(UsageError::new(format!(
                 "statement has too many arguments (maximum is {MOST_PARAMETERS}): {}",
                 command.text
             ))),
@@ -172,9 +173,9 @@ impl Chosen {
         }
     }
 
-    fn of(parsed: Result<Script, ScriptError>, weight: u32) -> Result<Self, Refused> {
+    fn of(parsed: Result<Script, ScriptError>, weight: u32) -> Result<Self, UsageError> {
         let script = parsed.map_err(|e| {
-            let refused = Refused::new(e.to_string());
+            let refused = UsageError::new(e.to_string());
             match e.help() {
                 Some(help) => refused.hint(help),
                 None => refused,
@@ -184,23 +185,13 @@ impl Chosen {
     }
 }
 
-/// The system's words for an error, without the number that Rust appends.
-pub(crate) fn system_words(error: &std::io::Error) -> String {
-    without_number(&error.to_string()).to_owned()
-}
-
-/// `words` without the number of a system's error that Rust appends.
-pub(crate) fn without_number(words: &str) -> &str {
-    words.find(" (os error").map_or(words, |end| &words[..end])
-}
-
 /// Takes `NAME@WEIGHT` apart.
-pub(crate) fn weighted(text: &str) -> Result<(&str, u32), Refused> {
+pub(crate) fn weighted(text: &str) -> Result<(&str, u32), UsageError> {
     let Some(at) = text.rfind('@') else { return Ok((text, 1)) };
     let (name, weight) = (&text[..at], text[at + 1..].trim_start());
     let digits = weight.strip_prefix(['+', '-']).unwrap_or(weight);
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(Refused::new(format!("invalid weight specification: {}", &text[at..])));
+        return Err(UsageError::new(format!("invalid weight specification: {}", &text[at..])));
     }
     match weight
         .parse::<i64>()
@@ -210,9 +201,9 @@ pub(crate) fn weighted(text: &str) -> Result<(&str, u32), Refused> {
     {
         Some(weight) => Ok((name, weight)),
         None if digits.parse::<i64>().is_err() => {
-            Err(Refused::new(format!("invalid weight specification: {}", &text[at..])))
+            Err(UsageError::new(format!("invalid weight specification: {}", &text[at..])))
         }
-        None => Err(Refused::new(format!(
+        None => Err(UsageError::new(format!(
             "weight specification out of range (0 .. {}): {weight}",
             i32::MAX
         ))),

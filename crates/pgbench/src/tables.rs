@@ -8,9 +8,9 @@ use postgres::SimpleQueryMessage;
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 
 use crate::connection::Notices;
-use crate::initialize::{failed, server_words};
-use crate::options::Run;
-use crate::refused::Refused;
+use crate::request::Run;
+use crate::server_messages::{failed, server_words};
+use crate::usage_error::UsageError;
 
 /// What pgbench's tables tell of themselves.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ impl Names {
     ///
     /// # Errors
     /// The server does not tell.
-    pub(crate) fn look(client: &mut ControlClient, schemas: &[String]) -> Result<Self, Refused> {
+    pub(crate) fn look(client: &mut ControlClient, schemas: &[String]) -> Result<Self, UsageError> {
         let list = |names: &mut dyn Iterator<Item = &str>| {
             names.map(escape_literal).collect::<Vec<_>>().join(", ")
         };
@@ -89,13 +89,13 @@ pub(crate) fn look(
     database: &str,
     run: &Run,
     err: &mut dyn Write,
-) -> Result<Tables, Refused> {
+) -> Result<Tables, UsageError> {
     let asked = run.scale.unwrap_or(1);
     if !run.uses_builtin() {
         return Ok(Tables { scale: asked, partitions: None });
     }
     let missing = |what: String| {
-        Refused::new(what).hint(format!(
+        UsageError::new(what).hint(format!(
             "Perhaps you need to do initialization (\"pgbench -i\") in database \"{database}\"."
         ))
     };
@@ -163,7 +163,7 @@ pub(crate) fn vacuum(
     notices: &Notices,
     run: &Run,
     err: &mut dyn Write,
-) -> Result<(), Refused> {
+) -> Result<(), UsageError> {
     if !run.vacuum {
         return Ok(());
     }

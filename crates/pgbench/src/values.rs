@@ -1,20 +1,20 @@
 //! Values of options, as pgbench reads them.
 
-use crate::refused::Refused;
+use crate::usage_error::UsageError;
 
 /// An integer as `strtol` reads it, within bounds.
-pub(crate) fn integer(text: &str, option: &str, min: i64, max: i64) -> Result<u32, Refused> {
+pub(crate) fn integer(text: &str, option: &str, min: i64, max: i64) -> Result<u32, UsageError> {
     let trimmed = text.trim_matches(|c: char| c.is_ascii_whitespace());
     let digits = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);
     if digits.is_empty() != trimmed.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(Refused::new(format!("invalid value \"{text}\" for option {option}")));
+        return Err(UsageError::new(format!("invalid value \"{text}\" for option {option}")));
     }
     // Of nothing at all `strtol` makes 0.
     let number = if trimmed.is_empty() { Ok(0) } else { trimmed.parse::<i64>() };
     let value = number.ok().filter(|n| (min..=max).contains(n));
     value
         .and_then(|n| u32::try_from(n).ok())
-        .ok_or_else(|| Refused::new(format!("{option} must be in range {min}..{max}")))
+        .ok_or_else(|| UsageError::new(format!("{option} must be in range {min}..{max}")))
 }
 
 /// The largest number that most options take.
@@ -38,18 +38,18 @@ fn leading_number(text: &str) -> f64 {
 }
 
 /// A number above 0, and not above `max`.
-pub(crate) fn positive(text: &str, what: &str, max: f64) -> Result<f64, Refused> {
+pub(crate) fn positive(text: &str, what: &str, max: f64) -> Result<f64, UsageError> {
     let value = leading_number(text);
     if value > 0.0 && value <= max {
         Ok(value)
     } else {
-        Err(Refused::new(format!("invalid {what}: \"{text}\"")))
+        Err(UsageError::new(format!("invalid {what}: \"{text}\"")))
     }
 }
 
 /// The seed that `text` names, as `strtoul` reads numbers: a minus sign counts from the other end,
 /// and what is too large is the largest.
-pub(crate) fn seed(text: &str, from: &str) -> Result<u64, Refused> {
+pub(crate) fn seed(text: &str, from: &str) -> Result<u64, UsageError> {
     let digits = text.trim_start();
     let (is_negative, digits) = match digits.as_bytes().first() {
         Some(b'-') => (true, &digits[1..]),
@@ -66,7 +66,7 @@ pub(crate) fn seed(text: &str, from: &str) -> Result<u64, Refused> {
                 Err(_) => u64::MAX,
             })
         }
-        _ => Err(Refused::new(format!("unrecognized random seed option \"{text}\""))
+        _ => Err(UsageError::new(format!("unrecognized random seed option \"{text}\""))
             .detail("An unsigned integer, \"time\" or \"rand\" is expected.")
             .then(format!("error while setting random seed from {from}"))),
     }
@@ -85,11 +85,11 @@ fn open_files() -> Option<u64> {
 }
 
 /// The number of clients, for which this process must have enough open files.
-pub(crate) fn clients(text: &str) -> Result<u32, Refused> {
+pub(crate) fn clients(text: &str) -> Result<u32, UsageError> {
     let clients = integer(text, "-c/--client", 1, INT_MAX)?;
     let needed = u64::from(clients) + 3;
     match open_files() {
-        Some(limit) if limit < needed => Err(Refused::new(format!(
+        Some(limit) if limit < needed => Err(UsageError::new(format!(
             "need at least {needed} open files, but system limit is {limit}"
         ))
         .hint("use fewer clients, or raise the limit (ulimit -n)")),
@@ -98,14 +98,16 @@ pub(crate) fn clients(text: &str) -> Result<u32, Refused> {
 }
 
 /// The steps of `-I`.
-pub(crate) fn steps(text: &str) -> Result<Vec<char>, Refused> {
+pub(crate) fn steps(text: &str) -> Result<Vec<char>, UsageError> {
     const ALLOWED: &str = "dtgGvpf";
     if text.is_empty() {
-        return Err(Refused::new("no initialization steps specified"));
+        return Err(UsageError::new("no initialization steps specified"));
     }
     match text.chars().find(|c| !ALLOWED.contains(*c) && *c != ' ') {
-        Some(wrong) => Err(Refused::new(format!("unrecognized initialization step \"{wrong}\""))
-            .detail(format!("Allowed step characters are: \"{ALLOWED}\"."))),
+        Some(wrong) => {
+            Err(UsageError::new(format!("unrecognized initialization step \"{wrong}\""))
+                .detail(format!("Allowed step characters are: \"{ALLOWED}\".")))
+        }
         None => Ok(text.chars().filter(|c| *c != ' ').collect()),
     }
 }

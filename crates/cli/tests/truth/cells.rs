@@ -343,8 +343,8 @@ fn capacities(random: &mut Random, other: f64) -> bool {
         // A closed loop reaches about the same each time on a quiet host.
         let tps = 1.2 * limit * (0.0005 * random.normal()).exp();
         let mut search =
-            search::Search::new(tps, RESOLUTION, search::dither(seed, planned.ordinal));
-        while let Some(ask) = search.ask() {
+            search::RateSearch::new(tps, RESOLUTION, search::dither(seed, planned.ordinal));
+        while let Some(ask) = search.request() {
             search.answer(ask.rate < limit);
         }
         let mut trial = synthetic::trial(&plan, planned, tps, 20);

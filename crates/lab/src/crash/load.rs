@@ -113,7 +113,7 @@ impl Load {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// What tells when an instant was on the ledger's clock.
+    /// Returns a function that converts an instant to the ledger's clock.
     pub(super) fn clock(&self) -> impl Fn(Instant) -> Duration + use<> {
         let ledger = Arc::clone(&self.ledger);
         move |at| ledger.time_of(at)

@@ -5,7 +5,7 @@ use std::time::Duration;
 use pgdyno_model::crash::RoundPower;
 use pgdyno_model::ledger::{Entry, History, State};
 
-/// What was counted of a round. Times are on the ledger's clock.
+/// Counts of a round. Times are on the ledger's clock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stake {
     /// Checkpoints that completed (count).
@@ -28,7 +28,7 @@ pub(super) struct Stake {
 }
 
 impl Stake {
-    /// What was under test, given what clients had been told.
+    /// Returns how much the round put under test, given the commits that clients know of.
     ///
     /// A server that waits for flushes tells of commits after the flush that they waited for: they
     /// are those that it acknowledged since the last flush was done. One that does not wait had

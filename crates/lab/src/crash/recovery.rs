@@ -1,29 +1,43 @@
-//! What follows a fault: recovery within a limit, what is planted for a control, and a look at what
-//! is there.
+//! What follows a fault: recovery within a limit, damage planted for a control, and a look at the
+//! server.
 
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use pgdyno_durability::Aftermath;
 use pgdyno_engine::random::Random;
 use pgdyno_host::fault::FileBaseline;
-use pgdyno_host::postgres::{Cluster, StopMode};
+use pgdyno_host::postgres::{Cluster, ClusterError, StopMode};
 use pgdyno_model::Fault;
 use pgdyno_model::crash::Aim;
 use pgdyno_model::ledger::{History, State};
+use pgdyno_model::progress::RoundStage;
 
-use super::ground::{DATABASE, Ground};
-use super::round::{Orders, Planted, Surroundings};
-use super::strike::Struck;
+use super::inject_fault::InjectedFault;
+use super::round_plan::{Planted, RoundContext, RoundPlan};
+use super::test_bed::TestBed;
 use super::verify::{self, Before, Terms};
 use crate::LabError;
+use crate::provisioner::DATABASE;
+use crate::sql::execute;
 
-/// What a server came to after a fault.
+/// A round up to its fault.
+#[derive(Clone, Copy)]
+pub(super) struct Faulted<'a> {
+    /// The server before the fault.
+    pub(super) before: &'a Before,
+    /// The transactions that clients sent, and which of them were acknowledged.
+    pub(super) history: &'a History,
+    pub(super) fault: &'a InjectedFault,
+    /// Files to put back as they were at the baseline, for a control.
+    pub(super) stale: Option<&'a FileBaseline>,
+}
+
+/// A server after a fault.
 pub(super) struct Recovered {
     pub(super) aftermath: Aftermath,
     /// Until it took connections; none if it did not.
     pub(super) took: Option<Duration>,
-    /// What it logged meanwhile.
+    /// The server's log since the fault.
     pub(super) log: String,
 }
 
@@ -31,7 +45,7 @@ impl Recovered {
     /// The filesystem could not be mounted again: a failure of its own, or something around it that
     /// says nothing of it.
     fn without_mount(error: &LabError) -> Self {
-        let words = error.in_words();
+        let words = error.message();
         let aftermath = match error.is_around_the_storage() {
             true => Aftermath::NotTried(words),
             false => Aftermath::WillNotMount(words),
@@ -40,79 +54,80 @@ impl Recovered {
     }
 }
 
-impl Orders {
-    /// Lets the server recover, a second fault in the middle of it where that is the aim, and looks
-    /// at what is there.
-    #[allow(clippy::too_many_arguments, reason = "all that a round has come to")]
-    pub(super) fn recover(
-        &self,
-        ground: &mut Ground,
-        before: &Before,
-        history: &History,
-        struck: &Struck,
-        stale: Option<&FileBaseline>,
-        draws: &mut Random,
-        around: &Surroundings<'_>,
-    ) -> Result<Recovered, LabError> {
-        let Surroundings { subject, stop, .. } = *around;
-        self.tell(around, "recovery");
-        if self.aim == Aim::Recovery {
-            if let Err(e) = ground.power_on(stop) {
-                return Ok(Recovered::without_mount(&e));
-            }
-            ground.cluster().begin_start()?;
-            std::thread::sleep(
-                Duration::from_millis(20) + Duration::from_millis(150).mul_f64(draws.unit()),
-            );
-            match self.fault {
-                Fault::Power | Fault::EmulatedLie => {
-                    ground.cut_power(0.0)?;
-                }
-                Fault::Immediate => ground.cluster().stop(StopMode::Immediate),
-                _ => {
-                    ground.cluster().kill();
-                    ground.cluster().wait_dead();
-                }
-            }
-        }
-        if let Err(e) = ground.power_on(stop) {
+/// Lets the server recover and looks at it, for the oracles.
+///
+/// Where the round aims at recovery, a second fault strikes in the middle of it.
+pub(super) fn recover(
+    plan: &RoundPlan,
+    bed: &mut TestBed,
+    faulted: &Faulted<'_>,
+    draws: &mut Random,
+    around: &RoundContext<'_>,
+) -> Result<Recovered, LabError> {
+    let RoundContext { subject, context, .. } = *around;
+    let Faulted { before, history, fault, stale } = *faulted;
+    let stop = context.stop;
+    plan.report(around, RoundStage::Recovery);
+    if plan.aim == Aim::Recovery {
+        if let Err(e) = bed.power_on(stop) {
             return Ok(Recovered::without_mount(&e));
         }
-        if let Some(stale) = stale {
-            stale.put_back()?;
-        }
-        let mark = struck.log_mark.unwrap_or_else(|| ground.cluster().log_mark());
-        let began = Instant::now();
-        let limit = subject.options.recovery_limit.0;
-        let up = match self.fault {
-            // Its postmaster lives, and recovers by itself.
-            Fault::Backend => ground.cluster().wait_ready(limit, stop),
-            _ => ground.cluster().start_within(limit, stop),
-        };
-        let took = began.elapsed();
-        if stop.load(Ordering::Relaxed) {
-            return Err(LabError::Interrupted);
-        }
-        if let Err(e) = up {
-            ground.cluster().stop(StopMode::Immediate);
-            // One that did not even begin to tell: what it told before.
-            let log = Some(ground.cluster().log_since(mark)).filter(|log| !log.is_empty());
-            let log = log.unwrap_or_else(|| ground.cluster().log_since(0));
-            let aftermath = Aftermath::WillNotStart(in_a_line(&LabError::from(e), &log));
-            return Ok(Recovered { aftermath, took: None, log });
-        }
-        self.tell(around, "verification");
-        if self.planted == Planted::OneLost {
-            take_back(ground.cluster(), history)?;
-        }
-        if let Some(interfere) = &subject.interference.after_recovery {
-            interfere(&ground.cluster().control_target(DATABASE), &ground.cluster().data());
-        }
-        let terms = Terms { scale: subject.options.scale, limit, stop };
-        let found = verify::look(ground.cluster(), before, mark, &terms)?;
-        let log = ground.cluster().log_since(mark);
-        Ok(Recovered { aftermath: Aftermath::Up(Box::new(found)), took: Some(took), log })
+        crash_recovery(plan.fault, bed, draws)?;
     }
+    if let Err(e) = bed.power_on(stop) {
+        return Ok(Recovered::without_mount(&e));
+    }
+    if let Some(stale) = stale {
+        stale.put_back()?;
+    }
+    let mark = fault.log_mark.unwrap_or_else(|| bed.cluster().log_mark());
+    let began = Instant::now();
+    let limit = subject.options.recovery_limit.0;
+    let up = match plan.fault {
+        // Its postmaster lives, and recovers by itself.
+        Fault::Backend => bed.cluster().wait_ready(limit, stop),
+        _ => bed.cluster().start_within(limit, stop),
+    };
+    let took = began.elapsed();
+    context.check_stop()?;
+    if let Err(e) = up {
+        bed.cluster().stop(StopMode::Immediate);
+        // One that did not even begin to tell: what it told before.
+        let log = Some(bed.cluster().log_since(mark)).filter(|log| !log.is_empty());
+        let log = log.unwrap_or_else(|| bed.cluster().log_since(0));
+        let aftermath = Aftermath::WillNotStart(start_failure(&e, &log));
+        return Ok(Recovered { aftermath, took: None, log });
+    }
+    plan.report(around, RoundStage::Verification);
+    if plan.planted == Planted::OneLost {
+        take_back(bed.cluster(), history)?;
+    }
+    if let Some(interfere) = &subject.interference.after_recovery {
+        interfere(&bed.cluster().control_target(DATABASE), &bed.cluster().data());
+    }
+    let terms = Terms { scale: subject.options.scale, limit, stop };
+    let found = verify::look(bed.cluster(), before, mark, &terms)?;
+    let log = bed.cluster().log_since(mark);
+    Ok(Recovered { aftermath: Aftermath::Up(Box::new(found)), took: Some(took), log })
+}
+
+/// Starts the server and injects `fault` while it recovers.
+fn crash_recovery(fault: Fault, bed: &mut TestBed, draws: &mut Random) -> Result<(), LabError> {
+    bed.cluster().begin_start()?;
+    std::thread::sleep(
+        Duration::from_millis(20) + Duration::from_millis(150).mul_f64(draws.unit()),
+    );
+    match fault {
+        Fault::Power | Fault::EmulatedLie => {
+            bed.cut_power(0.0)?;
+        }
+        Fault::Immediate => bed.cluster().stop(StopMode::Immediate),
+        _ => {
+            bed.cluster().kill();
+            bed.cluster().wait_dead();
+        }
+    }
+    Ok(())
 }
 
 /// Takes one acknowledged transaction back, and all that it did: every rule but the ledger's holds.
@@ -134,20 +149,24 @@ pub(super) fn take_back(cluster: &Cluster, history: &History) -> Result<(), LabE
         delta = effect.delta,
     );
     let mut client = cluster.control(DATABASE)?;
-    crate::run::execute(&mut client, "plant a lost transaction", &sql)
+    execute(&mut client, "plant a lost transaction", &sql)
 }
 
-/// Why a server did not come back, in a line: what was seen, and the gravest that it said.
-pub(super) fn in_a_line(error: &LabError, log: &str) -> String {
-    let seen = error.to_string();
-    let seen = seen.lines().next().unwrap_or_default();
-    let seen = seen.split("; its last lines").next().unwrap_or_default();
+/// Says in a line why a server did not come back: its end, and the gravest line of its `log`.
+pub(super) fn start_failure(error: &ClusterError, log: &str) -> String {
+    let seen = match error {
+        ClusterError::DidNotStart { status, .. } => {
+            format!("the server did not start: it ended with {status}")
+        }
+        ClusterError::Died { status, .. } => format!("the server ended by itself ({status})"),
+        other => other.to_string(),
+    };
     let said = log.lines().find(|line| line.contains("PANIC:") || line.contains("FATAL:  invalid"));
     let said = said.or_else(|| {
         log.lines().find(|line| line.contains("FATAL:") && !line.contains("the database system is"))
     });
     match said.and_then(|line| line.split_once("] ")) {
         Some((_, said)) => format!("{seen}; it said: {said}"),
-        None => seen.to_owned(),
+        None => seen,
     }
 }

@@ -4,22 +4,28 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use pgdyno_host::Account;
 use pgdyno_host::facts::Serials;
 use pgdyno_host::fault::CUTTABLE;
 use pgdyno_host::postgres::Install;
 use pgdyno_host::storage::Wipe;
+use pgdyno_host::{Account, server_account};
 use pgdyno_model::crash::CrashOptions;
 use pgdyno_model::experiment::Connect;
 use pgdyno_model::storage::{Backing, DeviceSettings, EmulatedDisk, FilesystemChoice};
 use pgdyno_model::target::Target;
-use pgdyno_model::{Fault, Storage};
+use pgdyno_model::{Fault, Storage, Treatment};
+
+use super::feasibility::{options, planted};
+use crate::LabError;
+use crate::context::Context;
+use crate::prepare::Prepared;
+use crate::programs::{base_settings, install_programs, max_connections};
 
 /// Where the load goes instead of straight to the server: to what stands between, a pooler or a
 /// proxy.
 pub type Through = Arc<dyn Fn(&Target) -> Target + Send + Sync>;
 
-/// What a test does to the server under test, so that the oracles have something to see.
+/// Damage that a test does to the server, so that the oracles have something to find.
 #[derive(Clone, Default)]
 pub struct Interference {
     /// Where the load goes.
@@ -32,16 +38,16 @@ pub struct Interference {
 /// Damages a server that came back.
 pub type AfterRecovery = Arc<dyn Fn(&Target, &Path) + Send + Sync>;
 
-/// What is crashed.
+/// The storage, programs and settings that are crashed.
 #[derive(Clone)]
 pub(crate) struct Subject {
-    /// What it is called in reports.
+    /// The name in reports.
     pub(crate) name: String,
     /// The name of the storage of PGDATA.
     pub(crate) storage: String,
     /// All storages, by name.
     pub(crate) storages: BTreeMap<String, Storage>,
-    /// What the treatment sets on the storage's devices.
+    /// Settings of the storage's devices that the treatment makes.
     pub(crate) device: DeviceSettings,
     pub(crate) wipe: Wipe,
     pub(crate) serials: Serials,
@@ -56,11 +62,57 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
+    /// Returns the subject that `treatment` of `prepared` describes. Fetches missing programs.
+    ///
+    /// # Errors
+    /// There are no programs of the treatment's version, or they refuse a setting.
+    pub(crate) fn new(
+        prepared: &Prepared,
+        treatment: &Treatment,
+        context: Context<'_>,
+    ) -> Result<Self, LabError> {
+        let account = server_account()?;
+        let install = install_programs(prepared, &account, context)?
+            .remove(&prepared.build(treatment))
+            .ok_or_else(|| LabError::Storage {
+                found: "no programs of the treatment's version".into(),
+            })?;
+        let experiment = &prepared.experiment;
+        let mut settings = base_settings(prepared);
+        for (name, value) in &treatment.settings {
+            settings.retain(|n, _| !n.eq_ignore_ascii_case(name));
+            settings.insert(name.clone(), value.clone());
+        }
+        let labels: Vec<String> =
+            treatment.levels.0.iter().map(|(name, level)| format!("{name}={level}")).collect();
+        let name =
+            if labels.is_empty() { described(prepared, treatment) } else { labels.join(" ") };
+        Ok(Self {
+            name,
+            storage: treatment.storage.clone(),
+            storages: experiment.storage.clone(),
+            device: treatment.device.clone(),
+            wipe: prepared.wipe.clone(),
+            serials: if experiment.telemetry.keep_serials {
+                Serials::Kept
+            } else {
+                Serials::Hashed
+            },
+            install,
+            account,
+            initdb: experiment.postgres.initdb.clone(),
+            connect: experiment.postgres.connect,
+            settings,
+            options: CrashOptions {
+                planted: planted(experiment, treatment),
+                ..options(experiment, &prepared.plan)?.clone()
+            },
+            interference: Interference::default(),
+        })
+    }
+
     /// The server's settings: what is asked for, and what keeps a short test in a small file.
     pub(crate) fn server_settings(&self) -> BTreeMap<String, String> {
-        /// Control connections and PostgreSQL's own reserve.
-        const OTHERS: u32 = 20;
-        const DEFAULT: u32 = 100;
         let mut settings = self.settings.clone();
         let mut offer = |name: &str, value: String| {
             if !settings.keys().any(|n| n.eq_ignore_ascii_case(name)) {
@@ -69,8 +121,7 @@ impl Subject {
         };
         // The server makes checkpoints by itself too.
         offer("max_wal_size", "32MB".into());
-        let connections = self.options.clients.saturating_add(OTHERS);
-        if connections > DEFAULT {
+        if let Some(connections) = max_connections(self.options.clients) {
             offer("max_connections", connections.to_string());
         }
         // The server's log is read for damage, in English; initdb takes over the locale's language.
@@ -101,7 +152,7 @@ impl Subject {
     /// Lets a filesystem that writes pages elsewhere each time write them in place: else there is
     /// none that could tear.
     pub(crate) fn write_in_place(&mut self) {
-        for name in self.struck() {
+        for name in self.struck_storages() {
             let filesystem =
                 self.storages.get_mut(&name).and_then(|storage| storage.filesystem.as_mut());
             let Some(filesystem) = filesystem.filter(|filesystem| filesystem.name == "btrfs")
@@ -119,7 +170,7 @@ impl Subject {
     }
 
     /// The storages that a fault strikes: that of PGDATA, and that of pg_wal where it has its own.
-    fn struck(&self) -> Vec<String> {
+    fn struck_storages(&self) -> Vec<String> {
         let wal = self.storages.get(&self.storage).and_then(|s| s.wal.clone());
         std::iter::once(self.storage.clone()).chain(wal).collect()
     }
@@ -128,9 +179,9 @@ impl Subject {
     /// one of the disk's, or the power of a filesystem is to be cut that the kernel cannot shut
     /// down as the power would. Where the user has named emulated disks for the former, it strikes
     /// these and no others.
-    pub(crate) fn grounded(&self, fault: Fault) -> Self {
+    pub(crate) fn on_storages_for(&self, fault: Fault) -> Self {
         let mut other = self.clone();
-        let struck = self.struck();
+        let struck = self.struck_storages();
         let chosen = struck.iter().any(|name| !self.storages[name].backing.emulated().is_empty());
         for name in struck {
             let Some(storage) = other.storages.get_mut(&name) else { continue };
@@ -152,25 +203,39 @@ impl Subject {
 
     /// Whether PGDATA and pg_wal lie on emulated disks, both of them.
     pub(crate) fn is_emulated(&self) -> bool {
-        self.emulated().len() == self.struck().len()
+        self.emulated().len() == self.struck_storages().len()
     }
 
     /// The storages of PGDATA and pg_wal that are emulated.
     pub(crate) fn emulated(&self) -> Vec<String> {
-        let mut struck = self.struck();
+        let mut struck = self.struck_storages();
         struck.retain(|name| {
             self.storages.get(name).is_some_and(|s| !s.backing.emulated().is_empty())
         });
         struck
     }
 
-    /// The same with `name` set to `value`.
+    /// Returns the subject with `name` set to `value`.
     pub(crate) fn with_setting(&self, name: &str, value: &str) -> Self {
         let mut other = self.clone();
         other.settings.retain(|n, _| !n.eq_ignore_ascii_case(name));
         other.settings.insert(name.to_owned(), value.to_owned());
         other
     }
+}
+
+/// A subject without factors by its filesystem and settings.
+pub(super) fn described(prepared: &Prepared, treatment: &Treatment) -> String {
+    let storage = &prepared.experiment.storage[&treatment.storage];
+    let mut words = vec![match (&storage.backing, &storage.filesystem) {
+        (Backing::Directory(None), None) => "a directory".to_owned(),
+        (Backing::Directory(Some(path)), None) => path.display().to_string(),
+        (_, Some(filesystem)) => filesystem.name.clone(),
+        (_, None) => treatment.storage.clone(),
+    }];
+    let settings = prepared.experiment.postgres.settings.iter();
+    words.extend(settings.map(|(name, value)| format!("{name}={value}")));
+    words.join(", ")
 }
 
 /// Whether the kernel's shutting it down loses what a power loss would. Without barriers a

@@ -30,3 +30,10 @@ pub(super) fn escaped(text: fmt::Arguments<'_>) -> String {
         None => escape_line(&text).into_owned(),
     }
 }
+
+/// A step: its first line with a dash, the others below it.
+pub(super) fn indented(step: &str, out: &mut String) {
+    for (i, line) in step.lines().enumerate() {
+        let _ = line!(out, "  {} {line}", if i == 0 { "-" } else { " " });
+    }
+}

@@ -9,14 +9,14 @@ use pgdyno_host::storage::{Stack, Surroundings};
 use pgdyno_model::storage::{Backing, DeviceSettings};
 use pgdyno_model::units::Bytes;
 
-use super::indented;
+use super::lines::indented;
 use crate::LabError;
 use crate::prepare::Prepared;
 
 /// A storage as a dry run knows it.
 pub(super) struct Planned {
     pub(super) stack: Stack,
-    /// What its devices hold now.
+    /// The present contents of the storage's devices.
     pub(super) overwritten: Vec<String>,
     /// Why this machine cannot make it.
     pub(super) refusal: Option<String>,
@@ -52,10 +52,10 @@ pub(super) fn on_this_machine(
         let asked = &prepared.experiment.storage[name];
         let around = Surroundings { default_directory: default, account, wipe: &prepared.wipe };
         planned.refusal = match Stack::plan(name, asked, &around) {
-            Err(e) => Some(LabError::from(e).in_words()),
+            Err(e) => Some(LabError::from(e).message()),
             Ok(stack) => {
                 planned.stack = planned.stack.clone().with_devices_of(&stack);
-                stack.refusals().into_iter().next().map(|e| LabError::from(e).in_words())
+                stack.refusals().into_iter().next().map(|e| LabError::from(e).message())
             }
         };
         for device in asked.devices() {
@@ -111,7 +111,7 @@ pub(super) fn making(prepared: &Prepared, planned: &BTreeMap<String, Planned>, o
     }
 }
 
-/// What treatments set on devices, and what is trimmed.
+/// Describes the device settings of treatments and the storages that are trimmed.
 pub(super) fn before_each_trial(
     prepared: &Prepared,
     planned: &BTreeMap<String, Planned>,
@@ -129,7 +129,7 @@ pub(super) fn before_each_trial(
     }
 }
 
-/// What is trimmed right before a trial.
+/// Describes the storages that are trimmed before each trial.
 pub(super) fn trimming(prepared: &Prepared, planned: &BTreeMap<String, Planned>, out: &mut String) {
     for (name, Planned { stack, .. }) in planned {
         if prepared.experiment.storage[name].device.trim {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use super::Source;
+use super::source::Source;
 use pgdyno_model::nearest::nearest;
 
 /// An experiment file that cannot be used.
@@ -18,7 +18,7 @@ pub enum FileError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         found: String,
     },
     /// No recipe and no file of that name.
@@ -29,7 +29,7 @@ pub enum FileError {
         /// The recipes there are, nearest first.
         recipes: Vec<String>,
     },
-    /// It has no size of that name.
+    /// The experiment has no size of that name.
     #[error("{shown} has no size `{name}`")]
     NoSuchSize {
         /// The file or recipe.
@@ -48,29 +48,29 @@ pub enum FileError {
         line: usize,
         /// 1-based, in characters.
         column: usize,
-        /// What is wrong.
+        /// The fault that was found.
         what: String,
         /// The line, and a caret under the word.
         excerpt: String,
-        /// What to do.
+        /// The remedy.
         help: Option<String>,
     },
     /// A `--set` that does not fit.
     #[error("--set {given}: {what}")]
     InOverride {
-        /// What was given.
+        /// The text as the user gave it.
         given: String,
-        /// What is wrong.
+        /// The fault that was found.
         what: String,
-        /// What to do.
+        /// The remedy.
         help: Option<String>,
     },
     /// A `--dsn` that does not fit. Nothing of it is quoted: a password could be in any part.
     #[error("--dsn: {what}")]
     Dsn {
-        /// What is wrong.
+        /// The fault that was found.
         what: String,
-        /// What to do.
+        /// The remedy.
         help: String,
     },
     /// Values that are right one by one, but not together.
@@ -78,9 +78,9 @@ pub enum FileError {
     Meaning {
         /// The file, as the user named it.
         shown: String,
-        /// What is wrong.
+        /// The fault that was found.
         what: String,
-        /// What to do.
+        /// The remedy.
         help: Option<String>,
     },
 }
@@ -111,7 +111,7 @@ impl Complaint {
 }
 
 impl FileError {
-    /// What to do, where there is something.
+    /// Returns what to do about the error, where something helps.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {

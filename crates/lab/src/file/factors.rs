@@ -17,7 +17,7 @@ use pgdyno_model::nearest::nearest;
 #[derive(Default)]
 pub(super) struct Factors(Vec<(Spanned<String>, Shape)>);
 
-/// What stands behind a factor's name.
+/// The key or the setting that a factor varies.
 enum Shape {
     /// `[1, 8]`, where it is a list.
     Plain(Vec<Spanned<LevelValue>>),
@@ -265,7 +265,7 @@ pub(super) fn combination(
     Ok(pairs)
 }
 
-/// What there is, nearest to `word` first.
+/// Returns the allowed words, nearest to `word` first.
 fn among(what: &str, word: &str, there: &[&str]) -> String {
     match nearest(word, there).as_slice() {
         [] => "the experiment has no factors".to_owned(),

@@ -2,18 +2,22 @@
 //! nearest words.
 
 mod answer;
+mod apply;
 mod crash;
 mod error;
 mod factors;
 mod levels;
+mod load;
 mod overrides;
 mod probe;
 mod raw;
 mod servers;
 mod size;
+mod source;
 mod storage;
+pub(crate) mod toml_text;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pgdyno_model::Experiment;
 
@@ -21,27 +25,14 @@ pub use error::FileError;
 pub(crate) use factors::spelled;
 pub(crate) use levels::set_option;
 pub use overrides::Override;
-pub(crate) use overrides::rendered;
 pub use size::{Size, size, sizes};
-
-/// An experiment's text and where it came from.
-#[derive(Clone, Debug)]
-pub struct Source {
-    /// The recipe's name, or the file's stem.
-    pub name: String,
-    /// What errors call it: the file's path, or `recipe NAME`.
-    pub shown: String,
-    /// The TOML.
-    pub text: String,
-    /// The folder that relative paths start from.
-    pub base: PathBuf,
-}
+pub use source::Source;
 
 impl Source {
     /// Reads the file at `path`.
     ///
     /// # Errors
-    /// It cannot be read, or is not UTF-8.
+    /// The file cannot be read, or is not UTF-8.
     pub fn read(path: &Path) -> Result<Self, FileError> {
         let text = std::fs::read_to_string(path)
             .map_err(|e| FileError::Unreadable { path: path.to_owned(), found: e.to_string() })?;
@@ -62,7 +53,7 @@ impl Source {
 pub fn parse(source: &Source, overrides: &[Override]) -> Result<Experiment, FileError> {
     let raw: raw::File =
         toml::from_str(&source.text).map_err(|e| FileError::in_file(source, &e))?;
-    overrides::apply(source, raw, overrides)
+    apply::apply(source, raw, overrides)
 }
 
 #[cfg(test)]

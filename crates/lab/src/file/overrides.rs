@@ -3,10 +3,8 @@
 use std::path::Path;
 
 use pgdyno_host::postgres::given::server_name;
-use pgdyno_model::Experiment;
 
-use super::raw::File;
-use super::{FileError, Source};
+use super::error::FileError;
 
 /// A key and the value it shall have.
 #[derive(Clone, Debug, PartialEq)]
@@ -167,7 +165,11 @@ impl Override {
         self
     }
 
-    fn set(&self, table: &mut toml::Table) -> Result<(), FileError> {
+    /// Sets the key in `table`.
+    ///
+    /// # Errors
+    /// A part of the key has a value that is no table.
+    pub(super) fn set(&self, table: &mut toml::Table) -> Result<(), FileError> {
         let mut here = table;
         let Some((last, path)) = self.path.split_last() else { return Ok(()) };
         for key in path {
@@ -234,50 +236,4 @@ fn path_of(key: &str) -> Vec<String> {
         }
     }
     path
-}
-
-/// `table` as text. Factors are written in one line, since tables would move behind lists, and the
-/// last factor varies fastest.
-pub(crate) fn rendered(table: &toml::Table) -> Result<String, toml::ser::Error> {
-    let mut rest = table.clone();
-    let factors =
-        rest.remove("factors").map(|factors| format!("factors = {factors}\n")).unwrap_or_default();
-    Ok(factors + &toml::to_string(&rest)?)
-}
-
-/// The experiment with `overrides` applied one after another, so that an error names the one at
-/// fault: the first that no later one makes good, since some keys only go together.
-pub(super) fn apply(
-    source: &Source,
-    raw: File,
-    overrides: &[Override],
-) -> Result<Experiment, FileError> {
-    let mut outcome = raw.into_experiment(source);
-    let mut table: toml::Table = match overrides {
-        [] => toml::Table::new(),
-        _ => toml::from_str(&source.text).map_err(|e| FileError::in_file(source, &e))?,
-    };
-    let mut blamed = None;
-    for one in overrides {
-        one.set(&mut table)?;
-        // Through text, because only text has the spans that `File` asks for.
-        let text =
-            rendered(&table).map_err(|e| FileError::in_override(&one.given, &e.to_string()))?;
-        let raw: File =
-            toml::from_str(&text).map_err(|e| FileError::in_override(&one.given, e.message()))?;
-        let next = raw.into_experiment(source);
-        if let (Ok(_), Err(complaint)) = (&outcome, &next) {
-            let (what, help) = (complaint.what.clone(), complaint.help.clone());
-            blamed = Some(FileError::InOverride { given: one.given.clone(), what, help });
-        }
-        outcome = next;
-    }
-    if let (Err(_), Some(blamed)) = (&outcome, blamed) {
-        return Err(blamed);
-    }
-    outcome.map_err(|mut complaint| {
-        // Overrides move what stands behind a place, so then the words alone have to name it.
-        complaint.span = complaint.span.filter(|_| overrides.is_empty());
-        FileError::complaint(source, complaint)
-    })
 }

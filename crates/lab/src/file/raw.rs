@@ -5,22 +5,22 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pgdyno_model::Stopping;
 use pgdyno_model::experiment::{
-    Between, Connect, Experiment, Length, Load, LoadOptions, Loading, OnError, Order, Postgres,
-    Protocol, ReconnectLost, Telemetry, WorkloadChoice,
+    Between, Connect, Experiment, Loading, Order, Postgres, Telemetry, WorkloadChoice,
 };
-use pgdyno_model::level::{Key, LevelValue};
+use pgdyno_model::level::LevelValue;
 use pgdyno_model::target::Secret;
 use pgdyno_model::units::Span;
-use pgdyno_model::{Slo, Stopping};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::Source;
 use super::error::Complaint;
 use super::factors::{Factors, exclusion};
-use super::levels::{check_level, flattened, major, set_option, setting_value};
+use super::levels::{flattened, major, setting_value};
+use super::load::LoadTable;
 use super::servers::{place_programs, take_servers};
+use super::source::Source;
 use super::storage::{Tables, storages};
 
 /// Seeds the rows of data sets, unless the file says otherwise: runs of one experiment hold the
@@ -181,109 +181,6 @@ struct ScriptTable {
     weight: Option<u32>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LoadTable {
-    clients: Option<NonZeroU32>,
-    threads: Option<NonZeroU32>,
-    protocol: Option<Protocol>,
-    duration: Option<Spanned<Span>>,
-    transactions: Option<std::num::NonZeroU64>,
-    warm_up: Option<Span>,
-    rate: Option<Spanned<LevelValue>>,
-    latency_limit: Option<Spanned<LevelValue>>,
-    max_tries: Option<u32>,
-    on_error: Option<OnError>,
-    reconnect: Option<bool>,
-    reconnect_lost: Option<ReconnectLost>,
-    find: Option<Spanned<Quarry>>,
-    slo: Option<Spanned<String>>,
-    #[serde(default)]
-    define: BTreeMap<Spanned<String>, LevelValue>,
-}
-
-/// What `load.find` can name.
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Quarry {
-    MaxRate,
-}
-
-impl LoadTable {
-    /// What the rate must keep, where one is looked for.
-    fn find(&self) -> Result<Option<Slo>, Complaint> {
-        let (find, slo) = match (&self.find, &self.slo) {
-            (None, None) => return Ok(None),
-            (Some(find), Some(slo)) => (find, slo),
-            (Some(find), None) => {
-                return Err(Complaint::new("`load.find` is given without `load.slo`")
-                    .with_help("what shall the rate keep? `slo = \"p99 < 20ms, failed < 0.1%\"`")
-                    .at(find.span()));
-            }
-            (None, Some(slo)) => {
-                return Err(Complaint::new("`load.slo` is given without `load.find`")
-                    .with_help("`find = \"max_rate\"` looks for the highest rate that keeps it")
-                    .at(slo.span()));
-            }
-        };
-        let Quarry::MaxRate = find.get_ref();
-        if self.rate.is_some() {
-            return Err(Complaint::new("`load.rate` and `load.find` are both given")
-                .with_help("a rate is offered or looked for: keep one of the two")
-                .at(find.span()));
-        }
-        if self.transactions.is_some() {
-            return Err(Complaint::new("`load.find` cannot be with `load.transactions`")
-                .with_help("give `load.duration`: over so long the answer is confirmed, each step takes a quarter of it")
-                .at(find.span()));
-        }
-        let parsed = slo.get_ref().parse::<Slo>().map_err(|e| {
-            // The text begins after its quote; what has escapes in it is marked a little off.
-            let begin = slo.span().start + 1;
-            Complaint::new(e.what)
-                .with_help("write it like \"p99 < 20ms, failed < 0.1%\"")
-                .at(begin + e.at.start..begin + e.at.end)
-        })?;
-        Ok(Some(parsed))
-    }
-
-    /// What of it goes beyond the scripts.
-    fn options(&mut self) -> Result<LoadOptions, Complaint> {
-        let mut options = LoadOptions::default();
-        for (key, value) in
-            [(Key::Rate, self.rate.take()), (Key::LatencyLimit, self.latency_limit.take())]
-        {
-            if let Some(value) = value {
-                let (span, value) = (value.span(), value.into_inner());
-                check_level(&key, &value).map_err(|c| c.at(span))?;
-                set_option(&mut options, &key, &value);
-            }
-        }
-        options.max_tries = self.max_tries.unwrap_or(options.max_tries);
-        options.on_error = self.on_error.unwrap_or_default();
-        options.reconnect = self.reconnect.unwrap_or_default();
-        options.reconnect_lost = self.reconnect_lost.unwrap_or_default();
-        for (name, value) in std::mem::take(&mut self.define) {
-            if !pgdyno_engine::script::is_variable_name(name.get_ref()) {
-                return Err(Complaint::new(format!(
-                    "`{}` cannot be a variable's name",
-                    name.get_ref()
-                ))
-                .with_help("letters, digits and underscores, no digit first")
-                .at(name.span()));
-            }
-            let text = match value {
-                LevelValue::Bool(b) => b.to_string(),
-                // With a point, so that scripts find a double.
-                LevelValue::Float(x) => format!("{x:?}"),
-                LevelValue::Int(_) | LevelValue::Text(_) => value.to_string(),
-            };
-            options.define.insert(name.into_inner(), text);
-        }
-        Ok(options)
-    }
-}
-
 /// A share from its text in percent: 0.03 from `3%`.
 fn percentage(name: &str, text: &str) -> Result<f64, Complaint> {
     let percent =
@@ -344,65 +241,129 @@ struct BetweenTable {
     command: Vec<String>,
 }
 
-impl File {
-    /// All tables together, checked against each other.
-    pub(super) fn into_experiment(mut self, source: &Source) -> Result<Experiment, Complaint> {
-        let at = |path: PathBuf| if path.is_absolute() { path } else { source.base.join(path) };
-        let find = self.load.find()?;
-        let options = self.load.options()?;
-        let length = match (self.load.duration, self.load.transactions) {
-            (Some(_), Some(_)) => {
-                return Err(Complaint::new(
-                    "`load.duration` and `load.transactions` are both given",
-                )
-                .with_help("keep the one that shall end a trial"));
-            }
-            (None, Some(n)) => Length::Transactions(n.get()),
-            (Some(duration), None) if duration.get_ref().0 < Duration::from_secs(1) => {
-                return Err(Complaint::new(format!("`load.duration` is {}", duration.get_ref()))
-                    .with_help("a trial needs at least a second: \"5s\", \"2m\"")
-                    .at(duration.span()));
-            }
-            (duration, None) => {
-                Length::Duration(duration.map_or(Span::from_secs(5), Spanned::into_inner))
-            }
-        };
-        let mut settings = BTreeMap::new();
-        for (name, value) in flattened(&self.postgres.settings) {
-            let value = setting_value(&name, value)?;
-            settings.insert(name, value);
-        }
-        let storage = storages(self.storage, &at, self.between.trim.unwrap_or(false))?;
-        if self.between.prewarm == Some(true) && self.between.drop_caches == Some(true) {
+impl WorkloadTable {
+    /// Returns the workload; `is_external`: on a server that is not pgdyno's.
+    fn into_choice(
+        mut self,
+        is_external: bool,
+        source: &Source,
+    ) -> Result<WorkloadChoice, Complaint> {
+        let loading = self.loading(is_external)?;
+        if self.keep_template == Some(true) && is_external {
             return Err(Complaint::new(
-                "`between.prewarm` and `between.drop_caches` are both asked for",
+                "`workload.keep_template` keeps a cluster, and `postgres.dsn` names one that is not pgdyno's",
             )
-            .with_help("a trial begins warm or cold: keep one of the two"));
+            .with_help("keep one of the two"));
         }
-        let mut factors = self.factors.into_factors()?;
-        let servers = take_servers(&mut factors);
-        place_programs(&mut factors, at);
-        let given = self.postgres.dsn.is_some() || !servers.is_empty();
-        if given && (self.postgres.bindir.is_some() || !self.postgres.initdb.is_empty()) {
+        let script = |s: ScriptTable| (absolute(s.file, source), s.weight.unwrap_or(1));
+        Ok(WorkloadChoice {
+            seed: self.seed.unwrap_or(DATA_SEED),
+            loading,
+            keep_template: self.keep_template.unwrap_or(false),
+            name: workload_name(self.name, &source.base),
+            scale: self.scale.unwrap_or(NonZeroU32::MIN),
+            scripts: self.scripts.into_iter().map(script).collect(),
+        })
+    }
+}
+
+impl PostgresTable {
+    /// Checks that keys for external servers and keys for pgdyno's own do not meet.
+    fn check(&self, is_external: bool) -> Result<(), Complaint> {
+        if is_external && (self.bindir.is_some() || !self.initdb.is_empty()) {
             return Err(Complaint::new(
                 "`postgres.dsn` names a running server, `bindir` and `initdb` make a new one",
             )
             .with_help("keep one of the two"));
         }
-        if self.postgres.alter_system == Some(true) && !given {
+        if self.alter_system == Some(true) && !is_external {
             return Err(Complaint::new(
                 "`postgres.alter_system` is for servers that pgdyno does not own, and no `postgres.dsn` names one",
             )
             .with_help("leave it out: settings of a server that pgdyno makes are changed in any case"));
         }
-        let one = NonZeroU32::MIN;
+        Ok(())
+    }
+
+    /// Returns the values of `postgres.settings`.
+    fn settings(&self) -> Result<BTreeMap<String, LevelValue>, Complaint> {
+        let settings = flattened(&self.settings).into_iter();
+        settings.map(|(name, value)| setting_value(&name, value).map(|v| (name, v))).collect()
+    }
+
+    /// Returns the servers; `servers` are those that factors choose among.
+    fn into_postgres(
+        self,
+        settings: BTreeMap<String, LevelValue>,
+        servers: BTreeMap<String, Secret>,
+        source: &Source,
+    ) -> Postgres {
+        Postgres {
+            bindir: self.bindir.map(|path| absolute(path, source)),
+            version: self.version.map(|m| m.0),
+            dsn: self.dsn.map(Secret::new),
+            servers,
+            alter_system: self.alter_system.unwrap_or(false),
+            initdb: self.initdb,
+            settings,
+            connect: self.connect.unwrap_or_default(),
+            schema: self.schema,
+        }
+    }
+}
+
+impl BetweenTable {
+    fn check(&self) -> Result<(), Complaint> {
+        if self.prewarm == Some(true) && self.drop_caches == Some(true) {
+            return Err(Complaint::new(
+                "`between.prewarm` and `between.drop_caches` are both asked for",
+            )
+            .with_help("a trial begins warm or cold: keep one of the two"));
+        }
+        Ok(())
+    }
+
+    /// Returns what happens between trials; `is_external`: on a server that is not pgdyno's.
+    fn into_between(self, is_external: bool) -> Between {
+        Between {
+            vacuum: self.vacuum.unwrap_or(true),
+            // An external server makes a checkpoint only if the file says so.
+            checkpoint: self.checkpoint.unwrap_or(!is_external),
+            drop_caches: self.drop_caches.unwrap_or(false),
+            prewarm: self.prewarm.unwrap_or(false),
+            pause: self.pause.unwrap_or_default(),
+            command: self.command,
+        }
+    }
+}
+
+/// Returns `path`, which starts from the folder of `source`.
+fn absolute(path: PathBuf, source: &Source) -> PathBuf {
+    if path.is_absolute() { path } else { source.base.join(path) }
+}
+
+impl File {
+    /// Returns the experiment, after checking tables against each other.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its place where that is known.
+    pub(super) fn into_experiment(mut self, source: &Source) -> Result<Experiment, Complaint> {
+        let at = |path: PathBuf| absolute(path, source);
+        let load = self.load.into_load()?;
+        let settings = self.postgres.settings()?;
+        let storage = storages(self.storage, &at, self.between.trim.unwrap_or(false))?;
+        self.between.check()?;
+        let mut factors = self.factors.into_factors()?;
+        let servers = take_servers(&mut factors);
+        place_programs(&mut factors, at);
+        let is_external = self.postgres.dsn.is_some() || !servers.is_empty();
+        self.postgres.check(is_external)?;
         let exclude = self
             .exclude
             .iter()
             .map(|e| exclusion(e.get_ref(), &factors).map_err(|complaint| complaint.at(e.span())))
             .collect::<Result<_, _>>()?;
         let planted = self.crash.as_mut().map(|crash| crash.take_planted(&factors)).transpose()?;
-        let clients = self.load.clients.unwrap_or(one);
         let (repeats, stopping) = self.experiment.repeats()?;
         let margin = self
             .experiment
@@ -419,61 +380,14 @@ impl File {
             seed: self.experiment.seed,
             exclude,
             factors,
-            workload: WorkloadChoice {
-                seed: self.workload.seed.unwrap_or(DATA_SEED),
-                loading: self.workload.loading(given)?,
-                keep_template: match (self.workload.keep_template, given) {
-                    (Some(true), true) => {
-                        return Err(Complaint::new(
-                            "`workload.keep_template` keeps a cluster, and `postgres.dsn` names one that is not pgdyno's",
-                        )
-                        .with_help("keep one of the two"));
-                    }
-                    (keep, _) => keep.unwrap_or(false),
-                },
-                name: workload_name(self.workload.name, &source.base),
-                scale: self.workload.scale.unwrap_or(one),
-                scripts: self
-                    .workload
-                    .scripts
-                    .into_iter()
-                    .map(|s| (at(s.file), s.weight.unwrap_or(1)))
-                    .collect(),
-            },
-            load: Load {
-                clients,
-                threads: self.load.threads.unwrap_or(one),
-                protocol: self.load.protocol.unwrap_or_default(),
-                length,
-                warm_up: self.load.warm_up.unwrap_or(Span::from_secs(1)),
-                options,
-                find,
-            },
-            postgres: Postgres {
-                bindir: self.postgres.bindir.map(at),
-                version: self.postgres.version.map(|m| m.0),
-                dsn: self.postgres.dsn.map(Secret::new),
-                servers,
-                alter_system: self.postgres.alter_system.unwrap_or(false),
-                initdb: self.postgres.initdb,
-                settings,
-                connect: self.postgres.connect.unwrap_or_default(),
-                schema: self.postgres.schema,
-            },
+            workload: self.workload.into_choice(is_external, source)?,
+            load,
+            postgres: self.postgres.into_postgres(settings, servers, source),
             storage,
             telemetry: telemetry(&self.telemetry)?,
-            between: Between {
-                vacuum: self.between.vacuum.unwrap_or(true),
-                // On a server that is not ours a checkpoint is asked for only where the file says
-                // so.
-                checkpoint: self.between.checkpoint.unwrap_or(!given),
-                drop_caches: self.between.drop_caches.unwrap_or(false),
-                prewarm: self.between.prewarm.unwrap_or(false),
-                pause: self.between.pause.unwrap_or_default(),
-                command: self.between.command,
-            },
-            probe: self.probe.into_stages(given)?,
-            crash: self.crash.map(|crash| crash.into_options(given)).transpose()?,
+            between: self.between.into_between(is_external),
+            probe: self.probe.into_stages(is_external)?,
+            crash: self.crash.map(|crash| crash.into_options(is_external)).transpose()?,
             planted: planted.unwrap_or_default(),
         })
     }

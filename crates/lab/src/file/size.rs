@@ -2,7 +2,9 @@
 
 use serde::Deserialize;
 
-use super::{FileError, Override, Source};
+use super::error::FileError;
+use super::overrides::Override;
+use super::source::Source;
 use pgdyno_model::nearest::nearest;
 
 /// A size that a file describes.
@@ -10,9 +12,9 @@ use pgdyno_model::nearest::nearest;
 pub struct Size {
     /// Its name.
     pub name: String,
-    /// What it is, in a few words.
+    /// The size in a few words.
     pub about: String,
-    /// What it sets.
+    /// The keys that the size sets.
     pub overrides: Vec<Override>,
 }
 

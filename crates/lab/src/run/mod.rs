@@ -1,55 +1,44 @@
 //! Runs a plan: provisions, then for each trial starts, settles, warms up, measures and stores it,
 //! then takes down.
 
-mod between;
-mod course;
-mod data;
+mod cluster_pool;
+mod counters;
 mod extend;
-mod given;
-mod places;
-mod provision;
-pub(crate) use provision::{Programs, base_settings, installs, programs};
+mod external_server;
+mod outcome;
+mod prewarm;
 mod server;
-pub(crate) use server::{execute, number};
 mod session;
-pub(crate) use session::id_of;
-mod stage;
+mod settle;
+mod storage_pool;
+mod storage_probes;
+mod templates;
 mod trial;
+mod trial_scheduler;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use pgdyno_host::{Journal, paths};
 use pgdyno_model::Plan;
-use pgdyno_model::record::{RunState, SessionEnd};
+use pgdyno_model::progress::Progress;
+use pgdyno_model::record::RunState;
 use pgdyno_results::StoreError;
-use pgdyno_results::store::Store;
+
+pub use crate::stores::{open_store, open_store_existing};
+pub use outcome::Outcome;
 
 use crate::LabError;
+use crate::context::Context;
 use crate::file::{Override, Source};
+use crate::leftovers::clear_leftovers;
 use crate::prepare::{Consent, Prepared};
-use pgdyno_dataset::trust::Trust;
-use pgdyno_model::progress::{Event, Progress};
-
-/// How a run, or its continuation, ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
-    /// The run's id in the store.
-    pub run: String,
-    /// How this session of it ended.
-    pub end: SessionEnd,
-    /// Trials that failed in this session, and treatments whose crash tests were not done to the
-    /// end (count).
-    pub failed: u32,
-    /// Of these the treatments (count).
-    pub not_crashed: u32,
-}
+use crate::stores::open_store_trusting;
 
 /// Runs `prepared` from the beginning. What is complete is in the store at `store` when this
 /// returns, however it ends.
 ///
 /// # Errors
-/// What is wrong before the first trial begins: then nothing is in the store, and nothing is left
+/// The run cannot begin: then nothing is in the store, and nothing is left
 /// on the host.
 pub fn run(
     prepared: &Prepared,
@@ -59,7 +48,8 @@ pub fn run(
 ) -> Result<Outcome, LabError> {
     let journal = clear_leftovers(progress, stop)?;
     let mut store = open_store_trusting(store, &prepared.trust)?;
-    session::Session::begin(prepared, None, &mut store, &journal, progress, stop)?.work()
+    let context = Context { journal: &journal, progress, stop };
+    session::Session::begin(prepared, None, &mut store, context)?.work()
 }
 
 /// Goes on with run `named` of the store at `store`: runs its trials that are not complete.
@@ -123,54 +113,6 @@ pub fn resume(
     // crashed.
     let are_trials_over = state == RunState::Completed && more.is_empty();
     let continued = session::Continued { run: &id, extension, are_trials_over };
-    session::Session::begin(&prepared, Some(continued), &mut store, &journal, progress, stop)?
-        .work()
-}
-
-/// Clears what killed processes left behind, telling what it was; opens the journal.
-pub(crate) fn clear_leftovers(
-    progress: &dyn Progress,
-    stop: &AtomicBool,
-) -> Result<Journal, LabError> {
-    let journal = Journal::open(&paths::state_dir())?;
-    for swept in pgdyno_host::sweep(&journal, stop)? {
-        progress.event(&Event::Note(swept.to_string()));
-    }
-    Ok(journal)
-}
-
-/// Opens the store at `path`, made if it is missing; sessions of dead processes are ended.
-///
-/// # Errors
-/// The store cannot be opened or written; as root also [`LabError::NotTrusted`], if another account
-/// may change it.
-pub fn open_store(path: &Path) -> Result<Store, LabError> {
-    open_store_trusting(path, &Trust::default())
-}
-
-/// As [`open_store`], for a store that `trust` may name.
-fn open_store_trusting(path: &Path, trust: &Trust) -> Result<Store, LabError> {
-    trust.check_store(path)?;
-    end_dead_sessions(Store::open(path)?)
-}
-
-/// As [`open_store`], for a store that must be there.
-///
-/// # Errors
-/// There is no store at `path`, or it cannot be opened.
-pub fn open_store_existing(path: &Path) -> Result<Store, LabError> {
-    end_dead_sessions(Store::open_existing(path)?)
-}
-
-/// A session whose process is gone was interrupted: killed, it could not say so itself.
-fn end_dead_sessions(mut store: Store) -> Result<Store, LabError> {
-    if !store.is_writable() {
-        return Ok(store);
-    }
-    for (session, _, owner) in store.open_sessions()? {
-        if !pgdyno_host::is_alive(&owner) {
-            store.end_session(session, SessionEnd::Interrupted)?;
-        }
-    }
-    Ok(store)
+    let context = Context { journal: &journal, progress, stop };
+    session::Session::begin(&prepared, Some(continued), &mut store, context)?.work()
 }

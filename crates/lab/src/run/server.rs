@@ -1,4 +1,4 @@
-//! A server with a data set in it: pgdyno's own, or one that was given.
+//! A server with a data set in it: pgdyno's own, or one that was external.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -6,29 +6,26 @@ use std::time::{Duration, Instant};
 
 use pgdyno_host::postgres::Client;
 use pgdyno_host::postgres::Cluster;
-use pgdyno_host::postgres::control::said;
 use pgdyno_host::telemetry::Subject;
 use pgdyno_model::facts::ServerFacts;
 use pgdyno_model::target::Target;
 
-use super::given::GivenServer;
+use super::external_server::ExternalServer;
 use crate::LabError;
-
-/// The database that a managed server's data set is loaded into.
-pub(super) const DATABASE: &str = "pgdyno";
+use crate::provisioner::DATABASE;
 
 /// A server that load can be offered to.
 pub(super) enum Server {
     Managed(Box<Cluster>),
-    Given(Box<GivenServer>),
+    External(Box<ExternalServer>),
 }
 
 impl Server {
     /// A connection for SQL of the workload, whose names mean those of its schema.
-    pub(super) fn loaded(&self) -> Result<Client, LabError> {
+    pub(super) fn connect_to_data(&self) -> Result<Client, LabError> {
         match self {
             Self::Managed(cluster) => Ok(cluster.control(DATABASE)?),
-            Self::Given(given) => given.loaded(),
+            Self::External(external) => external.connect_to_data(),
         }
     }
 
@@ -36,7 +33,7 @@ impl Server {
     pub(super) fn schema(&self) -> &str {
         match self {
             Self::Managed(_) => "public",
-            Self::Given(given) => given.schema(),
+            Self::External(external) => external.schema(),
         }
     }
 
@@ -44,19 +41,19 @@ impl Server {
     pub(super) fn mark(&self) -> Option<String> {
         match self {
             Self::Managed(_) => None,
-            Self::Given(given) => given.mark(),
+            Self::External(external) => external.mark(),
         }
     }
 
     /// A connection that is not counted among the loaded database's, where there is a choice.
-    pub(super) fn aside(&self) -> Result<Client, LabError> {
+    pub(super) fn connect_aside(&self) -> Result<Client, LabError> {
         match self {
             Self::Managed(cluster) => Ok(cluster.control("postgres")?),
-            Self::Given(given) => given.control(),
+            Self::External(external) => external.control(),
         }
     }
 
-    /// What telemetry watches.
+    /// Returns the server that telemetry monitors.
     pub(super) fn subject(&self) -> Subject {
         match self {
             Self::Managed(cluster) => Subject {
@@ -65,9 +62,9 @@ impl Server {
                 loaded: cluster.control_target(DATABASE),
                 managed: true,
             },
-            Self::Given(given) => {
-                let target = given.target(&BTreeMap::new());
-                let data = given.data_directory();
+            Self::External(external) => {
+                let target = external.target(&BTreeMap::new());
+                let data = external.data_directory();
                 Subject { data, control: target.clone(), loaded: target, managed: false }
             }
         }
@@ -77,7 +74,7 @@ impl Server {
     pub(super) fn load_target(&self, settings: &BTreeMap<String, String>) -> Target {
         match self {
             Self::Managed(cluster) => cluster.target(DATABASE),
-            Self::Given(given) => given.target(settings),
+            Self::External(external) => external.target(settings),
         }
     }
 
@@ -85,7 +82,7 @@ impl Server {
     pub(super) fn control_target(&self) -> Target {
         match self {
             Self::Managed(cluster) => cluster.control_target(DATABASE),
-            Self::Given(given) => given.target(&BTreeMap::new()),
+            Self::External(external) => external.target(&BTreeMap::new()),
         }
     }
 
@@ -105,7 +102,7 @@ impl Server {
             Self::Managed(cluster) => {
                 cluster.apply(settings, stop).map(drop).map_err(LabError::from)
             }
-            Self::Given(given) => given.apply(settings),
+            Self::External(external) => external.apply(settings),
         }
     }
 
@@ -128,7 +125,7 @@ impl Server {
     pub(super) fn facts(&self) -> Result<ServerFacts, LabError> {
         match self {
             Self::Managed(cluster) => Ok(cluster.facts()?),
-            Self::Given(given) => given.facts(),
+            Self::External(external) => external.facts(),
         }
     }
 
@@ -136,29 +133,15 @@ impl Server {
     pub(super) fn log_mark(&self) -> u64 {
         match self {
             Self::Managed(cluster) => cluster.log_mark(),
-            Self::Given(_) => 0,
+            Self::External(_) => 0,
         }
     }
 
-    /// What a managed server logged since `mark`; a given server's log is out of reach.
+    /// Returns the log of a managed server since `mark`. An external server's log is out of reach.
     pub(super) fn log_since(&self, mark: u64) -> String {
         match self {
             Self::Managed(cluster) => cluster.log_since(mark),
-            Self::Given(_) => String::new(),
+            Self::External(_) => String::new(),
         }
     }
-}
-
-/// Runs one statement that is `doing` something.
-pub(crate) fn execute(client: &mut Client, doing: &str, sql: &str) -> Result<(), LabError> {
-    client
-        .batch_execute(sql)
-        .map_err(|e| LabError::Sql { doing: doing.to_owned(), found: said(&e) })
-}
-
-/// The one bigint that `sql` gives.
-pub(crate) fn number(client: &mut Client, doing: &str, sql: &str) -> Result<i64, LabError> {
-    let wrong = |found: String| LabError::Sql { doing: doing.to_owned(), found };
-    let row = client.query_one(sql, &[]).map_err(|e| wrong(said(&e)))?;
-    row.try_get(0).map_err(|e| wrong(format!("`{sql}` did not give one bigint ({e})")))
 }

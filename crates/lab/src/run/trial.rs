@@ -1,7 +1,11 @@
 //! One trial, from settings to record.
+//!
+//! [`Trial::run`] applies the treatment's settings, settles the server, and offers load: one phase,
+//! or the phases of a search for the highest rate. Each phase returns its [`PhaseResult`]; the
+//! record is put together at the end.
 
+use std::num::NonZeroU32;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use pgdyno_durability::{Agreement, agreement};
@@ -9,53 +13,70 @@ use pgdyno_engine::script::Value;
 use pgdyno_engine::{Live, LoadError, LoadSpec, Phase, Watch, drive};
 use pgdyno_host::telemetry::{Sampler, Watched, probes};
 use pgdyno_model::experiment::Length;
+use pgdyno_model::facts::ServerFacts;
+use pgdyno_model::progress::{Activity, Event};
 use pgdyno_model::record::ServerCount;
 use pgdyno_model::search::Step;
 use pgdyno_model::telemetry::Table;
 use pgdyno_model::units::Epoch;
 use pgdyno_model::{Find, Measurement, Plan, PlannedTrial, Search, Treatment, TrialRecord};
 
-use super::between::{self, Counters};
-use super::provision::Ready;
+use super::cluster_pool::ReadyServer;
+use super::counters::{Counters, read_counters};
 use super::server::Server;
+use super::settle::settle;
 use crate::LabError;
+use crate::context::Context;
 use crate::prepare::Prepared;
-use crate::search::{Ask, Search as Climb, dither};
-use pgdyno_model::progress::{Event, Progress};
+use crate::search::{RateRequest, RateSearch, dither};
 
-/// One stretch of load.
-struct Offer {
-    /// Transactions per second, over what the treatment says.
+/// One phase of load.
+struct LoadPhase {
+    /// Transactions per second; none: the treatment's own rate.
     rate: Option<f64>,
     warm_up: Duration,
     length: Length,
-    /// Tells the stretches of a trial apart.
+    /// Tells the phases of a trial apart; 0 for the only phase.
     seed: u64,
 }
 
-impl Offer {
-    /// The plan's.
+impl LoadPhase {
+    /// Returns the phase that the plan asks for: its warm-up and its whole window.
     fn whole(plan: &Plan) -> Self {
         Self { rate: None, warm_up: plan.warm_up.0, length: plan.length, seed: 0 }
     }
 }
 
-/// What one came to.
-struct Stretch {
+/// The result of one phase of load.
+struct PhaseResult {
     measurement: Measurement,
-    /// When its window opened.
+    /// When the measured window opened.
     opened: Option<Instant>,
     telemetry: Vec<Table>,
-    count: Option<ServerCount>,
-    /// Whether it could be counted in the server.
-    judged: Result<(), LabError>,
+    /// What the server counted; an error if it could not be asked.
+    count: Result<Counted, LabError>,
 }
 
-impl Stretch {
-    /// Whether nothing can be made of what comes after it.
+/// What the server counted during a phase, beside the clients' own count.
+struct Counted {
+    count: ServerCount,
+    /// Why the two counts contradict each other.
+    disagreement: Option<String>,
+}
+
+impl PhaseResult {
+    /// Returns whether nothing can be made of a phase after this one.
     fn is_broken(&self) -> bool {
-        self.measurement.aborted_clients > 0 || self.judged.is_err()
+        self.measurement.aborted_clients > 0 || self.count.is_err()
     }
+}
+
+/// A trial that measured, and the server that it measured.
+struct Measured {
+    server: ServerFacts,
+    phase: PhaseResult,
+    /// A phase whose counts contradict each other, before the one that is kept.
+    earlier_disagreement: Option<String>,
 }
 
 /// What a trial needs besides its server.
@@ -63,20 +84,19 @@ pub(super) struct Trial<'a> {
     pub(super) prepared: &'a Prepared,
     pub(super) planned: PlannedTrial,
     pub(super) treatment: &'a Treatment,
-    pub(super) progress: &'a dyn Progress,
-    pub(super) stop: &'a AtomicBool,
-    /// Time left in the run, given the time spent on this trial.
+    pub(super) context: Context<'a>,
+    /// Returns the time left in the run, given the time spent on this trial.
     pub(super) left: &'a (dyn Fn(Duration) -> Duration + Sync),
 }
 
-/// Nonzero counts are guaranteed by the plan; the types of the engine want to see them.
-fn nonzero(n: u32) -> std::num::NonZeroU32 {
-    std::num::NonZeroU32::new(n).unwrap_or(std::num::NonZeroU32::MIN)
+/// Counts of a plan are never 0; the engine's types say so.
+fn nonzero(n: u32) -> NonZeroU32 {
+    NonZeroU32::new(n).unwrap_or(NonZeroU32::MIN)
 }
 
 impl Trial<'_> {
-    /// An empty record of this trial, begun now.
-    pub(super) fn record(&self) -> TrialRecord {
+    /// Returns an empty record of this trial, begun now.
+    pub(super) fn new_record(&self) -> TrialRecord {
         TrialRecord {
             ordinal: self.planned.ordinal,
             block: self.planned.block,
@@ -93,150 +113,192 @@ impl Trial<'_> {
         }
     }
 
-    /// Runs the trial on the server of `ready`. A failure is in the record; only an interruption is
-    /// an error.
-    pub(super) fn run(&self, mut ready: Ready<'_>) -> Result<TrialRecord, LabError> {
-        let mut record = self.record();
+    /// Runs the trial on the server of `ready`. A failure is part of the record.
+    ///
+    /// # Errors
+    /// [`LabError::Interrupted`], and no other.
+    pub(super) fn run(&self, mut ready: ReadyServer<'_>) -> Result<TrialRecord, LabError> {
+        let begun = self.new_record();
         let mark = ready.server.log_mark();
-        let outcome = self.measure(&mut ready, &mut record);
+        let measured = self.measure(&mut ready);
         let server = ready.server;
-        record.server_log = server.log_since(mark);
-        if self.stop.load(Ordering::Relaxed) {
-            return Err(LabError::Interrupted);
-        }
-        if let Err(error) = outcome {
+        let server_log = server.log_since(mark);
+        self.context.check_stop()?;
+        let record = match measured {
+            Ok(measured) => self.record(begun, measured, server),
             // A server that died explains more than the statement that noticed it.
-            record.failure = Some(server.death().unwrap_or(error).in_words());
-        }
-        Ok(record)
+            Err((facts, error)) => TrialRecord {
+                server: facts,
+                failure: Some(server.death().unwrap_or(error).message()),
+                ..begun
+            },
+        };
+        Ok(TrialRecord { server_log, ..record })
     }
 
-    fn measure(&self, ready: &mut Ready<'_>, record: &mut TrialRecord) -> Result<(), LabError> {
+    /// Measures; an error comes with the server's facts, where they were read before it.
+    fn measure(
+        &self,
+        ready: &mut ReadyServer<'_>,
+    ) -> Result<Measured, (Option<ServerFacts>, LabError)> {
         let workload = self.prepared.workload(self.treatment);
-        ready.server.apply(&self.treatment.settings, self.stop)?;
-        between::settle(ready, &self.prepared.experiment.between, workload, self.stop)?;
-        let server = &mut *ready.server;
-        record.server = Some(server.facts()?);
-        let stretch = match &self.prepared.plan.find {
-            None => self.stretch(server, record, &Offer::whole(&self.prepared.plan))?,
-            Some(find) => self.find(server, record, find)?,
+        let between = &self.prepared.experiment.between;
+        let facts = ready
+            .server
+            .apply(&self.treatment.settings, self.context.stop)
+            .and_then(|()| settle(ready, between, workload, self.context))
+            .and_then(|()| ready.server.facts())
+            .map_err(|e| (None, e))?;
+        let found = match &self.prepared.plan.find {
+            None => self
+                .phase(ready.server, &LoadPhase::whole(&self.prepared.plan))
+                .map(|phase| (phase, None)),
+            Some(find) => self.find_rate(ready.server, find),
         };
-        let Stretch { measurement, opened, telemetry, count, judged } = stretch;
-        record.measured_at = opened.map(|o| Epoch::of(SystemTime::now() - o.elapsed()));
-        (record.telemetry, record.server_count) = (telemetry, count);
+        match found {
+            Ok((phase, earlier_disagreement)) => {
+                Ok(Measured { server: facts, phase, earlier_disagreement })
+            }
+            Err(e) => Err((Some(facts), e)),
+        }
+    }
+
+    /// Puts the record of a trial that measured together.
+    fn record(&self, begun: TrialRecord, measured: Measured, server: &mut Server) -> TrialRecord {
+        let PhaseResult { measurement, opened, telemetry, count } = measured.phase;
         let unfound = measurement.search.as_ref().filter(|s| s.max_rate.is_none()).map(unfound);
         let aborted = aborted(&measurement, self.treatment.clients);
-        record.measurement = Some(measurement);
-        match aborted {
-            Some(failure) => {
-                record.failure = Some(server.death().map_or(failure, |died| died.in_words()));
-                Ok(())
+        let (server_count, failure) = match (aborted, count) {
+            (Some(reason), count) => {
+                let reason = server.death().map_or(reason, |death| death.message());
+                (count.ok().map(|counted| counted.count), Some(reason))
             }
-            None => {
-                judged?;
-                record.failure = record.failure.take().or(unfound);
-                Ok(())
+            (None, Err(e)) => (None, Some(server.death().unwrap_or(e).message())),
+            (None, Ok(counted)) => {
+                let disagreement = counted.disagreement.or(measured.earlier_disagreement);
+                (Some(counted.count), disagreement.or(unfound))
             }
+        };
+        TrialRecord {
+            measured_at: opened.map(|o| Epoch::of(SystemTime::now() - o.elapsed())),
+            failure,
+            measurement: Some(measurement),
+            server_count,
+            server: Some(measured.server),
+            telemetry,
+            ..begun
         }
     }
 
-    /// Looks for the highest rate that keeps the objective: the stretch that confirmed the answer,
-    /// or the last where none did; with all steps.
-    fn find(
+    /// Searches for the highest rate that keeps the objective.
+    ///
+    /// Returns the phase that confirmed the answer, or the last phase where none did, with all
+    /// steps of the search; and why the counts of any phase contradict each other.
+    fn find_rate(
         &self,
         server: &Server,
-        record: &mut TrialRecord,
         find: &Find,
-    ) -> Result<Stretch, LabError> {
+    ) -> Result<(PhaseResult, Option<String>), LabError> {
         let plan = &self.prepared.plan;
         let mut steps: Vec<Step> = Vec::new();
-        let short = |rate: Option<f64>, number: usize| Offer {
+        let mut disagreement = None;
+        let mut note = |phase: &PhaseResult| {
+            if let Ok(Counted { disagreement: Some(found), .. }) = &phase.count {
+                disagreement = Some(found.clone());
+            }
+        };
+        let short = |rate: Option<f64>, number: usize| LoadPhase {
             rate,
             warm_up: plan.warm_up.0.min(find.step.0),
             length: Length::Duration(find.step),
             seed: number as u64,
         };
         // A closed loop tells where to begin.
-        let first =
-            self.stretch(server, record, &Offer { warm_up: plan.warm_up.0, ..short(None, 0) })?;
+        let first = self.phase(server, &LoadPhase { warm_up: plan.warm_up.0, ..short(None, 0) })?;
+        note(&first);
         steps.push(Step::of(&find.slo, None, false, &first.measurement));
         let tps = first.measurement.tps().filter(|tps| *tps > 0.0 && !first.is_broken());
         let dither = dither(plan.seed, self.planned.ordinal);
-        let mut search = tps.map(|tps| Climb::new(tps, find.resolution, dither));
+        let mut search = tps.map(|tps| RateSearch::new(tps, find.resolution, dither));
         let (mut latest, mut confirmed) = (None, None);
-        while let Some(ask) = search.as_ref().and_then(Climb::ask) {
-            let offer = if ask.confirming {
-                Offer { rate: Some(ask.rate), seed: steps.len() as u64, ..Offer::whole(plan) }
+        while let Some(request) = search.as_ref().and_then(RateSearch::request) {
+            let RateRequest { rate, confirming } = request;
+            let load = if confirming {
+                LoadPhase { rate: Some(rate), seed: steps.len() as u64, ..LoadPhase::whole(plan) }
             } else {
-                short(Some(ask.rate), steps.len())
+                short(Some(rate), steps.len())
             };
-            self.progress.event(&Event::Working { what: offering(ask, find), share: None });
-            let stretch = self.stretch(server, record, &offer)?;
-            let step = Step::of(&find.slo, Some(ask.rate), ask.confirming, &stretch.measurement);
-            let (kept, broken) = (step.broken.is_none(), stretch.is_broken());
+            let objective = find.slo.clone();
+            self.context.begin(Activity::TryingRate { rate, confirming, objective });
+            let phase = self.phase(server, &load)?;
+            note(&phase);
+            let step = Step::of(&find.slo, Some(rate), confirming, &phase.measurement);
+            let (is_kept, is_broken) = (step.broken.is_none(), phase.is_broken());
             steps.push(step);
-            let place =
-                if ask.confirming && kept && !broken { &mut confirmed } else { &mut latest };
-            *place = Some(stretch);
-            if broken {
+            let place = match confirming && is_kept && !is_broken {
+                true => &mut confirmed,
+                false => &mut latest,
+            };
+            *place = Some(phase);
+            if is_broken {
                 break;
             }
             if let Some(search) = &mut search {
-                search.answer(kept);
+                search.answer(is_kept);
             }
         }
         let (max_rate, least_broken) =
             search.map_or((None, None), |search| (search.max_rate(), search.least_broken()));
         let found = if max_rate.is_some() { confirmed.or(latest) } else { latest.or(confirmed) };
-        let mut stretch = found.unwrap_or(first);
-        stretch.measurement.search = Some(Search { max_rate, least_broken, steps });
-        Ok(stretch)
+        let mut phase = found.unwrap_or(first);
+        phase.measurement.search = Some(Search { max_rate, least_broken, steps });
+        Ok((phase, disagreement))
     }
 
-    /// Offers one stretch of load and counts in the server what was acknowledged of it.
-    fn stretch(
-        &self,
-        server: &Server,
-        record: &mut TrialRecord,
-        offer: &Offer,
-    ) -> Result<Stretch, LabError> {
+    /// Offers one phase of load, with telemetry beside it, and counts in the server what it did.
+    fn phase(&self, server: &Server, load: &LoadPhase) -> Result<PhaseResult, LabError> {
         let workload = self.prepared.workload(self.treatment);
-        let before = between::counters(server, workload, self.stop)?;
-        let (measurement, opened) = self.offer(server, record, offer)?;
-        let judged = self.judge(server, before, &measurement, record);
-        let (telemetry, count) =
-            (std::mem::take(&mut record.telemetry), record.server_count.take());
-        Ok(Stretch { measurement, opened, telemetry, count, judged })
+        let before = read_counters(server, workload, self.context)?;
+        let telemetry = self.prepared.experiment.telemetry;
+        let watched = Watched::new(server.subject(), telemetry);
+        let sampler = Sampler::start(probes(&watched), telemetry.interval.0);
+        let (driven, opened) = self.drive(&self.load_spec(server, load));
+        let measured = driven.as_ref().map_or(0.0, |m| m.measured_s);
+        let telemetry = opened.map_or_else(Vec::new, |opened| {
+            sampler.finish(opened, opened + Duration::from_secs_f64(measured))
+        });
+        let measurement = driven.map_err(|e| match e {
+            LoadError::Interrupted => LabError::Interrupted,
+            e => e.into(),
+        })?;
+        let count = self.count(server, before, &measurement);
+        Ok(PhaseResult { measurement, opened, telemetry, count })
     }
 
-    /// Offers the load with telemetry beside it; the measurement, and when its window opened.
-    fn offer(
-        &self,
-        server: &Server,
-        record: &mut TrialRecord,
-        offer: &Offer,
-    ) -> Result<(Measurement, Option<Instant>), LabError> {
+    /// Returns the load of a phase.
+    fn load_spec(&self, server: &Server, load: &LoadPhase) -> LoadSpec {
         let (plan, treatment) = (&self.prepared.plan, self.treatment);
         let seed = plan.seed.wrapping_mul(1_000_003).wrapping_add(u64::from(self.planned.ordinal));
         let mut options = treatment.options.clone();
-        options.rate = offer.rate.or(options.rate);
-        let spec = LoadSpec {
+        options.rate = load.rate.or(options.rate);
+        LoadSpec {
             clients: nonzero(treatment.clients),
             threads: nonzero(treatment.threads),
             protocol: treatment.protocol,
-            warm_up: offer.warm_up,
-            length: offer.length,
-            seed: seed.wrapping_add(offer.seed.wrapping_mul(7_368_787)),
+            warm_up: load.warm_up,
+            length: load.length,
+            seed: seed.wrapping_add(load.seed.wrapping_mul(7_368_787)),
             options,
             variables: vec![("scale".into(), Value::Int(i64::from(treatment.scale)).into())],
             ..LoadSpec::new(
                 server.load_target(&treatment.settings),
                 self.prepared.scripts(treatment).to_vec(),
             )
-        };
-        let watched = Watched::new(server.subject(), self.prepared.experiment.telemetry);
-        let sampler =
-            Sampler::start(probes(&watched), self.prepared.experiment.telemetry.interval.0);
+        }
+    }
+
+    /// Runs `spec` and reports progress. Returns the measurement and when its window opened.
+    fn drive(&self, spec: &LoadSpec) -> (Result<Measurement, LoadError>, Option<Instant>) {
         let began = Instant::now();
         let opened: Mutex<Option<Instant>> = Mutex::new(None);
         let on_open = |at: Instant| {
@@ -245,7 +307,7 @@ impl Trial<'_> {
             }
         };
         let on_second = |live: &Live| {
-            self.progress.event(&Event::Load {
+            self.context.event(&Event::Load {
                 tps: live.tps,
                 latency_us_p50: live.latency_us_p50,
                 latency_us_p99: live.latency_us_p99,
@@ -253,51 +315,40 @@ impl Trial<'_> {
                 left: (self.left)(began.elapsed()),
             });
         };
-        let driven =
-            drive(&spec, &Watch { stop: self.stop, on_open: &on_open, on_second: &on_second });
-        let opened = opened.into_inner().ok().flatten();
-        let measured = driven.as_ref().map_or(0.0, |m| m.measured_s);
-        if let Some(opened) = opened {
-            record.telemetry = sampler.finish(opened, opened + Duration::from_secs_f64(measured));
-        }
-        match driven {
-            Ok(measurement) => Ok((measurement, opened)),
-            Err(LoadError::Interrupted) => Err(LabError::Interrupted),
-            Err(e) => Err(e.into()),
-        }
+        let stop = self.context.stop;
+        let driven = drive(spec, &Watch { stop, on_open: &on_open, on_second: &on_second });
+        (driven, opened.into_inner().ok().flatten())
     }
 
-    /// Counts in the server what was acknowledged.
-    fn judge(
+    /// Counts in the server what clients were told.
+    fn count(
         &self,
         server: &Server,
         before: Counters,
         measurement: &Measurement,
-        record: &mut TrialRecord,
-    ) -> Result<(), LabError> {
+    ) -> Result<Counted, LabError> {
         let workload = self.prepared.workload(self.treatment);
-        let after = between::counters(server, workload, self.stop)?;
+        let after = read_counters(server, workload, self.context)?;
         let count = before.until(after, workload, measurement.acknowledged());
         let each = workload.count.as_ref().map_or(0, |c| c.rows_per_transaction);
         let lost = u32::try_from(measurement.lost_connections).unwrap_or(u32::MAX);
         let in_doubt = measurement.aborted_clients.saturating_add(lost);
-        let verdict = agreement(&count, each, in_doubt);
-        record.server_count = Some(count);
-        if let Agreement::Disagrees(words) = verdict {
-            record.failure = Some(words);
-        }
-        Ok(())
+        let disagreement = match agreement(&count, each, in_doubt) {
+            Agreement::Disagrees(reason) => Some(reason),
+            _ => None,
+        };
+        Ok(Counted { count, disagreement })
     }
 }
 
-/// Why a trial in which clients gave up did not measure what it was meant to.
+/// Says why a trial in which clients gave up did not measure what it was meant to.
 fn aborted(measurement: &Measurement, clients: u32) -> Option<String> {
     let first = measurement.abort_reasons.first().map_or("", String::as_str);
     (measurement.aborted_clients > 0)
         .then(|| format!("{} of {clients} clients gave up: {first}", measurement.aborted_clients))
 }
 
-/// Why a search has no answer.
+/// Says why a search has no answer.
 fn unfound(search: &Search) -> String {
     let tried = search.steps.iter().filter(|s| s.broken.is_some());
     let least = tried.min_by(|a, b| a.rate.unwrap_or(0.0).total_cmp(&b.rate.unwrap_or(0.0)));
@@ -310,10 +361,4 @@ fn unfound(search: &Search) -> String {
         None => "no rate was found that keeps the objective: no transaction ended in a closed loop"
             .to_owned(),
     }
-}
-
-/// A step in words.
-fn offering(ask: Ask, find: &Find) -> String {
-    let doing = if ask.confirming { "confirming" } else { "trying" };
-    format!("{doing} {:.1} transactions/s: does that keep {}?", ask.rate, find.slo)
 }

@@ -5,12 +5,22 @@
 //! cut after that checkpoint shows it. Load waits from before the failure to the cut where data
 //! files are struck: a page that is changed once more is written once more.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
-use pgdyno_host::postgres::Client;
-use pgdyno_host::storage::emulated::{DiskError, Operation};
+use pgdyno_engine::random::Random;
+use pgdyno_host::postgres::{Client, control};
+use pgdyno_host::storage::emulated::{
+    Content, Control, DiskError, Effect, Hits, Operation, Rule, Selector,
+};
+use pgdyno_model::crash::Under;
+use pgdyno_model::target::Target;
 
-use super::*;
+use super::arming::{PATIENCE, change_pages, drawn, redo_position, refused};
+use crate::LabError;
+use crate::crash::missed::{Met, Missed};
+use crate::sql::execute;
 
 /// How long a checkpoint may take to complete after the error, the server's own recovery included.
 const RETRYING: Duration = Duration::from_secs(15);
@@ -19,7 +29,7 @@ const UNANSWERED: u32 = 20;
 /// How many writes of data pages are passed over at most, try by try.
 const AMONG: [i64; 3] = [8, 3, 1];
 
-/// What fails.
+/// The request that fails.
 #[derive(Clone, Copy)]
 enum Request {
     DataWrite,
@@ -51,7 +61,7 @@ impl Request {
     }
 }
 
-pub(super) fn strike(
+pub(super) fn inject(
     under: Under,
     number: u32,
     disks: &mut [Control],
@@ -64,7 +74,7 @@ pub(super) fn strike(
         Request::DataWrite | Request::DataFlush => disks.first_mut(),
         Request::WalFlush | Request::WalWrite => disks.last_mut(),
     };
-    let Some(disk) = disk else { return Ok(Err(NO_DISK.into())) };
+    let Some(disk) = disk else { return Ok(Err(Missed::NoEmulatedDisk)) };
     let mut bystander = control::connect_to_own(target)?;
     let mut notes = Vec::new();
     let checkpoints = match request {
@@ -88,7 +98,7 @@ pub(super) fn strike(
         }
     };
     let Some(checkpoints) = checkpoints else {
-        return Ok(Err(format!("there was no {} to fail within {PATIENCE:?}", request.name())));
+        return Ok(Err(Missed::NoRequest { of: request.name(), within: PATIENCE }));
     };
     let afterwards = checkpoints.complete_one(stop)?;
     let then = match bystander.batch_execute("SELECT 1") {
@@ -111,8 +121,8 @@ fn fail_data_write(
 ) -> Result<Option<Checkpoints>, LabError> {
     let aimed = AMONG.into_iter().map(|among| (true, among));
     for (is_aimed, among) in aimed.chain([(false, 5)]) {
-        crate::run::execute(bystander, "set hint bits", "VACUUM pgbench_accounts")?;
-        crate::run::execute(bystander, "checkpoint before an I/O error", "CHECKPOINT")?;
+        execute(bystander, "set hint bits", "VACUUM pgbench_accounts")?;
+        execute(bystander, "checkpoint before an I/O error", "CHECKPOINT")?;
         let on = match is_aimed {
             true => Selector::needed_from(redo_position(bystander)?),
             false => Selector::writes_of(Content::DataPage),
@@ -129,7 +139,7 @@ fn fail_data_write(
             return Ok(Some(checkpoints));
         }
         drop(checkpoints);
-        crate::run::execute(bystander, "let load go on", "ROLLBACK")?;
+        execute(bystander, "let load go on", "ROLLBACK")?;
     }
     Ok(None)
 }
@@ -137,7 +147,7 @@ fn fail_data_write(
 /// Lets each transaction of the load end or wait. All change this table first.
 fn hold_load(client: &mut Client) -> Result<(), LabError> {
     let sql = "BEGIN; LOCK TABLE pgbench_accounts IN EXCLUSIVE MODE";
-    crate::run::execute(client, "let load wait", sql)
+    execute(client, "let load wait", sql)
 }
 
 /// Fails the `n`-th request of `on`, once. False if none came before `is_over` or [`PATIENCE`] did.
@@ -168,7 +178,7 @@ fn has_failed(
     }
 }
 
-/// What the checkpoints that are asked for come to.
+/// The outcomes of the checkpoints that are requested.
 #[derive(Default)]
 struct Course {
     completed: u32,
@@ -214,7 +224,7 @@ impl Checkpoints {
             let (is_complete, is_gone) =
                 update(&self.course, |course| (course.completed >= needed, course.is_gone()));
             if is_complete || is_gone || Instant::now() >= until {
-                return Ok(update(&self.course, |course| course.in_words(is_complete)));
+                return Ok(update(&self.course, |course| course.message(is_complete)));
             }
             if stop.load(Ordering::Relaxed) {
                 return Err(LabError::Interrupted);
@@ -230,7 +240,7 @@ impl Course {
         self.unanswered >= UNANSWERED
     }
 
-    fn in_words(&self, is_complete: bool) -> String {
+    fn message(&self, is_complete: bool) -> String {
         let refused = match self.refusals {
             0 => String::new(),
             n => format!(" ({n} refused before, the last one: {})", self.last_refusal),

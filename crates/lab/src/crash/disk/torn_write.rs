@@ -6,24 +6,38 @@
 //! are set and a checkpoint completes first. Then a write is chosen by the two versions of its page
 //! ([`Selector::needed_from`]): the disk has the older one and is sent the newer one.
 
-use super::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use pgdyno_engine::random::Random;
+use pgdyno_host::postgres::control;
+use pgdyno_host::storage::emulated::{
+    Content, Control, Cut, CutFacts, Effect, Hits, Rule, Selector, TearUnit,
+};
+use pgdyno_model::target::Target;
+
+use super::arming::{PATIENCE, change_pages, drawn, redo_position, refused};
+use crate::LabError;
+use crate::crash::missed::{Met, Missed};
+use crate::crash::repeated::Repeated;
+use crate::sql::execute;
 
 /// How many writes are passed over at most, try by try. A slow load changes few pages.
 const AMONG: [i64; 4] = [24, 8, 3, 1];
 
-pub(super) fn strike(
+pub(super) fn inject(
     disks: &mut [Control],
     target: &Target,
     draws: &mut Random,
     stop: &AtomicBool,
 ) -> Met {
-    let Some(data) = disks.first_mut() else { return Ok(Err(NO_DISK.into())) };
+    let Some(data) = disks.first_mut() else { return Ok(Err(Missed::NoEmulatedDisk)) };
     let unit = if draws.unit() < 0.5 { TearUnit::Bytes512 } else { TearUnit::Bytes4096 };
     let effect = Effect::TearAndCut(unit, Cut::default());
     let mut client = control::connect_to_own(target)?;
     for among in AMONG {
-        crate::run::execute(&mut client, "set hint bits", "VACUUM pgbench_accounts")?;
-        crate::run::execute(&mut client, "checkpoint before a torn write", "CHECKPOINT")?;
+        execute(&mut client, "set hint bits", "VACUUM pgbench_accounts")?;
+        execute(&mut client, "checkpoint before a torn write", "CHECKPOINT")?;
         let on = Selector::needed_from(redo_position(&mut client)?);
         let hits = Hits::Nth(1 + drawn(draws, among));
         let rule = data.arm(&Rule { on, hits, effect }).map_err(|e| refused(&e))?;
@@ -51,7 +65,7 @@ pub(super) fn strike(
             unit.bytes(),
             AMONG.len()
         )]),
-        None => Err(format!("no checkpoint wrote a data page within {PATIENCE:?}")),
+        None => Err(Missed::NoPageWritten { within: PATIENCE }),
     })
 }
 

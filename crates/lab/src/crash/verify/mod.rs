@@ -6,30 +6,29 @@
 
 mod restart;
 mod rows;
+mod session;
 mod structure;
 mod watchdog;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use pgdyno_durability::{Found, Observed, Unseen, Wal, damage_in, is_damage};
+use pgdyno_durability::{Found, Observed, Unseen, Wal, damage_in};
 use pgdyno_host::postgres::Client;
+use pgdyno_host::postgres::Cluster;
 use pgdyno_host::postgres::control::said;
-use pgdyno_host::postgres::{Cluster, ControlError};
 
-use super::ground::DATABASE;
-use super::watcher::parse_lsn;
+use super::wal_watcher::parse_lsn;
 use crate::LabError;
+use crate::provisioner::DATABASE;
+pub(super) use session::Terms;
+use session::{VerifySession, connection_failed, unseen};
 use watchdog::Watchdog;
 
-/// A session as it was begun, without just-in-time compilation, which takes longer than the short
-/// queries that it is begun for: their costs are overrated.
-const PLAIN: &str = "RESET ALL; SET jit = off";
-
-/// What was known of the server before the fault.
+/// The server before the fault.
 #[derive(Clone, Debug)]
 pub(super) struct Before {
-    /// Its system identifier.
+    /// The cluster's system identifier.
     pub(super) system_identifier: Observed<u64>,
     /// A position in its log behind which a commit was acknowledged; none with asynchronous commit.
     pub(super) acknowledged: Observed<u64>,
@@ -37,7 +36,7 @@ pub(super) struct Before {
     pub(super) checksums: bool,
 }
 
-/// What the settings say of durability.
+/// Settings that durability depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     /// How long the WAL writer sleeps, where commits are asynchronous; none where they are
@@ -46,7 +45,7 @@ pub(super) struct Settings {
     pub(super) checksums: bool,
 }
 
-/// What the server says of its settings.
+/// Reads the settings that durability depends on.
 pub(super) fn settings(client: &mut Client) -> Result<Settings, LabError> {
     let sql = "SELECT pg_catalog.current_setting('synchronous_commit') = 'off', \
         (SELECT setting::int4 FROM pg_catalog.pg_settings WHERE name = 'wal_writer_delay'), \
@@ -74,16 +73,6 @@ fn recovered(client: &mut Client) -> Observed<u64> {
         .ok_or_else(|| Unseen::CouldNotRun(format!("`{text}` is no position in the log")))
 }
 
-/// What verification goes by.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Terms<'a> {
-    /// The data set's scale.
-    pub(super) scale: u32,
-    /// How long each step may take.
-    pub(super) limit: Duration,
-    pub(super) stop: &'a AtomicBool,
-}
-
 /// Everything that the oracles are given. The server, which runs, is stopped and started for the
 /// last of it; it may run when this returns.
 pub(super) fn look(
@@ -107,11 +96,11 @@ fn read_all(
     terms: &Terms<'_>,
     watchdog: &Watchdog<'_>,
 ) -> Found {
-    let connected =
-        watchdog.step("connecting", || cluster.control(DATABASE).map_err(|e| refused(&e)));
+    let connected = watchdog
+        .step("connecting", || cluster.control(DATABASE).map_err(|e| connection_failed(&e)));
     // A connection that broke fails each of what comes after it, as it should: none of that was
     // seen.
-    let mut session = Session { client: connected, watchdog };
+    let mut session = VerifySession { client: connected, watchdog };
     let system_identifier = before.system_identifier.clone().and_then(|was| {
         Ok((was, session.ask("reading the system identifier", system_identifier)?))
     });
@@ -157,43 +146,5 @@ fn read_all(
         restarted: after.restarted,
         unwritten: after.unwritten,
         after_restart: after.rows,
-    }
-}
-
-/// A connection to the server under verification, each question of which has a time limit.
-struct Session<'a> {
-    /// Or why there is none.
-    client: Observed<Client>,
-    watchdog: &'a Watchdog<'a>,
-}
-
-impl Session<'_> {
-    /// What `look` sees by the connection, within the limit; `name` says what it does.
-    fn ask<T>(&mut self, name: &str, look: impl FnOnce(&mut Client) -> Observed<T>) -> Observed<T> {
-        match &mut self.client {
-            Ok(client) => self.watchdog.step(name, || look(client)),
-            Err(unseen) => Err(unseen.clone()),
-        }
-    }
-}
-
-/// What an error means: the server itself refusing to read what was durably there is damage.
-/// Anything else, as a lost connection, a lack of memory or an operator, says nothing of it.
-fn unseen(error: &postgres::Error) -> Unseen {
-    match error.code() {
-        Some(code) if is_damage(code.code()) => {
-            Unseen::Damaged(format!("{} (SQLSTATE {})", said(error), code.code()))
-        }
-        Some(code) => Unseen::CouldNotRun(format!("{} (SQLSTATE {})", said(error), code.code())),
-        None => Unseen::CouldNotRun(said(error)),
-    }
-}
-
-/// What it means that there is no connection.
-fn refused(error: &ControlError) -> Unseen {
-    if error.sqlstate().is_some_and(is_damage) {
-        Unseen::Damaged(error.to_string())
-    } else {
-        Unseen::CouldNotRun(error.to_string())
     }
 }

@@ -7,10 +7,10 @@ use pgdyno_host::postgres::Client;
 use pgdyno_host::postgres::control::said;
 use pgdyno_host::postgres::{Checksums, Cluster, ClusterError, StopMode};
 
-use super::super::ground::DATABASE;
 use super::rows::{self, Access};
+use super::session::{PLAIN, Terms, VerifySession, connection_failed, unseen};
 use super::watchdog::Watchdog;
-use super::{PLAIN, Session, Terms, refused, unseen};
+use crate::provisioner::DATABASE;
 
 /// One row of each table is written again with the values that it has: nothing is there afterwards
 /// that another round, or a second verification, would take for a transaction. What tells the new
@@ -35,7 +35,7 @@ pub(super) struct Written {
     transaction: String,
 }
 
-/// What was found after the write.
+/// Findings after the write and the restart.
 pub(super) struct AfterWrite {
     pub(super) checksums: Observed<Vec<String>>,
     pub(super) restarted: Observed<()>,
@@ -65,7 +65,7 @@ pub(super) fn write(client: &mut Client) -> Observed<Vec<Written>> {
     Ok(written)
 }
 
-/// What it means that a write failed.
+/// Says what a failed write means for the verdict.
 fn refusal(error: &postgres::Error) -> Unseen {
     match error.code() {
         Some(code) if refuses_writes(code.code()) => Unseen::Damaged(format!(
@@ -114,16 +114,15 @@ pub(super) fn look(
         })
     });
     let client = match &restarted {
-        Ok(()) => {
-            watchdog.step("connecting", || cluster.control(DATABASE).map_err(|e| refused(&e)))
-        }
+        Ok(()) => watchdog
+            .step("connecting", || cluster.control(DATABASE).map_err(|e| connection_failed(&e))),
         // That it does not run is told; that its rows cannot be seen then follows.
         Err(Unseen::Damaged(_)) => {
             Err(Unseen::NotApplicable("the server did not start again".into()))
         }
         Err(unseen) => Err(unseen.clone()),
     };
-    let mut session = Session { client, watchdog };
+    let mut session = VerifySession { client, watchdog };
     let unwritten = match written {
         Ok(written) => {
             session.ask("looking for the last write", |client| unwritten(client, written))

@@ -7,7 +7,7 @@ use pgdyno_host::postgres::Client;
 use pgdyno_host::postgres::control::said;
 use pgdyno_model::ledger::{Effect, Token};
 
-use super::{Session, unseen};
+use super::session::{VerifySession, unseen};
 
 /// Leaves the planner nothing but sequential scans.
 const BY_SCAN: &str = "SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off; \
@@ -32,7 +32,7 @@ struct Loaded {
     table: &'static str,
     key: &'static str,
     rows_per_scale: u64,
-    /// What holds in each row, whatever load was offered.
+    /// A condition that every row meets, whatever load was offered.
     constant: &'static str,
 }
 
@@ -56,7 +56,7 @@ const DATA_SET: [Loaded; 3] = [
 
 /// Counts the rows of each table of the data set.
 pub(super) fn count(
-    session: &mut Session<'_>,
+    session: &mut VerifySession<'_>,
     scale: u32,
     access: Access,
 ) -> Observed<Vec<TableRows>> {

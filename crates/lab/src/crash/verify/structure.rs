@@ -3,7 +3,7 @@
 use pgdyno_durability::{Observed, Unseen};
 use pgdyno_host::postgres::Client;
 
-use super::{PLAIN, Session, unseen};
+use super::session::{PLAIN, VerifySession, unseen};
 
 /// How many findings of one relation are told.
 const NAMED: usize = 10;
@@ -59,7 +59,7 @@ fn has_extension(client: &mut Client, name: &str) -> Observed<()> {
     }
 }
 
-/// What is asked of one relation.
+/// A relation to check.
 struct Relation {
     oid: u32,
     name: String,
@@ -73,7 +73,7 @@ fn relations(client: &mut Client, sql: &str) -> Observed<Vec<Relation>> {
 /// The complaints of `check` about each of `relations`, one step a relation. What the server
 /// refuses to read is one.
 fn complaints(
-    session: &mut Session<'_>,
+    session: &mut VerifySession<'_>,
     doing: &str,
     relations: &[Relation],
     check: impl Fn(&mut Client, &Relation) -> Observed<Vec<String>>,
@@ -94,7 +94,7 @@ fn complaints(
 
 /// Every B-tree of the database, each key of its table looked for in it, each page against its
 /// parent.
-pub(super) fn btrees(session: &mut Session<'_>) -> Observed<Vec<String>> {
+pub(super) fn btrees(session: &mut VerifySession<'_>) -> Observed<Vec<String>> {
     let all = session.ask("listing the B-trees", |client| {
         has_extension(client, "amcheck")?;
         let settings = format!("{PLAIN}; SET max_parallel_maintenance_workers = 0");
@@ -109,7 +109,7 @@ pub(super) fn btrees(session: &mut Session<'_>) -> Observed<Vec<String>> {
 }
 
 /// Every table of the database.
-pub(super) fn heaps(session: &mut Session<'_>) -> Observed<Vec<String>> {
+pub(super) fn heaps(session: &mut VerifySession<'_>) -> Observed<Vec<String>> {
     let all = session.ask("listing the tables", |client| {
         has_extension(client, "amcheck")?;
         let there = "SELECT count(*) > 0 FROM pg_catalog.pg_proc WHERE proname = 'verify_heapam'";
@@ -137,7 +137,7 @@ pub(super) fn heaps(session: &mut Session<'_>) -> Observed<Vec<String>> {
 /// Every entry of every B-tree on a table leads to a used line pointer of it. amcheck looks the
 /// other way: from the table into the index. Tables that hold others' long values are left out, for
 /// they cannot be locked.
-pub(super) fn pointers(session: &mut Session<'_>) -> Observed<Vec<String>> {
+pub(super) fn pointers(session: &mut VerifySession<'_>) -> Observed<Vec<String>> {
     let all = session.ask("listing the B-trees", |client| {
         has_extension(client, "pageinspect")?;
         let posting = "SELECT count(*) > 0 FROM pg_catalog.pg_proc \
@@ -185,7 +185,7 @@ pub(super) fn pointers(session: &mut Session<'_>) -> Observed<Vec<String>> {
 }
 
 /// The visibility map of every table: what it calls all-visible or all-frozen is.
-pub(super) fn visibility(session: &mut Session<'_>) -> Observed<Vec<String>> {
+pub(super) fn visibility(session: &mut VerifySession<'_>) -> Observed<Vec<String>> {
     let all = session.ask("listing the tables", |client| {
         has_extension(client, "pg_visibility")?;
         relations(client, TABLES)

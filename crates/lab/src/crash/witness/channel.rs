@@ -34,7 +34,7 @@ const GREETING: &[u8; 16] = b"pgdyno-witness-2";
 const ACCEPTED: u8 = 1;
 const REFUSED: u8 = 0;
 
-/// What is wrong with the other side.
+/// A fault of the other side.
 #[derive(Debug, Error)]
 pub(super) enum ChannelError {
     #[error("what answers there is no witness of this version")]
@@ -123,7 +123,7 @@ impl Channel {
     /// Connects to the witness at `address`, and has it prove that it knows `secret`.
     ///
     /// # Errors
-    /// It cannot be reached; [`ChannelError`].
+    /// The other side cannot be reached; [`ChannelError`].
     pub(super) fn connect(address: &str, secret: &Secret) -> io::Result<Self> {
         let (began, address) = (Instant::now(), address.to_owned());
         let (found, stream) = mpsc::channel();
@@ -170,7 +170,7 @@ impl Channel {
     /// Serves a client that proves to know `secret`.
     ///
     /// # Errors
-    /// It is too slow; [`ChannelError`].
+    /// The other side is too slow; [`ChannelError`].
     pub(super) fn accept(mut stream: TcpStream, secret: &Secret) -> io::Result<Self> {
         prepare(&stream)?;
         let until = Instant::now() + HANDSHAKE;
@@ -193,7 +193,7 @@ impl Channel {
     /// Sends `message`.
     ///
     /// # Errors
-    /// It is too long; the other side does not take it.
+    /// The message is too long, or the other side does not take it.
     pub(super) fn send(&mut self, message: &[u8]) -> io::Result<()> {
         let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
         if length > LONGEST {

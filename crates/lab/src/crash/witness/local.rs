@@ -34,7 +34,7 @@ pub(super) struct LocalSession {
     pub(super) bindir: PathBuf,
     /// The server's settings.
     pub(super) settings: BTreeMap<String, String>,
-    /// What the session was asked for.
+    /// The options of the session.
     pub(super) options: CrashOptions,
     /// Whether data pages bear checksums.
     pub(super) checksums: bool,
@@ -89,7 +89,7 @@ impl LocalSession {
     /// Forgets it.
     ///
     /// # Errors
-    /// It cannot be removed.
+    /// The file cannot be removed.
     pub(super) fn remove(&self) -> Result<(), LabError> {
         let path = path();
         fs::remove_file(&path).map_err(|e| unusable(&path, &e))

@@ -33,10 +33,10 @@ pub enum SecretError {
     Open {
         /// Which.
         path: PathBuf,
-        /// Its permissions.
+        /// The file's permissions.
         mode: u32,
     },
-    /// It belongs to another account.
+    /// The file belongs to another account.
     #[error("will not use the secret in {}: it belongs to another account (uid {uid})", path.display())]
     ForeignOwner {
         /// Which.
@@ -57,7 +57,7 @@ pub enum SecretError {
 }
 
 impl SecretError {
-    /// What to do.
+    /// The remedy.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {

@@ -19,7 +19,8 @@ use pgdyno_model::target::Secret;
 use serde::{Deserialize, Serialize};
 
 use super::channel::Channel;
-use super::{Answer, Ask, LONGEST_NAME, MOST_RECORDS, Record, Standing, harmless, secret};
+use super::connection::{Answer, Ask, LONGEST_NAME, MOST_RECORDS, Record, Standing, harmless};
+use super::secret;
 use crate::LabError;
 
 /// How long a stop may go unnoticed.

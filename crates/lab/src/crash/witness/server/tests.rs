@@ -6,7 +6,7 @@ use std::thread;
 
 use pgdyno_model::ledger::{Effect, Token};
 
-use super::super::{Connection, Deed};
+use super::super::connection::{Connection, Deed};
 use super::*;
 
 /// A witness in a thread, and what it tells. Ended when dropped.

@@ -1,0 +1,174 @@
+//! The words of progress events.
+
+use pgdyno_model::load_strategy::LoadStrategy;
+use pgdyno_model::progress::{Activity, EndReason, Notice, RoundStage, Warning};
+
+/// Returns a notice as one line.
+pub(super) fn notice(notice: &Notice) -> String {
+    match notice {
+        Notice::Script(text)
+        | Notice::Swept(text)
+        | Notice::Connection(text)
+        | Notice::ExternalServer(text) => text.clone(),
+        Notice::StatementsWithoutPercentiles { script, kept, statements } => format!(
+            "{script}: percentiles are kept of the first {kept} statements of a workload, not of all {statements}"
+        ),
+        Notice::OverwritesDevice { storage, device } => {
+            format!("storage {storage} overwrites {device}")
+        }
+        Notice::SuspectStorage { storage, finding } => {
+            format!("storage `{storage}` is suspect: {finding}")
+        }
+        Notice::FetchingPrograms { wanted, version } => format!(
+            "no PostgreSQL {} found here: fetching a small build of {version} (no lz4, zstd, io_uring)",
+            wanted.map_or_else(|| "server".to_owned(), |v| v.to_string())
+        ),
+        Notice::SeedDrawn(seed) => format!(
+            "seed {seed} was drawn for order and load; `--set experiment.seed={seed}` repeats them"
+        ),
+        Notice::RunEnds(EndReason::Decided { blocks }) => {
+            format!("the run ends: everything is decided after {blocks} blocks")
+        }
+        Notice::RunEnds(EndReason::BudgetSpent { budget }) => {
+            format!("the run ends: another block does not fit into the budget of {budget}")
+        }
+        Notice::DataCopied { data, storage, bytes, files, reflinks } => {
+            let how = match reflinks {
+                0 => String::new(),
+                n => format!(", {n} of them by reflink"),
+            };
+            format!("{data} was copied onto {storage}: {bytes} in {files} files{how}")
+        }
+        Notice::NoTemplate { data, needed, directory } => format!(
+            "no copy of {data} is kept, so that it is loaded anew: no {needed} free in {}",
+            directory.display()
+        ),
+        Notice::TemplateKept { data } => format!(
+            "a copy of {data} is kept for later runs; `pgdyno clean --templates` removes it"
+        ),
+        Notice::RoomForLoad { data, needed, available: Some(available) } => {
+            format!("{data}: takes about {needed}; {available} are free")
+        }
+        Notice::RoomForLoad { data, needed, available: None } => format!(
+            "{data}: takes about {needed}; how much the server has free cannot be seen from here"
+        ),
+        Notice::LoadContinues { data, pieces } => {
+            format!("going on with {data}: {pieces} pieces are loaded already")
+        }
+        Notice::Strategy { .. } => strategy(notice),
+        Notice::KeySettings { table, settings } => {
+            format!("{table}: its key is built with {}", settings.join(", "))
+        }
+        Notice::WalWriterKeptAwake => {
+            "the server's WAL writer is kept awake by empty logical messages (docs/workloads.md)"
+                .to_owned()
+        }
+        Notice::SessionBegunAgain { session } => {
+            format!("session {session} ended without a restart of the machine: it is begun anew")
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+/// Returns how a table is loaded, and why.
+fn strategy(notice: &Notice) -> String {
+    let Notice::Strategy { table, strategy, asked, partitions, connections, cores } = notice else {
+        return String::new();
+    };
+    let how = match strategy {
+        LoadStrategy::Freeze => "one COPY with FREEZE",
+        LoadStrategy::Chunks => "several COPY without FREEZE, chunk by chunk",
+        LoadStrategy::Partitions => "partitions side by side, each by COPY with FREEZE",
+    };
+    match strategy {
+        LoadStrategy::Partitions => {
+            format!("{table}: {partitions} {how}, over {connections} connections")
+        }
+        LoadStrategy::Freeze if !asked => format!(
+            "{table}: {how} ({cores} cores, {connections} connections: several into one table would \
+             lose FREEZE, write WAL and pay a vacuum)"
+        ),
+        LoadStrategy::Chunks if !asked => format!(
+            "{table}: {how}, over {connections} connections ({cores} cores outweigh the vacuum that \
+             follows)"
+        ),
+        LoadStrategy::Freeze | LoadStrategy::Chunks => {
+            format!("{table}: {how}, over {connections} connections, as asked")
+        }
+    }
+}
+
+/// Returns a warning as one line.
+pub(super) fn warning(warning: &Warning) -> String {
+    match warning {
+        Warning::NotTakenDown(text) => text.clone(),
+        Warning::StorageUnavailable { storage, reason } => {
+            format!("storage {storage} is not available here, its trials are left out: {reason}")
+        }
+        Warning::StorageFailed { storage, reason } => {
+            format!("every trial on {storage} will fail: {reason}")
+        }
+        Warning::NotCrashed { subject, reason } => {
+            format!("{subject} could not be crashed: {reason}")
+        }
+        Warning::CrashTestsCutShort { reason } => format!("not done to the end: {reason}"),
+        Warning::RemainsNotKept { fault, round, reason } => {
+            format!("what round {round} of {fault} left could not be kept: {reason}")
+        }
+        Warning::PullThePlug { session } => format!(
+            "session {session}: pull the plug while load runs; when the machine is back, start the \
+             same command again"
+        ),
+        other => format!("{other:?}"),
+    }
+}
+
+/// Returns an activity as one line.
+pub(super) fn activity(activity: &Activity) -> String {
+    match activity {
+        Activity::MakingStorage { storage } => format!("making storage {storage}"),
+        Activity::TakingDownStorage { storage } => format!("taking down storage {storage}"),
+        Activity::MakingCluster { version, storage } => {
+            format!("making a cluster of PostgreSQL {version} on {storage}")
+        }
+        Activity::FetchingPostgres { version } => format!("fetching PostgreSQL {version}"),
+        Activity::UnpackingPostgres { version } => format!("unpacking PostgreSQL {version}"),
+        Activity::CopyingData { data, storage } => format!("copying {data} onto {storage}"),
+        Activity::MakingTemplate { data } => format!("keeping a copy of {data}"),
+        Activity::MeasuringFsyncRate { storage } => {
+            format!("measuring the fsync rate of {storage}")
+        }
+        Activity::Probing { storage: Some(storage), test } => format!("probing {storage}: {test}"),
+        Activity::Probing { storage: None, test } => test.clone(),
+        Activity::TryingRate { rate, confirming, objective } => {
+            let doing = if *confirming { "confirming" } else { "trying" };
+            format!("{doing} {rate:.1} transactions/s: does that keep {objective}?")
+        }
+        Activity::MakingTestBed { subject } => {
+            format!("crash: making storage and cluster for {subject}")
+        }
+        Activity::CrashRound { subject, fault, round, stage } => {
+            let round = match round {
+                Some((number, of)) => format!("round {number} of {of}"),
+                None => "positive control".to_owned(),
+            };
+            format!("crash {subject}: {fault}, {round}: {}", round_stage(*stage))
+        }
+        Activity::AwaitingPlug { session, tps, elapsed } => {
+            format!("session {session}: {tps:.0} tps, {} s: pull the plug", elapsed.as_secs())
+        }
+        Activity::JudgingReturn { session, stage } => {
+            format!("session {session}: the machine is back: {}", round_stage(*stage))
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+fn round_stage(stage: RoundStage) -> &'static str {
+    match stage {
+        RoundStage::Load => "load",
+        RoundStage::Fault => "the fault is due",
+        RoundStage::Recovery => "recovery",
+        RoundStage::Verification => "verification",
+    }
+}

@@ -1,0 +1,173 @@
+//! The progress of a load, kept in the database itself.
+//!
+//! Comments on tables say that pgdyno made them and with which data. The table `pgdyno_load` names
+//! the pieces that are complete; it is dropped when the load ends.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use pgdyno_host::postgres::ControlClient;
+use pgdyno_host::postgres::schema::MARK;
+use postgres_protocol::escape::escape_literal;
+
+use crate::bulk_load::BulkLoad;
+use crate::bulk_load::Existing;
+use crate::error::DatasetError;
+
+/// The table that names the complete pieces.
+pub(crate) const PROGRESS: &str = "pgdyno_load";
+
+/// How a load begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Beginning {
+    /// No table exists.
+    Fresh,
+    /// An earlier load was interrupted; these pieces are complete.
+    GoOn(BTreeSet<String>),
+}
+
+/// The comment on the tables of `load`.
+pub(crate) fn comment(load: &BulkLoad<'_>) -> String {
+    format!("{}: {}", load.mark, load.identity())
+}
+
+/// The comment on the progress table. Pieces depend on the size of chunks, so it names that too.
+fn progress_comment(load: &BulkLoad<'_>) -> String {
+    format!("{}, chunks of {} rows", comment(load), load.chunk)
+}
+
+/// Returns SQL that makes the progress table.
+pub(crate) fn make_progress(load: &BulkLoad<'_>) -> String {
+    let comment = escape_literal(&progress_comment(load));
+    let table = load.table(PROGRESS);
+    format!("CREATE TABLE {table} (piece text PRIMARY KEY); COMMENT ON TABLE {table} IS {comment}")
+}
+
+/// Returns SQL that marks `piece` as complete, for the transaction that loads it.
+pub(crate) fn note(load: &BulkLoad<'_>, piece: &str) -> String {
+    format!("INSERT INTO {} VALUES ({})", load.table(PROGRESS), escape_literal(piece))
+}
+
+/// The comment on table `name`; none if there is no such table.
+fn comment_on(
+    client: &mut ControlClient,
+    load: &BulkLoad<'_>,
+    name: &str,
+) -> Result<Option<String>, DatasetError> {
+    const ASKED: &str = "SELECT coalesce(pg_catalog.obj_description(c.oid, 'pg_class'), '') \
+        FROM pg_catalog.pg_class c WHERE c.oid = pg_catalog.to_regclass($1)";
+    let found = client
+        .query_opt(ASKED, &[&load.table(name)])
+        .map_err(|e| DatasetError::sql(load, &format!("looking for table {name}"), &e))?;
+    Ok(found.map(|row| row.get(0)))
+}
+
+/// How long the server may take to release the lock of a session that has ended.
+const LETTING_GO: Duration = Duration::from_secs(1);
+
+/// Decides how to begin, and drops tables of earlier loads where the caller allows it.
+pub(crate) fn begin(
+    client: &mut ControlClient,
+    load: &BulkLoad<'_>,
+) -> Result<Beginning, DatasetError> {
+    let failed = |doing: &str, e: &postgres::Error| DatasetError::sql(load, doing, e);
+    let asked = "SELECT pg_catalog.pg_try_advisory_lock(pg_catalog.hashtext('pgdyno load'))";
+    let begun = Instant::now();
+    // Behind a pooler nobody would hold it; there the second to make the tables is refused.
+    while !client.is_pooled()
+        && !client.query_one(asked, &[]).map_err(|e| failed("locking", &e))?.get::<_, bool>(0)
+    {
+        // One that has just ended has it until the server notices.
+        if begun.elapsed() > LETTING_GO {
+            return Err(DatasetError::Busy { data: load.identity() });
+        }
+        std::thread::sleep(LETTING_GO / 50);
+    }
+    let unfinished = comment_on(client, load, PROGRESS)?;
+    if let Some(found) = &unfinished {
+        if !found.starts_with(MARK) {
+            return Err(exists(PROGRESS, client, load, false)?);
+        }
+        if *found == progress_comment(load) && load.existing == Existing::Keep {
+            let asked = format!("SELECT piece FROM {}", load.table(PROGRESS));
+            let done =
+                client.query(&asked, &[]).map_err(|e| failed("asking what is loaded", &e))?;
+            return Ok(Beginning::GoOn(done.iter().map(|row| row.get(0)).collect()));
+        }
+        if load.existing == Existing::Keep {
+            let found = found.trim_start_matches(MARK).trim_start_matches(": ").to_owned();
+            return Err(DatasetError::Unfinished { data: load.identity(), found });
+        }
+    }
+    let mut drop = Vec::new();
+    for name in load.data.table_names() {
+        let Some(comment) = comment_on(client, load, name)? else { continue };
+        let ours = comment.starts_with(MARK);
+        if !ours || load.existing == Existing::Keep {
+            return Err(exists(name, client, load, ours)?);
+        }
+        drop.push(format!("DROP TABLE {} RESTRICT", load.table(name)));
+    }
+    if unfinished.is_some() {
+        // Partitions not attached yet, and what they are made like, are named in it.
+        for (parent, child) in children(client, load)? {
+            let (child, like) = (load.table(&child), load.table(&like(&parent)));
+            drop.push(format!("DROP TABLE IF EXISTS {child}, {like} RESTRICT"));
+        }
+        for table in load.data.tables.iter().filter(|t| t.partition_by.is_some()) {
+            drop.push(format!("DROP TABLE IF EXISTS {} RESTRICT", load.table(&like(&table.name))));
+        }
+        drop.push(format!("DROP TABLE {} RESTRICT", load.table(PROGRESS)));
+    }
+    if !drop.is_empty() {
+        // Several statements in one message are one transaction.
+        client
+            .batch_execute(&drop.join("; "))
+            .map_err(|e| failed("dropping pgdyno's tables of an earlier load", &e))?;
+    }
+    Ok(Beginning::Fresh)
+}
+
+/// The table that the partitions of `parent` are made like, while they are not all attached.
+pub(crate) fn like(parent: &str) -> String {
+    format!("pgdyno_like_{parent}")
+}
+
+/// Partition number `number` of `parent`.
+pub(crate) fn child(parent: &str, number: u32) -> String {
+    format!("{parent}_{number}")
+}
+
+/// Returns the partitions that the progress table names, each after its parent.
+fn children(
+    client: &mut ControlClient,
+    load: &BulkLoad<'_>,
+) -> Result<Vec<(String, String)>, DatasetError> {
+    let asked = format!("SELECT piece FROM {}", load.table(PROGRESS));
+    let failed = |e: postgres::Error| DatasetError::sql(load, "asking what is loaded", &e);
+    let pieces = client.query(&asked, &[]).map_err(failed)?;
+    let parts = |piece: String| {
+        let (parent, number) = piece.split_once(" partition ")?;
+        Some((parent.to_owned(), child(parent, number.parse().ok()?)))
+    };
+    Ok(pieces.iter().filter_map(|row| parts(row.get(0))).collect())
+}
+
+/// Returns the error for a table that exists and should not.
+fn exists(
+    name: &str,
+    client: &mut ControlClient,
+    load: &BulkLoad<'_>,
+    ours: bool,
+) -> Result<DatasetError, DatasetError> {
+    const ASKED: &str = "SELECT pg_catalog.string_agg(attname || ' ' || pg_catalog.format_type(atttypid, atttypmod), ', ' ORDER BY attnum), \
+        (SELECT pg_catalog.pg_size_pretty(pg_catalog.pg_total_relation_size($1::text::regclass))) \
+        FROM pg_catalog.pg_attribute WHERE attrelid = $1::text::regclass AND attnum > 0 AND NOT attisdropped";
+    let row = client
+        .query_one(ASKED, &[&load.table(name)])
+        .map_err(|e| DatasetError::sql(load, &format!("looking at table {name}"), &e))?;
+    let (columns, size): (Option<String>, String) = (row.get(0), row.get(1));
+    let whose = if ours { "made by pgdyno" } else { "not made by pgdyno" };
+    let found = format!("{whose}, with {size} and the columns {}", columns.unwrap_or_default());
+    Ok(DatasetError::Exists { table: name.to_owned(), found, ours })
+}

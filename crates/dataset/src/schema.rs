@@ -1,0 +1,114 @@
+//! The tables of a load: made, placed on tablespaces, and refused where others may write.
+
+use pgdyno_host::postgres::control::{SEARCH_PATH, path_of_schema};
+use pgdyno_host::postgres::{ControlClient, Transaction, schema};
+use pgdyno_model::load_strategy::LoadStrategy;
+use postgres_protocol::escape::escape_literal;
+
+use crate::bulk_load::BulkLoad;
+use crate::error::DatasetError;
+use crate::load_progress::{self, like};
+
+/// Makes the tables, and the table that says how far the load is, together.
+pub(crate) fn make_tables(
+    client: &mut ControlClient,
+    load: &BulkLoad<'_>,
+    strategies: &[LoadStrategy],
+) -> Result<(), DatasetError> {
+    let failed = |doing: &str, e: &postgres::Error| DatasetError::sql(load, doing, e);
+    let mut transaction = client.transaction().map_err(|e| failed("making its tables", &e))?;
+    let before =
+        make_schema(&mut transaction, load).map_err(|e| failed("making its tables", &e))?;
+    for (table, tablespace) in load.placed {
+        let moving = format!("ALTER TABLE {} SET TABLESPACE {tablespace}", load.table(table));
+        transaction.batch_execute(&moving).map_err(|e| failed(&moving, &e))?;
+    }
+    for (table, strategy) in load.data.tables.iter().zip(strategies) {
+        if let (LoadStrategy::Partitions, Some(by)) = (strategy, &table.partition_by) {
+            let (name, new_name) = (load.table(&table.name), like(&table.name));
+            let like = load.table(&new_name);
+            let sql = format!(
+                "ALTER TABLE {name} RENAME TO {new_name}; \
+                 CREATE TABLE {name} (LIKE {like} INCLUDING ALL) PARTITION BY RANGE ({by})"
+            );
+            transaction.batch_execute(&sql).map_err(|e| failed(&sql, &e))?;
+        }
+    }
+    let comment = load_progress::comment(load);
+    match before {
+        Some(before) => schema::mark_new_objects(&mut transaction, load.schema, &before, &comment)
+            .map_err(|e| failed("marking what it made", &e))?,
+        None => {
+            for name in load.data.table_names() {
+                let (name, comment) = (load.table(name), escape_literal(&comment));
+                let sql = format!("COMMENT ON TABLE {name} IS {comment}");
+                transaction.batch_execute(&sql).map_err(|e| failed(&sql, &e))?;
+            }
+        }
+    }
+    let sql = load_progress::make_progress(load);
+    transaction.batch_execute(&sql).map_err(|e| failed("making pgdyno's own table", &e))?;
+    transaction.commit().map_err(|e| failed("making its tables", &e))
+}
+
+/// Runs the workload's own SQL, whose names mean those of the schema. Where all that it makes is to
+/// be marked: what was in the schema before, which from then on shows nobody else's.
+fn make_schema(
+    transaction: &mut Transaction<'_>,
+    load: &BulkLoad<'_>,
+) -> Result<Option<Vec<(u32, u32)>>, postgres::Error> {
+    let before = match load.mark {
+        schema::MARK => None,
+        _ => {
+            transaction.batch_execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
+            Some(schema::objects_in(transaction, load.schema)?)
+        }
+    };
+    let path = path_of_schema(load.schema);
+    transaction.batch_execute(&format!("SET LOCAL search_path = {path}"))?;
+    transaction.batch_execute(&load.data.schema)?;
+    transaction.batch_execute(&format!("SET LOCAL search_path = {SEARCH_PATH}"))?;
+    Ok(before)
+}
+
+/// Refuses a schema into which others could put what a superuser's session then runs.
+pub(crate) fn check_schema(
+    client: &mut ControlClient,
+    load: &BulkLoad<'_>,
+) -> Result<(), DatasetError> {
+    let failed =
+        |e: &postgres::Error| DatasetError::sql(load, "asking who may write to its schema", e);
+    let mut transaction = client.transaction().map_err(|e| failed(&e))?;
+    let writers = schema::writers(&mut transaction, load.schema).map_err(|e| failed(&e))?;
+    transaction.commit().map_err(|e| failed(&e))?;
+    match writers.is_empty() {
+        true => Ok(()),
+        false => Err(DatasetError::OpenSchema {
+            data: load.identity(),
+            schema: load.schema.to_owned(),
+            writers: writers.join(", "),
+        }),
+    }
+}
+
+/// An index that the workload's own SQL made lies where PGDATA does, wherever its table is.
+pub(crate) fn move_indexes(
+    client: &mut ControlClient,
+    load: &BulkLoad<'_>,
+) -> Result<(), DatasetError> {
+    const ASKED: &str = "SELECT indexrelid::regclass::text FROM pg_catalog.pg_index WHERE indrelid = $1::text::regclass";
+    for (table, tablespace) in load.placed {
+        let doing = format!("moving the indexes of {table} to {tablespace}");
+        let failed = |e: postgres::Error| DatasetError::sql(load, &doing, &e);
+        for index in client
+            .query(ASKED, &[&load.table(table)])
+            .map_err(failed)?
+            .iter()
+            .map(|row| row.get::<_, String>(0))
+        {
+            let sql = format!("ALTER INDEX {index} SET TABLESPACE {tablespace}");
+            client.batch_execute(&sql).map_err(failed)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! What every step of a run and of a crash test needs: the journal, whom to tell, when to stop.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use pgdyno_host::Journal;
+use pgdyno_model::progress::{Activity, Event, Notice, Progress, Warning};
+
+use crate::LabError;
+
+/// How often a waiting thread looks at the stop flag.
+const TICK: Duration = Duration::from_millis(50);
+
+/// The journal of undo steps, the receiver of progress events and the stop flag.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) journal: &'a Journal,
+    pub(crate) progress: &'a dyn Progress,
+    pub(crate) stop: &'a AtomicBool,
+}
+
+impl Context<'_> {
+    /// Reports `event`.
+    pub(crate) fn event(&self, event: &Event<'_>) {
+        self.progress.event(event);
+    }
+
+    /// Reports something worth keeping.
+    pub(crate) fn note(&self, notice: Notice) {
+        self.event(&Event::Note(notice));
+    }
+
+    /// Reports something that must not be missed.
+    pub(crate) fn warn(&self, warning: Warning) {
+        self.event(&Event::Warning(warning));
+    }
+
+    /// Reports each of `leftovers`: what could not be taken down.
+    pub(crate) fn warn_left(&self, leftovers: Vec<String>) {
+        for left in leftovers {
+            self.warn(Warning::NotTakenDown(left));
+        }
+    }
+
+    /// Reports that `activity` begins.
+    pub(crate) fn begin(&self, activity: Activity) {
+        self.event(&Event::Working { activity, share: None });
+    }
+
+    /// Returns whether a signal asked to stop.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Fails once a signal has asked to stop.
+    ///
+    /// # Errors
+    /// [`LabError::Interrupted`].
+    pub(crate) fn check_stop(&self) -> Result<(), LabError> {
+        if self.is_stopped() { Err(LabError::Interrupted) } else { Ok(()) }
+    }
+
+    /// Waits for `time`.
+    ///
+    /// # Errors
+    /// [`LabError::Interrupted`], as soon as a signal asks to stop.
+    pub(crate) fn sleep(&self, time: Duration) -> Result<(), LabError> {
+        let until = Instant::now() + time;
+        loop {
+            self.check_stop()?;
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(TICK));
+        }
+    }
+}

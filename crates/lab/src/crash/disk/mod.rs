@@ -1,0 +1,206 @@
+//! Faults of the disk: each becomes something that is armed on the emulated disks, and a moment to
+//! wait for.
+
+mod arming;
+mod io_error;
+mod torn_write;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use pgdyno_engine::random::Random;
+use pgdyno_host::fault::{Ballast, make_durable};
+use pgdyno_host::postgres::control;
+use pgdyno_host::storage::emulated::{
+    Content, Control, ControlError, Cut, Effect, Hits, Operation, Rule, Selector, TearUnit,
+};
+use pgdyno_model::Fault;
+use pgdyno_model::crash::{Aim, CrashOptions, Under};
+use pgdyno_model::target::Target;
+
+use super::missed::{Met, Missed};
+use super::repeated::Repeated;
+use crate::LabError;
+use crate::sql::execute;
+use arming::{PATIENCE, drawn, refused};
+
+/// Arms the fault before load is offered, once the baseline is durable.
+pub(super) fn before_load(
+    fault: Fault,
+    options: &CrashOptions,
+    seed: u64,
+    disks: &mut [Control],
+) -> Result<(), ControlError> {
+    for disk in disks.iter_mut() {
+        disk.seed(seed)?;
+    }
+    match fault {
+        Fault::EmulatedLie if options.lie < 1.0 => {
+            let on = Selector::all(Operation::Flush);
+            let rule = Rule { on, hits: Hits::Chance(options.lie), effect: Effect::Lie };
+            disks_under(options.under, disks)
+                .iter_mut()
+                .try_for_each(|disk| disk.arm(&rule).map(drop))
+        }
+        Fault::EmulatedLie => {
+            disks_under(options.under, disks).iter_mut().try_for_each(|disk| disk.lie(true))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The disks that a fault is under: PGDATA's stands first, that of pg_wal last.
+fn disks_under(under: Under, disks: &mut [Control]) -> &mut [Control] {
+    let last = disks.len().saturating_sub(1);
+    match under {
+        Under::Both => disks,
+        Under::Data => disks.get_mut(..1).unwrap_or_default(),
+        Under::Wal => disks.get_mut(last..).unwrap_or_default(),
+    }
+}
+
+/// Brings the fault about while load runs on the server at `target`, and waits until it has
+/// happened; the power is cut after it. What is worth telling of it. `disks` are PGDATA's, then
+/// that of pg_wal where it has one of its own. `number` is the round's.
+///
+/// # Errors
+/// The inner one: it did not happen; why.
+pub(super) fn inject(
+    fault: Fault,
+    under: Under,
+    number: u32,
+    disks: &mut [Control],
+    target: &Target,
+    draws: &mut Random,
+    stop: &AtomicBool,
+) -> Met {
+    match fault {
+        Fault::EmulatedLie => lose(under, disks, target, draws),
+        Fault::TornWrite => torn_write::inject(disks, target, draws, stop),
+        Fault::IoError => io_error::inject(under, number, disks, target, draws, stop),
+        Fault::DiskFull => fill(target, draws, stop),
+        other => Ok(Err(Missed::NotOfADisk(other))),
+    }
+}
+
+/// Whether the power is to go right after a request of [`cut_at`]. Of a data disk that lies more is
+/// lost by [`inject`], when checkpoints are over.
+pub(super) fn cuts_at(fault: Fault, aim: Aim, under: Under) -> bool {
+    match aim {
+        Aim::WalFlush => fault == Fault::Power || under != Under::Data,
+        Aim::Checkpoint => fault == Fault::Power,
+        _ => false,
+    }
+}
+
+/// The power goes right after a request that `aim` names: a write of WAL that is in the disk's
+/// cache and not flushed yet, or one of a checkpoint's writes of data pages. What of the cache
+/// survives is drawn.
+///
+/// # Errors
+/// The inner one: there was no such write.
+pub(super) fn cut_at(
+    aim: Aim,
+    disks: &mut [Control],
+    draws: &mut Random,
+    stop: &AtomicBool,
+) -> Met {
+    let (what, content, among, disk) = match aim {
+        Aim::Checkpoint => ("a data page", Content::DataPage, 60, disks.first_mut()),
+        _ => ("WAL", Content::WalPage, 20, disks.last_mut()),
+    };
+    let Some(disk) = disk else { return Ok(Err(Missed::NoEmulatedDisk)) };
+    // An honest disk writes its sectors whole, and they may be of 4 kB.
+    let tear = (draws.unit() < 0.5).then_some(TearUnit::Bytes4096);
+    let cut = Cut { survives: draws.unit(), tear };
+    let hits = Hits::Nth(1 + drawn(draws, among));
+    let rule = Rule { on: Selector::writes_of(content), hits, effect: Effect::Cut(cut) };
+    disk.arm(&rule).map_err(|e| refused(&e))?;
+    Ok(match disk.wait_for_cut(PATIENCE, stop).map_err(|e| refused(&e))? {
+        Some(cut) => Ok(vec![format!(
+            "the power went after write {}, of {what}: of the writes in the cache {} were lost, {} survived{}",
+            cut.at_write,
+            cut.dropped,
+            cut.survived,
+            if cut.torn { ", one tore" } else { "" }
+        )]),
+        None => Err(Missed::NoWrite { of: what, within: PATIENCE }),
+    })
+}
+
+/// The disks that lied lose power: every second time all that they had in their caches, else a
+/// part, since a drive writes back in an order of its own.
+///
+/// With an honest WAL a disk that forgets all since the baseline is as it was then, and WAL since
+/// then brings it up to date. What harms is a control file that tells of a checkpoint whose pages
+/// are missing: so there are some checkpoints before, and a part survives.
+fn lose(under: Under, disks: &mut [Control], target: &Target, draws: &mut Random) -> Met {
+    const CHECKPOINTS: u32 = 8;
+    let mut survives = if draws.unit() < 0.5 { draws.unit() } else { 0.0 };
+    let mut told = Vec::new();
+    if under == Under::Data {
+        told.push(format!("{CHECKPOINTS} checkpoints were made before, whatever the aim"));
+        let mut client = control::connect_to_own(target)?;
+        for _ in 0..CHECKPOINTS {
+            execute(&mut client, "checkpoint on a lying disk", "CHECKPOINT")?;
+        }
+        survives = 0.5 + 0.4 * draws.unit();
+    }
+    for disk in disks_under(under, disks) {
+        let cut = disk.cut(&Cut { survives, tear: None }).map_err(|e| refused(&e))?;
+        let destaged = disk.status().map_err(|e| refused(&e))?.counters.destaged;
+        told.push(format!(
+            "of the writes that were acknowledged as durable or in the cache, {} were lost and {} survived{}",
+            cut.dropped,
+            cut.survived,
+            if destaged > 0 { "; older ones had gone to the medium since the cache was full" } else { "" }
+        ));
+    }
+    Ok(Ok(told))
+}
+
+/// The filesystem of PGDATA or of pg_wal has no room left until the server has run into that.
+fn fill(target: &Target, draws: &mut Random, stop: &AtomicBool) -> Met {
+    let mut client = control::connect_to_own(target)?;
+    let wrong =
+        |e| LabError::Sql { doing: "ask where PGDATA lies".into(), found: control::said(&e) };
+    let data: String = client.query_one("SHOW data_directory", &[]).map_err(wrong)?.get(0);
+    drop(client);
+    let directory = match drawn(draws, 2) {
+        0 => PathBuf::from(&data),
+        _ => Path::new(&data).join("pg_wal"),
+    };
+    let point = mount_point(&directory)?;
+    let ballast = Ballast::fill(&point)?;
+    // Each takes a segment, and none is there to be recycled.
+    let switches = Repeated::begin("SELECT pg_switch_wal()", target);
+    let until = Instant::now() + PATIENCE;
+    while !switches.has_ended() && Instant::now() < until && !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let met = switches.has_ended();
+    // Before the power goes: whoever runs out of room makes some before the next start.
+    drop(ballast);
+    drop(switches);
+    // Its filesystem may have given up; then there is nothing to make durable.
+    let _ = make_durable(&point);
+    if stop.load(Ordering::Relaxed) {
+        return Err(LabError::Interrupted);
+    }
+    Ok(match met {
+        true => Ok(vec![format!("{} was full, and the server ran into it", point.display())]),
+        false => Err(Missed::NeededNoRoom { on: point, within: PATIENCE }),
+    })
+}
+
+/// Where the filesystem of `directory` is mounted.
+fn mount_point(directory: &Path) -> Result<PathBuf, LabError> {
+    let unseen = |e: std::io::Error| LabError::Storage {
+        found: format!("cannot tell the filesystem of {}: {e}", directory.display()),
+    };
+    let real = directory.canonicalize().map_err(unseen)?;
+    let mounts = pgdyno_host::mountinfo::mounts().map_err(unseen)?;
+    let held = pgdyno_host::mountinfo::holding(&mounts, &real);
+    Ok(held.map(|mount| mount.point.clone()).unwrap_or(real))
+}

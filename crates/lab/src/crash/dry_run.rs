@@ -1,0 +1,56 @@
+//! The plan of crash tests in words. Touches nothing.
+
+use std::fmt::Write as _;
+
+use super::aim::aims;
+use super::feasibility::options;
+use super::subject::{described, takes_emulated};
+use crate::LabError;
+use crate::dry_run::making;
+use crate::prepare::Prepared;
+
+/// Describes a crash test: faults, what each models, rounds, aims, controls, and the steps that
+/// make its storages.
+///
+/// # Errors
+/// The programs of the server, or an account to run it as, cannot be found.
+pub fn dry_run(prepared: &Prepared) -> Result<String, LabError> {
+    let options = options(&prepared.experiment, &prepared.plan)?;
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "crash tests of {} (nothing is done: this is the plan)\n",
+        described(prepared, &prepared.plan.treatments[0])
+    );
+    let _ = writeln!(
+        out,
+        "each round: tables brought back and made durable; {} clients, scale {}, TPC-B with a ledger; a fault within {} at a \
+         moment drawn by seed {}; recovery within {}; {} oracles",
+        options.clients,
+        options.scale,
+        options.load,
+        options.seed,
+        options.recovery_limit,
+        pgdyno_durability::oracles::ORACLES.len()
+    );
+    for fault in &options.faults {
+        let storage = &prepared.experiment.storage[&prepared.plan.treatments[0].storage];
+        let emulated = takes_emulated(storage, *fault);
+        let aims: Vec<&str> = aims(*fault, emulated).iter().map(|a| a.name()).collect();
+        let _ = writeln!(out, "\n{fault}, {} rounds: {}", options.rounds, fault.models());
+        let _ = writeln!(out, "  aimed in turn at {}", aims.join(", "));
+    }
+    let controls = if options.controls {
+        "run before the rounds"
+    } else {
+        "left out: a pass will be called invalid"
+    };
+    let _ = writeln!(out, "\npositive controls: {controls}\n");
+    let _ = writeln!(
+        out,
+        "what each session stands on, made anew after every failure; page checksums, WAL segments of 1 MB and max_wal_size = 32MB \
+         unless said otherwise; for faults of the disk an emulated disk takes the loop file's place:"
+    );
+    out.push_str(&making(prepared)?);
+    Ok(out)
+}

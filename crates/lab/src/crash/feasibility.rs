@@ -1,0 +1,145 @@
+//! Which crash tests are possible, which are meant to fail, and how many rounds controls take.
+//!
+//! Everything here follows from the experiment and its plan. Nothing touches the host.
+
+use pgdyno_host::fault::CUTTABLE;
+use pgdyno_model::crash::{CrashOptions, Under};
+use pgdyno_model::storage::Backing;
+use pgdyno_model::{Experiment, Fault, Plan, Treatment};
+
+use crate::LabError;
+
+/// Faults of the disk that an emulated disk can have.
+const DISK_FAULTS: &[Fault] =
+    &[Fault::EmulatedLie, Fault::TornWrite, Fault::IoError, Fault::DiskFull];
+
+/// Folders of PGDATA whose files a power loss must not find unflushed: tables and indexes, the
+/// commit log, the control file and shared catalogs. For WAL, the control sets fsync=off.
+pub(super) const STALE_FOLDERS: [&str; 3] = ["base", "pg_xact", "global"];
+
+/// Returns how many rounds the positive controls of `fault` take, if each is seen at once.
+pub(crate) fn control_rounds(fault: Fault) -> u32 {
+    match fault {
+        Fault::Power => 1 + STALE_FOLDERS.len() as u32,
+        Fault::EmulatedLie | Fault::Plug => 0,
+        _ => 1,
+    }
+}
+
+/// Returns the storages that a crash test of a cluster on `storage` strikes: its own, and that of
+/// its WAL.
+fn struck_storages<'a>(experiment: &'a Experiment, storage: &'a str) -> Vec<&'a str> {
+    let wal = experiment.storage.get(storage).and_then(|s| s.wal.as_deref());
+    std::iter::once(storage).chain(wal).collect()
+}
+
+/// Refuses the fault that only a hand brings about.
+///
+/// # Errors
+/// [`LabError::Crash`], if the experiment names the fault `plug`.
+pub(crate) fn refuse_plug(experiment: &Experiment) -> Result<(), LabError> {
+    if experiment.crash.as_ref().is_none_or(|crash| !crash.faults.contains(&Fault::Plug)) {
+        return Ok(());
+    }
+    Err(LabError::Crash {
+        what: "this machine".into(),
+        found: "nothing that pgdyno does pulls a plug".into(),
+        help: "`pgdyno crash --fault plug --witness ADDR` waits for you to pull it".into(),
+    })
+}
+
+/// Whether every treatment's storage can be crashed in the ways that `[crash]` names.
+pub(crate) fn check(experiment: &Experiment, plan: &Plan) -> Result<(), LabError> {
+    let options = options(experiment, plan)?;
+    check_planted(experiment, plan)?;
+    for treatment in &plan.treatments {
+        for name in struck_storages(experiment, &treatment.storage) {
+            for fault in &options.faults {
+                possible(experiment, name, *fault)?;
+            }
+        }
+        if options.under != Under::Both && experiment.storage[&treatment.storage].wal.is_none() {
+            return Err(LabError::Crash {
+                what: format!("storage `{}`", treatment.storage),
+                found: "`under` names one of PGDATA and pg_wal, and both lie on this storage".into(),
+                help: "describe a storage of its own for pg_wal: `[storage.wal]`, and `wal = \"wal\"` here"
+                    .into(),
+            });
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn options<'a>(
+    experiment: &'a Experiment,
+    plan: &Plan,
+) -> Result<&'a CrashOptions, LabError> {
+    experiment.crash.as_ref().ok_or_else(|| LabError::Crash {
+        what: plan.name.clone(),
+        found: "the experiment names no faults".into(),
+        help: "add `[crash]` with `faults = [\"process\"]`".into(),
+    })
+}
+
+/// Whether storage `name` can be struck by `fault`.
+fn possible(experiment: &Experiment, name: &str, fault: Fault) -> Result<(), LabError> {
+    let refuse = |found: String, help: String| {
+        Err(LabError::Crash { what: format!("storage `{name}`"), found, help })
+    };
+    let storage = &experiment.storage[name];
+    if !fault.needs_filesystem() {
+        return Ok(());
+    }
+    let cuttable = CUTTABLE.join(", ");
+    match (&storage.backing, &storage.filesystem) {
+        (Backing::Directory(_), _) => refuse(
+            format!(
+                "the fault {fault} takes a filesystem that pgdyno made, and this is a directory that was there before"
+            ),
+            format!(
+                "name a filesystem for pgdyno to make in a file of its own, such as `--filesystem ext4` ({cuttable})"
+            ),
+        ),
+        (Backing::Loop(_) | Backing::Emulated(_), Some(_))
+            if fault == Fault::Power || DISK_FAULTS.contains(&fault) =>
+        {
+            Ok(())
+        }
+        (Backing::Loop(_) | Backing::Emulated(_), _) => {
+            refuse(format!("this version cannot bring the fault {fault} about"), "leave it out".into())
+        }
+        _ => refuse(
+            format!("the fault {fault} takes a filesystem on one disk of pgdyno's own making"),
+            "choose `backing = { loop = { size = \"1300MiB\" } }`, or `emulated` in place of `loop`".into(),
+        ),
+    }
+}
+
+/// The faults that `treatment` is meant to fail.
+pub(crate) fn planted(experiment: &Experiment, treatment: &Treatment) -> Vec<Fault> {
+    let has = |(factor, level): &(String, _)| {
+        treatment.levels.0.iter().any(|(f, l)| f == factor && l == level)
+    };
+    let its = || experiment.planted.iter().filter(|planted| planted.levels.iter().all(has));
+    let tried = experiment.crash.iter().flat_map(|crash| &crash.faults);
+    tried.filter(|fault| its().any(|planted| planted.faults.contains(fault))).copied().collect()
+}
+
+/// Refuses expectations that differ between treatments that share one session of crash tests.
+fn check_planted(experiment: &Experiment, plan: &Plan) -> Result<(), LabError> {
+    let treatments = &plan.treatments;
+    for (at, treatment) in treatments.iter().enumerate() {
+        let first = treatments[..at].iter().find(|other| other.is_crashed_alike(treatment));
+        if first.is_some_and(|first| planted(experiment, first) != planted(experiment, treatment)) {
+            return Err(LabError::Crash {
+                what: treatment.levels.to_string(),
+                found: "`[[crash.planted]]` tells it from a treatment that differs in its load only, and both share one \
+                        session"
+                    .into(),
+                help: "name storages, versions or settings in its `levels`: crash tests have a load of their own"
+                    .into(),
+            });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,66 @@
+//! The connection by which a server is verified, and its errors as the oracles take them.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use pgdyno_durability::{Observed, Unseen, is_damage};
+use pgdyno_host::postgres::control::said;
+use pgdyno_host::postgres::{Client, ControlError};
+
+use super::watchdog::Watchdog;
+
+/// A session as it was begun, without just-in-time compilation, which takes longer than the short
+/// queries that it is begun for: their costs are overrated.
+pub(super) const PLAIN: &str = "RESET ALL; SET jit = off";
+
+/// The scale and the time limits of verification.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::crash) struct Terms<'a> {
+    /// The data set's scale.
+    pub(in crate::crash) scale: u32,
+    /// How long each step may take.
+    pub(in crate::crash) limit: Duration,
+    pub(in crate::crash) stop: &'a AtomicBool,
+}
+
+/// A connection to the server under verification, each question of which has a time limit.
+pub(super) struct VerifySession<'a> {
+    /// Or why there is none.
+    pub(super) client: Observed<Client>,
+    pub(super) watchdog: &'a Watchdog<'a>,
+}
+
+impl VerifySession<'_> {
+    /// What `look` sees by the connection, within the limit; `name` says what it does.
+    pub(super) fn ask<T>(
+        &mut self,
+        name: &str,
+        look: impl FnOnce(&mut Client) -> Observed<T>,
+    ) -> Observed<T> {
+        match &mut self.client {
+            Ok(client) => self.watchdog.step(name, || look(client)),
+            Err(unseen) => Err(unseen.clone()),
+        }
+    }
+}
+
+/// Says what an error means for the verdict: a server that refuses to read durable data is damaged.
+/// Anything else, as a lost connection, a lack of memory or an operator, says nothing of it.
+pub(super) fn unseen(error: &postgres::Error) -> Unseen {
+    match error.code() {
+        Some(code) if is_damage(code.code()) => {
+            Unseen::Damaged(format!("{} (SQLSTATE {})", said(error), code.code()))
+        }
+        Some(code) => Unseen::CouldNotRun(format!("{} (SQLSTATE {})", said(error), code.code())),
+        None => Unseen::CouldNotRun(said(error)),
+    }
+}
+
+/// Says what a failed connection means for the verdict.
+pub(super) fn connection_failed(error: &ControlError) -> Unseen {
+    if error.sqlstate().is_some_and(is_damage) {
+        Unseen::Damaged(error.to_string())
+    } else {
+        Unseen::CouldNotRun(error.to_string())
+    }
+}

@@ -1,0 +1,181 @@
+//! The head of a plan in words: the experiment, its load and its treatments.
+
+use pgdyno_model::Stopping;
+use pgdyno_model::experiment::{Length, LoadOptions, OnError, Order, ReconnectLost};
+use pgdyno_model::storage::DeviceSettings;
+use pgdyno_results::stats::Looks;
+
+use crate::prepare::Prepared;
+
+/// Describes the experiment and its treatments.
+pub(super) fn head(prepared: &Prepared, out: &mut String) {
+    let (plan, experiment) = (&prepared.plan, &prepared.experiment);
+    let order = match experiment.order {
+        Order::Interleaved => "interleaved",
+        Order::Randomized => "randomized",
+        Order::Sequential => "sequential",
+    };
+    let _ = line!(out, "{} (nothing is done: this is the plan)", plan.name);
+    if let Some(question) = &plan.question {
+        let _ = line!(out, "{question}");
+    }
+    let treatments = plan.treatments.len();
+    let (repeats, trials) = match &plan.stopping {
+        None => (experiment.repeats.to_string(), plan.trials.len().to_string()),
+        Some(s) => {
+            let least = plan.trials.iter().filter(|t| t.block <= s.floor).count();
+            (format!("{} to {}", s.floor, s.ceiling), format!("{least} to {}", plan.trials.len()))
+        }
+    };
+    let _ = line!(
+        out,
+        "{treatments} treatments x {repeats} repeats = {trials} trials, {order}, seed {}",
+        plan.seed
+    );
+    if experiment.seed.is_none() {
+        let _ = line!(
+            out,
+            "the seed was drawn for this plan, and each run draws its own; `--set experiment.seed={}` keeps this one",
+            plan.seed
+        );
+    }
+    if let Some(stopping) = &plan.stopping {
+        self::stopping(stopping, plan.margin, out);
+    }
+    let length = match plan.length {
+        Length::Duration(span) => format!("{span} measured"),
+        Length::Transactions(n) => format!("{n} transactions by each client measured"),
+    };
+    match &plan.find {
+        None => drop(line!(out, "each trial: {} warm-up, {length}", plan.warm_up)),
+        Some(find) => drop(line!(
+            out,
+            "each trial: looks for the highest rate that keeps {}, to {}%: steps of {} each, the answer confirmed with \
+             {length} after {} warm-up",
+            find.slo,
+            find.resolution * 100.0,
+            find.step,
+            plan.warm_up
+        )),
+    }
+    let _ = line!(out, "\nTreatments");
+    for (number, treatment) in (1..).zip(&plan.treatments) {
+        let levels = match treatment.levels.to_string() {
+            none if none.is_empty() => "(no factors)".to_owned(),
+            levels => levels,
+        };
+        let _ = line!(out, "  {number:>3}  {levels}");
+        let _ = piece!(
+            out,
+            "       {} at scale {}, {} on {}, {} protocol, storage {}",
+            treatment.workload,
+            treatment.scale,
+            counted(treatment.clients, "client"),
+            counted(treatment.threads, "thread"),
+            treatment.protocol.name(),
+            treatment.storage,
+        );
+        out.push_str(&options(&treatment.options));
+        if let Some(version) = treatment.postgres_version {
+            let _ = piece!(out, ", PostgreSQL {version}");
+        }
+        if let Some(bindir) = &treatment.postgres_bindir {
+            let _ = piece!(out, ", programs in {}", bindir.display());
+        }
+        if let Some(server) = &treatment.server {
+            let _ = piece!(out, ", server {server}");
+        }
+        for (name, value) in &treatment.settings {
+            let _ = piece!(out, ", {name} = {value}");
+        }
+        out.push_str(&device(&treatment.device));
+        out.push('\n');
+    }
+}
+
+/// When a run ends by itself.
+fn stopping(stopping: &Stopping, margin: Option<f64>, out: &mut String) {
+    // To nine digits: 0.03 is not three hundredths.
+    let percent = |share: f64| (share * 1e9).round() / 1e7;
+    let mut closed = vec!["its two differ significantly".to_owned()];
+    closed.extend(margin.map(|m| format!("shown to differ by less than {}%", percent(m))));
+    closed.extend(stopping.precision.map(|p| format!("known to ±{}%", percent(p))));
+    let looks: Vec<String> = Looks::between(stopping.floor, stopping.ceiling)
+        .at()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let _ = line!(
+        out,
+        "a comparison is decided when {}; looked at after {} blocks, and treatments of no open comparison are measured no more",
+        closed.join(", or "),
+        looks.join(", ")
+    );
+    if let Some(budget) = stopping.budget {
+        let _ = line!(
+            out,
+            "after {} blocks no block begins that does not fit into {budget}",
+            stopping.floor
+        );
+    }
+}
+
+/// Describes the load options that differ from a closed loop of single tries.
+fn options(options: &LoadOptions) -> String {
+    let LoadOptions { rate, latency_limit, max_tries, on_error, reconnect, reconnect_lost, define } =
+        options;
+    let mut out = String::new();
+    if let Some(rate) = rate {
+        let _ = piece!(out, ", {rate} transactions due each second");
+    }
+    if let Some(limit) = latency_limit {
+        let _ = piece!(out, ", latency limit {limit}");
+    }
+    match max_tries {
+        0 => out.push_str(", tries without end"),
+        1 => {}
+        n => drop(piece!(out, ", at most {n} tries")),
+    }
+    match on_error {
+        OnError::AbortClient => {}
+        OnError::AbortAll => out.push_str(", an error ends the load"),
+        OnError::Continue => out.push_str(", clients go on after errors"),
+    }
+    if *reconnect {
+        out.push_str(", a connection for each transaction");
+    }
+    match reconnect_lost {
+        ReconnectLost::Never => {}
+        ReconnectLost::UpTo(most) => {
+            let _ = piece!(out, ", lost connections made anew, at most {most} in a row");
+        }
+        ReconnectLost::Always => out.push_str(", lost connections made anew"),
+    }
+    for (name, value) in define {
+        let _ = piece!(out, ", :{name} = {value}");
+    }
+    out
+}
+
+/// Describes the device settings of a treatment.
+pub(super) fn device(device: &DeviceSettings) -> String {
+    let DeviceSettings { scheduler, read_ahead_kb, nr_requests, write_cache, .. } = device;
+    let mut out = String::new();
+    if let Some(scheduler) = scheduler {
+        let _ = piece!(out, ", device.scheduler = {scheduler}");
+    }
+    if let Some(kib) = read_ahead_kb {
+        let _ = piece!(out, ", device.read_ahead_kb = {kib}");
+    }
+    if let Some(requests) = nr_requests {
+        let _ = piece!(out, ", device.nr_requests = {requests}");
+    }
+    if let Some(on) = write_cache {
+        let _ = piece!(out, ", device.write_cache = {on}");
+    }
+    out
+}
+
+fn counted(n: u32, noun: &str) -> String {
+    if n == 1 { format!("{n} {noun}") } else { format!("{n} {noun}s") }
+}

@@ -1,0 +1,16 @@
+//! The text of an experiment and where it came from.
+
+use std::path::PathBuf;
+
+/// An experiment's text and where it came from.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The recipe's name, or the file's stem.
+    pub name: String,
+    /// The name that errors give the file: its path, or `recipe NAME`.
+    pub shown: String,
+    /// The TOML.
+    pub text: String,
+    /// The folder that relative paths start from.
+    pub base: PathBuf,
+}

@@ -1,0 +1,111 @@
+//! PostgreSQL's programs for a plan: found on this machine or fetched, and asked to judge settings.
+
+use std::collections::BTreeMap;
+
+use pgdyno_host::postgres::{self, FetchProgress, Install};
+use pgdyno_host::{Account, server_account};
+use pgdyno_model::progress::{Activity, Event, Notice};
+
+use crate::LabError;
+use crate::context::Context;
+use crate::prepare::{Build, Prepared};
+
+/// Where the programs of a build come from.
+#[derive(Clone, Debug)]
+pub(crate) enum Programs {
+    /// Installed on this machine.
+    Here(Install),
+    /// To be fetched: the major version and the exact version.
+    ToFetch(u32, String),
+}
+
+/// Finds where the programs of `build` come from. Fetches nothing.
+///
+/// # Errors
+/// The folder that the build names holds no usable server, or there is nothing to fetch.
+pub(crate) fn find_programs(build: &Build) -> Result<Programs, LabError> {
+    if let Some(found) = postgres::find(build.bindir.as_deref(), build.version)? {
+        return Ok(Programs::Here(found));
+    }
+    let here = postgres::fetch::Fetcher::here();
+    let major = build.version.unwrap_or_else(|| here.newest_major());
+    if let Some(cached) = here.cached(major, &server_account()?) {
+        return Ok(Programs::Here(cached));
+    }
+    let version = here.artifact(major)?.version;
+    Ok(Programs::ToFetch(major, version.to_owned()))
+}
+
+/// Provides the programs of every build that the plan uses and fetches those that are missing.
+///
+/// Each build's server judges the settings that it will be given, before any storage is made. A
+/// server program that cannot be asked is passed over: the running server judges them again.
+///
+/// # Errors
+/// Programs cannot be found or fetched, or a server refuses a setting.
+pub(crate) fn install_programs(
+    prepared: &Prepared,
+    account: &Account,
+    context: Context<'_>,
+) -> Result<BTreeMap<Build, Install>, LabError> {
+    let mut installs = BTreeMap::new();
+    for build in prepared.builds() {
+        let install = match find_programs(&build)? {
+            Programs::Here(install) => install,
+            Programs::ToFetch(major, exact) => {
+                context.note(Notice::FetchingPrograms {
+                    wanted: build.version,
+                    version: exact.clone(),
+                });
+                let report = |fetched: FetchProgress| {
+                    let version = exact.clone();
+                    let (activity, share) = match fetched {
+                        FetchProgress::Downloading { done, total } => {
+                            (Activity::FetchingPostgres { version }, fraction(done, total))
+                        }
+                        FetchProgress::Unpacking => (Activity::UnpackingPostgres { version }, None),
+                    };
+                    context.event(&Event::Working { activity, share });
+                };
+                postgres::fetch(major, account, context.stop, &report)?
+            }
+        };
+        postgres::judge(&install, &prepared.settings_on(Some(&build)))?;
+        installs.insert(build, install);
+    }
+    Ok(installs)
+}
+
+/// Returns `done` as a fraction of `total`, where the total is known.
+#[allow(clippy::cast_precision_loss)]
+fn fraction(done: u64, total: Option<u64>) -> Option<f64> {
+    total.filter(|t| *t > 0).map(|total| done as f64 / total as f64)
+}
+
+/// Returns the settings that hold while data is loaded, and under every treatment that does not
+/// override them.
+///
+/// `max_connections` allows for the treatment with the most clients, unless the file sets it.
+pub(crate) fn base_settings(prepared: &Prepared) -> BTreeMap<String, String> {
+    let settings = &prepared.experiment.postgres.settings;
+    let mut settings: BTreeMap<String, String> =
+        settings.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
+    let treatments = &prepared.plan.treatments;
+    let clients = treatments.iter().map(|t| t.clients).max().unwrap_or(0);
+    let is_set = |name: &String| name.eq_ignore_ascii_case("max_connections");
+    if let Some(connections) = max_connections(clients)
+        && !treatments.iter().any(|t| t.settings.keys().any(is_set))
+    {
+        settings.insert("max_connections".into(), connections.to_string());
+    }
+    settings
+}
+
+/// Returns the `max_connections` that `clients` clients need; none if PostgreSQL's default does.
+pub(crate) fn max_connections(clients: u32) -> Option<u32> {
+    /// Control connections, telemetry, and PostgreSQL's own reserve.
+    const OTHERS: u32 = 20;
+    /// PostgreSQL's default.
+    const DEFAULT: u32 = 100;
+    Some(clients.saturating_add(OTHERS)).filter(|connections| *connections > DEFAULT)
+}

@@ -1,0 +1,188 @@
+//! Makes storages and clusters on them: for the trials of a run and for crash tests alike.
+//!
+//! Call [`Provisioner::storage`] for PGDATA and for WAL and tablespaces that lie elsewhere, then
+//! [`Provisioner::cluster`] with the paths of what was made.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use pgdyno_host::facts::{self, Serials};
+use pgdyno_host::postgres::cluster::cluster_directory;
+use pgdyno_host::postgres::{Cluster, ClusterSpec, Install};
+use pgdyno_host::storage::{MadeStack, Stack, Surroundings, Wipe, safety};
+use pgdyno_host::{Account, StorageDirectory, paths};
+use pgdyno_model::Storage;
+use pgdyno_model::experiment::Connect;
+use pgdyno_model::facts::StorageFacts;
+use pgdyno_model::progress::{Activity, Notice};
+use pgdyno_model::units::Bytes;
+use postgres_protocol::escape::{escape_identifier, escape_literal};
+
+use crate::LabError;
+use crate::context::Context;
+use crate::sql::execute;
+
+/// The database that every cluster of pgdyno's holds its tables in.
+pub(crate) const DATABASE: &str = "pgdyno";
+
+/// Room that is needed on a storage.
+#[derive(Clone, Debug)]
+pub(crate) struct RoomNeeded {
+    pub(crate) bytes: Bytes,
+    /// The data that take it, for messages.
+    pub(crate) data: String,
+}
+
+impl RoomNeeded {
+    /// Fails if less than `bytes` are `available`.
+    ///
+    /// # Errors
+    /// [`LabError::NoRoom`].
+    pub(crate) fn check(
+        &self,
+        storage: &str,
+        directory: &Path,
+        available: Bytes,
+    ) -> Result<(), LabError> {
+        if available >= self.bytes {
+            return Ok(());
+        }
+        Err(LabError::NoRoom {
+            what: self.data.clone(),
+            storage: storage.to_owned(),
+            directory: directory.to_owned(),
+            needed: self.bytes,
+            available,
+        })
+    }
+}
+
+/// A storage that stands.
+pub(crate) struct ProvisionedStorage {
+    pub(crate) stack: MadeStack,
+    /// Facts of the storage.
+    pub(crate) facts: StorageFacts,
+    /// The directory of a storage that pgdyno did not make. Dropped after the stack.
+    _directory: Option<StorageDirectory>,
+}
+
+/// A cluster to make.
+pub(crate) struct ClusterRequest<'a> {
+    pub(crate) install: Install,
+    /// The path of the storage of PGDATA.
+    pub(crate) data: &'a Path,
+    /// The path of the storage of pg_wal; none: in PGDATA.
+    pub(crate) wal: Option<PathBuf>,
+    /// Storages of tablespaces and their paths.
+    pub(crate) tablespaces: Vec<(String, PathBuf)>,
+    pub(crate) initdb: Vec<String>,
+    /// Settings that hold unless a treatment sets others.
+    pub(crate) settings: BTreeMap<String, String>,
+    /// Settings that the server has to accept, with every value that a treatment gives them.
+    pub(crate) accepts: &'a [(String, String)],
+    pub(crate) connect: Connect,
+}
+
+/// Makes storages and clusters.
+pub(crate) struct Provisioner<'a> {
+    pub(crate) account: Account,
+    pub(crate) wipe: Wipe,
+    pub(crate) serials: Serials,
+    pub(crate) context: Context<'a>,
+}
+
+impl Provisioner<'_> {
+    /// Checks the directory of a storage that pgdyno does not make.
+    ///
+    /// # Errors
+    /// The directory is missing or the server's account cannot use it.
+    pub(crate) fn check_directory(&self, named: Option<&Path>) -> Result<(), LabError> {
+        StorageDirectory::open(named, &self.account)?;
+        Ok(())
+    }
+
+    /// Makes storage `name` as `asked`, after checking that `needed` fits on it.
+    ///
+    /// # Errors
+    /// The storage contradicts itself, is too small or unsafe to overwrite, or cannot be made.
+    pub(crate) fn storage(
+        &self,
+        name: &str,
+        asked: &Storage,
+        needed: Option<&RoomNeeded>,
+    ) -> Result<ProvisionedStorage, LabError> {
+        let default = paths::default_storage_dir();
+        let around =
+            Surroundings { default_directory: &default, account: &self.account, wipe: &self.wipe };
+        let stack = Stack::plan(name, asked, &around)?;
+        if let (Some(needed), Some(available)) = (needed, stack.size()) {
+            needed.check(name, &stack.path(), available)?;
+        }
+        let directory = match stack.is_made() {
+            true => None,
+            false => Some(StorageDirectory::open(asked.named_directory(), &self.account)?),
+        };
+        if stack.is_made() {
+            self.announce(name, asked, &stack)?;
+        }
+        let stack = stack.make(&self.account, self.context.journal, self.context.stop)?;
+        let obtained = stack.facts(self.keeps_serials())?;
+        let mut facts = facts::fingerprint(name, &stack.path(), self.serials)?;
+        facts.obtained = Some(obtained);
+        facts.asked = Some(asked.clone());
+        Ok(ProvisionedStorage { stack, facts, _directory: directory })
+    }
+
+    /// Refuses a device that must not be overwritten, and reports what is on the others.
+    fn announce(&self, name: &str, asked: &Storage, stack: &Stack) -> Result<(), LabError> {
+        self.context.begin(Activity::MakingStorage { storage: name.to_owned() });
+        // Why a device must not be written to says more than its contents.
+        if let Some(refusal) = stack.refusals().into_iter().next() {
+            return Err(refusal.into());
+        }
+        for device in asked.devices() {
+            let device = safety::describe(device, self.keeps_serials())?;
+            self.context.note(Notice::OverwritesDevice { storage: name.to_owned(), device });
+        }
+        Ok(())
+    }
+
+    fn keeps_serials(&self) -> bool {
+        self.serials == Serials::Kept
+    }
+
+    /// Makes a cluster with the database [`DATABASE`] and starts its server.
+    ///
+    /// # Errors
+    /// initdb or the server fails, or the server refuses a setting.
+    pub(crate) fn cluster(&self, request: ClusterRequest<'_>) -> Result<Cluster, LabError> {
+        let fresh = |path: &Path| {
+            Ok::<_, LabError>(cluster_directory(path).map_err(pgdyno_host::JournalError::Random)?)
+        };
+        let mut spec = ClusterSpec::new(request.install, fresh(request.data)?)?;
+        spec.wal = request.wal.as_deref().map(fresh).transpose()?;
+        spec.tablespaces =
+            request.tablespaces.iter().map(|(_, path)| fresh(path)).collect::<Result<_, _>>()?;
+        spec.initdb = request.initdb;
+        spec.settings = request.settings;
+        spec.connect = request.connect;
+        let locations: Vec<_> =
+            spec.tablespaces.iter().map(|path| ClusterSpec::location(path)).collect();
+        let mut cluster = Cluster::create(spec, self.context.journal, self.context.stop)?;
+        cluster.start(self.context.stop)?;
+        cluster.check_settings(request.accepts)?;
+        let mut client = cluster.control("postgres")?;
+        for ((storage, _), location) in request.tablespaces.iter().zip(locations) {
+            let location = escape_literal(&location.display().to_string());
+            let sql = format!("CREATE TABLESPACE {} LOCATION {location}", tablespace(storage));
+            execute(&mut client, &format!("make a tablespace on storage {storage}"), &sql)?;
+        }
+        execute(&mut client, "make the database", &format!("CREATE DATABASE {DATABASE}"))?;
+        Ok(cluster)
+    }
+}
+
+/// Returns the quoted name of the tablespace on storage `name`.
+pub(crate) fn tablespace(name: &str) -> String {
+    escape_identifier(&format!("pgdyno_{name}"))
+}

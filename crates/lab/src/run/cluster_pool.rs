@@ -1,0 +1,406 @@
+//! The servers of a run: one for each [`ClusterKey`], at most one of them running.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use pgdyno_host::postgres::{self, Install, StopMode};
+use pgdyno_host::room;
+use pgdyno_model::Treatment;
+use pgdyno_model::facts::StorageFacts;
+use pgdyno_model::progress::{Activity, Notice, Warning};
+use pgdyno_model::storage::Backing;
+use pgdyno_model::units::Bytes;
+
+use super::external_server::ExternalServer;
+use super::prewarm::check_prewarm;
+use super::server::Server;
+use super::storage_pool::StoragePool;
+use super::templates::Templates;
+use crate::LabError;
+use crate::estimate;
+use crate::prepare::{Build, ClusterKey, Prepared};
+use crate::programs::base_settings;
+use crate::provisioner::{ClusterRequest, Provisioner, RoomNeeded};
+
+/// All servers of a run, and the storages that they lie on.
+pub(super) struct ClusterPool<'a> {
+    prepared: &'a Prepared,
+    provisioner: Provisioner<'a>,
+    // Dropped in this order: servers before the storages that hold them.
+    slots: BTreeMap<ClusterKey, Slot>,
+    installs: BTreeMap<Build, Install>,
+    templates: Templates,
+    /// None where the servers are external.
+    storages: Option<StoragePool<'a>>,
+}
+
+struct Slot {
+    /// None while the server's storage is taken down for another one.
+    server: Option<Server>,
+    data: Data,
+}
+
+impl Slot {
+    fn new(server: Server) -> Self {
+        Self { server: Some(server), data: Data::Missing }
+    }
+
+    /// Removes pgdyno's own cluster, if there is one.
+    fn remove_cluster(&mut self) -> Result<(), LabError> {
+        self.data = Data::Missing;
+        match self.server.take() {
+            Some(Server::Managed(cluster)) => Ok(cluster.remove()?),
+            Some(Server::External(_)) | None => Ok(()),
+        }
+    }
+}
+
+/// The state of a server's data set.
+enum Data {
+    Missing,
+    Loaded,
+    /// Loading failed for this reason; every trial on the server fails alike.
+    Broken(String),
+}
+
+/// A server that is ready for a trial.
+pub(super) struct ReadyServer<'a> {
+    pub(super) server: &'a mut Server,
+    storages: Option<&'a StoragePool<'a>>,
+    lies_on: BTreeSet<&'a str>,
+}
+
+impl ReadyServer<'_> {
+    /// Trims the storages that the server lies on, where the experiment asks for that.
+    pub(super) fn trim(&self) -> Result<(), LabError> {
+        let Some(storages) = self.storages else { return Ok(()) };
+        self.lies_on.iter().try_for_each(|name| storages.trim(name))
+    }
+}
+
+impl<'a> ClusterPool<'a> {
+    /// Makes every storage and cluster that the plan needs. Loads no data yet.
+    ///
+    /// Each cluster judges every setting that a treatment gives it. A storage that cannot be made
+    /// costs the treatments on it.
+    ///
+    /// # Errors
+    /// No storage can be made, or the experiment itself is wrong.
+    pub(super) fn make(
+        prepared: &'a Prepared,
+        installs: BTreeMap<Build, Install>,
+        storages: StoragePool<'a>,
+        provisioner: Provisioner<'a>,
+    ) -> Result<Self, LabError> {
+        let mut pool = Self {
+            prepared,
+            provisioner,
+            slots: BTreeMap::new(),
+            installs,
+            templates: Templates::default(),
+            storages: Some(storages),
+        };
+        let mut room = SharedRoom::new(prepared);
+        let mut first_error = None;
+        for storage in prepared.storages() {
+            if let Err(e) = pool.ensure_mounted(storage) {
+                if e.is_the_users() || pool.provisioner.context.is_stopped() {
+                    return Err(e);
+                }
+                pool.give_up(storage, &e)?;
+                first_error.get_or_insert(e);
+                continue;
+            }
+            for name in prepared.lies_on(storage) {
+                room.check(name, &pool.path(name)?, !is_own_filesystem(prepared, name))?;
+            }
+            let on_it = |(key, _): &(ClusterKey, _)| key.storage == storage;
+            for (key, _) in prepared.clusters().into_iter().filter(on_it) {
+                let server = pool.cluster(&key)?;
+                pool.slots.insert(key, Slot::new(server));
+            }
+        }
+        match first_error {
+            Some(e) if pool.slots.is_empty() => Err(e),
+            _ => Ok(pool),
+        }
+    }
+
+    /// Connects to each external server once for each data set, each in a schema of its own.
+    ///
+    /// # Errors
+    /// A server cannot be reached, its schema cannot be used, or it refuses a setting.
+    pub(super) fn connect_external(
+        prepared: &'a Prepared,
+        provisioner: Provisioner<'a>,
+    ) -> Result<Self, LabError> {
+        let context = provisioner.context;
+        let mut pool = Self {
+            prepared,
+            provisioner,
+            slots: BTreeMap::new(),
+            installs: BTreeMap::new(),
+            templates: Templates::default(),
+            storages: None,
+        };
+        let asked = &prepared.experiment.postgres;
+        let schema = asked.schema.as_deref();
+        // Data sets are numbered on each server, by its address: several names may lead to one.
+        let mut numbers: BTreeMap<Option<String>, u32> = BTreeMap::new();
+        for (key, _) in prepared.clusters() {
+            let Some(dsn) = asked.dsn_of(key.server.as_deref()) else { continue };
+            let number = numbers.entry(postgres::given::server_name(dsn.reveal())).or_default();
+            *number += 1;
+            let mut external = ExternalServer::connect(dsn, schema, *number, context.journal)?;
+            let mut notes = external.claim_schema()?;
+            let treatments = prepared.plan.treatments.iter().filter(|t| prepared.key(t) == key);
+            let settings: Vec<&BTreeMap<String, String>> =
+                treatments.map(|t| &t.settings).collect();
+            notes.extend(external.check_settings(&settings, asked, dsn, context.journal)?);
+            for note in notes {
+                context.note(Notice::ExternalServer(note));
+            }
+            let server = Server::External(Box::new(external));
+            if prepared.experiment.between.prewarm {
+                check_prewarm(&server)?;
+            }
+            pool.slots.insert(key, Slot::new(server));
+        }
+        Ok(pool)
+    }
+
+    fn give_up(&mut self, storage: &str, error: &LabError) -> Result<(), LabError> {
+        let (reason, name) = (error.message(), storage.to_owned());
+        self.provisioner.context.warn(match error.is_unavailable() {
+            true => Warning::StorageUnavailable { storage: name, reason },
+            false => Warning::StorageFailed { storage: name, reason },
+        });
+        self.storages_mut()?.give_up(storage, error);
+        Ok(())
+    }
+
+    /// Returns whether a cluster on storage `name` would take what this machine lacks.
+    pub(super) fn is_unavailable(&self, name: &str) -> bool {
+        let Some(storages) = &self.storages else { return false };
+        self.prepared.lies_on(name).into_iter().any(|one| storages.is_unavailable(one))
+    }
+
+    fn storages_mut(&mut self) -> Result<&mut StoragePool<'a>, LabError> {
+        let none = || LabError::Storage {
+            found: "an external server lies on no storage of pgdyno's".into(),
+        };
+        self.storages.as_mut().ok_or_else(none)
+    }
+
+    /// Makes storage `name` and the storages that its clusters' WAL and tablespaces lie on, unless
+    /// they stand. First takes down the storages that share a device, with their clusters.
+    pub(super) fn ensure_mounted(&mut self, name: &str) -> Result<(), LabError> {
+        let (prepared, context) = (self.prepared, self.provisioner.context);
+        let standing = self.storages_mut()?.standing();
+        let in_the_way = |other: &&str| standing.contains(*other);
+        for other in prepared.excluded_by(name).into_iter().filter(in_the_way) {
+            context.begin(Activity::TakingDownStorage { storage: other.to_owned() });
+            let on_it = |key: &ClusterKey| prepared.lies_on(&key.storage).contains(other);
+            for (_, slot) in self.slots.iter_mut().filter(|(key, _)| on_it(key)) {
+                if let Err(e) = slot.remove_cluster() {
+                    // Its device may be gone; the storage itself is taken down next.
+                    context.warn(Warning::NotTakenDown(e.message()));
+                }
+            }
+            let left = self.storages_mut()?.take_down(other);
+            context.warn_left(left);
+        }
+        let Some(storages) = &mut self.storages else { return Ok(()) };
+        for one in prepared.lies_on(name) {
+            storages.ensure_mounted(one, &self.provisioner)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the cluster of `key`. Its server has judged its settings and is stopped.
+    fn cluster(&mut self, key: &ClusterKey) -> Result<Server, LabError> {
+        let (prepared, context) = (self.prepared, self.provisioner.context);
+        let install = self.installs[&key.build].clone();
+        let (version, storage) = (install.version.clone(), key.storage.clone());
+        context.begin(Activity::MakingCluster { version, storage });
+        let asked = &prepared.experiment.storage[&key.storage];
+        let wal = asked.wal.as_deref().map(|name| self.path(name)).transpose()?;
+        let tablespaces = asked.tablespaces.keys().map(|name| Ok((name.clone(), self.path(name)?)));
+        let tablespaces = tablespaces.collect::<Result<_, LabError>>()?;
+        let mut cluster = self.provisioner.cluster(ClusterRequest {
+            install,
+            data: &self.path(&key.storage)?,
+            wal,
+            tablespaces,
+            initdb: prepared.experiment.postgres.initdb.clone(),
+            settings: base_settings(prepared),
+            accepts: &prepared.settings_of(key),
+            connect: prepared.experiment.postgres.connect,
+        })?;
+        if prepared.experiment.between.prewarm {
+            let server = Server::Managed(Box::new(cluster));
+            check_prewarm(&server)?;
+            let Server::Managed(checked) = server else { unreachable!("made managed just now") };
+            cluster = *checked;
+        }
+        cluster.stop(StopMode::Fast);
+        Ok(Server::Managed(Box::new(cluster)))
+    }
+
+    /// Returns what is known of every storage.
+    pub(super) fn facts(&self) -> Vec<StorageFacts> {
+        let Some(storages) = &self.storages else { return Vec::new() };
+        self.prepared.storages().into_iter().map(|name| storages.facts(name)).collect()
+    }
+
+    /// Returns where storage `name` is mounted.
+    pub(super) fn path(&self, name: &str) -> Result<PathBuf, LabError> {
+        match &self.storages {
+            Some(storages) => storages.path(name),
+            None => Err(LabError::Storage { found: format!("storage `{name}` does not stand") }),
+        }
+    }
+
+    /// Returns the storages that can be made, starting with those that stand.
+    pub(super) fn usable_storages(&self) -> Vec<String> {
+        let Some(storages) = &self.storages else { return Vec::new() };
+        let standing = storages.standing();
+        let all = self.prepared.storages().into_iter().filter(|name| !storages.is_broken(name));
+        let (mut first, then): (Vec<String>, Vec<String>) =
+            all.map(str::to_owned).partition(|name| standing.contains(name));
+        first.extend(then);
+        first
+    }
+
+    /// Stops every server that is pgdyno's own.
+    pub(super) fn stop_all(&mut self) -> Result<(), LabError> {
+        self.stop_others(None)
+    }
+
+    fn stop_others(&mut self, key: Option<&ClusterKey>) -> Result<(), LabError> {
+        for (_, slot) in self.slots.iter_mut().filter(|(k, _)| Some(*k) != key) {
+            match &mut slot.server {
+                // An idle server would still write, vacuum and hold memory.
+                Some(Server::Managed(cluster)) => cluster.stop(StopMode::Fast),
+                // Another data set may lie on this server: its settings must not stay in force.
+                Some(Server::External(external)) => external.reset_settings()?,
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the server for `treatment`: the only one running, its data loaded, the devices of
+    /// its storage set.
+    pub(super) fn ready(&mut self, treatment: &'a Treatment) -> Result<ReadyServer<'_>, LabError> {
+        let (prepared, context) = (self.prepared, self.provisioner.context);
+        let key = prepared.key(treatment);
+        self.stop_others(Some(&key))?;
+        if self.storages.is_some() {
+            self.ensure_mounted(&key.storage)?;
+        }
+        if let Some(storages) = &mut self.storages {
+            let device =
+                prepared.experiment.storage[&key.storage].device.overlaid(&treatment.device);
+            storages.set(&key.storage, &device, &self.provisioner)?;
+            if self.slots.get(&key).is_none_or(|slot| slot.server.is_none()) {
+                let server = self.cluster(&key)?;
+                self.slots.insert(key.clone(), Slot::new(server));
+            }
+        }
+        let Some(Slot { server: Some(server), data }) = self.slots.get_mut(&key) else {
+            unreachable!("a treatment's cluster was made just now, or its server before any trial");
+        };
+        if let Server::Managed(cluster) = server {
+            cluster.start(context.stop)?;
+        }
+        match data {
+            Data::Loaded => {}
+            Data::Broken(reason) => {
+                return Err(LabError::Sql {
+                    doing: format!("use data set {}", key.data),
+                    found: reason.clone(),
+                });
+            }
+            Data::Missing => {
+                let loaded = self.templates.fill(server, prepared, treatment, context);
+                *data = match &loaded {
+                    Ok(()) => Data::Loaded,
+                    Err(e) => Data::Broken(e.message()),
+                };
+                loaded?;
+            }
+        }
+        let lies_on = prepared.lies_on(&treatment.storage);
+        Ok(ReadyServer { server, storages: self.storages.as_ref(), lies_on })
+    }
+
+    /// Takes pgdyno's own servers and every storage down, to be made again later. Returns what
+    /// could not be taken down.
+    pub(super) fn clear(&mut self) -> Vec<String> {
+        let failed = |slot: &mut Slot| slot.remove_cluster().err();
+        let mut left: Vec<String> =
+            self.slots.values_mut().filter_map(failed).map(|e| e.message()).collect();
+        left.extend(self.storages.iter_mut().flat_map(StoragePool::take_all_down));
+        left
+    }
+
+    /// Takes every server and every storage down. Returns what could not be taken down.
+    pub(super) fn take_down(self) -> Vec<String> {
+        let Self { slots, templates, storages, .. } = self;
+        let mut left = Vec::new();
+        drop(templates);
+        for server in slots.into_values().filter_map(|slot| slot.server) {
+            let gone = match server {
+                Server::Managed(cluster) => cluster.remove().map_err(LabError::from),
+                Server::External(external) => external.release().map(|notes| left.extend(notes)),
+            };
+            if let Err(e) = gone {
+                left.push(e.message());
+            }
+        }
+        left.extend(storages.into_iter().flat_map(|mut storages| storages.take_all_down()));
+        left
+    }
+}
+
+/// Returns whether storage `name` is a filesystem that pgdyno makes.
+fn is_own_filesystem(prepared: &Prepared, name: &str) -> bool {
+    !matches!(prepared.experiment.storage[name].backing, Backing::Directory(_))
+}
+
+/// Room needed on filesystems that several storages may share.
+struct SharedRoom {
+    needed: BTreeMap<String, RoomNeeded>,
+    /// Bytes needed so far, by the device number of a shared filesystem.
+    on_device: BTreeMap<u64, u64>,
+    checked: BTreeSet<String>,
+}
+
+impl SharedRoom {
+    fn new(prepared: &Prepared) -> Self {
+        Self {
+            needed: estimate::room(prepared),
+            on_device: BTreeMap::new(),
+            checked: BTreeSet::new(),
+        }
+    }
+
+    /// Checks that the data of storage `name` fit in `directory`. In a `shared` filesystem the
+    /// storages that were checked before count too.
+    fn check(&mut self, name: &str, directory: &Path, shared: bool) -> Result<(), LabError> {
+        let Some(mut needed) = self.needed.get(name).cloned() else { return Ok(()) };
+        if !self.checked.insert(name.to_owned()) {
+            return Ok(());
+        }
+        if shared {
+            // A directory that was just opened can be asked; if not, it counts by itself.
+            let device = std::fs::metadata(directory).map_or(0, |m| m.dev());
+            let total = self.on_device.entry(device).or_default();
+            *total = total.saturating_add(needed.bytes.0);
+            needed.bytes = Bytes(*total);
+        }
+        needed.check(name, directory, room(directory)?)
+    }
+}

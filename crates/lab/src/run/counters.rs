@@ -1,0 +1,68 @@
+//! Counters of the server around a trial, to check what clients were told against what it did.
+
+use std::time::{Duration, Instant};
+
+use pgdyno_dataset::workload::Workload;
+use pgdyno_model::record::ServerCount;
+use postgres_protocol::escape::escape_literal;
+
+use super::server::Server;
+use crate::LabError;
+use crate::context::Context;
+use crate::sql::query_number;
+
+/// Counters of the server, read when no client of ours is connected to the loaded database.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counters {
+    xact_commit: i64,
+    rows: Option<i64>,
+}
+
+/// Reads the counters that a trial is checked against.
+pub(super) fn read_counters(
+    server: &Server,
+    workload: &Workload,
+    context: Context<'_>,
+) -> Result<Counters, LabError> {
+    let rows = match &workload.count {
+        Some(count) => Some(query_number(
+            &mut server.connect_to_data()?,
+            "count the workload's rows",
+            &count.query,
+        )?),
+        None => None,
+    };
+    let mut aside = server.connect_aside()?;
+    let database = escape_literal(&server.database());
+    if matches!(server, Server::Managed(_)) {
+        // A backend adds what it did to the statistics as it exits, which is after its client has
+        // seen it go.
+        let clients = format!(
+            "SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity WHERE datname = {database} AND backend_type = 'client backend'"
+        );
+        let patience = Instant::now() + Duration::from_secs(10);
+        while query_number(&mut aside, "wait for the clients to leave", &clients)? > 0
+            && Instant::now() < patience
+        {
+            context.sleep(Duration::from_millis(5))?;
+        }
+    }
+    let commits =
+        format!("SELECT xact_commit FROM pg_catalog.pg_stat_database WHERE datname = {database}");
+    let xact_commit = query_number(&mut aside, "read pg_stat_database", &commits)?;
+    Ok(Counters { xact_commit, rows })
+}
+
+impl Counters {
+    /// What came between `self` and `after`, beside what `acknowledged` transactions should have
+    /// brought.
+    pub(super) fn until(self, after: Self, workload: &Workload, acknowledged: u64) -> ServerCount {
+        let rows_each = workload.count.as_ref().map(|c| i64::from(c.rows_per_transaction));
+        let acknowledged = i64::try_from(acknowledged).unwrap_or(i64::MAX);
+        ServerCount {
+            xact_commit: after.xact_commit - self.xact_commit,
+            rows: self.rows.zip(after.rows).map(|(before, after)| after - before),
+            rows_expected: rows_each.map(|each| each * acknowledged),
+        }
+    }
+}

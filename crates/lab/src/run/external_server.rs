@@ -1,0 +1,310 @@
+//! A server that pgdyno does not own: one schema is pgdyno's, everything else is left as it is, or
+//! put back as it was.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use pgdyno_host::Journal;
+use pgdyno_host::journal::{Entry, Made};
+use pgdyno_host::postgres::Client;
+use pgdyno_host::postgres::control::{self, said};
+use pgdyno_host::postgres::given::{server_name, without_password};
+use pgdyno_host::postgres::schema::{self, MARK, RecordedSchema};
+use pgdyno_host::postgres::server_wide::put_back_leftovers;
+use pgdyno_host::postgres::{Given, ServerWide};
+use pgdyno_model::experiment::Postgres;
+use pgdyno_model::facts::ServerFacts;
+use pgdyno_model::target::{Secret, Target};
+use postgres_protocol::escape::{escape_identifier, escape_literal};
+
+use crate::LabError;
+
+/// The schema for the workload's tables, unless the file names one.
+const SCHEMA: &str = "pgdyno";
+/// Settings with these contexts can be set by one session for itself.
+const SESSION_CONTEXTS: [&str; 4] = ["user", "superuser", "backend", "superuser-backend"];
+
+/// The remedy for a setting that only a restart changes.
+const RESTART: &str = "leave it out, or compare two servers that were started with different values: `postgres.dsn` as a factor";
+
+/// A given server, and the schema on it that holds one data set.
+pub(super) struct ExternalServer {
+    given: Given,
+    dsn: Secret,
+    schema: String,
+    /// Whether the file named the schema, so that an existing one may be used.
+    named: bool,
+    journal: Journal,
+    /// The journal's entry, whose id everything bears that this run makes in the database.
+    entry: Option<Entry>,
+    /// Settings that are changed for the whole server, if any are.
+    server_wide: Option<ServerWide>,
+    /// Holds the advisory lock that tells other pgdynos to keep off.
+    keeper: Option<Client>,
+}
+
+impl ExternalServer {
+    /// Connects as `dsn` says; the `number`-th data set gets the schema of that number.
+    pub(super) fn connect(
+        dsn: &Secret,
+        schema: Option<&str>,
+        number: u32,
+        journal: &Journal,
+    ) -> Result<Self, LabError> {
+        let base = schema.unwrap_or(SCHEMA);
+        Ok(Self {
+            given: Given::connect(dsn)?,
+            dsn: dsn.clone(),
+            schema: if number == 1 { base.to_owned() } else { format!("{base}_{number}") },
+            named: schema.is_some(),
+            journal: journal.clone(),
+            entry: None,
+            server_wide: None,
+            keeper: None,
+        })
+    }
+
+    fn wrong(&self, found: impl Into<String>) -> LabError {
+        LabError::Schema { schema: self.schema.clone(), found: found.into() }
+    }
+
+    /// The schema, for SQL that names its tables.
+    pub(super) fn schema(&self) -> &str {
+        &self.schema
+    }
+
+    /// The mark of what this run makes in the database.
+    pub(super) fn mark(&self) -> Option<String> {
+        self.entry.as_ref().map(|entry| schema::mark(&entry.id))
+    }
+
+    /// Drops what a killed pgdyno left, by the journal, and makes the schema or finds the one that
+    /// the file names. Notes are worth showing.
+    pub(super) fn claim_schema(&mut self) -> Result<Vec<String>, LabError> {
+        const LOCK: &str = "SELECT pg_catalog.pg_try_advisory_lock(pg_catalog.hashtext($1))";
+        const COMMENT: &str = "SELECT pg_catalog.obj_description(oid, 'pg_namespace') \
+            FROM pg_catalog.pg_namespace WHERE nspname = $1";
+        let mut keeper = self.given.control()?;
+        let wrong =
+            |e: postgres::Error| LabError::Schema { schema: self.schema.clone(), found: said(&e) };
+        let key = format!("pgdyno schema {}", self.schema);
+        let locked: bool = keeper.query_one(LOCK, &[&key]).map_err(wrong)?.get(0);
+        if !locked {
+            return Err(self.wrong("another pgdyno is using it at this moment"));
+        }
+        let notes = schema::drop_leftovers(&mut keeper, &self.dsn, &self.schema, &self.journal)?;
+        let comment: Option<Option<String>> =
+            keeper.query_opt(COMMENT, &[&self.schema]).map_err(wrong)?.map(|row| row.get(0));
+        match comment {
+            Some(_) if self.named => {
+                let writers = schema::writers(&mut keeper, &self.schema).map_err(wrong)?;
+                if !writers.is_empty() {
+                    return Err(self.wrong(open_to(&writers)));
+                }
+                self.record_in_journal()?;
+            }
+            Some(_) if !notes.is_empty() => {
+                return Err(self
+                    .wrong(format!("an earlier pgdyno could not drop it: {}", notes.join("; "))));
+            }
+            Some(Some(comment)) if comment.starts_with(MARK) => {
+                let found = "a pgdyno made it that this machine's journal does not know: drop it, once nobody needs it";
+                return Err(self.wrong(found));
+            }
+            Some(_) => return Err(self.wrong("it is there, and pgdyno did not make it")),
+            None => self.make(&mut keeper)?,
+        }
+        self.keeper = Some(keeper);
+        Ok(notes)
+    }
+
+    /// Notes in the journal that things are made here; returns their mark.
+    fn record_in_journal(&mut self) -> Result<String, LabError> {
+        let dsn = without_password(self.dsn.reveal()).unwrap_or_default();
+        let server = server_name(self.dsn.reveal()).unwrap_or_default();
+        // Not a path of this machine: what messages call it.
+        let path = PathBuf::from(format!("schema {} of server {server}", self.schema));
+        let recorded = Box::new(RecordedSchema { dsn, schema: self.schema.clone() });
+        let entry = self.journal.record(&Made::ServerSchema { path, recorded })?;
+        let mark = schema::mark(&entry.id);
+        self.entry = Some(entry);
+        Ok(mark)
+    }
+
+    fn make(&mut self, client: &mut Client) -> Result<(), LabError> {
+        let mark = escape_literal(&self.record_in_journal()?);
+        let schema = escape_identifier(&self.schema);
+        let sql =
+            format!("BEGIN; CREATE SCHEMA {schema}; COMMENT ON SCHEMA {schema} IS {mark}; COMMIT");
+        client.batch_execute(&sql).map_err(|e| self.wrong(said(&e)))
+    }
+
+    /// Finds how each setting of `treatments` can be changed, and tries all of them: before
+    /// anything is measured. What holds for the whole server is put back until a trial asks for it.
+    /// Notes are worth showing.
+    pub(super) fn check_settings(
+        &mut self,
+        treatments: &[&BTreeMap<String, String>],
+        postgres: &Postgres,
+        dsn: &Secret,
+        journal: &Journal,
+    ) -> Result<Vec<String>, LabError> {
+        let notes = put_back_leftovers(&self.given, journal)?;
+        let mut server_wide: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let contexts = self.contexts()?;
+        for (name, value) in treatments.iter().copied().flatten() {
+            let refuse = |found: &str, help: Option<&str>| {
+                let (found, help) = (found.to_owned(), help.map(str::to_owned));
+                Err(LabError::NotOfASession { name: name.clone(), found, help })
+            };
+            let lower = name.to_ascii_lowercase();
+            match contexts.get(&lower).map(String::as_str) {
+                Some(context) if SESSION_CONTEXTS.contains(&context) => {}
+                Some("sighup") if postgres.alter_system => {
+                    server_wide.entry(lower).or_default().insert(value.clone());
+                }
+                Some("sighup") => {
+                    return refuse(
+                        "its context is `sighup`, so that it can only be changed for the whole server",
+                        Some(
+                            "`alter_system = true` in `[postgres]` lets pgdyno do that with ALTER SYSTEM and a reload, \
+                             and put it back",
+                        ),
+                    );
+                }
+                Some("postmaster") => {
+                    return refuse(
+                        "changing it for the whole server takes a restart",
+                        Some(RESTART),
+                    );
+                }
+                Some(context) => {
+                    return refuse(
+                        &format!("its context is `{context}`: it cannot be changed"),
+                        None,
+                    );
+                }
+                None => return refuse("the server has no such setting", None),
+            }
+        }
+        if !server_wide.is_empty() {
+            self.server_wide = Some(ServerWide::record(&self.given, dsn, &server_wide, journal)?);
+        }
+        for settings in treatments {
+            self.apply(settings)?;
+        }
+        self.reset_settings()?;
+        Ok(notes)
+    }
+
+    /// Every setting's context, by its name in lower case.
+    fn contexts(&self) -> Result<BTreeMap<String, String>, LabError> {
+        let rows = self
+            .given
+            .control()?
+            .query("SELECT pg_catalog.lower(name), context FROM pg_catalog.pg_settings", &[]);
+        let doing = || "read the settings of a server that pgdyno does not own".to_owned();
+        let rows = rows.map_err(|e| LabError::Sql { doing: doing(), found: said(&e) })?;
+        Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+    }
+
+    /// Makes `settings` hold: those of the whole server now, the others for sessions that
+    /// [`ExternalServer::target`] leads to. The server itself judges the values.
+    pub(super) fn apply(&mut self, settings: &BTreeMap<String, String>) -> Result<(), LabError> {
+        if let Some(server_wide) = &mut self.server_wide {
+            let lower =
+                settings.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone()));
+            let wanted = lower.filter(|(name, _)| server_wide.holds(name)).collect();
+            server_wide.apply(&wanted)?;
+        }
+        Ok(control::try_settings(&self.target(settings))?)
+    }
+
+    /// Has the whole server's settings be as they were, until a trial asks for others.
+    pub(super) fn reset_settings(&mut self) -> Result<(), LabError> {
+        match &mut self.server_wide {
+            Some(server_wide) => Ok(server_wide.apply(&BTreeMap::new())?),
+            None => Ok(()),
+        }
+    }
+
+    /// Where load is offered: the schema first, and `settings` for the session.
+    pub(super) fn target(&self, settings: &BTreeMap<String, String>) -> Target {
+        let mut target = self.given.target();
+        target.settings.retain(|(name, _)| name != "search_path" && !settings.contains_key(name));
+        target.settings.push(("search_path".into(), escape_identifier(&self.schema)));
+        let is_session = |name: &str| {
+            !self.server_wide.as_ref().is_some_and(|wide| wide.holds(&name.to_ascii_lowercase()))
+        };
+        let own = settings.iter().filter(|(name, _)| is_session(name));
+        target.settings.extend(own.map(|(name, value)| (name.clone(), value.clone())));
+        target
+    }
+
+    /// A control connection.
+    pub(super) fn control(&self) -> Result<Client, LabError> {
+        Ok(self.given.control()?)
+    }
+
+    /// A control connection for SQL of the workload, whose names mean those of the schema.
+    pub(super) fn connect_to_data(&self) -> Result<Client, LabError> {
+        Ok(control::connect_to_schema(&self.given.target(), &self.schema)?)
+    }
+
+    pub(super) fn data_directory(&self) -> Option<PathBuf> {
+        self.given.data_directory()
+    }
+
+    pub(super) fn facts(&self) -> Result<ServerFacts, LabError> {
+        Ok(self.given.facts()?)
+    }
+
+    /// Puts back what was changed and drops what we made. Notes are worth showing.
+    pub(super) fn release(mut self) -> Result<Vec<String>, LabError> {
+        let put_back = self.put_back();
+        let stays = self.drop_ours()?;
+        let mut notes = put_back?;
+        if !stays.is_empty() {
+            notes.extend(stays);
+            let server = self.given.target().address;
+            notes.push(format!(
+                "pgdyno dropped nothing of others' on {server}: once that is gone or moved, `pgdyno clean` drops the rest"
+            ));
+        }
+        Ok(notes)
+    }
+
+    fn put_back(&mut self) -> Result<Vec<String>, LabError> {
+        self.server_wide.take().map_or(Ok(Vec::new()), |server_wide| Ok(server_wide.put_back()?))
+    }
+
+    /// Drops what bears this run's mark; returns what stays. The journal names it until all of it
+    /// is gone.
+    fn drop_ours(&mut self) -> Result<Vec<String>, LabError> {
+        let (Some(_keeper), Some(entry)) = (self.keeper.take(), self.entry.take()) else {
+            return Ok(Vec::new());
+        };
+        let dropped = schema::drop_marked(&mut self.given.control()?, &entry.id)?;
+        if dropped.left.is_empty() {
+            self.journal.done(&entry.id)?;
+        }
+        Ok(dropped.left)
+    }
+}
+
+/// Why a superuser's session stays out of a schema that these roles may write to.
+fn open_to(writers: &[String]) -> String {
+    format!(
+        "{} may put functions and triggers into it, which would run with the superuser's rights of this connection",
+        writers.join(", ")
+    )
+}
+
+impl Drop for ExternalServer {
+    fn drop(&mut self) {
+        // After an error or a panic; told or not, the next start knows the settings and the schema
+        // by the journal.
+        let _ = self.put_back();
+        let _ = self.drop_ours();
+    }
+}

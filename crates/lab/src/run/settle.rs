@@ -1,0 +1,80 @@
+//! Settles a server before a trial, so that all trials begin alike.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use pgdyno_model::experiment::Between;
+
+use super::cluster_pool::ReadyServer;
+use super::prewarm::prewarm;
+use super::server::Server;
+use crate::LabError;
+use crate::context::Context;
+use crate::sql::execute;
+use pgdyno_dataset::workload::Workload;
+
+/// Settles the server before a trial: tidying, the user's command, CHECKPOINT, TRIM, cold or warm
+/// caches, a rest; in this order.
+pub(super) fn settle(
+    ready: &mut ReadyServer<'_>,
+    between: &Between,
+    workload: &Workload,
+    context: Context<'_>,
+) -> Result<(), LabError> {
+    if between.vacuum && !workload.between.is_empty() {
+        let mut client = ready.server.connect_to_data()?;
+        for sql in &workload.between {
+            execute(&mut client, &format!("tidy up before the trial (`{sql}`)"), sql)?;
+        }
+    }
+    if !between.command.is_empty() {
+        run_command(&between.command, context)?;
+    }
+    if between.checkpoint {
+        execute(&mut ready.server.connect_aside()?, "checkpoint before the trial", "CHECKPOINT")?;
+    }
+    ready.trim()?;
+    if between.drop_caches {
+        drop_caches(ready.server, context)?;
+    }
+    if between.prewarm {
+        prewarm(ready.server, workload)?;
+    }
+    context.sleep(between.pause.0)
+}
+
+/// The user's command; a signal to pgdyno ends it too.
+fn run_command(words: &[String], context: Context<'_>) -> Result<(), LabError> {
+    let Some((program, arguments)) = words.split_first() else { return Ok(()) };
+    let wrong = |found: String| LabError::Command { command: words.join(" "), found };
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .map_err(|e| wrong(e.to_string()))?;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => return Ok(()),
+            Ok(Some(status)) => return Err(wrong(format!("it ended with {status}"))),
+            Err(e) => return Err(wrong(e.to_string())),
+            Ok(None) => {}
+        }
+        if let Err(stopped) = context.sleep(Duration::from_millis(20)) {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(stopped);
+        }
+    }
+}
+
+/// Stops the server, has the kernel drop its caches, and starts the server again.
+fn drop_caches(server: &mut Server, context: Context<'_>) -> Result<(), LabError> {
+    let Server::Managed(cluster) = server else {
+        return Err(LabError::DropCaches { why: "the server is not pgdyno's to stop meanwhile" });
+    };
+    cluster.stop(pgdyno_host::postgres::StopMode::Fast);
+    pgdyno_host::caches::drop_caches()
+        .map_err(|_| LabError::DropCaches { why: "the kernel refuses; a container may not" })?;
+    Ok(cluster.start(context.stop)?)
+}

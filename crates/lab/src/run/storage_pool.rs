@@ -1,0 +1,164 @@
+//! The storages of a run: made when they are needed, one at a time where they share a device.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use pgdyno_model::Storage;
+use pgdyno_model::facts::StorageFacts;
+use pgdyno_model::storage::{Backing, DeviceSettings};
+
+use crate::LabError;
+use crate::estimate;
+use crate::prepare::Prepared;
+use crate::provisioner::{ProvisionedStorage, Provisioner, RoomNeeded};
+
+/// All storages of a run.
+pub(super) struct StoragePool<'a> {
+    prepared: &'a Prepared,
+    /// Room that the data on each storage take.
+    needed: BTreeMap<String, RoomNeeded>,
+    storages: BTreeMap<String, State>,
+    /// Facts of each storage from when it was made last. It may have been taken down since.
+    known: BTreeMap<String, StorageFacts>,
+}
+
+enum State {
+    /// Not made yet, or taken down for another storage.
+    Down,
+    Up(Box<ProvisionedStorage>),
+    /// The storage cannot be made.
+    Broken {
+        reason: String,
+        /// Whether this machine lacks what the storage takes.
+        unavailable: bool,
+    },
+}
+
+impl<'a> StoragePool<'a> {
+    /// Makes a pool of the storages of `prepared`. None of them stands yet.
+    pub(super) fn new(prepared: &'a Prepared) -> Self {
+        let down = |name: &str| (name.to_owned(), State::Down);
+        Self {
+            prepared,
+            needed: estimate::room(prepared),
+            storages: prepared.storages().into_iter().map(down).collect(),
+            known: BTreeMap::new(),
+        }
+    }
+
+    /// Checks directories that are used as they are, before anything is fetched or made.
+    pub(super) fn check_directories(&self, provisioner: &Provisioner<'_>) -> Result<(), LabError> {
+        for name in self.storages.keys() {
+            if let Backing::Directory(named) = &self.asked(name).backing {
+                provisioner.check_directory(named.as_deref())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn asked(&self, name: &str) -> &'a Storage {
+        &self.prepared.experiment.storage[name]
+    }
+
+    /// Makes storage `name` unless it stands.
+    pub(super) fn ensure_mounted(
+        &mut self,
+        name: &str,
+        provisioner: &Provisioner<'_>,
+    ) -> Result<(), LabError> {
+        match self.storages.get(name) {
+            Some(State::Up(_)) => return Ok(()),
+            Some(State::Broken { reason, .. }) => {
+                return Err(LabError::Storage { found: reason.clone() });
+            }
+            Some(State::Down) | None => {}
+        }
+        let made = provisioner.storage(name, self.asked(name), self.needed.get(name))?;
+        self.known.insert(name.to_owned(), made.facts.clone());
+        self.storages.insert(name.to_owned(), State::Up(Box::new(made)));
+        Ok(())
+    }
+
+    /// Gives storage `name` up for the rest of the run.
+    pub(super) fn give_up(&mut self, name: &str, error: &LabError) {
+        let (reason, unavailable) = (error.message(), error.is_unavailable());
+        self.storages.insert(name.to_owned(), State::Broken { reason, unavailable });
+    }
+
+    /// Takes storage `name` down if it stands. Returns what could not be taken down.
+    pub(super) fn take_down(&mut self, name: &str) -> Vec<String> {
+        let Some(state) = self.storages.get_mut(name).filter(|s| matches!(s, State::Up(_))) else {
+            return Vec::new();
+        };
+        match std::mem::replace(state, State::Down) {
+            State::Up(made) => made.stack.take_down(),
+            State::Down | State::Broken { .. } => Vec::new(),
+        }
+    }
+
+    /// Takes every storage down. Returns what could not be taken down.
+    pub(super) fn take_all_down(&mut self) -> Vec<String> {
+        self.standing().iter().flat_map(|name| self.take_down(name)).collect()
+    }
+
+    /// Returns the names of the storages that stand.
+    pub(super) fn standing(&self) -> BTreeSet<String> {
+        let up = self.storages.iter().filter(|(_, state)| matches!(state, State::Up(_)));
+        up.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Returns whether storage `name` was given up.
+    pub(super) fn is_broken(&self, name: &str) -> bool {
+        matches!(self.storages.get(name), Some(State::Broken { .. }))
+    }
+
+    /// Returns whether storage `name` was given up because this machine lacks what it takes.
+    pub(super) fn is_unavailable(&self, name: &str) -> bool {
+        matches!(self.storages.get(name), Some(State::Broken { unavailable: true, .. }))
+    }
+
+    /// Returns where clusters on storage `name` lie.
+    pub(super) fn path(&self, name: &str) -> Result<PathBuf, LabError> {
+        match self.storages.get(name) {
+            Some(State::Up(made)) => Ok(made.stack.path()),
+            Some(State::Broken { reason, .. }) => Err(LabError::Storage { found: reason.clone() }),
+            Some(State::Down) | None => {
+                Err(LabError::Storage { found: format!("storage `{name}` does not stand") })
+            }
+        }
+    }
+
+    /// Returns what is known of storage `name`.
+    pub(super) fn facts(&self, name: &str) -> StorageFacts {
+        let failure = match self.storages.get(name) {
+            Some(State::Broken { reason, .. }) => Some(reason.clone()),
+            _ => None,
+        };
+        let not_available_here = self.is_unavailable(name);
+        let unknown = || StorageFacts { name: name.to_owned(), ..StorageFacts::default() };
+        let known = self.known.get(name).cloned().unwrap_or_else(unknown);
+        let asked = Some(self.asked(name).clone());
+        StorageFacts { asked, failure, not_available_here, ..known }
+    }
+
+    /// Sets the devices of storage `name` as `device` says.
+    pub(super) fn set(
+        &mut self,
+        name: &str,
+        device: &DeviceSettings,
+        provisioner: &Provisioner<'_>,
+    ) -> Result<(), LabError> {
+        match self.storages.get_mut(name) {
+            Some(State::Up(made)) => Ok(made.stack.set(device, provisioner.context.stop)?),
+            _ => Ok(()),
+        }
+    }
+
+    /// Trims storage `name` where the experiment asks for that.
+    pub(super) fn trim(&self, name: &str) -> Result<(), LabError> {
+        match self.storages.get(name) {
+            Some(State::Up(made)) => Ok(made.stack.trim()?),
+            _ => Ok(()),
+        }
+    }
+}

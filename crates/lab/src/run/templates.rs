@@ -1,0 +1,164 @@
+//! A server's data: loaded, or copied from a cluster that was loaded with the same.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use pgdyno_host::postgres::{Cluster, Template, template_path};
+use pgdyno_host::{paths, room};
+use pgdyno_model::Treatment;
+use pgdyno_model::units::Bytes;
+
+use super::server::Server;
+use crate::LabError;
+use crate::context::Context;
+use crate::prepare::{Build, ClusterKey, Prepared};
+use crate::provisioner::tablespace;
+use pgdyno_dataset::{self as dataset, BulkLoad};
+use pgdyno_model::progress::{Activity, Notice};
+
+/// What tells one cluster's data from another's within a run: programs, data set, scale.
+type Content = (Build, String, u32);
+
+/// Loaded clusters kept aside.
+#[derive(Default)]
+pub(super) struct Templates(BTreeMap<Content, Template>);
+
+impl Templates {
+    /// Gives `server` the data of `treatment`: copied from a cluster that was loaded with the same,
+    /// else loaded, and then kept aside if others will need it.
+    pub(super) fn fill(
+        &mut self,
+        server: &mut Server,
+        prepared: &Prepared,
+        treatment: &Treatment,
+        context: Context<'_>,
+    ) -> Result<(), LabError> {
+        let key = prepared.key(treatment);
+        let (wanted, keep) = (prepared.holds_what_others_will(&key), keeps(prepared, &key));
+        if !wanted && !keep {
+            return load(server, prepared, treatment, context);
+        }
+        let content = (key.build.clone(), key.data.clone(), key.scale);
+        if let Server::Managed(cluster) = server {
+            if keep && !self.0.contains_key(&content) {
+                let path = template_path(&content_of(prepared, treatment, cluster));
+                let kept = Template::kept(&path, cluster.journal());
+                self.0.extend(kept.map(|kept| (content.clone(), kept)));
+            }
+            if let Some(template) = self.0.get(&content) {
+                return copy(template, cluster, &key, context);
+            }
+        }
+        load(server, prepared, treatment, context)?;
+        if let Server::Managed(cluster) = server
+            && let Some(template) = set_aside(prepared, treatment, cluster, keep, context)?
+        {
+            self.0.insert(content, template);
+        }
+        Ok(())
+    }
+}
+
+/// The data of cluster `key` in words.
+fn data_of(key: &ClusterKey) -> String {
+    format!("{} at scale {}", key.data, key.scale)
+}
+
+/// Whether the data of cluster `key` are to be kept for later runs: the experiment says so, and
+/// they lie in no tablespace.
+fn keeps(prepared: &Prepared, key: &ClusterKey) -> bool {
+    prepared.experiment.workload.keep_template
+        && prepared.experiment.storage[&key.storage].tablespaces.is_empty()
+}
+
+/// All that the bytes of a loaded cluster follow from, in words.
+fn content_of(prepared: &Prepared, treatment: &Treatment, cluster: &Cluster) -> String {
+    let (data, plan) = (prepared.data(treatment), &prepared.plan);
+    let identity =
+        BulkLoad::new(data, treatment.scale, plan.seed_of_data(), &plan.loading).identity();
+    let spec = cluster.spec();
+    let (version, initdb) = (&spec.install.version, spec.initdb.join(" "));
+    let (arch, pgdyno) = (std::env::consts::ARCH, env!("CARGO_PKG_VERSION"));
+    // The definition too, since a workload's folder may have changed.
+    format!(
+        "{identity}\nPostgreSQL {version} on {arch}, initdb {initdb}\npgdyno {pgdyno}\n{data:?}"
+    )
+}
+
+fn copy(
+    template: &Template,
+    cluster: &mut Cluster,
+    key: &ClusterKey,
+    context: Context<'_>,
+) -> Result<(), LabError> {
+    let (data, storage) = (data_of(key), key.storage.clone());
+    context.begin(Activity::CopyingData { data: data.clone(), storage: storage.clone() });
+    let copied = template.copy_into(cluster, context.stop)?;
+    context.note(Notice::DataCopied {
+        data,
+        storage,
+        bytes: Bytes(copied.bytes),
+        files: copied.files,
+        reflinks: copied.reflinks,
+    });
+    Ok(())
+}
+
+/// Keeps what `cluster` holds aside, where there is room for it; beyond the run if `keep`.
+fn set_aside(
+    prepared: &Prepared,
+    treatment: &Treatment,
+    cluster: &mut Cluster,
+    keep: bool,
+    context: Context<'_>,
+) -> Result<Option<Template>, LabError> {
+    let key = prepared.key(treatment);
+    let data = data_of(&key);
+    let named = prepared.experiment.storage[&key.storage].named_directory().filter(|_| !keep);
+    let place = named.map_or_else(paths::default_storage_dir, Path::to_owned);
+    let needed = dataset::room_needed(prepared.data(treatment), key.scale);
+    // pgdyno's own directory is made only when something is to lie in it.
+    let there = place.ancestors().find(|directory| directory.exists()).unwrap_or(&place);
+    if !room(there).is_ok_and(|available| available >= needed) {
+        context.note(Notice::NoTemplate { data, needed, directory: place });
+        return Ok(None);
+    }
+    context.begin(Activity::MakingTemplate { data: data.clone() });
+    let (mut template, _) = Template::of(cluster, &place, context.stop)?;
+    if keep {
+        let content = content_of(prepared, treatment, cluster);
+        template.keep(&template_path(&content), &content)?;
+        context.note(Notice::TemplateKept { data });
+    }
+    Ok(Some(template))
+}
+
+fn load(
+    server: &mut Server,
+    prepared: &Prepared,
+    treatment: &Treatment,
+    context: Context<'_>,
+) -> Result<(), LabError> {
+    let mut placed = Vec::new();
+    if let Server::Managed(_) = server {
+        for (storage, tables) in &prepared.experiment.storage[&treatment.storage].tablespaces {
+            placed.extend(tables.iter().map(|table| (table.clone(), tablespace(storage))));
+        }
+    }
+    let loading = &prepared.plan.loading;
+    if let Server::Managed(cluster) = server
+        && !loading.settings.is_empty()
+    {
+        // The trial's own settings take their place before it begins.
+        cluster.apply(&loading.settings, context.stop)?;
+    }
+    let seed = prepared.plan.seed_of_data();
+    let (schema, mark) = (server.schema().to_owned(), server.mark());
+    let usual = BulkLoad::new(prepared.data(treatment), treatment.scale, seed, loading);
+    let mark = mark.as_deref().unwrap_or(usual.mark);
+    let filling = BulkLoad { placed: &placed, schema: &schema, mark, ..usual };
+    let loaded =
+        dataset::bulk_load(&filling, &server.control_target(), context.progress, context.stop);
+    // What became of the server tells more than that the connection broke.
+    loaded.map(drop).map_err(|error| server.death().unwrap_or_else(|| error.into()))
+}

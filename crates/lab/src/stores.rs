@@ -1,0 +1,45 @@
+//! Opens stores, ends the sessions of dead processes in them, and names new records.
+
+use std::path::Path;
+
+use pgdyno_dataset::trust::Trust;
+use pgdyno_model::record::SessionEnd;
+use pgdyno_results::store::Store;
+
+use crate::LabError;
+
+/// Opens the store at `path` and makes it if it is missing. Ends the sessions of dead processes.
+///
+/// # Errors
+/// The store cannot be opened or written. As root also [`LabError::NotTrusted`], if another account
+/// may change it.
+pub fn open_store(path: &Path) -> Result<Store, LabError> {
+    open_store_trusting(path, &Trust::default())
+}
+
+/// Opens the store at `path` as [`open_store`] does; `trust` may name it.
+pub(crate) fn open_store_trusting(path: &Path, trust: &Trust) -> Result<Store, LabError> {
+    trust.check_store(path)?;
+    end_dead_sessions(Store::open(path)?)
+}
+
+/// Opens a store that must exist. Ends the sessions of dead processes.
+///
+/// # Errors
+/// There is no store at `path`, or it cannot be opened.
+pub fn open_store_existing(path: &Path) -> Result<Store, LabError> {
+    end_dead_sessions(Store::open_existing(path)?)
+}
+
+/// Ends the sessions whose process is gone: a killed process could not record its end.
+fn end_dead_sessions(mut store: Store) -> Result<Store, LabError> {
+    if !store.is_writable() {
+        return Ok(store);
+    }
+    for (session, _, owner) in store.open_sessions()? {
+        if !pgdyno_host::is_alive(&owner) {
+            store.end_session(session, SessionEnd::Interrupted)?;
+        }
+    }
+    Ok(store)
+}

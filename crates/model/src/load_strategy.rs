@@ -1,0 +1,26 @@
+//! How the rows of a table are loaded.
+
+/// How one table is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadStrategy {
+    /// One COPY with FREEZE, in one transaction with the primary key: rows are written once.
+    Freeze,
+    /// Several COPY side by side, one transaction per chunk. A load that is begun again skips the
+    /// chunks that are complete.
+    Chunks,
+    /// One COPY with FREEZE per partition, in one transaction with the partition's primary key; then
+    /// the partition is attached.
+    Partitions,
+}
+
+impl LoadStrategy {
+    /// Returns the name that users give on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Freeze => "freeze",
+            Self::Chunks => "chunks",
+            Self::Partitions => "partitions",
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! What a command line asks for.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pgdyno_engine::ReactorChoice;
+use pgdyno_model::experiment::{Protocol, ReconnectLost};
+
+use crate::flags::Dialect;
+use crate::scripts::Chosen;
+use crate::usage_error::UsageError;
+
+/// The most scripts one run may mix.
+const MAX_SCRIPTS: usize = 128;
+
+/// Returns the plan.
+#[derive(Debug)]
+pub(crate) enum Request {
+    /// Print this, and nothing more.
+    Print(String),
+    /// Say this on standard error, where pgbench shows its scripts, and nothing more.
+    Say(String),
+    /// Make the tables.
+    Initialize(Initialize),
+    /// Offer load.
+    Run(Box<Run>),
+}
+
+/// How to connect, as far as the options say.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Connect {
+    pub(crate) host: Option<String>,
+    pub(crate) port: Option<String>,
+    pub(crate) user: Option<String>,
+    pub(crate) database: Option<String>,
+}
+
+/// How `pgbench_accounts` is cut.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum PartitionMethod {
+    #[default]
+    Range,
+    Hash,
+}
+
+/// What `-i` makes.
+#[derive(Debug)]
+pub(crate) struct Initialize {
+    pub(crate) dialect: Dialect,
+    pub(crate) connect: Connect,
+    pub(crate) steps: Vec<char>,
+    pub(crate) fillfactor: u32,
+    pub(crate) quiet: bool,
+    pub(crate) scale: u32,
+    pub(crate) tablespace: Option<String>,
+    pub(crate) index_tablespace: Option<String>,
+    pub(crate) partitions: u32,
+    pub(crate) partition_method: PartitionMethod,
+    pub(crate) unlogged: bool,
+    /// Whether progress is shown on a terminal, where a line can stand in another's place.
+    pub(crate) on_terminal: bool,
+}
+
+/// What a run is to be.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    pub(crate) dialect: Dialect,
+    pub(crate) connect: Connect,
+    pub(crate) debug: bool,
+    pub(crate) scripts: Vec<Chosen>,
+    pub(crate) clients: u32,
+    pub(crate) threads: u32,
+    pub(crate) reconnect: bool,
+    pub(crate) reconnect_lost: ReconnectLost,
+    pub(crate) variables: Vec<(String, String)>,
+    pub(crate) log: Option<Log>,
+    pub(crate) latency_limit_ms: Option<f64>,
+    pub(crate) protocol: Protocol,
+    pub(crate) vacuum: bool,
+    pub(crate) vacuum_all: bool,
+    pub(crate) progress: Option<Duration>,
+    pub(crate) progress_timestamp: bool,
+    pub(crate) per_command: bool,
+    pub(crate) rate: Option<f64>,
+    pub(crate) scale: Option<u32>,
+    /// Transactions of each client; none when `seconds` bounds the run.
+    pub(crate) transactions: Option<u32>,
+    pub(crate) seconds: Option<u32>,
+    pub(crate) failures_detailed: bool,
+    /// 0: without limit.
+    pub(crate) max_tries: u32,
+    pub(crate) seed: Option<u64>,
+    pub(crate) verbose_errors: bool,
+    pub(crate) exit_on_abort: bool,
+    pub(crate) continue_on_error: bool,
+    /// Where the results go as JSON; standard output where no file is named.
+    pub(crate) json: Option<Option<PathBuf>>,
+    pub(crate) hdr_log: Option<PathBuf>,
+    /// Whether what pgbench does not report is reported too.
+    pub(crate) extra_report: bool,
+    pub(crate) reactor: ReactorChoice,
+}
+
+/// What `-l` writes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Log {
+    pub(crate) prefix: String,
+    /// Seconds in a line; none: a line for each transaction.
+    pub(crate) aggregate: Option<u32>,
+    /// The share of transactions that are written.
+    pub(crate) sampling: Option<f64>,
+}
+
+impl Run {
+    pub(crate) fn new(dialect: Dialect) -> Self {
+        Self {
+            dialect,
+            connect: Connect::default(),
+            debug: false,
+            scripts: Vec::new(),
+            clients: 1,
+            threads: 1,
+            reconnect: false,
+            reconnect_lost: ReconnectLost::Never,
+            variables: Vec::new(),
+            log: None,
+            latency_limit_ms: None,
+            protocol: Protocol::Simple,
+            vacuum: true,
+            vacuum_all: false,
+            progress: None,
+            progress_timestamp: false,
+            per_command: false,
+            rate: None,
+            scale: None,
+            transactions: None,
+            seconds: None,
+            failures_detailed: false,
+            max_tries: 1,
+            seed: None,
+            verbose_errors: false,
+            exit_on_abort: false,
+            continue_on_error: false,
+            json: None,
+            hdr_log: None,
+            extra_report: false,
+            reactor: ReactorChoice::default(),
+        }
+    }
+
+    /// Whether a built-in script is run: then the scale is what the tables say.
+    pub(crate) fn uses_builtin(&self) -> bool {
+        self.scripts.iter().any(|s| s.is_builtin)
+    }
+}
+
+impl Run {
+    pub(crate) fn add(&mut self, script: Chosen) -> Result<(), UsageError> {
+        if self.scripts.len() == MAX_SCRIPTS {
+            return Err(UsageError::new(format!("at most {MAX_SCRIPTS} SQL scripts are allowed")));
+        }
+        self.scripts.push(script);
+        Ok(())
+    }
+}

@@ -1,0 +1,91 @@
+//! What is said, in pgbench's form, when a request cannot be carried out.
+
+use std::io::Write;
+
+use crate::exit_status;
+
+/// A request that cannot be carried out.
+#[derive(Debug)]
+pub(crate) struct UsageError {
+    /// `pgbench: error: …`; without `error:` for options that cannot be read at all.
+    what: String,
+    is_usage: bool,
+    detail: Option<String>,
+    hint: Option<String>,
+    /// Another error that follows from it.
+    then: Option<String>,
+    /// The exit status that goes with it.
+    status: i32,
+}
+
+impl UsageError {
+    pub(crate) fn new(what: impl Into<String>) -> Self {
+        Self {
+            what: what.into(),
+            is_usage: false,
+            detail: None,
+            hint: None,
+            then: None,
+            status: exit_status::REFUSED,
+        }
+    }
+
+    /// Options that cannot be read.
+    pub(crate) fn usage(what: String) -> Self {
+        Self { is_usage: true, ..Self::new(what) }.try_help()
+    }
+
+    pub(crate) fn detail(mut self, text: impl Into<String>) -> Self {
+        self.detail = Some(text.into());
+        self
+    }
+
+    pub(crate) fn hint(mut self, text: impl Into<String>) -> Self {
+        self.hint = Some(text.into());
+        self
+    }
+
+    pub(crate) fn then(mut self, text: impl Into<String>) -> Self {
+        self.then = Some(text.into());
+        self
+    }
+
+    pub(crate) fn try_help(self) -> Self {
+        self.hint("Try \"pgbench --help\" for more information.")
+    }
+
+    /// Marks an error that was met when part of the work was done: the exit status says so.
+    pub(crate) fn after_a_part(mut self) -> Self {
+        self.status = exit_status::INCOMPLETE;
+        self
+    }
+
+    /// Writes it, and returns the exit status that goes with it.
+    pub(crate) fn write(&self, to: &mut dyn Write) -> i32 {
+        let error = if self.is_usage { "" } else { "error: " };
+        // Nobody is left to be told when standard error is gone.
+        let _ = writeln!(to, "pgbench: {error}{}", self.what);
+        for (word, text) in [("detail", &self.detail), ("hint", &self.hint), ("error", &self.then)]
+        {
+            if let Some(text) = text {
+                let _ = writeln!(to, "pgbench: {word}: {text}");
+            }
+        }
+        self.status
+    }
+}
+
+/// Why initialization or a run ended before its end.
+#[derive(Debug)]
+pub(crate) enum Stopped {
+    /// An error, in pgbench's words.
+    Error(UsageError),
+    /// A signal asked to stop.
+    Interrupted,
+}
+
+impl From<UsageError> for Stopped {
+    fn from(error: UsageError) -> Self {
+        Self::Error(error)
+    }
+}
