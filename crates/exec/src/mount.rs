@@ -142,7 +142,7 @@ pub fn unmount_if(
         match rustix::mount::unmount(target, UnmountFlags::NOFOLLOW) {
             Ok(()) => return Ok(()),
             Err(Errno::BUSY) if Instant::now() < until => {
-                std::thread::sleep(Duration::from_millis(100))
+                std::thread::sleep(Duration::from_millis(100));
             }
             Err(Errno::BUSY) => {
                 return Err(MountError::Busy {

@@ -162,7 +162,7 @@ impl KeptCrash {
             match remove(&folder, path) {
                 Ok(()) => freed += bytes,
                 Err(why) => {
-                    left.push(LeftAlone { path: self.path.join(path), why: why.to_string() })
+                    left.push(LeftAlone { path: self.path.join(path), why: why.to_string() });
                 }
             }
         }

@@ -1,4 +1,5 @@
 //! What is printed is what is executed: plans of stacks on executors that change nothing. No root.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::path::Path;
 
