@@ -17,7 +17,7 @@ use crate::script::{Command, WeightedScript};
 use crate::spec::LoadSpec;
 use crate::tally::{CommandTally, ScriptTally, StatementTally, Tally, merge};
 
-/// A second of a phase.
+/// Phase and second.
 type Key = (Phase, u32);
 
 /// Counts of all threads.
@@ -29,10 +29,10 @@ pub(crate) struct Aggregate {
     progress: Vec<Option<Key>>,
     running: Vec<bool>,
     pending: BTreeMap<Key, Interval>,
-    /// Seconds of the window in which something ended.
+    /// Seconds of the window in which a transaction ended.
     series: BTreeMap<u32, Second>,
     tally: Option<Tally>,
-    /// The first thread that ended with a client that gave up.
+    /// First thread that ended with an aborted client.
     aborted_thread: Option<usize>,
     /// CPU time of each thread within the window (seconds).
     thread_cpu: Vec<f64>,

@@ -263,7 +263,7 @@ fn exhaust(mut bytes: &[u8]) {
         match Message::read(frame) {
             Ok(Message::DataRow(row)) => assert_eq!(row.values().count(), row.len()),
             Ok(Message::RowDescription(columns)) => {
-                assert_eq!(columns.columns().count(), columns.len())
+                assert_eq!(columns.columns().count(), columns.len());
             }
             Ok(Message::ErrorResponse(e) | Message::NoticeResponse(e)) => {
                 let _ = (e.severity(), e.code(), e.message(), e.detail(), e.hint(), e.position());

@@ -38,8 +38,7 @@ impl Client {
         }
     }
 
-    /// Handles an error of a statement: the transaction is retried or fails, or the client gives
-    /// up.
+    /// Handles an error of a statement: rolls the transaction back, or gives up.
     pub(super) fn failed(
         &mut self,
         fault: StatementError,

@@ -5,35 +5,35 @@ use thiserror::Error;
 
 use super::MAX_PARAMETERS;
 
-/// Scripts that cannot be run.
+/// Why scripts cannot be linked.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ProgramError {
-    /// None, or all of weight 0.
+    /// There is no script with a weight above 0.
     #[error("there is no script with a weight above 0")]
     NothingToRun,
-    /// Weights beyond all bounds.
+    /// The sum of the weights exceeds a bigint; the field is the number of scripts.
     #[error("the weights of {0} scripts add up to more than a bigint holds")]
     TooHeavy(usize),
-    /// A statement with more than [`MAX_PARAMETERS`] variables.
+    /// A statement has more than [`MAX_PARAMETERS`] variables.
     #[error(
         "{script}:{line}: statement has too many arguments (maximum is {MAX_PARAMETERS}): {text}"
     )]
     Parameters {
-        /// The script's name.
+        /// Script's name.
         script: String,
-        /// The line the statement begins on.
+        /// Line that the statement begins on (1-based).
         line: u32,
-        /// The statement.
+        /// Text of the statement.
         text: String,
     },
-    /// A statement that no message can carry.
+    /// No message can carry a statement.
     #[error("{script}:{line}: cannot put the statement into a message: {cause}")]
     Statement {
-        /// The script's name.
+        /// Script's name.
         script: String,
-        /// The line the statement begins on.
+        /// Line that the statement begins on (1-based).
         line: u32,
-        /// Why not.
+        /// Error of the codec.
         cause: WireError,
     },
 }
