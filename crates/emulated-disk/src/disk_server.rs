@@ -14,11 +14,12 @@ use crate::fuse;
 
 /// Where FUSE is asked for.
 pub const FUSE: &str = "/dev/fuse";
-/// The arguments that make this program call [`serve`]: none are said where it is `pgdyno` itself.
+/// The arguments that make this program call [`crate::serve`]: none are said where it is `pgdyno`
+/// itself.
 static SERVED_BY: OnceLock<Vec<String>> = OnceLock::new();
 
-/// Says with which arguments this program calls [`serve`], where it is not `pgdyno`; a test names
-/// its test that does. The first call counts.
+/// Says with which arguments this program calls [`crate::serve`], where it is not `pgdyno`; a test
+/// names its test that does. The first call counts.
 pub fn serve_by<S: AsRef<str>>(arguments: &[S]) {
     let _ = SERVED_BY.set(arguments.iter().map(|a| a.as_ref().to_owned()).collect());
 }

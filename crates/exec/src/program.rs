@@ -92,7 +92,7 @@ impl Program<'_> {
 }
 
 /// Lets `command` run as `account`, without root's groups and without our environment but for
-/// [`PASSED_ON`]: a program of the server's account can show its environment to everybody who may
+/// `PASSED_ON`: a program of the server's account can show its environment to everybody who may
 /// log in to the server.
 pub fn run_as(command: &mut Command, account: &Account) {
     command.env_clear().env("LC_ALL", "C").env("PATH", search_path());
