@@ -426,7 +426,7 @@ impl<'a> Handshake<'a> {
                     match name {
                         b"in_hot_standby" => reported.in_hot_standby = Some(is_on(value)),
                         b"default_transaction_read_only" => {
-                            reported.default_read_only = Some(is_on(value))
+                            reported.default_read_only = Some(is_on(value));
                         }
                         _ => {}
                     }

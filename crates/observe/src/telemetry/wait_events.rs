@@ -70,8 +70,7 @@ pub(super) fn make(context: &TelemetryContext) -> Result<Option<Box<dyn Probe>>,
         .ok_or_else(|| format!("there is no database {}", context.server.loaded.database))?;
     let missing = (!row.try_get::<_, bool>(1)?).then(|| {
         format!(
-            "{} sees only the waits of its own sessions; GRANT pg_read_all_stats shows the others'",
-            who
+            "{who} sees only the waits of its own sessions; GRANT pg_read_all_stats shows the others'"
         )
     });
     let look = client.prepare(LOOK)?;
