@@ -146,11 +146,11 @@ fn unseen(judged: &Judged) -> String {
 /// Repeats of which a difference of this share could be missed say nothing of any size.
 pub(crate) const HOPELESS: f64 = 9.0;
 
-/// ` (minimum minimum_detectable: 3.0%)`; nothing where it is not known, or hopeless.
+/// ` (minimum detectable: 3.0%)`; nothing where it is not known, or hopeless.
 pub(crate) fn minimum_detectable(share: Option<f64>) -> String {
     let known = share.filter(|share| *share <= HOPELESS);
     known.map_or_else(String::new, |share| {
-        format!(" (minimum minimum_detectable: {}%)", format::percent(share))
+        format!(" (minimum detectable: {}%)", format::percent(share))
     })
 }
 
