@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::PathBuf;
 
+use pgdyno_audit::AuditError;
 use pgdyno_lab::LabError;
 use pgdyno_lab::crash::witness::SecretError;
 use pgdyno_lab::file::FileError;
-use pgdyno_results::analysis::across::CompareError;
-use pgdyno_results::audit::AuditError;
+use pgdyno_results::analysis::compare_runs::CompareError;
 use pgdyno_results::gate::{Form, GateError};
 use pgdyno_results::report::ReportError;
 use pgdyno_results::store::StoreError;

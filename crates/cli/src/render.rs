@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use pgdyno_lab::{CrashRecord, ProbeRecord};
-use pgdyno_results::report::json::{self, Document};
+use pgdyno_model::json::Document;
+use pgdyno_results::report::json;
 use pgdyno_results::report::{self, CrashView, ProbeView};
 
 use crate::error::CommandError;

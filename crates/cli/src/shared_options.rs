@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use pgdyno_lab::{Span, Trust};
+use pgdyno_dataset::trust::Trust;
+use pgdyno_lab::Span;
 use pgdyno_results::store::Store;
 
 use crate::error::CommandError;

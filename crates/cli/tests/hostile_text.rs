@@ -11,10 +11,11 @@ mod synthetic;
 use std::process::Output;
 
 use pgbench_support::Server;
+use pgdyno_audit::Audit;
+use pgdyno_audit::ImportedRun;
 use pgdyno_model::record::SessionEnd;
 use pgdyno_model::units::Epoch;
 use pgdyno_model::{CrashRecord, LevelValue, Levels, ProbeRecord, RunRecord, Verdict};
-use pgdyno_results::audit::{Audit, ImportedRun};
 use pgdyno_results::store::Store;
 use support::World;
 use synthetic::common;

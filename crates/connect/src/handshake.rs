@@ -3,9 +3,13 @@
 use std::io;
 
 use pgdyno_model::target::{Address, ChannelBinding, SslMode, Target};
-use pgdyno_wire::auth::{Binding, Exchange, Gate, Progress};
+use pgdyno_wire::auth::AuthExchange;
+use pgdyno_wire::auth::AuthPolicy;
+use pgdyno_wire::auth::AuthProgress;
+use pgdyno_wire::auth::ScramBinding;
 use pgdyno_wire::backend::BackendKey;
-use pgdyno_wire::inspect::{LONGEST_START_UP_MESSAGE, MOST_START_UP_MESSAGES};
+use pgdyno_wire::inspect::MAX_STARTUP_MESSAGE_BYTES;
+use pgdyno_wire::inspect::MAX_STARTUP_MESSAGES;
 use pgdyno_wire::{Message, ServerError, WireError, frontend};
 
 use super::error::{ConnectError, ServerKind};
@@ -243,19 +247,21 @@ impl<'a> Handshake<'a> {
     }
 
     /// Returns the channel binding for SCRAM.
-    fn binding(&self) -> Binding {
+    fn binding(&self) -> ScramBinding {
         let end = match &self.stream {
             Stream::Tls(tls) => tls.server_certificate().and_then(end_point),
             Stream::Unix(_) | Stream::Tcp(_) => None,
         };
         match (self.target.tls.channel_binding, end) {
-            (ChannelBinding::Disable, _) | (ChannelBinding::Prefer, None) => Binding::None,
-            (ChannelBinding::Prefer, Some(end)) => Binding::Offered(end),
-            (ChannelBinding::Require, Some(end)) => Binding::Required(end),
-            (ChannelBinding::Require, None) if self.encrypted => {
-                Binding::Missing("the server's certificate is signed in a way that defines none")
+            (ChannelBinding::Disable, _) | (ChannelBinding::Prefer, None) => ScramBinding::None,
+            (ChannelBinding::Prefer, Some(end)) => ScramBinding::Offered(end),
+            (ChannelBinding::Require, Some(end)) => ScramBinding::Required(end),
+            (ChannelBinding::Require, None) if self.encrypted => ScramBinding::Missing(
+                "the server's certificate is signed in a way that defines none",
+            ),
+            (ChannelBinding::Require, None) => {
+                ScramBinding::Missing("the connection is not encrypted")
             }
-            (ChannelBinding::Require, None) => Binding::Missing("the connection is not encrypted"),
         }
     }
 
@@ -337,22 +343,22 @@ impl<'a> Handshake<'a> {
         loop {
             if let Some(header) =
                 pgdyno_wire::Header::read(&self.received).map_err(|e| self.protocol(e))?
-                && header.body > LONGEST_START_UP_MESSAGE
+                && header.body > MAX_STARTUP_MESSAGE_BYTES
             {
                 return Err(self.protocol(WireError::TooLong {
                     tag: header.tag,
                     length: header.body as u64,
-                    max: LONGEST_START_UP_MESSAGE,
+                    max: MAX_STARTUP_MESSAGE_BYTES,
                 }));
             }
             if let Some(frame) =
                 pgdyno_wire::next_frame(&self.received).map_err(|e| self.protocol(e))?
             {
                 self.messages += 1;
-                if self.messages > MOST_START_UP_MESSAGES {
+                if self.messages > MAX_STARTUP_MESSAGES {
                     let tag = frame.tag;
                     return Err(
-                        self.protocol(WireError::TooMany { tag, max: MOST_START_UP_MESSAGES })
+                        self.protocol(WireError::TooMany { tag, max: MAX_STARTUP_MESSAGES })
                     );
                 }
                 let length = frame.len();
@@ -388,8 +394,9 @@ impl<'a> Handshake<'a> {
         let target = self.target;
         let password = target.password.as_ref().map(pgdyno_model::target::Secret::reveal);
         let is_private = !self.stream.is_public();
-        let gate = Gate::new(target.require_auth.clone(), is_private);
-        let mut exchange = Exchange::new(&target.user, password).behind(gate).bound(self.binding());
+        let gate = AuthPolicy::new(target.require_auth.clone(), is_private);
+        let mut exchange =
+            AuthExchange::new(&target.user, password).behind(gate).bound(self.binding());
         loop {
             let mut answer = Vec::new();
             let progress = self.next("authentication", |target, tag, message| match message {
@@ -402,11 +409,13 @@ impl<'a> Handshake<'a> {
                         }
                     })
                 }
-                Message::NegotiateVersion | Message::NoticeResponse(_) => Ok(Progress::Continues),
+                Message::NegotiateVersion | Message::NoticeResponse(_) => {
+                    Ok(AuthProgress::Continues)
+                }
                 _ => Err(ConnectError::Unexpected { address: target.address.clone(), tag }),
             })?;
             self.send(&answer)?;
-            if progress == Progress::Accepted {
+            if progress == AuthProgress::Accepted {
                 return Ok(());
             }
         }

@@ -1,8 +1,8 @@
 //! A bulk load as a caller asks for it.
 
-use pgdyno_host::postgres::schema::MARK;
 use pgdyno_model::experiment::Loading;
 use pgdyno_model::load_strategy::LoadStrategy;
+use pgdyno_postgres::schema::MARK;
 use postgres_protocol::escape::escape_identifier;
 
 use crate::workload::DataSet;

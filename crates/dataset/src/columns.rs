@@ -1,8 +1,10 @@
 //! How a table's columns are filled: the workload's word, and the types that the server has for
 //! them.
 
-use pgdyno_engine::copy::{Generator, Kind, RowWriter};
-use pgdyno_host::postgres::ControlClient;
+use pgdyno_connect::control::ControlClient;
+use pgdyno_engine::copy::ColumnKind;
+use pgdyno_engine::copy::Generator;
+use pgdyno_engine::copy::RowWriter;
 use pgdyno_model::experiment::Loading;
 
 use crate::bulk_load::BulkLoad;
@@ -51,7 +53,7 @@ impl Columns {
             let found = of_type(client, load, table, column)?;
             let generator = generator(client, load, table, column, &found)?;
             let value = value(client, table, column, &found, &generator)?;
-            all.push((column, generator, Kind::of(found.oid), value));
+            all.push((column, generator, ColumnKind::of(found.oid), value));
         }
         // A row has at least one field.
         let alters =
@@ -113,19 +115,20 @@ fn value(
     found: &Type,
     generator: &Generator,
 ) -> Result<Option<String>, DatasetError> {
-    let kind = Kind::of(found.oid);
+    let kind = ColumnKind::of(found.oid);
     let suits =
-        matches!(kind, Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Text) && !found.fills_itself;
+        matches!(kind, ColumnKind::Int2 | ColumnKind::Int4 | ColumnKind::Int8 | ColumnKind::Text)
+            && !found.fills_itself;
     Ok(match (&column.values, generator) {
         _ if !suits => None,
         (Values::Constant(text), _) => {
             let asked = "SELECT pg_catalog.quote_literal($1::text)";
             let row = client
                 .query_one(asked, &[text])
-                .map_err(|e| wrong(table, column, pgdyno_host::postgres::control::said(&e)))?;
+                .map_err(|e| wrong(table, column, pgdyno_connect::control::error_text(&e)))?;
             Some(row.get(0))
         }
-        (_, Generator::Filler { bytes, drawn: 0 }) if kind == Kind::Text => {
+        (_, Generator::Filler { bytes, drawn: 0 }) if kind == ColumnKind::Text => {
             Some(format!("pg_catalog.repeat(' ', {bytes})"))
         }
         _ => None,
@@ -175,12 +178,12 @@ fn generator(
         Values::Numbered(before, after) => {
             Generator::Numbered { before: before.clone(), after: after.clone() }
         }
-        Values::Constant(text) if Kind::of(found.oid) == Kind::Text => {
+        Values::Constant(text) if ColumnKind::of(found.oid) == ColumnKind::Text => {
             Generator::Constant(text.clone().into_bytes())
         }
         Values::Constant(text) => Generator::Constant(sent(client, table, column, text, found)?),
         Values::Timestamp(from, every) => {
-            if Kind::of(found.oid) != Kind::Timestamp {
+            if ColumnKind::of(found.oid) != ColumnKind::Timestamp {
                 return Err(wrong(
                     table,
                     column,
@@ -218,7 +221,7 @@ fn sent(
     let Type { spelled, send, .. } = found;
     let asked = format!("SELECT {send}(($1::text)::{spelled})");
     let row = client.query_one(&asked, &[&text]).map_err(|e| {
-        let said = pgdyno_host::postgres::control::said(&e);
+        let said = pgdyno_connect::control::error_text(&e);
         wrong(table, column, format!("`{text}` is no {spelled}: {said}"))
     })?;
     Ok(row.get(0))
@@ -239,7 +242,7 @@ mod tests {
 
     #[test]
     fn what_is_not_sent_is_a_default_until_the_rows_are_there() {
-        let id = [("id", Generator::RowNumber, Kind::Int4)];
+        let id = [("id", Generator::RowNumber, ColumnKind::Int4)];
         let mut columns = Columns {
             writer: RowWriter::new(1, "t", 1, &id).unwrap(),
             sent: vec!["id".into(), "of".into()],

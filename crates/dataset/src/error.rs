@@ -1,7 +1,7 @@
 //! Why a data set could not be loaded.
 
-use pgdyno_host::postgres::ControlError;
-use pgdyno_host::postgres::control::said;
+use pgdyno_connect::control::ControlError;
+use pgdyno_connect::control::error_text;
 use pgdyno_model::units::Bytes;
 use thiserror::Error;
 
@@ -125,12 +125,12 @@ pub enum DatasetError {
 }
 
 impl DatasetError {
-    /// What the server said to a statement of `load`.
+    /// What the server error_text to a statement of `load`.
     pub(crate) fn sql(load: &BulkLoad<'_>, doing: &str, error: &postgres::Error) -> Self {
         Self::Sql {
             data: load.identity(),
             doing: doing.to_owned(),
-            found: said(error),
+            found: error_text(error),
             sqlstate: error.code().map(|c| c.code().to_owned()),
         }
     }

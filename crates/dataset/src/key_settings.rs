@@ -1,7 +1,7 @@
 //! What a session that builds a key takes of the machine: never more than the server's own settings
 //! give it. Pure but for the look at them.
 
-use pgdyno_host::postgres::ControlClient;
+use pgdyno_connect::control::ControlClient;
 
 use crate::bulk_load::BulkLoad;
 use crate::error::DatasetError;

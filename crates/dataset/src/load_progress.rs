@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use pgdyno_host::postgres::ControlClient;
-use pgdyno_host::postgres::schema::MARK;
+use pgdyno_connect::control::ControlClient;
+use pgdyno_postgres::schema::MARK;
 use postgres_protocol::escape::escape_literal;
 
 use crate::bulk_load::BulkLoad;

@@ -6,7 +6,8 @@ use std::sync::{Mutex, RwLock};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use pgdyno_host::postgres::{CancelToken, ControlClient};
+use pgdyno_connect::control::CancelToken;
+use pgdyno_connect::control::ControlClient;
 use pgdyno_model::target::Target;
 
 use crate::bulk_load::BulkLoad;

@@ -1,8 +1,11 @@
 //! The tables of a load: made, placed on tablespaces, and refused where others may write.
 
-use pgdyno_host::postgres::control::{SEARCH_PATH, path_of_schema};
-use pgdyno_host::postgres::{ControlClient, Transaction, schema};
+use pgdyno_connect::control::ControlClient;
+use pgdyno_connect::control::SEARCH_PATH;
+use pgdyno_connect::control::Transaction;
+use pgdyno_connect::control::path_of_schema;
 use pgdyno_model::load_strategy::LoadStrategy;
+use pgdyno_postgres::schema;
 use postgres_protocol::escape::escape_literal;
 
 use crate::bulk_load::BulkLoad;

@@ -14,7 +14,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use pgdyno_host::postgres::ControlClient;
+use pgdyno_connect::control::ControlClient;
 
 use crate::worker::Shared;
 

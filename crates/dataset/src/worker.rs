@@ -5,8 +5,11 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 
-use pgdyno_engine::copy::{Blocks, HEADER, TRAILER};
-use pgdyno_host::postgres::{ControlClient, Transaction};
+use pgdyno_connect::control::ControlClient;
+use pgdyno_connect::control::Transaction;
+use pgdyno_engine::copy::BlockWriter;
+use pgdyno_engine::copy::HEADER;
+use pgdyno_engine::copy::TRAILER;
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 
 use crate::bulk_load::BulkLoad;
@@ -344,7 +347,7 @@ fn copy(
         false => DatasetError::sql(shared.load, doing, e),
     };
     let mut copy = transaction.copy_in(statement).map_err(|e| failed(&e))?;
-    let mut blocks = Blocks::new(&shared.columns[unit.table].writer, BLOCK);
+    let mut blocks = BlockWriter::new(&shared.columns[unit.table].writer, BLOCK);
     let mut send = |bytes: &[u8]| {
         shared.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         copy.write_all(bytes).map_err(|e| {

@@ -19,9 +19,13 @@ use super::shared::Shared;
 use super::write_log::WriteLog;
 use pgdyno_exec::files::{nofollow, write_new};
 use pgdyno_exec::process::{current_owner, is_alive};
-use pgdyno_exec::service::{
-    DIRECTORY, Order, ServerId, mount_point_of, order_of, server_id_of, source_of,
-};
+use pgdyno_exec::service::DIRECTORY;
+use pgdyno_exec::service_paths::Order;
+use pgdyno_exec::service_paths::ServerId;
+use pgdyno_exec::service_paths::mount_point_of;
+use pgdyno_exec::service_paths::order_of;
+use pgdyno_exec::service_paths::server_id_of;
+use pgdyno_exec::service_paths::source_of;
 use pgdyno_model::storage::EmulatedDisk;
 
 /// A disk that cannot be served.

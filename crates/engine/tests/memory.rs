@@ -8,9 +8,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pgdyno_connect::Stream;
 use pgdyno_engine::WeightedScript;
 use pgdyno_engine::client::{Client, ClientContext};
-use pgdyno_engine::connect::Stream;
 use pgdyno_engine::pace::Pacer;
 use pgdyno_engine::program::Program;
 use pgdyno_engine::random::Random;

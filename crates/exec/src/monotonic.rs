@@ -7,7 +7,7 @@
 //!
 //! ```
 //! # use std::time::{Duration, Instant};
-//! # use pgdyno_host::monotonic::MonotonicTime;
+//! # use pgdyno_exec::monotonic::MonotonicTime;
 //! let cut = MonotonicTime::now(); // in the disk's process
 //! let after = Instant::now(); // in this one
 //! let lateness: Duration = after - cut.to_instant().unwrap();

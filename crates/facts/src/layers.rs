@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::tree::Tree;
-use pgdyno_exec::tool::output;
+use pgdyno_exec::tool::run_tool;
 
 /// The block devices under one or several directories.
 #[derive(Debug, Default)]
@@ -64,7 +64,7 @@ impl Layers {
     /// Adds the vdevs of the ZFS pool of `dataset`.
     fn add_pool(&mut self, dataset: &str) {
         let pool = pool_of(dataset);
-        let status = match output("zpool", &["status", pool]) {
+        let status = match run_tool("zpool", &["status", pool]) {
             Ok(status) => status,
             Err(e) => {
                 return self.unknown.push(format!("the devices of pool {pool} are unknown: {e}"));
@@ -95,7 +95,7 @@ pub fn pool_of(dataset: &str) -> &str {
     dataset.split('/').next().unwrap_or(dataset)
 }
 
-/// Parses the vdevs, without the pool itself, from the output of `zpool status`.
+/// Parses the vdevs, without the pool itself, from the run_tool of `zpool status`.
 fn vdevs(status: &str) -> Vec<&str> {
     status
         .lines()

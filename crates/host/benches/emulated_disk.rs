@@ -11,17 +11,25 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use pgdyno_host::postgres::cluster::cluster_directory;
-use pgdyno_host::postgres::{Cluster, ClusterSpec, Install, find_all};
-use pgdyno_host::probe::fsync_rate;
-use pgdyno_host::storage::emulated::{self, Control};
-use pgdyno_host::storage::{MadeStack, Stack, Surroundings, Wipe};
-use pgdyno_host::{Journal, server_account};
+use pgdyno_emulated_disk as emulated;
+use pgdyno_emulated_disk::Control;
+use pgdyno_exec::account::server_account;
+use pgdyno_exec::journal::Journal;
 use pgdyno_model::storage::{
     Backing, DiskLatency, EmulatedDisk, FilesystemChoice, LoopFile, Storage,
 };
 use pgdyno_model::target::Address;
 use pgdyno_model::units::{Bytes, Span};
+use pgdyno_postgres::Cluster;
+use pgdyno_postgres::ClusterSpec;
+use pgdyno_postgres::Install;
+use pgdyno_postgres::cluster::cluster_directory;
+use pgdyno_postgres::find_all;
+use pgdyno_storage::MountedStack;
+use pgdyno_storage::Stack;
+use pgdyno_storage::Surroundings;
+use pgdyno_storage::Wipe;
+use pgdyno_storage::probe::fsync_rate;
 
 static RUN: AtomicBool = AtomicBool::new(false);
 
@@ -77,7 +85,7 @@ fn options(arguments: &[String]) -> Result<Options, Failure> {
 /// A storage with a server on it; the server goes first.
 struct Side {
     cluster: Cluster,
-    stack: MadeStack,
+    stack: MountedStack,
 }
 
 impl Side {

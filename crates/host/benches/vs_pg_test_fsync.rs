@@ -10,10 +10,12 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use pgdyno_host::Journal;
-use pgdyno_host::postgres::{Install, find_all};
-use pgdyno_host::probe::{FsyncOptions, fsync};
+use pgdyno_exec::journal::Journal;
 use pgdyno_model::probe::{Flushes, FsyncTest};
+use pgdyno_postgres::Install;
+use pgdyno_postgres::find_all;
+use pgdyno_storage::probe::FsyncOptions;
+use pgdyno_storage::probe::fsync;
 
 /// How far a ratio may be from 1 before its line is marked.
 const TOLERANCE: f64 = 0.1;

@@ -11,12 +11,23 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use common::tracer::{Attack, Attacker, Ended, Moment, attack_each_step, trace, victim};
-use pgdyno_host::beneath::{Copied, CopyError, Directory, TreeCopy};
-use pgdyno_host::fault::{FileBaseline, keep};
-use pgdyno_host::postgres::cluster::cluster_directory;
-use pgdyno_host::postgres::{Cluster, ClusterSpec, StopMode, Template};
-use pgdyno_host::step::{Contents, Performing};
-use pgdyno_host::{Account, Journal, Step, server_account};
+use pgdyno_exec::ExecContext;
+use pgdyno_exec::Step;
+use pgdyno_exec::account::Account;
+use pgdyno_exec::account::server_account;
+use pgdyno_exec::beneath::CopyError;
+use pgdyno_exec::beneath::CopySummary;
+use pgdyno_exec::beneath::Directory;
+use pgdyno_exec::beneath::TreeCopy;
+use pgdyno_exec::journal::Journal;
+use pgdyno_exec::step::Contents;
+use pgdyno_postgres::Cluster;
+use pgdyno_postgres::ClusterSpec;
+use pgdyno_postgres::StopMode;
+use pgdyno_postgres::Template;
+use pgdyno_postgres::cluster::cluster_directory;
+use pgdyno_storage::fault::FileBaseline;
+use pgdyno_storage::fault::keep;
 
 /// `nobody`, which owns nothing.
 const NOBODY: u32 = 65534;
@@ -157,7 +168,7 @@ fn nobody() -> Account {
 static RUN: AtomicBool = AtomicBool::new(false);
 
 fn tree_copy(source_owner: u32, owner: Option<&Account>) -> TreeCopy<'_> {
-    TreeCopy { source_owner, owner, keeps_links: false, stop: &RUN, copied: Copied::default() }
+    TreeCopy { source_owner, owner, keeps_links: false, stop: &RUN, copied: CopySummary::default() }
 }
 
 #[test]
@@ -221,7 +232,7 @@ fn a_copy_into_their_directory_changes_nothing_of_roots() {
 fn victim_performs_steps() {
     let Some((theirs, copy)) = given() else { return };
     let journal = Journal::open(&copy.join("state")).unwrap();
-    let mut performing = Performing { journal: &journal, stop: &RUN, made: Vec::new() };
+    let mut performing = ExecContext { journal: &journal, stop: &RUN, made: Vec::new() };
     let inner = theirs.join("inner");
     let text = |text: &str| Contents::Text(text.to_owned());
     let steps = [

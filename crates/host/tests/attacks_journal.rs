@@ -15,12 +15,20 @@ use common::leftovers::{
 };
 use common::tracer::victim;
 use common::{Place, RUN};
-use pgdyno_host::journal::{MARKER, Made};
-use pgdyno_host::postgres::{Cluster, ClusterSpec, Install};
-use pgdyno_host::sweep::{Outcome, Swept, sweep};
-use pgdyno_host::undo::{Undo, Written};
-use pgdyno_host::{Journal, JournalError, server_account};
+use pgdyno_exec::account::server_account;
+use pgdyno_exec::journal::Journal;
+use pgdyno_exec::journal::JournalError;
+use pgdyno_exec::journal::MARKER;
+use pgdyno_exec::journal::OwnedResource;
+use pgdyno_exec::undo::KernelFileChange;
+use pgdyno_exec::undo::Undo;
 use pgdyno_model::facts::BuildSource;
+use pgdyno_postgres::Cluster;
+use pgdyno_postgres::ClusterSpec;
+use pgdyno_postgres::Install;
+use pgdyno_postgres::sweep::CleanupResult;
+use pgdyno_postgres::sweep::Outcome;
+use pgdyno_postgres::sweep::sweep;
 
 /// Runs only in the victim: one sweep.
 #[test]
@@ -199,13 +207,13 @@ fn a_command_in_a_journal_does_not_run() {
     let made = place.journal.entries().unwrap();
     assert!(made.iter().any(|e| matches!(
         &e.made,
-        Made::Setting { undo: Undo::SetDriveCache { device, on: true, .. }, .. }
+        OwnedResource::Setting { undo: Undo::SetDriveCache { device, on: true, .. }, .. }
             if device == Path::new("/dev/sdz")
     )));
     let results = swept(&place);
     assert!(!place.path().join("canary").exists());
     assert_eq!(fs::read_to_string(&precious).unwrap(), "data");
-    let by_hand = |s: &&Swept| matches!(&s.outcome, Outcome::ByHand { .. });
+    let by_hand = |s: &&CleanupResult| matches!(&s.outcome, Outcome::ByHand { .. });
     assert_eq!(results.iter().filter(by_hand).count(), 2, "{results:?}");
     let told = results.iter().find(by_hand).unwrap().to_string();
     assert!(told.contains("device.hook.restore"), "{told}");
@@ -228,10 +236,10 @@ fn only_files_of_the_kernels_are_written_back() {
     symlink(&precious, &link).unwrap();
     for file in [precious.clone(), climbing, link, "/proc/self/cwd".into()] {
         fs::write(&precious, "data").unwrap();
-        let files = vec![Written { file, was: "evil".into(), set: Some("data".into()) }];
+        let files = vec![KernelFileChange { file, was: "evil".into(), set: Some("data".into()) }];
         place
             .journal
-            .record(&Made::Setting {
+            .record(&OwnedResource::Setting {
                 path: precious.clone(),
                 device: PathBuf::new(),
                 undo: Undo::WriteKernelFiles { files },
@@ -248,9 +256,9 @@ fn what_an_earlier_version_made_is_taken_down_by_the_same_steps() {
     let place = Place::new();
     let stack = old_entry(&place, "stack.json");
     let cluster = old_entry(&place, "cluster.json");
-    let journal = place.journal.clone().with_plans(pgdyno_host::storage::undo_of_plan);
+    let journal = place.journal.clone().with_plans(pgdyno_storage::undo_of_plan);
     let [entry, ..] = &journal.entries().unwrap()[..] else { panic!("no entry") };
-    let Made::Stack { path: home, undo, .. } = &entry.made else { panic!("{entry:?}") };
+    let OwnedResource::Stack { path: home, undo, .. } = &entry.made else { panic!("{entry:?}") };
     let verbs = serde_json::to_string(undo).unwrap();
     assert!(!verbs.contains("canary") && !verbs.contains("touch"), "{verbs}");
     assert!(undo.contains(&Undo::StopArray { name: "pgdyno-1a2b3c4d".into() }), "{undo:?}");

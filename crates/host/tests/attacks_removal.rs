@@ -14,13 +14,19 @@ use common::leftovers::{
 use common::stacks::{self, assert_nothing_left, loop_file, on, plan};
 use common::tracer::{Attack, Attacker, attack_each_step, victim};
 use common::{Place, RUN};
-use pgdyno_host::beneath::FileIdentity;
-use pgdyno_host::journal::{Entry, MARKER, Made};
-use pgdyno_host::step::{Performing, Step};
-use pgdyno_host::storage::Wipe;
-use pgdyno_host::storage::mount::Mount;
-use pgdyno_host::sweep::{Outcome, sweep};
-use pgdyno_host::{Journal, StepError, server_account};
+use pgdyno_exec::ExecContext;
+use pgdyno_exec::StepError;
+use pgdyno_exec::account::server_account;
+use pgdyno_exec::beneath::FileIdentity;
+use pgdyno_exec::journal::Entry;
+use pgdyno_exec::journal::Journal;
+use pgdyno_exec::journal::MARKER;
+use pgdyno_exec::journal::OwnedResource;
+use pgdyno_exec::mount::Mount;
+use pgdyno_exec::step::Step;
+use pgdyno_postgres::sweep::Outcome;
+use pgdyno_postgres::sweep::sweep;
+use pgdyno_storage::Wipe;
 
 /// Runs only in the victim: one sweep.
 #[test]
@@ -105,8 +111,8 @@ fn a_parent_that_another_account_can_change_is_refused_with_what_to_do() {
         assert!(why.contains(word) && why.contains(storage.to_str().unwrap()), "{why}");
         assert!(is_whole(&precious));
         // Nor is anything made there.
-        let mut performing = Performing { journal: &place.journal, stop: &RUN, made: Vec::new() };
-        let made = Made::Directory { path: storage.join("new") };
+        let mut performing = ExecContext { journal: &place.journal, stop: &RUN, made: Vec::new() };
+        let made = OwnedResource::Directory { path: storage.join("new") };
         let error = Step::MakeMarked { made, mode: 0o700, owner: None }
             .perform(&mut performing)
             .unwrap_err();
@@ -276,9 +282,12 @@ fn a_directory_on_a_stack_that_was_mounted_anew_is_known_again() {
     let stack = plan(&storage, place.path(), &Wipe::default()).unwrap();
     let mut made = stack.make(&server_account().unwrap(), &place.journal, &RUN).unwrap();
     let path = made.path().join("pgdyno-below");
-    let mut performing = Performing { journal: &place.journal, stop: &RUN, made: Vec::new() };
-    let step =
-        Step::MakeMarked { made: Made::Directory { path: path.clone() }, mode: 0o700, owner: None };
+    let mut performing = ExecContext { journal: &place.journal, stop: &RUN, made: Vec::new() };
+    let step = Step::MakeMarked {
+        made: OwnedResource::Directory { path: path.clone() },
+        mode: 0o700,
+        owner: None,
+    };
     step.perform(&mut performing).unwrap();
     fs::write(path.join("file"), "").unwrap();
     let device = || fs::metadata(&path).unwrap().dev();
@@ -304,7 +313,7 @@ fn a_directory_on_a_stack_that_was_mounted_anew_is_known_again() {
     );
     assert!(!path.exists());
     let Mount { target, filesystem, source, .. } = &other;
-    pgdyno_host::storage::mount::unmount(target, filesystem, source).unwrap();
+    pgdyno_exec::mount::unmount(target, filesystem, source).unwrap();
     fs::remove_dir(&target).unwrap();
     assert_eq!(made.take_down(), [""; 0]);
     assert_nothing_left(&place);

@@ -11,11 +11,15 @@ use std::process::Command;
 
 use common::disks::{Disk, can, run};
 use common::{Place, RUN};
-use pgdyno_host::step::Performing;
-use pgdyno_host::storage::safety::{self, Found, SafetyError};
-use pgdyno_host::storage::{Stack, Wipe};
-use pgdyno_host::{Step, StepError};
+use pgdyno_exec::ExecContext;
+use pgdyno_exec::Step;
+use pgdyno_exec::StepError;
+use pgdyno_exec::device::refusal::Refusal;
+use pgdyno_exec::device::refusal::SafetyError;
+use pgdyno_exec::device::safety;
 use pgdyno_model::storage::Backing;
+use pgdyno_storage::Stack;
+use pgdyno_storage::Wipe;
 
 const SIZE: u64 = 24 << 20;
 
@@ -54,7 +58,11 @@ impl Scene {
     }
 
     fn perform(&self, step: &Step) -> Result<(), StepError> {
-        step.perform(&mut Performing { journal: &self.place.journal, stop: &RUN, made: Vec::new() })
+        step.perform(&mut ExecContext {
+            journal: &self.place.journal,
+            stop: &RUN,
+            made: Vec::new(),
+        })
     }
 
     /// Performs `steps` until one is refused.
@@ -96,7 +104,7 @@ fn own(steps: Vec<Step>) -> Vec<Step> {
 }
 
 fn is_changed(error: &StepError) -> bool {
-    matches!(error, StepError::Safety(SafetyError { found: Found::Changed { .. }, .. }))
+    matches!(error, StepError::Safety(SafetyError { found: Refusal::Changed { .. }, .. }))
 }
 
 #[test]
@@ -251,9 +259,9 @@ fn a_name_that_another_account_can_lead_elsewhere_is_refused() {
     assert!(status.unwrap().success());
     scene.assert_kept("through a name of another account", || {
         let error = check(&link).unwrap_err();
-        assert!(matches!(error.found, Found::Untrusted(_)), "{error}");
+        assert!(matches!(error.found, Refusal::Untrusted(_)), "{error}");
         let behind = scene.place.path().join("behind");
         symlink(&link, &behind).unwrap();
-        assert!(matches!(check(&behind).unwrap_err().found, Found::Untrusted(_)));
+        assert!(matches!(check(&behind).unwrap_err().found, Refusal::Untrusted(_)));
     });
 }

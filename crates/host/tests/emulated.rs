@@ -12,23 +12,36 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use common::{Place, RUN, is_lacking, traces};
-use pgdyno_host::postgres::cluster::cluster_directory;
-use pgdyno_host::postgres::{Cluster, ClusterSpec};
-use pgdyno_host::probe::fsync_rate;
-use pgdyno_host::step::Performing;
-use pgdyno_host::storage::emulated::{
-    self, Control, Cut, DiskError, Effect, Hits, Operation, Rule, Selector, TearUnit, image_at,
-    log_facts,
-};
-use pgdyno_host::storage::image::LoopDevice;
-use pgdyno_host::storage::mount::Mount;
-use pgdyno_host::storage::{MadeStack, Stack, Surroundings, Wipe};
-use pgdyno_host::undo::Undo;
-use pgdyno_host::{Step, server_account};
+use pgdyno_emulated_disk as emulated;
+use pgdyno_emulated_disk::Control;
+use pgdyno_emulated_disk::Cut;
+use pgdyno_emulated_disk::DiskError;
+use pgdyno_emulated_disk::Effect;
+use pgdyno_emulated_disk::Hits;
+use pgdyno_emulated_disk::Operation;
+use pgdyno_emulated_disk::Rule;
+use pgdyno_emulated_disk::Selector;
+use pgdyno_emulated_disk::TearUnit;
+use pgdyno_emulated_disk::image_at;
+use pgdyno_emulated_disk::log_facts;
+use pgdyno_exec::ExecContext;
+use pgdyno_exec::Step;
+use pgdyno_exec::account::server_account;
+use pgdyno_exec::image::LoopDevice;
+use pgdyno_exec::mount::Mount;
+use pgdyno_exec::undo::Undo;
 use pgdyno_model::storage::{
     Backing, DeviceSettings, DiskLatency, EmulatedDisk, FilesystemChoice, Raid0, Storage,
 };
 use pgdyno_model::units::{Bytes, Span};
+use pgdyno_postgres::Cluster;
+use pgdyno_postgres::ClusterSpec;
+use pgdyno_postgres::cluster::cluster_directory;
+use pgdyno_storage::MountedStack;
+use pgdyno_storage::Stack;
+use pgdyno_storage::Surroundings;
+use pgdyno_storage::Wipe;
+use pgdyno_storage::probe::fsync_rate;
 
 /// Runs only in the process that serves a disk.
 #[test]
@@ -50,7 +63,7 @@ fn small() -> EmulatedDisk {
 }
 
 /// Makes `storage`; none, and a word about it, where this machine cannot.
-fn made(test: &str, storage: &Storage, place: &Place) -> Option<MadeStack> {
+fn made(test: &str, storage: &Storage, place: &Place) -> Option<MountedStack> {
     emulated::serve_by(&["--exact", "emulated_disk_server", "--nocapture"]);
     let account = server_account().unwrap();
     let around =
@@ -62,7 +75,7 @@ fn made(test: &str, storage: &Storage, place: &Place) -> Option<MadeStack> {
     }
 }
 
-fn control(made: &MadeStack) -> Control {
+fn control(made: &MountedStack) -> Control {
     made.disks()[0].control().unwrap()
 }
 
@@ -338,7 +351,7 @@ fn the_write_log_gives_a_filesystem_as_it_was_after_each_flush() {
             target: target.clone(),
             options: vec![],
         };
-        let mut performing = Performing { journal: &place.journal, stop: &RUN, made: Vec::new() };
+        let mut performing = ExecContext { journal: &place.journal, stop: &RUN, made: Vec::new() };
         for step in [Step::AttachLoop(device.clone()), Step::Mount(mount.clone())] {
             step.perform(&mut performing).unwrap();
         }

@@ -11,13 +11,19 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 use common::zfs::Daemon;
-use pgdyno_host::mountinfo;
-use pgdyno_host::step::Performing;
-use pgdyno_host::storage::filesystem::{self, Filesystem, FilesystemError, Volume};
-use pgdyno_host::storage::mount::{Mount, MountError};
-use pgdyno_host::{Journal, Step, StepError};
+use pgdyno_exec::ExecContext;
+use pgdyno_exec::Step;
+use pgdyno_exec::StepError;
+use pgdyno_exec::journal::Journal;
+use pgdyno_exec::mount::Mount;
+use pgdyno_exec::mount::MountError;
+use pgdyno_exec::mountinfo;
 use pgdyno_model::storage::{FilesystemChoice, FilesystemFacts};
 use pgdyno_model::units::Bytes;
+use pgdyno_storage::filesystem;
+use pgdyno_storage::filesystem::Filesystem;
+use pgdyno_storage::filesystem::FilesystemError;
+use pgdyno_storage::filesystem::Volume;
 
 static RUN: AtomicBool = AtomicBool::new(false);
 
@@ -94,7 +100,7 @@ impl Disks {
     }
 
     fn perform(&self, steps: &[Step]) -> Result<(), StepError> {
-        let mut performing = Performing { journal: &self.journal, stop: &RUN, made: Vec::new() };
+        let mut performing = ExecContext { journal: &self.journal, stop: &RUN, made: Vec::new() };
         steps.iter().try_for_each(|step| step.perform(&mut performing))
     }
 
@@ -392,7 +398,7 @@ fn what_somebody_else_mounted_is_left_mounted() {
     let error = disks.take_down().unwrap_err();
     let still = mountinfo::mounted_at(&disks.point()).unwrap().unwrap();
     let Mount { target, filesystem, source, .. } = &somebodys;
-    pgdyno_host::storage::mount::unmount(target, filesystem, source).unwrap();
+    pgdyno_exec::mount::unmount(target, filesystem, source).unwrap();
     assert!(matches!(&error, StepError::Mount(MountError::NotOurs { .. })), "{error}");
     assert_eq!((still.filesystem.as_str(), still.source.as_str()), ("tmpfs", "somebodys"));
     assert!(!disks.is_mounted());

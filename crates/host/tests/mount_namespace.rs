@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 use common::disks::{Disk, Running, run};
 use common::stacks::{assert_nothing_left, can, loop_file, on, plan};
 use common::{Place, RUN};
-use pgdyno_host::server_account;
-use pgdyno_host::storage::{StorageError, Wipe};
+use pgdyno_exec::account::server_account;
+use pgdyno_storage::StorageError;
+use pgdyno_storage::Wipe;
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
@@ -58,7 +59,7 @@ fn a_filesystem_that_another_mount_namespace_holds_is_not_mounted_again_as_if_it
     let stack = plan(&storage, place.path(), &Wipe::default()).unwrap();
     let mut made = stack.make(&server_account().unwrap(), &place.journal, &RUN).unwrap();
     let namespace = Namespace::new();
-    pgdyno_host::fault::PowerSwitch::of(&made).unwrap().cut().unwrap();
+    pgdyno_storage::fault::PowerSwitch::of(&made).unwrap().cut().unwrap();
     let refused = made.unmount().unwrap_err();
     assert!(matches!(refused, StorageError::NotReleased { .. }), "{refused:?}");
     drop(namespace);

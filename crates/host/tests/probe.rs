@@ -8,8 +8,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::{Place, RUN};
-use pgdyno_host::probe::{DiskOptions, DiskPlan};
 use pgdyno_model::probe::Pattern;
+use pgdyno_storage::probe::DiskOptions;
+use pgdyno_storage::probe::DiskPlan;
 
 /// A loop device, detached by its name when the test ends.
 struct Loop(String);

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use pgdyno_host::Account;
-use pgdyno_host::postgres::{ClusterSpec, Install};
+use pgdyno_exec::account::Account;
 use pgdyno_model::experiment::Connect;
 use pgdyno_model::facts::BuildSource;
+use pgdyno_postgres::ClusterSpec;
+use pgdyno_postgres::Install;
 
 fn spec() -> ClusterSpec {
     ClusterSpec {
@@ -30,7 +31,7 @@ fn spec() -> ClusterSpec {
     }
 }
 
-fn shown(steps: &[pgdyno_host::Step]) -> String {
+fn shown(steps: &[pgdyno_exec::Step]) -> String {
     steps.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 

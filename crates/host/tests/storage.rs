@@ -13,15 +13,23 @@ use std::time::{Duration, Instant};
 use common::stacks::{assert_nothing_left, can, loop_file, on, plan};
 use common::zfs::Daemon;
 use common::{Place, RUN, traces};
-use pgdyno_host::postgres::cluster::cluster_directory;
-use pgdyno_host::postgres::{Cluster, ClusterSpec};
-use pgdyno_host::step::Performing;
-use pgdyno_host::storage::{StorageError, Wipe, emulated};
-use pgdyno_host::sweep::{Outcome, sweep};
-use pgdyno_host::undo::Undo;
-use pgdyno_host::{Journal, Step, StepError, leftovers, server_account};
+use pgdyno_emulated_disk as emulated;
+use pgdyno_exec::ExecContext;
+use pgdyno_exec::Step;
+use pgdyno_exec::StepError;
+use pgdyno_exec::account::server_account;
+use pgdyno_exec::journal::Journal;
+use pgdyno_exec::undo::Undo;
 use pgdyno_model::storage::{Backing, DeviceSettings, EmulatedDisk, Hook, Limit, Raid0, Storage};
 use pgdyno_model::units::Bytes;
+use pgdyno_postgres::Cluster;
+use pgdyno_postgres::ClusterSpec;
+use pgdyno_postgres::cluster::cluster_directory;
+use pgdyno_postgres::sweep::Outcome;
+use pgdyno_postgres::sweep::leftovers;
+use pgdyno_postgres::sweep::sweep;
+use pgdyno_storage::StorageError;
+use pgdyno_storage::Wipe;
 
 /// Set for the process that is to be killed: where it is to work, on which storage, and after how
 /// many steps it stops.
@@ -119,7 +127,7 @@ fn an_overlay_over_a_directory_carries_postgresql_and_nothing_is_left() {
         }
         assert_eq!(facts.settings, [("queue/read_ahead_kb".to_owned(), "64".to_owned())]);
         // Telemetry follows it down to the disk.
-        let mounted = pgdyno_host::mountinfo::mounted_at(&made.path()).unwrap().unwrap();
+        let mounted = pgdyno_exec::mountinfo::mounted_at(&made.path()).unwrap().unwrap();
         assert!(mounted.device().unwrap().starts_with("loop"), "{mounted:?}");
         let directory = cluster_directory(&made.path()).unwrap();
         let spec = ClusterSpec::new(common::install(), directory.clone()).unwrap();
@@ -313,8 +321,8 @@ fn a_file_that_is_there_is_never_taken_for_an_image() {
     let place = Place::new();
     let path = place.path().join("image-0");
     fs::write(&path, "precious").unwrap();
-    let file = pgdyno_host::storage::image::ImageFile { path: path.clone(), size: Bytes(4096) };
-    let mut performing = Performing { journal: &place.journal, stop: &RUN, made: Vec::new() };
+    let file = pgdyno_exec::image::ImageFile { path: path.clone(), size: Bytes(4096) };
+    let mut performing = ExecContext { journal: &place.journal, stop: &RUN, made: Vec::new() };
     let error = Step::AllocateFile(file).perform(&mut performing).unwrap_err();
     assert!(error.to_string().contains("image-0"), "{error}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
@@ -330,7 +338,7 @@ fn stack_victim() {
     let journal = Journal::open(&root.join("state")).unwrap();
     let storage: Storage = serde_json::from_str(storage).unwrap();
     let stack = plan(&storage, root, &Wipe::default()).unwrap();
-    let mut performing = Performing { journal: &journal, stop: &RUN, made: Vec::new() };
+    let mut performing = ExecContext { journal: &journal, stop: &RUN, made: Vec::new() };
     let (steps, count) = (stack.steps(), count.parse().unwrap());
     for step in steps.iter().take(count) {
         step.perform(&mut performing).unwrap();
@@ -383,8 +391,8 @@ fn a_process_killed_after_any_step_leaves_nothing_that_the_next_does_not_remove(
         striped("zfs"),
         overlay.clone(),
     ];
-    let mounts = pgdyno_host::mountinfo::mounts().unwrap();
-    let below = pgdyno_host::mountinfo::holding(&mounts, place.path()).unwrap();
+    let mounts = pgdyno_exec::mountinfo::mounts().unwrap();
+    let below = pgdyno_exec::mountinfo::holding(&mounts, place.path()).unwrap();
     for storage in storages {
         if !can(test, &storage, place.path()) {
             continue;
@@ -459,7 +467,7 @@ fn a_taking_down_that_was_cut_short_is_taken_up_again() {
     for done in 1..=count {
         let stack = plan(&storage, place.path(), &Wipe::default()).unwrap();
         let made = stack.make(&account, &place.journal, &RUN).unwrap();
-        let mut performing = Performing { journal: &place.journal, stop: &RUN, made: Vec::new() };
+        let mut performing = ExecContext { journal: &place.journal, stop: &RUN, made: Vec::new() };
         for step in made.stack().take_down_steps().iter().filter(|s| undone(s)).take(done) {
             step.perform(&mut performing).unwrap();
         }

@@ -12,13 +12,20 @@ use std::time::{Duration, Instant};
 
 use common::disks::{Disk, Mounted, Running, can, run};
 use common::{Place, RUN};
-use pgdyno_host::step::Performing;
-use pgdyno_host::storage::claim::Claim;
-use pgdyno_host::storage::identity::BlockDevice;
-use pgdyno_host::storage::safety::{self, Found, SafetyError};
-use pgdyno_host::storage::{Stack, StorageError, Surroundings, Wipe};
-use pgdyno_host::{Step, StepError, server_account};
+use pgdyno_exec::ExecContext;
+use pgdyno_exec::Step;
+use pgdyno_exec::StepError;
+use pgdyno_exec::account::server_account;
+use pgdyno_exec::device::claim::Claim;
+use pgdyno_exec::device::identity::BlockDevice;
+use pgdyno_exec::device::refusal::Refusal;
+use pgdyno_exec::device::refusal::SafetyError;
+use pgdyno_exec::device::safety;
 use pgdyno_model::storage::{Backing, FilesystemChoice, Storage};
+use pgdyno_storage::Stack;
+use pgdyno_storage::StorageError;
+use pgdyno_storage::Surroundings;
+use pgdyno_storage::Wipe;
 
 #[test]
 fn what_is_no_free_block_device_is_refused() {
@@ -30,19 +37,22 @@ fn what_is_no_free_block_device_is_refused() {
     let missing = place.path().join("missing");
     assert!(matches!(
         safety::check(&missing, &all(&missing)).unwrap_err().found,
-        Found::Unreadable(_)
+        Refusal::Unreadable(_)
     ));
     let file = place.path().join("file");
     fs::write(&file, "precious").unwrap();
-    assert!(matches!(safety::check(&file, &all(&file)).unwrap_err().found, Found::NotABlockDevice));
+    assert!(matches!(
+        safety::check(&file, &all(&file)).unwrap_err().found,
+        Refusal::NotABlockDevice
+    ));
     assert_eq!(fs::read_to_string(&file).unwrap(), "precious");
     if let Ok(root) = BlockDevice::under(Path::new("/")) {
         let disk = Path::new("/dev").join(root.disk());
         let error = safety::check(&disk, &all(&disk)).unwrap_err();
-        assert!(matches!(error.found, Found::RootDisk), "{error}");
+        assert!(matches!(error.found, Refusal::RootDisk), "{error}");
     }
     let read_only = Disk::new(&place, "read-only", &["--read-only"]);
-    assert!(matches!(read_only.refused(&read_only.wipe()).found, Found::ReadOnly));
+    assert!(matches!(read_only.refused(&read_only.wipe()).found, Refusal::ReadOnly));
 }
 
 fn wait_for(what: &str, is_there: impl Fn() -> bool) {
@@ -75,7 +85,7 @@ fn a_device_in_use_is_refused_whatever_was_consented_to() {
             .custom_flags(rustix::fs::OFlags::EXCL.bits().cast_signed())
             .open(&disk.device)
             .unwrap();
-        assert!(matches!(disk.refused(&disk.wipe()).found, Found::InUse));
+        assert!(matches!(disk.refused(&disk.wipe()).found, Refusal::InUse));
     }
     {
         let _open = File::options().write(true).open(&disk.device).unwrap();
@@ -90,10 +100,10 @@ fn a_device_in_use_is_refused_whatever_was_consented_to() {
         let node = made_elsewhere(&disk, &place);
         let _open = File::options().write(true).open(&node).unwrap();
         let error = disk.refused(&disk.wipe());
-        assert!(matches!(error.found, Found::Open { .. }), "{error}");
+        assert!(matches!(error.found, Refusal::Open { .. }), "{error}");
         fs::remove_file(&node).unwrap();
         let error = disk.refused(&disk.wipe());
-        assert!(matches!(error.found, Found::Open { .. }), "{error}");
+        assert!(matches!(error.found, Refusal::Open { .. }), "{error}");
     }
     {
         // In memory alone, its descriptor closed.
@@ -116,7 +126,7 @@ fn a_device_in_use_is_refused_whatever_was_consented_to() {
         let error = disk.refused(&disk.wipe());
         run("losetup", &["--detach", &on_top]);
         assert!(
-            matches!(&error.found, Found::Held { holders, .. } if *holders == [on_top]),
+            matches!(&error.found, Refusal::Held { holders, .. } if *holders == [on_top]),
             "{error}"
         );
     }
@@ -125,7 +135,7 @@ fn a_device_in_use_is_refused_whatever_was_consented_to() {
         let error = disk.refused(&disk.wipe());
         run("losetup", &["--detach", &on_top]);
         assert!(
-            matches!(&error.found, Found::Held { holders, .. } if *holders == [on_top]),
+            matches!(&error.found, Refusal::Held { holders, .. } if *holders == [on_top]),
             "{error}"
         );
     }
@@ -134,7 +144,7 @@ fn a_device_in_use_is_refused_whatever_was_consented_to() {
         let mounted = Mounted::new(&disk, &place);
         let error = disk.refused(&disk.wipe());
         assert!(
-            matches!(&error.found, Found::Mounted { at, .. } if Path::new(at) == mounted.0),
+            matches!(&error.found, Refusal::Mounted { at, .. } if Path::new(at) == mounted.0),
             "{error}"
         );
         assert!(error.help().unwrap().contains("unmount"));
@@ -143,7 +153,7 @@ fn a_device_in_use_is_refused_whatever_was_consented_to() {
     run("swapon", &[disk.path()]);
     let error = disk.refused(&disk.wipe());
     run("swapoff", &[disk.path()]);
-    assert!(matches!(error.found, Found::Swap(_)), "{error}");
+    assert!(matches!(error.found, Refusal::Swap(_)), "{error}");
 }
 
 #[test]
@@ -154,7 +164,7 @@ fn a_members_device_is_refused_and_a_signature_without_consent() {
     let place = Place::new();
     let disk = Disk::new(&place, "disk", &[]);
     let unnamed = disk.refused(&Wipe { devices: Vec::new(), overwrite_signature: true });
-    assert!(matches!(unnamed.found, Found::NotNamed(_)), "{unnamed}");
+    assert!(matches!(unnamed.found, Refusal::NotNamed(_)), "{unnamed}");
     assert!(
         unnamed.to_string().contains("134.2 MB") && unnamed.help().unwrap().contains("--wipe"),
         "{unnamed}"
@@ -184,7 +194,7 @@ fn a_members_device_is_refused_and_a_signature_without_consent() {
         run("mkfs.btrfs", &["-q", "-f", "-d", "raid0", "-m", "raid0", disk.path(), second.path()]);
         for member in [&disk, &second] {
             let error = member.refused(&member.wipe());
-            assert!(matches!(&error.found, Found::Member(of) if of == "btrfs"), "{error}");
+            assert!(matches!(&error.found, Refusal::Member(of) if of == "btrfs"), "{error}");
         }
     }
 }
@@ -278,13 +288,13 @@ fn another_device_under_the_same_name_is_noticed_before_it_is_written() {
     let wipe = Wipe { devices: vec![link.clone()], overwrite_signature: false };
     let looked_at = Some(safety::check(&link, &wipe).unwrap());
     let claim = Step::ClaimDevice(Claim { looked_at, device: link.clone(), wipe });
-    let mut performing = Performing { journal: &place.journal, stop: &RUN, made: Vec::new() };
+    let mut performing = ExecContext { journal: &place.journal, stop: &RUN, made: Vec::new() };
     claim.perform(&mut performing).unwrap();
     fs::remove_file(&link).unwrap();
     std::os::unix::fs::symlink(&second.device, &link).unwrap();
     let error = claim.perform(&mut performing).unwrap_err();
     assert!(
-        matches!(error, StepError::Safety(SafetyError { found: Found::Changed { .. }, .. })),
+        matches!(error, StepError::Safety(SafetyError { found: Refusal::Changed { .. }, .. })),
         "{error}"
     );
 }

@@ -11,12 +11,17 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use common::{Place, RUN};
-use pgdyno_host::Journal;
-use pgdyno_host::beneath::FileIdentity;
-use pgdyno_host::journal::{MARKER, Made, file_mark};
-use pgdyno_host::postgres::{Cluster, ClusterSpec};
-use pgdyno_host::step::{Performing, Step};
-use pgdyno_host::sweep::{Outcome, sweep};
+use pgdyno_exec::ExecContext;
+use pgdyno_exec::beneath::FileIdentity;
+use pgdyno_exec::journal::Journal;
+use pgdyno_exec::journal::MARKER;
+use pgdyno_exec::journal::OwnedResource;
+use pgdyno_exec::journal::file_mark;
+use pgdyno_exec::step::Step;
+use pgdyno_postgres::Cluster;
+use pgdyno_postgres::ClusterSpec;
+use pgdyno_postgres::sweep::Outcome;
+use pgdyno_postgres::sweep::sweep;
 
 /// Set for the process that is to be killed: where it is to work.
 const VICTIM: &str = "PGDYNO_TEST_VICTIM";
@@ -33,7 +38,7 @@ fn victim() {
         Cluster::create(ClusterSpec { socket_base: root.clone(), ..spec }, &journal, &RUN).unwrap();
     cluster.start(&RUN).unwrap();
     let file = root.join("storage/.pgdyno-fsync-victim");
-    let mut entry = journal.record(&Made::File { path: file.clone() }).unwrap();
+    let mut entry = journal.record(&OwnedResource::File { path: file.clone() }).unwrap();
     fs::write(&file, format!("{}rest", file_mark(&entry.id))).unwrap();
     let identity = FileIdentity::from_file(fs::File::open(&file).unwrap()).unwrap();
     journal.identify(&mut entry, identity).unwrap();
@@ -112,7 +117,7 @@ fn what_a_killed_pgdyno_left_is_taken_down_and_nothing_else() {
 fn bury(place: &Place) {
     let buried = |path: &Path| {
         let text = fs::read_to_string(path).unwrap();
-        let mut entry: pgdyno_host::journal::Entry = serde_json::from_str(&text).unwrap();
+        let mut entry: pgdyno_exec::journal::Entry = serde_json::from_str(&text).unwrap();
         entry.owner.boot_id = "an earlier boot".into();
         fs::write(path, serde_json::to_string(&entry).unwrap()).unwrap();
         entry.made.path().join(MARKER)
@@ -129,10 +134,14 @@ fn bury(place: &Place) {
 
 fn make_marked(place: &Place, name: &str) -> PathBuf {
     let path = place.path().join(name);
-    let mut performing = Performing { journal: &place.journal, stop: &RUN, made: Vec::new() };
-    Step::MakeMarked { made: Made::Directory { path: path.clone() }, mode: 0o700, owner: None }
-        .perform(&mut performing)
-        .unwrap();
+    let mut performing = ExecContext { journal: &place.journal, stop: &RUN, made: Vec::new() };
+    Step::MakeMarked {
+        made: OwnedResource::Directory { path: path.clone() },
+        mode: 0o700,
+        owner: None,
+    }
+    .perform(&mut performing)
+    .unwrap();
     path
 }
 
@@ -158,7 +167,7 @@ fn only_what_bears_the_journals_own_mark_is_removed() {
     fs::remove_dir_all(&link).unwrap();
     std::os::unix::fs::symlink(&unmarked, &link).unwrap();
     let file = place.path().join("file");
-    place.journal.record(&Made::File { path: file.clone() }).unwrap();
+    place.journal.record(&OwnedResource::File { path: file.clone() }).unwrap();
     fs::write(&file, "somebody else's").unwrap();
     bury(&place);
 
@@ -191,7 +200,7 @@ fn an_interrupted_sweep_goes_on_at_the_next_start() {
 #[test]
 fn a_directory_that_the_server_cannot_reach_is_refused_with_the_component_that_stops_it() {
     let place = Place::new();
-    let account = pgdyno_host::server_account().unwrap();
+    let account = pgdyno_exec::account::server_account().unwrap();
     let closed = place.path().join("closed");
     fs::create_dir_all(closed.join("storage")).unwrap();
     let directory = closed.join("storage/pgdyno-x");

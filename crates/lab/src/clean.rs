@@ -4,14 +4,19 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use pgdyno_host::journal::Made;
-pub use pgdyno_host::kept::KeptCrash;
-use pgdyno_host::kept::{KeptCrashes, LeftAlone};
-use pgdyno_host::postgres::KeptTemplate;
-use pgdyno_host::storage::filesystem::FILESYSTEMS;
-use pgdyno_host::sweep::Outcome;
-use pgdyno_host::undo::Undo;
-use pgdyno_host::{Journal, Leftover, leftovers, paths, sweep};
+use pgdyno_exec::journal::Journal;
+use pgdyno_exec::journal::OwnedResource;
+use pgdyno_exec::paths;
+use pgdyno_exec::undo::Undo;
+use pgdyno_postgres::KeptTemplate;
+use pgdyno_postgres::sweep;
+use pgdyno_postgres::sweep::Leftover;
+use pgdyno_postgres::sweep::Outcome;
+use pgdyno_postgres::sweep::leftovers;
+use pgdyno_storage::filesystem::FILESYSTEMS;
+pub use pgdyno_storage::kept::KeptCrash;
+use pgdyno_storage::kept::KeptCrashes;
+use pgdyno_storage::kept::LeftAlone;
 
 use pgdyno_model::units::Bytes;
 
@@ -118,7 +123,7 @@ fn found(journal: &Journal, directories: &[PathBuf]) -> Result<Vec<Leftover>, La
 fn told(leftover: &Leftover) -> String {
     let (path, owner) = (leftover.path.display(), leftover.entry.owner.pid);
     let at = leftover.entry.at;
-    if let Made::Setting { undo: undo @ Undo::RunHook { .. }, .. } = &leftover.entry.made {
+    if let OwnedResource::Setting { undo: undo @ Undo::RunHook { .. }, .. } = &leftover.entry.made {
         return format!(
             "{path}: set at {at} by process {owner}, which is gone; left for you: {undo}"
         );
@@ -144,7 +149,7 @@ pub struct Known {
 /// Every filesystem that pgdyno knows. Needs root to tell what the kernel has.
 #[must_use]
 pub fn filesystems() -> Vec<Known> {
-    let known = |f: &&'static dyn pgdyno_host::storage::filesystem::Filesystem| Known {
+    let known = |f: &&'static dyn pgdyno_storage::filesystem::Filesystem| Known {
         name: f.name(),
         missing: f.check_machine().err().map(|e| (e.to_string(), e.help())),
     };

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use pgdyno_host::Journal;
+use pgdyno_exec::journal::Journal;
 use pgdyno_model::progress::{Activity, Event, Notice, Progress, Warning};
 
 use crate::LabError;

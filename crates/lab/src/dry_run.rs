@@ -9,10 +9,14 @@ mod storages;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use pgdyno_host::postgres::{ClusterSpec, Judgement, judge};
-use pgdyno_host::{Account, paths, server_account};
+use pgdyno_exec::account::Account;
+use pgdyno_exec::account::server_account;
+use pgdyno_exec::paths;
 use pgdyno_model::experiment::ProbeKind;
 use pgdyno_model::units::Span;
+use pgdyno_postgres::ClusterSpec;
+use pgdyno_postgres::Judgement;
+use pgdyno_postgres::judge;
 
 use crate::LabError;
 use crate::estimate;

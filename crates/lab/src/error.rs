@@ -5,9 +5,9 @@ use std::fmt;
 use std::path::PathBuf;
 
 use pgdyno_dataset::trust::NotTrusted;
-use pgdyno_host::storage::StorageError;
-use pgdyno_host::storage::safety::SafetyError;
+use pgdyno_exec::device::refusal::SafetyError;
 use pgdyno_model::units::Bytes;
+use pgdyno_storage::StorageError;
 use thiserror::Error;
 
 /// An error of another crate or module, with what to do about it.
@@ -306,26 +306,26 @@ explained!(
     pgdyno_dataset::workload::WorkloadError,
     pgdyno_engine::LoadError,
     pgdyno_engine::script::ScriptError,
-    pgdyno_host::AccountError,
-    pgdyno_host::DirectoryError,
-    pgdyno_host::fault::FaultError,
-    pgdyno_host::StepError,
-    pgdyno_host::JournalError,
-    pgdyno_host::conninfo::ConninfoError,
-    pgdyno_host::storage::StorageError,
-    pgdyno_host::storage::safety::SafetyError,
-    pgdyno_host::postgres::ClusterError,
-    pgdyno_host::postgres::ControlError,
-    pgdyno_host::postgres::FetchError,
-    pgdyno_host::postgres::FindError,
-    pgdyno_host::postgres::GivenError,
-    pgdyno_host::postgres::ServerWideError,
-    pgdyno_host::postgres::SettingsError,
+    pgdyno_exec::account::AccountError,
+    pgdyno_exec::directory::DirectoryError,
+    pgdyno_storage::fault::FaultError,
+    pgdyno_exec::StepError,
+    pgdyno_exec::journal::JournalError,
+    pgdyno_connect::conninfo::ConninfoError,
+    pgdyno_storage::StorageError,
+    pgdyno_exec::device::refusal::SafetyError,
+    pgdyno_postgres::ClusterError,
+    pgdyno_connect::control::ControlError,
+    pgdyno_postgres::FetchError,
+    pgdyno_postgres::FindError,
+    pgdyno_postgres::ExternalServerError,
+    pgdyno_postgres::ServerWideError,
+    pgdyno_postgres::SettingsError,
     pgdyno_results::store::StoreError,
 );
 
-impl From<pgdyno_host::probe::ProbeError> for LabError {
-    fn from(error: pgdyno_host::probe::ProbeError) -> Self {
+impl From<pgdyno_storage::probe::ProbeError> for LabError {
+    fn from(error: pgdyno_storage::probe::ProbeError) -> Self {
         if error.is_interrupted() {
             return Self::Interrupted;
         }

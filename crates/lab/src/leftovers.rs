@@ -2,7 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 
-use pgdyno_host::{Journal, paths};
+use pgdyno_exec::journal::Journal;
+use pgdyno_exec::paths;
 use pgdyno_model::progress::{Event, Notice, Progress};
 
 use crate::LabError;
@@ -16,7 +17,7 @@ pub(crate) fn clear_leftovers(
     stop: &AtomicBool,
 ) -> Result<Journal, LabError> {
     let journal = Journal::open(&paths::state_dir())?;
-    for swept in pgdyno_host::sweep(&journal, stop)? {
+    for swept in pgdyno_postgres::sweep(&journal, stop)? {
         progress.event(&Event::Note(Notice::Swept(swept.to_string())));
     }
     Ok(journal)

@@ -69,29 +69,29 @@ pub use dry_run::dry_run;
 pub use error::LabError;
 pub use file::Override;
 pub use needs::{overrides_of, summary};
+pub use pgdyno_connect::interruption::begin as interrupt;
 pub use pgdyno_dataset::trust::Trust;
 pub use pgdyno_dataset::{self as dataset, workload};
-pub use pgdyno_host::doctor;
-pub use pgdyno_host::facts::Serials;
-pub use pgdyno_host::interruption::begin as interrupt;
-pub use pgdyno_host::storage::Wipe;
-pub use pgdyno_host::storage::emulated::serve as serve_emulated_disk;
+pub use pgdyno_emulated_disk::serve as serve_emulated_disk;
+pub use pgdyno_facts::Serials;
 pub use pgdyno_model::ProbeRecord;
 pub use pgdyno_model::crash::{CrashRecord, Fault, Verdict};
 pub use pgdyno_model::experiment::Loading;
 pub use pgdyno_model::progress;
 pub use pgdyno_model::record::SessionEnd;
 pub use pgdyno_model::units::{Bytes, Span};
+pub use pgdyno_observe::doctor;
+pub use pgdyno_storage::Wipe;
 pub use prepare::{Consent, Prepared};
 
 /// Returns the directory in which a witness keeps its ledgers by default.
 #[must_use]
 pub fn default_witness() -> PathBuf {
-    pgdyno_host::paths::data_dir().join("witness")
+    pgdyno_exec::paths::data_dir().join("witness")
 }
 
 /// Returns the path of the store that is used where none is named.
 #[must_use]
 pub fn default_store() -> PathBuf {
-    pgdyno_host::paths::data_dir().join("store.sqlite3")
+    pgdyno_exec::paths::data_dir().join("store.sqlite3")
 }

@@ -4,19 +4,20 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use pgdyno_host::conninfo;
-use pgdyno_host::postgres::ControlClient;
-use pgdyno_host::postgres::control::{said, schemas_of_user};
-use pgdyno_host::postgres::given::data_directory;
+use pgdyno_connect::conninfo;
+use pgdyno_connect::control::ControlClient;
+use pgdyno_connect::control::error_text;
+use pgdyno_connect::control::schemas_of_user;
 use pgdyno_model::experiment::Loading;
 use pgdyno_model::target::Target;
 use pgdyno_model::units::Bytes;
+use pgdyno_postgres::external::data_directory;
 
 pub use pgdyno_dataset::{Existing, LoadStrategy};
 // facade: removed at integration
+pub use pgdyno_connect::conninfo::ConnectOptions;
 #[doc(hidden)]
 pub use pgdyno_dataset::LoadStrategy as Strategy;
-pub use pgdyno_host::conninfo::ConnectOptions;
 
 use crate::LabError;
 use pgdyno_dataset::workload::{self, DataSet};
@@ -107,8 +108,8 @@ fn check_room(
 ) -> Result<(), LabError> {
     let needed = needed(filling.data, filling.scale);
     let what = filling.identity();
-    let room =
-        data_directory(client, target).and_then(|directory| pgdyno_host::room(&directory).ok());
+    let room = data_directory(client, target)
+        .and_then(|directory| pgdyno_exec::directory::room(&directory).ok());
     if let Some(available) = room.filter(|available| *available < needed) {
         return Err(DatasetError::NoRoom { data: what, needed, available }.into());
     }
@@ -119,12 +120,12 @@ fn check_room(
         .query_one(asked, &[])
         .map_err(|e| LabError::Sql {
             doing: "ask for maintenance_work_mem".into(),
-            found: said(&e),
+            found: error_text(&e),
         })?
         .get(0);
     let jobs = filling.jobs();
     let needed = memory(jobs, u64::try_from(each).unwrap_or(0));
-    match pgdyno_host::facts::memory_available().filter(|_| target.is_here()) {
+    match pgdyno_facts::memory_available().filter(|_| target.is_here()) {
         Some(available) if available < needed => {
             Err(DatasetError::NoMemory { data: what, jobs, needed, available }.into())
         }

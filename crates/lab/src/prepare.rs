@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pgdyno_engine::WeightedScript;
-use pgdyno_engine::program::MOST_DISTRIBUTIONS;
+use pgdyno_engine::program::MAX_DISTRIBUTIONS;
 use pgdyno_engine::script::Script;
-use pgdyno_host::storage::Wipe;
 use pgdyno_model::progress::Notice;
 use pgdyno_model::{Experiment, Plan, Storage, Treatment};
+use pgdyno_storage::Wipe;
 
 use crate::LabError;
 use crate::file::{self, Override, Source};
@@ -352,15 +352,15 @@ impl Prepared {
 /// Draws a seed from the system's randomness, short enough to be typed.
 fn draw_seed() -> Result<u64, LabError> {
     let drawn = getrandom::u32().map_err(std::io::Error::from);
-    Ok(drawn.map(u64::from).map_err(pgdyno_host::JournalError::Random)?)
+    Ok(drawn.map(u64::from).map_err(pgdyno_exec::journal::JournalError::Random)?)
 }
 
 /// Returns a notice for a script with more statements than percentiles are kept of.
 fn too_many_for_distributions(script: &Script) -> Option<Notice> {
     let statements = script.commands.iter().filter(|command| command.op.is_sql()).count();
-    (statements > MOST_DISTRIBUTIONS).then(|| Notice::StatementsWithoutPercentiles {
+    (statements > MAX_DISTRIBUTIONS).then(|| Notice::StatementsWithoutPercentiles {
         script: script.name.clone(),
-        kept: MOST_DISTRIBUTIONS,
+        kept: MAX_DISTRIBUTIONS,
         statements,
     })
 }

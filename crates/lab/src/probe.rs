@@ -9,7 +9,9 @@ use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::probe::ProbeResult;
 use pgdyno_model::units::Epoch;
 
-pub use pgdyno_host::probe::{DiskOptions, DiskPlan, FsyncOptions};
+pub use pgdyno_storage::probe::DiskOptions;
+pub use pgdyno_storage::probe::DiskPlan;
+pub use pgdyno_storage::probe::FsyncOptions;
 
 use crate::LabError;
 use crate::leftovers::clear_leftovers;
@@ -48,7 +50,7 @@ pub fn fsync(
     stored(directory, store, || {
         let told = |what: &str, share: f64| working(progress, what, share);
         let (storage, probe) =
-            pgdyno_host::probe::fsync(directory, options, &journal, &told, stop)?;
+            pgdyno_storage::probe::fsync(directory, options, &journal, &told, stop)?;
         Ok((storage, ProbeResult::Fsync(probe)))
     })
 }
@@ -90,7 +92,7 @@ fn stored(
         name: path.display().to_string(),
         started_at,
         pgdyno_version: env!("CARGO_PKG_VERSION").to_owned(),
-        host: pgdyno_host::facts::host(),
+        host: pgdyno_facts::host(),
         storage,
         result,
     };

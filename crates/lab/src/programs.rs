@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use pgdyno_host::postgres::{self, FetchProgress, Install};
-use pgdyno_host::{Account, server_account};
+use pgdyno_exec::account::Account;
+use pgdyno_exec::account::server_account;
 use pgdyno_model::progress::{Activity, Event, Notice};
+use pgdyno_postgres as postgres;
+use pgdyno_postgres::FetchProgress;
+use pgdyno_postgres::Install;
 
 use crate::LabError;
 use crate::context::Context;

@@ -6,16 +6,25 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use pgdyno_host::facts::{self, Serials};
-use pgdyno_host::postgres::cluster::cluster_directory;
-use pgdyno_host::postgres::{Cluster, ClusterSpec, Install};
-use pgdyno_host::storage::{MadeStack, Stack, Surroundings, Wipe, safety};
-use pgdyno_host::{Account, StorageDirectory, paths};
+use pgdyno_exec::account::Account;
+use pgdyno_exec::device::safety;
+use pgdyno_exec::directory::StorageDirectory;
+use pgdyno_exec::paths;
+use pgdyno_facts as facts;
+use pgdyno_facts::Serials;
 use pgdyno_model::Storage;
 use pgdyno_model::experiment::Connect;
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::progress::{Activity, Notice};
 use pgdyno_model::units::Bytes;
+use pgdyno_postgres::Cluster;
+use pgdyno_postgres::ClusterSpec;
+use pgdyno_postgres::Install;
+use pgdyno_postgres::cluster::cluster_directory;
+use pgdyno_storage::MountedStack;
+use pgdyno_storage::Stack;
+use pgdyno_storage::Surroundings;
+use pgdyno_storage::Wipe;
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 
 use crate::LabError;
@@ -59,7 +68,7 @@ impl RoomNeeded {
 
 /// A storage that stands.
 pub(crate) struct ProvisionedStorage {
-    pub(crate) stack: MadeStack,
+    pub(crate) stack: MountedStack,
     /// Facts of the storage.
     pub(crate) facts: StorageFacts,
     /// The directory of a storage that pgdyno did not make. Dropped after the stack.
@@ -157,7 +166,9 @@ impl Provisioner<'_> {
     /// initdb or the server fails, or the server refuses a setting.
     pub(crate) fn cluster(&self, request: ClusterRequest<'_>) -> Result<Cluster, LabError> {
         let fresh = |path: &Path| {
-            Ok::<_, LabError>(cluster_directory(path).map_err(pgdyno_host::JournalError::Random)?)
+            Ok::<_, LabError>(
+                cluster_directory(path).map_err(pgdyno_exec::journal::JournalError::Random)?,
+            )
         };
         let mut spec = ClusterSpec::new(request.install, fresh(request.data)?)?;
         spec.wal = request.wal.as_deref().map(fresh).transpose()?;

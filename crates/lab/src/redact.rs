@@ -51,8 +51,8 @@ fn hide_below(table: &mut Table, path: &str, replaced: &mut Vec<(String, String)
 
 fn hide_one(value: &mut Value, replaced: &mut Vec<(String, String)>) {
     let Value::String(dsn) = value else { return };
-    let shown = pgdyno_host::postgres::given::without_password(dsn)
-        .unwrap_or_else(|| UNREADABLE.to_owned());
+    let shown =
+        pgdyno_postgres::external::without_password(dsn).unwrap_or_else(|| UNREADABLE.to_owned());
     if shown != *dsn {
         replaced.push((std::mem::replace(dsn, shown.clone()), shown));
     }

@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use pgdyno_host::postgres::settings::RESERVED;
-use pgdyno_host::storage::{Stack, StorageError, Wipe};
 use pgdyno_model::experiment::{Experiment, Length, Order, Protocol};
 use pgdyno_model::level::{Key, Level, LevelValue, Levels};
 use pgdyno_model::storage::{Backing, DeviceSettings};
 use pgdyno_model::{Find, Plan, PlannedTrial, Storage, Treatment};
+use pgdyno_postgres::settings::RESERVED;
+use pgdyno_storage::Stack;
+use pgdyno_storage::StorageError;
+use pgdyno_storage::Wipe;
 use thiserror::Error;
 
 use crate::file::{set_option, spelled};

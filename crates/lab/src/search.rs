@@ -276,7 +276,7 @@ mod tests {
                 (1..=repeats).map(trial).collect()
             };
             let (a, b) = (treatment(1000.0), treatment(other));
-            pgdyno_results::stats::ratio(&a, &b).p.is_some_and(|p| p < 0.05)
+            pgdyno_stats::ratio(&a, &b).p.is_some_and(|p| p < 0.05)
         });
         f64::from(u32::try_from(different.count()).unwrap()) / f64::from(runs)
     }

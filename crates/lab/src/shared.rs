@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pgdyno_host::storage::identity::BlockDevice;
+use pgdyno_exec::device::identity::BlockDevice;
 use pgdyno_model::Storage;
 
 /// Whether `a` and `b` name the same device, or one names a partition of the other's disk.

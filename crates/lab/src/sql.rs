@@ -1,7 +1,7 @@
 //! Statements on a control connection.
 
-use pgdyno_host::postgres::Client;
-use pgdyno_host::postgres::control::said;
+use pgdyno_connect::control::Client;
+use pgdyno_connect::control::error_text;
 
 use crate::LabError;
 
@@ -12,7 +12,7 @@ use crate::LabError;
 pub(crate) fn execute(client: &mut Client, doing: &str, sql: &str) -> Result<(), LabError> {
     client
         .batch_execute(sql)
-        .map_err(|e| LabError::Sql { doing: doing.to_owned(), found: said(&e) })
+        .map_err(|e| LabError::Sql { doing: doing.to_owned(), found: error_text(&e) })
 }
 
 /// Executes the query `sql` and returns its only value, a bigint.
@@ -21,6 +21,6 @@ pub(crate) fn execute(client: &mut Client, doing: &str, sql: &str) -> Result<(),
 /// [`LabError::Sql`]: the server refuses, or the query does not return one bigint.
 pub(crate) fn query_number(client: &mut Client, doing: &str, sql: &str) -> Result<i64, LabError> {
     let failed = |found: String| LabError::Sql { doing: doing.to_owned(), found };
-    let row = client.query_one(sql, &[]).map_err(|e| failed(said(&e)))?;
+    let row = client.query_one(sql, &[]).map_err(|e| failed(error_text(&e)))?;
     row.try_get(0).map_err(|e| failed(format!("`{sql}` did not give one bigint ({e})")))
 }

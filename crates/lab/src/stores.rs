@@ -37,7 +37,7 @@ fn end_dead_sessions(mut store: Store) -> Result<Store, LabError> {
         return Ok(store);
     }
     for (session, _, owner) in store.open_sessions()? {
-        if !pgdyno_host::is_alive(&owner) {
+        if !pgdyno_exec::process::is_alive(&owner) {
             store.end_session(session, SessionEnd::Interrupted)?;
         }
     }

@@ -7,9 +7,9 @@ mod server;
 use std::sync::atomic::AtomicBool;
 
 use pgdyno_lab::file::Override;
-use pgdyno_lab::progress::Silent;
 use pgdyno_lab::{Prepared, SessionEnd, recipes, run};
 use pgdyno_model::facts::BuildSource;
+use pgdyno_model::progress::Silent;
 use pgdyno_results::store::Store;
 use server::install;
 

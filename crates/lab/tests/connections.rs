@@ -14,17 +14,25 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use pgdyno_engine::connect::{CONNECT_TIMEOUT, ConnectError, Connection, Stream, connect};
-use pgdyno_engine::drive;
-use pgdyno_host::conninfo::{ConnectOptions, Environment, resolve_in};
-use pgdyno_host::postgres::{Cluster, ControlError, control};
+use pgdyno_connect::CONNECT_TIMEOUT;
+use pgdyno_connect::ConnectError;
+use pgdyno_connect::Connection;
+use pgdyno_connect::Stream;
+use pgdyno_connect::connect;
+use pgdyno_connect::conninfo::ConnectOptions;
+use pgdyno_connect::conninfo::Environment;
+use pgdyno_connect::conninfo::resolve_in;
+use pgdyno_connect::control;
+use pgdyno_connect::control::ControlError;
+use pgdyno_engine::run_load as drive;
 use pgdyno_lab::file::Override;
-use pgdyno_lab::progress::Silent;
 use pgdyno_lab::{Prepared, SessionEnd, recipes, run};
 use pgdyno_model::experiment::{Length, Protocol};
+use pgdyno_model::progress::Silent;
 use pgdyno_model::target::{
     Address, ChannelBinding, RootCert, Secret, SessionAttrs, SslMode, Target, Tls,
 };
+use pgdyno_postgres::Cluster;
 use pgdyno_results::store::Store;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use pgdyno_lab::crash::{Interference, Through, crash};
 use pgdyno_lab::file::Source;
-use pgdyno_lab::progress::Silent;
 use pgdyno_lab::{Prepared, Verdict};
 use pgdyno_model::crash::Failing;
+use pgdyno_model::progress::Silent;
 use pgdyno_model::target::{Address, Target};
 
 /// How long it keeps a COMMIT that it has acknowledged: beyond any fault of this test's.

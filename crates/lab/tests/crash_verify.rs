@@ -14,13 +14,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pgdyno_host::postgres::Client;
-use pgdyno_host::postgres::control;
+use pgdyno_connect::control;
+use pgdyno_connect::control::Client;
 use pgdyno_lab::crash::{AfterRecovery, Interference, crash};
 use pgdyno_lab::file::Source;
-use pgdyno_lab::progress::Silent;
 use pgdyno_lab::{CrashRecord, LabError, Prepared, Verdict};
 use pgdyno_model::crash::{CheckOutcome, Failing};
+use pgdyno_model::progress::Silent;
 use pgdyno_model::target::Target;
 
 /// PostgreSQL's page.

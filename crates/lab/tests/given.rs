@@ -8,14 +8,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pgdyno_host::postgres::server_wide::put_back_leftovers;
-use pgdyno_host::postgres::{Cluster, Given, ServerWide};
-use pgdyno_host::sweep::Outcome;
-use pgdyno_host::{Journal, sweep};
+use pgdyno_exec::journal::Journal;
 use pgdyno_lab::file::Override;
-use pgdyno_lab::progress::{Event, Notice, Progress, Silent, Warning};
 use pgdyno_lab::{Consent, LabError, Prepared, SessionEnd, recipes, run};
+use pgdyno_model::progress::Event;
+use pgdyno_model::progress::Notice;
+use pgdyno_model::progress::Progress;
+use pgdyno_model::progress::Silent;
+use pgdyno_model::progress::Warning;
 use pgdyno_model::target::{Address, Secret};
+use pgdyno_postgres::Cluster;
+use pgdyno_postgres::ExternalServer;
+use pgdyno_postgres::ServerWide;
+use pgdyno_postgres::server_wide::put_back_leftovers;
+use pgdyno_postgres::sweep;
+use pgdyno_postgres::sweep::Outcome;
 use pgdyno_results::store::Store;
 use server::{install, made};
 
@@ -225,7 +232,7 @@ fn what_a_killed_process_left_changed_is_put_back_by_the_journal() {
     let state = theirs.home.path().join("journal");
     let journal = Journal::open(&state).unwrap();
     let dsn = Secret::new(theirs.dsn.clone());
-    let given = Given::connect(&dsn).unwrap();
+    let given = ExternalServer::connect(&dsn).unwrap();
     let asked =
         BTreeMap::from([("checkpoint_timeout".to_owned(), BTreeSet::from(["11min".to_owned()]))]);
     let wanted = BTreeMap::from([("checkpoint_timeout".to_owned(), "11min".to_owned())]);

@@ -11,8 +11,8 @@ use std::sync::atomic::AtomicBool;
 
 use pgdyno_lab::file::Override;
 use pgdyno_lab::load::{ConnectOptions, Existing, Load, load};
-use pgdyno_lab::progress::Silent;
 use pgdyno_lab::{LabError, Loading, Prepared, SessionEnd, recipes, run};
+use pgdyno_model::progress::Silent;
 use shop::Shop;
 
 static GO_ON: AtomicBool = AtomicBool::new(false);

@@ -9,8 +9,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use pgdyno_engine::LoadError;
+use pgdyno_engine::LoadObserver;
+use pgdyno_engine::Phase;
+use pgdyno_engine::WeightedScript;
+use pgdyno_engine::run_load as drive;
 use pgdyno_engine::script::Script;
-use pgdyno_engine::{LoadError, Phase, Watch, WeightedScript, drive};
 use pgdyno_model::Measurement;
 use pgdyno_model::experiment::{Length, OnError, Protocol, ReconnectLost};
 use server::{PASSWORD, Server, Session, TPCB, TPCB_TABLES, lasting, spec, unwatched};
@@ -154,7 +158,7 @@ fn a_killed_server_ends_the_load_with_what_was_measured() {
             server.kill();
         });
         let seconds = Mutex::new(seconds);
-        let watch = Watch {
+        let watch = LoadObserver {
             stop: &RUNNING,
             on_open: &|_| {},
             on_second: &|live| {
@@ -179,7 +183,7 @@ fn a_stop_ends_a_long_statement_at_the_server_too() {
     let mut spec = spec(server.unix(), "SELECT pg_sleep(600);");
     spec.length = lasting(Duration::from_secs(600));
     let stop = AtomicBool::new(false);
-    let watch = Watch {
+    let watch = LoadObserver {
         stop: &stop,
         on_open: &|_| {},
         on_second: &|_| stop.store(true, Ordering::Relaxed),
@@ -248,7 +252,7 @@ fn a_stop_before_the_window_measures_nothing() {
     let mut spec = spec(server.unix(), "SELECT 1;");
     spec.warm_up = Duration::from_secs(600);
     let stop = AtomicBool::new(false);
-    let watch = Watch {
+    let watch = LoadObserver {
         stop: &stop,
         on_open: &|_| panic!("the window never opens"),
         on_second: &|live| {

@@ -10,11 +10,19 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pgdyno_host::postgres::Cluster;
-use pgdyno_lab::load::{ConnectOptions, Existing, Load, Loaded, Strategy, load};
-use pgdyno_lab::progress::{Event, Notice, Progress, Silent};
+use pgdyno_lab::load::ConnectOptions;
+use pgdyno_lab::load::Existing;
+use pgdyno_lab::load::Load;
+use pgdyno_lab::load::Loaded;
+use pgdyno_lab::load::load;
 use pgdyno_lab::{LabError, Loading};
+use pgdyno_model::load_strategy::LoadStrategy;
+use pgdyno_model::progress::Event;
+use pgdyno_model::progress::Notice;
+use pgdyno_model::progress::Progress;
+use pgdyno_model::progress::Silent;
 use pgdyno_model::target::Address;
+use pgdyno_postgres::Cluster;
 use server::{install, made};
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
@@ -153,7 +161,7 @@ fn the_rows_are_the_same_whatever_the_way_they_are_loaded() {
 
     let three = NonZeroU32::new(3);
     let mut chunks = server.load_of("tpcb-like", "chunks");
-    (chunks.loading.jobs, chunks.strategy) = (three, Some(Strategy::Chunks));
+    (chunks.loading.jobs, chunks.strategy) = (three, Some(LoadStrategy::Chunks));
     quietly(&chunks).unwrap();
     assert_eq!((server.checksum("chunks"), server.keys("chunks")), (rows.clone(), keys.clone()));
     assert_eq!(server.ask("chunks", frozen), "0");
@@ -197,7 +205,7 @@ fn what_is_alike_in_every_row_is_there_however_it_was_filled_in() {
         it.loading.filler_compress_percentage = 100;
         it.loading.jobs = NonZeroU32::new(2);
     }
-    chunks.strategy = Some(Strategy::Chunks);
+    chunks.strategy = Some(LoadStrategy::Chunks);
     parts.loading.partitions = 2;
     let bytes = [&one, &chunks, &parts].map(|it| quietly(it).unwrap().bytes);
     assert!(bytes[0] < bytes[1], "chunks send it, one COPY has the server add it: {bytes:?}");
@@ -223,7 +231,7 @@ fn an_interrupted_load_goes_on_from_its_last_chunk() {
     let server = Empty::start();
     quietly(&server.load_of("tpcb-like", "whole")).unwrap();
     for (database, strategy, partitions) in
-        [("cut", Some(Strategy::Chunks), 0), ("cut_parts", None, 9)]
+        [("cut", Some(LoadStrategy::Chunks), 0), ("cut_parts", None, 9)]
     {
         let mut cut = server.load_of("tpcb-like", database);
         (cut.loading.jobs, cut.loading.partitions) = (NonZeroU32::new(2), partitions);

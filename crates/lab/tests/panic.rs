@@ -6,8 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicBool;
 
 use pgdyno_lab::file::Override;
-use pgdyno_lab::progress::{Event, Progress};
 use pgdyno_lab::{Prepared, recipes, run};
+use pgdyno_model::progress::Event;
+use pgdyno_model::progress::Progress;
 
 /// Panics when the second trial begins: a server is running then, with data in it.
 struct Trap;

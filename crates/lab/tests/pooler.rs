@@ -10,13 +10,14 @@ use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
 
 use pgbouncer::{Pooler, assert_unharmed, in_shop, keeps_prepared, program};
-use pgdyno_engine::drive;
-use pgdyno_host::postgres::{ControlError, Given};
+use pgdyno_connect::control::ControlError;
+use pgdyno_engine::run_load as drive;
 use pgdyno_lab::load::{ConnectOptions, Existing, Load, Loaded};
-use pgdyno_lab::progress::Silent;
 use pgdyno_lab::{LabError, Loading};
 use pgdyno_model::experiment::{Length, Protocol};
+use pgdyno_model::progress::Silent;
 use pgdyno_model::target::{Secret, SslMode};
+use pgdyno_postgres::ExternalServer;
 use server::{PASSWORD, Server, Session, TPCB, TPCB_TABLES, spec, unwatched};
 
 /// SQL by which the owner of a database plants its traps.
@@ -139,7 +140,8 @@ fn a_databases_owner_gets_no_superuser_through_a_pooler_either() {
         in_shop(&server, "postgres", "ALTER ROLE postgres RESET search_path");
 
         // A run wants sessions of its own.
-        let error = Given::connect(&Secret::new(dsn)).unwrap().control().map(drop).unwrap_err();
+        let error =
+            ExternalServer::connect(&Secret::new(dsn)).unwrap().control().map(drop).unwrap_err();
         assert!(matches!(error, ControlError::Pooled { .. }) && error.help().is_some(), "{error}");
     }
 }

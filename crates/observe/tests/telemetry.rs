@@ -42,7 +42,7 @@ fn subject(cluster: &Cluster, database: &str) -> MonitoredServer {
 }
 
 /// The load's own connection, which bears another name than pgdyno's.
-fn connect(cluster: &Cluster) -> pgdyno_postgres::Client {
+fn connect(cluster: &Cluster) -> pgdyno_connect::control::Client {
     let mut client = cluster.control("load").unwrap();
     client.batch_execute("SET application_name = 'load'").unwrap();
     client

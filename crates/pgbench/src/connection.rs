@@ -5,10 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, channel};
 
-use pgdyno_engine::connect::ConnectError;
-use pgdyno_host::conninfo::{self, ConnectOptions, ConninfoError};
-use pgdyno_host::postgres::control::{self, NoticeHandler};
-use pgdyno_host::postgres::{ControlClient, ControlError};
+use pgdyno_connect::ConnectError;
+use pgdyno_connect::conninfo;
+use pgdyno_connect::conninfo::ConnectOptions;
+use pgdyno_connect::conninfo::ConninfoError;
+use pgdyno_connect::control;
+use pgdyno_connect::control::ControlClient;
+use pgdyno_connect::control::ControlError;
+use pgdyno_connect::control::NoticeHandler;
 use pgdyno_model::target::{Servers, Target};
 use postgres::error::DbError;
 

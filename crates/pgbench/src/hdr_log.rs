@@ -8,7 +8,8 @@ use std::time::{Duration, Instant, SystemTime};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use hdrhistogram::serialization::{Deserializer, V2DeflateSerializer};
-use pgdyno_engine::{Live, Phase};
+use pgdyno_engine::LiveSecond;
+use pgdyno_engine::Phase;
 use pgdyno_model::{Latencies, Measurement};
 
 use crate::server_messages::system_words;
@@ -63,7 +64,7 @@ impl HdrLog {
     }
 
     /// Takes a second of the load.
-    pub(crate) fn second(&mut self, live: &Live) {
+    pub(crate) fn second(&mut self, live: &LiveSecond) {
         if live.phase != Phase::Measuring {
             return;
         }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use pgdyno_host::postgres::ControlClient;
+use pgdyno_connect::control::ControlClient;
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 
 use crate::connection::{Connected, Notices};

@@ -5,7 +5,11 @@ use std::io::{self, BufWriter, Write};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use pgdyno_engine::{Failure, LoggedOutcome, LoggedTransaction, TransactionLog, TransactionSink};
+use pgdyno_engine::FailureKind;
+use pgdyno_engine::LoggedOutcome;
+use pgdyno_engine::LoggedTransaction;
+use pgdyno_engine::TransactionLog;
+use pgdyno_engine::TransactionSink;
 
 use crate::request::{Log, Run};
 
@@ -128,7 +132,7 @@ impl Form {
     /// Whether `outcome` is a transaction's, not a client's end.
     fn counts(&self, outcome: LoggedOutcome) -> bool {
         self.others
-            || !matches!(outcome, LoggedOutcome::Failed(f) if f != Failure::Serialization && f != Failure::Deadlock)
+            || !matches!(outcome, LoggedOutcome::Failed(f) if f != FailureKind::Serialization && f != FailureKind::Deadlock)
     }
 }
 
@@ -154,8 +158,8 @@ impl TransactionSink for EachTransaction {
             LoggedOutcome::Done => write!(file, "{}", t.latency_ns / 1000),
             LoggedOutcome::Skipped => write!(file, "skipped"),
             LoggedOutcome::Failed(_) if !self.form.failures_detailed => write!(file, "failed"),
-            LoggedOutcome::Failed(Failure::Serialization) => write!(file, "serialization"),
-            LoggedOutcome::Failed(Failure::Deadlock) => write!(file, "deadlock"),
+            LoggedOutcome::Failed(FailureKind::Serialization) => write!(file, "serialization"),
+            LoggedOutcome::Failed(FailureKind::Deadlock) => write!(file, "deadlock"),
             LoggedOutcome::Failed(_) => write!(file, "other"),
         };
         let _ = write!(file, " {} {} {}", t.script, done.as_secs(), done.subsec_micros());
@@ -263,8 +267,8 @@ impl TransactionSink for Intervals {
                 }
             }
             LoggedOutcome::Skipped => interval.skipped += 1,
-            LoggedOutcome::Failed(Failure::Serialization) => interval.serialization += 1,
-            LoggedOutcome::Failed(Failure::Deadlock) => interval.deadlock += 1,
+            LoggedOutcome::Failed(FailureKind::Serialization) => interval.serialization += 1,
+            LoggedOutcome::Failed(FailureKind::Deadlock) => interval.deadlock += 1,
             LoggedOutcome::Failed(_) => interval.others += 1,
         }
     }

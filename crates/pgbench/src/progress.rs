@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use pgdyno_engine::{Live, Phase};
+use pgdyno_engine::LiveSecond;
+use pgdyno_engine::Phase;
 use pgdyno_model::measurement::Sums;
 
 use crate::request::Run;
@@ -37,7 +38,7 @@ impl Progress {
     }
 
     /// Takes a second; the lines that are due, ends of line included.
-    pub(crate) fn second(&mut self, live: &Live) -> String {
+    pub(crate) fn second(&mut self, live: &LiveSecond) -> String {
         let mut lines = String::new();
         if live.phase != Phase::Measuring {
             return lines;

@@ -6,11 +6,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use pgdyno_engine::connect::ConnectError;
+use pgdyno_connect::ConnectError;
+use pgdyno_engine::ClientLogKind;
+use pgdyno_engine::LiveSecond;
+use pgdyno_engine::LoadError;
+use pgdyno_engine::LoadObserver;
+use pgdyno_engine::LoadSpec;
+use pgdyno_engine::PgbenchSeeds;
+use pgdyno_engine::TransactionLog;
+use pgdyno_engine::WeightedScript;
+use pgdyno_engine::run_load as drive;
 use pgdyno_engine::script::Value;
-use pgdyno_engine::{
-    Live, LoadError, LoadSpec, PgbenchSeeds, Told, TransactionLog, Watch, WeightedScript, drive,
-};
 use pgdyno_model::Measurement;
 use pgdyno_model::experiment::{Length, LoadOptions, OnError};
 use pgdyno_model::target::{Address, Servers};
@@ -167,9 +173,9 @@ fn load(
         log: logs.cloned().map(|logs| logs as Arc<dyn TransactionLog>),
         say: Some(Arc::new(move |about, text: &str| {
             let begin = match about {
-                Told::Error => "pgbench: error: ",
-                Told::News => "pgbench: ",
-                Told::Value | Told::Notice => "",
+                ClientLogKind::Error => "pgbench: error: ",
+                ClientLogKind::News => "pgbench: ",
+                ClientLogKind::Value | ClientLogKind::Notice => "",
             };
             let _ = say.send(format!("{begin}{text}\n"));
         })),
@@ -203,11 +209,11 @@ fn load(
             }
         };
         let on_open = |opened| with_log(&|log| log.open(opened));
-        let on_second = |live: &Live| {
+        let on_second = |live: &LiveSecond| {
             with_log(&|log| log.second(live));
             show(&|progress| progress.second(live));
         };
-        let driven = drive(&spec, &Watch { stop, on_open: &on_open, on_second: &on_second });
+        let driven = drive(&spec, &LoadObserver { stop, on_open: &on_open, on_second: &on_second });
         if let Ok(measurement) = &driven {
             let measured = Duration::from_secs_f64(measurement.measured_s.max(0.0));
             show(&|progress| progress.finish(measured));

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pgdyno_engine::program::MOST_PARAMETERS;
+use pgdyno_engine::program::MAX_PARAMETERS;
 use pgdyno_engine::script::{Command, Op, Script, ScriptError};
 use pgdyno_model::experiment::Protocol;
 
@@ -163,10 +163,10 @@ impl Chosen {
 
     /// Refuses a statement that has more variables than can be sent as parameters.
     pub(crate) fn check_parameters(&self, protocol: Protocol) -> Result<(), UsageError> {
-        let too_many = |command: &&Command| command.op.parameters() > MOST_PARAMETERS;
+        let too_many = |command: &&Command| command.op.parameters() > MAX_PARAMETERS;
         match self.script.commands.iter().find(too_many) {
             Some(command) if protocol != Protocol::Simple => Err(UsageError::new(format!(
-                "statement has too many arguments (maximum is {MOST_PARAMETERS}): {}",
+                "statement has too many arguments (maximum is {MAX_PARAMETERS}): {}",
                 command.text
             ))),
             _ => Ok(()),

@@ -1,7 +1,7 @@
 //! Messages of the server and of the system, in libpq's words.
 
+use pgdyno_connect::control::ControlClient;
 use pgdyno_engine::ServerError;
-use pgdyno_host::postgres::ControlClient;
 use postgres::error::{DbError, ErrorPosition};
 
 use crate::usage_error::UsageError;
@@ -28,7 +28,7 @@ pub(crate) fn failed(error: &postgres::Error, query: &str) -> UsageError {
 pub(crate) fn server_words(error: &postgres::Error, query: &str) -> String {
     match error.as_db_error() {
         Some(db) => server_error(db).libpq_text(Some(query)),
-        None => pgdyno_host::postgres::control::said(error),
+        None => pgdyno_connect::control::error_text(error),
     }
 }
 

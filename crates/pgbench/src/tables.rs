@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use pgdyno_host::postgres::ControlClient;
+use pgdyno_connect::control::ControlClient;
 use postgres::SimpleQueryMessage;
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 

@@ -11,12 +11,13 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
+use pgdyno_engine::PgbenchSeeds;
 use pgdyno_engine::random::Random;
+use pgdyno_engine::run_load as drive;
 use pgdyno_engine::script::{Op, Scope, Script, Slot, Value};
-use pgdyno_engine::{PgbenchSeeds, drive};
-use pgdyno_host::postgres::find;
 use pgdyno_model::experiment::Length;
 use pgdyno_model::target::Address;
+use pgdyno_postgres::find;
 use server::{Server, Session, spec, unwatched};
 
 static RUNNING: AtomicBool = AtomicBool::new(false);

@@ -9,10 +9,13 @@ use std::net::TcpListener;
 use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
 
-use pgdyno_engine::{LoadError, LoadSpec, drive};
-use pgdyno_host::postgres::{Given, GivenError};
+use pgdyno_engine::LoadError;
+use pgdyno_engine::LoadSpec;
+use pgdyno_engine::run_load as drive;
 use pgdyno_model::experiment::Length;
 use pgdyno_model::target::{Address, LoadBalanceHosts, Secret, Servers, Target};
+use pgdyno_postgres::ExternalServer;
+use pgdyno_postgres::ExternalServerError;
 use server::{PASSWORD, Server, Session, spec, unwatched};
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
@@ -121,7 +124,7 @@ fn clients_go_to_the_first_that_serves_or_are_spread_over_all() {
     assert!(first.0 > 0 && second.0 > 0 && first.0 + second.0 == all, "{first:?} {second:?}");
 
     // An experiment watches and judges one server: it cannot be spread.
-    let error = Given::connect(&Secret::new(dsn)).unwrap_err();
-    assert!(matches!(error, GivenError::Unsupported { .. }), "{error}");
+    let error = ExternalServer::connect(&Secret::new(dsn)).unwrap_err();
+    assert!(matches!(error, ExternalServerError::Unsupported { .. }), "{error}");
     assert!(error.to_string().contains("load_balance_hosts"), "{error}");
 }

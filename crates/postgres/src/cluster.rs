@@ -18,18 +18,25 @@ use pgdyno_model::target::{Address, Secret, Target};
 use super::server::{START_LIMIT, Server, StartFailure, end_remains};
 use super::settings::{self, SettingsError};
 use pgdyno_connect::control::{self, ControlError};
+use pgdyno_exec::ExecContext;
 use pgdyno_exec::beneath::{Directory, LARGEST_TEXT};
-use pgdyno_exec::journal::{Entry, Journal, JournalError, MARKER, Made, random_hex};
+use pgdyno_exec::journal::Entry;
+use pgdyno_exec::journal::Journal;
+use pgdyno_exec::journal::JournalError;
+use pgdyno_exec::journal::MARKER;
+use pgdyno_exec::journal::OwnedResource;
 use pgdyno_exec::marked::{Removal, remove_made};
+use pgdyno_exec::output::last_lines;
 use pgdyno_exec::paths::default_storage_dir;
 use pgdyno_exec::process::servers_in;
-use pgdyno_exec::step::{Performing, Step, last_lines};
+use pgdyno_exec::random::random_hex;
+use pgdyno_exec::step::Step;
 
 pub use super::error::ClusterError;
 pub use super::server::StopMode;
 use super::spec::SOCKET_PORT;
 pub use super::spec::{ClusterSpec, SUPERUSER, cluster_directory};
-pub use pgdyno_exec::beneath::Copied;
+pub use pgdyno_exec::beneath::CopySummary;
 pub use template::{KeptTemplate, Template, template_path};
 
 /// How long a reload may take.
@@ -86,7 +93,7 @@ impl Cluster {
             treatment: BTreeMap::new(),
             spec,
         };
-        let mut performing = Performing { journal, stop, made: Vec::new() };
+        let mut performing = ExecContext { journal, stop, made: Vec::new() };
         let steps = cluster.spec.making(&cluster.password, &port.to_string());
         let performed = steps.iter().try_for_each(|step| step.perform(&mut performing));
         cluster.made = performing.made;
@@ -117,11 +124,11 @@ impl Cluster {
         }
         if !socket.exists() {
             let step = Step::MakeMarked {
-                made: Made::Directory { path: socket },
+                made: OwnedResource::Directory { path: socket },
                 mode: 0o700,
                 owner: Some(spec.account.clone()),
             };
-            let mut performing = Performing { journal, stop, made: Vec::new() };
+            let mut performing = ExecContext { journal, stop, made: Vec::new() };
             let performed = step.perform(&mut performing);
             made.append(&mut performing.made);
             performed.map_err(ClusterError::Step)?;
@@ -392,7 +399,7 @@ impl Cluster {
 
     fn write_settings(&self, stop: &AtomicBool) -> Result<(), ClusterError> {
         let (text, _) = settings::render(&self.wanted());
-        let mut performing = Performing { journal: &self.journal, stop, made: Vec::new() };
+        let mut performing = ExecContext { journal: &self.journal, stop, made: Vec::new() };
         self.spec.writing(&text).perform(&mut performing).map_err(ClusterError::Step)
     }
 

@@ -34,7 +34,7 @@ pub use error::FetchError;
 use super::install::{Install, InstallError};
 use pgdyno_exec::account::Account;
 use pgdyno_exec::directory::{barrier, room};
-use pgdyno_exec::journal::sync_directory;
+use pgdyno_exec::files::sync_directory;
 use pgdyno_exec::paths::cache_dir;
 use pgdyno_exec::process::Identity;
 use pgdyno_exec::trust;

@@ -15,8 +15,10 @@ use postgres_protocol::escape::escape_literal;
 use super::external::{ExternalServer, without_password};
 use super::server_wide::ServerWideError;
 use pgdyno_connect::control::ControlError;
+use pgdyno_exec::journal::Journal;
+use pgdyno_exec::journal::MadeId;
+use pgdyno_exec::journal::OwnedResource;
 pub use pgdyno_exec::journal::RecordedSchema;
-use pgdyno_exec::journal::{Journal, Made, MadeId};
 use pgdyno_exec::process::is_alive;
 
 /// The beginning of the comment on everything that pgdyno creates on a server.
@@ -134,7 +136,7 @@ pub fn drop_leftovers(
 ) -> Result<Vec<String>, ServerWideError> {
     let mut told = Vec::new();
     for entry in journal.entries()? {
-        let Made::ServerSchema { path, recorded } = &entry.made else { continue };
+        let OwnedResource::ServerSchema { path, recorded } = &entry.made else { continue };
         let is_left = !is_alive(&entry.owner);
         if !is_left && recorded.schema != schema {
             continue;

@@ -10,8 +10,9 @@ use rustix::process::{Pid, Signal};
 
 use super::error::ClusterError;
 use pgdyno_connect::control;
+use pgdyno_exec::output::open_log;
 use pgdyno_exec::process::{Identity, children, servers_in};
-use pgdyno_exec::step::{Step, open_log};
+use pgdyno_exec::step::Step;
 
 /// How long a server may take to accept connections; recovery after a crash can be long.
 pub(super) const START_LIMIT: Duration = Duration::from_secs(600);

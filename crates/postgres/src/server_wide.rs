@@ -25,7 +25,12 @@ use postgres_protocol::escape::{escape_identifier, escape_literal};
 use super::external::{ExternalServer, ExternalServerError, server_name, without_password};
 use super::settings::{SettingProblem, SettingsError, same_value};
 use pgdyno_connect::control::ControlError;
-use pgdyno_exec::journal::{Entry, Journal, JournalError, Made, RecordedSetting, RecordedSettings};
+use pgdyno_exec::journal::Entry;
+use pgdyno_exec::journal::Journal;
+use pgdyno_exec::journal::JournalError;
+use pgdyno_exec::journal::OwnedResource;
+use pgdyno_exec::journal::RecordedSetting;
+use pgdyno_exec::journal::RecordedSettings;
 use pgdyno_exec::process::is_alive;
 
 /// How long the server may take to reload its files.
@@ -113,8 +118,10 @@ impl ServerWide {
         let name = server_name(dsn.reveal()).unwrap_or_default();
         // A name for messages, not a path of this host.
         let path = PathBuf::from(format!("{} of server {name}", names.join(", ")));
-        let entry =
-            journal.record(&Made::ServerSettings { path, recorded: Box::new(recorded.clone()) })?;
+        let entry = journal.record(&OwnedResource::ServerSettings {
+            path,
+            recorded: Box::new(recorded.clone()),
+        })?;
         let current = recorded.settings.iter().map(|s| (s.name.clone(), s.was.clone())).collect();
         Ok(Self {
             server: server.clone(),
@@ -215,7 +222,7 @@ pub fn put_back_leftovers(
 ) -> Result<Vec<String>, ServerWideError> {
     let mut told = Vec::new();
     for entry in journal.entries()?.into_iter().filter(|entry| !is_alive(&entry.owner)) {
-        let Made::ServerSettings { path, recorded } = &entry.made else { continue };
+        let OwnedResource::ServerSettings { path, recorded } = &entry.made else { continue };
         // No setting was changed on a server without a system identifier, since that is read first.
         if !system_identifier(&mut server.control()?)
             .is_ok_and(|id| id == recorded.system_identifier)

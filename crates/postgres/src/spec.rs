@@ -14,8 +14,9 @@ use super::install::Install;
 use super::settings;
 use pgdyno_exec::account::{Account, AccountError, server_account};
 use pgdyno_exec::directory::{self, DirectoryError, room};
-use pgdyno_exec::journal::{Made, random_hex};
+use pgdyno_exec::journal::OwnedResource;
 use pgdyno_exec::paths::{default_storage_dir, socket_base};
+use pgdyno_exec::random::random_hex;
 use pgdyno_exec::step::{Contents, Step};
 
 /// The superuser of every cluster that pgdyno creates.
@@ -170,12 +171,12 @@ impl ClusterSpec {
         if let Some(storage) = self.directory.parent().filter(|p| *p == default_storage_dir()) {
             steps.push(Step::EnsureDirectory { path: storage.to_owned(), mode: 0o755 });
         }
-        let made = Made::Cluster { path: self.directory.clone() };
+        let made = OwnedResource::Cluster { path: self.directory.clone() };
         steps.push(Step::MakeMarked { made, mode, owner: None });
-        let made = Made::Directory { path: self.socket_directory() };
+        let made = OwnedResource::Directory { path: self.socket_directory() };
         steps.push(Step::MakeMarked { made, mode: 0o700, owner: owner.clone() });
         for path in self.wal.iter().chain(&self.tablespaces) {
-            let made = Made::Directory { path: path.clone() };
+            let made = OwnedResource::Directory { path: path.clone() };
             steps.push(Step::MakeMarked { made, mode: 0o700, owner: owner.clone() });
         }
         for directory in &self.tablespaces {

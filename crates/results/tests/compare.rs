@@ -5,6 +5,8 @@
 mod common;
 
 use common::{failed_trial, fill_on, fill_with, plan, run_record, session_record, store};
+use pgdyno_audit::Audit;
+use pgdyno_audit::ImportedRun;
 use pgdyno_model::record::{SessionEnd, SessionRecord};
 use pgdyno_model::units::{Bytes, Span};
 use pgdyno_model::{Latencies, LevelValue, Plan, RunRecord, TrialRecord};
@@ -12,7 +14,6 @@ use pgdyno_results::analysis::compare_runs::{
     CompareError, CompareOptions, CompareView, GateState, Outcome, compare,
 };
 use pgdyno_results::analysis::side_by_side::side_by_side;
-use pgdyno_results::audit::{Audit, ImportedRun};
 use pgdyno_results::{Store, gate, report};
 
 /// The shared plan's first two treatments: synchronous_commit=on with 1 and 8 clients.
@@ -116,10 +117,7 @@ fn treatments_of_one_run_are_paired_by_block_and_compared_once() {
     );
     assert!(
         view.same_run
-            && view
-                .pairs
-                .iter()
-                .all(|p| p.ratio.method == Some(pgdyno_results::stats::Method::Paired))
+            && view.pairs.iter().all(|p| p.ratio.method == Some(pgdyno_stats::Method::Paired))
     );
     assert!(
         view.unequal.iter().all(|u| u.on_purpose && u.what == "setting synchronous_commit"),

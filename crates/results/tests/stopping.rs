@@ -8,7 +8,7 @@ mod common;
 use common::{RUN, plan, run_record, session_record, store, trial};
 use pgdyno_model::record::{RunState, SessionEnd};
 use pgdyno_model::{Plan, Stopping};
-use pgdyno_results::analysis::stopping::Ended;
+use pgdyno_results::analysis::Ended;
 use pgdyno_results::{RunView, analyse, report};
 
 /// synchronous_commit=on with 1 and 8 clients: from 4 to `ceiling` blocks.

@@ -8,10 +8,11 @@ use common::{
     RUN, crash_record, disk_probe, failed_trial, fill, fsync_probe, fsync_rate, plan, run_record,
     session_record, store, trial,
 };
+use pgdyno_audit::Audit;
+use pgdyno_audit::ImportedRun;
 use pgdyno_model::crash::Failing;
 use pgdyno_model::record::{RunState, SessionEnd};
 use pgdyno_model::{LevelValue, TrialRecord, Verdict};
-use pgdyno_results::audit::{Audit, ImportedRun};
 use pgdyno_results::store::Stored;
 use pgdyno_results::{Store, StoreError};
 use rusqlite::Connection;

@@ -4,7 +4,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use pgdyno_results::report::json::json;
+use pgdyno_model::json::json;
 use pgdyno_results::{Store, analyse};
 use serde_json::Value;
 

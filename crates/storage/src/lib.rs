@@ -70,7 +70,8 @@ pub use pgdyno_emulated_disk as emulated;
 /// Facade: removed at integration.
 #[doc(hidden)]
 pub mod safety {
-    pub use pgdyno_exec::device::refusal::{Found, SafetyError};
+    pub use pgdyno_exec::device::refusal::Refusal;
+    pub use pgdyno_exec::device::refusal::SafetyError;
     pub use pgdyno_exec::device::safety::{Wipe, check, describe};
 }
 #[doc(hidden)]

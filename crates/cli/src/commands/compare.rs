@@ -1,9 +1,12 @@
 //! `pgdyno compare`: two runs, two treatments, or a run beside imported figures.
 
 use clap::Args;
-use pgdyno_results::analysis::across::{self, Asked, Outcome};
-use pgdyno_results::analysis::{analyse, beside};
-use pgdyno_results::audit::ImportedRun;
+use pgdyno_audit::ImportedRun;
+use pgdyno_results::analysis::analyse;
+use pgdyno_results::analysis::compare_runs as across;
+use pgdyno_results::analysis::compare_runs::CompareOptions;
+use pgdyno_results::analysis::compare_runs::Outcome;
+use pgdyno_results::analysis::side_by_side as beside;
 use pgdyno_results::gate::{self, Form, Gate};
 use pgdyno_results::report;
 use pgdyno_results::store::{Store, Stored};
@@ -93,7 +96,7 @@ pub(crate) fn run(options: &Options, context: &Context) -> Result<ExitStatus, Co
         });
         return Ok(ExitStatus::Success);
     }
-    let asked = Asked { by: options.by.clone(), force: options.force, gates };
+    let asked = CompareOptions { by: options.by.clone(), force: options.force, gates };
     let view = across::compare(&store, &options.a, &options.b, &asked)?;
     print(&if options.json {
         to_json(&view)?

@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::SinkExt as _;
 use pgdyno_model::target::{Address, Target};
-use pgdyno_wire::auth::{AuthError, Gate};
+use pgdyno_wire::auth::AuthError;
+use pgdyno_wire::auth::AuthPolicy;
 use pgdyno_wire::inspect::Inspector;
 use postgres::error::DbError;
 use postgres::types::ToSql;
@@ -93,7 +94,8 @@ impl CancelToken {
         handshake.negotiate_encryption(encryption).map_err(io::Error::other)?;
         let (stream, _) = handshake.into_session().map_err(io::Error::other)?;
         let sent = runtime.block_on(within(limit.left(), async {
-            let stream = Guarded::new(stream, Inspector::new(Gate::default()), Outcome::default())?;
+            let stream =
+                Guarded::new(stream, Inspector::new(AuthPolicy::default()), Outcome::default())?;
             let sent = self.token.cancel_query_raw(stream, Encrypted).await;
             sent.map_err(io::Error::other)
         }));
@@ -165,7 +167,7 @@ impl Client {
         }
         config.ssl_mode(if is_encrypted { SslMode::Require } else { SslMode::Disable });
         config.ssl_negotiation(SslNegotiation::Direct);
-        let gate = Gate::new(target.require_auth.clone(), !stream.is_public());
+        let gate = AuthPolicy::new(target.require_auth.clone(), !stream.is_public());
         let (outcome, began, left) = (Outcome::default(), Instant::now(), limit.left());
         let connected = runtime.block_on(async {
             let guarded = Guarded::new(stream, Inspector::new(gate), outcome.clone());

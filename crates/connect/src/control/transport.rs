@@ -9,7 +9,8 @@ use std::task::{Context, Poll, ready as poll_ready};
 use std::time::Duration;
 
 use pgdyno_wire::auth::AuthError;
-use pgdyno_wire::inspect::{Inspector, Refusal};
+use pgdyno_wire::inspect::InspectError;
+use pgdyno_wire::inspect::Inspector;
 use postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -120,8 +121,8 @@ impl AsyncRead for Guarded {
         let this = &mut *self;
         let bytes = &into.initialize_unfilled()[..count];
         this.inspector.inspect(bytes).map_err(|refusal| match refusal {
-            Refusal::Wire(cause) => io::Error::other(cause),
-            Refusal::Authentication(cause) => {
+            InspectError::Wire(cause) => io::Error::other(cause),
+            InspectError::Authentication(cause) => {
                 let error = io::Error::other(cause.to_string());
                 this.outcome.refuse(cause);
                 error

@@ -6,8 +6,9 @@ use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use pgdyno_host::storage::Wipe;
-use pgdyno_host::storage::safety::{self, SafetyError};
+use pgdyno_exec::device::refusal::SafetyError;
+use pgdyno_exec::device::safety;
+use pgdyno_storage::Wipe;
 use sha2::{Digest, Sha256};
 
 use super::Place;

@@ -6,9 +6,13 @@ use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use pgdyno_host::journal::{Entry, Made};
-use pgdyno_host::step::{Performing, Step};
-use pgdyno_host::sweep::{Outcome, Swept, sweep};
+use pgdyno_exec::ExecContext;
+use pgdyno_exec::journal::Entry;
+use pgdyno_exec::journal::OwnedResource;
+use pgdyno_exec::step::Step;
+use pgdyno_postgres::sweep::CleanupResult;
+use pgdyno_postgres::sweep::Outcome;
+use pgdyno_postgres::sweep::sweep;
 
 use super::{Place, RUN};
 
@@ -28,20 +32,20 @@ pub(crate) fn can(test: &str) -> bool {
     is_root
 }
 
-pub(crate) fn make(place: &Place, made: Made) -> PathBuf {
+pub(crate) fn make(place: &Place, made: OwnedResource) -> PathBuf {
     let path = made.path().to_owned();
-    let mut performing = Performing { journal: &place.journal, stop: &RUN, made: Vec::new() };
+    let mut performing = ExecContext { journal: &place.journal, stop: &RUN, made: Vec::new() };
     Step::MakeMarked { made, mode: 0o755, owner: None }.perform(&mut performing).unwrap();
     path
 }
 
 pub(crate) fn make_directory(place: &Place, path: PathBuf) -> PathBuf {
-    make(place, Made::Directory { path })
+    make(place, OwnedResource::Directory { path })
 }
 
 /// Makes a cluster's directory with an empty `data` of `uid`'s.
 pub(crate) fn make_cluster(place: &Place, name: &str, uid: u32) -> PathBuf {
-    let path = make(place, Made::Cluster { path: place.path().join(name) });
+    let path = make(place, OwnedResource::Cluster { path: place.path().join(name) });
     fs::create_dir(path.join("data")).unwrap();
     chown(path.join("data"), Some(uid), Some(uid)).unwrap();
     path
@@ -61,11 +65,11 @@ pub(crate) fn kill_owners(place: &Place) {
     }
 }
 
-pub(crate) fn swept(place: &Place) -> Vec<Swept> {
+pub(crate) fn swept(place: &Place) -> Vec<CleanupResult> {
     sweep(&place.journal, &RUN).unwrap()
 }
 
-pub(crate) fn only(mut swept: Vec<Swept>) -> Outcome {
+pub(crate) fn only(mut swept: Vec<CleanupResult>) -> Outcome {
     assert_eq!(swept.len(), 1, "{swept:?}");
     swept.remove(0).outcome
 }

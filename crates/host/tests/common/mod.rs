@@ -11,10 +11,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use pgdyno_host::postgres::cluster::cluster_directory;
-use pgdyno_host::postgres::{Cluster, ClusterSpec, Install, fetch, find};
-use pgdyno_host::storage::StorageError;
-use pgdyno_host::{Journal, server_account};
+use pgdyno_exec::account::server_account;
+use pgdyno_exec::journal::Journal;
+use pgdyno_postgres::Cluster;
+use pgdyno_postgres::ClusterSpec;
+use pgdyno_postgres::Install;
+use pgdyno_postgres::cluster::cluster_directory;
+use pgdyno_postgres::fetch;
+use pgdyno_postgres::find;
+use pgdyno_storage::StorageError;
 
 /// Never told to stop.
 pub(crate) static RUN: AtomicBool = AtomicBool::new(false);

@@ -3,10 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use pgdyno_host::server_account;
-use pgdyno_host::storage::{Stack, StorageError, Surroundings, Wipe, emulated};
+use pgdyno_emulated_disk as emulated;
+use pgdyno_exec::account::server_account;
 use pgdyno_model::storage::{Backing, FilesystemChoice, LoopFile, Storage};
 use pgdyno_model::units::Bytes;
+use pgdyno_storage::Stack;
+use pgdyno_storage::StorageError;
+use pgdyno_storage::Surroundings;
+use pgdyno_storage::Wipe;
 
 use super::{Place, is_lacking, traces};
 

@@ -10,14 +10,19 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use pgdyno_engine::LoadObserver;
+use pgdyno_engine::LoadSpec;
+use pgdyno_engine::WeightedScript;
 use pgdyno_engine::ledger::{Ledger, MappedLedger};
+use pgdyno_engine::run_load as drive;
 use pgdyno_engine::script::{Script, Value};
-use pgdyno_engine::{LoadSpec, Watch, WeightedScript, drive};
-use pgdyno_host::Journal;
-use pgdyno_host::postgres::cluster::cluster_directory;
-use pgdyno_host::postgres::{Cluster, ClusterSpec, find};
+use pgdyno_exec::journal::Journal;
 use pgdyno_model::experiment::Length;
 use pgdyno_model::units::Span;
+use pgdyno_postgres::Cluster;
+use pgdyno_postgres::ClusterSpec;
+use pgdyno_postgres::cluster::cluster_directory;
+use pgdyno_postgres::find;
 
 const SCRIPT: &str = include_str!("../../src/crash/ledger.sql");
 const TABLES: &str = "CREATE TABLE pgbench_accounts (aid int PRIMARY KEY, bid int, abalance int NOT NULL DEFAULT 0, filler char(84));
@@ -94,7 +99,8 @@ fn main() {
             };
             let stop = AtomicBool::new(false);
             let seen =
-                drive(&spec, &Watch { stop: &stop, on_open: &|_| {}, on_second: &|_| {} }).unwrap();
+                drive(&spec, &LoadObserver { stop: &stop, on_open: &|_| {}, on_second: &|_| {} })
+                    .unwrap();
             assert_eq!(seen.aborted_clients, 0, "{:?}", seen.abort_reasons);
             tps[usize::from(with)].push(seen.tps().unwrap());
             cpu[usize::from(with)].push(seen.generator_cpu_s / seen.transactions as f64 * 1e6);

@@ -19,13 +19,22 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use pgdyno_host::postgres::cluster::cluster_directory;
-use pgdyno_host::postgres::{Cluster, ClusterSpec, find};
-use pgdyno_host::{Journal, StorageDirectory, paths, server_account};
+use pgdyno_exec::account::server_account;
+use pgdyno_exec::directory::StorageDirectory;
+use pgdyno_exec::journal::Journal;
+use pgdyno_exec::paths;
 use pgdyno_lab::Loading;
-use pgdyno_lab::load::{ConnectOptions, Existing, Load, Strategy, load};
-use pgdyno_lab::progress::Silent;
+use pgdyno_lab::load::ConnectOptions;
+use pgdyno_lab::load::Existing;
+use pgdyno_lab::load::Load;
+use pgdyno_lab::load::load;
+use pgdyno_model::load_strategy::LoadStrategy;
+use pgdyno_model::progress::Silent;
 use pgdyno_model::target::Address;
+use pgdyno_postgres::Cluster;
+use pgdyno_postgres::ClusterSpec;
+use pgdyno_postgres::cluster::cluster_directory;
+use pgdyno_postgres::find;
 
 use statistics::Interval;
 
@@ -105,7 +114,7 @@ fn as_pgdyno(arguments: &[String]) -> Result<(), Anything> {
             jobs: NonZeroU32::new(number(arguments, "--jobs", 1)),
             ..Loading::default()
         },
-        strategy: (wanted("--strategy") == "chunks").then_some(Strategy::Chunks),
+        strategy: (wanted("--strategy") == "chunks").then_some(LoadStrategy::Chunks),
         chunk: None,
         existing: Existing::Keep,
         connect: ConnectOptions {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use pgdyno_host::postgres::control;
+use pgdyno_connect::control;
 use pgdyno_model::target::Target;
 
 use crate::LabError;

@@ -2,10 +2,10 @@
 //!
 //! Everything here follows from the experiment and its plan. Nothing touches the host.
 
-use pgdyno_host::fault::CUTTABLE;
 use pgdyno_model::crash::{CrashOptions, Under};
 use pgdyno_model::storage::Backing;
 use pgdyno_model::{Experiment, Fault, Plan, Treatment};
+use pgdyno_storage::fault::CUTTABLE;
 
 use crate::LabError;
 

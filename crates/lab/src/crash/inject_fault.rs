@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use pgdyno_engine::random::Random;
-use pgdyno_host::postgres::StopMode;
 use pgdyno_model::Fault;
 use pgdyno_model::crash::Aim;
 use pgdyno_model::progress::RoundStage;
+use pgdyno_postgres::StopMode;
 
 use super::aim;
 use super::checkpoints::Checkpoints;
@@ -188,7 +188,7 @@ fn choose_backend(bed: &mut TestBed, draws: &mut Random) -> Result<i32, LabError
                AND application_name <> 'pgdyno control' ORDER BY pid";
     let wrong = |e| LabError::Sql {
         doing: "choose a backend".into(),
-        found: pgdyno_host::postgres::control::said(&e),
+        found: pgdyno_connect::control::error_text(&e),
     };
     let pids: Vec<i32> =
         client.query(sql, &[]).map_err(wrong)?.iter().map(|row| row.get(0)).collect();

@@ -8,9 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use pgdyno_engine::LoadError;
+use pgdyno_engine::LoadObserver;
+use pgdyno_engine::LoadSpec;
+use pgdyno_engine::WeightedScript;
 use pgdyno_engine::ledger::{Ledger, MappedLedger, read};
+use pgdyno_engine::run_load as drive;
 use pgdyno_engine::script::{Script, Value};
-use pgdyno_engine::{LoadError, LoadSpec, Watch, WeightedScript, drive};
 use pgdyno_model::Measurement;
 use pgdyno_model::crash::CrashOptions;
 use pgdyno_model::experiment::Length;
@@ -87,7 +91,7 @@ impl Load {
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
         let thread = std::thread::Builder::new().name("crash-load".into()).spawn(move || {
-            drive(&spec, &Watch { stop: &told, on_open: &|_| {}, on_second: &|_| {} })
+            drive(&spec, &LoadObserver { stop: &told, on_open: &|_| {}, on_second: &|_| {} })
         });
         let thread = Some(thread.map_err(|e| LabError::from(LoadError::System(e)))?);
         Ok(Self { ledger, path, stop, began: Instant::now(), thread })

@@ -5,12 +5,14 @@ use std::time::{Duration, Instant};
 
 use pgdyno_durability::Aftermath;
 use pgdyno_engine::random::Random;
-use pgdyno_host::fault::FileBaseline;
-use pgdyno_host::postgres::{Cluster, ClusterError, StopMode};
 use pgdyno_model::Fault;
 use pgdyno_model::crash::Aim;
 use pgdyno_model::ledger::{History, State};
 use pgdyno_model::progress::RoundStage;
+use pgdyno_postgres::Cluster;
+use pgdyno_postgres::ClusterError;
+use pgdyno_postgres::StopMode;
+use pgdyno_storage::fault::FileBaseline;
 
 use super::inject_fault::InjectedFault;
 use super::round_plan::{Planted, RoundContext, RoundPlan};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use pgdyno_host::postgres::control;
+use pgdyno_connect::control;
 use pgdyno_model::target::Target;
 
 /// A statement that is run until it fails, or nobody wants it any more.

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use pgdyno_durability::{Aftermath, AsynchronousCommit, Observed, Promise, Unseen, judge};
 use pgdyno_engine::random::Random;
-use pgdyno_host::fault::FileBaseline;
 use pgdyno_model::crash::{CrashOptions, Round};
 use pgdyno_model::progress::RoundStage;
+use pgdyno_storage::fault::FileBaseline;
 
 use super::disk;
 use super::inject_fault::inject_fault;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use pgdyno_host::{ScratchDirectory, paths};
+use pgdyno_exec::ScratchDirectory;
+use pgdyno_exec::paths;
 use pgdyno_model::crash::{
     CheckOutcome, CrashOutcome, CrashRecord, Fault, FaultOutcome, Round, Verdict,
 };

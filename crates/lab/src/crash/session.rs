@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use pgdyno_engine::random::Random;
-use pgdyno_host::{facts, paths};
+use pgdyno_exec::paths;
+use pgdyno_facts as facts;
 use pgdyno_model::Storage;
 use pgdyno_model::crash::{CrashOutcome, CrashRecord, Fault, Round, Verdict};
 use pgdyno_model::facts::StorageFacts;
@@ -101,7 +102,7 @@ impl<'a> Session<'a> {
         let ledgers: Vec<(PathBuf, String)> =
             ledgers(self.scratch).into_iter().map(named).collect();
         let kept = self.bed.as_mut().map_or(Ok(()), |bed| bed.keep(&into));
-        match kept.and_then(|()| Ok(pgdyno_host::fault::keep(&ledgers, &into)?)) {
+        match kept.and_then(|()| Ok(pgdyno_storage::fault::keep(&ledgers, &into)?)) {
             Ok(()) => Some(into.display().to_string()),
             Err(e) => {
                 let reason = e.to_string();

@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use pgdyno_host::facts::Serials;
-use pgdyno_host::fault::CUTTABLE;
-use pgdyno_host::postgres::Install;
-use pgdyno_host::storage::Wipe;
-use pgdyno_host::{Account, server_account};
+use pgdyno_exec::account::Account;
+use pgdyno_exec::account::server_account;
+use pgdyno_facts::Serials;
 use pgdyno_model::crash::CrashOptions;
 use pgdyno_model::experiment::Connect;
 use pgdyno_model::storage::{Backing, DeviceSettings, EmulatedDisk, FilesystemChoice};
 use pgdyno_model::target::Target;
 use pgdyno_model::{Fault, Storage, Treatment};
+use pgdyno_postgres::Install;
+use pgdyno_storage::Wipe;
+use pgdyno_storage::fault::CUTTABLE;
 
 use super::feasibility::{options, planted};
 use crate::LabError;

@@ -7,15 +7,18 @@ use std::time::{Duration, Instant};
 
 use pgdyno_dataset::BulkLoad;
 use pgdyno_dataset::workload::{self, DataSet};
-use pgdyno_host::Step;
-use pgdyno_host::fault::PowerSwitch;
-use pgdyno_host::postgres::{Cluster, StopMode};
-use pgdyno_host::storage::emulated::{Control, Cut};
-use pgdyno_host::storage::{MadeStack, flushes_completed};
+use pgdyno_emulated_disk::Control;
+use pgdyno_emulated_disk::Cut;
+use pgdyno_exec::Step;
 use pgdyno_model::experiment::Loading;
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::progress::{Activity, Silent};
 use pgdyno_model::units::Bytes;
+use pgdyno_postgres::Cluster;
+use pgdyno_postgres::StopMode;
+use pgdyno_storage::MountedStack;
+use pgdyno_storage::fault::PowerSwitch;
+use pgdyno_storage::flushes_completed;
 
 use super::subject::Subject;
 use crate::LabError;
@@ -98,7 +101,7 @@ impl TestBed {
         room_needed(subject, &data_set).check(
             &subject.storage,
             &data_path,
-            pgdyno_host::room(&data_path)?,
+            pgdyno_exec::directory::room(&data_path)?,
         )?;
         let cluster = provisioner.cluster(ClusterRequest {
             install: subject.install.clone(),
@@ -159,24 +162,24 @@ impl TestBed {
         }
     }
 
-    fn stacks(&self) -> impl Iterator<Item = &MadeStack> {
+    fn stacks(&self) -> impl Iterator<Item = &MountedStack> {
         self.storages.iter().map(|storage| &storage.stack)
     }
 
-    fn stacks_mut(&mut self) -> impl Iterator<Item = &mut MadeStack> {
+    fn stacks_mut(&mut self) -> impl Iterator<Item = &mut MountedStack> {
         self.storages.iter_mut().map(|storage| &mut storage.stack)
     }
 
     /// Connections to its emulated disks, in the order of the storages: PGDATA's first.
     pub(super) fn disks(&self) -> Result<Vec<Control>, LabError> {
-        let disks = self.stacks().flat_map(MadeStack::disks);
+        let disks = self.stacks().flat_map(MountedStack::disks);
         disks.map(|disk| disk.control().map_err(|e| self.refused(&e))).collect()
     }
 
     /// Flushes that its storages' devices have completed since they were made (count); none where
     /// one is no device of its own, or counts none.
     pub(super) fn flushes(&self) -> Option<u64> {
-        let of = |stack: &MadeStack| match stack.disks().as_slice() {
+        let of = |stack: &MountedStack| match stack.disks().as_slice() {
             [] if stack.stack().is_made() => flushes_completed(&stack.path()),
             [] => None,
             disks => {
@@ -229,7 +232,7 @@ impl TestBed {
         execute(&mut client, "bring the tables back to their beginning", RESET_BASELINE)?;
         execute(&mut client, "checkpoint before the round", "CHECKPOINT")?;
         for stack in self.stacks().filter(|stack| stack.stack().is_made()) {
-            pgdyno_host::fault::make_durable(&stack.path())?;
+            pgdyno_storage::fault::make_durable(&stack.path())?;
         }
         for mut disk in self.disks()? {
             disk.begin_baseline().map_err(|e| self.refused(&e))?;
@@ -327,28 +330,26 @@ impl TestBed {
         let data = cluster.data();
         let mut images = Vec::new();
         for stack in self.stacks().filter(|stack| stack.stack().is_made()) {
-            images.extend(
-                stack.disks().iter().map(pgdyno_host::storage::emulated::DiskServer::image),
-            );
+            images.extend(stack.disks().iter().map(pgdyno_emulated_disk::DiskServer::image));
             if stack.disks().is_empty() {
                 images.extend(loop_files(stack));
             }
         }
         if images.is_empty() {
-            return Ok(pgdyno_host::fault::keep(&[(data, "data".into())], into)?);
+            return Ok(pgdyno_storage::fault::keep(&[(data, "data".into())], into)?);
         }
         if !self.powered_off {
             self.powered_off = true;
-            self.stacks_mut().try_for_each(MadeStack::unmount)?;
+            self.stacks_mut().try_for_each(MountedStack::unmount)?;
         }
         // PGDATA's first, then that of pg_wal.
         let named = (0..).zip(images).map(|(n, image)| (image, format!("image-{n}")));
-        Ok(pgdyno_host::fault::keep(&named.collect::<Vec<_>>(), into)?)
+        Ok(pgdyno_storage::fault::keep(&named.collect::<Vec<_>>(), into)?)
     }
 }
 
 /// The files that a stack's loop devices lie over.
-fn loop_files(stack: &MadeStack) -> Vec<PathBuf> {
+fn loop_files(stack: &MountedStack) -> Vec<PathBuf> {
     let steps = stack.stack().steps().into_iter();
     let image = |step| if let Step::AttachLoop(device) = step { Some(device.image) } else { None };
     steps.filter_map(image).collect()

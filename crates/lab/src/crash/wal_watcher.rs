@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use pgdyno_host::postgres::control;
+use pgdyno_connect::control;
 use pgdyno_model::target::Target;
 
 /// Time between looks: finer than any bound of asynchronous commit, and no load.

@@ -3,7 +3,7 @@
 use pgdyno_model::Stopping;
 use pgdyno_model::experiment::{Length, LoadOptions, OnError, Order, ReconnectLost};
 use pgdyno_model::storage::DeviceSettings;
-use pgdyno_results::stats::Looks;
+use pgdyno_stats::InterimAnalyses;
 
 use crate::prepare::Prepared;
 
@@ -100,7 +100,7 @@ fn stopping(stopping: &Stopping, margin: Option<f64>, out: &mut String) {
     let mut closed = vec!["its two differ significantly".to_owned()];
     closed.extend(margin.map(|m| format!("shown to differ by less than {}%", percent(m))));
     closed.extend(stopping.precision.map(|p| format!("known to ±{}%", percent(p))));
-    let looks: Vec<String> = Looks::between(stopping.floor, stopping.ceiling)
+    let looks: Vec<String> = InterimAnalyses::between(stopping.floor, stopping.ceiling)
         .at()
         .iter()
         .map(ToString::to_string)

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pgdyno_host::Account;
-use pgdyno_host::storage::safety;
-use pgdyno_host::storage::{Stack, Surroundings};
+use pgdyno_exec::account::Account;
+use pgdyno_exec::device::safety;
 use pgdyno_model::storage::{Backing, DeviceSettings};
 use pgdyno_model::units::Bytes;
+use pgdyno_storage::Stack;
+use pgdyno_storage::Surroundings;
 
 use super::lines::indented;
 use crate::LabError;
@@ -67,7 +68,7 @@ pub(super) fn on_this_machine(
             Backing::Directory(named) => {
                 // A default that is not made yet has the room of the folder above it.
                 let there = named.as_deref().unwrap_or(default).ancestors().find(|d| d.exists());
-                there.and_then(|d| pgdyno_host::room(d).ok())
+                there.and_then(|d| pgdyno_exec::directory::room(d).ok())
             }
             _ => planned.stack.size(),
         };

@@ -1,10 +1,10 @@
 use std::path::Path;
 
-use pgdyno_host::postgres::Install;
 use pgdyno_model::facts::BuildSource;
 use pgdyno_model::units::Bytes;
+use pgdyno_postgres::Install;
 
-use pgdyno_host::storage::Wipe;
+use pgdyno_storage::Wipe;
 
 use super::*;
 use crate::file::{Override, Source};

@@ -118,7 +118,7 @@ pub(super) fn check_level(key: &Key, value: &LevelValue) -> Result<(), Complaint
         Key::PostgresBindir if text.is_empty() => Err(Complaint::new("a `postgres.bindir` is empty")
             .with_help("name the folder of the server's programs")),
         // Not quoted: a password written wrongly could be in any part of it.
-        Key::PostgresDsn if pgdyno_host::postgres::given::server_name(&text).is_none() => {
+        Key::PostgresDsn if pgdyno_postgres::external::server_name(&text).is_none() => {
             Err(Complaint::new("a `postgres.dsn` is neither a URI nor a list of `keyword=value`").with_help(
                 "write it like `postgresql://user@host:5432/database` or `host=… port=… user=… dbname=…`",
             ))

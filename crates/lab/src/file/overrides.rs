@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pgdyno_host::postgres::given::server_name;
+use pgdyno_postgres::external::server_name;
 
 use super::error::FileError;
 

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use pgdyno_host::postgres::given::server_name;
 use pgdyno_model::experiment::Factor;
 use pgdyno_model::level::{Key, LevelValue};
 use pgdyno_model::target::Secret;
+use pgdyno_postgres::external::server_name;
 
 /// Takes the DSNs out of `factors` and returns them by name. What is left in a level is the name;
 /// the label of a plain level is the name too.

@@ -5,7 +5,6 @@ use std::error::Error as _;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-use pgdyno_host::storage::{Stack, StorageError, Wipe};
 use pgdyno_model::Storage;
 use pgdyno_model::level::LevelValue;
 use pgdyno_model::storage::{
@@ -13,6 +12,9 @@ use pgdyno_model::storage::{
     Raid0, Striper,
 };
 use pgdyno_model::units::{Bytes, Span};
+use pgdyno_storage::Stack;
+use pgdyno_storage::StorageError;
+use pgdyno_storage::Wipe;
 use serde::Deserialize;
 use toml::Spanned;
 

@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use pgdyno_host::postgres::{self, Install, StopMode};
-use pgdyno_host::room;
+use pgdyno_exec::directory::room;
 use pgdyno_model::Treatment;
 use pgdyno_model::facts::StorageFacts;
 use pgdyno_model::progress::{Activity, Notice, Warning};
 use pgdyno_model::storage::Backing;
 use pgdyno_model::units::Bytes;
+use pgdyno_postgres as postgres;
+use pgdyno_postgres::Install;
+use pgdyno_postgres::StopMode;
 
 use super::external_server::ExternalServer;
 use super::prewarm::check_prewarm;

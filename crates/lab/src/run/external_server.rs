@@ -4,17 +4,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use pgdyno_host::Journal;
-use pgdyno_host::journal::{Entry, Made};
-use pgdyno_host::postgres::Client;
-use pgdyno_host::postgres::control::{self, said};
-use pgdyno_host::postgres::given::{server_name, without_password};
-use pgdyno_host::postgres::schema::{self, MARK, RecordedSchema};
-use pgdyno_host::postgres::server_wide::put_back_leftovers;
-use pgdyno_host::postgres::{Given, ServerWide};
+use pgdyno_connect::control;
+use pgdyno_connect::control::Client;
+use pgdyno_connect::control::error_text;
+use pgdyno_exec::journal::Entry;
+use pgdyno_exec::journal::Journal;
+use pgdyno_exec::journal::OwnedResource;
 use pgdyno_model::experiment::Postgres;
 use pgdyno_model::facts::ServerFacts;
 use pgdyno_model::target::{Secret, Target};
+use pgdyno_postgres::ExternalServer;
+use pgdyno_postgres::ServerWide;
+use pgdyno_postgres::external::server_name;
+use pgdyno_postgres::external::without_password;
+use pgdyno_postgres::schema;
+use pgdyno_postgres::schema::MARK;
+use pgdyno_postgres::schema::RecordedSchema;
+use pgdyno_postgres::server_wide::put_back_leftovers;
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 
 use crate::LabError;
@@ -29,7 +35,7 @@ const RESTART: &str = "leave it out, or compare two servers that were started wi
 
 /// A given server, and the schema on it that holds one data set.
 pub(super) struct ExternalServer {
-    given: Given,
+    given: ExternalServer,
     dsn: Secret,
     schema: String,
     /// Whether the file named the schema, so that an existing one may be used.
@@ -53,7 +59,7 @@ impl ExternalServer {
     ) -> Result<Self, LabError> {
         let base = schema.unwrap_or(SCHEMA);
         Ok(Self {
-            given: Given::connect(dsn)?,
+            given: ExternalServer::connect(dsn)?,
             dsn: dsn.clone(),
             schema: if number == 1 { base.to_owned() } else { format!("{base}_{number}") },
             named: schema.is_some(),
@@ -85,8 +91,10 @@ impl ExternalServer {
         const COMMENT: &str = "SELECT pg_catalog.obj_description(oid, 'pg_namespace') \
             FROM pg_catalog.pg_namespace WHERE nspname = $1";
         let mut keeper = self.given.control()?;
-        let wrong =
-            |e: postgres::Error| LabError::Schema { schema: self.schema.clone(), found: said(&e) };
+        let wrong = |e: postgres::Error| LabError::Schema {
+            schema: self.schema.clone(),
+            found: error_text(&e),
+        };
         let key = format!("pgdyno schema {}", self.schema);
         let locked: bool = keeper.query_one(LOCK, &[&key]).map_err(wrong)?.get(0);
         if !locked {
@@ -125,7 +133,7 @@ impl ExternalServer {
         // Not a path of this machine: what messages call it.
         let path = PathBuf::from(format!("schema {} of server {server}", self.schema));
         let recorded = Box::new(RecordedSchema { dsn, schema: self.schema.clone() });
-        let entry = self.journal.record(&Made::ServerSchema { path, recorded })?;
+        let entry = self.journal.record(&OwnedResource::ServerSchema { path, recorded })?;
         let mark = schema::mark(&entry.id);
         self.entry = Some(entry);
         Ok(mark)
@@ -136,7 +144,7 @@ impl ExternalServer {
         let schema = escape_identifier(&self.schema);
         let sql =
             format!("BEGIN; CREATE SCHEMA {schema}; COMMENT ON SCHEMA {schema} IS {mark}; COMMIT");
-        client.batch_execute(&sql).map_err(|e| self.wrong(said(&e)))
+        client.batch_execute(&sql).map_err(|e| self.wrong(error_text(&e)))
     }
 
     /// Finds how each setting of `treatments` can be changed, and tries all of them: before
@@ -204,7 +212,7 @@ impl ExternalServer {
             .control()?
             .query("SELECT pg_catalog.lower(name), context FROM pg_catalog.pg_settings", &[]);
         let doing = || "read the settings of a server that pgdyno does not own".to_owned();
-        let rows = rows.map_err(|e| LabError::Sql { doing: doing(), found: said(&e) })?;
+        let rows = rows.map_err(|e| LabError::Sql { doing: doing(), found: error_text(&e) })?;
         Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
     }
 

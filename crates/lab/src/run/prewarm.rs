@@ -1,8 +1,8 @@
 //! Reads a workload's tables into shared buffers by the extension `pg_prewarm`.
 
+use pgdyno_connect::control::Client;
+use pgdyno_connect::control::error_text;
 use pgdyno_dataset::workload::Workload;
-use pgdyno_host::postgres::Client;
-use pgdyno_host::postgres::control::said;
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 
 use super::server::Server;
@@ -52,7 +52,7 @@ fn prewarm_extension(server: &Server, client: &mut Client) -> Result<String, Lab
     let found = client.query_opt(ASKED, &[]);
     let found = found.map_err(|e| LabError::Sql {
         doing: "look for the extension pg_prewarm".into(),
-        found: said(&e),
+        found: error_text(&e),
     })?;
     if let Some(row) = found {
         return Ok(escape_identifier(row.get(0)));

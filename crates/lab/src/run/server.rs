@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use pgdyno_host::postgres::Client;
-use pgdyno_host::postgres::Cluster;
-use pgdyno_host::telemetry::Subject;
+use pgdyno_connect::control::Client;
 use pgdyno_model::facts::ServerFacts;
 use pgdyno_model::target::Target;
+use pgdyno_observe::telemetry::Subject;
+use pgdyno_postgres::Cluster;
 
 use super::external_server::ExternalServer;
 use crate::LabError;

@@ -2,14 +2,17 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use pgdyno_host::facts::{self, Serials};
-use pgdyno_host::{current_owner, probe, server_account};
+use pgdyno_exec::account::server_account;
+use pgdyno_exec::process::current_owner;
+use pgdyno_facts as facts;
+use pgdyno_facts::Serials;
 use pgdyno_model::experiment::ProbeKind;
 use pgdyno_model::progress::{Activity, Event, Notice, Warning};
 use pgdyno_model::record::{RunRecord, SessionEnd, SessionRecord};
 use pgdyno_model::units::Epoch;
 use pgdyno_model::{PlannedTrial, TrialRecord};
 use pgdyno_results::store::{SessionId, Store};
+use pgdyno_storage::probe;
 
 use super::cluster_pool::ClusterPool;
 use super::outcome::Outcome;
@@ -74,7 +77,7 @@ impl<'a> Session<'a> {
         });
         let record = SessionRecord {
             started_at: Epoch::of(SystemTime::now()),
-            owner: current_owner().map_err(pgdyno_host::JournalError::Owner)?,
+            owner: current_owner().map_err(pgdyno_exec::journal::JournalError::Owner)?,
             host: facts::host(),
             storage: pool.facts(),
         };
@@ -297,7 +300,7 @@ fn provide<'a>(prepared: &'a Prepared, context: Context<'a>) -> Result<ClusterPo
                 why: "the server is not pgdyno's to stop meanwhile",
             });
         }
-        if !pgdyno_host::caches::is_root() {
+        if !pgdyno_exec::caches::is_root() {
             return Err(LabError::DropCaches { why: "that needs root" });
         }
     }

@@ -73,8 +73,8 @@ fn drop_caches(server: &mut Server, context: Context<'_>) -> Result<(), LabError
     let Server::Managed(cluster) = server else {
         return Err(LabError::DropCaches { why: "the server is not pgdyno's to stop meanwhile" });
     };
-    cluster.stop(pgdyno_host::postgres::StopMode::Fast);
-    pgdyno_host::caches::drop_caches()
+    cluster.stop(pgdyno_postgres::StopMode::Fast);
+    pgdyno_exec::caches::drop_caches()
         .map_err(|_| LabError::DropCaches { why: "the kernel refuses; a container may not" })?;
     Ok(cluster.start(context.stop)?)
 }

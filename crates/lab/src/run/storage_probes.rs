@@ -3,12 +3,16 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use pgdyno_host::probe::{self, DiskOptions, DiskPlan, FsyncOptions, SizeSource};
 use pgdyno_model::ProbeRecord;
 use pgdyno_model::experiment::{ProbeKind, ProbeStages};
 use pgdyno_model::probe::ProbeResult;
 use pgdyno_model::units::Epoch;
 use pgdyno_results::store::{SessionId, Store};
+use pgdyno_storage::probe;
+use pgdyno_storage::probe::DiskOptions;
+use pgdyno_storage::probe::DiskPlan;
+use pgdyno_storage::probe::FsyncOptions;
+use pgdyno_storage::probe::SizeSource;
 
 use crate::LabError;
 use crate::context::Context;
@@ -106,7 +110,7 @@ impl StorageProbes<'_> {
             name: name.to_owned(),
             started_at,
             pgdyno_version: env!("CARGO_PKG_VERSION").to_owned(),
-            host: pgdyno_host::facts::host(),
+            host: pgdyno_facts::host(),
             storage,
             result,
         })

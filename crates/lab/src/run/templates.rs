@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pgdyno_host::postgres::{Cluster, Template, template_path};
-use pgdyno_host::{paths, room};
+use pgdyno_exec::directory::room;
+use pgdyno_exec::paths;
 use pgdyno_model::Treatment;
 use pgdyno_model::units::Bytes;
+use pgdyno_postgres::Cluster;
+use pgdyno_postgres::Template;
+use pgdyno_postgres::template_path;
 
 use super::server::Server;
 use crate::LabError;

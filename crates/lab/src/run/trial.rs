@@ -9,9 +9,13 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
 
 use pgdyno_durability::{Agreement, agreement};
+use pgdyno_engine::LiveSecond;
+use pgdyno_engine::LoadError;
+use pgdyno_engine::LoadObserver;
+use pgdyno_engine::LoadSpec;
+use pgdyno_engine::Phase;
+use pgdyno_engine::run_load as drive;
 use pgdyno_engine::script::Value;
-use pgdyno_engine::{Live, LoadError, LoadSpec, Phase, Watch, drive};
-use pgdyno_host::telemetry::{Sampler, Watched, probes};
 use pgdyno_model::experiment::Length;
 use pgdyno_model::facts::ServerFacts;
 use pgdyno_model::progress::{Activity, Event};
@@ -20,6 +24,9 @@ use pgdyno_model::search::Step;
 use pgdyno_model::telemetry::Table;
 use pgdyno_model::units::Epoch;
 use pgdyno_model::{Find, Measurement, Plan, PlannedTrial, Search, Treatment, TrialRecord};
+use pgdyno_observe::telemetry::Sampler;
+use pgdyno_observe::telemetry::Watched;
+use pgdyno_observe::telemetry::probes;
 
 use super::cluster_pool::ReadyServer;
 use super::counters::{Counters, read_counters};
@@ -306,7 +313,7 @@ impl Trial<'_> {
                 *opened = Some(at);
             }
         };
-        let on_second = |live: &Live| {
+        let on_second = |live: &LiveSecond| {
             self.context.event(&Event::Load {
                 tps: live.tps,
                 latency_us_p50: live.latency_us_p50,
@@ -316,7 +323,7 @@ impl Trial<'_> {
             });
         };
         let stop = self.context.stop;
-        let driven = drive(spec, &Watch { stop, on_open: &on_open, on_second: &on_second });
+        let driven = drive(spec, &LoadObserver { stop, on_open: &on_open, on_second: &on_second });
         (driven, opened.into_inner().ok().flatten())
     }
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use pgdyno_host::server_account;
+use pgdyno_exec::account::server_account;
 use pgdyno_model::target::{Address, Secret, SslMode, Target, Tls};
 use rcgen::{CertificateParams, KeyPair};
 

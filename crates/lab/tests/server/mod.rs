@@ -7,14 +7,22 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use pgdyno_connect::control;
+use pgdyno_engine::LoadObserver;
+use pgdyno_engine::LoadSpec;
+use pgdyno_engine::WeightedScript;
 use pgdyno_engine::script::{Script, Value};
-use pgdyno_engine::{LoadSpec, Watch, WeightedScript};
-use pgdyno_host::postgres::cluster::cluster_directory;
-use pgdyno_host::postgres::{Cluster, ClusterSpec, Install, control, fetch, find};
-use pgdyno_host::{Journal, server_account};
+use pgdyno_exec::account::server_account;
+use pgdyno_exec::journal::Journal;
 use pgdyno_model::experiment::{Connect, Length, Protocol};
 use pgdyno_model::target::{Address, Secret, Target};
 use pgdyno_model::units::Span;
+use pgdyno_postgres::Cluster;
+use pgdyno_postgres::ClusterSpec;
+use pgdyno_postgres::Install;
+use pgdyno_postgres::cluster::cluster_directory;
+use pgdyno_postgres::fetch;
+use pgdyno_postgres::find;
 
 /// The password of the roles that tests make.
 pub const PASSWORD: &str = "correct horse";
@@ -114,7 +122,7 @@ impl Server {
 }
 
 /// A connection for asking things.
-pub struct Session(pgdyno_host::postgres::Client);
+pub struct Session(pgdyno_connect::control::Client);
 
 impl Session {
     pub fn new(target: &Target) -> Self {
@@ -160,6 +168,6 @@ pub fn lasting(span: Duration) -> Length {
 }
 
 /// Nobody watches.
-pub fn unwatched(stop: &AtomicBool) -> Watch<'_> {
-    Watch { stop, on_open: &|_| {}, on_second: &|_| {} }
+pub fn unwatched(stop: &AtomicBool) -> LoadObserver<'_> {
+    LoadObserver { stop, on_open: &|_| {}, on_second: &|_| {} }
 }

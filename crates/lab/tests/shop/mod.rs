@@ -4,8 +4,8 @@
 
 use std::sync::atomic::AtomicBool;
 
-use pgdyno_host::postgres::Cluster;
 use pgdyno_model::target::{Address, Target};
+use pgdyno_postgres::Cluster;
 
 use crate::server::{install, made};
 

@@ -12,7 +12,8 @@ use pgdyno_model::telemetry::{Column, Kind};
 use super::columns::Columns;
 use super::context::TelemetryContext;
 use super::probe::{Probe, ProbeError, float, read};
-use pgdyno_exec::mountinfo::{self, Mounted};
+use pgdyno_exec::mountinfo;
+use pgdyno_exec::mountinfo::MountEntry;
 
 struct Cgroup {
     hierarchies: Vec<Hierarchy>,
@@ -188,7 +189,7 @@ fn postmaster(data: &Path) -> Option<String> {
 /// Returns the hierarchies in which `/proc/PID/cgroup` names groups.
 fn hierarchies(membership: &str, mounts: &str) -> Vec<Hierarchy> {
     let mut out = Vec::new();
-    for Mounted { root, point, filesystem, super_options, .. } in mountinfo::parse(mounts) {
+    for MountEntry { root, point, filesystem, super_options, .. } in mountinfo::parse(mounts) {
         // A membership line is `number:controllers:group`; version 2 has the number 0 and no
         // controllers.
         let group = membership.lines().find_map(|m| {

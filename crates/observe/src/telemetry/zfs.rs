@@ -10,7 +10,7 @@ use pgdyno_model::telemetry::{Column, Kind};
 
 use super::context::TelemetryContext;
 use super::probe::{Probe, ProbeError, column, float, read};
-use pgdyno_exec::tool::search_path;
+use pgdyno_exec::lookup::search_path;
 use pgdyno_facts::layers::pool_of;
 
 const ARCSTATS: &str = "/proc/spl/kstat/zfs/arcstats";

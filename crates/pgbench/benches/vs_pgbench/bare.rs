@@ -6,11 +6,14 @@
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
+use pgdyno_connect::CONNECT_TIMEOUT;
+use pgdyno_connect::connect;
 use pgdyno_engine::ReactorChoice;
-use pgdyno_engine::connect::{CONNECT_TIMEOUT, connect};
+use pgdyno_engine::reactor::AfterSend;
+use pgdyno_engine::reactor::Reactor;
+use pgdyno_engine::reactor::ReactorHandler;
 use pgdyno_engine::reactor::epoll::Epoll;
 use pgdyno_engine::reactor::uring::Uring;
-use pgdyno_engine::reactor::{Driver, Keep, Reactor};
 use pgdyno_engine::schedule::{Clock, Moment};
 use pgdyno_model::target::{Address, Secret, Target};
 
@@ -106,11 +109,11 @@ struct Echo {
     end: Moment,
 }
 
-impl Driver for Echo {
-    fn received(&mut self, link: usize, bytes: &[u8], now: Moment, out: &mut Vec<u8>) -> Keep {
+impl ReactorHandler for Echo {
+    fn received(&mut self, link: usize, bytes: &[u8], now: Moment, out: &mut Vec<u8>) -> AfterSend {
         let ends = bytes.split_last().is_some_and(|(_, before)| before.ends_with(READY));
         if !ends {
-            return Keep::Open;
+            return AfterSend::Open;
         }
         let (next, messages) = &mut self.clients[link];
         if *next == messages.len() {
@@ -119,12 +122,12 @@ impl Driver for Echo {
             if now >= self.end {
                 self.left -= 1;
                 out.extend_from_slice(b"X\0\0\0\x04");
-                return Keep::Close;
+                return AfterSend::Close;
             }
         }
         out.extend_from_slice(&messages[*next]);
         *next += 1;
-        Keep::Open
+        AfterSend::Open
     }
 
     fn lost(&mut self, _: usize, how: &str, _: Moment) {
@@ -148,7 +151,7 @@ impl Echo {
         for link in 0..self.clients.len() {
             reactor.send(link, &mut |out| {
                 out.extend_from_slice(&prepare);
-                Keep::Open
+                AfterSend::Open
             });
         }
         let begun = reactor.now();

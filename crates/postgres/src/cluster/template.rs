@@ -12,13 +12,24 @@ use sha2::{Digest, Sha256};
 
 use super::{Cluster, ClusterError, ControlError, StopMode};
 use crate::settings;
-use pgdyno_exec::beneath::{Copied, CopyError, Directory, LARGEST_TEXT, TreeCopy};
-use pgdyno_exec::journal::{
-    Entry, Journal, JournalError, MARKER, Made, nofollow, random_hex, sync_directory,
-};
+use pgdyno_exec::ExecContext;
+use pgdyno_exec::beneath::CopyError;
+use pgdyno_exec::beneath::CopySummary;
+use pgdyno_exec::beneath::Directory;
+use pgdyno_exec::beneath::LARGEST_TEXT;
+use pgdyno_exec::beneath::TreeCopy;
+use pgdyno_exec::error::io_error;
+use pgdyno_exec::files::nofollow;
+use pgdyno_exec::files::sync_directory;
+use pgdyno_exec::journal::Entry;
+use pgdyno_exec::journal::Journal;
+use pgdyno_exec::journal::JournalError;
+use pgdyno_exec::journal::MARKER;
+use pgdyno_exec::journal::OwnedResource;
 use pgdyno_exec::marked::remove_made;
 use pgdyno_exec::paths::default_storage_dir;
-use pgdyno_exec::step::{Performing, Step, io_error};
+use pgdyno_exec::random::random_hex;
+use pgdyno_exec::step::Step;
 use pgdyno_exec::trust;
 
 /// A copy of a data directory, in a directory of its own. A drop removes it.
@@ -114,17 +125,17 @@ impl Template {
         cluster: &mut Cluster,
         storage: &Path,
         stop: &AtomicBool,
-    ) -> Result<(Self, Copied), ClusterError> {
+    ) -> Result<(Self, CopySummary), ClusterError> {
         let wal = wal_to_keep(cluster)?;
         cluster.stop(StopMode::Fast);
         let name = random_hex::<4>().map_err(JournalError::Random)?;
         let directory = storage.join(format!("pgdyno-{name}"));
-        let mut performing = Performing { journal: &cluster.journal, stop, made: Vec::new() };
+        let mut performing = ExecContext { journal: &cluster.journal, stop, made: Vec::new() };
         if storage == default_storage_dir() {
             let step = Step::EnsureDirectory { path: storage.to_owned(), mode: 0o755 };
             step.perform(&mut performing).map_err(ClusterError::Step)?;
         }
-        let made = Made::Directory { path: directory.clone() };
+        let made = OwnedResource::Directory { path: directory.clone() };
         let step = Step::MakeMarked { made, mode: 0o700, owner: None };
         let performed = step.perform(&mut performing);
         let template = Self { directory, made: performing.made, journal: cluster.journal.clone() };
@@ -140,14 +151,14 @@ impl Template {
         cluster: &Cluster,
         wal: &[String],
         stop: &AtomicBool,
-    ) -> Result<Copied, ClusterError> {
+    ) -> Result<CopySummary, ClusterError> {
         let source_owner = cluster.spec.account.uid;
         let mut copy = TreeCopy {
             source_owner,
             owner: None,
             keeps_links: false,
             stop,
-            copied: Copied::default(),
+            copied: CopySummary::default(),
         };
         let data = cluster.open_data()?;
         let ours =
@@ -217,7 +228,7 @@ impl Template {
         &self,
         cluster: &mut Cluster,
         stop: &AtomicBool,
-    ) -> Result<Copied, ClusterError> {
+    ) -> Result<CopySummary, ClusterError> {
         cluster.stop(StopMode::Fast);
         let copied = self.fill_data(cluster, stop)?;
         cluster.start(stop)?;
@@ -228,11 +239,16 @@ impl Template {
     /// Replaces the content of the data directory of the stopped `cluster`. Its directories belong
     /// to this process meanwhile, so that the server's account cannot enter them. Each is handed
     /// over once it is complete, the data directory last.
-    fn fill_data(&self, cluster: &Cluster, stop: &AtomicBool) -> Result<Copied, ClusterError> {
+    fn fill_data(&self, cluster: &Cluster, stop: &AtomicBool) -> Result<CopySummary, ClusterError> {
         let owner = Some(&cluster.spec.account);
         let source_owner = rustix::process::geteuid().as_raw();
-        let mut copy =
-            TreeCopy { source_owner, owner, keeps_links: false, stop, copied: Copied::default() };
+        let mut copy = TreeCopy {
+            source_owner,
+            owner,
+            keeps_links: false,
+            stop,
+            copied: CopySummary::default(),
+        };
         let failed = |what| move |e| wrong(what, &self.data(), e);
         let ours = Directory::open(&self.directory).map_err(failed("open"))?;
         let from = ours.directory("data").map_err(failed("open"))?;

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read};
 
-use pgdyno_exec::journal::random_hex;
 use pgdyno_exec::process::current_owner;
+use pgdyno_exec::random::random_hex;
 use sha2::{Digest, Sha256};
 
 /// Returns the SHA-256 of `file` in hexadecimal.

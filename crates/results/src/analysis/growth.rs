@@ -114,11 +114,8 @@ mod tests {
             ],
             unavailable: None,
         };
-        let mut measured = Measurement {
-            transactions: 900,
-            warm_up_s: 2.0,
-            ..Measurement::default()
-        };
+        let mut measured =
+            Measurement { transactions: 900, warm_up_s: 2.0, ..Measurement::default() };
         measured.warm_up_transactions = 200;
         let sizes = relations(&[table], Some(&measured));
         assert_eq!(

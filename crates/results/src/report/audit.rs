@@ -2,9 +2,14 @@
 
 use std::fmt::Write as _;
 
-use pgdyno_audit::{
-    Audit, Checked, Finding, ImportedRun, NotUnderstood, Recognised, Severity, Sure,
-};
+use pgdyno_audit::Audit;
+use pgdyno_audit::Checked;
+use pgdyno_audit::Confidence;
+use pgdyno_audit::Finding;
+use pgdyno_audit::ImportedRun;
+use pgdyno_audit::NotUnderstood;
+use pgdyno_audit::Recognised;
+use pgdyno_audit::Severity;
 use pgdyno_model::format;
 use serde::Serialize;
 
@@ -86,11 +91,11 @@ fn severity(severity: Severity) -> &'static str {
     }
 }
 
-fn sure(sure: Sure) -> &'static str {
+fn sure(sure: Confidence) -> &'static str {
     match sure {
-        Sure::Certain => "certain",
-        Sure::Likely => "likely",
-        Sure::Possible => "possible",
+        Confidence::Certain => "certain",
+        Confidence::Likely => "likely",
+        Confidence::Possible => "possible",
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pgdyno_lab::doctor::{Doctor, Install};
-use pgdyno_results::report::json::Document;
+use pgdyno_model::json::Document;
 use serde_json::{Value, json};
 
 /// The findings as a JSON document.

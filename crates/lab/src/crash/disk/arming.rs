@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use pgdyno_connect::control::Client;
+use pgdyno_emulated_disk::ControlError;
 use pgdyno_engine::random::Random;
-use pgdyno_host::postgres::Client;
-use pgdyno_host::storage::emulated::ControlError;
 
 use crate::LabError;
 use crate::sql::query_number;

@@ -9,15 +9,23 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use pgdyno_connect::control;
+use pgdyno_emulated_disk::Content;
+use pgdyno_emulated_disk::Control;
+use pgdyno_emulated_disk::ControlError;
+use pgdyno_emulated_disk::Cut;
+use pgdyno_emulated_disk::Effect;
+use pgdyno_emulated_disk::Hits;
+use pgdyno_emulated_disk::Operation;
+use pgdyno_emulated_disk::Rule;
+use pgdyno_emulated_disk::Selector;
+use pgdyno_emulated_disk::TearUnit;
 use pgdyno_engine::random::Random;
-use pgdyno_host::fault::{Ballast, make_durable};
-use pgdyno_host::postgres::control;
-use pgdyno_host::storage::emulated::{
-    Content, Control, ControlError, Cut, Effect, Hits, Operation, Rule, Selector, TearUnit,
-};
 use pgdyno_model::Fault;
 use pgdyno_model::crash::{Aim, CrashOptions, Under};
 use pgdyno_model::target::Target;
+use pgdyno_storage::fault::DiskFiller;
+use pgdyno_storage::fault::make_durable;
 
 use super::missed::{Met, Missed};
 use super::repeated::Repeated;
@@ -172,7 +180,7 @@ fn fill(target: &Target, draws: &mut Random, stop: &AtomicBool) -> Met {
         _ => Path::new(&data).join("pg_wal"),
     };
     let point = mount_point(&directory)?;
-    let ballast = Ballast::fill(&point)?;
+    let ballast = DiskFiller::fill(&point)?;
     // Each takes a segment, and none is there to be recycled.
     let switches = Repeated::begin("SELECT pg_switch_wal()", target);
     let until = Instant::now() + PATIENCE;
@@ -200,7 +208,7 @@ fn mount_point(directory: &Path) -> Result<PathBuf, LabError> {
         found: format!("cannot tell the filesystem of {}: {e}", directory.display()),
     };
     let real = directory.canonicalize().map_err(unseen)?;
-    let mounts = pgdyno_host::mountinfo::mounts().map_err(unseen)?;
-    let held = pgdyno_host::mountinfo::holding(&mounts, &real);
+    let mounts = pgdyno_exec::mountinfo::mounts().map_err(unseen)?;
+    let held = pgdyno_exec::mountinfo::holding(&mounts, &real);
     Ok(held.map(|mount| mount.point.clone()).unwrap_or(real))
 }

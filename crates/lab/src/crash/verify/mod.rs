@@ -13,10 +13,10 @@ mod watchdog;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use pgdyno_connect::control::Client;
+use pgdyno_connect::control::error_text;
 use pgdyno_durability::{Found, Observed, Unseen, Wal, damage_in};
-use pgdyno_host::postgres::Client;
-use pgdyno_host::postgres::Cluster;
-use pgdyno_host::postgres::control::said;
+use pgdyno_postgres::Cluster;
 
 use super::wal_watcher::parse_lsn;
 use crate::LabError;
@@ -50,7 +50,8 @@ pub(super) fn settings(client: &mut Client) -> Result<Settings, LabError> {
     let sql = "SELECT pg_catalog.current_setting('synchronous_commit') = 'off', \
         (SELECT setting::int4 FROM pg_catalog.pg_settings WHERE name = 'wal_writer_delay'), \
         pg_catalog.current_setting('data_checksums') = 'on'";
-    let wrong = |e| LabError::Sql { doing: "read the server's settings".into(), found: said(&e) };
+    let wrong =
+        |e| LabError::Sql { doing: "read the server's settings".into(), found: error_text(&e) };
     let row = client.query_one(sql, &[]).map_err(wrong)?;
     let (off, delay_ms, checksums): (bool, i32, bool) = (row.get(0), row.get(1), row.get(2));
     let delay = Duration::from_millis(u64::try_from(delay_ms).unwrap_or_default());

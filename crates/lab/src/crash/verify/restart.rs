@@ -2,10 +2,13 @@
 //!
 //! The order: [`write()`] by the connection that read all, then [`look`], which stops the server.
 
+use pgdyno_connect::control::Client;
+use pgdyno_connect::control::error_text;
 use pgdyno_durability::{Observed, TableRows, Unseen, refuses_writes};
-use pgdyno_host::postgres::Client;
-use pgdyno_host::postgres::control::said;
-use pgdyno_host::postgres::{Checksums, Cluster, ClusterError, StopMode};
+use pgdyno_postgres::Checksums;
+use pgdyno_postgres::Cluster;
+use pgdyno_postgres::ClusterError;
+use pgdyno_postgres::StopMode;
 
 use super::rows::{self, Access};
 use super::session::{PLAIN, Terms, VerifySession, connection_failed, unseen};
@@ -70,7 +73,7 @@ fn refusal(error: &postgres::Error) -> Unseen {
     match error.code() {
         Some(code) if refuses_writes(code.code()) => Unseen::Damaged(format!(
             "it takes no writes: {} (SQLSTATE {})",
-            said(error),
+            error_text(error),
             code.code()
         )),
         _ => unseen(error),

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use pgdyno_connect::control::Client;
+use pgdyno_connect::control::error_text;
 use pgdyno_durability::{Observed, Row, TableRows, Unseen};
-use pgdyno_host::postgres::Client;
-use pgdyno_host::postgres::control::said;
 use pgdyno_model::ledger::{Effect, Token};
 
 use super::session::{VerifySession, unseen};
@@ -136,7 +136,7 @@ fn examples(client: &mut Client, table: &Loaded, found: &TableRows) -> Vec<Strin
             let more = if keys.len() < NAMED { "" } else { ", …" };
             format!("it {what} {key} {}{more}", keys.join(", "))
         }
-        Err(e) => format!("which rows it {what} cannot be read: {}", said(&e)),
+        Err(e) => format!("which rows it {what} cannot be read: {}", error_text(&e)),
     })
     .collect()
 }

@@ -3,9 +3,10 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use pgdyno_connect::control::Client;
+use pgdyno_connect::control::ControlError;
+use pgdyno_connect::control::error_text;
 use pgdyno_durability::{Observed, Unseen, is_damage};
-use pgdyno_host::postgres::control::said;
-use pgdyno_host::postgres::{Client, ControlError};
 
 use super::watchdog::Watchdog;
 
@@ -49,10 +50,12 @@ impl VerifySession<'_> {
 pub(super) fn unseen(error: &postgres::Error) -> Unseen {
     match error.code() {
         Some(code) if is_damage(code.code()) => {
-            Unseen::Damaged(format!("{} (SQLSTATE {})", said(error), code.code()))
+            Unseen::Damaged(format!("{} (SQLSTATE {})", error_text(error), code.code()))
         }
-        Some(code) => Unseen::CouldNotRun(format!("{} (SQLSTATE {})", said(error), code.code())),
-        None => Unseen::CouldNotRun(said(error)),
+        Some(code) => {
+            Unseen::CouldNotRun(format!("{} (SQLSTATE {})", error_text(error), code.code()))
+        }
+        None => Unseen::CouldNotRun(error_text(error)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Tables, indexes and maps as files: what the server's own checks and page views say of them.
 
+use pgdyno_connect::control::Client;
 use pgdyno_durability::{Observed, Unseen};
-use pgdyno_host::postgres::Client;
 
 use super::session::{PLAIN, VerifySession, unseen};
 

@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use pgdyno_durability::{Observed, Unseen};
-use pgdyno_host::postgres::KillSwitch;
+use pgdyno_postgres::KillSwitch;
 
 /// How long a signal, or the end of a limit, may go unnoticed.
 const WATCH: Duration = Duration::from_millis(50);

@@ -16,7 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hmac::{Hmac, KeyInit, Mac};
-use pgdyno_host::interruption;
+use pgdyno_connect::interruption;
 use pgdyno_model::target::Secret;
 use sha2::Sha256;
 use thiserror::Error;

@@ -6,11 +6,18 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use pgdyno_durability::{Aftermath, AsynchronousCommit, Promise, Unseen, judge};
-use pgdyno_host::postgres::{Cluster, ClusterError, ClusterSpec, Install, StopMode};
-use pgdyno_host::{Journal, facts, paths, server_account};
+use pgdyno_exec::account::server_account;
+use pgdyno_exec::journal::Journal;
+use pgdyno_exec::paths;
+use pgdyno_facts as facts;
 use pgdyno_model::crash::{Aim, Control, CrashRecord, Fault, FaultOutcome};
 use pgdyno_model::ledger::{Effect, Entry, History, State, Token};
 use pgdyno_model::progress::{Activity, Progress, RoundStage};
+use pgdyno_postgres::Cluster;
+use pgdyno_postgres::ClusterError;
+use pgdyno_postgres::ClusterSpec;
+use pgdyno_postgres::Install;
+use pgdyno_postgres::StopMode;
 
 use super::client::Witness;
 use super::connection::{Connection, history};
@@ -80,7 +87,7 @@ pub(super) fn judge_return(
     if judged.verdict.is_failure() {
         cluster.stop(StopMode::Immediate);
         let into = paths::data_dir().join("crashes").join(&local.id);
-        pgdyno_host::fault::keep(&[(cluster.data(), "data".into())], &into)?;
+        pgdyno_storage::fault::keep(&[(cluster.data(), "data".into())], &into)?;
         round.kept = Some(into.display().to_string());
     }
     cluster.remove()?;

@@ -9,7 +9,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use pgdyno_host::{paths, trust};
+use pgdyno_exec::paths;
+use pgdyno_exec::trust;
 use pgdyno_model::crash::CrashOptions;
 use serde::{Deserialize, Serialize};
 

@@ -57,7 +57,8 @@ pub fn plug(
     stop: &AtomicBool,
 ) -> Result<Plugged, LabError> {
     let mut connection = witness.connect()?;
-    let owner = pgdyno_host::current_owner().map_err(pgdyno_host::JournalError::Owner)?;
+    let owner =
+        pgdyno_exec::process::current_owner().map_err(pgdyno_exec::journal::JournalError::Owner)?;
     let machine = machine(&owner.boot_id);
     match LocalSession::read()? {
         Some(session) if session.boot_id != owner.boot_id => {
@@ -193,7 +194,7 @@ impl Under<'_> {
         let identifier = verify::system_identifier(&mut client);
         drop(client);
         // Also what initdb wrote and the directories' own names.
-        pgdyno_host::fault::make_durable(&bed.cluster().data())?;
+        pgdyno_storage::fault::make_durable(&bed.cluster().data())?;
         let spec = bed.cluster().spec().clone();
         let id = new_record_id("plug", Epoch::of(SystemTime::now()));
         let session = LocalSession {
@@ -230,16 +231,19 @@ impl Under<'_> {
             ..load::spec(bed.cluster().target(DATABASE), &subject.options, subject.options.seed)?
         };
         let told = Instant::now();
-        let on_second = |live: &pgdyno_engine::Live| {
+        let on_second = |live: &pgdyno_engine::LiveSecond| {
             context.begin(Activity::AwaitingPlug {
                 session: id.clone(),
                 tps: live.tps,
                 elapsed: told.elapsed(),
             });
         };
-        let watch =
-            pgdyno_engine::Watch { stop: context.stop, on_open: &|_| {}, on_second: &on_second };
-        let driven = pgdyno_engine::drive(&spec, &watch);
+        let watch = pgdyno_engine::LoadObserver {
+            stop: context.stop,
+            on_open: &|_| {},
+            on_second: &on_second,
+        };
+        let driven = pgdyno_engine::run_load(&spec, &watch);
         context.warn_left(bed.take_down());
         let ended = self.witness.close(&id, "ended without a restart");
         if ended.is_ok() {

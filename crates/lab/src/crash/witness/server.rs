@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use pgdyno_host::trust;
+use pgdyno_exec::trust;
 use pgdyno_model::target::Secret;
 use serde::{Deserialize, Serialize};
 
