@@ -68,11 +68,11 @@ bench-load *args:
 
 # The fsync probe beside PostgreSQL's pg_test_fsync, in turn (docs/probes.md keeps the last result)
 fsync-vs-pg_test_fsync *args:
-    cargo bench -p pgdyno-host --bench vs_pg_test_fsync -- {{args}}
+    cargo bench -p pgdyno-storage --bench vs_pg_test_fsync -- {{args}}
 
 # PostgreSQL on the emulated disk beside a plain loop device, in turn (docs/emulated-disk.md keeps the last result)
 emulated-disk *args:
-    cargo bench -p pgdyno-host --bench emulated_disk -- {{args}}
+    cargo bench -p pgdyno-storage --bench emulated_disk -- {{args}}
 
 # Precision and recall of audit's rules on the texts of FOLDER; SETS: working, aside, or both parted by a comma
 audit-corpus FOLDER SETS="working":

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::cast_precision_loss)] // helpers of tests fail as tests do
 
 mod support;
-#[path = "../../host/tests/common/zfs.rs"]
+#[path = "../../storage/tests/common/zfs.rs"]
 mod zfs;
 
 use std::io::Write as _; // past the test runner, which keeps what passing tests print to itself

@@ -1,5 +1,5 @@
 //! A storage stack as an experiment file describes it: what carries the bytes, which filesystem
-//! lies on it, and how its device is set. `pgdyno-host` makes it; what was obtained is in
+//! lies on it, and how its device is set. `pgdyno-storage` makes it; what was obtained is in
 //! [`crate::facts`].
 
 use std::collections::{BTreeMap, BTreeSet};

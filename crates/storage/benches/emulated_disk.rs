@@ -2,7 +2,7 @@
 //! and on one in main memory, by pgbench, in turn (A B C, C B A, …); then what injected latencies
 //! come to, beside what they should.
 //!
-//!     cargo bench -p pgdyno-host --bench emulated_disk -- [--rounds N] [--seconds S] [--scale N] [--clients N] [--filesystem NAME]
+//!     cargo bench -p pgdyno-storage --bench emulated_disk -- [--rounds N] [--seconds S] [--scale N] [--clients N] [--filesystem NAME]
 //!         [--directory DIR]
 
 use std::io::Write as _;

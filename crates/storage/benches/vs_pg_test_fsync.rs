@@ -2,7 +2,7 @@
 //! A, …). What is printed for each test is the median of operations a second on both sides and the
 //! median of the rounds' ratios.
 //!
-//!     cargo bench -p pgdyno-host --bench vs_pg_test_fsync -- [--rounds N] [--seconds S] [--directory DIR]
+//!     cargo bench -p pgdyno-storage --bench vs_pg_test_fsync -- [--rounds N] [--seconds S] [--directory DIR]
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
