@@ -26,7 +26,7 @@ struct Theirs {
     cluster: Cluster,
     dsn: String,
     password: String,
-    home: tempfile::TempDir,
+    home: pgdyno_test_support::Scratch,
 }
 
 impl Theirs {

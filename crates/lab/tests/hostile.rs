@@ -24,7 +24,7 @@ const MALLORY: &str = "mallory";
 /// A server with the database `shop`, which mallory owns and has prepared.
 struct Shop {
     cluster: Cluster,
-    home: tempfile::TempDir,
+    home: pgdyno_test_support::Scratch,
 }
 
 impl Shop {
