@@ -82,9 +82,17 @@ audit-corpus FOLDER SETS="working":
 audit-docs:
     AUDIT_DOCS=write cargo test -p pgdyno-audit --test audit -- docs::
 
-# Who depends on whom
+# Which crate depends on which; fails where the plan does not allow it
 dependencies:
     cargo xtask dependencies
+
+# Circles of files inside crates, with one use for each pair of files; fails if there are any
+circles *crates:
+    cargo xtask circles {{crates}}
+
+# Lines of code and tests, long files, long functions and circles of each crate
+counts *crates:
+    cargo xtask counts {{crates}}
 
 # The protocol parser against arbitrary bytes, for a minute (needs cargo-fuzz and a nightly toolchain)
 fuzz seconds="60":

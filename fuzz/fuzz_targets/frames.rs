@@ -13,7 +13,9 @@ fuzz_target!(|bytes: &[u8]| {
     while let Ok(Some(frame)) = next_frame(rest) {
         match Message::read(frame) {
             Ok(Message::DataRow(row)) => assert_eq!(row.values().count(), row.len()),
-            Ok(Message::RowDescription(columns)) => assert_eq!(columns.columns().count(), columns.len()),
+            Ok(Message::RowDescription(columns)) => {
+                assert_eq!(columns.columns().count(), columns.len())
+            }
             Ok(Message::ErrorResponse(fields) | Message::NoticeResponse(fields)) => {
                 let _ = (fields.code(), fields.message(), fields.position());
             }

@@ -33,8 +33,8 @@ const EXIT_CODES: &str = "Exit codes: 0 done; 1 error; 2 a trial failed, the oth
 pub(crate) enum Command {
     /// Run an experiment: measure, store the results and write a report
     Run(run::Options),
-    /// Load a workload's tables into a database over several connections. An interrupted load can be
-    /// resumed
+    /// Load a workload's tables into a database over several connections. An interrupted load can
+    /// be resumed
     #[command(disable_help_flag = true)]
     Load(load::Options),
     /// List the built-in experiments, or print one
@@ -49,8 +49,8 @@ pub(crate) enum Command {
     Verify(verify::Options),
     /// Compare two runs or two treatments, and fail if a change is too large
     Compare(compare::Options),
-    /// Examine this machine: PostgreSQL, privileges, the storage under a directory, missing programs,
-    /// and settings to change
+    /// Examine this machine: PostgreSQL, privileges, the storage under a directory, missing
+    /// programs, and settings to change
     Doctor(doctor::Options),
     /// Measure how fast a directory's storage makes data durable: pg_test_fsync's job, with
     /// percentiles

@@ -4,7 +4,6 @@
 
 mod support;
 
-use std::io::Write as _; // past the test runner, which keeps what passing tests print to itself
 use support::{Ended, World, quick};
 
 /// Exit code 1, an error, and nothing on disk or in the store.
@@ -89,11 +88,8 @@ fn a_script_that_cannot_be_parsed_is_shown_with_its_place() {
 
 #[test]
 fn a_disk_that_fills_up_fails_its_trials_and_says_so() {
-    if !is_root() {
-        let _ = writeln!(
-            std::io::stderr(),
-            "\nskipped: a_disk_that_fills_up_fails_its_trials_and_says_so: mounting a tmpfs needs root"
-        );
+    const TEST: &str = "a_disk_that_fills_up_fails_its_trials_and_says_so";
+    if !pgdyno_test_support::is_root(TEST, "mounting a tmpfs needs root") {
         assert!(std::env::var("CI").is_err(), "CI runs as root");
         return;
     }
@@ -121,11 +117,6 @@ fn a_disk_that_fills_up_fails_its_trials_and_says_so() {
     let left: Vec<_> =
         std::fs::read_dir(&small.0).unwrap().flatten().map(|e| e.file_name()).collect();
     assert_eq!(left, ["ballast"]);
-}
-
-fn is_root() -> bool {
-    use std::os::unix::fs::MetadataExt;
-    std::fs::metadata("/proc/self").unwrap().uid() == 0
 }
 
 /// A file system of this test's own, unmounted when it goes out of scope.

@@ -6,7 +6,6 @@
 mod pgbench_support;
 mod support;
 
-use std::io::Write as _; // past the test runner, which keeps what passing tests print to itself
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::Path;
 
@@ -16,14 +15,9 @@ use support::{Ended, World, quick};
 /// An account that owns nothing.
 const NOBODY: u32 = 65534;
 
-/// Whether this process is root; if not, that is said past the test runner.
+/// Returns whether the process is root; otherwise says that `test` is skipped.
 fn is_root(test: &str) -> bool {
-    let root = rustix::process::geteuid().is_root();
-    if !root {
-        let _ =
-            writeln!(std::io::stderr(), "\nskipped: {test}: only root has anything to lose here");
-    }
-    root
+    pgdyno_test_support::is_root(test, "only root has anything to lose here")
 }
 
 fn give_away(path: &Path) {

@@ -9,6 +9,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
 
+use pgdyno_test_support::skip;
 use serde_json::Value;
 use support::World;
 
@@ -21,8 +22,7 @@ fn can(test: &str) -> bool {
     } else {
         return true;
     };
-    // Past the test runner, which keeps what passing tests print to itself.
-    let _ = writeln!(std::io::stderr(), "\nskipped: {test}: {why}");
+    skip(test, &why);
     false
 }
 

@@ -7,12 +7,12 @@ mod support;
 #[path = "../../storage/tests/common/zfs.rs"]
 mod zfs;
 
-use std::io::Write as _; // past the test runner, which keeps what passing tests print to itself
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use pgdyno_results::store::Store;
+use pgdyno_test_support::skip;
 use serde_json::Value;
 use support::{Ended, World, ended, is_root};
 
@@ -262,10 +262,8 @@ fn filesystems_that_this_machine_lacks_are_told_and_cost_nothing() {
         known.lines().any(|line| line.starts_with(name) && !line.contains("can be made here"))
     });
     let Some(lacking) = lacking else {
-        let _ = writeln!(
-            std::io::stderr(),
-            "\nskipped: filesystems_that_this_machine_lacks_are_told_and_cost_nothing: it lacks none of them"
-        );
+        let test = "filesystems_that_this_machine_lacks_are_told_and_cost_nothing";
+        skip(test, "it lacks none of them");
         return;
     };
     let factors = format!("factors.storage=[\"ext4\", \"xfs-tuned\", \"{lacking}\"]");
@@ -317,10 +315,7 @@ fn zfs_and_xfs_have_their_wal_beside_them_and_the_gap_is_attributed() {
     }
     let zfs = treatment(&view, "storage", "zfs");
     if !zfs["unavailable"].is_null() {
-        let _ = writeln!(
-            std::io::stderr(),
-            "\nskipped: zfs_and_xfs_have_their_wal_beside_them_and_the_gap_is_attributed: no ZFS here"
-        );
+        skip("zfs_and_xfs_have_their_wal_beside_them_and_the_gap_is_attributed", "no ZFS here");
         return;
     }
     // One trial each tells nothing apart, so that the report explains nothing: whoever asks is told

@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
+use pgdyno_test_support::skip;
 use serde_json::Value;
 use support::{Ended, World, ended, signal};
 
@@ -135,8 +136,7 @@ fn can_unshare(test: &str) -> bool {
     let able = rustix::process::geteuid().is_root()
         && Command::new("unshare").args(["--mount", "true"]).status().is_ok_and(|s| s.success());
     if !able {
-        let _ =
-            writeln!(std::io::stderr(), "\nskipped: {test}: needs a mount namespace of its own");
+        skip(test, "needs a mount namespace of its own");
     }
     able
 }

@@ -74,7 +74,7 @@ impl Authority {
 struct Secured {
     cluster: Cluster,
     authority: Authority,
-    home: tempfile::TempDir,
+    home: pgdyno_test_support::Scratch,
 }
 
 impl Secured {

@@ -33,7 +33,7 @@ struct Theirs {
     cluster: Cluster,
     dsn: String,
     password: String,
-    home: tempfile::TempDir,
+    home: pgdyno_test_support::Scratch,
 }
 
 impl Theirs {

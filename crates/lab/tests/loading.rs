@@ -30,7 +30,7 @@ static GO_ON: AtomicBool = AtomicBool::new(false);
 /// A server with nothing in it.
 struct Empty {
     cluster: Cluster,
-    home: tempfile::TempDir,
+    home: pgdyno_test_support::Scratch,
 }
 
 impl Empty {

@@ -4,12 +4,13 @@
 // Each test file uses its own part; helpers of tests fail as tests do.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::print_stdout)]
 
-use std::io::Write as _; // past the test runner, which keeps what passing tests print to itself
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
+
+use pgdyno_test_support::skip;
 
 /// The majors whose pgbench ours is held against.
 const MAJORS: [u32; 4] = [15, 16, 17, 18];
@@ -64,7 +65,7 @@ impl Server {
         MAJORS.into_iter().filter_map(move |major| {
             let Some(programs) = programs(major) else {
                 let why = format!("no pgbench {major} to compare with (.ci/postgresql fetches it)");
-                let _ = writeln!(std::io::stderr(), "\nskipped: {test}: {why}");
+                skip(test, &why);
                 return None;
             };
             Some(Self::start(major, programs))
@@ -75,10 +76,7 @@ impl Server {
     pub fn newest(test: &str) -> Option<Self> {
         let newest = MAJORS.into_iter().rev().find_map(|major| Some((major, programs(major)?)));
         if newest.is_none() {
-            let _ = writeln!(
-                std::io::stderr(),
-                "\nskipped: {test}: no installed pgbench to compare with"
-            );
+            skip(test, "no installed pgbench to compare with");
         }
         newest.map(|(major, programs)| Self::start(major, programs))
     }

@@ -4,15 +4,15 @@
 // Each test file uses its own part; helpers of tests fail as tests do.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::needless_pass_by_value)]
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+
+use pgdyno_test_support::{Scratch, traces, wait_for};
 
 /// A directory tree for one test. The PostgreSQL cache is the user's own, so that a build is
 /// fetched once.
 pub struct World {
-    root: tempfile::TempDir,
+    root: Scratch,
 }
 
 pub struct Ended {
@@ -21,25 +21,15 @@ pub struct Ended {
     pub err: String,
 }
 
-/// Whether this process is root; if not, that is said past the test runner, which keeps what
-/// passing tests print to itself.
+/// Returns whether the process is root; otherwise says that `test` is skipped.
 pub fn is_root(test: &str) -> bool {
-    use std::io::Write as _;
-    let root = rustix::process::geteuid().is_root();
-    if !root {
-        let _ = writeln!(std::io::stderr(), "\nskipped: {test}: only root makes filesystems");
-    }
-    root
+    pgdyno_test_support::is_root(test, "only root makes filesystems")
 }
 
 impl World {
     pub fn new() -> Self {
-        let root = tempfile::Builder::new().prefix("pgdyno-test-").tempdir().unwrap();
-        // The server's account has to pass.
-        for directory in [root.path().to_owned(), root.path().join("disk")] {
-            std::fs::create_dir_all(&directory).unwrap();
-            std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o755)).unwrap();
-        }
+        let root = Scratch::new();
+        let _ = root.create_folder("disk");
         Self { root }
     }
 
@@ -96,21 +86,9 @@ impl World {
             .collect()
     }
 
-    /// Mounts and loop devices that have to do with the world.
+    /// Returns mounts, loop devices and emulated disks that lie in this world.
     pub fn traces(&self) -> Vec<String> {
-        let place = self.disk().canonicalize().unwrap();
-        let place = place.parent().unwrap().to_str().unwrap();
-        let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
-        let mut traces: Vec<String> =
-            mounts.lines().filter(|l| l.contains(place)).map(String::from).collect();
-        for device in std::fs::read_dir("/sys/block").unwrap().flatten() {
-            let backing = std::fs::read_to_string(device.path().join("loop/backing_file"))
-                .unwrap_or_default();
-            if backing.contains(place) {
-                traces.push(format!("{:?} over {backing}", device.file_name()));
-            }
-        }
-        traces
+        traces(self.root.path())
     }
 
     pub fn assert_nothing_left(&self) {
@@ -135,13 +113,9 @@ impl World {
         found
     }
 
-    /// Waits until `what` happens; fails loudly if it does not within a minute.
+    /// Waits until `what` happens; fails after a minute.
     pub fn until(&self, what: &str, mut happened: impl FnMut() -> bool) {
-        let patience = Instant::now() + Duration::from_secs(60);
-        while !happened() {
-            assert!(Instant::now() < patience, "waited a minute for {what}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        wait_for(what, || happened().then_some(()));
     }
 
     /// The completed trials of the newest run, read from the store beside a process that may be

@@ -115,3 +115,40 @@ pub(super) fn overrides(options: &Options) -> Result<Vec<Override>, CommandError
     }
     Ok(overrides)
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+    use pgdyno_lab::file::parse;
+
+    use super::*;
+    use crate::arguments::{Arguments, Command};
+
+    fn options(words: &str) -> Box<Options> {
+        let words = ["pgdyno", "crash"].into_iter().chain(words.split(' '));
+        match Arguments::try_parse_from(words).unwrap().command {
+            Command::Crash(options) => options,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_shape_of_storage_is_an_experiment() {
+        for words in [
+            "--fault process",
+            "--fault power --filesystem xfs",
+            "--fault power --filesystem ext4 --emulated --under wal --mount noatime",
+        ] {
+            let options = options(words);
+            let overrides = overrides(&options).unwrap();
+            parse(&source(&options), &overrides).unwrap_or_else(|e| panic!("{words}: {e}"));
+        }
+    }
+
+    #[test]
+    fn quotes_in_an_option_stay_in_its_value() {
+        let options = options("--fault process --filesystem ext4 --mount a\"b");
+        let wanted = Override::new("storage.disk.mount", list(["a\"b"]));
+        assert!(overrides(&options).unwrap().contains(&wanted));
+    }
+}

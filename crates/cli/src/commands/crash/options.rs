@@ -44,7 +44,8 @@ pub(crate) struct Options {
     /// Setting of the server: `--setting synchronous_commit=off`. May be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) setting: Vec<String>,
-    /// Set any key of the experiment file, as `pgdyno run --set` does. Its storage is `storage.disk`
+    /// Set any key of the experiment file, as `pgdyno run --set` does. Its storage is
+    /// `storage.disk`
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Seed of all random moments. The same seed repeats every round

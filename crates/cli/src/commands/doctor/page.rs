@@ -116,7 +116,7 @@ fn directory(doctor: &Doctor, page: &mut Page) {
     match &report.storage {
         // Its name is in the head.
         Ok(facts) => {
-            page.rows(fingerprint::storage(facts).iter().filter(|row| row.name != "Directory"))
+            page.rows(fingerprint::storage(facts).iter().filter(|row| row.name != "Directory"));
         }
         Err(why) => page.text(why),
     }

@@ -1,0 +1,31 @@
+//! Shared parts of pgdyno's integration tests. Only `dev-dependencies` name this crate.
+//!
+//! - [`Scratch`]: a folder of the test's own that the server's account can enter.
+//! - [`Server`] and [`Session`]: a PostgreSQL server of the test's own, and a connection to ask it.
+//! - [`skip`] and [`is_root`]: say that a test is skipped. CI fails on a skip that
+//!   `.ci/allowed-skips` does not list.
+//! - [`traces`]: mounts, loop devices and emulated disks that a test left behind.
+//! - [`wait_for`]: polls for a result, and fails the test after a minute.
+//!
+//! Functions panic where they fail: a test that cannot be set up has failed.
+//!
+//! ```no_run
+//! use pgdyno_test_support::{Server, Session, traces};
+//!
+//! let server = Server::start();
+//! assert_eq!(Session::new(&server.unix()).count("SELECT count(*) FROM pg_class WHERE false"), 0);
+//! ```
+// Helpers of tests fail as tests do.
+#![allow(clippy::unwrap_used)]
+
+mod scratch;
+mod server;
+mod skip;
+mod traces;
+mod wait;
+
+pub use scratch::Scratch;
+pub use server::{PASSWORD, Server, Session, create_cluster, install};
+pub use skip::{is_root, skip};
+pub use traces::traces;
+pub use wait::wait_for;
