@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use pgdyno_model::json::Document;
 use pgdyno_model::units::Epoch;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -34,6 +35,10 @@ pub struct ImportedRun {
     pub pgdyno_version: String,
     /// What was recognised in it.
     pub recognised: Recognised,
+}
+
+impl Document for ImportedRun {
+    const SCHEMA: &'static str = "pgdyno.import/1";
 }
 
 impl ImportedRun {

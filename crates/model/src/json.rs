@@ -81,3 +81,44 @@ fn escape(json: String) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Serialize)]
+    struct Reading {
+        value: Option<f64>,
+    }
+
+    impl Document for Reading {
+        const SCHEMA: &'static str = "pgdyno.reading/1";
+    }
+
+    #[test]
+    fn the_schema_comes_before_what_was_there_and_lists_stay_lists() {
+        let one = json(&Reading { value: None }).unwrap();
+        assert_eq!(one, "{\n  \"schema\": \"pgdyno.reading/1\",\n  \"value\": null\n}");
+        let listed: serde_json::Value =
+            serde_json::from_str(&json_list(&[Reading { value: Some(0.5) }]).unwrap()).unwrap();
+        assert_eq!(listed, serde_json::json!([{ "schema": "pgdyno.reading/1", "value": 0.5 }]));
+        assert_eq!(json_list::<Reading>(&[]).unwrap(), "[]");
+    }
+
+    #[derive(Serialize)]
+    struct Named {
+        name: &'static str,
+    }
+
+    impl Document for Named {
+        const SCHEMA: &'static str = "pgdyno.named/1";
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_escaped_and_reads_back() {
+        let name = "a\u{1b}[2J\u{7f}\u{9b}\u{202e}\u{2028}é";
+        let text = json(&Named { name }).unwrap();
+        assert!(!text.chars().any(is_hazard), "{text}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap()["name"], name);
+    }
+}

@@ -66,7 +66,7 @@ pub use pgdyno_connect::control::{
 };
 
 pub use cluster::{
-    Applied, Cluster, ClusterError, ClusterSpec, Copied, KeptTemplate, StopMode, Template,
+    Applied, Cluster, ClusterError, ClusterSpec, CopySummary, KeptTemplate, StopMode, Template,
     template_path,
 };
 pub use crash::{Checksums, KillSwitch};

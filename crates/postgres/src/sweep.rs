@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-pub use pgdyno_exec::sweep::{ExternalServers, Leftover, Outcome, Swept, leftovers};
+pub use pgdyno_exec::sweep::{ExternalServers, Leftover, Outcome, CleanupResult, leftovers};
 
 use crate::{schema, server_wide};
 use pgdyno_exec::journal::{Journal, JournalError, MadeId, RecordedSchema, RecordedSettings};
@@ -22,7 +22,7 @@ use pgdyno_exec::journal::{Journal, JournalError, MadeId, RecordedSchema, Record
 ///
 /// # Errors
 /// [`JournalError`]: the journal cannot be read.
-pub fn sweep(journal: &Journal, stop: &AtomicBool) -> Result<Vec<Swept>, JournalError> {
+pub fn sweep(journal: &Journal, stop: &AtomicBool) -> Result<Vec<CleanupResult>, JournalError> {
     let journal = journal.clone().with_plans(pgdyno_storage::undo_of_plan);
     pgdyno_exec::sweep::sweep(&journal, &Servers, stop)
 }

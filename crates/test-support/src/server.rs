@@ -4,11 +4,18 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::sync::atomic::AtomicBool;
 
-use pgdyno_host::postgres::cluster::cluster_directory;
-use pgdyno_host::postgres::{Client, Cluster, ClusterSpec, Install, control, fetch, find};
-use pgdyno_host::{Journal, server_account};
+use pgdyno_connect::control;
+use pgdyno_connect::control::Client;
+use pgdyno_exec::account::server_account;
+use pgdyno_exec::journal::Journal;
 use pgdyno_model::experiment::Connect;
 use pgdyno_model::target::{Address, Secret, Target};
+use pgdyno_postgres::Cluster;
+use pgdyno_postgres::ClusterSpec;
+use pgdyno_postgres::Install;
+use pgdyno_postgres::cluster::cluster_directory;
+use pgdyno_postgres::fetch;
+use pgdyno_postgres::find;
 
 use crate::scratch::Scratch;
 

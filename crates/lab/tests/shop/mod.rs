@@ -18,7 +18,7 @@ const MALLORY: &str = "mallory";
 /// A server with the database `shop`, which mallory owns and has prepared.
 pub struct Shop {
     pub cluster: Cluster,
-    pub home: tempfile::TempDir,
+    pub home: pgdyno_test_support::Scratch,
 }
 
 impl Shop {
